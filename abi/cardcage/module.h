@@ -1,0 +1,309 @@
+/* cardcage/module.h: the whole contract between the Cardcage host and one module.
+ *
+ * A draft (major 0) until GPUs, FPGAs and NICs run on it; then it freezes as 1.0.
+ * Clean C89 to C23 and C++11 to C++23; needs only <stddef.h> and <stdint.h>; LP64 Linux.
+ * The numbered rules of abi/RULES.md complete this header and are cited here as [R4].
+ *
+ * Threads   cage_module functions are called on the instance's one module thread unless
+ *           tagged; cage_host functions may be called from any thread and never block [R8].
+ * Ownership every pointer is borrowed for the duration of the call, nothing changes owner,
+ *           results go into sinks that copy before they return [R3].
+ * Strings   UTF-8 with an explicit size; strings from the host also end in NUL.
+ * Units     are in the member's name or beside it. Times are CLOCK_MONOTONIC nanoseconds.
+ */
+#ifndef CARDCAGE_MODULE_H_
+#define CARDCAGE_MODULE_H_
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAGE_ABI_MAJOR 0u          /* part of the entry symbol's name [R1] */
+#define CAGE_ABI_MINOR 1u          /* +1 per addition; every addition says "since 0.N" */
+#define CAGE_MAGIC     0x45474143u /* bytes 'C','A','G','E' */
+#define CAGE_EXPORT    __attribute__((visibility("default")))
+#define CAGE_ENTRY     "cage_module_v0"
+
+/* True when the side that filled *p knew the member f [R2]. */
+#define CAGE_HAS(p, f) \
+  ((size_t)(p)->struct_size >= (size_t)((const char *)(&(p)->f + 1) - (const char *)(p)))
+#define CAGE_CAN(p, f) (CAGE_HAS(p, f) && (p)->f)
+
+/* -- leaf types: frozen for the life of a major, so they may sit in arrays [R2] -------- */
+
+typedef struct cage_str   { const char *data; size_t size; } cage_str;
+typedef struct cage_bytes { const void *data; size_t size; } cage_bytes;
+
+typedef int32_t cage_status;       /* the numbers of the canonical (gRPC) status codes */
+enum {
+  CAGE_OK = 0, CAGE_CANCELLED = 1, CAGE_UNKNOWN = 2, CAGE_INVALID_ARGUMENT = 3,
+  CAGE_DEADLINE_EXCEEDED = 4, CAGE_NOT_FOUND = 5, CAGE_ALREADY_EXISTS = 6,
+  CAGE_PERMISSION_DENIED = 7, CAGE_RESOURCE_EXHAUSTED = 8, CAGE_FAILED_PRECONDITION = 9,
+  CAGE_ABORTED = 10, CAGE_OUT_OF_RANGE = 11, CAGE_UNIMPLEMENTED = 12, CAGE_INTERNAL = 13,
+  CAGE_UNAVAILABLE = 14
+};
+
+/* An attribute of a ResourceSlice device (KEP-4381). Names are C identifiers of at most 32
+ * characters, optionally "domain/name"; strings at most 64 bytes; versions are semver 2.0.0. */
+enum { CAGE_ATTR_INT = 1, CAGE_ATTR_BOOL = 2, CAGE_ATTR_STRING = 3, CAGE_ATTR_VERSION = 4,
+       CAGE_ATTR_LIST = 0x100 };   /* ORed in: the value is a list of that type (KEP-5491) */
+typedef struct cage_attr {
+  cage_str name;                   /* "model" or "example.com/model" */
+  uint32_t type;
+  uint32_t count;                  /* 1 for a scalar */
+  union { int64_t i; cage_str s; const int64_t *ints; const cage_str *strs; } v;
+} cage_attr;
+
+/* value * 10^exp10, printed with SI suffixes (DECIMAL) or Ki, Mi, Gi (BINARY, exp10 0). */
+enum { CAGE_QTY_DECIMAL = 0, CAGE_QTY_BINARY = 1 };
+typedef struct cage_quantity {
+  cage_str name; int64_t value; int32_t exp10; uint32_t format;
+} cage_quantity;
+
+/* -- values: declared by the module, checked by the host, read by name ----------------- */
+
+/* One declared option (of the TOML table [module.options]) or parameter (of the opaque
+ * configuration in a ResourceClaim or DeviceClass). The host refuses unknown names and
+ * values out of bounds, documents them (`cagectl modules --options`), and fills defaults,
+ * so that a module parses neither TOML nor JSON. */
+enum { CAGE_OPTION_STRING = 1, CAGE_OPTION_INT = 2, CAGE_OPTION_BOOL = 3,
+       CAGE_OPTION_DURATION = 4,   /* "250ms", "30s"; read with integer(), nanoseconds */
+       CAGE_OPTION_LIST = 5 };     /* list of strings */
+enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
+       CAGE_OPTION_SECRET = 1u << 1,     /* never printed or logged */
+       CAGE_OPTION_LIVE = 1u << 2 };     /* advice: a change needs no new instance */
+typedef struct cage_option {
+  uint32_t struct_size;
+  uint32_t type;
+  uint32_t flags;
+  uint32_t choice_count;
+  cage_str name;                   /* [a-z][a-z0-9_]*, at most 32 */
+  cage_str default_text;           /* as it would be written in TOML; empty = zero value */
+  cage_str help;                   /* one line */
+  const cage_str *choices;         /* STRING and LIST: the allowed values; NULL = any */
+  int64_t min, max;                /* INT, DURATION (ns), STRING and LIST (length); both 0 = any */
+} cage_option;
+
+/* Checked values. Every declared name is present. Valid for the call that passed it.
+ * A wrong name or type returns the zero value and is logged as a defect of the module. */
+typedef struct cage_values {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  int64_t  (*integer)(const struct cage_values *, const char *name);  /* INT, DURATION */
+  int32_t  (*boolean)(const struct cage_values *, const char *name);
+  cage_str (*string)(const struct cage_values *, const char *name);
+  uint32_t (*list)(const struct cage_values *, const char *name, const cage_str **items);
+  int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = the default */
+} cage_values;
+
+/* -- extensible types: passed by pointer, struct_size first, members only appended [R2] - */
+
+/* One call from host to module; borrowed until the call returns [R4]. */
+typedef struct cage_call {
+  uint32_t struct_size;
+  uint32_t attempt;                /* 1 the first time */
+  void    *host_data;
+  cage_str id;                     /* for the module's log lines */
+  uint64_t deadline_ns;            /* CLOCK_MONOTONIC; 0 = none */
+  int32_t  cancel_fd;              /* readable once cancelled; poll it, never read or close */
+  uint32_t reserved;
+  int32_t (*cancelled)(const struct cage_call *);              /* [any-thread] */
+  void    (*explain)(const struct cage_call *, cage_str text); /* why the call will fail */
+} cage_call;
+
+enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2 };
+enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2 };
+typedef struct cage_health {
+  uint32_t struct_size;
+  uint32_t state;
+  cage_str device_id;              /* may be empty inside a cage_device */
+  cage_str reason;                 /* CamelCase token, e.g. "XidError" */
+  cage_str message;                /* for people; the kubelet shows 1024 bytes */
+  uint32_t timeout_s;              /* host reports UNKNOWN after this silence; 0 = never */
+  uint32_t taint;                  /* advice to the host */
+} cage_health;
+
+enum { CAGE_LOG_TRACE = 0, CAGE_LOG_DEBUG = 1, CAGE_LOG_INFO = 2, CAGE_LOG_WARN = 3,
+       CAGE_LOG_ERROR = 4 };
+typedef struct cage_host {         /* host services; valid from create() to destroy() */
+  uint32_t struct_size;
+  uint32_t abi_minor;
+  void    *host_data;
+  cage_str version;
+  int32_t (*log_enabled)(const struct cage_host *, uint32_t level);        /* [any-thread] */
+  void    (*log)(const struct cage_host *, uint32_t level, cage_str text); /* [any-thread] */
+  void    (*rescan)(const struct cage_host *);       /* ask for discover() [any-thread] */
+  void    (*health)(const struct cage_host *, const cage_health *);        /* [any-thread] */
+  const void *(*extension)(const struct cage_host *, const char *id);      /* [any-thread] */
+} cage_host;
+
+enum { CAGE_DEVICE_SHARED = 1u << 0 }; /* many claims may hold it (consumable capacity) */
+typedef struct cage_device {
+  uint32_t struct_size;
+  uint32_t flags;
+  cage_str id;                     /* stable over reboots: UUID, serial or bus address; <= 253 */
+  cage_str kind;                   /* "gpu", "fpga", "nic", or the vendor's own word */
+  cage_str parent_id;              /* empty unless a partition */
+  cage_str pci_bus_id;             /* "0000:3b:00.0"; host derives pcieRoot and NUMA */
+  const int32_t *numa_nodes;       uint32_t numa_count;     uint32_t reserved0;
+  const cage_attr *attrs;          uint32_t attr_count;     uint32_t reserved1;
+  const cage_quantity *capacity;   uint32_t capacity_count; uint32_t reserved2;
+  const cage_health *health;       /* NULL = UNKNOWN */
+} cage_device;
+
+typedef struct cage_snapshot {     /* sink of discover(): the full list, never a delta [R6] */
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  cage_status (*device)(struct cage_snapshot *, const cage_device *);
+  const void *(*extension)(struct cage_snapshot *, const char *id);
+} cage_snapshot;
+
+enum { CAGE_ALLOC_ADMIN = 1u << 0 };   /* KEP-5018: may be in use by others, do not reset it */
+typedef struct cage_alloc {
+  uint32_t struct_size;
+  uint32_t flags;
+  cage_str device_id, request, share_id;
+  const cage_quantity *consumed; uint32_t consumed_count; uint32_t reserved;
+} cage_alloc;
+
+enum { CAGE_PARAMS_CLASS = 0, CAGE_PARAMS_CLAIM = 1 };
+/* Opaque parameters that apply to this claim, in rising precedence (class before claim, later
+ * wins). `values` is NULL unless the module declares params; then they are checked. */
+typedef struct cage_params {
+  uint32_t struct_size;
+  uint32_t source;
+  cage_str json;                   /* as the user wrote it, <= 10 KiB, a JSON object */
+  const cage_str *requests; uint32_t request_count; uint32_t reserved;  /* none = all */
+  const cage_values *values;
+} cage_params;
+
+enum { CAGE_CLAIM_OTHER_BOOT = 1u << 0 };  /* `state` was saved before the last reboot */
+typedef struct cage_claim {
+  uint32_t struct_size;
+  uint32_t state_version;          /* of `state`, as the module saved it */
+  cage_str uid, name_space, name;
+  const cage_alloc  *const *allocs; uint32_t alloc_count;  uint32_t flags;
+  const cage_params *const *params; uint32_t params_count; uint32_t reserved;
+  cage_bytes state;                /* empty until prepare() saved one [R7] */
+} cage_claim;
+
+/* What a container gets: the container edits of the Container Device Interface. */
+typedef struct cage_device_node {
+  uint32_t struct_size;
+  uint32_t mode;                   /* 0 = as on the host */
+  cage_str path, host_path, permissions;  /* host_path empty = path; permissions "rwm" */
+  cage_str type;                   /* "c", "b", "p" or empty: the runtime looks it up */
+  int64_t  major, minor;           /* -1 = the runtime looks it up */
+  int64_t  uid, gid;               /* -1 = leave */
+} cage_device_node;
+typedef struct cage_mount {
+  uint32_t struct_size;
+  uint32_t option_count;
+  cage_str host_path, container_path, type;
+  const cage_str *options;
+} cage_mount;
+typedef struct cage_hook {
+  uint32_t struct_size;
+  int32_t  timeout_s;              /* 0 = none */
+  cage_str name, path;             /* "createContainer", ... */
+  const cage_str *args; const cage_str *env; uint32_t arg_count; uint32_t env_count;
+} cage_hook;
+typedef struct cage_net_device {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_str host_interface, name;
+} cage_net_device;
+
+typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the whole claim */
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  cage_status (*env)(struct cage_edits *, int32_t alloc, cage_str key, cage_str value);
+  cage_status (*device_node)(struct cage_edits *, int32_t alloc, const cage_device_node *);
+  cage_status (*mount)(struct cage_edits *, int32_t alloc, const cage_mount *);
+  cage_status (*hook)(struct cage_edits *, int32_t alloc, const cage_hook *);
+  cage_status (*net_device)(struct cage_edits *, int32_t alloc, const cage_net_device *);
+  cage_status (*group)(struct cage_edits *, int32_t alloc, uint32_t gid);
+  cage_status (*state)(struct cage_edits *, cage_bytes blob);  /* <= 64 KiB, last wins [R7] */
+  const void *(*extension)(struct cage_edits *, const char *id);
+} cage_edits;
+
+/* -- what a module is ------------------------------------------------------------------ */
+
+typedef struct cage_instance cage_instance;  /* the module's own, opaque to the host */
+enum {
+  CAGE_MODULE_UNLOADABLE   = 1u << 0,  /* may be unmapped after destroy; default: never */
+  CAGE_MODULE_PROCESS_ONLY = 1u << 1,  /* refuse isolation = "in-process" */
+  CAGE_MODULE_CONCURRENT   = 1u << 2   /* prepare/unprepare of different claims may overlap */
+};
+typedef struct cage_module {       /* static const storage in the module */
+  uint32_t magic;
+  uint32_t struct_size;
+  uint32_t abi_minor;              /* CAGE_ABI_MINOR at its build */
+  uint32_t min_host_minor;         /* oldest host it accepts */
+  uint32_t flags;
+  uint32_t state_version;          /* written with every state blob */
+  cage_str id, version, vendor;    /* "com.example.fpga", semver, text */
+  const cage_option *const *options; uint32_t option_count; uint32_t param_count;
+  const cage_option *const *params;  /* declared fields of its opaque parameters */
+  cage_str params_api_version, params_kind;  /* required in the parameters if not empty */
+
+  /* Required: create, discover, prepare, unprepare, destroy. The others may be NULL. */
+  cage_status (*create)(const cage_call *, const cage_host *, const cage_values *options,
+                        cage_instance **out);
+  cage_status (*start)(cage_instance *, const cage_call *);
+  cage_status (*discover)(cage_instance *, const cage_call *, cage_snapshot *);
+  cage_status (*prepare)(cage_instance *, const cage_call *, const cage_claim *, cage_edits *);
+  cage_status (*unprepare)(cage_instance *, const cage_call *, const cage_claim *);
+  cage_status (*check)(cage_instance *, const cage_call *, cage_str device_id); /* poll health */
+  cage_status (*quiesce)(cage_instance *, const cage_call *);  /* let go of the hardware [R12] */
+  cage_status (*resume)(cage_instance *, const cage_call *);
+  cage_status (*stop)(cage_instance *, const cage_call *);
+  void        (*destroy)(cage_instance *);
+  const void *(*extension)(const char *id);  /* [any-thread]; unknown = NULL [R5] */
+} cage_module;
+
+/* The one exported symbol. [any-thread], repeatable, no I/O, no threads, no allocation. */
+CAGE_EXPORT const cage_module *cage_module_v0(uint32_t host_minor);
+
+/* -- optional families: the id ends in "/revision"; a changed family gets a new one [R5] - */
+
+#define CAGE_EXT_PREFERRED "cage.preferred/1"     /* device plugin: GetPreferredAllocation */
+typedef struct cage_id_sink {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  cage_status (*id)(struct cage_id_sink *, cage_str device_id);
+} cage_id_sink;
+typedef struct cage_preferred {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*choose)(cage_instance *, const cage_call *, const cage_str *available,
+                        uint32_t available_count, const cage_str *required,
+                        uint32_t required_count, uint32_t want, cage_id_sink *out);
+} cage_preferred;
+
+#define CAGE_EXT_RECONCILE "cage.reconcile/1"     /* after a start: free what no claim holds */
+typedef struct cage_reconcile {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*keep)(cage_instance *, const cage_call *, const cage_claim *const *live,
+                      uint32_t live_count);
+} cage_reconcile;
+
+#define CAGE_SNAPSHOT_COUNTERS "cage.snapshot.counters/1"  /* partitions: shared counters */
+typedef struct cage_snapshot_counters {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*set)(cage_snapshot *, cage_str set_name, const cage_quantity *, uint32_t count);
+  cage_status (*consumes)(cage_snapshot *, cage_str device_id, cage_str set_name,
+                          const cage_quantity *, uint32_t count);
+} cage_snapshot_counters;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CARDCAGE_MODULE_H_ */

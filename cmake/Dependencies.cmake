@@ -1,0 +1,39 @@
+# Debian 12 packages; tools/packages.txt lists them.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+set(Boost_USE_STATIC_LIBS ON)
+set(Boost_NO_WARN_NEW_VERSIONS ON)
+find_package(Boost 1.81 EXACT REQUIRED COMPONENTS json)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(CURL REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(GTest REQUIRED)
+find_package(benchmark REQUIRED)
+find_program(PROTOC protoc REQUIRED)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+
+# gRPC, Protobuf and Abseil are linked statically: RTLD_LOCAL does not isolate a module that bundles
+# another protobuf from the shared libraries of its host. Debian's CMake targets name the shared ones.
+# The unsecure variant suffices, every gRPC connection is a unix socket.
+pkg_check_modules(GRPC REQUIRED grpc++_unsecure)
+set(archives "")
+foreach(lib IN LISTS GRPC_STATIC_LIBRARIES)
+  if(lib MATCHES "^(grpc|gpr|absl_)")
+    list(APPEND archives -l:lib${lib}.a)
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES archives)
+add_library(cardcage_protobuf INTERFACE)
+target_link_libraries(cardcage_protobuf INTERFACE -l:libprotobuf.a -l:libz.a Threads::Threads)
+add_library(cardcage_grpc INTERFACE)
+target_link_libraries(cardcage_grpc INTERFACE
+  -Wl,--start-group ${archives} -l:libupb.a -l:libaddress_sorting.a -l:libre2.a -l:libcares.a -Wl,--end-group
+  cardcage_protobuf)
+
+add_library(cardcage_boost INTERFACE)
+target_link_libraries(cardcage_boost INTERFACE Boost::headers Threads::Threads)
+target_compile_definitions(cardcage_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE BOOST_DLL_USE_STD_FS)

@@ -1,0 +1,6 @@
+set(CARDCAGE_SANITIZE "" CACHE STRING "list for -fsanitize=, empty for none")
+option(CARDCAGE_FUZZ "build the libFuzzer targets (clang only)" OFF)
+if(CARDCAGE_SANITIZE)
+  add_compile_options(-fsanitize=${CARDCAGE_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CARDCAGE_SANITIZE})
+endif()

@@ -1,0 +1,52 @@
+# A folder is a library and a mirror folder of tests is one test program: adding a file needs no edit here.
+
+# cardcage_library(NAME [LINK ...]): every *.cc of this folder, included as "host/<folder>/<file>.h".
+function(cardcage_library name)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  if(NOT sources)
+    add_library(${name} INTERFACE)
+    return()
+  endif()
+  add_library(${name} STATIC ${sources})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/abi)
+  target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE cardcage_warnings)
+endfunction()
+
+# cardcage_test(NAME [LINK ...]): every *_test.cc of this folder; ctest lists each case by itself.
+function(cardcage_test name)
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main cardcage_warnings)
+  include(GoogleTest)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 60)
+endfunction()
+
+# cardcage_proto(NAME [GRPC] FILES...): generated from files below proto/, included as "<path>.pb.h".
+function(cardcage_proto name)
+  cmake_parse_arguments(arg "GRPC" "" "FILES" ${ARGN})
+  set(outputs "")
+  foreach(file IN LISTS arg_FILES)
+    string(REGEX REPLACE "\\.proto$" "" stem ${file})
+    set(produced ${CMAKE_BINARY_DIR}/gen/${stem}.pb.cc ${CMAKE_BINARY_DIR}/gen/${stem}.pb.h)
+    set(plugin "")
+    if(arg_GRPC)
+      list(APPEND produced ${CMAKE_BINARY_DIR}/gen/${stem}.grpc.pb.cc ${CMAKE_BINARY_DIR}/gen/${stem}.grpc.pb.h)
+      set(plugin --grpc_out=${CMAKE_BINARY_DIR}/gen --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN})
+    endif()
+    add_custom_command(OUTPUT ${produced}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/gen
+      COMMAND ${PROTOC} -I ${PROJECT_SOURCE_DIR}/proto --cpp_out=${CMAKE_BINARY_DIR}/gen ${plugin} ${PROJECT_SOURCE_DIR}/proto/${file}
+      DEPENDS ${PROJECT_SOURCE_DIR}/proto/${file} VERBATIM)
+    list(APPEND outputs ${produced})
+  endforeach()
+  add_library(${name} STATIC ${outputs})
+  target_include_directories(${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/gen)
+  target_link_libraries(${name} PUBLIC $<IF:$<BOOL:${arg_GRPC}>,cardcage_grpc,cardcage_protobuf>)
+endfunction()

@@ -1,0 +1,61 @@
+// Container edits: what a container gets. The words of the CDI specification, containerEdits.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cardcage {
+
+struct EnvVar {
+  std::string name, value;
+  friend bool operator==(const EnvVar&, const EnvVar&) = default;
+};
+
+struct DeviceNode {
+  std::string path;         // in the container
+  std::string host_path;    // empty = path
+  std::string type;         // "c", "b", "p", "u" or empty
+  std::string permissions;  // of "rwm"; empty = the runtime's default
+  std::optional<std::int64_t> major, minor;
+  std::optional<mode_t> file_mode;
+  std::optional<std::uint32_t> uid, gid;
+  friend bool operator==(const DeviceNode&, const DeviceNode&) = default;
+};
+
+struct Mount {
+  std::string host_path, container_path;
+  std::string type;  // empty = the runtime's default
+  std::vector<std::string> options;
+  friend bool operator==(const Mount&, const Mount&) = default;
+};
+
+struct Hook {
+  std::string name;  // "createRuntime", "createContainer", ...
+  std::string path;
+  std::vector<std::string> args, env;
+  std::optional<std::int32_t> timeout_seconds;
+  friend bool operator==(const Hook&, const Hook&) = default;
+};
+
+struct NetDevice {
+  std::string host_interface, name;
+  friend bool operator==(const NetDevice&, const NetDevice&) = default;
+};
+
+struct Edits {
+  std::vector<EnvVar> env;
+  std::vector<DeviceNode> device_nodes;
+  std::vector<Mount> mounts;
+  std::vector<Hook> hooks;
+  std::vector<NetDevice> net_devices;
+  std::vector<std::uint32_t> additional_gids;
+
+  bool empty() const { return *this == Edits{}; }
+  friend bool operator==(const Edits&, const Edits&) = default;
+};
+
+}  // namespace cardcage

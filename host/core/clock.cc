@@ -1,0 +1,11 @@
+#include "host/core/clock.h"
+
+namespace cardcage {
+
+Task<void> SystemClock::sleep_until(Instant wake) {
+  asio::steady_timer timer(co_await asio::this_coro::executor, wake);
+  boost::system::error_code ignored;
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+}  // namespace cardcage

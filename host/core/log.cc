@@ -1,0 +1,101 @@
+#include "host/core/log.h"
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace cardcage {
+namespace {
+
+constexpr std::chrono::seconds kQuiet{10};
+constexpr std::size_t kMaxLimitedKeys = 1024;
+
+spdlog::level::level_enum spd_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kTrace: return spdlog::level::trace;
+    case LogLevel::kDebug: return spdlog::level::debug;
+    case LogLevel::kInfo: return spdlog::level::info;
+    case LogLevel::kWarn: return spdlog::level::warn;
+    case LogLevel::kError: return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+struct Output {
+  std::shared_ptr<spdlog::logger> logger =
+      std::make_shared<spdlog::logger>("cardcage", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  LogFormat format = LogFormat::kText;
+  Output() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%-5l%$ %v", spdlog::pattern_time_type::utc); }
+};
+
+Output& output() {
+  static Output instance;
+  return instance;
+}
+
+std::string quoted(std::string_view text) { return boost::json::serialize(boost::json::string(text)); }
+
+}  // namespace
+
+void configure_log(LogLevel level, LogFormat format) {
+  Output& out = output();
+  out.logger->set_level(spd_level(level));
+  out.format = format;
+  if (format == LogFormat::kJson)
+    out.logger->set_pattern("{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v}", spdlog::pattern_time_type::utc);
+}
+
+bool log_enabled(LogLevel level) { return output().logger->should_log(spd_level(level)); }
+
+void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
+  Output& out = output();
+  if (!out.logger->should_log(spd_level(level))) return;
+  std::string line;
+  if (out.format == LogFormat::kJson) {
+    line = "\"message\":" + quoted(message);
+    for (const LogField& field : fields) line += fmt::format(",{}:{}", quoted(field.name), quoted(field.value));
+  } else {
+    line = message;
+    for (const LogField& field : fields) {
+      const bool plain = !field.value.empty() && field.value.find_first_of(" \"=\n\t") == std::string::npos;
+      line += fmt::format(" {}={}", field.name, plain ? field.value : quoted(field.value));
+    }
+  }
+  out.logger->log(spd_level(level), line);
+}
+
+void log_limited(LogLevel level, std::string_view key, std::string_view message,
+                 std::initializer_list<LogField> fields) {
+  struct Quiet {
+    std::chrono::steady_clock::time_point until;
+    std::uint64_t left_out = 0;
+  };
+  static std::mutex mutex;
+  static std::map<std::string, Quiet, std::less<>> quiet;
+
+  const auto now = std::chrono::steady_clock::now();
+  std::uint64_t left_out = 0;
+  {
+    const std::lock_guard lock(mutex);
+    if (quiet.size() > kMaxLimitedKeys)
+      std::erase_if(quiet, [&](const auto& entry) { return entry.second.until < now; });
+    Quiet& entry = quiet[std::string(key)];
+    if (now < entry.until) {
+      ++entry.left_out;
+      return;
+    }
+    left_out = std::exchange(entry.left_out, 0);
+    entry.until = now + kQuiet;
+  }
+  if (left_out == 0) return log(level, message, fields);
+  log(level, fmt::format("{} (and {} more like it)", message, left_out), fields);
+}
+
+}  // namespace cardcage

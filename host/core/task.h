@@ -1,0 +1,78 @@
+// Coroutines of the core, and the two ways other threads talk to them.
+//
+// The core is one io_context run by one thread; it owns all shared state. A Task runs on it from start to end.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+namespace asio = boost::asio;
+
+template <class T>
+using Task = asio::awaitable<T>;
+using Executor = asio::io_context::executor_type;
+
+using Instant = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::steady_clock::duration;
+
+// Starts a coroutine that nobody waits for. It must end its errors itself: an exception out of it aborts.
+void spawn(asio::io_context& core, Task<void> task);
+
+// A value that another thread produces once and one coroutine of the core waits for. Copies share the value.
+// set() may be called from any thread and only the first call counts; when nobody waits any more (deadline,
+// shutdown) the value is dropped. This is how a module that never returns cannot hold a request.
+template <class T>
+class OneShot {
+ public:
+  explicit OneShot(asio::io_context& core) : state_(std::make_shared<State>(core)) {}
+
+  // [any-thread]
+  void set(T value) const {
+    asio::post(state_->core, [state = state_, value = std::move(value)]() mutable {
+      if (state->value) return;
+      state->value = std::move(value);
+      state->ready.cancel();
+    });
+  }
+
+  // [core] The value, or nothing when `deadline` passes first.
+  Task<std::optional<T>> wait_until(Instant deadline) const {
+    auto state = state_;
+    if (!state->value) {
+      state->ready.expires_at(deadline);
+      boost::system::error_code ignored;
+      co_await state->ready.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    }
+    co_return std::move(state->value);
+  }
+  Task<T> wait() const {
+    auto value = co_await wait_until(Instant::max());
+    co_return std::move(*value);
+  }
+
+ private:
+  struct State {
+    explicit State(asio::io_context& context) : core(context), ready(context) {}
+    asio::io_context& core;
+    asio::steady_timer ready;
+    std::optional<T> value;
+  };
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,29 @@
+// resource.Quantity of Kubernetes, as far as device capacities need it: value * 10^exp10.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+struct Quantity {
+  enum class Format : std::uint8_t { kDecimal, kBinary };
+
+  std::int64_t value = 0;
+  std::int32_t exp10 = 0;
+  Format format = Format::kDecimal;
+
+  // Canonical text as the API server echoes it: "32Gi", "1500m", "2k", "0".
+  std::string to_string() const;
+  // Any quantity the API server may send: "1024Mi", "1e3", "0.5", "12E".
+  static Result<Quantity> parse(std::string_view text);
+
+  // By amount: 1024Mi equals 1Gi, whatever the format.
+  friend bool operator==(const Quantity& a, const Quantity& b);
+};
+
+}  // namespace cardcage

@@ -1,0 +1,120 @@
+// A running module, whatever runs it: InProcessModule or RemoteModule.
+//
+// [core] Every member is called on the core; module threads are behind this interface. Calls may overlap; the
+// instance serialises them unless its module is concurrent. A call past its deadline answers
+// DEADLINE_EXCEEDED at once, even if the module never returns.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "host/cdi/edits.h"
+#include "host/claim/claim.h"
+#include "host/core/task.h"
+#include "host/device/device.h"
+
+namespace cardcage {
+
+// One declared option or parameter of a module; see cage_option in cardcage/module.h.
+enum class OptionType : std::uint32_t { kString = 1, kInteger = 2, kBoolean = 3, kDuration = 4, kList = 5 };
+struct OptionDeclaration {
+  std::string name;
+  OptionType type = OptionType::kString;
+  bool required = false, secret = false, live = false;
+  std::string default_text;
+  std::string help;
+  std::vector<std::string> choices;
+  std::int64_t min = 0, max = 0;  // both 0 = any; durations in nanoseconds
+};
+
+// Durations are held in nanoseconds.
+using OptionValue = std::variant<std::string, std::int64_t, bool, std::vector<std::string>>;
+// Every declared option by name. `given` says which ones were written down and are not defaults.
+struct OptionValues {
+  struct Entry {
+    OptionValue value;
+    bool given = false;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  std::map<std::string, Entry, std::less<>> entries;
+  friend bool operator==(const OptionValues&, const OptionValues&) = default;
+};
+
+struct ModuleIdentity {
+  std::string id, version, vendor;
+  std::uint32_t abi_minor = 0;
+  std::uint32_t state_version = 0;
+  bool process_only = false, concurrent = false, has_check = false, has_quiesce = false, has_preferred = false,
+       has_reconcile = false;
+  std::vector<OptionDeclaration> options, params;
+  std::string params_api_version, params_kind;  // required in the parameters if not empty
+  std::string sha256;                           // of the file, hex
+};
+
+// What a module hears of a claim, already resolved to its own devices and configuration.
+struct ModuleAllocation {
+  std::string device_id, request, share_id;
+  bool admin_access = false;
+  std::map<std::string, Quantity> consumed_capacity;
+  friend bool operator==(const ModuleAllocation&, const ModuleAllocation&) = default;
+};
+struct ModuleParams {
+  ConfigSource source = ConfigSource::kClass;
+  std::vector<std::string> requests;
+  std::string json;
+  OptionValues values;  // empty unless the module declares params
+  friend bool operator==(const ModuleParams&, const ModuleParams&) = default;
+};
+struct ModuleClaim {
+  ClaimRef ref;
+  std::vector<ModuleAllocation> allocations;
+  std::vector<ModuleParams> params;  // rising precedence
+  std::string state;                 // what prepare saved, at most 64 KiB
+  std::uint32_t state_version = 0;
+  bool other_boot = false;
+  friend bool operator==(const ModuleClaim&, const ModuleClaim&) = default;
+};
+
+// What prepare produced, already validated.
+struct PreparedEdits {
+  Edits claim;                     // for every container of the claim
+  std::vector<Edits> allocations;  // index = index in ModuleClaim::allocations
+  std::string state;
+  std::uint32_t state_version = 0;
+  friend bool operator==(const PreparedEdits&, const PreparedEdits&) = default;
+};
+
+// What a module says unasked. [core]
+struct ModuleEvents {
+  std::function<void()> rescan;
+  std::function<void(std::string device_id, Health)> health;
+  // The instance cannot be used any more (stuck or gone): why, for people.
+  std::function<void(Error)> lost;
+};
+
+class Module {
+ public:
+  virtual ~Module() = default;
+
+  virtual const ModuleIdentity& identity() const = 0;
+
+  // create and start. Must be the first call and succeed before any other.
+  virtual Task<Status> start(ModuleEvents events, Instant deadline) = 0;
+  virtual Task<Result<SnapshotPtr>> discover(Instant deadline) = 0;
+  virtual Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline) = 0;
+  virtual Task<Status> unprepare(ModuleClaim claim, Instant deadline) = 0;
+  // Frees what no live claim holds; ok if the module has no cage.reconcile.
+  virtual Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) = 0;
+  // Polls one device's health; the answer comes through ModuleEvents::health.
+  virtual Task<Status> check(std::string device_id, Instant deadline) = 0;
+  virtual Task<Status> quiesce(Instant deadline) = 0;
+  virtual Task<Status> resume(Instant deadline) = 0;
+  // stop and destroy; no event comes after it. Idempotent.
+  virtual Task<Status> stop(Instant deadline) = 0;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,51 @@
+#include "host/core/file.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(FileTest, WritesWholeAndReadsBack) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_file_atomically(folder / "f", "one", 0600));
+  ASSERT_TRUE(write_file_atomically(folder / "f", "two", 0640));
+  EXPECT_EQ(read_file(folder / "f", 100), "two");
+  struct stat about{};
+  ASSERT_EQ(::stat((folder / "f").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0640u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(FileTest, RefusesWhatIsLargerThanTheLimit) {
+  const ScratchFolder folder;
+  ASSERT_TRUE(write_file_atomically(folder / "f", "12345", 0600));
+  EXPECT_EQ(read_file(folder / "f", 5), "12345");
+  const auto refused = read_file(folder / "f", 4);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kOutOfRange);
+}
+
+TEST(FileTest, NamesTheFileAndTheCause) {
+  const auto missing = read_file("/nonexistent/file", 10);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error(), (Error{Code::kNotFound, "cannot open '/nonexistent/file': No such file or directory"}));
+  const auto unwritable = write_file_atomically("/proc/nothing", "x", 0600);
+  ASSERT_FALSE(unwritable);
+  EXPECT_THAT(unwritable.error().message, HasSubstr("cannot write '/proc/nothing'"));
+}
+
+TEST(FileTest, MakesParentsOnceAndRefusesAFileInTheWay) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(make_folder(folder / "a/b/c", 0755));
+  EXPECT_TRUE(make_folder(folder / "a/b/c", 0755));
+  ASSERT_TRUE(write_file_atomically(folder / "file", "", 0600));
+  EXPECT_FALSE(make_folder(folder / "file", 0755));
+}
+
+}  // namespace
+}  // namespace cardcage
