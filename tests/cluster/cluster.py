@@ -1,0 +1,88 @@
+"""Boots a one-node cluster and stops it. Run inside isolate, where the default paths and ports are the cluster's own."""
+
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import certificates
+import images
+import node
+from api import Api
+from programs import Program
+from waiting import Fatal, until
+
+
+class Cluster:
+    def __init__(self):
+        self.programs: list[Program] = []
+        self.kubelet = self.containerd = None
+        self.api: Api | None = None
+        self.boot_seconds = 0.0
+
+    def boot(self) -> "Cluster":
+        started = time.monotonic()
+        for address in (node.API_ADDRESS, node.NODE_ADDRESS):
+            subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
+        with ThreadPoolExecutor(1) as background:
+            runtime = background.submit(self._boot_runtime)
+            self._boot_control_plane()
+            runtime.result()
+        self.kubelet = self._start(node.kubelet())
+        self._until(self._node_ready, "the node is Ready", 60)
+        self.boot_seconds = time.monotonic() - started
+        return self
+
+    def _boot_runtime(self) -> None:
+        self.containerd = self._start(node.containerd())
+        self._until(lambda: subprocess.run(
+            ["ctr", f"--address={node.CONTAINERD_SOCKET}", "version"], capture_output=True).returncode == 0, "containerd answers", 30)
+        images.load_busybox()
+
+    def _boot_control_plane(self) -> None:
+        self._start(node.etcd())
+        certificates.make(node.CERTIFICATES, ["127.0.0.1", node.API_ADDRESS, node.NODE_ADDRESS])
+        for client in ("admin", "controller-manager", "scheduler", "kubelet"):
+            certificates.write_kubeconfig(node.CERTIFICATES, client, node.API_URL, node.KUBECONFIGS / f"{client}.conf")
+        self._start(node.kube_apiserver())
+        self.api = Api()
+        self._until(self.api.ready, "kube-apiserver /readyz", 60)
+        self._start(node.kube_controller_manager())
+        self._start(node.kube_scheduler())
+
+    def _start(self, program: Program) -> Program:
+        self.programs.append(program)
+        return program.start()
+
+    def _until(self, probe, what: str, seconds: float) -> None:
+        def alive_and_probe():
+            for program in list(self.programs):
+                program.check()
+            return probe()
+        until(alive_and_probe, what, seconds)
+
+    def _node_ready(self) -> bool:
+        found = self.api.get(f"/api/v1/nodes/{node.NODE}")
+        conditions = found["status"].get("conditions", []) if found else []
+        ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+        # The first pod of a namespace needs its service account, which the controller manager makes.
+        return ready and self.api.get("/api/v1/namespaces/default/serviceaccounts/default") is not None
+
+    def restart_kubelet(self) -> float:
+        """Returns the moment of the new start (time.monotonic)."""
+        moment = self.kubelet.restart()
+        until(lambda: self.kubelet.check() or self._kubelet_healthy(), "kubelet answers after its restart", 60)
+        return moment
+
+    @staticmethod
+    def _kubelet_healthy() -> bool:
+        import urllib.request
+        with urllib.request.urlopen("http://127.0.0.1:10248/healthz", timeout=2) as answer:
+            return answer.status == 200
+
+    def stop(self) -> None:
+        """Ends the programs in the reverse order; containers and their shims end with the namespaces, see isolate."""
+        for program in reversed(self.programs):
+            try:
+                program.stop(seconds=5)
+            except (Fatal, OSError):
+                pass

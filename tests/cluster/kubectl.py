@@ -1,0 +1,28 @@
+"""kubectl, for what its users do with it: apply, delete, exec, logs, and a full picture when something went wrong."""
+
+import json
+import subprocess
+
+from node import KUBECONFIGS
+
+
+def kubectl(*arguments: str, stdin: str = "", check: bool = True, seconds: float = 60) -> str:
+    done = subprocess.run(["kubectl", f"--kubeconfig={KUBECONFIGS}/admin.conf", *arguments], input=stdin, text=True,
+                          capture_output=True, timeout=seconds)
+    assert not check or done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr or done.stdout}"
+    return done.stdout if check else done.stdout + done.stderr
+
+
+def apply(*objects: dict, namespace: str = "") -> None:
+    where = [f"--namespace={namespace}"] if namespace else []
+    kubectl("apply", *where, "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+
+
+def execute(namespace: str, pod: str, *command: str, container: str = "", check: bool = True) -> str:
+    which = [f"--container={container}"] if container else []
+    return kubectl("exec", f"--namespace={namespace}", pod, *which, "--", *command, check=check)
+
+
+def logs(namespace: str, pod: str, container: str = "") -> str:
+    which = [f"--container={container}"] if container else []
+    return kubectl("logs", f"--namespace={namespace}", pod, *which)

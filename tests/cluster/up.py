@@ -1,0 +1,35 @@
+"""Boots the cluster and gives it to a person: a shell (or the command given), and the cluster ends with it."""
+
+import os
+import subprocess
+import sys
+import time
+
+from cluster import Cluster
+from node import KUBECONFIGS
+from programs import LOGS
+
+
+def main() -> int:
+    cluster = Cluster()
+    environment = {**os.environ, "KUBECONFIG": f"{KUBECONFIGS}/admin.conf"}
+    try:
+        cluster.boot()
+        print(f"cluster: node Ready after {cluster.boot_seconds:.1f} s; logs in {os.environ['CARDCAGE_CLUSTER_LOGS']}"
+              f" ({LOGS} in here)\nKUBECONFIG={environment['KUBECONFIG']}", file=sys.stderr)
+        if sys.argv[1:]:
+            return subprocess.run(sys.argv[1:], env=environment).returncode
+        print("From another terminal, as root: nsenter --all --target "
+              f"$(pgrep -f -n '{os.path.basename(__file__)}$') env KUBECONFIG=$KUBECONFIG PATH=$PATH bash", file=sys.stderr)
+        if sys.stdin.isatty():
+            return subprocess.run(["bash", "--norc"], env={**environment, "PS1": "cluster# "}).returncode
+        print("stdin is no terminal: staying up until interrupted", file=sys.stderr)
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        cluster.stop()
+
+
+sys.exit(main())
