@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "host/core/wakeup.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 
@@ -49,6 +50,34 @@ TEST_F(TaskTest, AFakeClockWakesOnlyWhoIsDue) {
   clock.advance(std::chrono::seconds(4));
   settle();
   EXPECT_EQ(woken, 2);
+}
+
+Task<void> count_wakeups(Wakeup& wakeup, FakeClock& clock, int& count) {
+  for (;;) {
+    co_await wakeup.wait_for(clock, std::chrono::seconds(10));
+    ++count;
+  }
+}
+
+TEST_F(TaskTest, AWakeupComesFromAnEventOrFromTheClock) {
+  FakeClock clock;
+  Wakeup wakeup(core);
+  int count = 0;
+  wakeup.wake();
+  wakeup.wake();
+  spawn(core, count_wakeups(wakeup, clock, count));
+  settle();
+  EXPECT_EQ(count, 1) << "a wake before the wait is remembered once";
+  wakeup.wake();
+  settle();
+  EXPECT_EQ(count, 2);
+  clock.advance(std::chrono::seconds(9));
+  settle();
+  EXPECT_EQ(count, 2);
+  clock.advance(std::chrono::seconds(1));
+  settle();
+  EXPECT_EQ(count, 3);
+  EXPECT_EQ(clock.sleepers(), 1u) << "the sleep of an ended wait is gone";
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+// Lets a loop of the core sleep until something happens or a time comes.
+#pragma once
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "host/core/clock.h"
+
+namespace cardcage {
+
+// [core] One waiter. A wake that comes while nobody waits is remembered, once.
+class Wakeup {
+ public:
+  explicit Wakeup(asio::io_context& core) : timer_(core, Instant::max()) {}
+
+  void wake() {
+    woken_ = true;
+    timer_.cancel();
+  }
+
+  Task<void> wait() {
+    boost::system::error_code ignored;
+    if (!woken_) co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    woken_ = false;
+  }
+
+  // Returns at `wake_at` even if nothing happened.
+  Task<void> wait_until(Clock& clock, Instant wake_at) {
+    using namespace asio::experimental::awaitable_operators;
+    co_await (wait() || clock.sleep_until(wake_at));
+  }
+  Task<void> wait_for(Clock& clock, Duration duration) { return wait_until(clock, clock.now() + duration); }
+
+ private:
+  asio::steady_timer timer_;
+  bool woken_ = false;
+};
+
+}  // namespace cardcage
