@@ -8,9 +8,13 @@
  *           tagged; cage_host functions may be called from any thread and never block [R8].
  * Ownership every pointer is borrowed for the duration of the call, nothing changes owner,
  *           results go into sinks that copy before they return [R3].
+ * Life      create, start, discover, (prepare, unprepare, check, quiesce, resume, discover)*,
+ *           stop, destroy. destroy follows every create that succeeded, perhaps as the next
+ *           call; stop comes before it only if start succeeded (or is NULL) [R13].
  * Strings   UTF-8 with an explicit size; strings from the host also end in NUL.
  * Units     are in the member's name or beside it. Times are CLOCK_MONOTONIC nanoseconds.
  */
+/* clang-format off: the columns are part of the documentation */
 #ifndef CARDCAGE_MODULE_H_
 #define CARDCAGE_MODULE_H_
 #include <stddef.h>
@@ -29,6 +33,8 @@ extern "C" {
 #define CAGE_HAS(p, f) \
   ((size_t)(p)->struct_size >= (size_t)((const char *)(&(p)->f + 1) - (const char *)(p)))
 #define CAGE_CAN(p, f) (CAGE_HAS(p, f) && (p)->f)
+/* Initializer of a cage_str from a literal: static const cage_str s = CAGE_LIT("text"); */
+#define CAGE_LIT(text) { "" text "", sizeof(text) - 1u }
 
 /* -- leaf types: frozen for the life of a major, so they may sit in arrays [R2] -------- */
 
@@ -52,7 +58,12 @@ typedef struct cage_attr {
   cage_str name;                   /* "model" or "example.com/model" */
   uint32_t type;
   uint32_t count;                  /* 1 for a scalar */
-  union { int64_t i; cage_str s; const int64_t *ints; const cage_str *strs; } v;
+  union {
+    int64_t  i;                    /* INT; BOOL as 0 or 1 */
+    cage_str s;                    /* STRING, VERSION */
+    const int64_t  *ints;          /* the same as lists of `count` elements */
+    const cage_str *strs;
+  } v;
 } cage_attr;
 
 /* value * 10^exp10, printed with SI suffixes (DECIMAL) or Ki, Mi, Gi (BINARY, exp10 0). */
@@ -106,15 +117,18 @@ typedef struct cage_call {
   uint32_t attempt;                /* 1 the first time */
   void    *host_data;
   cage_str id;                     /* for the module's log lines */
-  uint64_t deadline_ns;            /* CLOCK_MONOTONIC; 0 = none */
-  int32_t  cancel_fd;              /* readable once cancelled; poll it, never read or close */
+  uint64_t deadline_ns;            /* CLOCK_MONOTONIC; 0 = none; then the host has given up */
+  int32_t  cancel_fd;              /* readable once cancelled; poll it, never read or close;
+                                      -1 = cannot be cancelled */
   uint32_t reserved;
   int32_t (*cancelled)(const struct cage_call *);              /* [any-thread] */
-  void    (*explain)(const struct cage_call *, cage_str text); /* why the call will fail */
+  void    (*explain)(const struct cage_call *, cage_str text); /* why the call will fail:
+                                      what, cause, remedy; last wins, cut at 1024 bytes */
 } cage_call;
 
 enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2 };
 enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2 };
+/* All that is to be said of one device now; replaces what was said of it before [R6]. */
 typedef struct cage_health {
   uint32_t struct_size;
   uint32_t state;
@@ -150,14 +164,16 @@ typedef struct cage_device {
   const int32_t *numa_nodes;       uint32_t numa_count;     uint32_t reserved0;
   const cage_attr *attrs;          uint32_t attr_count;     uint32_t reserved1;
   const cage_quantity *capacity;   uint32_t capacity_count; uint32_t reserved2;
-  const cage_health *health;       /* NULL = UNKNOWN */
+  const cage_health *health;       /* NULL = no statement: what host->health() said last
+                                      stands, UNKNOWN before it said anything */
 } cage_device;
 
 typedef struct cage_snapshot {     /* sink of discover(): the full list, never a delta [R6] */
   uint32_t struct_size;
   uint32_t reserved;
   void    *host_data;
-  cage_status (*device)(struct cage_snapshot *, const cage_device *);
+  cage_status (*device)(struct cage_snapshot *, const cage_device *); /* not OK: this device
+                                      is left out and the host has logged why; go on */
   const void *(*extension)(struct cage_snapshot *, const char *id);
 } cage_snapshot;
 
@@ -165,28 +181,34 @@ enum { CAGE_ALLOC_ADMIN = 1u << 0 };   /* KEP-5018: may be in use by others, do 
 typedef struct cage_alloc {
   uint32_t struct_size;
   uint32_t flags;
-  cage_str device_id, request, share_id;
+  cage_str device_id;
+  cage_str request;                /* "main" or "main/sub"; empty from the device-plugin API */
+  cage_str share_id;               /* empty unless the device is shared */
   const cage_quantity *consumed; uint32_t consumed_count; uint32_t reserved;
+  const cage_values *values;       /* prepare(): the declared params as they apply to this
+                                      device, member by member: default, then class, then
+                                      claim, later wins. NULL if none are declared */
 } cage_alloc;
 
 enum { CAGE_PARAMS_CLASS = 0, CAGE_PARAMS_CLAIM = 1 };
-/* Opaque parameters that apply to this claim, in rising precedence (class before claim, later
- * wins). `values` is NULL unless the module declares params; then they are checked. */
+/* Opaque parameters of this claim as the user wrote them, in rising precedence (class before
+ * claim, later wins). For modules that declare no params; the others read cage_alloc.values. */
 typedef struct cage_params {
   uint32_t struct_size;
   uint32_t source;
-  cage_str json;                   /* as the user wrote it, <= 10 KiB, a JSON object */
+  cage_str json;                   /* <= 10 KiB, a JSON object */
   const cage_str *requests; uint32_t request_count; uint32_t reserved;  /* none = all */
-  const cage_values *values;
 } cage_params;
 
 enum { CAGE_CLAIM_OTHER_BOOT = 1u << 0 };  /* `state` was saved before the last reboot */
+/* prepare() and unprepare() may come again for the same uid and must then do no harm; an
+ * unprepare() may come for a claim whose prepare() failed or never ran [R14]. */
 typedef struct cage_claim {
   uint32_t struct_size;
-  uint32_t state_version;          /* of `state`, as the module saved it */
-  cage_str uid, name_space, name;
+  uint32_t state_version;          /* cage_module.state_version of the one that saved `state` */
+  cage_str uid, name_space, name;  /* from the device-plugin API: uid by the host, no names */
   const cage_alloc  *const *allocs; uint32_t alloc_count;  uint32_t flags;
-  const cage_params *const *params; uint32_t params_count; uint32_t reserved;
+  const cage_params *const *params; uint32_t params_count; uint32_t reserved; /* prepare() */
   cage_bytes state;                /* empty until prepare() saved one [R7] */
 } cage_claim;
 
@@ -194,7 +216,8 @@ typedef struct cage_claim {
 typedef struct cage_device_node {
   uint32_t struct_size;
   uint32_t mode;                   /* 0 = as on the host */
-  cage_str path, host_path, permissions;  /* host_path empty = path; permissions "rwm" */
+  cage_str path, host_path;        /* in the container; on the host, empty = path */
+  cage_str permissions;            /* of "rwm"; empty = the runtime's default */
   cage_str type;                   /* "c", "b", "p" or empty: the runtime looks it up */
   int64_t  major, minor;           /* -1 = the runtime looks it up */
   int64_t  uid, gid;               /* -1 = leave */
@@ -202,7 +225,7 @@ typedef struct cage_device_node {
 typedef struct cage_mount {
   uint32_t struct_size;
   uint32_t option_count;
-  cage_str host_path, container_path, type;
+  cage_str host_path, container_path, type;  /* type empty = the runtime's default */
   const cage_str *options;
 } cage_mount;
 typedef struct cage_hook {
@@ -217,7 +240,8 @@ typedef struct cage_net_device {
   cage_str host_interface, name;
 } cage_net_device;
 
-typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the whole claim */
+typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the whole claim;
+                                      not OK: refused and explained, return the status */
   uint32_t struct_size;
   uint32_t reserved;
   void    *host_data;
@@ -251,7 +275,10 @@ typedef struct cage_module {       /* static const storage in the module */
   const cage_option *const *params;  /* declared fields of its opaque parameters */
   cage_str params_api_version, params_kind;  /* required in the parameters if not empty */
 
-  /* Required: create, discover, prepare, unprepare, destroy. The others may be NULL. */
+  /* Required: create, discover, prepare, unprepare, destroy. The others may be NULL.
+   * create: `options` are valid during the call, `host` until destroy returns; *out counts
+   * only with OK. unprepare: OK when nothing of the claim is left on the hardware.
+   * prepare while quiesced: UNAVAILABLE. */
   cage_status (*create)(const cage_call *, const cage_host *, const cage_values *options,
                         cage_instance **out);
   cage_status (*start)(cage_instance *, const cage_call *);
