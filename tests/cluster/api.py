@@ -18,14 +18,15 @@ class Api:
         self.context.load_cert_chain(CERTIFICATES / "admin.crt", CERTIFICATES / "admin.key")
         self.connection: http.client.HTTPSConnection | None = None
 
-    def request(self, method: str, path: str, body: dict | None = None) -> tuple[int, bytes]:
+    def request(self, method: str, path: str, body: dict | None = None, user: dict | None = None) -> tuple[int, bytes]:
+        """`user`: Impersonate-… headers, to ask as somebody else."""
         for attempt in (1, 2):  # once more if the server closed the kept connection
             if not self.connection:
                 self.connection = http.client.HTTPSConnection(
                     self.address.hostname, self.address.port, timeout=30, context=self.context)
             try:
                 self.connection.request(method, path, json.dumps(body) if body is not None else None,
-                                        {"Content-Type": "application/json"})
+                                        {"Content-Type": "application/json", **(user or {})})
                 answer = self.connection.getresponse()
                 return answer.status, answer.read()
             except (http.client.HTTPException, OSError):

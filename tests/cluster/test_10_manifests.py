@@ -1,0 +1,68 @@
+"""What config/kubernetes lets the daemon do, asked of the API server itself: no more and no less than it needs."""
+
+import json
+
+import pytest
+
+from api import RESOURCES
+from daemon import SOURCE
+from kubectl import kubectl
+from node import NODE
+from waiting import until
+
+USER = "system:serviceaccount:cardcage:cardcage"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def access(cluster):
+    """Access rules and policy only: a daemon that runs is another file's matter."""
+    base = SOURCE / "config/kubernetes/base"
+    kubectl("apply", "-f", str(base / "namespace.yaml"))
+    kubectl("apply", "--namespace=cardcage", "-f", str(base / "access.yaml"), "-f", str(base / "admission-policy.yaml"))
+
+
+def allowed(cluster, verb: str, group: str, resource: str, subresource: str = "") -> bool:
+    review = cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": {
+        "user": USER, "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": subresource}}})
+    return review["status"]["allowed"]
+
+
+@pytest.mark.parametrize("resource, group, verbs", [
+    ("resourceclaims", "resource.k8s.io", {"get"}),
+    ("resourceslices", "resource.k8s.io", {"get", "list", "watch", "create", "update", "delete"}),
+    ("nodes", "", {"get"}),
+    ("pods", "", set()),
+    ("secrets", "", set()),
+    ("configmaps", "", set()),
+    ("deviceclasses", "resource.k8s.io", set()),
+])
+def test_access_is_exact(cluster, resource, group, verbs):
+    every = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+    assert {verb for verb in every if allowed(cluster, verb, group, resource)} == verbs
+
+
+def test_claim_status_may_not_be_written(cluster):
+    assert not allowed(cluster, "update", "resource.k8s.io", "resourceclaims", "status")
+
+
+def create_slice(cluster, slice_node: str, user_node: str | None, version: str = "v1") -> tuple[int, str]:
+    """As the daemon whose token names user_node; the answer of a dry run."""
+    user = {"Impersonate-User": USER}
+    if user_node:
+        user["Impersonate-Extra-authentication.kubernetes.io%2Fnode-name"] = user_node
+    status, body = cluster.api.request("POST", f"{RESOURCES.rsplit('/', 1)[0]}/{version}/resourceslices?dryRun=All", {
+        "apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceSlice", "metadata": {"generateName": "policy-"},
+        "spec": {"driver": "gpu.mock.cardcage.dev", "nodeName": slice_node,
+                 "pool": {"name": slice_node, "generation": 1, "resourceSliceCount": 1}, "devices": []}}, user)
+    return status, json.loads(body).get("message", "")
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+def test_own_node_only(cluster, version):
+    # The API server takes a moment to obey a policy that it has just been given.
+    until(lambda: create_slice(cluster, "node2", NODE, version)[0] == 422, "the policy is obeyed", 30)
+    status, message = create_slice(cluster, "node2", NODE, version)
+    assert "cardcage on node 'node1' may not touch a ResourceSlice of node 'node2'" in message
+    assert create_slice(cluster, NODE, NODE, version) == (201, "")
+    status, message = create_slice(cluster, NODE, None, version)
+    assert status == 422 and "the token of cardcage names no node" in message
