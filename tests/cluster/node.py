@@ -122,6 +122,8 @@ def kubelet() -> Program:
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
         "resolvConf": "", "volumePluginDir": f"{KUBELET_ROOT}/volume-plugins", "volumeStatsAggPeriod": "0s",
+        # Tests kill the daemon; waiting ten seconds and more for its next start would measure kubelet, not the daemon.
+        "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
         "registerNode": True, "maxPods": 200, "serializeImagePulls": False,
     }))
     return Program("kubelet", f"--config={config}", f"--kubeconfig={KUBECONFIGS}/kubelet.conf", f"--root-dir={KUBELET_ROOT}",

@@ -14,6 +14,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -33,6 +34,10 @@ func main() {
 	if !known {
 		fmt.Fprintf(os.Stderr, "%s: not a name this program answers to; link it as kubelet, kubectl, kube-apiserver, ...\n", name)
 		os.Exit(2)
+	}
+	if name == "kubectl" { // its errors are for people: no log line around them
+		kubectlutil.CheckErr(cli.RunNoErrOutput(program()))
+		return
 	}
 	os.Exit(cli.Run(program()))
 }

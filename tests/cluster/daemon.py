@@ -1,0 +1,133 @@
+"""The daemon under test, installed the way a cluster operator does it: an image and `kubectl apply -k`."""
+
+import os
+import signal
+from pathlib import Path
+
+import images
+from api import Api
+from kubectl import execute, kubectl
+from node import NODE
+from waiting import until
+
+SOURCE = Path(__file__).resolve().parents[2]
+NAMESPACE = "cardcage"
+IMAGE = "cardcage.test/cardcage:built"
+DAEMON_SET = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/cardcage"
+CDI = Path("/var/run/cdi")
+
+
+def build_folder() -> Path:
+    if chosen := os.environ.get("CARDCAGE_BUILD"):
+        return Path(chosen)
+    release = SOURCE / "build" / "release"
+    return release if (release / "bin" / "cardcage").exists() else SOURCE / "build" / "dev"
+
+
+def load_image() -> None:
+    build = build_folder()
+    missing = [name for name in ("bin/cardcage", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
+               if not (build / name).exists()]
+    assert not missing, f"{build} has no {', '.join(missing)}: build first (or set CARDCAGE_BUILD)"
+    layer = images.Layer()
+    for program in sorted((build / "bin").iterdir()):
+        if program.name in ("cardcage", "cardcage-worker", "cagectl"):
+            layer.program(f"/usr/bin/{program.name}", program)
+    for module in sorted((build / "lib/cardcage/modules").glob("*.so")):
+        layer.program(f"/usr/lib/cardcage/modules/{module.name}", module)
+    # Mount points of the DaemonSet: its root file system is read-only.
+    for folder in ("/usr/lib/cardcage/modules/vendor", "/etc/cardcage", "/var/run/cdi", "/var/lib/cardcage", "/var/lib/kubelet",
+                   "/run/cardcage", "/dev", "/proc", "/sys"):
+        layer.folder(folder)
+    layer.folder("/tmp", 0o1777)
+    images.load(IMAGE, layer, ["/usr/bin/cardcage"])
+
+
+class Daemon:
+    def __init__(self, api: Api):
+        self.api = api
+
+    def install(self) -> "Daemon":
+        load_image()
+        kubectl("apply", "-k", str(SOURCE / "tests/cluster/manifests"))
+        self.wait_ready()
+        return self
+
+    def pods(self) -> list[dict]:
+        return self.api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector="app.kubernetes.io/name=cardcage")
+
+    def ready_pod(self) -> str | None:
+        for pod in self.pods():
+            statuses = pod["status"].get("containerStatuses", [])
+            if statuses and statuses[0]["ready"] and "deletionTimestamp" not in pod["metadata"]:
+                return pod["metadata"]["name"]
+        return None
+
+    def wait_ready(self, seconds: float = 60) -> str:
+        try:
+            return until(self.ready_pod, "a pod of the daemon is Ready", seconds)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\n{self.picture()}") from None
+
+    def wait_absent(self, seconds: float = 40) -> None:
+        until(lambda: not self.pods(), "no pod of the daemon is left", seconds)
+
+    def cagectl(self, *arguments: str) -> str:
+        return execute(NAMESPACE, self.wait_ready(), "/usr/bin/cagectl", *arguments)
+
+    def process_ids(self) -> list[int]:
+        """Of the host daemon; the process namespace is the suite's own, so nobody else's is among them."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and os.readlink(entry / "exe") == "/usr/bin/cardcage":
+                    found.append(int(entry.name))
+            except OSError:
+                pass  # a process that ended, or a thread of the kernel
+        return found
+
+    def kill(self) -> None:
+        """kill -9, and waits until kubelet has started another."""
+        old = self.process_ids()
+        assert old, "no daemon is running"
+        for pid in old:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: set(self.process_ids()) - set(old), "kubelet starts the daemon again", 30)
+        self.wait_ready()
+
+    def scale_to_nothing(self) -> None:
+        """No daemon on any node, and still installed."""
+        self._patch('{"spec":{"template":{"spec":{"nodeSelector":{"no-such-label":"x"}}}}}')
+        self.wait_absent()
+
+    def scale_back(self) -> str:
+        self._patch('{"spec":{"template":{"spec":{"nodeSelector":{"no-such-label":null}}}}}')
+        return self.wait_ready()
+
+    def _patch(self, patch: str) -> None:
+        kubectl("patch", f"--namespace={NAMESPACE}", "daemonset", "cardcage", "--type=strategic", "--patch", patch)
+
+    def roll(self) -> None:
+        """A rolling update, waited for until the old pod is gone."""
+        before = {pod["metadata"]["uid"] for pod in self.pods()}
+        kubectl("rollout", "restart", f"--namespace={NAMESPACE}", "daemonset/cardcage")
+        until(lambda: self.ready_pod() and not before & {pod["metadata"]["uid"] for pod in self.pods()},
+              "the new pod of the daemon is Ready and the old one gone", 90)
+
+    def slices(self, driver: str) -> list[dict]:
+        return [item for item in self.api.slices(driver) if item["spec"].get("nodeName") == NODE]
+
+    def devices(self, driver: str) -> list[dict]:
+        return [device for item in self.slices(driver) for device in item["spec"].get("devices", [])]
+
+    def cdi_files(self, claim_uid: str) -> list[Path]:
+        return [path for path in (CDI.iterdir() if CDI.exists() else []) if claim_uid in path.name]
+
+    def picture(self) -> str:
+        where = f"--namespace={NAMESPACE}"
+        return "\n".join([
+            "--- the daemon",
+            kubectl("describe", where, "daemonsets,pods", check=False),
+            kubectl("logs", where, "daemonset/cardcage", "--tail=60", check=False),
+            kubectl("logs", where, "daemonset/cardcage", "--tail=30", "--previous", check=False),
+        ])
