@@ -60,13 +60,16 @@ struct ModuleAllocation {
   std::string device_id, request, share_id;
   bool admin_access = false;
   std::map<std::string, Quantity> consumed_capacity;
+  // The declared params as they apply to this device, member by member: default, then class, then claim, later
+  // wins. Empty if the module declares none.
+  OptionValues values;
   friend bool operator==(const ModuleAllocation&, const ModuleAllocation&) = default;
 };
+// The raw text, for modules that declare no params.
 struct ModuleParams {
   ConfigSource source = ConfigSource::kClass;
   std::vector<std::string> requests;
   std::string json;
-  OptionValues values;  // empty unless the module declares params
   friend bool operator==(const ModuleParams&, const ModuleParams&) = default;
 };
 struct ModuleClaim {
