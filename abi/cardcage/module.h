@@ -14,7 +14,6 @@
  * Strings   UTF-8 with an explicit size; strings from the host also end in NUL.
  * Units     are in the member's name or beside it. Times are CLOCK_MONOTONIC nanoseconds.
  */
-/* clang-format off: the columns are part of the documentation */
 #ifndef CARDCAGE_MODULE_H_
 #define CARDCAGE_MODULE_H_
 #include <stddef.h>
@@ -89,8 +88,10 @@ typedef struct cage_option {
   uint32_t type;
   uint32_t flags;
   uint32_t choice_count;
-  cage_str name;                   /* [a-z][a-z0-9_]*, at most 32 */
-  cage_str default_text;           /* as it would be written in TOML; empty = zero value */
+  cage_str name;                   /* [a-zA-Z][a-zA-Z0-9_]*, at most 32: by custom mount_dir
+                                      in TOML, intervalMs in params */
+  cage_str default_text;           /* as in TOML, STRING and DURATION without the quotes:
+                                      gpu, 42, true, 1m30s, ["a", "b"]; empty = zero value */
   cage_str help;                   /* one line */
   const cage_str *choices;         /* STRING and LIST: the allowed values; NULL = any */
   int64_t min, max;                /* INT, DURATION (ns), STRING and LIST (length); both 0 = any */
