@@ -1,0 +1,83 @@
+// The consolidated client sets: all stubs for one peer, made together, replaced together.
+//
+// Clients made one by one on first use fail in four ways: two threads make the same one twice; a health client stays
+// on the old connection after a reconnect; one is still unset when first called; connections pile up over many
+// reconnects. A set is therefore immutable and complete from the start, and a ClientSlot swaps whole sets.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "host/core/result.h"
+#include "host/kubelet/protocol.h"
+
+namespace cardcage {
+
+// What a kubelet calls on one socket of a driver. Calls on a socket that nobody serves fail with UNAVAILABLE.
+struct DriverClients {
+  using Address = std::filesystem::path;
+  explicit DriverClients(const Address& socket);
+
+  const std::shared_ptr<grpc::Channel> channel;
+  const std::unique_ptr<api::dra_v1::DRAPlugin::Stub> dra_v1;
+  const std::unique_ptr<api::dra_v1beta1::DRAPlugin::Stub> dra_v1beta1;
+  const std::unique_ptr<api::health_v1::DRAResourceHealth::Stub> health_v1;
+  const std::unique_ptr<api::health_v1alpha1::DRAResourceHealth::Stub> health_v1alpha1;
+  const std::unique_ptr<api::registration::Registration::Stub> registration;
+};
+
+struct KubeletSockets {
+  std::filesystem::path device_plugins;  // does not follow the kubelet's --root-dir
+  std::filesystem::path pod_resources;
+  std::filesystem::path pods;  // absent before Kubernetes 1.36 and where the gate PodsAPI is off
+
+  static KubeletSockets below(const std::filesystem::path& kubelet_root,
+                              const std::filesystem::path& device_plugins_folder = "/var/lib/kubelet/device-plugins");
+};
+
+// What a node agent calls on the kubelet: one channel per socket, connected by the first call.
+struct KubeletClients {
+  using Address = KubeletSockets;
+  explicit KubeletClients(const Address& sockets);
+
+  const std::unique_ptr<api::device_plugin::Registration::Stub> registration;
+  const std::unique_ptr<api::pod_resources::PodResourcesLister::Stub> pod_resources;
+  const std::unique_ptr<api::pods::Pods::Stub> pods;
+};
+
+// [any-thread] Where the current set is published. A set that is no longer current lives until its last user lets go,
+// and its connections end with it.
+template <class Set>
+class ClientSlot {
+ public:
+  using Address = typename Set::Address;
+
+  explicit ClientSlot(Address address)
+      : address_(std::move(address)), current_(std::make_shared<const Set>(address_)) {}
+
+  // Never null. Take it once per task and use all of its stubs: they belong together.
+  std::shared_ptr<const Set> current() const {
+    const std::lock_guard lock(mutex_);
+    return current_;
+  }
+
+  // Puts a new set in the place of `broken`, once: whoever comes later with the same one gets the new one.
+  std::shared_ptr<const Set> replace(const std::shared_ptr<const Set>& broken) {
+    const std::lock_guard lock(mutex_);
+    if (current_ == broken) current_ = std::make_shared<const Set>(address_);
+    return current_;
+  }
+
+ private:
+  const Address address_;
+  mutable std::mutex mutex_;  // held for a copy or for making a set, which does not block
+  std::shared_ptr<const Set> current_;
+};
+
+// The code and text of a finished call.
+Status to_status(const grpc::Status& status);
+
+}  // namespace cardcage

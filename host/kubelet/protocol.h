@@ -1,0 +1,27 @@
+// The kubelet's gRPC packages under names that say what they are: Kubernetes calls three of them just "v1…".
+#pragma once
+
+#include "kubelet/deviceplugin/v1beta1/api.grpc.pb.h"
+#include "kubelet/dra/v1/api.grpc.pb.h"
+#include "kubelet/dra/v1beta1/api.grpc.pb.h"
+#include "kubelet/health/v1/api.grpc.pb.h"
+#include "kubelet/health/v1alpha1/api.grpc.pb.h"
+#include "kubelet/podresources/v1/api.grpc.pb.h"
+#include "kubelet/pods/v1alpha1/api.grpc.pb.h"
+#include "kubelet/registration/v1/api.grpc.pb.h"
+
+namespace cardcage::api {
+
+namespace dra_v1 = ::k8s::io::kubelet::pkg::apis::dra::v1;
+namespace dra_v1beta1 = ::k8s::io::kubelet::pkg::apis::dra::v1beta1;
+namespace health_v1 = ::v1;
+namespace health_v1alpha1 = ::v1alpha1;
+namespace registration = ::pluginregistration;
+namespace device_plugin = ::v1beta1;
+namespace pod_resources = ::v1;
+namespace pods = ::v1alpha1;
+
+// The kubelet leaves gRPC's default of Go in force for what it receives.
+constexpr int kMaxAnswerBytes = 4 * 1024 * 1024;
+
+}  // namespace cardcage::api
