@@ -1,0 +1,82 @@
+#include "tests/fakes/fake_module.h"
+
+#include <algorithm>
+
+namespace cardcage {
+
+void FakeModule::fail(Verb verb, Error error, int times) { failures_[verb] = {std::move(error), times}; }
+
+void FakeModule::unblock(Verb verb) {
+  const auto entry = blocked_.find(verb);
+  if (entry == blocked_.end()) return;
+  for (const OneShot<bool>& waiter : entry->second) waiter.set(true);
+  blocked_.erase(entry);
+}
+
+int FakeModule::count(Verb verb) const {
+  return static_cast<int>(std::ranges::count_if(calls, [verb](const Call& call) { return call.verb == verb; }));
+}
+
+Task<Status> FakeModule::answer(Verb verb, std::string about_what, Instant deadline) {
+  calls.push_back({verb, std::move(about_what)});
+  if (const auto gate = blocked_.find(verb); gate != blocked_.end()) {
+    const OneShot<bool> opened(core_);
+    gate->second.push_back(opened);
+    const auto in_time = co_await opened.wait_until(deadline);
+    if (!in_time) co_return cardcage::fail(Code::kDeadlineExceeded, "the module did not answer in time");
+  }
+  Failure& failure = failures_[verb];
+  if (failure.times > 0) {
+    --failure.times;
+    co_return std::unexpected(failure.error);
+  }
+  co_return Status{};
+}
+
+Task<Status> FakeModule::start(ModuleEvents module_events, Instant deadline) {
+  events = std::move(module_events);
+  co_return co_await answer(Verb::kStart, "", deadline);
+}
+
+Task<Result<SnapshotPtr>> FakeModule::discover(Instant deadline) {
+  const Status status = co_await answer(Verb::kDiscover, "", deadline);
+  if (!status) co_return std::unexpected(status.error());
+  co_return std::make_shared<const Snapshot>(devices);
+}
+
+Task<Result<PreparedEdits>> FakeModule::prepare(ModuleClaim claim, Instant deadline) {
+  const Status status = co_await answer(Verb::kPrepare, claim.ref.uid, deadline);
+  if (!status) co_return std::unexpected(status.error());
+  if (touch) touch(Verb::kPrepare, claim);
+  holds[claim.ref.uid] = claim;
+  if (edits) co_return edits(claim);
+  PreparedEdits prepared;
+  for (std::size_t i = 0; i < claim.allocations.size(); ++i) {
+    Edits device;
+    device.env.push_back({fmt::format("FAKE_{}", i), claim.allocations[i].device_id});
+    prepared.allocations.push_back(std::move(device));
+  }
+  prepared.state = "state of " + claim.ref.uid;
+  prepared.state_version = about.state_version;
+  co_return prepared;
+}
+
+Task<Status> FakeModule::unprepare(ModuleClaim claim, Instant deadline) {
+  const Status status = co_await answer(Verb::kUnprepare, claim.ref.uid, deadline);
+  if (!status) co_return status;
+  if (touch) touch(Verb::kUnprepare, claim);
+  holds.erase(claim.ref.uid);
+  co_return status;
+}
+
+Task<Status> FakeModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
+  const Status status = co_await answer(Verb::kReconcile, "", deadline);
+  if (status) reconciled.push_back(std::move(live));
+  co_return status;
+}
+
+Task<Status> FakeModule::check(std::string device_id, Instant deadline) {
+  co_return co_await answer(Verb::kCheck, std::move(device_id), deadline);
+}
+
+}  // namespace cardcage

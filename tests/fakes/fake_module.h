@@ -1,0 +1,71 @@
+// A module that does as the test says: scripted answers, calls that hang, and a record of everything asked.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/module/module.h"
+
+namespace cardcage {
+
+class FakeModule final : public Module {
+ public:
+  enum class Verb { kStart, kDiscover, kPrepare, kUnprepare, kReconcile, kCheck, kQuiesce, kResume, kStop };
+  struct Call {
+    Verb verb;
+    std::string about;  // the claim's UID, or the device id of a check
+    friend bool operator==(const Call&, const Call&) = default;
+  };
+
+  explicit FakeModule(asio::io_context& core) : core_(core) {
+    about.id = "com.example.fake";
+    about.version = "1.0.0";
+  }
+
+  // Answers, to be set by the test.
+  ModuleIdentity about;
+  Snapshot devices;
+  // Without it every device gets the variable FAKE_<index>=<device id> and the state is "state of <claim UID>".
+  std::function<PreparedEdits(const ModuleClaim&)> edits;
+  // Called inside prepare and unprepare, where a real module touches hardware.
+  std::function<void(Verb, const ModuleClaim&)> touch;
+
+  // The next `times` calls of `verb` answer `error`.
+  void fail(Verb verb, Error error, int times = 1);
+  // Calls of `verb` hang until unblock() or their deadline.
+  void block(Verb verb) { blocked_[verb]; }
+  void unblock(Verb verb);
+
+  // What the module was told.
+  std::vector<Call> calls;
+  std::map<std::string, ModuleClaim> holds;  // by claim UID: prepared and not unprepared
+  std::vector<std::vector<ModuleClaim>> reconciled;
+  ModuleEvents events;
+  int count(Verb verb) const;
+
+  const ModuleIdentity& identity() const override { return about; }
+  Task<Status> start(ModuleEvents module_events, Instant deadline) override;
+  Task<Result<SnapshotPtr>> discover(Instant deadline) override;
+  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline) override;
+  Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
+  Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
+  Task<Status> check(std::string device_id, Instant deadline) override;
+  Task<Status> quiesce(Instant deadline) override { return answer(Verb::kQuiesce, "", deadline); }
+  Task<Status> resume(Instant deadline) override { return answer(Verb::kResume, "", deadline); }
+  Task<Status> stop(Instant deadline) override { return answer(Verb::kStop, "", deadline); }
+
+ private:
+  struct Failure {
+    Error error;
+    int times = 0;
+  };
+  Task<Status> answer(Verb verb, std::string about_what, Instant deadline);
+
+  asio::io_context& core_;
+  std::map<Verb, Failure> failures_;
+  std::map<Verb, std::vector<OneShot<bool>>> blocked_;
+};
+
+}  // namespace cardcage
