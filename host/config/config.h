@@ -1,12 +1,19 @@
 // The typed configuration of the daemon (design section 5); parsed from TOML by load_config.
+//
+// Two configurations are equal if they mean the same: where a value was written does not count.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <expected>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -15,7 +22,7 @@
 
 namespace cardcage {
 
-// Where a value was written, for messages: "cardcage.toml:12:5".
+// Where a value was written, for messages: "cardcage.toml:12:5"; without a line, the file as a whole.
 struct SourcePosition {
   std::string file;
   std::uint32_t line = 0, column = 0;
@@ -64,14 +71,17 @@ struct ServeConfig {
   std::string pool;                           // DRA pool; empty = node name
   std::map<std::string, SelectValue> select;  // keys: kind, id, name, parent, pci, attributes.<name>; all must match
   SourcePosition position;
-  friend bool operator==(const ServeConfig&, const ServeConfig&) = default;
+  friend bool operator==(const ServeConfig& a, const ServeConfig& b) {
+    return std::tie(a.api, a.driver, a.resource, a.pool, a.select) ==
+           std::tie(b.api, b.driver, b.resource, b.pool, b.select);
+  }
 };
 
 // A value of [module.options] as written; checked against the module's declarations when it is loaded.
 struct RawOption {
   std::variant<std::string, std::int64_t, bool, std::vector<std::string>> value;
   SourcePosition position;
-  friend bool operator==(const RawOption&, const RawOption&) = default;
+  friend bool operator==(const RawOption& a, const RawOption& b) { return a.value == b.value; }
 };
 
 struct ModuleConfig {
@@ -82,7 +92,10 @@ struct ModuleConfig {
   std::map<std::string, RawOption> options;
   std::vector<ServeConfig> serve;
   SourcePosition position;
-  friend bool operator==(const ModuleConfig&, const ModuleConfig&) = default;
+  friend bool operator==(const ModuleConfig& a, const ModuleConfig& b) {
+    return std::tie(a.name, a.path, a.isolation, a.sha256, a.options, a.serve) ==
+           std::tie(b.name, b.path, b.isolation, b.sha256, b.options, b.serve);
+  }
 };
 
 struct Config {
@@ -103,8 +116,22 @@ struct ConfigErrors {
   std::string to_string() const;  // one line each, "file:line:column: message"
 };
 
-std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file);
-// `file` names the source in messages.
-std::expected<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file);
+// The value of an environment variable, or nothing if it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+std::optional<std::string> process_environment(const std::string& name);
+
+// `$VAR` and `${VAR}` are replaced in node.name, node.instance and every path; `$$` is a dollar sign.
+std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file,
+                                                const Environment& environment = process_environment);
+// `file` names the source in messages. Any bytes are fine; a syntax error hides the errors behind it.
+std::expected<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file,
+                                                 const Environment& environment = process_environment);
+
+// Every key that parse_config knows: "node.name", "module.serve.select.kind", ... sorted.
+std::vector<std::string> known_config_keys();
+
+// `cardcage --check FILE`: prints "FILE: ok, 2 modules, 3 drivers" or every error, one a line. Returns the exit
+// code, 0 or 1.
+int check_config(const std::filesystem::path& file, std::FILE* out);
 
 }  // namespace cardcage

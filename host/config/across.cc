@@ -1,0 +1,55 @@
+#include <map>
+
+#include "host/config/sections.h"
+
+namespace cardcage {
+namespace {
+
+// Remembers where each name was first used.
+class FirstUse {
+ public:
+  // The earlier position if `name` was used before; an empty name is an error that was reported already.
+  const SourcePosition* before(const std::string& name, const SourcePosition& position) {
+    if (name.empty()) return nullptr;
+    const auto [entry, fresh] = first_.emplace(name, position);
+    return fresh ? nullptr : &entry->second;
+  }
+
+ private:
+  std::map<std::string, SourcePosition> first_;
+};
+
+void check_reachable(const ModuleConfig& module, Reading& reading) {
+  const ServeConfig* takes_all = nullptr;
+  for (const ServeConfig& serve : module.serve) {
+    if (takes_all)
+      reading.error(serve.position, "module '{}': no device reaches this rule, the one at {} takes all of them",
+                    module.name, takes_all->position.to_string());
+    else if (serve.select.empty())
+      takes_all = &serve;
+  }
+}
+
+}  // namespace
+
+void check_across(const std::vector<ModuleConfig>& modules, Reading& reading) {
+  FirstUse names, drivers, resources;
+  for (const ModuleConfig& module : modules) {
+    if (const auto* first = names.before(module.name, module.position))
+      reading.error(module.position, "module '{}' is configured twice, first at {}; choose another name", module.name,
+                    first->to_string());
+    for (const ServeConfig& serve : module.serve) {
+      if (const auto* first = drivers.before(serve.driver, serve.position))
+        reading.error(serve.position, "driver '{}' is served twice, first at {}; widen the select of one rule",
+                      serve.driver, first->to_string());
+      if (const auto* first = resources.before(serve.resource, serve.position))
+        reading.error(serve.position, "resource '{}' is served twice, first at {}; widen the select of one rule",
+                      serve.resource, first->to_string());
+    }
+  }
+  // A select that could not be read looks as if it took every device.
+  if (reading.failed()) return;
+  for (const ModuleConfig& module : modules) check_reachable(module, reading);
+}
+
+}  // namespace cardcage

@@ -1,0 +1,88 @@
+#include "host/config/config.h"
+
+#include <cstdlib>
+
+#include "host/config/document.h"
+#include "host/config/reader.h"
+#include "host/config/sections.h"
+#include "host/core/file.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kLargestFile = 1024 * 1024;
+
+Config read_document(const toml::table& document, const std::string& file, Reading& reading) {
+  TableReader root(reading, &document, "", {file, 1, 1});
+  Config config;
+  config.node = read_node(root.table("node"));
+  config.apiserver = read_apiserver(root.table("apiserver"));
+  config.log = read_log(root.table("log"));
+  config.deadlines = read_deadlines(root.table("deadlines"));
+  config.modules = read_modules(root.tables("module"));
+  root.refuse_the_rest();
+  check_across(config.modules, reading);
+  return config;
+}
+
+std::string count(std::size_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string SourcePosition::to_string() const { return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column); }
+
+std::string ConfigErrors::to_string() const {
+  std::string text;
+  for (const Entry& entry : entries) text += fmt::format("{}: {}\n", entry.position.to_string(), entry.message);
+  return text;
+}
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (!value) return std::nullopt;
+  return value;
+}
+
+std::expected<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file,
+                                                 const Environment& environment) {
+  auto document = parse_document(text, file);
+  Reading reading(file, environment);
+  if (!document) {
+    reading.note(std::move(document.error()));
+    return std::unexpected(reading.take_errors());
+  }
+  Config config = read_document(*document, file, reading);
+  if (reading.failed()) return std::unexpected(reading.take_errors());
+  return config;
+}
+
+std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file, const Environment& environment) {
+  const auto text = read_file(file, kLargestFile);
+  if (!text) return std::unexpected(ConfigErrors{{{{file.native()}, text.error().message}}});
+  return parse_config(*text, file.native(), environment);
+}
+
+std::vector<std::string> known_config_keys() {
+  const auto document = parse_document("[[module]]\n[[module.serve]]\n", "");
+  const Environment nothing = [](const std::string&) { return std::nullopt; };
+  Reading reading("", nothing);
+  if (document) read_document(*document, "", reading);
+  return {reading.known().begin(), reading.known().end()};
+}
+
+int check_config(const std::filesystem::path& file, std::FILE* out) {
+  const auto config = load_config(file);
+  if (!config) {
+    fmt::print(out, "{}{}: {}\n", config.error().to_string(), file.native(),
+               count(config.error().entries.size(), "error"));
+    return 1;
+  }
+  std::size_t rules = 0;
+  for (const ModuleConfig& module : config->modules) rules += module.serve.size();
+  fmt::print(out, "{}: ok, {}, {}\n", file.native(), count(config->modules.size(), "module"), count(rules, "driver"));
+  return 0;
+}
+
+}  // namespace cardcage

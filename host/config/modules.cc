@@ -1,0 +1,203 @@
+// [[module]] blocks: what to load, with which options, and where its devices go.
+#include <algorithm>
+
+#include "host/config/names.h"
+#include "host/config/sections.h"
+#include "host/core/nearest.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::string_view kAttribute = "attributes.";
+
+const std::vector<std::string>& select_words() {
+  static const std::vector<std::string> words = {"kind", "id", "name", "parent", "pci", "attributes"};
+  return words;
+}
+
+std::optional<Placed<std::string>> checked(TableReader& table, std::string_view key,
+                                           Status (*check)(std::string_view)) {
+  auto text = table.string(key);
+  if (!text) return std::nullopt;
+  if (const auto fine = check(text->value); !fine) table.refuse(key, text->position, fine.error().message);
+  return text;
+}
+
+std::string required(TableReader& table, std::string_view key, Status (*check)(std::string_view),
+                     std::string_view remedy) {
+  if (!table.has(key)) table.refuse(key, table.position(), fmt::format("missing; {}", remedy));
+  auto text = checked(table, key, check);
+  return text ? std::move(text->value) : std::string();
+}
+
+void read_select_value(const std::string& key, const toml::node& node, TableReader& select, ServeConfig& serve) {
+  const auto position = select.reading().at(node.source());
+  if (const auto* text = node.as_string())
+    serve.select[key] = text->get();
+  else if (const auto* number = node.as_integer(); number && key.starts_with(kAttribute))
+    serve.select[key] = number->get();
+  else if (const auto* flag = node.as_boolean(); flag && key.starts_with(kAttribute))
+    serve.select[key] = flag->get();
+  else
+    select.refuse(key, position,
+                  fmt::format("expected {}, found {}",
+                              key.starts_with(kAttribute) ? "a string, an integer or a boolean" : "a string",
+                              describe_value(node)));
+}
+
+void read_select_attribute(std::string_view name, const SourcePosition& key_position, const toml::node& node,
+                           TableReader& select, ServeConfig& serve) {
+  if (const auto fine = check_attribute_name(name); !fine)
+    select.refuse("attributes", key_position, fine.error().message);
+  else
+    read_select_value(fmt::format("{}{}", kAttribute, name), node, select, serve);
+}
+
+// Attributes may be written quoted, "attributes.model" = …, or as a table, attributes.model = …
+void read_select(TableReader select, ServeConfig& serve) {
+  Reading& reading = select.reading();
+  for (const auto& word : select_words()) reading.knows(select.name_of(word));
+  if (!select.raw()) return;
+  for (const auto& [key, node] : *select.raw()) {
+    const std::string word(key.str());
+    const auto position = reading.at(key.source());
+    if (word.starts_with(kAttribute)) {
+      read_select_attribute(std::string_view(word).substr(kAttribute.size()), position, node, select, serve);
+    } else if (word == "attributes" && node.is_table()) {
+      for (const auto& [name, value] : *node.as_table())
+        read_select_attribute(name.str(), reading.at(name.source()), value, select, serve);
+    } else if (word == "attributes") {
+      select.refuse(word, position, "expected a table, found " + describe_value(node));
+    } else if (std::ranges::find(select_words(), word) != select_words().end()) {
+      read_select_value(word, node, select, serve);
+    } else {
+      reading.error(position, "unknown key '{}' in [{}]{}; attributes are written attributes.name", word, select.path(),
+                    nearest_hint(word, select_words()));
+    }
+  }
+}
+
+void refuse_key(TableReader& table, std::string_view key, std::string_view api) {
+  if (table.has(key))
+    table.refuse(key, table.position_of(key), fmt::format("not a key of api = \"{}\"; remove it", api));
+}
+
+ServeConfig read_serve(TableReader table) {
+  static constexpr std::pair<std::string_view, Api> kApis[] = {{"dra", Api::kDra},
+                                                               {"device-plugin", Api::kDevicePlugin}};
+  ServeConfig serve;
+  serve.position = table.position();
+  serve.api = table.choice("api", kApis).value_or(Api::kDra);
+  if (serve.api == Api::kDra) {
+    serve.driver =
+        required(table, "driver", check_driver_name, "write the DRA driver's name, like \"gpu.example.com\"");
+    if (const auto pool = checked(table, "pool", check_pool_name)) serve.pool = pool->value;
+    refuse_key(table, "resource", "dra");
+  } else {
+    table.refuse("api", table.position_of("api"),
+                 "\"device-plugin\" is not served by this version yet; use api = \"dra\"");
+    serve.resource =
+        required(table, "resource", check_resource_name, "write the resource's name, like \"example.com/fpga\"");
+    refuse_key(table, "driver", "device-plugin");
+    refuse_key(table, "pool", "device-plugin");
+  }
+  table.mark({"driver", "pool", "resource"});
+  read_select(table.table("select"), serve);
+  table.refuse_the_rest();
+  return serve;
+}
+
+std::optional<RawOption> read_option(const std::string& key, const toml::node& node, TableReader& options) {
+  RawOption option{{}, options.reading().at(node.source())};
+  if (const auto* text = node.as_string()) {
+    option.value = text->get();
+  } else if (const auto* number = node.as_integer()) {
+    option.value = number->get();
+  } else if (const auto* flag = node.as_boolean()) {
+    option.value = flag->get();
+  } else if (const auto* list = node.as_array()) {
+    std::vector<std::string> items;
+    for (const toml::node& item : *list) {
+      if (const auto* part = item.as_string()) {
+        items.push_back(part->get());
+      } else {
+        options.refuse(key, options.reading().at(item.source()),
+                       "expected a list of strings, found " + describe_value(item) + " in it");
+        return std::nullopt;
+      }
+    }
+    option.value = std::move(items);
+  } else {
+    options.refuse(key, option.position,
+                   "expected a string, an integer, a boolean or a list of strings, found " + describe_value(node));
+    return std::nullopt;
+  }
+  return option;
+}
+
+void read_options(TableReader options, ModuleConfig& module) {
+  if (!options.raw()) return;
+  for (const auto& [key, node] : *options.raw()) {
+    const std::string name(key.str());
+    if (auto option = read_option(name, node, options)) module.options.emplace(name, std::move(*option));
+  }
+}
+
+void read_path(TableReader& table, ModuleConfig& module) {
+  if (!table.has("path"))
+    table.refuse("path", table.position(), "missing; write the file's name, like \"libcardcage_mock.so\"");
+  const auto text = table.expanded("path");
+  if (!text) return;
+  auto path = path_below(text->value);
+  if (path)
+    module.path = std::move(*path);
+  else
+    table.refuse("path", text->position, path.error().message + "; write a path below node.modules_dir");
+}
+
+void read_isolation(TableReader& table, ModuleConfig& module) {
+  static constexpr std::pair<std::string_view, Isolation> kIsolations[] = {{"in-process", Isolation::kInProcess},
+                                                                           {"process", Isolation::kProcess}};
+  module.isolation = table.choice("isolation", kIsolations).value_or(Isolation::kInProcess);
+  if (module.isolation == Isolation::kProcess)
+    table.refuse("isolation", table.position_of("isolation"),
+                 "\"process\" is not available in this version; use \"in-process\"");
+}
+
+void read_sha256(TableReader& table, ModuleConfig& module) {
+  const auto text = table.string("sha256");
+  if (!text) return;
+  module.sha256 = text->value;
+  std::ranges::transform(module.sha256, module.sha256.begin(),
+                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (module.sha256.size() != 64 || module.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
+    table.refuse(
+        "sha256", text->position,
+        fmt::format("'{}' is not a SHA-256; write 64 hexadecimal digits, as sha256sum prints them", text->value));
+}
+
+ModuleConfig read_module(TableReader table) {
+  ModuleConfig module;
+  module.position = table.position();
+  module.name = required(table, "name", check_label, "write a name of your choice, like \"gpu\"");
+  read_path(table, module);
+  read_isolation(table, module);
+  read_sha256(table, module);
+  read_options(table.table("options"), module);
+  const bool serves = table.has("serve");
+  for (TableReader& serve : table.tables("serve")) module.serve.push_back(read_serve(std::move(serve)));
+  if (!serves)
+    table.refuse("serve", table.position(), "missing; write [[module.serve]] to say which driver offers the devices");
+  table.refuse_the_rest();
+  return module;
+}
+
+}  // namespace
+
+std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables) {
+  std::vector<ModuleConfig> modules;
+  for (TableReader& table : tables) modules.push_back(read_module(std::move(table)));
+  return modules;
+}
+
+}  // namespace cardcage

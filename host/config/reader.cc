@@ -1,0 +1,188 @@
+#include "host/config/reader.h"
+
+#include <algorithm>
+
+#include "host/core/duration.h"
+#include "host/core/nearest.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kLongestMessage = 600;
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      line += fmt::format("\\x{:02x}", byte);
+    else
+      line += c;
+  }
+  if (line.size() > kLongestMessage) {
+    std::size_t end = kLongestMessage;
+    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;  // not inside a character
+    line.resize(end);
+    line += "...";
+  }
+  return line;
+}
+
+bool starts_name(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool continues_name(char c) { return starts_name(c) || (c >= '0' && c <= '9'); }
+
+// The variable's name behind a '$', and how many bytes it takes; nothing if there is none.
+std::optional<std::pair<std::string, std::size_t>> variable_name(std::string_view behind_dollar) {
+  const bool braces = behind_dollar.starts_with('{');
+  const std::string_view rest = behind_dollar.substr(braces ? 1 : 0);
+  if (rest.empty() || !starts_name(rest.front())) return std::nullopt;
+  const auto end = static_cast<std::size_t>(std::ranges::find_if_not(rest, continues_name) - rest.begin());
+  if (braces && !rest.substr(end).starts_with('}')) return std::nullopt;
+  return std::pair(std::string(rest.substr(0, end)), end + (braces ? 2 : 0));
+}
+
+}  // namespace
+
+void Reading::note(ConfigErrors::Entry entry) {
+  entry.message = one_line(entry.message);
+  errors_.entries.push_back(std::move(entry));
+}
+
+ConfigErrors Reading::take_errors() {
+  std::ranges::stable_sort(errors_.entries, {}, [](const ConfigErrors::Entry& entry) {
+    return std::pair(entry.position.line, entry.position.column);
+  });
+  return std::move(errors_);
+}
+
+std::string describe_value(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string: return "a string";
+    case toml::node_type::integer: return fmt::format("the integer {}", node.as_integer()->get());
+    case toml::node_type::floating_point: return "a floating-point number";
+    case toml::node_type::boolean: return node.as_boolean()->get() ? "the boolean true" : "the boolean false";
+    case toml::node_type::array: return "a list";
+    case toml::node_type::table: return "a table";
+    case toml::node_type::date:
+    case toml::node_type::time:
+    case toml::node_type::date_time: return "a date or time";
+    case toml::node_type::none: break;
+  }
+  return "nothing";
+}
+
+Result<std::string> expand_environment(std::string_view text, const Environment& environment) {
+  std::string expanded;
+  while (!text.empty()) {
+    const std::size_t dollar = std::min(text.find('$'), text.size());
+    expanded += text.substr(0, dollar);
+    text.remove_prefix(dollar);
+    if (text.empty()) break;
+    text.remove_prefix(1);
+    if (text.starts_with('$')) {
+      expanded += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const auto variable = variable_name(text);
+    if (!variable)
+      return fail(Code::kInvalidArgument, "'$' is followed by no variable; write $NAME, ${{NAME}}, or $$ for the sign");
+    const auto value = environment(variable->first);
+    if (!value) return fail(Code::kNotFound, "the environment variable '{}' is not set", variable->first);
+    expanded += *value;
+    text.remove_prefix(variable->second);
+  }
+  return expanded;
+}
+
+std::string TableReader::name_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+}
+
+const toml::node* TableReader::find(std::string_view key) {
+  asked_.emplace_back(key);
+  reading_.knows(name_of(key));
+  return table_ ? table_->get(key) : nullptr;
+}
+
+std::optional<Placed<std::string>> TableReader::string(std::string_view key) {
+  const toml::node* node = find(key);
+  if (!node) return std::nullopt;
+  if (const auto* text = node->as_string()) return Placed{text->get(), reading_.at(node->source())};
+  refuse(key, reading_.at(node->source()), "expected a string, found " + describe_value(*node));
+  return std::nullopt;
+}
+
+std::optional<Placed<std::string>> TableReader::expanded(std::string_view key) {
+  auto text = string(key);
+  if (!text) return std::nullopt;
+  auto value = expand_environment(text->value, reading_.environment());
+  if (value) return Placed{std::move(*value), text->position};
+  refuse(key, text->position, fmt::format("{}, in '{}'", value.error().message, text->value));
+  return std::nullopt;
+}
+
+std::optional<Placed<std::chrono::milliseconds>> TableReader::duration(std::string_view key) {
+  const toml::node* node = find(key);
+  if (!node) return std::nullopt;
+  const auto position = reading_.at(node->source());
+  const auto* text = node->as_string();
+  if (!text) {
+    refuse(key, position, "expected a duration like \"30s\", found " + describe_value(*node));
+    return std::nullopt;
+  }
+  const auto parsed = parse_duration(text->get());
+  if (!parsed) {
+    refuse(key, position, parsed.error().message);
+    return std::nullopt;
+  }
+  return Placed{std::chrono::ceil<std::chrono::milliseconds>(*parsed), position};
+}
+
+void TableReader::refuse_choice(std::string_view key, const Placed<std::string>& text,
+                                const std::vector<std::string>& known) {
+  reading_.error(text.position, "{}: '{}' is none of '{}'{}", name_of(key), text.value, fmt::join(known, "', '"),
+                 nearest_hint(text.value, known));
+}
+
+TableReader TableReader::table(std::string_view key) {
+  const toml::node* node = find(key);
+  if (!node) return {reading_, nullptr, name_of(key), position_};
+  const auto position = reading_.at(node->source());
+  if (!node->is_table())
+    reading_.error(position, "{0}: expected a table, found {1}; write [{0}]", name_of(key), describe_value(*node));
+  return {reading_, node->as_table(), name_of(key), position};
+}
+
+std::vector<TableReader> TableReader::tables(std::string_view key) {
+  std::vector<TableReader> found;
+  const toml::node* node = find(key);
+  if (!node) return found;
+  const std::string name = name_of(key);
+  const toml::array* array = node->as_array();
+  if (!array) {
+    reading_.error(reading_.at(node->source()), "{0}: expected a list of tables, found {1}; write [[{0}]]", name,
+                   describe_value(*node));
+    return found;
+  }
+  for (const toml::node& item : *array) {
+    const auto position = reading_.at(item.source());
+    if (item.is_table())
+      found.emplace_back(reading_, item.as_table(), name, position);
+    else
+      reading_.error(position, "{0}: expected a table, found {1}; write [[{0}]]", name, describe_value(item));
+  }
+  return found;
+}
+
+void TableReader::refuse_the_rest() {
+  if (!table_) return;
+  for (const auto& [key, value] : *table_) {
+    const std::string_view word = key.str();
+    if (std::ranges::find(asked_, word) != asked_.end()) continue;
+    reading_.error(reading_.at(key.source()), "unknown key '{}'{}{}", word,
+                   path_.empty() ? std::string() : fmt::format(" in [{}]", path_), nearest_hint(word, asked_));
+  }
+}
+
+}  // namespace cardcage

@@ -1,0 +1,124 @@
+#include "host/config/sections.h"
+
+#include "host/config/names.h"
+#include "host/core/duration.h"
+
+namespace cardcage {
+namespace {
+
+using std::chrono::milliseconds;
+
+// sun_path holds 108 bytes with the final NUL (unix(7)).
+constexpr std::size_t kLongestSocketPath = 107;
+// What the shortest socket name below it takes: "/plugins_registry/dra-<22 characters>-reg.sock".
+constexpr std::size_t kLongestKubeletRoot = kLongestSocketPath - 53;
+// The kubelet gives up after 45 s; the answer must be out before.
+constexpr milliseconds kLongestKubeletCall{44'000};
+
+void read_absolute(TableReader& table, std::string_view key, std::filesystem::path& path) {
+  const auto text = table.expanded(key);
+  if (!text) return;
+  auto value = absolute_path(text->value);
+  if (value)
+    path = std::move(*value);
+  else
+    table.refuse(key, text->position, value.error().message);
+}
+
+void read_short_path(TableReader& table, std::string_view key, std::filesystem::path& path, std::size_t longest) {
+  read_absolute(table, key, path);
+  if (path.native().size() > longest)
+    table.refuse(key, table.position_of(key),
+                 fmt::format("'{}' is {} bytes long; a unix socket leaves room for {}", path.native(),
+                             path.native().size(), longest));
+}
+
+void read_name(TableReader& table, std::string& name) {
+  const auto text = table.expanded("name");
+  if (!table.has("name"))
+    table.refuse("name", table.position(), "missing; write this node's name in Kubernetes, usually \"$NODE_NAME\"");
+  if (!text) return;
+  if (const auto fine = check_node_name(text->value); !fine) table.refuse("name", text->position, fine.error().message);
+  name = text->value;
+}
+
+void read_claims(TableReader& table, std::filesystem::path& folder) {
+  const auto text = table.expanded("claims");
+  if (!text || text->value == "apiserver") return;
+  auto path = absolute_path(text->value);
+  if (path)
+    folder = std::move(*path);
+  else
+    table.refuse("claims", text->position, path.error().message + "; write \"apiserver\" or an absolute folder");
+}
+
+void read_instance(TableReader& table, std::string& instance) {
+  const auto text = table.expanded("instance");
+  if (!text || text->value.empty()) return;
+  if (const auto fine = check_label(text->value); !fine) table.refuse("instance", text->position, fine.error().message);
+  instance = text->value;
+}
+
+void read_duration(TableReader& table, std::string_view key, milliseconds& value, milliseconds least,
+                   milliseconds most) {
+  const auto given = table.duration(key);
+  if (!given) return;
+  value = given->value;
+  if (value < least || value > most)
+    table.refuse(key, given->position,
+                 fmt::format("{} is out of bounds; write a duration from {} to {}", format_duration(value),
+                             format_duration(least), format_duration(most)));
+}
+
+}  // namespace
+
+NodeConfig read_node(TableReader table) {
+  NodeConfig node;
+  read_name(table, node.name);
+  read_short_path(table, "kubelet_root", node.kubelet_root, kLongestKubeletRoot);
+  read_absolute(table, "state_dir", node.state_dir);
+  read_absolute(table, "cdi_dir", node.cdi_dir);
+  read_absolute(table, "modules_dir", node.modules_dir);
+  read_short_path(table, "admin_socket", node.admin_socket, kLongestSocketPath);
+  read_claims(table, node.claims_folder);
+  read_instance(table, node.instance);
+  table.refuse_the_rest();
+  return node;
+}
+
+ApiServerConfig read_apiserver(TableReader table) {
+  ApiServerConfig apiserver;
+  read_absolute(table, "kubeconfig", apiserver.kubeconfig);
+  read_duration(table, "request_timeout", apiserver.request_timeout, milliseconds(100), milliseconds(60'000));
+  table.refuse_the_rest();
+  return apiserver;
+}
+
+LogConfig read_log(TableReader table) {
+  static constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"trace", LogLevel::kTrace},
+                                                                      {"debug", LogLevel::kDebug},
+                                                                      {"info", LogLevel::kInfo},
+                                                                      {"warn", LogLevel::kWarn},
+                                                                      {"error", LogLevel::kError}};
+  static constexpr std::pair<std::string_view, LogFormat> kFormats[] = {{"text", LogFormat::kText},
+                                                                        {"json", LogFormat::kJson}};
+  LogConfig log;
+  log.level = table.choice("level", kLevels).value_or(log.level);
+  log.format = table.choice("format", kFormats).value_or(log.format);
+  table.refuse_the_rest();
+  return log;
+}
+
+DeadlineConfig read_deadlines(TableReader table) {
+  constexpr milliseconds kLeast{100}, kMost{600'000};
+  DeadlineConfig deadlines;
+  read_duration(table, "prepare", deadlines.prepare, kLeast, kLongestKubeletCall);
+  read_duration(table, "unprepare", deadlines.unprepare, kLeast, kLongestKubeletCall);
+  read_duration(table, "discover", deadlines.discover, kLeast, kMost);
+  read_duration(table, "start", deadlines.start, kLeast, kMost);
+  read_duration(table, "stop", deadlines.stop, kLeast, kMost);
+  table.refuse_the_rest();
+  return deadlines;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,76 @@
+// Every tests/golden/config/NAME.toml is wrong in some way; NAME.errors is what the operator reads.
+// CARDCAGE_UPDATE_GOLDEN=1 rewrites the latter.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "host/config/config.h"
+#include "host/core/file.h"
+
+namespace cardcage {
+namespace {
+
+const std::filesystem::path kFolder = std::filesystem::path(CARDCAGE_SOURCE_DIR) / "tests/golden/config";
+
+std::optional<std::string> environment(const std::string& name) {
+  if (name == "NODE_NAME") return "node1";
+  if (name == "UPPER") return "POD";
+  return std::nullopt;
+}
+
+std::vector<std::string> cases() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder))
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().native());
+  std::ranges::sort(names);
+  return names;
+}
+
+class ConfigErrorTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ConfigErrorTest, ReadsLikeTheGoldenFile) {
+  const std::string name = GetParam() + ".toml";
+  const auto text = read_file(kFolder / name, 100'000);
+  ASSERT_TRUE(text) << text.error().message;
+  const auto config = parse_config(*text, name, environment);
+  ASSERT_FALSE(config) << "accepted";
+  const auto golden = kFolder / (GetParam() + ".errors");
+  if (std::getenv("CARDCAGE_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file_atomically(golden, config.error().to_string(), 0644));
+  }
+  EXPECT_EQ(config.error().to_string(), read_file(golden, 100'000).value_or("(no golden file)"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, ConfigErrorTest, ::testing::ValuesIn(cases()),
+                         [](const auto& about) { return about.param; });
+
+TEST(ConfigErrorsTest, AMissingFileIsAnErrorWithoutALine) {
+  const auto config = load_config("/nonexistent/cardcage.toml");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().to_string(),
+            "/nonexistent/cardcage.toml: cannot open '/nonexistent/cardcage.toml': No such file or directory\n");
+}
+
+TEST(ConfigErrorsTest, AFolderIsNoFile) {
+  const auto config = load_config("/");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().to_string(), "/: '/' is not a regular file\n");
+}
+
+TEST(ConfigErrorsTest, KeysNestedTooDeepAreRefusedBeforeTheyAreParsed) {
+  std::string text = "[node]\n";
+  for (int i = 0; i < 300'000; ++i) text += "a.";
+  const auto config = parse_config(text + "a = 1", "deep.toml", environment);
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().to_string(), "deep.toml:2:20002: more than 10000 dots in one file\n");
+}
+
+TEST(ConfigErrorsTest, ALongValueIsCutInTheMessage) {
+  const auto config = parse_config("[node]\nname = \"" + std::string(100'000, 'x') + "\"", "long.toml", environment);
+  ASSERT_FALSE(config);
+  ASSERT_EQ(config.error().entries.size(), 1u);
+  EXPECT_LT(config.error().entries[0].message.size(), 1000u);
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,291 @@
+#include "host/config/config.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "host/core/file.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+const std::filesystem::path kSource = CARDCAGE_SOURCE_DIR;
+
+std::optional<std::string> environment(const std::string& name) {
+  if (name == "NODE_NAME") return "node1";
+  if (name == "POD_UID") return "0f1d2c3b-aaaa-bbbb-cccc-123456789012";
+  if (name == "CARDCAGE_DEMO_DIR") return "/tmp/demo";
+  if (name == "CARDCAGE_MODULES_DIR") return "/usr/lib/cardcage/modules";
+  return std::nullopt;
+}
+
+std::expected<Config, ConfigErrors> parse(const std::string& text) {
+  return parse_config("[node]\nname = \"node1\"\n" + text, "t.toml", environment);
+}
+
+Config accepted(const std::string& text) {
+  auto config = parse(text);
+  EXPECT_TRUE(config) << (config ? "" : config.error().to_string());
+  return config.value_or(Config{});
+}
+
+std::string shipped(const std::string& file) { return read_file(kSource / file, 100'000).value(); }
+
+TEST(ConfigTest, TheLeastFileGetsEveryDefault) {
+  const Config config = accepted("");
+  EXPECT_EQ(config.node.name, "node1");
+  EXPECT_EQ(config.node.kubelet_root, "/var/lib/kubelet");
+  EXPECT_EQ(config.node.admin_socket, "/run/cardcage/admin.sock");
+  EXPECT_EQ(config.node.claims_folder, "");
+  EXPECT_EQ(config.node.instance, "");
+  EXPECT_EQ(config.apiserver.request_timeout, 10s);
+  EXPECT_EQ(config.log.level, LogLevel::kInfo);
+  EXPECT_EQ(config.deadlines.prepare, 40s);
+  EXPECT_THAT(config.modules, IsEmpty());
+}
+
+TEST(ConfigTest, EveryKeyArrivesWhereItBelongs) {
+  const auto config = parse_config(R"(
+[node]
+name = "$NODE_NAME"
+kubelet_root = "/k"
+state_dir = "/s/"
+cdi_dir = "/c/./d"
+modules_dir = "/m"
+admin_socket = "/a.sock"
+claims = "${CARDCAGE_DEMO_DIR}/claims"
+instance = "$POD_UID"
+[apiserver]
+kubeconfig = "/kc$$"
+request_timeout = "1s500ms"
+[log]
+level = "debug"
+format = "json"
+[deadlines]
+prepare = "1s"
+unprepare = "2s"
+discover = "3s"
+start = "4s"
+stop = "5s"
+)",
+                                   "t.toml", environment);
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->node.name, "node1");
+  EXPECT_EQ(config->node.kubelet_root.native(), "/k");
+  EXPECT_EQ(config->node.state_dir.native(), "/s");
+  EXPECT_EQ(config->node.cdi_dir.native(), "/c/d");
+  EXPECT_EQ(config->node.modules_dir.native(), "/m");
+  EXPECT_EQ(config->node.admin_socket.native(), "/a.sock");
+  EXPECT_EQ(config->node.claims_folder.native(), "/tmp/demo/claims");
+  EXPECT_EQ(config->node.instance, "0f1d2c3b-aaaa-bbbb-cccc-123456789012");
+  EXPECT_EQ(config->apiserver.kubeconfig.native(), "/kc$");
+  EXPECT_EQ(config->apiserver.request_timeout, 1500ms);
+  EXPECT_EQ(config->log.level, LogLevel::kDebug);
+  EXPECT_EQ(config->log.format, LogFormat::kJson);
+  EXPECT_EQ(config->deadlines.prepare, 1s);
+  EXPECT_EQ(config->deadlines.unprepare, 2s);
+  EXPECT_EQ(config->deadlines.discover, 3s);
+  EXPECT_EQ(config->deadlines.start, 4s);
+  EXPECT_EQ(config->deadlines.stop, 5s);
+}
+
+TEST(ConfigTest, ModulesKeepTheirOrderOptionsAndRules) {
+  const Config config = accepted(R"(
+[[module]]
+name = "nvidia"
+path = "vendor/libcardcage_nvidia.so"
+sha256 = "AAAABBBBCCCCDDDDEEEEFFFF0000111122223333444455556666777788889999"
+[module.options]
+mig = "mixed"
+count = 3
+fast = true
+names = ["a", "b"]
+[[module.serve]]
+driver = "mig.nvidia.com"
+pool = "node1/mig"
+select = { kind = "mig", attributes.slices = 3, "attributes.example.com/ecc" = true, "attributes.model" = "A*" }
+[[module.serve]]
+api = "dra"
+driver = "gpu.nvidia.com"
+[[module]]
+name = "nic"
+path = "libnic.so"
+serve = [{ driver = "nic.example.com" }]
+)");
+  ASSERT_EQ(config.modules.size(), 2u);
+  const ModuleConfig& gpu = config.modules[0];
+  EXPECT_EQ(gpu.name, "nvidia");
+  EXPECT_EQ(gpu.path, "vendor/libcardcage_nvidia.so");
+  EXPECT_EQ(gpu.sha256, "aaaabbbbccccddddeeeeffff0000111122223333444455556666777788889999");
+  EXPECT_EQ(gpu.isolation, Isolation::kInProcess);
+  EXPECT_EQ(gpu.options.at("mig").value, decltype(RawOption::value)("mixed"));
+  EXPECT_EQ(gpu.options.at("count").value, decltype(RawOption::value)(std::int64_t{3}));
+  EXPECT_EQ(gpu.options.at("fast").value, decltype(RawOption::value)(true));
+  EXPECT_EQ(gpu.options.at("names").value, decltype(RawOption::value)(std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(gpu.options.at("names").position.to_string(), "t.toml:12:9");
+  ASSERT_EQ(gpu.serve.size(), 2u);
+  EXPECT_EQ(gpu.serve[0].pool, "node1/mig");
+  EXPECT_THAT(
+      gpu.serve[0].select,
+      ElementsAre(Pair("attributes.example.com/ecc", SelectValue(true)), Pair("attributes.model", SelectValue("A*")),
+                  Pair("attributes.slices", SelectValue(std::int64_t{3})), Pair("kind", SelectValue("mig"))));
+  EXPECT_EQ(gpu.serve[1].driver, "gpu.nvidia.com");
+  EXPECT_EQ(gpu.serve[1].position.to_string(), "t.toml:17:1");
+  EXPECT_EQ(config.modules[1].serve.at(0).driver, "nic.example.com");
+}
+
+TEST(ConfigTest, EqualityIsAboutMeaningNotPlace) {
+  const std::string module = "[[module]]\nname = \"a\"\npath = \"a.so\"\nserve = [{ driver = \"a.com\" }]\n";
+  const Config one = accepted(module);
+  const Config moved = accepted("\n# moved\n\n" + module);
+  EXPECT_EQ(one.modules, moved.modules);
+  EXPECT_NE(one.modules[0].position, moved.modules[0].position);
+  EXPECT_NE(one.modules, accepted(module + "[module.options]\nx = 1\n").modules);
+}
+
+TEST(ConfigTest, AnEmptyInstanceIsNoInstance) {
+  const auto config = parse_config("[node]\nname = \"n\"\ninstance = \"$EMPTY\"", "t.toml",
+                                   [](const std::string&) { return std::optional<std::string>(""); });
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->node.instance, "");
+}
+
+TEST(ConfigTest, TheEnvironmentIsTheProcessEnvironmentByDefault) {
+  EXPECT_EQ(process_environment("CARDCAGE_SURELY_NOT_SET"), std::nullopt);
+  EXPECT_NE(process_environment("PATH"), std::nullopt);
+}
+
+// What the shipped file shows commented out is what it says: with every '#' before a key removed it is valid but
+// for the device-plugin rule, and every known key occurs in it.
+TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
+  const std::string text = shipped("config/cardcage.toml");
+  const auto config = parse_config(text, "cardcage.toml", environment);
+  ASSERT_TRUE(config) << config.error().to_string();
+  for (const std::string& key : known_config_keys()) {
+    const std::string word = key.substr(key.rfind('.') + 1);
+    const bool table = key == word || key == "module.serve" || key == "module.options" || word == "attributes";
+    const std::string shape = word == "attributes"                      ? "attributes."
+                              : table                                   ? key + "]"
+                              : key.starts_with("module.serve.select.") ? word + " = "
+                                                                        : "\n" + word + " = ";
+    EXPECT_THAT((std::string(text).insert(0, "\n")),
+                ::testing::AnyOf(HasSubstr(shape), HasSubstr("\n#" + word + " = ")))
+        << key;
+  }
+}
+
+TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
+  std::string text = shipped("config/cardcage.toml");
+  for (const std::string key :
+       {"kubelet_root", "state_dir", "cdi_dir", "modules_dir", "admin_socket", "claims", "request_timeout", "level",
+        "format", "prepare", "unprepare", "discover", "start", "stop", "isolation"}) {
+    const auto at = text.find("\n#" + key + " = ");
+    ASSERT_NE(at, std::string::npos) << key;
+    text.erase(at + 1, 1);
+  }
+  const auto shown = parse_config(text, "cardcage.toml", environment);
+  const auto defaults = parse_config(shipped("config/cardcage.toml"), "cardcage.toml", environment);
+  ASSERT_TRUE(shown) << shown.error().to_string();
+  EXPECT_EQ(shown->node.kubelet_root, defaults->node.kubelet_root);
+  EXPECT_EQ(shown->node.state_dir, defaults->node.state_dir);
+  EXPECT_EQ(shown->node.cdi_dir, defaults->node.cdi_dir);
+  EXPECT_EQ(shown->node.modules_dir, defaults->node.modules_dir);
+  EXPECT_EQ(shown->node.admin_socket, defaults->node.admin_socket);
+  EXPECT_EQ(shown->node.claims_folder, defaults->node.claims_folder);
+  EXPECT_EQ(shown->apiserver.request_timeout, defaults->apiserver.request_timeout);
+  EXPECT_EQ(shown->log.level, defaults->log.level);
+  EXPECT_EQ(shown->log.format, defaults->log.format);
+  EXPECT_EQ(shown->deadlines.prepare, defaults->deadlines.prepare);
+  EXPECT_EQ(shown->deadlines.unprepare, defaults->deadlines.unprepare);
+  EXPECT_EQ(shown->deadlines.discover, defaults->deadlines.discover);
+  EXPECT_EQ(shown->deadlines.start, defaults->deadlines.start);
+  EXPECT_EQ(shown->deadlines.stop, defaults->deadlines.stop);
+  EXPECT_EQ(shown->modules, defaults->modules);
+}
+
+TEST(ShippedConfigTest, TheOtherFilesAreValidToo) {
+  for (const std::string file : {"config/demo.toml", "config/kubernetes/mock/cardcage.toml"}) {
+    const auto config = parse_config(shipped(file), file, environment);
+    EXPECT_TRUE(config) << config.error().to_string();
+  }
+}
+
+TEST(ConfigKeysTest, TheListIsComplete) {
+  EXPECT_THAT(known_config_keys(),
+              ::testing::IsSupersetOf({"node", "node.name", "apiserver.kubeconfig", "log.level", "deadlines.prepare",
+                                       "module.options", "module.serve.api", "module.serve.driver",
+                                       "module.serve.resource", "module.serve.select.kind"}));
+}
+
+std::pair<int, std::string> check(const std::filesystem::path& file) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  std::FILE* out = ::open_memstream(&text, &size);
+  const int code = check_config(file, out);
+  std::fclose(out);
+  std::string printed(text, size);
+  std::free(text);
+  return {code, printed};
+}
+
+TEST(CheckConfigTest, CountsWhatItFound) {
+  const ScratchFolder folder;
+  const auto file = folder / "c.toml";
+  const std::string module =
+      "[[module]]\nname = \"a\"\npath = \"a.so\"\n"
+      "[[module.serve]]\ndriver = \"a.com\"\nselect = { kind = \"a\" }\n"
+      "[[module.serve]]\ndriver = \"b.com\"\n";
+  ASSERT_TRUE(write_file_atomically(file, "[node]\nname = \"n\"\n" + module, 0600));
+  EXPECT_EQ(check(file), std::pair(0, file.native() + ": ok, 1 module, 2 drivers\n"));
+}
+
+TEST(CheckConfigTest, PrintsEveryErrorAndFails) {
+  const ScratchFolder folder;
+  const auto file = folder / "c.toml";
+  ASSERT_TRUE(write_file_atomically(file, "[node]\nname = 1\nnmae = 2\n", 0600));
+  EXPECT_EQ(check(file), std::pair(1, fmt::format("{0}:2:8: node.name: expected a string, found the integer 1\n"
+                                                  "{0}:3:1: unknown key 'nmae' in [node] (did you mean 'name'?)\n"
+                                                  "{0}: 2 errors\n",
+                                                  file.native())));
+}
+
+// Seeded, so that a failure repeats. config_fuzz goes deeper.
+TEST(ConfigPropertyTest, MutatedFilesNeverCrashAndAlwaysSayWhere) {
+  std::mt19937 random(20260724);
+  std::vector<std::string> corpus = {shipped("config/cardcage.toml"), shipped("config/demo.toml")};
+  for (const auto& entry : std::filesystem::directory_iterator(kSource / "tests/golden/config"))
+    if (entry.path().extension() == ".toml") corpus.push_back(read_file(entry.path(), 100'000).value());
+  const auto below = [&](std::size_t limit) { return limit == 0 ? 0 : random() % limit; };
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = corpus[below(corpus.size())];
+    for (std::size_t edits = 1 + below(6); edits > 0; --edits) {
+      const std::size_t at = below(text.size() + 1);
+      switch (below(4)) {
+        case 0: text.insert(at, 1, static_cast<char>(below(256))); break;
+        case 1: text.erase(at, 1 + below(8)); break;
+        case 2: text.insert(at, std::string(1, "[]{}\"'=.,#\n$"[below(12)])); break;
+        default: {
+          const std::string& other = corpus[below(corpus.size())];
+          text.insert(at, other, below(other.size() + 1), below(60));
+        }
+      }
+    }
+    const auto config = parse_config(text, "m.toml", environment);
+    if (config) continue;
+    ASSERT_FALSE(config.error().entries.empty());
+    for (const auto& entry : config.error().entries) {
+      ASSERT_GT(entry.position.line, 0u) << entry.message << "\n" << text;
+      ASSERT_EQ(entry.message.find('\n'), std::string::npos) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cardcage
