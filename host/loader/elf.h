@@ -1,0 +1,27 @@
+// What a shared object says about itself, read without running it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+struct ElfFacts {
+  std::vector<std::string> needed;   // DT_NEEDED: the libraries that the loader has to find
+  std::string run_path;              // DT_RUNPATH, or the older DT_RPATH
+  std::vector<std::string> entries;  // exported functions whose names begin with "cage_module_v"
+
+  friend bool operator==(const ElfFacts&, const ElfFacts&) = default;
+};
+
+// Bounded for any input: an error for a file that the dynamic loader would not take, or that lies about its sizes.
+Result<ElfFacts> inspect_elf(std::span<const std::byte> file);
+
+// Ok if `facts` export the entry of this host's ABI major; otherwise which major they are built for.
+Status check_entry(const ElfFacts& facts);
+
+}  // namespace cardcage

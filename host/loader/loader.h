@@ -1,0 +1,64 @@
+// From a file name in the configuration to the table of a module, in two steps: stage() looks and copies without
+// running anything, load() maps the copy and calls its entry. Every refusal names the file, the cause and the remedy.
+//
+// Files on disk are never mapped: an overwrite in place must not kill the daemon (design section 7).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "cardcage/module.h"
+#include "host/core/result.h"
+#include "host/core/unique_fd.h"
+#include "host/loader/elf.h"
+#include "host/loader/library.h"
+
+namespace cardcage {
+
+// Larger than any vendor module seen; bounds what a wrong path can make the host copy.
+constexpr std::uint64_t kMaxModuleBytes = 256ull << 20;
+
+// A sealed copy of a module file that passed every check that needs no execution.
+struct StagedModule {
+  std::filesystem::path path;  // of the file on disk, for messages
+  std::string sha256;          // lower-case hex
+  ElfFacts elf;
+  UniqueFd image;  // memfd, sealed against every change
+};
+
+// [any-thread, reads the disk] `file` is relative to `folder` (modules_dir) and reached without symbolic links; it and
+// every folder on the way belong to root or to this process and are writable by nobody else. `pinned_sha256` is hex
+// in either case, or empty for any content.
+Result<StagedModule> stage(const std::filesystem::path& folder, const std::filesystem::path& file,
+                           std::string_view pinned_sha256);
+
+// A mapped module. It stays mapped when this object ends, unless the module says CAGE_MODULE_UNLOADABLE.
+class LoadedModule {
+ public:
+  // The module's table as this host knows it: what a shorter table lacks is zero, what a longer one has on top is
+  // left out. Its pointers lead into the module.
+  const cage_module& table() const { return table_; }
+  const std::filesystem::path& path() const { return path_; }
+  const std::string& sha256() const { return sha256_; }
+
+ private:
+  friend Result<LoadedModule> load(StagedModule staged);
+  LoadedModule(StagedModule& staged, Library library)
+      : path_(std::move(staged.path)), sha256_(std::move(staged.sha256)), library_(std::move(library)) {}
+
+  std::filesystem::path path_;
+  std::string sha256_;
+  Library library_;
+  cage_module table_{};
+};
+
+// [any-thread] Runs the constructors and the entry function of the module: they may do anything, so call it where
+// being stuck does no harm.
+Result<LoadedModule> load(StagedModule staged);
+
+// The table behind `entry`, checked and copied: magic, size, minors, required functions [R1, R2].
+Result<cage_module> read_table(const cage_module* entry);
+
+}  // namespace cardcage

@@ -1,0 +1,221 @@
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "host/loader/loader.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U  // Linux 6.3
+#endif
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::unexpected<Error> refuse_open(int error, const fs::path& path) {
+  switch (error) {
+    case ELOOP:
+      return fail(Code::kFailedPrecondition,
+                  "module file '{}' is reached through a symbolic link, which the host does not follow: copy the file "
+                  "itself there",
+                  path.native());
+    case EXDEV:
+      return fail(Code::kInvalidArgument, "module file '{}' leaves modules_dir: give a path below it without '..'",
+                  path.native());
+    case ENOSYS:
+      return fail(Code::kUnimplemented,
+                  "cannot open module file '{}': this kernel lacks openat2, which keeps symbolic links out; run Linux "
+                  "5.6 or later, and a container runtime whose seccomp profile knows the call",
+                  path.native());
+    default: return fail_errno(error, fmt::format("cannot open module file '{}'", path.native()));
+  }
+}
+
+Result<UniqueFd> open_beneath(const UniqueFd& folder, const fs::path& file, int flags, const fs::path& shown) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  for (int attempt = 0;; ++attempt) {
+    UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, folder.get(), file.c_str(), &how, sizeof how)));
+    if (fd) return fd;
+    if (errno != EINTR && (errno != EAGAIN || attempt == 8)) return refuse_open(errno, shown);
+  }
+}
+
+// Whoever may write a module, or swap it in its folder, runs code as this daemon.
+Status check_owner(const struct stat& about, std::string_view what, const fs::path& path) {
+  if (about.st_uid != 0 && about.st_uid != ::geteuid())
+    return fail(Code::kPermissionDenied,
+                "{} '{}' belongs to uid {}, who could run code as this daemon: chown root:root {}", what, path.native(),
+                about.st_uid, path.native());
+  if ((about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fail(Code::kPermissionDenied,
+                "{} '{}' is writable by others than its owner (mode {:04o}), who could run code as this daemon: chmod "
+                "go-w {}",
+                what, path.native(), about.st_mode & 07777u, path.native());
+  return {};
+}
+
+Status check_folder(int fd, const fs::path& path) {
+  struct stat about{};
+  if (::fstat(fd, &about) != 0) return fail_errno(errno, fmt::format("cannot stat modules folder '{}'", path.native()));
+  return check_owner(about, "modules folder", path);
+}
+
+// Opens modules_dir itself; it may be a link, since only who owns its parent could have made it.
+Result<UniqueFd> open_folder(const fs::path& path) {
+  UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, fmt::format("cannot open modules folder '{}'", path.native()));
+  if (auto checked = check_folder(fd.get(), path); !checked) return std::unexpected(checked.error());
+  return fd;
+}
+
+Result<UniqueFd> open_module(const fs::path& folder, const fs::path& file) {
+  const auto root = open_folder(folder);
+  if (!root) return std::unexpected(root.error());
+  fs::path parent;
+  for (const fs::path& part : file.parent_path()) {
+    parent /= part;
+    const auto fd = open_beneath(*root, parent, O_PATH | O_DIRECTORY, folder / parent);
+    if (!fd) return std::unexpected(fd.error());
+    if (auto checked = check_folder(fd->get(), folder / parent); !checked) return std::unexpected(checked.error());
+  }
+  return open_beneath(*root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY, folder / file);
+}
+
+Error too_large() {
+  return {Code::kOutOfRange, fmt::format("it is larger than {} MiB: name the module, not an archive or an image of it",
+                                         kMaxModuleBytes >> 20)};
+}
+
+Status check_file(int fd, const fs::path& path) {
+  struct stat about{};
+  if (::fstat(fd, &about) != 0) return fail_errno(errno, fmt::format("cannot stat module file '{}'", path.native()));
+  if (!S_ISREG(about.st_mode))
+    return fail(Code::kInvalidArgument, "module file '{}' is not a regular file: name the shared object (.so) itself",
+                path.native());
+  if (static_cast<std::uint64_t>(about.st_size) > kMaxModuleBytes)
+    return within(too_large(), "module file '{}' is refused", path.native());
+  return check_owner(about, "module file", path);
+}
+
+Result<UniqueFd> make_image(const fs::path& path) {
+  const std::string name = "cardcage:" + path.filename().native().substr(0, 200);
+  int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+  if (fd < 0 && errno == EINVAL) fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd >= 0) return UniqueFd(fd);
+  if (errno == EACCES)
+    return fail(Code::kPermissionDenied,
+                "cannot load module file '{}': this system forbids executable memfds; sysctl -w vm.memfd_noexec=1",
+                path.native());
+  return fail_errno(errno, fmt::format("cannot make an image of module file '{}'", path.native()));
+}
+
+Status write_all(int fd, const unsigned char* bytes, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(fd, bytes, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail_errno(errno, "write");
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return {};
+}
+
+struct Copied {
+  std::uint64_t size = 0;
+  std::string sha256;
+};
+
+// What is hashed is what will be mapped, whatever happens to the file meanwhile.
+Result<Copied> copy_and_hash(int from, int to) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> digest(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
+  if (!digest || ::EVP_DigestInit_ex(digest.get(), ::EVP_sha256(), nullptr) != 1)
+    return fail(Code::kInternal, "this system's OpenSSL offers no SHA-256");
+  std::vector<unsigned char> buffer(1 << 18);
+  Copied copied;
+  for (;;) {
+    const ssize_t got = ::read(from, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(errno, "read");
+    if (got == 0) break;
+    copied.size += static_cast<std::uint64_t>(got);
+    if (copied.size > kMaxModuleBytes) return std::unexpected(too_large());  // it grew since it was opened
+    if (::EVP_DigestUpdate(digest.get(), buffer.data(), static_cast<std::size_t>(got)) != 1)
+      return fail(Code::kInternal, "SHA-256 failed");
+    if (auto written = write_all(to, buffer.data(), static_cast<std::size_t>(got)); !written)
+      return std::unexpected(written.error());
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned int size = 0;
+  if (::EVP_DigestFinal_ex(digest.get(), bytes.data(), &size) != 1) return fail(Code::kInternal, "SHA-256 failed");
+  for (unsigned int index = 0; index < size; ++index) copied.sha256 += fmt::format("{:02x}", bytes.at(index));
+  return copied;
+}
+
+Status check_digest(std::string_view pinned, const std::string& actual) {
+  if (pinned.empty()) return {};
+  if (pinned.size() != actual.size() || pinned.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
+    return fail(Code::kInvalidArgument, "the pinned sha256 '{}' is not a digest of 64 hex digits", pinned);
+  for (std::size_t index = 0; index < actual.size(); ++index)
+    if ((pinned[index] | 0x20) != actual[index] && pinned[index] != actual[index])
+      return fail(Code::kFailedPrecondition,
+                  "its sha256 is {} and the configuration pins {}: install the pinned build, or, if the new one is "
+                  "wanted, pin its digest",
+                  actual, pinned);
+  return {};
+}
+
+Result<ElfFacts> inspect_image(int image, std::uint64_t size) {
+  if (size == 0) return fail(Code::kInvalidArgument, "it is empty: copy it again");
+  void* const bytes = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, image, 0);
+  if (bytes == MAP_FAILED) return fail_errno(errno, "mmap");
+  auto facts = inspect_elf({static_cast<const std::byte*>(bytes), size});
+  ::munmap(bytes, size);
+  if (!facts) return facts;
+  if (auto checked = check_entry(*facts); !checked) return std::unexpected(checked.error());
+  return facts;
+}
+
+}  // namespace
+
+Result<StagedModule> stage(const fs::path& folder, const fs::path& file, std::string_view pinned_sha256) {
+  StagedModule staged;
+  staged.path = folder / file;
+  if (file.empty() || file.is_absolute())
+    return fail(Code::kInvalidArgument, "module path '{}' must be relative to modules_dir '{}'", file.native(),
+                folder.native());
+  const auto source = open_module(folder, file);
+  if (!source) return std::unexpected(source.error());
+  if (auto checked = check_file(source->get(), staged.path); !checked) return std::unexpected(checked.error());
+
+  auto image = make_image(staged.path);
+  if (!image) return std::unexpected(image.error());
+  const auto refused = [&](const Error& error) {
+    return within(error, "module file '{}' is refused", staged.path.native());
+  };
+  auto copied = copy_and_hash(source->get(), image->get());
+  if (!copied) return refused(copied.error());
+  if (::fcntl(image->get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+    return fail_errno(errno, fmt::format("cannot seal the image of module file '{}'", staged.path.native()));
+  if (auto checked = check_digest(pinned_sha256, copied->sha256); !checked) return refused(checked.error());
+  auto elf = inspect_image(image->get(), copied->size);
+  if (!elf) return refused(elf.error());
+
+  staged.sha256 = std::move(copied->sha256);
+  staged.elf = std::move(*elf);
+  staged.image = std::move(*image);
+  return staged;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,88 @@
+#include <cstddef>
+#include <cstring>
+
+#include "host/loader/loader.h"
+
+namespace cardcage {
+namespace {
+
+// Everything up to and including destroy: the oldest table that can be complete.
+constexpr std::size_t kSmallestTable = offsetof(cage_module, destroy) + sizeof(cage_module::destroy);
+// A size beyond this is not a table but garbage.
+constexpr std::size_t kLargestTable = 4096;
+
+Status check_functions(const cage_module& table) {
+  const std::pair<const char*, bool> required[] = {{"create", table.create != nullptr},
+                                                   {"discover", table.discover != nullptr},
+                                                   {"prepare", table.prepare != nullptr},
+                                                   {"unprepare", table.unprepare != nullptr},
+                                                   {"destroy", table.destroy != nullptr}};
+  for (const auto& [name, present] : required)
+    if (!present)
+      return fail(Code::kFailedPrecondition,
+                  "its table has no {} function, which every module needs: set .{} in the "
+                  "cage_module table",
+                  name, name);
+  return {};
+}
+
+Status check_minors(const cage_module& table) {
+  if (table.min_host_minor > CAGE_ABI_MINOR)
+    return fail(
+        Code::kFailedPrecondition,
+        "it needs a host with module ABI {}.{} or later and this one has {}.{}: upgrade Cardcage, or install an "
+        "older build of the module",
+        CAGE_ABI_MAJOR, table.min_host_minor, CAGE_ABI_MAJOR, CAGE_ABI_MINOR);
+  if (table.abi_minor == 0 || table.abi_minor < table.min_host_minor)
+    return fail(Code::kFailedPrecondition,
+                "its table says abi_minor {} and min_host_minor {}: set .abi_minor = CAGE_ABI_MINOR", table.abi_minor,
+                table.min_host_minor);
+  return {};
+}
+
+}  // namespace
+
+Result<cage_module> read_table(const cage_module* entry) {
+  if (entry == nullptr)
+    return fail(Code::kFailedPrecondition,
+                "its entry {} returned no table, which means that it does not work with this host (module ABI {}.{}): "
+                "install a build for this version",
+                CAGE_ENTRY, CAGE_ABI_MAJOR, CAGE_ABI_MINOR);
+  if (entry->magic != CAGE_MAGIC)
+    return fail(Code::kFailedPrecondition,
+                "its table begins with 0x{:08x} and not with CAGE_MAGIC: set .magic = CAGE_MAGIC", entry->magic);
+  const std::size_t size = entry->struct_size;
+  if (size < kSmallestTable || size > kLargestTable)
+    return fail(Code::kFailedPrecondition,
+                "its table says struct_size {}, expected {} to {}: set .struct_size = sizeof(cage_module) [R2]", size,
+                kSmallestTable, kLargestTable);
+  cage_module table{};
+  std::memcpy(&table, entry, std::min(size, sizeof table));
+  if (auto checked = check_minors(table); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_functions(table); !checked) return std::unexpected(checked.error());
+  return table;
+}
+
+static Result<cage_module> call_entry(void* symbol) {
+  const auto entry = reinterpret_cast<decltype(&cage_module_v0)>(symbol);
+  try {
+    return read_table(entry(CAGE_ABI_MINOR));
+  } catch (...) {
+    return fail(Code::kFailedPrecondition, "its entry {} threw an exception, none may leave a module [R9]", CAGE_ENTRY);
+  }
+}
+
+Result<LoadedModule> load(StagedModule staged) {
+  auto library = Library::open(std::move(staged.image), staged.path, staged.elf);
+  if (!library) return std::unexpected(library.error());
+  LoadedModule loaded(staged, std::move(*library));
+  void* const symbol = loaded.library_.symbol(CAGE_ENTRY);
+  auto table = symbol != nullptr ? call_entry(symbol)
+                                 : fail(Code::kFailedPrecondition, "the dynamic loader does not find {}", CAGE_ENTRY);
+  if (!table) return within(table.error(), "module file '{}' is refused", loaded.path_.native());
+  loaded.table_ = *table;
+  if ((table->flags & CAGE_MODULE_UNLOADABLE) != 0) loaded.library_.allow_unmap();
+  return loaded;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,185 @@
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+
+#include "host/loader/loader.h"
+#include "tests/modules/base.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::filesystem::path kModules = CARDCAGE_TEST_MODULES;
+
+Result<LoadedModule> load_test_module(const std::string& file) {
+  auto staged = stage(kModules, file, {});
+  if (!staged) return std::unexpected(staged.error());
+  return load(std::move(*staged));
+}
+std::string refusal(const std::string& file) {
+  const auto loaded = load_test_module(file);
+  return loaded ? "was loaded" : loaded.error().message;
+}
+std::string refused(const std::string& file, const std::string& why) {
+  return fmt::format("module file '{}' is refused: {}", (kModules / file).native(), why);
+}
+
+TEST(LoadTest, CopiesTheTableOfAGoodModule) {
+  const auto loaded = load_test_module("good.so");
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(std::string_view(loaded->table().id.data, loaded->table().id.size), "example.test");
+  EXPECT_NE(loaded->table().create, nullptr);
+  EXPECT_EQ(loaded->table().start, nullptr);
+  EXPECT_EQ(loaded->path(), kModules / "good.so");
+}
+
+TEST(LoadTest, GivesEachLoadItsOwnImageOfTheSameFile) {
+  const auto one = load_test_module("good.so"), two = load_test_module("good.so");
+  ASSERT_TRUE(one && two);
+  EXPECT_NE(one->table().id.data, two->table().id.data);
+  EXPECT_EQ(one->sha256(), two->sha256());
+}
+
+TEST(LoadTest, KeepsAModuleMappedAndItsDescriptorTaken) {
+  int fd = -1;
+  const char* id = nullptr;
+  {
+    auto staged = stage(kModules, "good.so", {});
+    ASSERT_TRUE(staged);
+    fd = staged->image.get();
+    const auto loaded = load(std::move(*staged));
+    ASSERT_TRUE(loaded);
+    id = loaded->table().id.data;
+  }
+  EXPECT_STREQ(id, "example.test");
+  EXPECT_GE(::fcntl(fd, F_GETFD), 0);
+}
+
+TEST(LoadTest, UnmapsAModuleThatSaysItMay) {
+  int fd = -1;
+  {
+    auto staged = stage(kModules, "unloadable.so", {});
+    ASSERT_TRUE(staged);
+    fd = staged->image.get();
+    ASSERT_TRUE(load(std::move(*staged)));
+  }
+  EXPECT_LT(::fcntl(fd, F_GETFD), 0);
+}
+
+TEST(LoadTest, NamesAMissingLibraryAndTheRemedy) {
+  EXPECT_EQ(refusal("missing_library.so"),
+            fmt::format("cannot load module file '{}': libcardcage-absent.so: cannot open shared object file: No such "
+                        "file or directory (install the package that brings libcardcage-absent.so and run ldconfig, or "
+                        "let the module dlopen it in create, so that it can report a missing driver itself)",
+                        (kModules / "missing_library.so").native()));
+}
+
+TEST(LoadTest, NamesAnUndefinedSymbolAndTheRemedy) {
+  EXPECT_EQ(refusal("undefined_symbol.so"),
+            fmt::format("cannot load module file '{}': undefined_symbol.so: undefined symbol: vendor_library_init (no "
+                        "library that the module is linked with has vendor_library_init: link the one that does, and "
+                        "link with -Wl,-z,defs to see it at build time)",
+                        (kModules / "undefined_symbol.so").native()));
+}
+
+TEST(LoadTest, KnowsTheOtherTextsOfTheDynamicLoader) {
+  EXPECT_THAT(advice_for("x.so: cannot allocate memory in static TLS block", {}), HasSubstr("-ftls-model"));
+  EXPECT_THAT(advice_for("libx.so: wrong ELF class: ELFCLASS32", {}), HasSubstr("64-bit build"));
+  EXPECT_THAT(advice_for("/lib/libc.so.6: version `GLIBC_2.38' not found (required by x.so)", {}),
+              HasSubstr("build it where GLIBC_2.38 is not needed"));
+  EXPECT_THAT(advice_for("x.so: cannot enable executable stack as shared object requires: Permission denied", {}),
+              HasSubstr("noexecstack"));
+  EXPECT_THAT(advice_for("x.so: failed to map segment from shared object", {}), HasSubstr("security policy"));
+  EXPECT_THAT(advice_for("libv.so: cannot open shared object file: No such file or directory",
+                         {.needed = {}, .run_path = "$ORIGIN/../lib", .entries = {}}),
+              HasSubstr("the run path '$ORIGIN/../lib' of the module has no effect"));
+  EXPECT_EQ(advice_for("something new", {}), "");
+}
+
+TEST(LoadTest, RefusesAnEntryThatReturnsNothingOrThrows) {
+  EXPECT_EQ(refusal("null_table.so"),
+            refused("null_table.so",
+                    "its entry cage_module_v0 returned no table, which means that it does not work with this host "
+                    "(module ABI 0.1): install a build for this version"));
+  EXPECT_EQ(refusal("throwing_entry.so"),
+            refused("throwing_entry.so", "its entry cage_module_v0 threw an exception, none may leave a module [R9]"));
+}
+
+class TableTest : public ::testing::Test {
+ protected:
+  std::string refusal() const {
+    const auto read = read_table(&table);
+    return read ? "was taken" : read.error().message;
+  }
+  cage_module table = [] {
+    cage_module good{};
+    good.magic = CAGE_MAGIC;
+    good.struct_size = sizeof good;
+    good.abi_minor = CAGE_ABI_MINOR;
+    good.create = base_create;
+    good.discover = base_discover;
+    good.prepare = base_prepare;
+    good.unprepare = base_unprepare;
+    good.destroy = base_destroy;
+    return good;
+  }();
+};
+
+TEST_F(TableTest, RefusesAWrongMagic) {
+  table.magic = 0x12345678;
+  EXPECT_EQ(refusal(), "its table begins with 0x12345678 and not with CAGE_MAGIC: set .magic = CAGE_MAGIC");
+}
+
+TEST_F(TableTest, RefusesAnImpossibleSize) {
+  for (const std::uint32_t size : {0u, 16u, 5000u, 0xffffffffu}) {
+    table.struct_size = size;
+    EXPECT_THAT(refusal(), StartsWith(fmt::format("its table says struct_size {}, expected ", size)));
+    EXPECT_THAT(refusal(), HasSubstr("set .struct_size = sizeof(cage_module) [R2]"));
+  }
+}
+
+TEST_F(TableTest, FillsAShorterTableWithZeros) {
+  table.extension = [](const char*) -> const void* { return nullptr; };
+  table.struct_size = offsetof(cage_module, extension);
+  const auto read = read_table(&table);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->extension, nullptr);
+  EXPECT_EQ(read->destroy, table.destroy);
+}
+
+TEST_F(TableTest, LeavesOutTheEndOfALongerTable) {
+  struct {
+    cage_module table;
+    void* newer[4];
+  } longer = {table, {}};
+  longer.table.struct_size = sizeof longer;
+  longer.table.abi_minor = CAGE_ABI_MINOR + 1;
+  EXPECT_TRUE(read_table(&longer.table));
+}
+
+TEST_F(TableTest, RefusesATableThatNeedsANewerHost) {
+  table.abi_minor = table.min_host_minor = 9;
+  EXPECT_EQ(refusal(),
+            "it needs a host with module ABI 0.9 or later and this one has 0.1: upgrade Cardcage, or install an older "
+            "build of the module");
+}
+
+TEST_F(TableTest, RefusesMinorsThatContradictEachOther) {
+  table.abi_minor = 0;
+  EXPECT_EQ(refusal(), "its table says abi_minor 0 and min_host_minor 0: set .abi_minor = CAGE_ABI_MINOR");
+}
+
+TEST_F(TableTest, NamesAMissingFunction) {
+  const cage_module whole = table;
+  table.discover = nullptr;
+  EXPECT_EQ(refusal(),
+            "its table has no discover function, which every module needs: set .discover in the cage_module table");
+  table = whole;
+  table.destroy = nullptr;
+  EXPECT_THAT(refusal(), StartsWith("its table has no destroy function"));
+}
+
+}  // namespace
+}  // namespace cardcage

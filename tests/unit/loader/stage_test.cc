@@ -1,0 +1,170 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "host/core/file.h"
+#include "host/loader/loader.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StageTest : public ::testing::Test {
+ protected:
+  StageTest() { install("good.so", "x.so"); }
+
+  void install(const std::string& test_module, const std::string& name) {
+    fs::copy_file(fs::path(CARDCAGE_TEST_MODULES) / test_module, folder / name);
+    fs::permissions(folder / name, fs::perms(0644));
+  }
+  Error refusal(const fs::path& file, std::string_view sha256 = {}) {
+    auto staged = stage(folder.path(), file, sha256);
+    if (staged) {
+      ADD_FAILURE() << "'" << file.native() << "' was staged";
+      return {};
+    }
+    return staged.error();
+  }
+  std::string at(const std::string& name) { return (folder / name).native(); }
+
+  ScratchFolder folder;
+};
+
+TEST_F(StageTest, CopiesAndHashesAGoodModuleIntoASealedImage) {
+  const auto staged = stage(folder.path(), "x.so", {});
+  ASSERT_TRUE(staged) << staged.error().message;
+  EXPECT_EQ(staged->path, folder / "x.so");
+  EXPECT_EQ(staged->sha256.size(), 64u);
+  EXPECT_THAT(staged->elf.entries, ::testing::ElementsAre("cage_module_v0"));
+  EXPECT_EQ(::fcntl(staged->image.get(), F_GET_SEALS), F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+  EXPECT_LT(::write(staged->image.get(), "x", 1), 0);
+}
+
+TEST_F(StageTest, TakesThePinnedDigestInEitherCase) {
+  auto digest = stage(folder.path(), "x.so", {})->sha256;
+  EXPECT_TRUE(stage(folder.path(), "x.so", digest));
+  std::ranges::transform(digest, digest.begin(), [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
+  EXPECT_TRUE(stage(folder.path(), "x.so", digest));
+}
+
+TEST_F(StageTest, RefusesAnotherDigestThanThePinnedOne) {
+  const std::string actual = stage(folder.path(), "x.so", {})->sha256, pinned(64, '0');
+  EXPECT_EQ(refusal("x.so", pinned),
+            (Error{Code::kFailedPrecondition,
+                   fmt::format("module file '{}' is refused: its sha256 is {} and the configuration pins {}: install "
+                               "the pinned build, or, if the new one is wanted, pin its digest",
+                               at("x.so"), actual, pinned)}));
+  EXPECT_EQ(refusal("x.so", "abc").message,
+            "module file '" + at("x.so") + "' is refused: the pinned sha256 'abc' is not a digest of 64 hex digits");
+}
+
+TEST_F(StageTest, NamesAMissingFileAndFolder) {
+  EXPECT_EQ(refusal("y.so"),
+            (Error{Code::kNotFound, "cannot open module file '" + at("y.so") + "': No such file or directory"}));
+  EXPECT_EQ(stage("/nonexistent", "x.so", {}).error(),
+            (Error{Code::kNotFound, "cannot open modules folder '/nonexistent': No such file or directory"}));
+}
+
+TEST_F(StageTest, RefusesSymbolicLinksToAFileAndToAFolder) {
+  fs::create_symlink("x.so", folder / "link.so");
+  fs::create_directory_symlink(folder.path(), folder / "sub");
+  EXPECT_EQ(refusal("link.so"),
+            (Error{Code::kFailedPrecondition,
+                   "module file '" + at("link.so") +
+                       "' is reached through a symbolic link, which the host does not follow: copy the file itself "
+                       "there"}));
+  EXPECT_EQ(refusal("sub/x.so").code, Code::kFailedPrecondition);
+}
+
+TEST_F(StageTest, RefusesAPathThatLeavesTheFolder) {
+  EXPECT_EQ(refusal("../x.so").message,
+            "module file '" + at("..") + "' leaves modules_dir: give a path below it without '..'");
+  EXPECT_EQ(refusal("/etc/x.so").message,
+            "module path '/etc/x.so' must be relative to modules_dir '" + folder.path().native() + "'");
+  EXPECT_EQ(refusal("").code, Code::kInvalidArgument);
+}
+
+TEST_F(StageTest, RefusesWhatOthersCanWrite) {
+  fs::permissions(folder / "x.so", fs::perms(0664));
+  EXPECT_EQ(refusal("x.so"),
+            (Error{Code::kPermissionDenied,
+                   "module file '" + at("x.so") +
+                       "' is writable by others than its owner (mode 0664), who could run code as this daemon: chmod "
+                       "go-w " +
+                       at("x.so")}));
+}
+
+TEST_F(StageTest, RefusesAFolderThatOthersCanWriteAtAnyDepth) {
+  fs::create_directories(folder / "a/b");
+  install("good.so", "a/b/x.so");
+  EXPECT_TRUE(stage(folder.path(), "a/b/x.so", {}));
+  fs::permissions(folder / "a", fs::perms(0777));
+  EXPECT_EQ(refusal("a/b/x.so").message, "modules folder '" + at("a") +
+                                             "' is writable by others than its owner (mode 0777), who could run code "
+                                             "as this daemon: chmod go-w " +
+                                             at("a"));
+  fs::permissions(folder / "a", fs::perms(0755));
+  fs::permissions(folder.path(), fs::perms(0770));
+  EXPECT_EQ(refusal("x.so").code, Code::kPermissionDenied);
+}
+
+TEST_F(StageTest, RefusesTheFileOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ASSERT_EQ(::chown(at("x.so").c_str(), 12345, 12345), 0);
+  EXPECT_EQ(refusal("x.so"),
+            (Error{Code::kPermissionDenied,
+                   "module file '" + at("x.so") +
+                       "' belongs to uid 12345, who could run code as this daemon: chown root:root " + at("x.so")}));
+}
+
+TEST_F(StageTest, RefusesWhatIsNoRegularFileWithoutWaitingForAWriter) {
+  ASSERT_EQ(::mkfifo(at("pipe.so").c_str(), 0600), 0);
+  fs::create_directory(folder / "dir.so");
+  for (const char* name : {"pipe.so", "dir.so"})
+    EXPECT_EQ(refusal(name),
+              (Error{Code::kInvalidArgument,
+                     "module file '" + at(name) + "' is not a regular file: name the shared object (.so) itself"}));
+}
+
+TEST_F(StageTest, RefusesAnEmptyFileAndOneThatIsNoSharedObject) {
+  ASSERT_TRUE(write_file_atomically(folder / "empty.so", "", 0644));
+  EXPECT_EQ(refusal("empty.so").message, "module file '" + at("empty.so") + "' is refused: it is empty: copy it again");
+  ASSERT_TRUE(write_file_atomically(folder / "script.so", "#!/bin/sh\n", 0755));
+  EXPECT_EQ(refusal("script.so").message, "module file '" + at("script.so") +
+                                              "' is refused: it is not an ELF file: name the shared object (.so) "
+                                              "itself");
+}
+
+TEST_F(StageTest, RefusesAFileBeyondTheSizeBound) {
+  ASSERT_EQ(::truncate(at("x.so").c_str(), static_cast<off_t>(kMaxModuleBytes) + 1), 0);
+  EXPECT_EQ(refusal("x.so"),
+            (Error{Code::kOutOfRange, "module file '" + at("x.so") +
+                                          "' is refused: it is larger than 256 MiB: name the module, not an archive or "
+                                          "an image of it"}));
+}
+
+TEST_F(StageTest, RefusesASharedObjectThatIsNoModule) {
+  install("no_entry.so", "n.so");
+  EXPECT_EQ(refusal("n.so"),
+            (Error{Code::kFailedPrecondition,
+                   "module file '" + at("n.so") +
+                       "' is refused: it does not export cage_module_v0: either it is no Cardcage module, or its build "
+                       "hides the symbol (mark it with CAGE_EXPORT and list it in the version script)"}));
+}
+
+TEST_F(StageTest, SaysForWhichMajorAModuleIsBuilt) {
+  install("other_major.so", "o.so");
+  EXPECT_EQ(refusal("o.so"),
+            (Error{Code::kFailedPrecondition,
+                   "module file '" + at("o.so") +
+                       "' is refused: it is built for module ABI major 7 and this host has major 0: install a build of "
+                       "the module for major 0, or a Cardcage that has its major"}));
+}
+
+}  // namespace
+}  // namespace cardcage
