@@ -1,0 +1,140 @@
+/* prepare, unprepare and cage.reconcile. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "instance.h"
+#include "text.h"
+
+/* The uid becomes part of a file's name, so it must not be able to leave the folder. */
+static cage_status read_uid(const cage_call* call, const cage_claim* claim, char* uid) {
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+  if (text_copy(uid, MAX_UID, claim->uid) && uid[0] != '\0' && strspn(uid, allowed) == claim->uid.size) return CAGE_OK;
+  return refuse(call, CAGE_INVALID_ARGUMENT, "claim uid is not 1 to %d letters, digits, '-', '_' and '.'", MAX_UID - 1);
+}
+
+static bool is_admin(const cage_alloc* alloc) { return (alloc->flags & CAGE_ALLOC_ADMIN) != 0; }
+
+/* What prepare saves and unprepare expects back: a fingerprint of the claim and the devices that it holds [R7]. */
+struct blob {
+  char text[32];
+};
+static struct blob blob_of(const cage_claim* claim) {
+  uint64_t hash = text_hash(TEXT_HASH_START, claim->uid);
+  for (uint32_t i = 0; i < claim->alloc_count; ++i) {
+    if (!is_admin(claim->allocs[i])) hash = text_hash(hash, claim->allocs[i]->device_id);
+  }
+  struct blob blob;
+  snprintf(blob.text, sizeof blob.text, "mock/1 %016" PRIx64, hash);
+  return blob;
+}
+
+static cage_status find_device(cage_instance* mock, const cage_call* call, const cage_alloc* alloc,
+                               struct device** device) {
+  *device = devices_find(&mock->devices, alloc->device_id);
+  if (*device != NULL && devices_present(&mock->devices, *device)) return CAGE_OK;
+  return refuse(call, CAGE_NOT_FOUND, "device '%.*s' is not there", (int)alloc->device_id.size, alloc->device_id.data);
+}
+
+static cage_status check_alloc(cage_instance* mock, const cage_call* call, const cage_alloc* alloc, const char* uid) {
+  struct device* device = NULL;
+  cage_status status = find_device(mock, call, alloc, &device);
+  if (status != CAGE_OK) return status;
+  status = faults_device(&mock->faults, CALL_PREPARE, call, device->id);
+  if (status != CAGE_OK || is_admin(alloc)) return status;
+  return holds_free_for(&mock->devices, device, uid, call);
+}
+
+static cage_status occupy_and_edit(cage_instance* mock, const cage_call* call, const cage_claim* claim, const char* uid,
+                                   cage_edits* edits) {
+  cage_status status = edits->env(edits, -1, text_of("MOCK_CLAIM"), claim->uid);
+  for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
+    const cage_alloc* alloc = claim->allocs[i];
+    struct device* device = NULL;
+    status = find_device(mock, call, alloc, &device);
+    if (status == CAGE_OK && !is_admin(alloc)) {
+      status = holds_take(&mock->holds, device, uid, claim->name, call);
+    }
+    if (status == CAGE_OK) status = mock_edit(mock, uid, alloc, (int32_t)i, device, edits);
+  }
+  if (status != CAGE_OK) return status;
+  struct blob blob = blob_of(claim);
+  return edits->state(edits, (cage_bytes){blob.text, strlen(blob.text)});
+}
+
+/* A prepare that fails leaves nothing behind; one that succeeds makes its holds lasting. */
+static void finish(cage_instance* mock, const cage_call* call, const cage_claim* claim, const char* uid, bool keep) {
+  for (uint32_t i = 0; i < claim->alloc_count; ++i) {
+    struct device* device = devices_find(&mock->devices, claim->allocs[i]->device_id);
+    if (device == NULL || !holds_fresh(device, uid)) continue;
+    if (keep) {
+      holds_settle(device, uid);
+    } else {
+      holds_release(&mock->holds, device, uid, call);
+    }
+  }
+}
+
+cage_status mock_prepare(cage_instance* mock, const cage_call* call, const cage_claim* claim, cage_edits* edits) {
+  cage_status status = faults_enter(&mock->faults, CALL_PREPARE, call);
+  if (status != CAGE_OK) return status;
+  if (mock->quiesced) return refuse(call, CAGE_UNAVAILABLE, "the hardware is quiesced; resume the module first");
+  char uid[MAX_UID];
+  status = read_uid(call, claim, uid);
+  for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
+    status = check_alloc(mock, call, claim->allocs[i], uid);
+  }
+  if (status != CAGE_OK) return status;
+  status = occupy_and_edit(mock, call, claim, uid, edits);
+  finish(mock, call, claim, uid, status == CAGE_OK);
+  return status;
+}
+
+cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cage_claim* claim) {
+  cage_status status = faults_enter(&mock->faults, CALL_UNPREPARE, call);
+  if (status != CAGE_OK) return status;
+  char uid[MAX_UID];
+  status = read_uid(call, claim, uid);
+  if (status != CAGE_OK) return status;
+  struct blob blob = blob_of(claim);
+  if (claim->state.size > 0 && (claim->state_version != MOCK_STATE_VERSION || claim->state.size != strlen(blob.text) ||
+                                memcmp(claim->state.data, blob.text, claim->state.size) != 0)) {
+    return refuse(call, CAGE_INTERNAL, "state of claim %s is not what its prepare saved", uid);
+  }
+  for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
+    struct device* device = devices_find(&mock->devices, claim->allocs[i]->device_id);
+    if (device == NULL) continue;
+    status = faults_device(&mock->faults, CALL_UNPREPARE, call, device->id);
+    if (status == CAGE_OK && !is_admin(claim->allocs[i])) {
+      status = holds_release(&mock->holds, device, uid, call);
+    }
+  }
+  return status;
+}
+
+static bool is_live(const struct device* device, const char* uid, const cage_claim* const* live, uint32_t live_count) {
+  for (uint32_t i = 0; i < live_count; ++i) {
+    if (!text_is(live[i]->uid, uid)) continue;
+    for (uint32_t j = 0; j < live[i]->alloc_count; ++j) {
+      if (text_is(live[i]->allocs[j]->device_id, device->id)) return true;
+    }
+  }
+  return false;
+}
+
+cage_status mock_keep(cage_instance* mock, const cage_call* call, const cage_claim* const* live, uint32_t live_count) {
+  cage_status first = CAGE_OK;
+  for (uint32_t i = 0; i < mock->devices.count; ++i) {
+    struct device* device = &mock->devices.all[i];
+    for (struct holder *holder = device->holders, *next = NULL; holder != NULL; holder = next) {
+      next = holder->next;
+      if (is_live(device, holder->claim, live, live_count)) continue;
+      say(mock->host, CAGE_LOG_WARN, "device '%s': freed, claim %s is gone", device->id, holder->claim);
+      char uid[MAX_UID];
+      text_copy(uid, sizeof uid, text_of(holder->claim));
+      cage_status status = holds_release(&mock->holds, device, uid, call);
+      if (first == CAGE_OK) first = status;
+    }
+  }
+  return first;
+}

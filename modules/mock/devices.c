@@ -1,0 +1,150 @@
+#include "devices.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+void devices_init(struct devices* devices) {
+  memset(devices, 0, sizeof *devices);
+  pthread_mutex_init(&devices->lock, NULL);
+}
+
+static void identify(struct device* device, const struct make* make) {
+  uint64_t high = text_hash(text_hash(TEXT_HASH_START, text_of(make->seed)), text_of(device->id));
+  uint64_t low = text_hash(high, text_of("uuid"));
+  char kind[sizeof device->kind];
+  for (size_t i = 0; i < sizeof kind; ++i) {
+    char c = device->kind[i];
+    kind[i] = (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  snprintf(device->uuid, sizeof device->uuid,
+           "%s-%08" PRIx32 "-%04" PRIx32 "-4%03" PRIx32 "-8%03" PRIx32 "-%012" PRIx64, kind, (uint32_t)(high >> 32),
+           (uint32_t)(high >> 16) & 0xffff, (uint32_t)high & 0xfff, (uint32_t)(low >> 48) & 0xfff,
+           low & 0xffffffffffffu);
+}
+
+/* Each device has a bus of its own among those of its socket, in a PCI domain that no machine has, so that the host
+ * cannot mistake a real device of this machine for it. */
+static void place(struct device* device, const struct make* make, uint32_t count, uint32_t* used) {
+  uint32_t socket = (uint32_t)((uint64_t)device->index * make->sockets / count);
+  uint32_t span = 256 / make->sockets, slot = used[socket]++;
+  device->socket = (int32_t)socket;
+  snprintf(device->pci, sizeof device->pci, "%04x:%02x:00.0", (0x4d00u + slot / (span - 1)) & 0xffffu,
+           (socket * span + 1 + slot % (span - 1)) & 0xffu);
+}
+
+static int compare_ids(const void* a, const void* b) {
+  return strcmp((*(struct device* const*)a)->id, (*(struct device* const*)b)->id);
+}
+
+static uint32_t parts_of(const struct make* make, const struct device_group* group) {
+  return strcmp(group->kind, "gpu") == 0 ? make->partitions : 0;
+}
+
+static void make_part(struct device* part, const struct device* whole, uint32_t index, const struct make* make) {
+  *part = *whole;
+  part->parent = whole;
+  part->part_count = 0;
+  part->index = index;
+  snprintf(part->id, sizeof part->id, "%.16s-%" PRIu32 "-part-%" PRIu32, whole->kind, whole->index, index);
+  identify(part, make);
+}
+
+static void make_group(struct devices* devices, const struct make* make, const struct device_group* group,
+                       uint32_t* used) {
+  for (uint32_t i = 0; i < group->count; ++i) {
+    struct device* whole = &devices->all[devices->count++];
+    memcpy(whole->kind, group->kind, sizeof whole->kind);
+    snprintf(whole->id, sizeof whole->id, "%s-%" PRIu32, group->kind, i);
+    whole->index = i;
+    whole->present = true;
+    whole->health = CAGE_HEALTH_OK;
+    whole->part_count = parts_of(make, group);
+    identify(whole, make);
+    place(whole, make, group->count, used);
+    for (uint32_t part = 0; part < whole->part_count; ++part) {
+      make_part(&devices->all[devices->count++], whole, part, make);
+    }
+  }
+}
+
+cage_status devices_make(struct devices* devices, const struct make* make, const cage_call* call) {
+  uint64_t total = 0;
+  for (uint32_t i = 0; i < make->group_count; ++i) {
+    total += (uint64_t)make->groups[i].count * (1 + parts_of(make, &make->groups[i]));
+  }
+  if (total > MAX_DEVICES) {
+    return refuse(call, CAGE_INVALID_ARGUMENT, "options ask for %" PRIu64 " devices with partitions, the most is %d",
+                  total, MAX_DEVICES);
+  }
+  devices->make = make;
+  devices->all = calloc(total + 1, sizeof *devices->all);
+  devices->by_id = calloc(total + 1, sizeof *devices->by_id);
+  if (devices->all == NULL || devices->by_id == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "out of memory");
+  uint32_t used[MAX_SOCKETS] = {0};
+  for (uint32_t i = 0; i < make->group_count; ++i) make_group(devices, make, &make->groups[i], used);
+  for (uint32_t i = 0; i < devices->count; ++i) devices->by_id[i] = &devices->all[i];
+  qsort(devices->by_id, devices->count, sizeof *devices->by_id, compare_ids);
+  return CAGE_OK;
+}
+
+void devices_free(struct devices* devices) {
+  for (uint32_t i = 0; i < devices->count; ++i) {
+    struct device* device = &devices->all[i];
+    free(device->reason);
+    free(device->message);
+    while (device->holders != NULL) {
+      struct holder* next = device->holders->next;
+      free(device->holders);
+      device->holders = next;
+    }
+  }
+  free(devices->by_id);
+  free(devices->all);
+  pthread_mutex_destroy(&devices->lock);
+}
+
+struct device* devices_find(const struct devices* devices, cage_str id) {
+  struct device wanted, *key = &wanted;
+  if (devices->count == 0 || !text_copy(wanted.id, sizeof wanted.id, id)) return NULL;
+  struct device** found = bsearch(&key, devices->by_id, devices->count, sizeof *devices->by_id, compare_ids);
+  return found == NULL ? NULL : *found;
+}
+
+bool devices_present(struct devices* devices, const struct device* device) {
+  pthread_mutex_lock(&devices->lock);
+  bool present = device->present;
+  pthread_mutex_unlock(&devices->lock);
+  return present;
+}
+
+bool devices_plug(struct devices* devices, struct device* device, bool present) {
+  pthread_mutex_lock(&devices->lock);
+  bool changed = device->present != present;
+  for (uint32_t i = 0; i <= device->part_count; ++i) device[i].present = present;
+  pthread_mutex_unlock(&devices->lock);
+  return changed;
+}
+
+bool devices_set_health(struct devices* devices, struct device* device, uint32_t health, cage_str reason,
+                        cage_str message) {
+  char* new_reason = strndup(reason.size > 0 ? reason.data : "", reason.size);
+  char* new_message = strndup(message.size > 0 ? message.data : "", message.size);
+  if (new_reason == NULL || new_message == NULL) {
+    free(new_reason);
+    free(new_message);
+    return false;
+  }
+  pthread_mutex_lock(&devices->lock);
+  char *old_reason = device->reason, *old_message = device->message;
+  device->health = health;
+  device->reason = new_reason;
+  device->message = new_message;
+  pthread_mutex_unlock(&devices->lock);
+  free(old_reason);
+  free(old_message);
+  return true;
+}

@@ -1,0 +1,98 @@
+/* The container edits of one device. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "instance.h"
+#include "text.h"
+
+enum { MAX_KEY = 128 };
+
+/* "gpu-0-part-1" gives MOCK_GPU_0_PART_1, followed by _SUFFIX if there is one. */
+static cage_str key_of(char* to, const struct device* device, const char* suffix) {
+  snprintf(to, MAX_KEY, "MOCK_%s%s%s", device->id, suffix[0] != '\0' ? "_" : "", suffix);
+  for (char* c = to; *c != '\0'; ++c) {
+    if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+    bool good = (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+    if (!good) *c = '_';
+  }
+  return text_of(to);
+}
+
+static cage_status add_env(cage_edits* edits, int32_t index, const struct device* device, const char* suffix,
+                           cage_str value) {
+  char key[MAX_KEY];
+  return edits->env(edits, index, key_of(key, device, suffix), value);
+}
+
+static cage_status add_number(cage_edits* edits, int32_t index, const struct device* device, const char* suffix,
+                              int64_t value, int32_t exp10) {
+  char text[48];
+  int size = exp10 == 0 ? snprintf(text, sizeof text, "%" PRId64, value)
+                        : snprintf(text, sizeof text, "%" PRId64 "e%" PRId32, value, exp10);
+  return add_env(edits, index, device, suffix, (cage_str){text, (size_t)size});
+}
+
+static cage_status add_params(cage_edits* edits, int32_t index, const struct device* device,
+                              const cage_values* params) {
+  cage_status status = add_env(edits, index, device, "SHARING", params->string(params, "sharing"));
+  if (status != CAGE_OK) return status;
+  status = add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "intervalMs"), 0);
+  const cage_str* items = NULL;
+  uint32_t count = params->list(params, "env", &items);
+  for (uint32_t i = 0; i < count && status == CAGE_OK; ++i) {
+    const char* equals = items[i].size > 0 ? memchr(items[i].data, '=', items[i].size) : NULL;
+    if (equals == NULL) continue; /* the host refuses bad names; an entry without '=' names no variable at all */
+    size_t name = (size_t)(equals - items[i].data);
+    status =
+        edits->env(edits, index, (cage_str){items[i].data, name}, (cage_str){equals + 1, items[i].size - name - 1});
+  }
+  return status;
+}
+
+static cage_status add_identity(cage_edits* edits, int32_t index, const struct device* device,
+                                const cage_alloc* alloc) {
+  cage_status status = add_env(edits, index, device, "", text_of(device->uuid));
+  if (status == CAGE_OK && (alloc->flags & CAGE_ALLOC_ADMIN) != 0) {
+    status = add_env(edits, index, device, "ADMIN", text_of("1"));
+  }
+  if (status == CAGE_OK && alloc->share_id.size > 0) status = add_env(edits, index, device, "SHARE", alloc->share_id);
+  for (uint32_t i = 0; i < alloc->consumed_count && status == CAGE_OK; ++i) {
+    char name[64];
+    if (!text_copy(name, sizeof name, alloc->consumed[i].name)) continue;
+    status = add_number(edits, index, device, name, alloc->consumed[i].value, alloc->consumed[i].exp10);
+  }
+  return status;
+}
+
+cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const cage_alloc* alloc, int32_t index,
+                      const struct device* device, cage_edits* edits) {
+  cage_status status = add_identity(edits, index, device, alloc);
+  if (status == CAGE_OK && alloc->values != NULL) status = add_params(edits, index, device, alloc->values);
+  if (status != CAGE_OK) return status;
+
+  char inside[96];
+  snprintf(inside, sizeof inside, "/dev/mock/%s", device->id);
+  cage_device_node node = {.struct_size = sizeof node,
+                           .path = text_of(inside),
+                           .host_path = text_of(mock->settings.device_node),
+                           .permissions = CAGE_LIT("rw"),
+                           .major = -1,
+                           .minor = -1,
+                           .uid = -1,
+                           .gid = -1};
+  status = edits->device_node(edits, index, &node);
+  bool has_file = mock->holds.fd >= 0 && (alloc->flags & CAGE_ALLOC_ADMIN) == 0;
+  if (status != CAGE_OK || !has_file) return status;
+
+  char path[512];
+  holds_path(&mock->holds, device, claim_uid, path, sizeof path);
+  snprintf(inside, sizeof inside, "/run/mock/%s", device->id);
+  const cage_str options[] = {CAGE_LIT("ro"), CAGE_LIT("bind"), CAGE_LIT("nosuid"), CAGE_LIT("nodev")};
+  cage_mount mount = {.struct_size = sizeof mount,
+                      .option_count = sizeof options / sizeof *options,
+                      .host_path = text_of(path),
+                      .container_path = text_of(inside),
+                      .options = options};
+  return edits->mount(edits, index, &mount);
+}

@@ -1,0 +1,123 @@
+#include "faults.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text.h"
+
+enum call_kind call_kind_of(cage_str name) {
+  static const char* const names[] = {"create", "start",   "discover", "prepare", "unprepare",
+                                      "check",  "quiesce", "resume",   "stop"};
+  enum call_kind kind = CALL_CREATE;
+  while (kind < CALL_KIND_COUNT && !text_is(name, names[kind])) ++kind;
+  return kind;
+}
+
+void faults_init(struct faults* faults) {
+  memset(faults->of, 0, sizeof faults->of);
+  pthread_mutex_init(&faults->lock, NULL);
+}
+
+void faults_free(struct faults* faults) {
+  for (enum call_kind kind = CALL_CREATE; kind < CALL_KIND_COUNT; ++kind) faults_heal(faults, kind);
+  pthread_mutex_destroy(&faults->lock);
+}
+
+void faults_delay(struct faults* faults, enum call_kind kind, uint64_t delay_ns) {
+  pthread_mutex_lock(&faults->lock);
+  faults->of[kind].delay_ns = delay_ns;
+  pthread_mutex_unlock(&faults->lock);
+}
+
+void faults_hang(struct faults* faults, enum call_kind kind) {
+  pthread_mutex_lock(&faults->lock);
+  faults->of[kind].hang = true;
+  pthread_mutex_unlock(&faults->lock);
+}
+
+void faults_crash(struct faults* faults, enum call_kind kind) {
+  pthread_mutex_lock(&faults->lock);
+  faults->of[kind].crash = true;
+  pthread_mutex_unlock(&faults->lock);
+}
+
+bool faults_refuse(struct faults* faults, enum call_kind kind, cage_str rule) {
+  struct refusal* refusal = calloc(1, sizeof *refusal);
+  if (refusal == NULL) return false;
+  cage_str device = text_word(&rule);
+  if (rule.size >= sizeof refusal->text) rule.size = sizeof refusal->text - 1;
+  text_copy(refusal->text, sizeof refusal->text, rule.size > 0 ? rule : text_of("told to fail"));
+  if (device.size == 0 || !text_copy(refusal->device, sizeof refusal->device, device)) {
+    free(refusal);
+    return false;
+  }
+  pthread_mutex_lock(&faults->lock);
+  refusal->next = faults->of[kind].refusals;
+  faults->of[kind].refusals = refusal;
+  pthread_mutex_unlock(&faults->lock);
+  return true;
+}
+
+void faults_heal(struct faults* faults, enum call_kind kind) {
+  pthread_mutex_lock(&faults->lock);
+  struct refusal* refusal = faults->of[kind].refusals;
+  faults->of[kind] = (struct fault){0};
+  pthread_mutex_unlock(&faults->lock);
+  while (refusal != NULL) {
+    struct refusal* next = refusal->next;
+    free(refusal);
+    refusal = next;
+  }
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Waits like well-behaved hardware access does: cancel_fd and the deadline end it early [R4]. */
+static cage_status wait_for(const cage_call* call, uint64_t delay_ns) {
+  uint64_t end = now_ns() + delay_ns;
+  bool too_late = call->deadline_ns != 0 && call->deadline_ns < end;
+  if (too_late) end = call->deadline_ns;
+  struct pollfd cancel = {.fd = call->cancel_fd, .events = POLLIN};
+  for (uint64_t now = now_ns(); now < end; now = now_ns()) {
+    struct timespec left = {.tv_sec = (time_t)((end - now) / 1000000000u),
+                            .tv_nsec = (long)((end - now) % 1000000000u)};
+    if (ppoll(&cancel, 1, &left, NULL) > 0) {
+      return refuse(call, CAGE_CANCELLED, "cancelled while the hardware was busy (a delay of the mock's options)");
+    }
+  }
+  if (!too_late) return CAGE_OK;
+  return refuse(call, CAGE_DEADLINE_EXCEEDED,
+                "the hardware was still busy at the deadline (a delay of the mock's options)");
+}
+
+cage_status faults_enter(struct faults* faults, enum call_kind kind, const cage_call* call) {
+  pthread_mutex_lock(&faults->lock);
+  struct fault fault = faults->of[kind];
+  pthread_mutex_unlock(&faults->lock);
+  if (fault.crash) abort();
+  while (fault.hang) pause();
+  if (fault.delay_ns > 0) {
+    cage_status status = wait_for(call, fault.delay_ns);
+    if (status != CAGE_OK) return status;
+  }
+  return faults_device(faults, kind, call, "*");
+}
+
+cage_status faults_device(struct faults* faults, enum call_kind kind, const cage_call* call, const char* device_id) {
+  char text[sizeof((struct refusal*)0)->text] = "";
+  pthread_mutex_lock(&faults->lock);
+  for (const struct refusal* refusal = faults->of[kind].refusals; refusal != NULL; refusal = refusal->next) {
+    if (strcmp(refusal->device, device_id) == 0) memcpy(text, refusal->text, sizeof text);
+  }
+  pthread_mutex_unlock(&faults->lock);
+  if (text[0] == '\0') return CAGE_OK;
+  if (strcmp(device_id, "*") == 0) return refuse(call, CAGE_INTERNAL, "%s", text);
+  return refuse(call, CAGE_INTERNAL, "device '%s': %s", device_id, text);
+}

@@ -1,0 +1,154 @@
+#include "holds.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text.h"
+
+enum { MAX_NAME = sizeof((struct device*)0)->id + 1 + MAX_UID };
+
+void holds_init(struct holds* holds) { *holds = (struct holds){.folder = "", .fd = -1}; }
+
+void holds_close(struct holds* holds) {
+  if (holds->fd >= 0) close(holds->fd);
+  holds->fd = -1;
+}
+
+static struct holder* find(const struct device* device, const char* claim) {
+  struct holder* holder = device->holders;
+  while (holder != NULL && strcmp(holder->claim, claim) != 0) holder = holder->next;
+  return holder;
+}
+
+static struct holder* add(struct device* device, const char* claim) {
+  size_t size = strlen(claim) + 1;
+  struct holder* holder = malloc(sizeof *holder + size);
+  if (holder == NULL) return NULL;
+  *holder = (struct holder){.next = device->holders};
+  memcpy(holder->claim, claim, size);
+  device->holders = holder;
+  return holder;
+}
+
+static void drop(struct device* device, const char* claim) {
+  struct holder** link = &device->holders;
+  while (*link != NULL && strcmp((*link)->claim, claim) != 0) link = &(*link)->next;
+  struct holder* holder = *link;
+  if (holder == NULL) return;
+  *link = holder->next;
+  free(holder);
+}
+
+static void name_file(const struct device* device, const char* claim, char* name) {
+  snprintf(name, MAX_NAME, "%s@%s", device->id, claim);
+}
+
+void holds_path(const struct holds* holds, const struct device* device, const char* claim, char* path, size_t room) {
+  snprintf(path, room, "%s/%s@%s", holds->folder, device->id, claim);
+}
+
+/* "<device>@<claim>" of a device that exists still; anything else in the folder is not ours. */
+static void take_over(struct devices* devices, const char* file) {
+  const char* at = strchr(file, '@');
+  if (at == NULL || at[1] == '\0' || strlen(at + 1) >= MAX_UID) return;
+  struct device* device = devices_find(devices, (cage_str){file, (size_t)(at - file)});
+  if (device != NULL && find(device, at + 1) == NULL) add(device, at + 1);
+}
+
+cage_status holds_open(struct holds* holds, const char* folder, struct devices* devices, const cage_call* call) {
+  if (folder[0] == '\0') return CAGE_OK;
+  if (folder[0] != '/') {
+    return refuse(call, CAGE_INVALID_ARGUMENT, "option 'mount_dir': '%s' is not an absolute path", folder);
+  }
+  if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
+    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot make '%s': %s", folder, strerror(errno));
+  }
+  holds->folder = folder;
+  holds->fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int list_fd = holds->fd < 0 ? -1 : fcntl(holds->fd, F_DUPFD_CLOEXEC, 0);
+  DIR* list = list_fd < 0 ? NULL : fdopendir(list_fd);
+  if (list == NULL) {
+    if (list_fd >= 0) close(list_fd);
+    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot read '%s': %s", folder, strerror(errno));
+  }
+  for (const struct dirent* entry = readdir(list); entry != NULL; entry = readdir(list)) {
+    take_over(devices, entry->d_name);
+  }
+  closedir(list);
+  return CAGE_OK;
+}
+
+static cage_status check_one(const struct device* device, const struct device* wanted, const char* claim,
+                             const cage_call* call) {
+  for (const struct holder* holder = device->holders; holder != NULL; holder = holder->next) {
+    if (strcmp(holder->claim, claim) == 0) continue;
+    return refuse(call, CAGE_FAILED_PRECONDITION, "device '%s': '%s' is in use by claim %s; unprepare that claim first",
+                  wanted->id, device->id, holder->claim);
+  }
+  return CAGE_OK;
+}
+
+cage_status holds_free_for(const struct devices* devices, const struct device* device, const char* claim,
+                           const cage_call* call) {
+  if (devices->make->shared) return CAGE_OK;
+  cage_status status = CAGE_OK;
+  for (uint32_t i = 0; i <= device->part_count && status == CAGE_OK; ++i) {
+    status = check_one(&device[i], device, claim, call);
+  }
+  if (status == CAGE_OK && device->parent != NULL) status = check_one(device->parent, device, claim, call);
+  return status;
+}
+
+static int write_file(const struct holds* holds, const struct device* device, const char* claim, cage_str claim_name) {
+  char name[MAX_NAME], text[512];
+  name_file(device, claim, name);
+  int size = snprintf(text, sizeof text, "device=%s\nuuid=%s\nclaim=%.*s\nclaim_uid=%s\n", device->id, device->uuid,
+                      (int)(claim_name.size < 256 ? claim_name.size : 256), claim_name.data, claim);
+  int fd = openat(holds->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (fd < 0) return errno;
+  int error = write(fd, text, (size_t)size) == size ? 0 : errno;
+  close(fd);
+  if (error != 0) unlinkat(holds->fd, name, 0);
+  return error;
+}
+
+cage_status holds_take(struct holds* holds, struct device* device, const char* claim, cage_str claim_name,
+                       const cage_call* call) {
+  if (find(device, claim) != NULL) return CAGE_OK;
+  int error = holds->fd >= 0 ? write_file(holds, device, claim, claim_name) : 0;
+  if (error != 0) {
+    return refuse(call, CAGE_UNAVAILABLE, "device '%s': cannot write its file in '%s': %s", device->id, holds->folder,
+                  strerror(error));
+  }
+  struct holder* holder = add(device, claim);
+  if (holder == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "device '%s': out of memory", device->id);
+  holder->fresh = true;
+  return CAGE_OK;
+}
+
+cage_status holds_release(struct holds* holds, struct device* device, const char* claim, const cage_call* call) {
+  char name[MAX_NAME];
+  name_file(device, claim, name);
+  if (holds->fd >= 0 && unlinkat(holds->fd, name, 0) != 0 && errno != ENOENT) {
+    return refuse(call, CAGE_UNAVAILABLE, "device '%s': cannot remove its file in '%s': %s", device->id, holds->folder,
+                  strerror(errno));
+  }
+  drop(device, claim);
+  return CAGE_OK;
+}
+
+bool holds_fresh(const struct device* device, const char* claim) {
+  const struct holder* holder = find(device, claim);
+  return holder != NULL && holder->fresh;
+}
+
+void holds_settle(struct device* device, const char* claim) {
+  struct holder* holder = find(device, claim);
+  if (holder != NULL) holder->fresh = false;
+}

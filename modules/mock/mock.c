@@ -1,0 +1,122 @@
+/* The mock module: hardware that exists only in its options, and misbehaves when told to. See README.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "instance.h"
+#include "text.h"
+
+static cage_status read_script(cage_instance* mock, const cage_call* call, const cage_values* options) {
+  const cage_str* lines = NULL;
+  uint32_t count = options->list(options, "script", &lines);
+  for (uint32_t i = 0; i < count; ++i) {
+    cage_status status = script_add(&mock->script, call, lines[i]);
+    if (status != CAGE_OK) return status;
+  }
+  return CAGE_OK;
+}
+
+static void mock_destroy(cage_instance* mock) {
+  script_stop(&mock->script);
+  holds_close(&mock->holds);
+  devices_free(&mock->devices);
+  faults_free(&mock->faults);
+  free(mock);
+}
+
+static cage_status mock_create(const cage_call* call, const cage_host* host, const cage_values* options,
+                               cage_instance** out) {
+  cage_instance* mock = calloc(1, sizeof *mock);
+  if (mock == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "out of memory");
+  mock->host = host;
+  faults_init(&mock->faults);
+  devices_init(&mock->devices);
+  holds_init(&mock->holds);
+  script_init(&mock->script, host, &mock->devices, &mock->faults, mock->settings.script_file);
+  cage_status status = settings_read(call, options, &mock->settings, &mock->devices, &mock->faults);
+  if (status == CAGE_OK) status = faults_enter(&mock->faults, CALL_CREATE, call);
+  if (status == CAGE_OK) status = holds_open(&mock->holds, mock->settings.mount_dir, &mock->devices, call);
+  if (status == CAGE_OK) status = read_script(mock, call, options);
+  if (status != CAGE_OK) {
+    mock_destroy(mock);
+    return status;
+  }
+  *out = mock;
+  return CAGE_OK;
+}
+
+static cage_status mock_start(cage_instance* mock, const cage_call* call) {
+  cage_status status = faults_enter(&mock->faults, CALL_START, call);
+  return status == CAGE_OK ? script_start(&mock->script, call) : status;
+}
+
+static cage_status mock_stop(cage_instance* mock, const cage_call* call) {
+  cage_status status = faults_enter(&mock->faults, CALL_STOP, call);
+  script_stop(&mock->script);
+  return status;
+}
+
+static cage_status mock_discover(cage_instance* mock, const cage_call* call, cage_snapshot* snapshot) {
+  cage_status status = faults_enter(&mock->faults, CALL_DISCOVER, call);
+  return status == CAGE_OK ? devices_report(&mock->devices, call, snapshot) : status;
+}
+
+static cage_status mock_check(cage_instance* mock, const cage_call* call, cage_str device_id) {
+  cage_status status = faults_enter(&mock->faults, CALL_CHECK, call);
+  if (status != CAGE_OK) return status;
+  const struct device* device = devices_find(&mock->devices, device_id);
+  if (device == NULL || !devices_present(&mock->devices, device)) {
+    return refuse(call, CAGE_NOT_FOUND, "device '%.*s' is not there", (int)device_id.size, device_id.data);
+  }
+  devices_tell_health(&mock->devices, device, mock->host);
+  return CAGE_OK;
+}
+
+static cage_status mock_quiesce(cage_instance* mock, const cage_call* call) {
+  cage_status status = faults_enter(&mock->faults, CALL_QUIESCE, call);
+  if (status == CAGE_OK) mock->quiesced = true;
+  return status;
+}
+
+static cage_status mock_resume(cage_instance* mock, const cage_call* call) {
+  cage_status status = faults_enter(&mock->faults, CALL_RESUME, call);
+  if (status == CAGE_OK) mock->quiesced = false;
+  return status;
+}
+
+static const void* mock_extension(const char* id) {
+  static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = mock_choose};
+  static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = mock_keep};
+  if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
+  if (strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
+  return NULL;
+}
+
+const cage_module* cage_module_v0(uint32_t host_minor) {
+  static const cage_module table = {.magic = CAGE_MAGIC,
+                                    .struct_size = sizeof table,
+                                    .abi_minor = CAGE_ABI_MINOR,
+                                    .min_host_minor = 1,
+                                    .state_version = MOCK_STATE_VERSION,
+                                    .id = CAGE_LIT("dev.cardcage.mock"),
+                                    .version = CAGE_LIT("0.1.0"),
+                                    .vendor = CAGE_LIT("Cardcage"),
+                                    .options = mock_options,
+                                    .option_count = MOCK_OPTION_COUNT,
+                                    .param_count = MOCK_PARAM_COUNT,
+                                    .params = mock_params,
+                                    .params_api_version = CAGE_LIT("mock.cardcage.dev/v1alpha1"),
+                                    .params_kind = CAGE_LIT("DeviceConfig"),
+                                    .create = mock_create,
+                                    .start = mock_start,
+                                    .discover = mock_discover,
+                                    .prepare = mock_prepare,
+                                    .unprepare = mock_unprepare,
+                                    .check = mock_check,
+                                    .quiesce = mock_quiesce,
+                                    .resume = mock_resume,
+                                    .stop = mock_stop,
+                                    .destroy = mock_destroy,
+                                    .extension = mock_extension};
+  (void)host_minor;
+  return &table;
+}

@@ -1,0 +1,39 @@
+/* A timeline of what happens to the hardware: from options, and from a file that people and tests append to. */
+#ifndef MOCK_SCRIPT_H_
+#define MOCK_SCRIPT_H_
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "devices.h"
+#include "faults.h"
+
+struct event { /* a line that is due later */
+  struct event* next;
+  uint64_t due_ns;
+  char line[];
+};
+struct script {
+  const cage_host* host;
+  struct devices* devices;
+  struct faults* faults;
+  const char* path; /* "" = no file */
+  const char* name; /* its last component */
+  struct event* events;
+  pthread_t thread;
+  bool running;
+  int stop_fd, watch_fd;
+  off_t offset; /* of the first byte not yet read, in the file `inode` */
+  ino_t inode;
+};
+
+void script_init(struct script* script, const cage_host* host, struct devices* devices, struct faults* faults,
+                 const char* path);
+/* "[DURATION] VERB ...", checked; the duration counts from script_start(). */
+cage_status script_add(struct script* script, const cage_call* call, cage_str line);
+/* Runs the thread if there is anything for it to do. What the file says already is applied, but not its crashes. */
+cage_status script_start(struct script* script, const cage_call* call);
+/* Ends and joins the thread. Idempotent. */
+void script_stop(struct script* script);
+
+#endif /* MOCK_SCRIPT_H_ */
