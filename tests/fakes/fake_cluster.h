@@ -1,0 +1,114 @@
+// A cluster in memory: claims, nodes and ResourceSlices with resource versions, watches and faults on command.
+//
+// Everything happens on the core and nothing sleeps: a call takes effect after one turn of the core and answers
+// after another, so that watch events may overtake answers, as they do in life.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "host/apiserver/cluster.h"
+#include "host/core/clock.h"
+#include "host/core/wakeup.h"
+
+namespace cardcage {
+
+class FakeCluster final : public Cluster {
+ public:
+  enum class Verb { kGetClaim, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch };
+  struct Call {
+    Verb verb;
+    std::string subject;  // "namespace/name" of a claim, otherwise the name; of a create, its generateName
+    Instant at;
+  };
+
+  FakeCluster(asio::io_context& core, Clock& clock) : core_(core), clock_(clock) {}
+
+  // What others do to the cluster. A claim is found under the namespace and name in its ref.
+  void put_claim(Claim claim);
+  void remove_claim(const std::string& name_space, const std::string& name);
+  void put_node(const std::string& name, const std::string& uid) { nodes_[name] = uid; }
+  void remove_node(const std::string& name) { nodes_.erase(name); }
+  // Creates or replaces a slice as somebody else would; returns it as stored. An empty name is generated.
+  Slice put_slice(Slice slice);
+  void remove_slice(const std::string& name);
+  // What a starting kubelet does.
+  void wipe_slices();
+
+  // Faults. The next `count` calls of `verb` fail without effect; counts of one verb queue up.
+  void fail_next(Verb verb, int count, Error error);
+  // The next `count` calls of `verb` take effect, but their answer is lost: kUnavailable.
+  void lose_answers(Verb verb, int count) { lost_answers_[verb] += count; }
+  // Changes every slice on its way into the store, as disabled feature gates and webhooks do.
+  void on_store(std::function<void(Slice&)> change) { on_store_ = std::move(change); }
+  // While paused no call is served; those whose deadline passes answer kUnavailable.
+  void pause() { paused_ = true; }
+  void resume();
+  // Ends all watches: well, or with an error.
+  void end_watches(Status how = {});
+  // Forgets the history of events: watches from an older version get kOutOfRange.
+  void compact() { compacted_ = version_; }
+
+  // What tests look at.
+  const std::map<std::string, Slice>& slices() const { return slices_; }
+  const std::vector<Call>& calls() const { return calls_; }
+  std::size_t count(Verb verb) const;
+  std::size_t writes() const { return count(Verb::kCreate) + count(Verb::kUpdate) + count(Verb::kDelete); }
+  void forget_calls() { calls_.clear(); }
+  int most_concurrent_writes() const { return most_concurrent_writes_; }
+  std::size_t watchers() const { return watchers_.size(); }
+
+  Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
+  Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
+  Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
+  Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
+  Task<Status> delete_slice(Slice slice, Instant deadline) override;
+  Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
+                            std::function<void(SliceEvent)> on_event) override;
+
+ private:
+  struct Watcher {
+    explicit Watcher(asio::io_context& core) : wakeup(core) {}
+    Wakeup wakeup;
+    std::optional<Status> end;
+  };
+  struct Event {
+    std::uint64_t version;
+    SliceEvent what;
+  };
+
+  // Before a call: waits while paused, then fails it if so commanded.
+  Task<Status> arrive(Verb verb, std::string subject, Instant deadline);
+  // After a call: false if its answer is to be lost.
+  Task<bool> answer(Verb verb);
+  Task<Result<Slice>> write(Verb verb, Slice slice, Instant deadline);
+  Result<Slice> store(Verb verb, Slice slice);
+  Slice keep(Slice slice, SliceEvent::Kind kind);
+  void drop(std::map<std::string, Slice>::iterator entry);
+  void publish(SliceEvent::Kind kind, const Slice& slice);
+
+  asio::io_context& core_;
+  Clock& clock_;
+  std::map<std::pair<std::string, std::string>, Claim> claims_;
+  std::map<std::string, std::string> nodes_;
+  std::map<std::string, Slice> slices_;
+  std::vector<Event> events_;
+  std::uint64_t version_ = 100, compacted_ = 0;
+  std::uint64_t generated_ = 0;
+  bool paused_ = false;
+  std::map<Verb, std::vector<Error>> failures_;
+  std::map<Verb, int> lost_answers_;
+  std::function<void(Slice&)> on_store_;
+  std::vector<Call> calls_;
+  int concurrent_writes_ = 0, most_concurrent_writes_ = 0;
+  std::list<Watcher> watchers_;
+  std::list<Wakeup> waiting_;  // calls that wait for resume()
+};
+
+}  // namespace cardcage
