@@ -1,0 +1,43 @@
+// Names in the Container Device Interface: a vendor per driver, one class, a file per claim, a name per device.
+//
+// Runtimes cache specs by device name, so every name carries the claim's UID and is never used again for other
+// content. The vendor starts with "cardcage.": it tells our files from everybody else's, and a DRA driver name may
+// start with a digit while a vendor may not (CDI SPEC.md, "kind").
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cardcage {
+
+// "cardcage.gpu.example.com/claim" for "gpu.example.com".
+std::string cdi_kind(std::string_view driver);
+// What the kubelet hands to the runtime: "cardcage.gpu.example.com/claim=<name>".
+std::string cdi_qualified_name(std::string_view driver, std::string_view name);
+
+// "<uid>-<device>" or "<uid>-<device>_<share>". Device names are DNS labels and share ids are UUIDs, so '_' divides
+// them without doubt.
+std::string cdi_device_name(std::string_view claim_uid, std::string_view device, std::string_view share_id);
+struct CdiDeviceParts {
+  std::string device, share_id;
+};
+std::optional<CdiDeviceParts> parse_cdi_device_name(std::string_view name, std::string_view claim_uid);
+
+// "cardcage.gpu.example.com-claim_<uid>.json"
+std::string claim_file_name(std::string_view driver, std::string_view claim_uid);
+struct ClaimFile {
+  std::string driver, uid;
+  friend bool operator==(const ClaimFile&, const ClaimFile&) = default;
+};
+// Nothing unless it is exactly a name that claim_file_name makes.
+std::optional<ClaimFile> parse_claim_file_name(std::string_view file_name);
+
+// Kubernetes UIDs are UUIDs, but only by custom; they become file names here: letters, digits and '-', at most 63.
+bool is_claim_uid(std::string_view text);
+// CDI SPEC.md: letters, digits and "_-.:", alphanumeric at both ends.
+bool is_cdi_device_name(std::string_view text);
+// CDI SPEC.md, "vendor/class": both begin with a letter.
+bool is_cdi_kind(std::string_view text);
+
+}  // namespace cardcage
