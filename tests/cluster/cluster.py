@@ -2,6 +2,7 @@
 
 import subprocess
 import time
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import certificates
@@ -53,10 +54,14 @@ class Cluster:
         self.programs.append(program)
         return program.start()
 
+    def check(self) -> None:
+        """Raises if one of the programs has ended by itself."""
+        for program in list(self.programs):
+            program.check()
+
     def _until(self, probe, what: str, seconds: float) -> None:
         def alive_and_probe():
-            for program in list(self.programs):
-                program.check()
+            self.check()
             return probe()
         until(alive_and_probe, what, seconds)
 
@@ -75,7 +80,6 @@ class Cluster:
 
     @staticmethod
     def _kubelet_healthy() -> bool:
-        import urllib.request
         with urllib.request.urlopen("http://127.0.0.1:10248/healthz", timeout=2) as answer:
             return answer.status == 200
 

@@ -6,21 +6,27 @@ import sys
 import time
 
 from cluster import Cluster
+from daemon import Daemon
 from node import KUBECONFIGS
 from programs import LOGS
 
 
 def main() -> int:
+    command = sys.argv[1:]
+    with_daemon = command[:1] == ["--daemon"]
+    command = command[with_daemon:]
     cluster = Cluster()
     environment = {**os.environ, "KUBECONFIG": f"{KUBECONFIGS}/admin.conf"}
     try:
         cluster.boot()
         print(f"cluster: node Ready after {cluster.boot_seconds:.1f} s; logs in {os.environ['CARDCAGE_CLUSTER_LOGS']}"
               f" ({LOGS} in here)\nKUBECONFIG={environment['KUBECONFIG']}", file=sys.stderr)
-        if sys.argv[1:]:
-            return subprocess.run(sys.argv[1:], env=environment).returncode
-        print("From another terminal, as root: nsenter --all --target "
-              f"$(pgrep -f -n '{os.path.basename(__file__)}$') env KUBECONFIG=$KUBECONFIG PATH=$PATH bash", file=sys.stderr)
+        if with_daemon:
+            Daemon(cluster.api).install()
+        if command:
+            return subprocess.run(command, env=environment).returncode
+        print("From another terminal, as root: nsenter --all --target $(pgrep -nf 'python3.*/up.py') "
+              f"env KUBECONFIG={environment['KUBECONFIG']} PATH={environment['PATH']} bash", file=sys.stderr)
         if sys.stdin.isatty():
             return subprocess.run(["bash", "--norc"], env={**environment, "PS1": "cluster# "}).returncode
         print("stdin is no terminal: staying up until interrupted", file=sys.stderr)

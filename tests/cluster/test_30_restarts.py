@@ -1,0 +1,104 @@
+"""Kubelet and daemon come and go while pods run: no claim is lost, and every pod can end."""
+
+import time
+
+import pytest
+
+from mock import DRIVER, assert_given, claim, use
+from scene import container, pod
+from waiting import until
+
+
+@pytest.fixture
+def running(scene, daemon):
+    """A pod that runs with a claim; afterwards it must be possible to end it, and nothing may be left."""
+    scene.apply(claim("held"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="held")]))
+    scene.wait_running("user")
+    uid = scene.get("resourceclaims", "held")["metadata"]["uid"]
+    assert_given(scene, daemon, uid, "user")
+    return uid
+
+
+def start_of(scene) -> tuple:
+    """What changes if a container is started anew."""
+    status = scene.get("pods", "user")["status"]["containerStatuses"][0]
+    return status["containerID"], status["restartCount"]
+
+
+def assert_ends_clean(scene, daemon, uid, seconds: float = 40) -> None:
+    scene.delete("pods", "user")
+    scene.wait_gone("pods", "user", seconds=seconds)
+    until(lambda: not daemon.cdi_files(uid), "the CDI files are gone", 10)
+    assert uid not in daemon.cagectl("claims")
+    assert uid in daemon.cagectl("history")
+
+
+def test_kubelet_restart_with_a_running_pod(cluster, scene, daemon, running, measured):
+    before = start_of(scene)
+    old = {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}
+    started = cluster.restart_kubelet()
+    # Kubelet deletes the slices of its node when it starts.
+    until(lambda: not old & {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "kubelet wiped the slices", 30, every=0.02)
+    wiped = time.monotonic()
+    until(lambda: daemon.devices(DRIVER), "the slices are back", 20, every=0.02)
+    measured(f"kubelet restart: slices wiped {wiped - started:.2f} s after its start, back {time.monotonic() - wiped:.2f} s later")
+    assert time.monotonic() - wiped < 5
+    assert len(daemon.devices(DRIVER)) == 24
+    scene.apply(claim("later"), pod("second", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="later")]))
+    scene.wait_running("second", seconds=40)
+    assert start_of(scene) == before
+    assert_given(scene, daemon, running, "user")
+    assert_ends_clean(scene, daemon, running)
+
+
+def test_daemon_killed_with_a_running_pod(scene, daemon, running, measured):
+    before = start_of(scene)
+    killed = time.monotonic()
+    daemon.kill()
+    measured(f"daemon killed: Ready again after {time.monotonic() - killed:.1f} s (kubelet starts it)")
+    assert running in daemon.cagectl("claims"), "the new daemon knows the claim that the old one prepared"
+    assert start_of(scene) == before
+    assert_given(scene, daemon, running, "user")
+    assert_ends_clean(scene, daemon, running)
+
+
+def test_daemon_absent_at_unprepare(scene, daemon, running):
+    """The pod waits in Terminating, which protects its device, and ends when the daemon is back."""
+    daemon.scale_to_nothing()
+    try:
+        scene.delete("pods", "user")
+        until(lambda: scene.events("FailedUnprepareDynamicResources", "user") or terminated(scene), "the container has ended", 15)
+        time.sleep(3)  # long enough for a pod that does not wait to be gone
+        assert scene.get("pods", "user"), "the pod ended although nobody could unprepare its claim"
+        assert daemon.cdi_files(running)
+    finally:
+        daemon.scale_back()
+    scene.wait_gone("pods", "user", seconds=90)
+    until(lambda: not daemon.cdi_files(running), "the CDI files are gone", 10)
+    assert running in daemon.cagectl("history")
+
+
+def terminated(scene) -> bool:
+    found = scene.get("pods", "user")
+    return bool(found and "terminated" in found["status"]["containerStatuses"][0]["state"])
+
+
+def test_rolling_update_with_a_running_pod(scene, daemon, running):
+    before = start_of(scene)
+    slices = {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}
+    daemon.roll()
+    assert slices == {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "an update is no reason to touch slices"
+    assert start_of(scene) == before
+    scene.apply(claim("later"), pod("second", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="later")]))
+    scene.wait_running("second", seconds=40)
+    assert_given(scene, daemon, running, "user")
+    assert_ends_clean(scene, daemon, running)
+
+
+def test_slices_deleted_by_somebody(cluster, scene, daemon, measured):
+    until(lambda: daemon.devices(DRIVER), "slices of the driver", 10)
+    for item in daemon.slices(DRIVER):
+        cluster.api.delete(f"/apis/resource.k8s.io/v1/resourceslices/{item['metadata']['name']}")
+    deleted = time.monotonic()
+    until(lambda: len(daemon.devices(DRIVER)) == 24, "the slices are back", 10, every=0.02)
+    measured(f"slices deleted: back after {time.monotonic() - deleted:.2f} s")

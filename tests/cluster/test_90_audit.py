@@ -1,0 +1,25 @@
+"""What the daemon asked of the API server during all of the above, from the server's audit log. Runs last."""
+
+import collections
+import json
+
+from programs import LOGS
+
+
+def requests() -> list[dict]:
+    return [json.loads(line) for line in (LOGS / "audit.log").read_text().splitlines()]
+
+
+def test_no_request_of_the_daemon_was_refused(daemon):
+    """Access or policy that is too tight shows here even if a retry or a fallback hid it. Scenes of the manifests ask as
+    somebody else (impersonation) on purpose, and are left out."""
+    refused = [(event["verb"], event["requestURI"], event["responseStatus"]["code"]) for event in requests()
+               if event["responseStatus"]["code"] in (400, 401, 403, 415, 422) and "impersonatedUser" not in event]
+    assert not refused
+
+
+def test_requests_are_few(daemon, measured):
+    counts = collections.Counter((event["verb"], event.get("objectRef", {}).get("resource", "discovery")) for event in requests()
+                                 if "impersonatedUser" not in event)
+    measured("requests of the daemon: " + ", ".join(f"{verb} {what} {n}" for (verb, what), n in sorted(counts.items())))
+    assert counts["list", "resourceclaims"] == counts["watch", "resourceclaims"] == 0, "claims are read one by one, when asked for"
