@@ -1,0 +1,221 @@
+#include "host/module/supervisor.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cardcage {
+namespace {
+
+constexpr Duration kFirstBackOff = std::chrono::seconds(1);
+constexpr Duration kLongestBackOff = std::chrono::minutes(5);
+// A module that ran this long starts over with the first back-off.
+constexpr Duration kProven = std::chrono::minutes(10);
+// Polls a module that has check(), and notices devices that fell silent.
+constexpr Duration kHealthInterval = std::chrono::seconds(30);
+// A burst of rescan requests (a bus re-enumerates) costs one discover.
+constexpr Duration kRescanQuiet = std::chrono::milliseconds(20);
+
+}  // namespace
+
+std::string to_string(ModuleState state) {
+  switch (state) {
+    case ModuleState::kStarting: return "starting";
+    case ModuleState::kReady: return "ready";
+    case ModuleState::kBackingOff: return "backing off";
+    case ModuleState::kStopped: return "stopped";
+  }
+  return "unknown";
+}
+
+Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core,
+                       Clock& clock, Listener listener)
+    : config_(std::move(config)),
+      deadlines_(deadlines),
+      loader_(std::move(loader)),
+      core_(core),
+      clock_(clock),
+      listener_(std::move(listener)),
+      since_(clock.wall()),
+      wakeup_(core),
+      ended_(core) {}
+
+Task<void> Supervisor::run() {
+  Duration back_off = kFirstBackOff;
+  while (!stopping_) {
+    enter(ModuleState::kStarting);
+    const Instant started = clock_.now();
+    lost_.reset();
+    auto status = co_await start_instance();
+    settled_ = true;
+    if (status) {
+      last_error_.reset();
+      enter(ModuleState::kReady);
+      co_await serve();
+    } else {
+      lost_ = status.error();
+    }
+    if (stopping_) break;
+
+    if (clock_.now() - started > kProven) back_off = kFirstBackOff;
+    last_error_ = lost_;
+    log(LogLevel::kError, "module is away",
+        {{"module", config_.name},
+         {"error", last_error_->message},
+         {"retry_in", fmt::format("{} s", std::chrono::duration_cast<std::chrono::seconds>(back_off).count())}});
+    enter(ModuleState::kBackingOff);
+    co_await release();
+    ++restarts_;
+    const Instant retry = clock_.now() + back_off;
+    while (!stopping_ && clock_.now() < retry) co_await wakeup_.wait_until(clock_, retry);
+    back_off = std::min(back_off * 2, kLongestBackOff);
+  }
+  co_await release();
+  enter(ModuleState::kStopped);
+  ended_.set(true);
+}
+
+Task<void> Supervisor::stop() {
+  if (state_ == ModuleState::kStopped) co_return;
+  stopping_ = true;
+  wakeup_.wake();
+  co_await ended_.wait();
+}
+
+Task<Status> Supervisor::start_instance() {
+  auto loaded = loader_(config_);
+  if (!loaded) co_return std::unexpected(loaded.error());
+  module_ = *loaded;
+  identity_ = module_->identity();
+
+  ModuleEvents events;
+  events.rescan = [this] {
+    rescan_ = true;
+    wakeup_.wake();
+  };
+  events.health = [this](const std::string& id, const Health& health) { note_health(id, health); };
+  events.lost = [this](Error error) {
+    lost_ = std::move(error);
+    wakeup_.wake();
+  };
+  auto started = co_await module_->start(std::move(events), clock_.now() + deadlines_.start);
+  if (!started) co_return within(started.error(), "module '{}' does not start", config_.name);
+
+  auto discovered = co_await discover();
+  if (!discovered) co_return discovered;
+  auto reconciled = co_await module_->reconcile(listener_.live_claims(config_.name), clock_.now() + deadlines_.start);
+  if (!reconciled) co_return within(reconciled.error(), "module '{}' cannot reconcile its claims", config_.name);
+  co_return Status{};
+}
+
+// Ends when the instance is lost or to be stopped.
+Task<void> Supervisor::serve() {
+  Instant next_check = clock_.now() + kHealthInterval;
+  while (!stopping_ && !lost_) {
+    if (rescan_) {
+      co_await clock_.sleep_for(kRescanQuiet);
+      rescan_ = false;
+      if (auto discovered = co_await discover(); !discovered && !lost_) {
+        last_error_ = discovered.error();
+        log(LogLevel::kWarn, "discover failed; the last device list stays",
+            {{"module", config_.name}, {"error", discovered.error().message}});
+      }
+      continue;
+    }
+    if (clock_.now() >= next_check) {
+      next_check = clock_.now() + kHealthInterval;
+      co_await check_devices();
+      continue;
+    }
+    co_await wakeup_.wait_until(clock_, next_check);
+  }
+}
+
+Task<void> Supervisor::check_devices() {
+  const SnapshotPtr snapshot = snapshot_;
+  if (identity_->has_check) {
+    for (const Device& device : snapshot->devices) {
+      if (stopping_ || lost_) co_return;
+      auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
+      if (!checked) {
+        log_limited(LogLevel::kWarn, config_.name + "/check", "health check failed",
+                    {{"module", config_.name}, {"device", device.id}, {"error", checked.error().message}});
+      }
+    }
+  }
+  const auto silent = [this](const Device& device) {
+    const auto entry = health_.find(device.id);
+    return entry != health_.end() && entry->second.health.timeout.count() > 0 &&
+           clock_.now() - entry->second.reported > entry->second.health.timeout;
+  };
+  if (std::ranges::any_of(snapshot->devices, silent)) listener_.changed(*this);
+}
+
+Task<Status> Supervisor::discover() {
+  auto snapshot = co_await module_->discover(clock_.now() + deadlines_.discover);
+  if (!snapshot) co_return within(snapshot.error(), "module '{}' cannot list its devices", config_.name);
+  for (const Device& device : (*snapshot)->devices) {
+    // What was pushed since stays: a module may learn of health from events only.
+    if (device.health.state != HealthState::kUnknown || !health_.contains(device.id))
+      set_health(device.id, device.health);
+  }
+  std::erase_if(health_, [&](const auto& entry) { return !(*snapshot)->find(entry.first); });
+  const bool changed = !snapshot_ || *snapshot_ != **snapshot;
+  snapshot_ = *snapshot;
+  if (changed && state_ == ModuleState::kReady) listener_.changed(*this);
+  co_return Status{};
+}
+
+Task<void> Supervisor::release() {
+  if (!module_) co_return;
+  const auto module = std::exchange(module_, nullptr);
+  const auto stopped = co_await module->stop(clock_.now() + deadlines_.stop);
+  if (!stopped) {
+    log(LogLevel::kWarn, "module did not stop well", {{"module", config_.name}, {"error", stopped.error().message}});
+  }
+}
+
+void Supervisor::enter(ModuleState state) {
+  state_ = state;
+  since_ = clock_.wall();
+  listener_.changed(*this);
+}
+
+Result<std::shared_ptr<Module>> Supervisor::module() const {
+  if (state_ == ModuleState::kReady && module_ && !lost_) return module_;
+  const std::string why = lost_ ? lost_->message : last_error_ ? last_error_->message : "it has not started yet";
+  return fail(Code::kUnavailable, "module '{}' is {}: {}", config_.name, to_string(state_), why);
+}
+
+DeviceHealth Supervisor::health(const Device& device) const {
+  const auto entry = health_.find(device.id);
+  DeviceHealth known = entry != health_.end() ? entry->second : DeviceHealth{};
+  if (state_ != ModuleState::kReady || lost_) {
+    const Error* why = lost_ ? &*lost_ : last_error_ ? &*last_error_ : nullptr;
+    known.health = Health{.reason = "ModuleAway", .message = why ? why->message : "the module is not running"};
+    known.changed = since_;
+  } else if (known.health.timeout.count() > 0 && clock_.now() - known.reported > known.health.timeout) {
+    known.health = Health{.reason = "Silent",
+                          .message = fmt::format("no report for more than {} s", known.health.timeout.count())};
+  }
+  return known;
+}
+
+bool Supervisor::set_health(const std::string& device_id, Health health) {
+  DeviceHealth& entry = health_[device_id];
+  entry.reported = clock_.now();
+  if (entry.health == health && entry.changed.time_since_epoch().count() != 0) return false;
+  entry.health = std::move(health);
+  entry.changed = clock_.wall();
+  return true;
+}
+
+void Supervisor::note_health(const std::string& device_id, Health health) {
+  if (!snapshot_ || !snapshot_->find(device_id)) {
+    log_limited(LogLevel::kWarn, config_.name + "/unknown-device", "health of a device that is not listed is ignored",
+                {{"module", config_.name}, {"device", device_id}});
+    return;
+  }
+  if (set_health(device_id, std::move(health))) listener_.changed(*this);
+}
+
+}  // namespace cardcage

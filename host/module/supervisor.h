@@ -1,0 +1,96 @@
+// Keeps one configured module running: load, start, first discover; again with back-off after a failure.
+//
+// [core] The one owner of a module's instance, its last good snapshot and the health of its devices. A module that
+// is lost keeps its devices listed, with health unknown and the reason.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "host/config/config.h"
+#include "host/core/wakeup.h"
+#include "host/module/module.h"
+
+namespace cardcage {
+
+enum class ModuleState { kStarting, kReady, kBackingOff, kStopped };
+std::string to_string(ModuleState state);
+
+struct DeviceHealth {
+  Health health;
+  std::chrono::system_clock::time_point changed;
+  Instant reported;
+};
+
+class Supervisor {
+ public:
+  // Loads and checks the module's file; called again for every start.
+  using Loader = std::function<Result<std::shared_ptr<Module>>(const ModuleConfig&)>;
+  struct Listener {
+    // A first or different snapshot, or the health of a device: look at snapshot() and health().
+    std::function<void(const Supervisor&)> changed;
+    // After a start and before the module is offered to anybody: what it may keep of its claims.
+    std::function<std::vector<ModuleClaim>(const std::string& module)> live_claims;
+  };
+
+  Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core, Clock& clock,
+             Listener listener);
+
+  // Runs until stop(); ends only then.
+  Task<void> run();
+  // Ends run(), then stops and drops the instance. Idempotent.
+  Task<void> stop();
+
+  const ModuleConfig& config() const { return config_; }
+  ModuleState state() const { return state_; }
+  // The running instance, or why there is none.
+  Result<std::shared_ptr<Module>> module() const;
+  // What the newest instance said of itself; nothing before the first successful load.
+  const std::optional<ModuleIdentity>& identity() const { return identity_; }
+  // The last good one, also while the module is away; null before the first.
+  const SnapshotPtr& snapshot() const { return snapshot_; }
+  // True once the first start ended, well or not: from then on the device list is as good as it gets.
+  bool settled() const { return settled_; }
+  DeviceHealth health(const Device& device) const;
+  const std::optional<Error>& last_error() const { return last_error_; }
+  int restarts() const { return restarts_; }
+  std::chrono::system_clock::time_point since() const { return since_; }
+
+ private:
+  Task<Status> start_instance();
+  Task<Status> discover();
+  Task<void> serve();
+  Task<void> check_devices();
+  Task<void> release();
+  void enter(ModuleState state);
+  void note_health(const std::string& device_id, Health health);
+  bool set_health(const std::string& device_id, Health health);  // whether it differs
+
+  ModuleConfig config_;
+  DeadlineConfig deadlines_;
+  Loader loader_;
+  asio::io_context& core_;
+  Clock& clock_;
+  Listener listener_;
+
+  std::shared_ptr<Module> module_;
+  std::optional<ModuleIdentity> identity_;
+  SnapshotPtr snapshot_;
+  std::map<std::string, DeviceHealth, std::less<>> health_;
+  ModuleState state_ = ModuleState::kStarting;
+  std::chrono::system_clock::time_point since_;
+  std::optional<Error> last_error_;
+  std::optional<Error> lost_;
+  bool settled_ = false;
+  bool rescan_ = false;
+  bool stopping_ = false;
+  int restarts_ = 0;
+  Wakeup wakeup_;
+  OneShot<bool> ended_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,155 @@
+#include "host/module/supervisor.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_module.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using Verb = FakeModule::Verb;
+using namespace std::chrono_literals;
+
+class SupervisorTest : public CoreFixture {
+ protected:
+  SupervisorTest() {
+    module->devices.devices = {Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"}};
+    spawn(core, supervisor.run());
+  }
+  ~SupervisorTest() override { run(supervisor.stop()); }
+
+  const Device& device() { return supervisor.snapshot()->devices.front(); }
+
+  FakeClock clock;
+  std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
+  int loads = 0, changes = 0;
+  Supervisor supervisor{
+      ModuleConfig{.name = "fake"},
+      {},
+      [this](const ModuleConfig&) -> Result<std::shared_ptr<Module>> {
+        ++loads;
+        return module;
+      },
+      core,
+      clock,
+      {[this](const Supervisor&) { ++changes; },
+       [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; }}};
+};
+
+TEST_F(SupervisorTest, IsReadyAfterTheFirstDiscoverAndTellsTheModuleItsLiveClaims) {
+  EXPECT_EQ(supervisor.state(), ModuleState::kStarting);
+  EXPECT_FALSE(supervisor.module());
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_TRUE(supervisor.settled());
+  ASSERT_TRUE(supervisor.module());
+  EXPECT_EQ(device().id, "gpu-0");
+  ASSERT_EQ(module->reconciled.size(), 1u);
+  EXPECT_EQ(module->reconciled[0].at(0).ref.uid, "uid-1");
+}
+
+TEST_F(SupervisorTest, StartsAgainWithGrowingBackOff) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 2);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_TRUE(supervisor.settled());
+  EXPECT_THAT(supervisor.module().error().message, HasSubstr("module 'fake' does not start: no driver loaded"));
+  EXPECT_EQ(module->count(Verb::kStop), 1) << "a failed instance is stopped before the next one";
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff) << "the second wait is longer";
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(loads, 3);
+  EXPECT_EQ(supervisor.last_error(), std::nullopt);
+}
+
+TEST_F(SupervisorTest, ALostModuleKeepsItsDevicesListedWithHealthUnknownAndTheReason) {
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+  module->events.lost(Error{Code::kUnavailable, "prepare has not returned for 45 s"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  ASSERT_TRUE(supervisor.snapshot());
+  const Health health = supervisor.health(device()).health;
+  EXPECT_EQ(health.state, HealthState::kUnknown);
+  EXPECT_EQ(health.reason, "ModuleAway");
+  EXPECT_EQ(health.message, "prepare has not returned for 45 s");
+}
+
+TEST_F(SupervisorTest, ABurstOfRescansCostsOneDiscoverAndAnEqualListChangesNothing) {
+  settle();
+  const int before = changes;
+  for (int i = 0; i < 100; ++i) module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(module->count(Verb::kDiscover), 2);
+  EXPECT_EQ(changes, before);
+
+  module->devices.devices.push_back(Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"});
+  module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(changes, before + 1);
+  EXPECT_EQ(supervisor.snapshot()->devices.size(), 2u);
+}
+
+TEST_F(SupervisorTest, AFailedRescanKeepsTheLastGoodList) {
+  settle();
+  module->fail(Verb::kDiscover, Error{Code::kInternal, "bus busy"});
+  module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u);
+  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("bus busy"));
+}
+
+TEST_F(SupervisorTest, HealthThatFallsSilentBecomesUnknown) {
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kHealthy, .timeout = 60s});
+  const int before = changes;
+  clock.advance(30s);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+  clock.advance(31s);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.reason, "Silent");
+  EXPECT_GT(changes, before) << "the silence itself is told";
+}
+
+TEST_F(SupervisorTest, PollsTheHealthOfAModuleThatHasCheck) {
+  module->about.has_check = true;
+  settle();
+  clock.advance(30s);
+  settle();
+  EXPECT_EQ(module->count(Verb::kCheck), 1);
+}
+
+TEST_F(SupervisorTest, IgnoresHealthOfADeviceThatIsNotListed) {
+  settle();
+  const int before = changes;
+  module->events.health("gpu-9", Health{.state = HealthState::kUnhealthy});
+  EXPECT_EQ(changes, before);
+}
+
+TEST_F(SupervisorTest, StopsWhileItWaitsForTheNextTry) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 100);
+  settle();
+  run(supervisor.stop());
+  EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
+}
+
+}  // namespace
+}  // namespace cardcage
