@@ -4,6 +4,7 @@
 
 #include "host/core/duration.h"
 #include "host/core/nearest.h"
+#include "host/core/utf8.h"
 
 namespace cardcage {
 namespace {
@@ -19,13 +20,7 @@ std::string one_line(std::string_view text) {
     else
       line += c;
   }
-  if (line.size() > kLongestMessage) {
-    std::size_t end = kLongestMessage;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;  // not inside a character
-    line.resize(end);
-    line += "...";
-  }
-  return line;
+  return cut_utf8(line, kLongestMessage);
 }
 
 bool starts_name(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
