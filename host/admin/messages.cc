@@ -1,0 +1,218 @@
+#include "host/admin/messages.h"
+
+#include <cardcage/module.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <type_traits>
+
+#include "host/core/utf8.h"
+#include "host/core/version.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+
+constexpr std::uint32_t kUsualHistory = 100, kLongestHistory = 10'000;
+constexpr std::size_t kLongestText = 8 * 1024;
+
+std::int64_t milliseconds(auto duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+std::int64_t milliseconds(WallTime time) { return milliseconds(time.time_since_epoch()); }
+
+// Paths and foreign texts may hold any bytes, a string of a message only UTF-8.
+std::string text(std::string_view bytes) { return cut_utf8(bytes, kLongestText); }
+
+void fill(wire::Condition& message, const Condition& condition) {
+  message.set_state(condition.state);
+  message.set_detail(text(condition.detail));
+}
+
+void fill(wire::ClaimRef& message, const ClaimRef& ref) {
+  message.set_namespace_(ref.name_space);
+  message.set_name(ref.name);
+  message.set_uid(ref.uid);
+}
+
+void fill(wire::Value& message, std::int64_t value) { message.set_integer(value); }
+void fill(wire::Value& message, bool value) { message.set_boolean(value); }
+void fill(wire::Value& message, const std::string& value) { message.set_text(value); }
+void fill(wire::Value& message, const SemVer& value) { message.set_version(value.text); }
+template <class T>
+void fill(wire::Value& message, const std::vector<T>& values) {
+  auto* list = message.mutable_list();
+  for (const T& value : values) fill(*list->add_items(), value);
+}
+
+std::string_view word(Isolation isolation) { return isolation == Isolation::kProcess ? "process" : "in-process"; }
+
+std::string_view word(OptionType type) {
+  switch (type) {
+    case OptionType::kString: return "string";
+    case OptionType::kInteger: return "integer";
+    case OptionType::kBoolean: return "boolean";
+    case OptionType::kDuration: return "duration";
+    case OptionType::kList: return "list";
+  }
+  return "unknown";
+}
+
+std::string_view word(HealthState state) {
+  switch (state) {
+    case HealthState::kHealthy: return "healthy";
+    case HealthState::kUnhealthy: return "unhealthy";
+    case HealthState::kUnknown: break;
+  }
+  return "unknown";
+}
+
+std::string_view word(TaintEffect effect) {
+  switch (effect) {
+    case TaintEffect::kNoSchedule: return "NoSchedule";
+    case TaintEffect::kNoExecute: return "NoExecute";
+    case TaintEffect::kNone: break;
+  }
+  return "none";
+}
+
+void fill(wire::Option& message, const OptionDeclaration& declared) {
+  message.set_name(declared.name);
+  message.set_type(std::string(word(declared.type)));
+  message.set_help(declared.help);
+  message.set_default_text(declared.default_text);
+  message.set_required(declared.required);
+  message.set_secret(declared.secret);
+  message.set_live(declared.live);
+  message.mutable_choices()->Add(declared.choices.begin(), declared.choices.end());
+  message.set_min(declared.min);
+  message.set_max(declared.max);
+}
+
+void fill_value(wire::Option& message, const OptionValues& values) {
+  const auto entry = values.entries.find(message.name());
+  if (entry == values.entries.end()) return;
+  message.set_given(entry->second.given);
+  if (!message.secret())
+    std::visit([&](const auto& value) { fill(*message.mutable_value(), value); }, entry->second.value);
+}
+
+void fill(wire::Module& message, const ModuleReport& report) {
+  message.set_name(report.name);
+  message.set_path(text(report.path.native()));
+  message.set_isolation(std::string(word(report.isolation)));
+  fill(*message.mutable_state(), report.state);
+  message.set_devices(report.devices);
+  message.set_restarts(report.restarts);
+  if (!report.identity) return;
+  const ModuleIdentity& identity = *report.identity;
+  message.set_id(identity.id);
+  message.set_version(identity.version);
+  message.set_vendor(identity.vendor);
+  message.set_abi(fmt::format("{}.{}", CAGE_ABI_MAJOR, identity.abi_minor));
+  message.set_sha256(identity.sha256);
+  for (const auto& declared : identity.options) {
+    auto* option = message.add_options();
+    fill(*option, declared);
+    fill_value(*option, report.options);
+  }
+  for (const auto& declared : identity.params) fill(*message.add_params(), declared);
+}
+
+void fill(wire::Driver& message, const DriverReport& report) {
+  message.set_name(report.name);
+  message.set_module(report.module);
+  message.set_pool(report.pool);
+  message.set_socket(text(report.socket.native()));
+  fill(*message.mutable_registration(), report.registration);
+  fill(*message.mutable_publication(), report.publication);
+  message.set_generation(report.generation);
+  message.set_slices(report.slices);
+  message.set_devices(report.devices);
+}
+
+void fill(wire::Device& message, const DeviceReport& report) {
+  const Device& device = report.device;
+  message.set_name(device.name);
+  message.set_id(device.id);
+  message.set_module(report.module);
+  message.set_kind(device.kind);
+  message.set_driver(report.driver);
+  message.set_pool(report.pool);
+  message.set_parent_id(device.parent_id);
+  message.set_pci_bus_id(device.pci_bus_id);
+  message.mutable_numa_nodes()->Add(device.numa_nodes.begin(), device.numa_nodes.end());
+  message.set_shared(device.shared);
+  message.mutable_health()->set_state(std::string(word(device.health.state)));
+  message.mutable_health()->set_detail(device.health.message);
+  message.set_health_reason(device.health.reason);
+  message.set_taint(std::string(word(device.health.taint)));
+  for (const auto& [name, attribute] : device.attributes)
+    std::visit([&, &key = name](const auto& value) { fill((*message.mutable_attributes())[key], value); }, attribute);
+  for (const auto& [name, quantity] : device.capacity) (*message.mutable_capacity())[name] = quantity.to_string();
+  for (const ClaimRef& holder : report.holders) fill(*message.add_holders(), holder);
+}
+
+void fill(wire::Claim& message, const ClaimReport& report) {
+  fill(*message.mutable_ref(), report.ref);
+  message.set_driver(report.driver);
+  message.set_module(report.module);
+  message.set_state(report.state);
+  message.set_prepared(milliseconds(report.prepared));
+  for (const auto& allocated : report.devices) {
+    auto* device = message.add_devices();
+    device->set_request(allocated.request);
+    device->set_pool(allocated.pool);
+    device->set_device(allocated.device);
+    device->mutable_cdi_device_ids()->Add(allocated.cdi_device_ids.begin(), allocated.cdi_device_ids.end());
+  }
+}
+
+}  // namespace
+
+void fill(wire::GetStatusResponse& message, const StatusReport& report) {
+  message.set_version(std::string(version()));
+  message.set_node(report.node);
+  message.set_pid(::getpid());
+  message.set_started(milliseconds(report.started));
+  message.set_uptime_ms(milliseconds(report.uptime));
+  message.set_config_file(text(report.config_file.native()));
+  message.set_config_sha256(report.config_sha256);
+  fill(*message.mutable_api_server(), report.api_server);
+  fill(*message.mutable_ledger(), report.ledger);
+  message.set_live_claims(report.live_claims);
+  for (const auto& driver : report.drivers) fill(*message.add_drivers(), driver);
+  for (const auto& warning : report.warnings) message.add_warnings(text(warning));
+}
+
+void fill(wire::ListModulesResponse& message, const std::vector<ModuleReport>& reports) {
+  for (const auto& report : reports) fill(*message.add_modules(), report);
+}
+
+void fill(wire::ListDevicesResponse& message, const std::vector<DeviceReport>& reports) {
+  for (const auto& report : reports) fill(*message.add_devices(), report);
+}
+
+void fill(wire::ListClaimsResponse& message, const std::vector<ClaimReport>& reports) {
+  for (const auto& report : reports) fill(*message.add_claims(), report);
+}
+
+void fill(wire::ListHistoryResponse& message, const std::vector<HistoryReport>& reports) {
+  for (const auto& report : reports) {
+    auto* entry = message.add_entries();
+    fill(*entry->mutable_claim(), report.claim);
+    entry->set_ended(milliseconds(report.ended));
+    entry->set_outcome(report.outcome);
+  }
+}
+
+HistoryFilter history_filter(const wire::ListHistoryRequest& request) {
+  return {.claim = request.claim(),
+          .driver = request.driver(),
+          .device = request.device(),
+          .since = WallTime(std::chrono::milliseconds(request.since())),
+          .limit = request.limit() == 0 ? kUsualHistory : std::min(request.limit(), kLongestHistory)};
+}
+
+}  // namespace cardcage

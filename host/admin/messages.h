@@ -1,0 +1,18 @@
+// Reports as messages of the admin API.
+#pragma once
+
+#include "cardcage/admin.pb.h"
+#include "host/admin/daemon_view.h"
+
+namespace cardcage {
+
+// Values of secret options stay here.
+void fill(admin::v1::GetStatusResponse& message, const StatusReport& report);
+void fill(admin::v1::ListModulesResponse& message, const std::vector<ModuleReport>& reports);
+void fill(admin::v1::ListDevicesResponse& message, const std::vector<DeviceReport>& reports);
+void fill(admin::v1::ListClaimsResponse& message, const std::vector<ClaimReport>& reports);
+void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryReport>& reports);
+
+HistoryFilter history_filter(const admin::v1::ListHistoryRequest& request);
+
+}  // namespace cardcage

@@ -1,0 +1,132 @@
+#include "tests/fakes/fake_daemon.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+
+const WallTime kNow{std::chrono::seconds(1'800'000'000)};  // 2027-01-15T08:00:00Z
+
+ModuleReport mock_module() {
+  ModuleIdentity identity;
+  identity.id = "dev.cardcage.mock";
+  identity.version = "0.1.0";
+  identity.vendor = "Cardcage";
+  identity.abi_minor = 1;
+  identity.sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+  identity.options = {
+      {.name = "devices",
+       .type = OptionType::kInteger,
+       .default_text = "2",
+       .help = "how many devices there are",
+       .min = 0,
+       .max = 64},
+      {.name = "mode",
+       .type = OptionType::kString,
+       .live = true,
+       .default_text = "shared",
+       .help = "how devices are handed out",
+       .choices = {"shared", "exclusive"}},
+      {.name = "token", .type = OptionType::kString, .required = true, .secret = true, .help = "licence"},
+      {.name = "settle", .type = OptionType::kDuration, .default_text = "250ms", .help = "after a reset"},
+      {.name = "links", .type = OptionType::kList, .help = "which links to use"}};
+  identity.params = {{.name = "profile", .type = OptionType::kString, .help = "memory profile"}};
+  ModuleReport report{.name = "mock",
+                      .path = "libcardcage_mock.so",
+                      .state = {"running", ""},
+                      .devices = 2,
+                      .identity = std::make_shared<const ModuleIdentity>(identity)};
+  report.options.entries = {{"devices", {std::int64_t{2}, true}},
+                            {"mode", {std::string("shared"), false}},
+                            {"token", {std::string("very-secret"), true}},
+                            {"settle", {std::int64_t{250'000'000}, false}},
+                            {"links", {std::vector<std::string>{"a", "b"}, true}}};
+  return report;
+}
+
+DeviceReport gpu(int number, HealthState health) {
+  const std::string name = fmt::format("gpu-{}", number);
+  return {
+      .module = "mock",
+      .device = {.id = fmt::format("GPU-{}", number),
+                 .name = name,
+                 .kind = "gpu",
+                 .pci_bus_id = fmt::format("0000:3{}:00.0", number),
+                 .numa_nodes = {number},
+                 .attributes = {{"index", std::int64_t{number}},
+                                {"model", std::string("Größe XL")},
+                                {"driverVersion", SemVer{"1.2.3"}},
+                                {"ecc", true},
+                                {"lanes", std::vector<std::int64_t>{0, 1}}},
+                 .capacity = {{"memory", Quantity{32, 0, Quantity::Format::kDecimal}}},
+                 .health = {.state = health,
+                            .reason = health == HealthState::kHealthy ? "" : "XidError",
+                            .message = health == HealthState::kHealthy ? "" : "fell off the bus",
+                            .taint = health == HealthState::kHealthy ? TaintEffect::kNone : TaintEffect::kNoSchedule}},
+      .driver = "gpu.mock.cardcage.dev",
+      .pool = "node1"};
+}
+
+ClaimReport claim(const std::string& name, const std::string& uid, WallTime prepared) {
+  return {.ref = {"default", name, uid},
+          .driver = "gpu.mock.cardcage.dev",
+          .module = "mock",
+          .state = "prepared",
+          .prepared = prepared,
+          .devices = {{"main", "node1", "gpu-0", {"cardcage.dev/gpu.mock.cardcage.dev=" + uid + "-gpu-0"}}}};
+}
+
+}  // namespace
+
+Task<Result<std::vector<ClaimReport>>> FakeDaemon::claims() {
+  if (failure.code != Code::kOk) co_return std::unexpected(failure);
+  co_return claim_reports;
+}
+
+Task<Result<std::vector<HistoryReport>>> FakeDaemon::history(HistoryFilter filter) {
+  last_asked = std::move(filter);
+  if (failure.code != Code::kOk) co_return std::unexpected(failure);
+  co_return history_reports;
+}
+
+FakeDaemon FakeDaemon::busy_node() {
+  FakeDaemon daemon;
+  daemon.status_report = {.node = "node1",
+                          .started = kNow - 26h,
+                          .uptime = 26h,
+                          .config_file = "/etc/cardcage/cardcage.toml",
+                          .config_sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+                          .api_server = {"connected", ""},
+                          .ledger = {"ok", ""},
+                          .live_claims = 2,
+                          .drivers = {{.name = "gpu.mock.cardcage.dev",
+                                       .module = "mock",
+                                       .pool = "node1",
+                                       .socket = "/var/lib/kubelet/plugins/gpu.mock.cardcage.dev/dra.sock",
+                                       .registration = {"registered", ""},
+                                       .publication = {"published", ""},
+                                       .generation = 3,
+                                       .slices = 1,
+                                       .devices = 2},
+                                      {.name = "nic.example.com",
+                                       .module = "nic",
+                                       .pool = "node1",
+                                       .socket = "/var/lib/kubelet/plugins/nic.example.com/dra.sock",
+                                       .registration = {"waiting", ""},
+                                       .publication = {"pending", "module 'nic' is not running"}}},
+                          .warnings = {"module 'nic' restarts for the 4th time"}};
+  daemon.module_reports = {mock_module(),
+                           {.name = "nic",
+                            .path = "vendor/libnic.so",
+                            .state = {"restarting", "start: the driver 'mlx5_core' is not loaded"},
+                            .restarts = 4}};
+  daemon.device_reports = {gpu(0, HealthState::kHealthy),
+                           gpu(1, HealthState::kUnhealthy),
+                           {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "fan"}}};
+  daemon.device_reports[0].holders = {{"default", "training", "uid-1"}};
+  daemon.claim_reports = {claim("training", "uid-1", kNow - 90min), claim("inference-with-a-long-name", "uid-2", kNow)};
+  daemon.history_reports = {{claim("yesterday", "uid-0", kNow - 25h), kNow - 24h - 30s, "unprepared"}};
+  return daemon;
+}
+
+}  // namespace cardcage
