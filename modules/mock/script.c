@@ -38,14 +38,8 @@ static bool schedule(struct script* script, uint64_t due_ns, cage_str command) {
 
 void script_init(struct script* script, const cage_host* host, struct devices* devices, struct faults* faults,
                  const char* path) {
-  const char* slash = strrchr(path, '/');
-  *script = (struct script){.host = host,
-                            .devices = devices,
-                            .faults = faults,
-                            .path = path,
-                            .name = slash != NULL ? slash + 1 : path,
-                            .stop_fd = -1,
-                            .watch_fd = -1};
+  *script =
+      (struct script){.host = host, .devices = devices, .faults = faults, .path = path, .stop_fd = -1, .watch_fd = -1};
 }
 
 cage_status script_add(struct script* script, const cage_call* call, cage_str line) {
@@ -152,9 +146,10 @@ static void* script_thread(void* argument) {
   }
 }
 
-/* Watches the folder, because the file may come later or be replaced. */
+/* Watches the folder of the absolute path, because the file may come later or be replaced. */
 static bool watch(struct script* script) {
   char folder[PATH_MAX];
+  script->name = strrchr(script->path, '/') + 1;
   size_t size = (size_t)(script->name - script->path);
   if (!text_copy(folder, sizeof folder, (cage_str){script->path, size})) return false;
   script->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -18,7 +18,7 @@ struct script {
   struct devices* devices;
   struct faults* faults;
   const char* path; /* "" = no file */
-  const char* name; /* its last component */
+  const char* name; /* its last component, once it is watched */
   struct event* events;
   pthread_t thread;
   bool running;

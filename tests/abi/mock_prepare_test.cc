@@ -1,0 +1,268 @@
+// The life of claims on the mock: what containers get, who holds what, what is left behind.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/abi/raw_host.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage::raw {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+using Strings = std::vector<std::string>;
+
+const cage_module* mock() {
+  static const cage_module* module = open_module(CARDCAGE_MOCK);
+  return module;
+}
+
+std::string prepared(Instance& instance, const std::string& uid, const std::vector<Alloc>& allocs) {
+  Edits edits;
+  EXPECT_EQ(instance.prepare(Claim(uid, allocs), edits), CAGE_OK) << instance.explanation;
+  return edits.state;
+}
+
+Strings files(const std::filesystem::path& folder) {
+  Strings names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  return names;
+}
+
+std::string content(const std::filesystem::path& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(MockPrepare, a_container_gets_identity_node_and_file) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}, {"device_node", "/dev/zero"}});
+  const std::string uuid = instance.discover()->devices.at("gpu-1").attrs.at("uuid");
+  Edits edits;
+  ASSERT_EQ(instance.prepare(Claim("uid-1", {{.device = "gpu-1"}}), edits), CAGE_OK) << instance.explanation;
+  EXPECT_THAT(edits.lines[-1], ElementsAre("env MOCK_CLAIM=uid-1"));
+  const std::string file = (folder / "gpu-1@uid-1").string();
+  EXPECT_THAT(edits.lines[0], ElementsAre("env MOCK_GPU_1=" + uuid, "node /dev/mock/gpu-1 <- /dev/zero rw",
+                                          "mount " + file + " -> /run/mock/gpu-1 ro,bind,nosuid,nodev"));
+  EXPECT_THAT(content(file),
+              AllOf(HasSubstr("device=gpu-1\n"), HasSubstr("uuid=" + uuid), HasSubstr("claim_uid=uid-1")));
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-1"}}, edits.state)), CAGE_OK) << instance.explanation;
+  EXPECT_THAT(files(folder.path()), IsEmpty());
+}
+
+TEST(MockPrepare, without_a_folder_there_is_no_mount) {
+  Instance instance(mock(), {});
+  Edits edits;
+  ASSERT_EQ(instance.prepare(Claim("uid-1", {{.device = "nic-0"}}), edits), CAGE_OK);
+  EXPECT_THAT(edits.lines[0], ElementsAre(HasSubstr("env MOCK_NIC_0="), "node /dev/mock/nic-0 <- /dev/null rw"));
+}
+
+TEST(MockPrepare, parameters_show_in_the_environment) {
+  Instance instance(mock(), {});
+  const Values defaults(mock()->params, mock()->param_count, {});
+  const Values given(mock()->params, mock()->param_count,
+                     {{"sharing", "timeSlicing"}, {"intervalMs", std::int64_t{25}}, {"env", Strings{"A=b=c", "odd"}}});
+  Edits edits;
+  ASSERT_EQ(instance.prepare(
+                Claim("u", {{.device = "gpu-0", .values = &defaults}, {.device = "gpu-1", .values = &given}}), edits),
+            CAGE_OK);
+  EXPECT_THAT(edits.lines[0],
+              AllOf(Contains("env MOCK_GPU_0_SHARING=exclusive"), Contains("env MOCK_GPU_0_INTERVAL_MS=10")));
+  EXPECT_THAT(edits.lines[1], AllOf(Contains("env MOCK_GPU_1_SHARING=timeSlicing"),
+                                    Contains("env MOCK_GPU_1_INTERVAL_MS=25"), Contains("env A=b=c")));
+}
+
+TEST(MockPrepare, shares_and_consumed_capacity_show_in_the_environment) {
+  Instance instance(mock(), {{"shared", true}});
+  const cage_quantity memory = {CAGE_LIT("memory"), 8, 0, CAGE_QTY_BINARY};
+  const cage_quantity power = {CAGE_LIT("power"), 15, -1, CAGE_QTY_DECIMAL};
+  Edits edits;
+  ASSERT_EQ(instance.prepare(Claim("u", {{.device = "gpu-0", .share_id = "s-1", .consumed = {memory, power}},
+                                         {.device = "gpu-0", .share_id = "s-2"}}),
+                             edits),
+            CAGE_OK);
+  EXPECT_THAT(edits.lines[0], AllOf(Contains("env MOCK_GPU_0_SHARE=s-1"), Contains("env MOCK_GPU_0_MEMORY=8"),
+                                    Contains("env MOCK_GPU_0_POWER=15e-1")));
+  EXPECT_TRUE(edits.has(1, "env MOCK_GPU_0_SHARE=s-2"));
+}
+
+TEST(MockPrepare, the_same_claim_may_come_again) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}});
+  Edits first, second;
+  const Claim claim("uid-1", {{.device = "gpu-0"}, {.device = "gpu-1"}});
+  ASSERT_EQ(instance.prepare(claim, first), CAGE_OK);
+  ASSERT_EQ(instance.prepare(claim, second), CAGE_OK);
+  EXPECT_EQ(first.lines, second.lines);
+  EXPECT_EQ(first.state, second.state);
+  EXPECT_THAT(files(folder.path()), UnorderedElementsAre("gpu-0@uid-1", "gpu-1@uid-1"));
+}
+
+TEST(MockPrepare, another_claim_is_refused_until_the_first_lets_go) {
+  Instance instance(mock(), {});
+  const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  Edits edits;
+  EXPECT_EQ(instance.prepare(Claim("uid-2", {{.device = "gpu-1"}, {.device = "gpu-0"}}), edits),
+            CAGE_FAILED_PRECONDITION);
+  EXPECT_THAT(instance.explanation, AllOf(HasSubstr("'gpu-0'"), HasSubstr("uid-1")));
+  EXPECT_TRUE(edits.lines.empty());
+  prepared(instance, "uid-3", {{.device = "gpu-1"}});
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_OK);
+  prepared(instance, "uid-2", {{.device = "gpu-0"}});
+}
+
+TEST(MockPrepare, shared_devices_take_many_claims) {
+  Instance instance(mock(), {{"shared", true}});
+  const std::string first = prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  prepared(instance, "uid-2", {{.device = "gpu-0"}});
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, first)), CAGE_OK);
+}
+
+TEST(MockPrepare, a_gpu_and_its_partitions_exclude_each_other) {
+  Instance instance(mock(), {{"partitions", std::int64_t{2}}});
+  prepared(instance, "uid-1", {{.device = "gpu-0-part-0"}});
+  prepared(instance, "uid-2", {{.device = "gpu-0-part-1"}});
+  Edits edits;
+  EXPECT_EQ(instance.prepare(Claim("uid-3", {{.device = "gpu-0"}}), edits), CAGE_FAILED_PRECONDITION);
+  prepared(instance, "uid-4", {{.device = "gpu-1"}});
+  EXPECT_EQ(instance.prepare(Claim("uid-5", {{.device = "gpu-1-part-0"}}), edits), CAGE_FAILED_PRECONDITION);
+  EXPECT_THAT(instance.explanation, AllOf(HasSubstr("'gpu-1-part-0'"), HasSubstr("'gpu-1'"), HasSubstr("uid-4")));
+}
+
+TEST(MockPrepare, admin_access_disturbs_nobody_and_leaves_nothing) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}});
+  prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  Edits edits;
+  const Claim admin("uid-2", {{.device = "gpu-0", .flags = CAGE_ALLOC_ADMIN}});
+  ASSERT_EQ(instance.prepare(admin, edits), CAGE_OK) << instance.explanation;
+  EXPECT_TRUE(edits.has(0, "env MOCK_GPU_0_ADMIN=1"));
+  EXPECT_THAT(files(folder.path()), ElementsAre("gpu-0@uid-1"));
+  EXPECT_EQ(instance.unprepare(admin), CAGE_OK);
+  EXPECT_THAT(files(folder.path()), ElementsAre("gpu-0@uid-1"));
+}
+
+TEST(MockPrepare, a_prepare_that_fails_half_way_leaves_nothing_behind) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}});
+  const Claim claim("uid-1", {{.device = "gpu-0"}, {.device = "gpu-1"}});
+  for (int accepted = 0; accepted < 7; ++accepted) {
+    Edits edits;
+    edits.accept_at_most = accepted;
+    EXPECT_EQ(instance.prepare(claim, edits), CAGE_INVALID_ARGUMENT) << accepted;
+    EXPECT_THAT(files(folder.path()), IsEmpty()) << accepted;
+  }
+  prepared(instance, "uid-2", {{.device = "gpu-0"}, {.device = "gpu-1"}});
+}
+
+TEST(MockPrepare, a_failing_second_prepare_keeps_what_the_first_one_took) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}});
+  prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  Edits edits;
+  edits.accept_at_most = 0;
+  EXPECT_EQ(instance.prepare(Claim("uid-1", {{.device = "gpu-0"}}), edits), CAGE_INVALID_ARGUMENT);
+  EXPECT_THAT(files(folder.path()), ElementsAre("gpu-0@uid-1"));
+}
+
+TEST(MockPrepare, a_folder_that_went_away_is_an_error_that_can_be_repaired) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", (folder / "state").string()}});
+  std::filesystem::remove(folder / "state");
+  Edits edits;
+  EXPECT_EQ(instance.prepare(Claim("uid-1", {{.device = "gpu-0"}}), edits), CAGE_UNAVAILABLE);
+  EXPECT_THAT(instance.explanation, HasSubstr("No such file"));
+}
+
+TEST(MockPrepare, unknown_devices_and_odd_uids_are_refused) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", (folder / "state").string()}});
+  Edits edits;
+  EXPECT_EQ(instance.prepare(Claim("uid-1", {{.device = "gpu-99"}}), edits), CAGE_NOT_FOUND);
+  for (const std::string& uid :
+       {std::string(), std::string("../x"), std::string("a/b"), std::string(200, 'a'), std::string("a\0b", 3)}) {
+    EXPECT_EQ(instance.prepare(Claim(uid, {{.device = "gpu-0"}}), edits), CAGE_INVALID_ARGUMENT) << uid;
+    EXPECT_EQ(instance.unprepare(Claim(uid, {{.device = "gpu-0"}})), CAGE_INVALID_ARGUMENT) << uid;
+  }
+  EXPECT_THAT(files(folder.path()), ElementsAre("state"));
+}
+
+TEST(MockUnprepare, is_idempotent_and_works_for_claims_never_prepared) {
+  Instance instance(mock(), {});
+  const Claim claim("uid-1", {{.device = "gpu-0"}, {.device = "never-existed"}});
+  EXPECT_EQ(instance.unprepare(claim), CAGE_OK);
+  EXPECT_EQ(instance.unprepare(claim), CAGE_OK);
+}
+
+TEST(MockUnprepare, does_not_free_what_another_claim_holds) {
+  Instance instance(mock(), {});
+  prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  EXPECT_EQ(instance.unprepare(Claim("uid-2", {{.device = "gpu-0"}})), CAGE_OK);
+  Edits edits;
+  EXPECT_EQ(instance.prepare(Claim("uid-2", {{.device = "gpu-0"}}), edits), CAGE_FAILED_PRECONDITION);
+}
+
+TEST(MockUnprepare, a_state_that_prepare_did_not_save_is_noticed) {
+  Instance instance(mock(), {});
+  const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state + "x")), CAGE_INTERNAL);
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-1"}}, state)), CAGE_INTERNAL);
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state, 2)), CAGE_INTERNAL);
+  EXPECT_THAT(instance.explanation, HasSubstr("uid-1"));
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_OK);
+}
+
+TEST(MockHolds, outlive_the_instance_as_files) {
+  const ScratchFolder folder;
+  std::string state;
+  {
+    Instance before(mock(), {{"mount_dir", folder.path().string()}});
+    state = prepared(before, "uid-1", {{.device = "gpu-0"}});
+  }
+  std::ofstream(folder / "notes.txt") << "not ours";
+  Instance after(mock(), {{"mount_dir", folder.path().string()}});
+  Edits edits;
+  EXPECT_EQ(after.prepare(Claim("uid-2", {{.device = "gpu-0"}}), edits), CAGE_FAILED_PRECONDITION);
+  EXPECT_EQ(after.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_OK);
+  EXPECT_THAT(files(folder.path()), ElementsAre("notes.txt"));
+}
+
+TEST(MockReconcile, frees_what_no_live_claim_holds) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}});
+  prepared(instance, "gone", {{.device = "gpu-0"}, {.device = "gpu-1"}});
+  prepared(instance, "live", {{.device = "gpu-2"}, {.device = "gpu-3"}});
+  const Claim live("live", {{.device = "gpu-2"}});
+  const cage_claim* claims[] = {live.get()};
+  const auto* family = static_cast<const cage_reconcile*>(mock()->extension(CAGE_EXT_RECONCILE));
+  const Call call;
+  EXPECT_EQ(family->keep(instance.get(), call.get(), claims, 1), CAGE_OK);
+  EXPECT_THAT(files(folder.path()), ElementsAre("gpu-2@live"));
+  EXPECT_EQ(family->keep(instance.get(), call.get(), nullptr, 0), CAGE_OK);
+  EXPECT_THAT(files(folder.path()), IsEmpty());
+  EXPECT_THAT(instance.host.logs, Contains(HasSubstr("claim gone")));
+}
+
+TEST(MockQuiesce, prepare_waits_for_resume_and_unprepare_does_not) {
+  Instance instance(mock(), {});
+  const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  const Call call;
+  ASSERT_EQ(mock()->quiesce(instance.get(), call.get()), CAGE_OK);
+  Edits edits;
+  EXPECT_EQ(instance.prepare(Claim("uid-2", {{.device = "gpu-1"}}), edits), CAGE_UNAVAILABLE);
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_OK);
+  EXPECT_EQ(instance.discover()->devices.size(), 8U);
+  ASSERT_EQ(mock()->resume(instance.get(), call.get()), CAGE_OK);
+  prepared(instance, "uid-2", {{.device = "gpu-1"}});
+}
+
+}  // namespace
+}  // namespace cardcage::raw

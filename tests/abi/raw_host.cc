@@ -1,0 +1,359 @@
+#include "tests/abi/raw_host.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include <boost/json.hpp>
+#include <regex>
+
+#include "host/core/duration.h"
+
+namespace cardcage::raw {
+namespace {
+
+std::string owned(cage_str text) { return text.size == 0 ? std::string() : std::string(text.data, text.size); }
+
+const std::regex kOptionName("[a-zA-Z][a-zA-Z0-9_]{0,31}");
+const std::regex kAttributeName("([a-z0-9.-]{1,63}/)?[A-Za-z_][A-Za-z0-9_]{0,31}");
+const std::regex kVersion(R"((0|[1-9]\d*)(\.(0|[1-9]\d*)){2})");
+
+Value default_of(const cage_option& option) {
+  const std::string text = owned(option.default_text);
+  switch (option.type) {
+    case CAGE_OPTION_INT: return text.empty() ? std::int64_t{0} : std::int64_t{std::stoll(text)};
+    case CAGE_OPTION_BOOL: return text == "true";
+    case CAGE_OPTION_DURATION:
+      return text.empty() ? std::int64_t{0} : std::int64_t{parse_duration(text).value().count()};
+    case CAGE_OPTION_LIST: {
+      std::vector<std::string> items;
+      if (text.empty()) return items;
+      const boost::json::value parsed = boost::json::parse(text);
+      for (const auto& item : parsed.as_array()) items.emplace_back(item.as_string());
+      return items;
+    }
+    default: return text;
+  }
+}
+
+}  // namespace
+
+Values::Values(const cage_option* const* declared, std::uint32_t count, std::map<std::string, Value> given) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const cage_option& option = *declared[i];
+    EXPECT_EQ(option.struct_size, sizeof(cage_option));
+    EXPECT_TRUE(std::regex_match(owned(option.name), kOptionName)) << owned(option.name);
+    EXPECT_FALSE(owned(option.help).empty()) << owned(option.name);
+    entries_[owned(option.name)].value = default_of(option);
+  }
+  for (auto& [name, value] : given) {
+    auto entry = entries_.find(name);
+    if (entry == entries_.end() || entry->second.value.index() != value.index()) {
+      ADD_FAILURE() << "the module declares no such option of this type: " << name;
+      continue;
+    }
+    entry->second.value = std::move(value);
+    entry->second.given = true;
+  }
+  for (auto& [name, entry] : entries_) {
+    if (const auto* list = std::get_if<std::vector<std::string>>(&entry.value)) {
+      for (const std::string& item : *list) entry.items.push_back(str(item));
+    }
+  }
+  values_.struct_size = sizeof values_;
+  values_.host_data = this;
+  values_.integer = [](const cage_values* self, const char* name) {
+    return std::get<std::int64_t>(find(self, name).value);
+  };
+  values_.boolean = [](const cage_values* self, const char* name) {
+    return std::int32_t{std::get<bool>(find(self, name).value)};
+  };
+  values_.string = [](const cage_values* self, const char* name) {
+    return str(std::get<std::string>(find(self, name).value));
+  };
+  values_.list = [](const cage_values* self, const char* name, const cage_str** items) {
+    *items = find(self, name).items.data();
+    return static_cast<std::uint32_t>(find(self, name).items.size());
+  };
+  values_.given = [](const cage_values* self, const char* name) { return std::int32_t{find(self, name).given}; };
+}
+
+const Values::Entry& Values::find(const cage_values* self, const char* name) {
+  return static_cast<const Values*>(self->host_data)->entries_.find(name)->second;
+}
+
+Call::Call(std::chrono::nanoseconds time) : cancel_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  call_.struct_size = sizeof call_;
+  call_.attempt = 1;
+  call_.host_data = this;
+  call_.id = str("test");
+  call_.deadline_ns = static_cast<std::uint64_t>(now.tv_sec * 1'000'000'000 + now.tv_nsec + time.count());
+  call_.cancel_fd = cancel_fd_.get();
+  call_.cancelled = [](const cage_call* self) {
+    eventfd_t value = 0;
+    const int fd = self->cancel_fd;
+    if (::eventfd_read(fd, &value) != 0) return 0;
+    return ::eventfd_write(fd, value) == 0 ? 1 : 0;
+  };
+  call_.explain = [](const cage_call* self, cage_str text) {
+    static_cast<Call*>(self->host_data)->explanation = owned(text);
+  };
+}
+
+void Call::cancel() { ASSERT_EQ(::eventfd_write(cancel_fd_.get(), 1), 0); }
+
+SaidHealth said(const cage_health& health) {
+  EXPECT_EQ(health.struct_size, sizeof(cage_health));
+  return {health.state, owned(health.reason), owned(health.message), health.taint};
+}
+
+template <class Change>
+void Host::record(Change change) {
+  {
+    const std::lock_guard lock(mutex_);
+    change();
+  }
+  changed_.notify_all();
+}
+
+Host::Host() {
+  host_.struct_size = sizeof host_;
+  host_.abi_minor = CAGE_ABI_MINOR;
+  host_.host_data = this;
+  host_.version = str("0.0.0-test");
+  host_.log_enabled = [](const cage_host*, std::uint32_t) { return 1; };
+  host_.log = [](const cage_host* self, std::uint32_t, cage_str text) {
+    auto& host = *static_cast<Host*>(self->host_data);
+    host.record([&] { host.logs.push_back(owned(text)); });
+  };
+  host_.rescan = [](const cage_host* self) {
+    auto& host = *static_cast<Host*>(self->host_data);
+    host.record([&] { ++host.rescans; });
+  };
+  host_.health = [](const cage_host* self, const cage_health* health) {
+    auto& host = *static_cast<Host*>(self->host_data);
+    host.record([&] { host.healths.emplace_back(owned(health->device_id), said(*health)); });
+  };
+  host_.extension = [](const cage_host*, const char*) -> const void* { return nullptr; };
+}
+
+bool Host::wait_until(const std::function<bool()>& condition) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::seconds(10), condition);
+}
+
+namespace {
+
+std::string attribute_text(const cage_attr& attr) {
+  EXPECT_TRUE(std::regex_match(owned(attr.name), kAttributeName)) << owned(attr.name);
+  EXPECT_EQ(attr.count, 1U);
+  switch (attr.type) {
+    case CAGE_ATTR_INT: return fmt::to_string(attr.v.i);
+    case CAGE_ATTR_BOOL: return attr.v.i != 0 ? "true" : "false";
+    case CAGE_ATTR_VERSION:
+      EXPECT_TRUE(std::regex_match(owned(attr.v.s), kVersion)) << owned(attr.v.s);
+      return "version " + owned(attr.v.s);
+    default:
+      EXPECT_EQ(attr.type, std::uint32_t{CAGE_ATTR_STRING});
+      EXPECT_LE(attr.v.s.size, 64U);
+      return owned(attr.v.s);
+  }
+}
+
+std::map<std::string, std::int64_t> amounts(const cage_quantity* quantities, std::uint32_t count) {
+  std::map<std::string, std::int64_t> found;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    EXPECT_EQ(quantities[i].exp10, 0);
+    EXPECT_TRUE(found.emplace(owned(quantities[i].name), quantities[i].value).second) << owned(quantities[i].name);
+  }
+  return found;
+}
+
+const cage_snapshot_counters kCounters = {
+    sizeof(cage_snapshot_counters), 0,
+    [](cage_snapshot* self, cage_str set, const cage_quantity* quantities, std::uint32_t count) {
+      static_cast<Snapshot*>(self->host_data)->counter_sets[owned(set)] = amounts(quantities, count);
+      return cage_status{CAGE_OK};
+    },
+    [](cage_snapshot* self, cage_str device, cage_str set, const cage_quantity* quantities, std::uint32_t count) {
+      auto& snapshot = *static_cast<Snapshot*>(self->host_data);
+      EXPECT_TRUE(snapshot.counter_sets.contains(owned(set))) << "no such counter set: " << owned(set);
+      snapshot.consumes[owned(device)] = amounts(quantities, count);
+      return cage_status{CAGE_OK};
+    }};
+
+}  // namespace
+
+Snapshot::Snapshot(bool with_counters) : with_counters_(with_counters) {
+  snapshot_.struct_size = sizeof snapshot_;
+  snapshot_.host_data = this;
+  snapshot_.device = take;
+  snapshot_.extension = [](cage_snapshot* self, const char* id) -> const void* {
+    const bool known = std::string_view(id) == CAGE_SNAPSHOT_COUNTERS;
+    return known && static_cast<Snapshot*>(self->host_data)->with_counters_ ? &kCounters : nullptr;
+  };
+}
+
+cage_status Snapshot::take(cage_snapshot* self, const cage_device* device) {
+  EXPECT_EQ(device->struct_size, sizeof(cage_device));
+  FoundDevice found;
+  found.kind = owned(device->kind);
+  found.parent = owned(device->parent_id);
+  found.pci = owned(device->pci_bus_id);
+  if (device->numa_count > 0) found.numa.assign(device->numa_nodes, device->numa_nodes + device->numa_count);
+  for (std::uint32_t i = 0; i < device->attr_count; ++i) {
+    EXPECT_TRUE(found.attrs.emplace(owned(device->attrs[i].name), attribute_text(device->attrs[i])).second);
+  }
+  found.capacity = amounts(device->capacity, device->capacity_count);
+  EXPECT_LE(device->attr_count + device->capacity_count, 32U);
+  found.shared = (device->flags & CAGE_DEVICE_SHARED) != 0;
+  found.has_health = device->health != nullptr;
+  if (found.has_health) found.health = said(*device->health);
+  auto& devices = static_cast<Snapshot*>(self->host_data)->devices;
+  EXPECT_TRUE(devices.emplace(owned(device->id), std::move(found)).second) << "twice: " << owned(device->id);
+  return CAGE_OK;
+}
+
+Edits::Edits() {
+  edits_.struct_size = sizeof edits_;
+  edits_.host_data = this;
+  edits_.env = [](cage_edits* edits, std::int32_t alloc, cage_str key, cage_str value) {
+    return self(edits).add(alloc, fmt::format("env {}={}", owned(key), owned(value)));
+  };
+  edits_.device_node = [](cage_edits* edits, std::int32_t alloc, const cage_device_node* node) {
+    EXPECT_EQ(node->struct_size, sizeof *node);
+    return self(edits).add(
+        alloc, fmt::format("node {} <- {} {}", owned(node->path), owned(node->host_path), owned(node->permissions)));
+  };
+  edits_.mount = [](cage_edits* edits, std::int32_t alloc, const cage_mount* mount) {
+    EXPECT_EQ(mount->struct_size, sizeof *mount);
+    std::vector<std::string> options;
+    for (std::uint32_t i = 0; i < mount->option_count; ++i) options.push_back(owned(mount->options[i]));
+    return self(edits).add(alloc, fmt::format("mount {} -> {} {}", owned(mount->host_path),
+                                              owned(mount->container_path), fmt::join(options, ",")));
+  };
+  edits_.hook = [](cage_edits* edits, std::int32_t alloc, const cage_hook* hook) {
+    EXPECT_EQ(hook->struct_size, sizeof *hook);
+    return self(edits).add(alloc, fmt::format("hook {} {}", owned(hook->name), owned(hook->path)));
+  };
+  edits_.net_device = [](cage_edits* edits, std::int32_t alloc, const cage_net_device* device) {
+    EXPECT_EQ(device->struct_size, sizeof *device);
+    return self(edits).add(alloc, fmt::format("net {} as {}", owned(device->host_interface), owned(device->name)));
+  };
+  edits_.group = [](cage_edits* edits, std::int32_t alloc, std::uint32_t gid) {
+    return self(edits).add(alloc, fmt::format("group {}", gid));
+  };
+  edits_.state = [](cage_edits* edits, cage_bytes blob) {
+    EXPECT_LE(blob.size, 65536U);
+    self(edits).state.assign(static_cast<const char*>(blob.data), blob.size);
+    return cage_status{CAGE_OK};
+  };
+  edits_.extension = [](cage_edits*, const char*) -> const void* { return nullptr; };
+}
+
+cage_status Edits::add(std::int32_t alloc, std::string line) {
+  if (accepted == accept_at_most) return CAGE_INVALID_ARGUMENT;
+  ++accepted;
+  lines[alloc].push_back(std::move(line));
+  return CAGE_OK;
+}
+
+bool Edits::has(std::int32_t alloc, const std::string& line) const {
+  const auto found = lines.find(alloc);
+  return found != lines.end() && std::ranges::find(found->second, line) != found->second.end();
+}
+
+Claim::Claim(std::string uid, std::vector<Alloc> allocs, std::string state, std::uint32_t state_version)
+    : uid_(std::move(uid)), name_("claim-" + uid_), state_(std::move(state)), allocs_(std::move(allocs)) {
+  for (const Alloc& alloc : allocs_) {
+    cage_alloc raw{};
+    raw.struct_size = sizeof raw;
+    raw.flags = alloc.flags;
+    raw.device_id = str(alloc.device);
+    raw.request = str(alloc.request);
+    raw.share_id = str(alloc.share_id);
+    raw.consumed = alloc.consumed.data();
+    raw.consumed_count = static_cast<std::uint32_t>(alloc.consumed.size());
+    raw.values = alloc.values == nullptr ? nullptr : alloc.values->get();
+    raw_.push_back(raw);
+  }
+  for (const cage_alloc& raw : raw_) pointers_.push_back(&raw);
+  claim_.struct_size = sizeof claim_;
+  claim_.state_version = state_.empty() ? 0 : state_version;
+  claim_.uid = str(uid_);
+  claim_.name_space = str("default");
+  claim_.name = str(name_);
+  claim_.allocs = pointers_.data();
+  claim_.alloc_count = static_cast<std::uint32_t>(pointers_.size());
+  claim_.state = {state_.data(), state_.size()};
+}
+
+const cage_module* open_module(const char* path) {
+  void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (library == nullptr) {
+    ADD_FAILURE() << ::dlerror();
+    return nullptr;
+  }
+  const auto entry = reinterpret_cast<decltype(&cage_module_v0)>(::dlsym(library, CAGE_ENTRY));
+  if (entry == nullptr) {
+    ADD_FAILURE() << path << " exports no " << CAGE_ENTRY;
+    return nullptr;
+  }
+  return entry(CAGE_ABI_MINOR);
+}
+
+Instance::Instance(const cage_module* of, std::map<std::string, Value> options) : module(of) {
+  const Values values(module->options, module->option_count, std::move(options));
+  const Call call;
+  created = module->create(call.get(), host.get(), values.get(), &instance_);
+  explanation = call.explanation;
+  if (created != CAGE_OK) {
+    EXPECT_EQ(instance_, nullptr);
+    return;
+  }
+  started = module->start != nullptr ? module->start(instance_, call.get()) : CAGE_OK;
+  explanation = call.explanation;
+}
+
+Instance::~Instance() {
+  if (created != CAGE_OK) return;
+  const Call call;
+  if (started == CAGE_OK && module->stop != nullptr) module->stop(instance_, call.get());
+  module->destroy(instance_);
+}
+
+std::unique_ptr<Snapshot> Instance::discover(cage_status expected) {
+  auto snapshot = std::make_unique<Snapshot>();
+  const Call call;
+  EXPECT_EQ(module->discover(instance_, call.get(), snapshot->get()), expected) << call.explanation;
+  explanation = call.explanation;
+  return snapshot;
+}
+
+cage_status Instance::prepare(const Claim& claim, Edits& edits) {
+  const Call call;
+  const cage_status status = module->prepare(instance_, call.get(), claim.get(), edits.get());
+  explanation = call.explanation;
+  return status;
+}
+
+cage_status Instance::unprepare(const Claim& claim) {
+  const Call call;
+  const cage_status status = module->unprepare(instance_, call.get(), claim.get());
+  explanation = call.explanation;
+  return status;
+}
+
+cage_status Instance::check(std::string_view device) {
+  const Call call;
+  const cage_status status = module->check(instance_, call.get(), str(device));
+  explanation = call.explanation;
+  return status;
+}
+
+}  // namespace cardcage::raw

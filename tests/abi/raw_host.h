@@ -1,0 +1,184 @@
+// The host's side of the ABI, by hand: what a module sees, with nothing between it and the test. Every sink checks
+// what Kubernetes would check, so that a module that passes here is accepted there.
+#pragma once
+
+#include <cardcage/module.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "host/core/unique_fd.h"
+
+namespace cardcage::raw {
+
+inline std::string_view view(cage_str text) { return {text.data, text.size}; }
+inline cage_str str(std::string_view text) { return {text.data(), text.size()}; }
+
+// Checked values of declared options: the defaults, overridden by what the test gives.
+using Value = std::variant<std::string, std::int64_t, bool, std::vector<std::string>>;
+class Values {
+ public:
+  Values(const cage_option* const* declared, std::uint32_t count, std::map<std::string, Value> given);
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+  const cage_values* get() const { return &values_; }
+
+ private:
+  struct Entry {
+    Value value;
+    std::vector<cage_str> items;
+    bool given = false;
+  };
+  static const Entry& find(const cage_values* self, const char* name);
+  std::map<std::string, Entry, std::less<>> entries_;
+  cage_values values_{};
+};
+
+class Call {
+ public:
+  explicit Call(std::chrono::nanoseconds time = std::chrono::seconds(30));
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  const cage_call* get() const { return &call_; }
+  void cancel();
+  std::string explanation;
+
+ private:
+  UniqueFd cancel_fd_;
+  cage_call call_{};
+};
+
+struct SaidHealth {
+  std::uint32_t state = 0;
+  std::string reason, message;
+  std::uint32_t taint = 0;
+  friend bool operator==(const SaidHealth&, const SaidHealth&) = default;
+};
+SaidHealth said(const cage_health& health);
+
+// Host services; the module may call them from any thread.
+class Host {
+ public:
+  Host();
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  const cage_host* get() const { return &host_; }
+
+  // What the module said so far; only inside wait_until()'s condition or after the module's threads ended.
+  std::vector<std::string> logs;
+  std::vector<std::pair<std::string, SaidHealth>> healths;
+  int rescans = 0;
+  // False if the condition does not come true in time. It is called with the lock held.
+  bool wait_until(const std::function<bool()>& condition);
+
+ private:
+  template <class Change>
+  void record(Change change);
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  cage_host host_{};
+};
+
+struct FoundDevice {
+  std::string kind, parent, pci;
+  std::vector<std::int32_t> numa;
+  std::map<std::string, std::string> attrs;  // "version 1.2.3" for versions
+  std::map<std::string, std::int64_t> capacity;
+  SaidHealth health;
+  bool has_health = false, shared = false;
+};
+class Snapshot {
+ public:
+  explicit Snapshot(bool with_counters = true);
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  cage_snapshot* get() { return &snapshot_; }
+
+  std::map<std::string, FoundDevice> devices;
+  std::map<std::string, std::map<std::string, std::int64_t>> counter_sets;
+  std::map<std::string, std::map<std::string, std::int64_t>> consumes;  // by device; all from one set
+
+ private:
+  static cage_status take(cage_snapshot* self, const cage_device* device);
+  cage_snapshot snapshot_{};
+  bool with_counters_;
+};
+
+// What containers would get, one line per edit: "env A=b", "node /dev/x <- /dev/null rw", "mount /a -> /b ro,bind".
+class Edits {
+ public:
+  Edits();
+  Edits(const Edits&) = delete;
+  Edits& operator=(const Edits&) = delete;
+  cage_edits* get() { return &edits_; }
+
+  std::map<std::int32_t, std::vector<std::string>> lines;  // by index of the allocation, -1 = the claim
+  std::string state;
+  int accepted = 0;
+  int accept_at_most = 1 << 30;  // the next one is refused
+  bool has(std::int32_t alloc, const std::string& line) const;
+
+ private:
+  cage_status add(std::int32_t alloc, std::string line);
+  static Edits& self(cage_edits* edits) { return *static_cast<Edits*>(edits->host_data); }
+  cage_edits edits_{};
+};
+
+struct Alloc {
+  std::string device;
+  std::string request = "main";
+  std::uint32_t flags = 0;
+  std::string share_id = {};
+  std::vector<cage_quantity> consumed = {};
+  const Values* values = nullptr;
+};
+class Claim {
+ public:
+  Claim(std::string uid, std::vector<Alloc> allocs, std::string state = "", std::uint32_t state_version = 1);
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  const cage_claim* get() const { return &claim_; }
+
+ private:
+  std::string uid_, name_, state_;
+  std::vector<Alloc> allocs_;
+  std::vector<cage_alloc> raw_;
+  std::vector<const cage_alloc*> pointers_;
+  cage_claim claim_{};
+};
+
+// Opens the file and calls its entry; the module stays loaded for the life of the process.
+const cage_module* open_module(const char* path);
+
+// A created and started instance, stopped and destroyed at the end.
+class Instance {
+ public:
+  Instance(const cage_module* module, std::map<std::string, Value> options);
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+  ~Instance();
+
+  cage_status created = CAGE_UNKNOWN, started = CAGE_UNKNOWN;
+  std::string explanation;  // of create, start or the last call below
+  std::unique_ptr<Snapshot> discover(cage_status expected = CAGE_OK);
+  cage_status prepare(const Claim& claim, Edits& edits);
+  cage_status unprepare(const Claim& claim);
+  cage_status check(std::string_view device);
+  cage_instance* get() { return instance_; }
+
+  const cage_module* module;
+  Host host;
+
+ private:
+  cage_instance* instance_ = nullptr;
+};
+
+}  // namespace cardcage::raw
