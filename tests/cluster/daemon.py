@@ -15,6 +15,7 @@ NAMESPACE = "cardcage"
 IMAGE = "cardcage.test/cardcage:built"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/cardcage"
 CDI = Path("/var/run/cdi")
+STATE = Path("/var/lib/cardcage")
 
 
 def build_folder() -> Path:

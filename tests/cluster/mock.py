@@ -5,12 +5,21 @@ module asks for, as long as there is one of each kind.
 """
 
 import json
+import os
 
-from daemon import Daemon
+from daemon import STATE, Daemon
 from scene import Scene
 
 DRIVER = "gpu.mock.cardcage.dev"
 CLASS = DRIVER
+SCRIPT = STATE / "mock-script"
+BROKEN_DRIVER = BROKEN_CLASS = "nic.mock.cardcage.dev"  # its one device fails every prepare, see manifests/cardcage.toml
+
+
+def tell(line: str) -> None:
+    """Makes something happen to the pretended hardware: "health gpu-1 bad XidError text", "remove gpu-1", ..."""
+    with SCRIPT.open("a") as script:
+        script.write(line + "\n")
 
 
 def request(name: str = "gpu", count: int = 1, cel: str = "", device_class: str = CLASS) -> dict:
@@ -83,8 +92,8 @@ def assert_given(scene: Scene, daemon: Daemon, claim_uid: str, pod: str, contain
     assert mounts <= seen["mounts"], f"missing in {pod}/{container}: {mounts - seen['mounts']}"
     for node in nodes:
         assert node["path"] in seen["nodes"], f"{pod}/{container} has no {node['path']}, but {sorted(seen['nodes'])}"
-        if "major" in node:
-            assert seen["nodes"][node["path"]] == f"{node['major']:x}:{node['minor']:x}"
+        there = os.stat(node.get("hostPath", node["path"])).st_rdev
+        assert seen["nodes"][node["path"]] == f"{os.major(there):x}:{os.minor(there):x}", f"{node['path']} is another device"
     return env
 
 

@@ -91,7 +91,7 @@ def test_pod_deletion_frees_everything(scene, daemon):
 
 def test_job_with_selectors_on_attributes_and_capacity(scene, cluster, daemon):
     """The shape of the Kubernetes tutorial: a class that selects, a template that selects further, a shared claim."""
-    selects = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].model.startsWith("mock")'
+    selects = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].model.startsWith("Mock")'
     enough = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("1Gi")) >= 0'
     device_class = f"{scene.namespace}-class"
     scene.apply(

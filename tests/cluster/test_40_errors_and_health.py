@@ -1,6 +1,8 @@
 """What a user reads when it does not work, and about the health of what does."""
 
-from mock import cdi_edits, claim, use
+import time
+
+from mock import BROKEN_CLASS, DRIVER, allocated, cdi_edits, claim, request, tell, use
 from scene import container, pod
 from waiting import until
 
@@ -17,12 +19,23 @@ def test_claim_that_cannot_be_prepared_says_why(scene, daemon):
 
 
 def test_device_that_fails_prepare_says_why(scene, daemon):
-    scene.apply(claim("broken", parameters={"fail": "the fan is stuck"}),
+    scene.apply(claim("broken", request(device_class=BROKEN_CLASS)),
                 pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="broken")]))
     [text, *_] = until(lambda: scene.events("FailedPrepareDynamicResources", "user"), "the event about the claim", 30)
-    assert "broken" in text and "the fan is stuck" in text, text
+    assert "broken" in text and "nic-0" in text and "the link is down" in text, text
     scene.delete("pods", "user")
     scene.wait_gone("pods", "user")
+
+
+def wait_health(scene, health: str, seconds: float = 20) -> tuple[str, dict]:
+    """The name and the one device of the pod's claim, once kubelet says that its health is this."""
+    def probe():
+        status = scene.get("pods", "user")["status"]["containerStatuses"][0]
+        [resource] = status["allocatedResourcesStatus"]
+        [device] = resource["resources"]
+        assert device["health"] == health, status["allocatedResourcesStatus"]
+        return resource["name"], device
+    return until(probe, f"kubelet says {health}", seconds)
 
 
 def test_health_is_in_the_pod_status(scene, daemon):
@@ -30,13 +43,38 @@ def test_health_is_in_the_pod_status(scene, daemon):
     scene.wait_running("user")
     uid = scene.get("resourceclaims", "well")["metadata"]["uid"]
 
-    def healthy():
-        status = scene.get("pods", "user")["status"]["containerStatuses"][0]
-        [resource] = status["allocatedResourcesStatus"]
-        [device] = resource["resources"]
-        assert device["health"] == "Healthy", status["allocatedResourcesStatus"]
-        return resource["name"], device["resourceID"]
-
-    name, resource_id = until(healthy, "kubelet says Healthy", 45)
+    name, device = wait_health(scene, "Healthy")
     assert name.split("/")[0] == "claim:gpu"
-    assert resource_id in cdi_edits(daemon, uid), "the id of this device alone: kubelet merges devices whose first id is the same"
+    assert device["resourceID"] in cdi_edits(daemon, uid), "the id of this device alone: kubelet merges devices whose first id is the same"
+
+
+def test_device_goes_bad_and_recovers(scene, daemon, measured):
+    """A pod that runs is told so in its status; a pod to come is kept away by a taint."""
+    scene.apply(claim("sick"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="sick")]))
+    scene.wait_running("user")
+    [device] = allocated(scene.get("resourceclaims", "sick"))
+    wait_health(scene, "Healthy")
+
+    def taints() -> list[dict]:
+        [found] = [each for each in daemon.devices(DRIVER) if each["name"] == device]
+        return found.get("taints", [])
+
+    started = time.monotonic()
+    tell(f"health {device} bad XidError the bus fell off")
+    until(taints, "a taint on the device", 10, every=0.02)
+    measured(f"device goes bad: taint in its slice after {time.monotonic() - started:.2f} s")
+    _, seen = wait_health(scene, "Unhealthy")
+    measured(f"device goes bad: in the pod's status after {time.monotonic() - started:.2f} s")
+    assert "the bus fell off" in seen.get("message", ""), seen
+    assert scene.get("pods", "user")["status"]["phase"] == "Running", "NoSchedule is no reason to evict"
+    tell(f"health {device} ok")
+    until(lambda: not taints(), "the taint is gone", 10)
+    wait_health(scene, "Healthy")
+
+
+def test_device_is_unplugged_and_comes_back(daemon):
+    names = {device["name"] for device in daemon.devices(DRIVER)}
+    tell("remove gpu-23")
+    until(lambda: {device["name"] for device in daemon.devices(DRIVER)} == names - {"gpu-23"}, "the device is gone", 10)
+    tell("add gpu-23")
+    until(lambda: {device["name"] for device in daemon.devices(DRIVER)} == names, "the device is back", 10)

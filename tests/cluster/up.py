@@ -1,6 +1,7 @@
 """Boots the cluster and gives it to a person: a shell (or the command given), and the cluster ends with it."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ def main() -> int:
     command = sys.argv[1:]
     with_daemon = command[:1] == ["--daemon"]
     command = command[with_daemon:]
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
     cluster = Cluster()
     environment = {**os.environ, "KUBECONFIG": f"{KUBECONFIGS}/admin.conf"}
     try:
