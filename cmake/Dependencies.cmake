@@ -12,6 +12,7 @@ if(CARDCAGE_FUZZ)  # from its headers, so that the fuzzer sees inside
 endif()
 find_package(CURL REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(yaml-cpp REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(GTest REQUIRED)

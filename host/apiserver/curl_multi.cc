@@ -1,0 +1,133 @@
+#include "host/apiserver/curl_multi.h"
+
+#include <sys/socket.h>
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kIdleHandles = 8;
+// Only reached against a server without HTTP/2, where every watch needs a connection of its own.
+constexpr long kMaxConnections = 64;
+
+}  // namespace
+
+CurlMulti::CurlMulti(asio::io_context& core) : core_(core), timer_(core) {
+  curl_global_init(CURL_GLOBAL_DEFAULT);  // counted and thread-safe since 7.84
+  multi_ = curl_multi_init();
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &CurlMulti::on_socket);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &CurlMulti::on_timeout);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+  curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
+  curl_multi_setopt(multi_, CURLMOPT_MAX_HOST_CONNECTIONS, kMaxConnections);
+}
+
+CurlMulti::~CurlMulti() {
+  idle_.clear();
+  curl_multi_cleanup(multi_);
+  curl_global_cleanup();
+}
+
+CurlHandle CurlMulti::take_handle() {
+  if (idle_.empty()) return CurlHandle(curl_easy_init());
+  CurlHandle handle = std::move(idle_.back());
+  idle_.pop_back();
+  return handle;
+}
+
+void CurlMulti::give_handle(CurlHandle handle) {
+  if (idle_.size() >= kIdleHandles) return;
+  curl_easy_reset(handle.get());
+  idle_.push_back(std::move(handle));
+}
+
+bool CurlMulti::start(CURL* handle) {
+  if (curl_multi_add_handle(multi_, handle) != CURLM_OK) return false;
+  act(CURL_SOCKET_TIMEOUT, 0);  // at once; the timer would cost a round of the event loop
+  return true;
+}
+
+void CurlMulti::stop(CURL* handle) { curl_multi_remove_handle(multi_, handle); }
+
+void CurlMulti::opened(curl_socket_t fd) {
+  const auto stale = sockets_.find(fd);
+  if (stale == sockets_.end()) return;
+  const int wanted = stale->second->wanted;
+  sockets_.erase(stale);
+  on_socket(nullptr, fd, wanted, this, nullptr);
+}
+
+void CurlMulti::close_silent_since(Instant start) {
+  for (const auto& [fd, socket] : sockets_) {
+    int domain = AF_UNIX;
+    socklen_t size = sizeof domain;
+    ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+    if (domain != AF_UNIX && socket->heard < start) ::shutdown(fd, SHUT_RDWR);  // AF_UNIX: libcurl's resolver
+  }
+}
+
+int CurlMulti::on_socket(CURL*, curl_socket_t fd, int wanted, void* self, void*) {
+  auto& multi = *static_cast<CurlMulti*>(self);
+  if (wanted == CURL_POLL_REMOVE) {
+    multi.sockets_.erase(fd);
+    return 0;
+  }
+  auto& socket = multi.sockets_[fd];
+  if (!socket) socket = std::make_shared<Socket>(multi.core_, fd);
+  socket->wanted = wanted;
+  multi.wait(socket);
+  return 0;
+}
+
+void CurlMulti::wait(const std::shared_ptr<Socket>& socket) {
+  using Descriptor = asio::posix::descriptor_base;
+  if ((socket->wanted & CURL_POLL_IN) != 0) wait_for(socket, Descriptor::wait_read, CURL_CSELECT_IN, &Socket::reading);
+  if ((socket->wanted & CURL_POLL_OUT) != 0)
+    wait_for(socket, Descriptor::wait_write, CURL_CSELECT_OUT, &Socket::writing);
+}
+
+void CurlMulti::wait_for(const std::shared_ptr<Socket>& socket, asio::posix::descriptor_base::wait_type type, int event,
+                         bool Socket::* waiting) {
+  if ((*socket).*waiting) return;
+  (*socket).*waiting = true;
+  // The number of a closed descriptor is soon used again: the weak pointer, not the number, says which one it was.
+  socket->descriptor.async_wait(type, [weak_self = weak_from_this(), weak = std::weak_ptr(socket), event,
+                                       waiting](const boost::system::error_code& failure) {
+    const auto self = weak_self.lock();
+    const auto ready = weak.lock();
+    if (failure || !self || !ready) return;
+    (*ready).*waiting = false;
+    if (event == CURL_CSELECT_IN) ready->heard = std::chrono::steady_clock::now();
+    const curl_socket_t fd = ready->descriptor.native_handle();
+    self->act(fd, event);
+    const auto still = self->sockets_.find(fd);
+    if (still != self->sockets_.end() && still->second == ready) self->wait(ready);
+  });
+}
+
+int CurlMulti::on_timeout(CURLM*, long timeout_ms, void* self) {
+  auto& multi = *static_cast<CurlMulti*>(self);
+  multi.timer_.cancel();
+  if (timeout_ms < 0) return 0;
+  multi.timer_.expires_after(std::chrono::milliseconds(timeout_ms));
+  multi.timer_.async_wait([weak = multi.weak_from_this()](const boost::system::error_code& failure) {
+    const auto alive = weak.lock();
+    if (!failure && alive) alive->act(CURL_SOCKET_TIMEOUT, 0);
+  });
+  return 0;
+}
+
+void CurlMulti::act(curl_socket_t fd, int events) {
+  int running = 0;
+  curl_multi_socket_action(multi_, fd, events, &running);
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    char* transfer = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+    const CURLcode result = message->data.result;
+    reinterpret_cast<CurlTransfer*>(transfer)->on_end(result);
+  }
+}
+
+}  // namespace cardcage

@@ -1,0 +1,118 @@
+// libcurl's multi handle on the core's event loop, and one transfer on it.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <array>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/apiserver/http.h"
+
+namespace cardcage {
+
+struct CurlHandleDeleter {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+using CurlHandle = std::unique_ptr<CURL, CurlHandleDeleter>;
+
+struct CurlListDeleter {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using CurlList = std::unique_ptr<curl_slist, CurlListDeleter>;
+
+// [core] Shared by its transfers, so that it outlives them.
+class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
+ public:
+  explicit CurlMulti(asio::io_context& core);
+  CurlMulti(const CurlMulti&) = delete;
+  CurlMulti& operator=(const CurlMulti&) = delete;
+  ~CurlMulti();
+
+  asio::io_context& core() { return core_; }
+  // A handle with no options set; they are reused, making one costs more than a small request.
+  CurlHandle take_handle();
+  void give_handle(CurlHandle handle);
+  // Starts the transfer of a handle whose CURLOPT_PRIVATE is its CurlTransfer. False when libcurl refuses.
+  bool start(CURL* handle);
+  void stop(CURL* handle);
+  // A new socket of libcurl's. 7.88 closes one that never got connected without a word; when the next one gets the same
+  // number, libcurl believes that we watch it already.
+  void opened(curl_socket_t fd);
+  // Closes the connections that brought no byte since `start`: their peer may be gone without a word.
+  void close_silent_since(Instant start);
+
+ private:
+  struct Socket {
+    Socket(asio::io_context& core, curl_socket_t fd) : descriptor(core, fd) {}
+    ~Socket() { descriptor.release(); }  // libcurl owns the file descriptor
+    asio::posix::stream_descriptor descriptor;
+    int wanted = CURL_POLL_NONE;
+    bool reading = false, writing = false;
+    Instant heard = std::chrono::steady_clock::now();
+  };
+
+  static int on_socket(CURL*, curl_socket_t fd, int wanted, void* self, void*);
+  static int on_timeout(CURLM*, long timeout_ms, void* self);
+  void wait(const std::shared_ptr<Socket>& socket);
+  void wait_for(const std::shared_ptr<Socket>& socket, asio::posix::descriptor_base::wait_type type, int event,
+                bool Socket::* waiting);
+  void act(curl_socket_t fd, int events);
+
+  asio::io_context& core_;
+  asio::steady_timer timer_;
+  std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
+  std::vector<CurlHandle> idle_;
+  CURLM* multi_;
+};
+
+// [core] One exchange. It stops when it is destroyed.
+class CurlTransfer {
+ public:
+  enum class Mode { kWhole, kLines };
+
+  CurlTransfer(std::shared_ptr<CurlMulti> multi, std::shared_ptr<const HttpPeer> peer, HttpRequest request, Mode mode);
+  CurlTransfer(const CurlTransfer&) = delete;
+  CurlTransfer& operator=(const CurlTransfer&) = delete;
+  ~CurlTransfer();
+
+  bool start(Duration timeout);
+  bool ended() const { return result_.has_value(); }
+  // Until something happened: data, the end, the timeout, a cancellation. An error when there is no point in going on.
+  Task<Status> progress();
+  // The next whole line of a 2xx answer.
+  std::optional<std::string> next_line();
+  // After the end.
+  Result<HttpResponse> take_response();
+
+  void on_end(CURLcode result);  // by CurlMulti
+
+ private:
+  static std::size_t on_data(char* data, std::size_t, std::size_t size, void* self);
+  void set_options(Duration timeout);
+  void set_tls();
+  bool streams_lines() const;
+  Error transport_error() const;
+
+  std::shared_ptr<CurlMulti> multi_;
+  std::shared_ptr<const HttpPeer> peer_;
+  HttpRequest request_;
+  Mode mode_;
+  CurlHandle handle_;
+  CurlList headers_;
+  bool running_ = false;
+  std::array<char, CURL_ERROR_SIZE> detail_{};
+  std::string received_;
+  std::size_t taken_ = 0, scanned_ = 0;  // of received_: handed out; holds no end of line
+  std::optional<Error> refused_;
+  std::optional<CURLcode> result_;
+  Instant started_;
+  Duration timeout_{};
+  asio::steady_timer wake_;
+};
+
+}  // namespace cardcage

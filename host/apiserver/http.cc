@@ -1,0 +1,41 @@
+#include "host/apiserver/http.h"
+
+#include <boost/asio/cancellation_state.hpp>
+
+#include "host/apiserver/curl_multi.h"
+
+namespace cardcage {
+
+HttpClient::HttpClient(asio::io_context& core) : multi_(std::make_shared<CurlMulti>(core)) {}
+
+HttpClient::~HttpClient() = default;
+
+Task<Result<HttpResponse>> HttpClient::request(std::shared_ptr<const HttpPeer> peer, HttpRequest request,
+                                               Duration timeout) {
+  CurlTransfer transfer(multi_, std::move(peer), std::move(request), CurlTransfer::Mode::kWhole);
+  if (!transfer.start(timeout)) co_return fail(Code::kInternal, "libcurl refused the request");
+  while (!transfer.ended()) {
+    auto progress = co_await transfer.progress();
+    if (!progress) co_return std::unexpected(std::move(progress.error()));
+  }
+  co_return transfer.take_response();
+}
+
+Task<Result<HttpResponse>> HttpClient::stream(std::shared_ptr<const HttpPeer> peer, HttpRequest request,
+                                              Duration timeout, std::function<Status(std::string_view line)> on_line) {
+  CurlTransfer transfer(multi_, std::move(peer), std::move(request), CurlTransfer::Mode::kLines);
+  if (!transfer.start(timeout)) co_return fail(Code::kInternal, "libcurl refused the request");
+  for (;;) {
+    while (auto line = transfer.next_line()) {
+      if (auto taken = on_line(*line); !taken) co_return std::unexpected(std::move(taken.error()));
+    }
+    if (transfer.ended()) co_return transfer.take_response();
+    const auto state = co_await asio::this_coro::cancellation_state;  // on_line may have cancelled us
+    if (state.cancelled() != asio::cancellation_type::none)
+      co_return fail(Code::kCancelled, "the stream was cancelled");
+    auto progress = co_await transfer.progress();
+    if (!progress) co_return std::unexpected(std::move(progress.error()));
+  }
+}
+
+}  // namespace cardcage

@@ -1,0 +1,376 @@
+#include "tests/fakes/fake_api_server.h"
+
+#include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+
+std::string status_body(unsigned code, std::string_view reason, std::string_view message, std::string_view name) {
+  return json::serialize(json::object{{"kind", "Status"},
+                                      {"apiVersion", "v1"},
+                                      {"status", "Failure"},
+                                      {"message", message},
+                                      {"reason", reason},
+                                      {"details", json::object{{"name", name}}},
+                                      {"code", code}});
+}
+
+std::string decode(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size()) {
+      decoded += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
+      i += 2;
+    } else {
+      decoded += text[i];
+    }
+  }
+  return decoded;
+}
+
+std::map<std::string, std::string> parse_pairs(std::string_view text, char separator) {
+  std::map<std::string, std::string> pairs;
+  while (!text.empty()) {
+    const auto end = text.find(separator);
+    const auto pair = text.substr(0, end);
+    const auto equals = pair.find('=');
+    pairs[std::string(pair.substr(0, equals))] =
+        equals == std::string_view::npos ? "" : decode(pair.substr(equals + 1));
+    text = end == std::string_view::npos ? "" : text.substr(end + 1);
+  }
+  return pairs;
+}
+
+std::string text_of(const json::object& object, const char* outer, const char* inner) {
+  const auto* value = object.if_contains(outer);
+  const auto* nested = value != nullptr && value->is_object() ? value->get_object().if_contains(inner) : nullptr;
+  return nested != nullptr && nested->is_string() ? std::string(nested->get_string()) : "";
+}
+
+void drop(json::value& value, const std::string& field) {
+  if (auto* array = value.if_array()) {
+    for (auto& item : *array) drop(item, field);
+  } else if (auto* object = value.if_object()) {
+    object->erase(field);
+    for (auto& [key, item] : *object) drop(item, field);
+  }
+}
+
+bool selected(const std::map<std::string, std::string>& query, const std::string& driver, const std::string& node) {
+  const auto selector = query.find("fieldSelector");
+  if (selector == query.end()) return true;
+  for (const auto& [key, value] : parse_pairs(selector->second, ',')) {
+    if (key == "spec.driver" && value != driver) return false;
+    if (key == "spec.nodeName" && value != node) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+FakeApiServer::FakeApiServer(std::vector<std::string> versions)
+    : versions_(std::move(versions)),
+      server_(TestCertificates::make(), [this](Exchange exchange) { return handle(*this, std::move(exchange)); }) {}
+
+FakeApiServer::~FakeApiServer() = default;
+
+void FakeApiServer::put(std::string collection, json::object object) {
+  server_.run([&] {
+    const auto name = text_of(object, "metadata", "name");
+    store(collection, objects_[collection].contains(name) ? "MODIFIED" : "ADDED", std::move(object));
+  });
+}
+
+std::optional<json::object> FakeApiServer::get(std::string collection, std::string name) {
+  return server_.run([&]() -> std::optional<json::object> {
+    const auto found = objects_[collection].find(name);
+    if (found == objects_[collection].end()) return std::nullopt;
+    return found->second;
+  });
+}
+
+void FakeApiServer::remove(std::string collection, std::string name) {
+  server_.run([&] { store(collection, "DELETED", objects_[collection].at(name)); });
+}
+
+std::vector<std::string> FakeApiServer::names(std::string collection) {
+  return server_.run([&] {
+    std::vector<std::string> names;
+    for (const auto& [name, object] : objects_[collection]) names.push_back(name);
+    return names;
+  });
+}
+
+void FakeApiServer::serve_versions(std::vector<std::string> versions) {
+  server_.run([&] { versions_ = std::move(versions); });
+}
+void FakeApiServer::require_token(std::string token) {
+  server_.run([&] { token_ = std::move(token); });
+}
+void FakeApiServer::drop_field(std::string field) {
+  server_.run([&] { dropped_.push_back(std::move(field)); });
+}
+void FakeApiServer::inject(Fault fault) {
+  server_.run([&] { faults_.push_back(std::move(fault)); });
+}
+
+void FakeApiServer::bookmark() {
+  server_.run([&] {
+    const json::object object{{"kind", "ResourceSlice"},
+                              {"metadata", json::object{{"resourceVersion", std::to_string(++version_)}}}};
+    publish({version_, "", json::serialize(json::object{{"type", "BOOKMARK"}, {"object", object}}) + "\n", "", ""});
+  });
+}
+void FakeApiServer::send_to_watches(std::string text) {
+  server_.run([&] { publish({++version_, "", std::move(text), "", ""}); });
+}
+void FakeApiServer::end_watches() {
+  server_.run([&] { publish({++version_, "", "", "", ""}); });
+}
+void FakeApiServer::compact() {
+  server_.run([&] { oldest_ = ++version_; });
+}
+std::size_t FakeApiServer::watches() {
+  return server_.run([&] { return watches_.size(); });
+}
+std::vector<HttpsRequest> FakeApiServer::requests() {
+  return server_.run([&] { return requests_; });
+}
+
+std::optional<Fault> FakeApiServer::take_fault(const HttpsRequest& request) {
+  for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
+    if (!fault->method.empty() && fault->method != request.method) continue;
+    if (request.target.find(fault->target) == std::string::npos) continue;
+    const Fault taken = *fault;
+    if (--fault->times == 0) faults_.erase(fault);
+    return taken;
+  }
+  return std::nullopt;
+}
+
+std::optional<FakeApiServer::Target> FakeApiServer::parse(const std::string& text) const {
+  const auto question = text.find('?');
+  std::string path = text.substr(0, question);
+  Target target;
+  if (question != std::string::npos) target.query = parse_pairs(text.substr(question + 1), '&');
+  if (path.starts_with("/api/v1/")) {
+    path = path.substr(8);
+  } else {
+    const std::string prefix = "/apis/resource.k8s.io/";
+    if (!path.starts_with(prefix)) return std::nullopt;
+    const auto slash = path.find('/', prefix.size());
+    target.version = path.substr(prefix.size(), slash - prefix.size());
+    if (slash == std::string::npos || std::ranges::find(versions_, target.version) == versions_.end())
+      return std::nullopt;
+    path = path.substr(slash + 1);
+  }
+  const bool has_name = std::ranges::count(path, '/') % 2 == 1;
+  const auto slash = path.rfind('/');
+  target.collection = has_name ? path.substr(0, slash) : path;
+  target.name = has_name ? path.substr(slash + 1) : "";
+  return target;
+}
+
+Task<void> FakeApiServer::handle(FakeApiServer& fake, Exchange exchange) {
+  const HttpsRequest& request = exchange->request;
+  fake.requests_.push_back(request);
+  if (!fake.token_.empty() && request.authorization != "Bearer " + fake.token_) {
+    std::string body = status_body(401, "Unauthorized", "Unauthorized", "");
+    co_await exchange->answer(401, std::move(body));
+    co_return;
+  }
+  if (auto fault = fake.take_fault(request)) {
+    co_await misbehave(fake, exchange, std::move(*fault));
+    co_return;
+  }
+  auto target = fake.parse(request.target);
+  if (target && target->query.contains("watch")) {
+    co_await watch(fake, exchange, std::move(*target));
+    co_return;
+  }
+  Answer answer{404, "404 page not found\n"};
+  if (request.target == "/apis/resource.k8s.io")
+    answer = fake.groups();
+  else if (target)
+    answer = fake.act(request, *target);
+  co_await exchange->answer(answer.status, std::move(answer.body));
+}
+
+Task<void> FakeApiServer::misbehave(FakeApiServer& fake, Exchange exchange, Fault fault) {
+  const HttpsRequest& request = exchange->request;
+  Answer answer{fault.status, ""};
+  if (fault.kind == Fault::Kind::kStatus) {
+    answer.body = status_body(fault.status, "Injected", fmt::format("injected fault {}", fault.status), "x");
+  } else if (fault.kind == Fault::Kind::kHuge) {
+    answer = {200, std::string(std::size_t{32} << 20, ' ')};
+  } else if (fault.kind == Fault::Kind::kSilence) {
+    co_await exchange->closed();
+    exchange->reset();
+    co_return;
+  } else if (fault.kind == Fault::Kind::kReset) {
+    exchange->reset();
+    co_return;
+  } else {
+    const auto target = fake.parse(request.target);
+    answer = target ? fake.act(request, *target) : fake.groups();
+  }
+  if (fault.kind == Fault::Kind::kActAndReset) {
+    exchange->reset();
+    co_return;
+  }
+  if (fault.kind == Fault::Kind::kTruncate) answer.body.resize(answer.body.size() / 2);
+  if (fault.kind == Fault::Kind::kDelay) {
+    asio::steady_timer timer(fake.server_.context(), std::chrono::milliseconds(100));
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  co_await exchange->answer(answer.status, std::move(answer.body), std::move(fault.headers));
+}
+
+Task<void> FakeApiServer::watch(FakeApiServer& fake, Exchange exchange, Target target) {
+  using namespace asio::experimental::awaitable_operators;
+  co_await exchange->begin();
+  const auto from = target.query["resourceVersion"];
+  if (!from.empty() && std::stoull(from) < fake.oldest_) {
+    std::string gone =
+        fmt::format(R"({{"type":"ERROR","object":{}}})", status_body(410, "Expired", "too old resource version", ""));
+    co_await exchange->text(gone + "\n");
+    co_await exchange->end();
+    co_return;
+  }
+  co_await (send_events(fake, exchange, std::move(target)) || exchange->closed());
+}
+
+Task<void> FakeApiServer::send_events(FakeApiServer& fake, Exchange exchange, Target target) {
+  asio::steady_timer news(fake.server_.context(), Instant::max());
+  struct Registered {
+    std::vector<asio::steady_timer*>& list;
+    asio::steady_timer* timer;
+    ~Registered() { std::erase(list, timer); }
+  };
+  fake.watches_.push_back(&news);
+  const Registered registered{fake.watches_, &news};
+  const auto from = target.query["resourceVersion"];
+  std::uint64_t seen = from.empty() ? 0 : std::stoull(from);
+  for (;;) {
+    for (std::size_t i = 0; i < fake.events_.size(); ++i) {
+      const Event event = fake.events_[i];
+      if (event.version <= seen) continue;
+      seen = event.version;
+      if (!event.collection.empty() && event.collection != target.collection) continue;
+      if (!event.driver.empty() && !selected(target.query, event.driver, event.node_name)) continue;
+      if (event.text.empty()) {
+        co_await exchange->end();
+        co_return;
+      }
+      co_await exchange->text(event.text);
+    }
+    boost::system::error_code ignored;
+    co_await news.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+}
+
+void FakeApiServer::publish(Event event) {
+  events_.push_back(std::move(event));
+  for (auto* watch : watches_) watch->cancel();
+}
+
+void FakeApiServer::store(const std::string& collection, const char* type, json::object object) {
+  json::value whole(std::move(object));
+  for (const auto& field : dropped_) drop(whole, field);
+  json::object& stored = whole.get_object();
+  auto& metadata = stored["metadata"];
+  if (!metadata.is_object()) metadata = json::object();
+  metadata.get_object()["resourceVersion"] = std::to_string(++version_);
+  if (!metadata.get_object().contains("uid")) metadata.get_object()["uid"] = fmt::format("uid-{}", ++made_);
+  Event event{version_, collection, json::serialize(json::object{{"type", type}, {"object", stored}}) + "\n",
+              text_of(stored, "spec", "driver"), text_of(stored, "spec", "nodeName")};
+  const auto name = text_of(stored, "metadata", "name");
+  if (std::string_view(type) == "DELETED")
+    objects_[collection].erase(name);
+  else
+    objects_[collection][name] = std::move(stored);
+  publish(std::move(event));
+}
+
+FakeApiServer::Answer FakeApiServer::groups() const {
+  if (versions_.empty()) return {404, "404 page not found\n"};
+  json::array versions;
+  for (const auto& version : versions_)
+    versions.push_back(json::object{{"groupVersion", "resource.k8s.io/" + version}, {"version", version}});
+  return {200,
+          json::serialize(json::object{{"kind", "APIGroup"}, {"name", "resource.k8s.io"}, {"versions", versions}})};
+}
+
+FakeApiServer::Answer FakeApiServer::act(const HttpsRequest& request, const Target& target) {
+  json::error_code failure;
+  const auto body = json::parse(request.body.empty() ? "{}" : request.body, failure);
+  if (failure || !body.is_object()) return {400, status_body(400, "BadRequest", "not a JSON object", target.name)};
+  const auto& object = body.get_object();
+  if (request.method == "POST") return create(target, object);
+  if (target.name.empty()) return list(target);
+  const auto found = objects_[target.collection].find(target.name);
+  if (found == objects_[target.collection].end())
+    return {404, status_body(404, "NotFound", fmt::format("{} \"{}\" not found", target.collection, target.name),
+                             target.name)};
+  if (request.method == "PUT") return update(target, object);
+  if (request.method == "DELETE") return erase(target, object);
+  return {200, json::serialize(found->second)};
+}
+
+FakeApiServer::Answer FakeApiServer::list(const Target& target) const {
+  json::array items;
+  const auto limit = target.query.contains("limit") ? std::stoul(target.query.at("limit")) : 0;
+  const auto from = target.query.contains("continue") ? target.query.at("continue") : "";
+  json::object metadata{{"resourceVersion", std::to_string(version_)}};
+  const auto collection = objects_.find(target.collection);
+  if (collection != objects_.end()) {
+    for (const auto& [name, object] : collection->second) {
+      if (name < from ||
+          !selected(target.query, text_of(object, "spec", "driver"), text_of(object, "spec", "nodeName")))
+        continue;
+      if (limit > 0 && items.size() == limit) {
+        metadata["continue"] = name;
+        break;
+      }
+      items.push_back(object);
+    }
+  }
+  return {200, json::serialize(json::object{{"kind", "List"}, {"metadata", metadata}, {"items", items}})};
+}
+
+FakeApiServer::Answer FakeApiServer::create(const Target& target, json::object object) {
+  auto name = text_of(object, "metadata", "name");
+  if (name.empty()) {
+    name = fmt::format("{}{:05}", text_of(object, "metadata", "generateName"), ++made_);
+    object["metadata"].get_object()["name"] = name;
+  }
+  if (objects_[target.collection].contains(name))
+    return {409, status_body(409, "AlreadyExists", fmt::format("\"{}\" already exists", name), name)};
+  store(target.collection, "ADDED", std::move(object));
+  return {201, json::serialize(objects_[target.collection][name])};
+}
+
+FakeApiServer::Answer FakeApiServer::update(const Target& target, json::object object) {
+  const auto& stored = objects_[target.collection][target.name];
+  if (text_of(stored, "metadata", "resourceVersion") != text_of(object, "metadata", "resourceVersion"))
+    return {409, status_body(409, "Conflict", "the object has been modified", target.name)};
+  store(target.collection, "MODIFIED", std::move(object));
+  return {200, json::serialize(objects_[target.collection][target.name])};
+}
+
+FakeApiServer::Answer FakeApiServer::erase(const Target& target, const json::object& options) {
+  const auto stored = objects_[target.collection][target.name];
+  for (const char* field : {"uid", "resourceVersion"}) {
+    const auto wanted = text_of(options, "preconditions", field);
+    if (!wanted.empty() && wanted != text_of(stored, "metadata", field))
+      return {409, status_body(409, "Conflict", fmt::format("the {} in the precondition does not match", field),
+                               target.name)};
+  }
+  store(target.collection, "DELETED", stored);
+  return {200, json::serialize(json::object{{"kind", "Status"}, {"status", "Success"}})};
+}
+
+}  // namespace cardcage

@@ -1,0 +1,114 @@
+// A kube-apiserver as far as Cardcage sees one: objects with resourceVersions, watches with bookmarks, and faults on
+// command. HTTPS on loopback, on a thread of its own; every method may be called from the test's thread.
+#pragma once
+
+#include <boost/json.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/fakes/https_server.h"
+
+namespace cardcage {
+
+// What to do instead of answering, or before it, for the next `times` requests that match.
+struct Fault {
+  enum class Kind {
+    kStatus,       // answer `status` with a Status object
+    kReset,        // reset the connection unanswered
+    kActAndReset,  // do what was asked, then reset the connection
+    kTruncate,     // the right answer, cut in half
+    kHuge,         // a body of 32 MiB
+    kSilence,      // no answer at all
+    kDelay,        // the right answer, 100 ms late
+  };
+  Kind kind = Kind::kStatus;
+  unsigned status = 500;
+  std::string headers = {};  // "Retry-After: 1\r\n"
+  std::string method = {};   // empty = any
+  std::string target = {};   // part of path or query; empty = any
+  int times = 1;
+};
+
+class FakeApiServer {
+ public:
+  explicit FakeApiServer(std::vector<std::string> versions = {"v1", "v1beta2", "v1beta1"});
+  FakeApiServer(const FakeApiServer&) = delete;
+  FakeApiServer& operator=(const FakeApiServer&) = delete;
+  ~FakeApiServer();
+
+  std::string url() const { return server_.url(); }
+  const TestCertificates& certificates() const { return server_.certificates(); }
+
+  // `collection` is what follows the version: "nodes", "resourceslices", "namespaces/ns/resourceclaims".
+  void put(std::string collection, boost::json::object object);
+  std::optional<boost::json::object> get(std::string collection, std::string name);
+  void remove(std::string collection, std::string name);
+  std::vector<std::string> names(std::string collection);
+
+  void serve_versions(std::vector<std::string> versions);
+  // 401 for any other; empty = anybody may.
+  void require_token(std::string token);
+  // As a disabled feature gate does: the field vanishes from everything that is written, at any depth.
+  void drop_field(std::string field);
+  void inject(Fault fault);
+  void go_down() { server_.go_down(); }
+  void come_up() { server_.come_up(); }
+
+  void bookmark();                         // to every watch
+  void send_to_watches(std::string text);  // raw bytes, as one chunk
+  void end_watches();
+  void compact();  // a watch from an older version than now gets an ERROR event with 410
+  std::size_t watches();
+
+  std::vector<HttpsRequest> requests();
+  std::size_t connections() { return server_.connections(); }
+
+ private:
+  // All of it on the server's thread.
+  struct Event {
+    std::uint64_t version = 0;
+    std::string collection;  // empty = for every watch
+    std::string text;        // empty = end
+    std::string driver, node_name;
+  };
+  struct Target {
+    std::string collection, name, version;
+    std::map<std::string, std::string> query;
+  };
+  using Exchange = std::shared_ptr<HttpsExchange>;
+  struct Answer {
+    unsigned status = 200;
+    std::string body;
+  };
+
+  static Task<void> handle(FakeApiServer& fake, Exchange exchange);
+  static Task<void> misbehave(FakeApiServer& fake, Exchange exchange, Fault fault);
+  static Task<void> watch(FakeApiServer& fake, Exchange exchange, Target target);
+  static Task<void> send_events(FakeApiServer& fake, Exchange exchange, Target target);
+  std::optional<Fault> take_fault(const HttpsRequest& request);
+  std::optional<Target> parse(const std::string& target) const;
+  Answer act(const HttpsRequest& request, const Target& target);
+  Answer groups() const;
+  Answer list(const Target& target) const;
+  Answer create(const Target& target, boost::json::object object);
+  Answer update(const Target& target, boost::json::object object);
+  Answer erase(const Target& target, const boost::json::object& options);
+  void store(const std::string& collection, const char* type, boost::json::object object);
+  void publish(Event event);
+
+  std::vector<std::string> versions_;
+  std::string token_;
+  std::vector<std::string> dropped_;
+  std::vector<Fault> faults_;
+  std::map<std::string, std::map<std::string, boost::json::object>> objects_;
+  std::vector<Event> events_;
+  std::uint64_t version_ = 100, oldest_ = 100;
+  std::uint64_t made_ = 0;
+  std::vector<HttpsRequest> requests_;
+  std::vector<asio::steady_timer*> watches_;
+  HttpsServer server_;  // last: its thread ends first
+};
+
+}  // namespace cardcage

@@ -1,0 +1,284 @@
+#include "host/apiserver/http.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_api_server.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class HttpTest : public CoreFixture {
+ protected:
+  std::shared_ptr<HttpPeer> peer() {
+    auto made = std::make_shared<HttpPeer>();
+    made->url = server.url();
+    made->ca_pem = server.certificates().ca;
+    return made;
+  }
+  void SetUp() override {
+    server.put("nodes", {{"metadata", {{"name", "n1"}, {"uid", "u1"}}}});
+    peer_ = peer();
+  }
+  Result<HttpResponse> get(HttpRequest request, Duration timeout = 5s) {
+    return run(client.request(peer_, std::move(request), timeout));
+  }
+  void expect_works() {
+    const auto response = get_node();
+    EXPECT_TRUE(response) << response.error().message;
+  }
+  Result<HttpResponse> get_node() { return get({.path = "/api/v1/nodes/n1"}); }
+  Code code_of(const Result<HttpResponse>& response) { return response ? Code::kOk : response.error().code; }
+
+  FakeApiServer server;
+  HttpClient client{core};
+  std::shared_ptr<const HttpPeer> peer_;
+};
+
+TEST_F(HttpTest, AnswersAreWholeWhateverTheirStatus) {
+  const auto found = get_node();
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->status, 200);
+  EXPECT_THAT(found->body, HasSubstr("\"uid\":\"u1\""));
+  const auto missing = get({.path = "/api/v1/nodes/n2"});
+  ASSERT_TRUE(missing);
+  EXPECT_EQ(missing->status, 404);
+}
+
+TEST_F(HttpTest, ManyRequestsReuseOneConnection) {
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(get_node());
+  EXPECT_EQ(server.connections(), 1u);
+}
+
+TEST_F(HttpTest, BodiesAndTokensArrive) {
+  auto known = peer();
+  known->bearer_token = "t0ken";
+  server.require_token("t0ken");
+  EXPECT_EQ(get_node()->status, 401);
+  peer_ = known;
+  const auto created = get({.method = "POST", .path = "/api/v1/nodes", .body = R"({"metadata":{"name":"n9"}})"});
+  ASSERT_TRUE(created);
+  EXPECT_EQ(created->status, 201);
+  EXPECT_EQ(get({.method = "DELETE", .path = "/api/v1/nodes/n9"})->status, 200);
+  EXPECT_THAT(server.names("nodes"), ElementsAre("n1"));
+}
+
+TEST_F(HttpTest, AServerThatTheAuthorityDidNotSignIsRefused) {
+  auto other = peer();
+  other->ca_pem = TestCertificates::make("somebody else").ca;
+  peer_ = other;
+  const auto refused = get_node();
+  ASSERT_EQ(code_of(refused), Code::kUnauthenticated) << refused.error().message;
+  EXPECT_THAT(refused.error().message, HasSubstr("its certificate is not trusted"));
+  EXPECT_TRUE(server.requests().empty());
+}
+
+TEST_F(HttpTest, AnAuthorityOfTheSameNameWithAnotherKeyIsRefused) {
+  auto other = peer();
+  other->ca_pem = TestCertificates::make().ca;
+  peer_ = other;
+  const auto refused = get_node();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("the TLS handshake failed"));
+  EXPECT_TRUE(server.requests().empty());
+}
+
+TEST_F(HttpTest, AServerOfAnotherNameIsRefused) {
+  auto other = peer();
+  other->url.replace(other->url.find("127.0.0.1"), 9, "127.0.0.2");  // all of 127/8 is us, the certificate is not
+  peer_ = other;
+  EXPECT_NE(code_of(get_node()), Code::kOk);
+}
+
+TEST_F(HttpTest, AnAuthorityThatIsNotPemIsNamed) {
+  auto other = peer();
+  other->ca_pem = "not a certificate";
+  peer_ = other;
+  const auto refused = get_node();
+  ASSERT_EQ(code_of(refused), Code::kUnauthenticated) << refused.error().message;
+  EXPECT_THAT(refused.error().message, HasSubstr("certificate authority"));
+}
+
+TEST_F(HttpTest, AClientCertificateIsShown) {
+  auto known = peer();
+  known->client_certificate_pem = server.certificates().client;
+  known->client_key_pem = server.certificates().client_key;
+  peer_ = known;
+  ASSERT_TRUE(get_node());
+  EXPECT_EQ(server.requests().at(0).client_subject, "system:node:test");
+}
+
+TEST_F(HttpTest, TheSecondAddressOfANameIsTriedWhenTheFirstRefuses) {
+  auto named = peer();
+  named->url.replace(named->url.find("127.0.0.1"), 9, "localhost");  // ::1 first, where nobody listens
+  peer_ = named;
+  expect_works();
+}
+
+TEST_F(HttpTest, ARefusedConnectionSaysSo) {
+  server.go_down();
+  const auto refused = get_node();
+  ASSERT_EQ(code_of(refused), Code::kUnavailable);
+  EXPECT_EQ(refused.error().message, "connection refused");
+  server.come_up();
+  expect_works();
+}
+
+TEST_F(HttpTest, AResetConnectionIsUnavailable) {
+  server.inject({.kind = Fault::Kind::kReset, .times = 2});  // libcurl itself tries a reused connection once more
+  EXPECT_EQ(code_of(get_node()), Code::kUnavailable);
+}
+
+TEST_F(HttpTest, SilenceEndsAtTheTimeoutAndTheNextRequestWorks) {
+  ASSERT_TRUE(get_node());
+  server.inject({.kind = Fault::Kind::kSilence});
+  const auto silent = get({.path = "/api/v1/nodes/n1"}, 50ms);
+  ASSERT_EQ(code_of(silent), Code::kDeadlineExceeded);
+  EXPECT_EQ(silent.error().message, "no answer within 0.05 s");
+  expect_works();
+}
+
+TEST_F(HttpTest, AHugeAnswerIsCutOff) {
+  server.inject({.kind = Fault::Kind::kHuge});
+  const auto huge = get({.path = "/api/v1/nodes/n1"});
+  ASSERT_EQ(code_of(huge), Code::kInternal);
+  EXPECT_THAT(huge.error().message, HasSubstr("larger than 16777216 bytes"));
+}
+
+TEST_F(HttpTest, RetryAfterIsRead) {
+  server.inject({.status = 429, .headers = "Retry-After: 7\r\n"});
+  const auto busy = get_node();
+  ASSERT_TRUE(busy);
+  EXPECT_EQ(busy->status, 429);
+  EXPECT_EQ(busy->retry_after, 7s);
+}
+
+Task<void> request_into(HttpClient& client, std::shared_ptr<const HttpPeer> peer, std::optional<Code>& ended) {
+  HttpRequest request{.path = "/api/v1/nodes/n1"};
+  const auto response = co_await client.request(std::move(peer), std::move(request), 5s);
+  ended = response ? Code::kOk : response.error().code;
+}
+
+TEST_F(HttpTest, ACancelledRequestEndsAtOnce) {
+  server.inject({.kind = Fault::Kind::kSilence});
+  asio::cancellation_signal cancel;
+  std::optional<Code> ended;
+  asio::co_spawn(core, request_into(client, peer_, ended), asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+  while (server.requests().empty()) core.run_for(1ms);
+  cancel.emit(asio::cancellation_type::terminal);
+  settle();
+  EXPECT_EQ(ended, Code::kCancelled);
+  expect_works();
+}
+
+TEST_F(HttpTest, ParallelRequestsAllEnd) {
+  std::array<std::optional<Code>, 50> ended;
+  for (auto& one : ended) spawn(core, request_into(client, peer_, one));
+  const Instant end = std::chrono::steady_clock::now() + 5s;
+  while (!std::ranges::all_of(ended, [](const auto& one) { return one.has_value(); }) &&
+         std::chrono::steady_clock::now() < end)
+    core.run_for(1ms);
+  EXPECT_TRUE(std::ranges::all_of(ended, [](const auto& one) { return one == Code::kOk; }));
+}
+
+TEST_F(HttpTest, TheClientMayGoBeforeItsRequests) {
+  server.inject({.kind = Fault::Kind::kSilence});
+  std::optional<Code> ended;
+  {
+    HttpClient other(core);
+    spawn(core, request_into(other, peer_, ended));
+    while (server.requests().empty()) core.run_for(1ms);
+  }
+  EXPECT_EQ(ended, std::nullopt);  // and the frame is freed with the core
+}
+
+class HttpStreamTest : public HttpTest {
+ protected:
+  // Runs the watch until it ends; `act` is called as soon as the server has it.
+  Result<HttpResponse> watch(std::function<void()> act, std::size_t max_body = std::size_t{16} << 20) {
+    std::optional<Result<HttpResponse>> ended;
+    std::function<Status(std::string_view)> take = [this](std::string_view line) -> Status {
+      lines.emplace_back(line);
+      if (line == "stop") return fail(Code::kAborted, "enough");
+      return {};
+    };
+    HttpRequest request{.path = "/apis/resource.k8s.io/v1/resourceslices?watch=1", .max_body = max_body};
+    asio::co_spawn(core, client.stream(peer_, std::move(request), 5s, std::move(take)),
+                   [&](const std::exception_ptr&, Result<HttpResponse> result) { ended = std::move(result); });
+    const Instant end = std::chrono::steady_clock::now() + 5s;
+    bool acted = false;
+    while (!ended && std::chrono::steady_clock::now() < end) {
+      core.restart();
+      core.run_for(1ms);
+      if (!acted && server.watches() > 0) {
+        acted = true;
+        act();
+      }
+    }
+    return ended.value_or(fail(Code::kDeadlineExceeded, "the test gave up"));
+  }
+
+  std::vector<std::string> lines;
+};
+
+TEST_F(HttpStreamTest, LinesAreWholeHoweverTheyCome) {
+  const auto ended = watch([&] {
+    server.send_to_watches("one\ntw");
+    server.send_to_watches("o\n");
+    server.send_to_watches("\nthree\nrest without end");
+    server.end_watches();
+  });
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(ended->status, 200);
+  EXPECT_THAT(lines, ElementsAre("one", "two", "", "three"));
+}
+
+TEST_F(HttpStreamTest, AnErrorOfTheListenerEndsIt) {
+  const auto ended = watch([&] { server.send_to_watches("one\nstop\nthree\n"); });
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error(), (Error{Code::kAborted, "enough"}));
+  EXPECT_THAT(lines, ElementsAre("one", "stop"));
+}
+
+TEST_F(HttpStreamTest, ALineWithoutEndIsCutOff) {
+  const auto ended = watch([&] { server.send_to_watches(std::string(200'000, 'x')); }, 100'000);
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::kInternal);
+}
+
+TEST_F(HttpStreamTest, ManyLinesMayBeMoreThanTheLimitTogether) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "0123456789\n";
+  const auto ended = watch(
+      [&] {
+        for (int i = 0; i < 10; ++i) server.send_to_watches(text);
+        server.end_watches();
+      },
+      std::size_t{2'000'000});
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(lines.size(), 200'000u);
+}
+
+TEST_F(HttpStreamTest, AServerThatGoesDownEndsItAsUnavailable) {
+  const auto ended = watch([&] { server.go_down(); });
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, Code::kUnavailable);
+}
+
+TEST_F(HttpStreamTest, ARefusalIsABodyNotLines) {
+  server.inject({.status = 410});
+  const auto ended = watch([] {});
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->status, 410);
+  EXPECT_THAT(ended->body, HasSubstr("injected fault 410"));
+  EXPECT_TRUE(lines.empty());
+}
+
+}  // namespace
+}  // namespace cardcage
