@@ -1,0 +1,114 @@
+#include "host/apiserver/credentials.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "host/apiserver/kubeconfig.h"
+#include "host/core/file.h"
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::chrono::seconds kLookInterval{5};
+constexpr std::size_t kMaxCa = std::size_t{1} << 20;
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+Result<Credentials> Credentials::from_service_account(Clock& clock, ServiceAccountPlaces places) {
+  if (places.host.empty() || !is_port(places.port))
+    return fail(Code::kFailedPrecondition,
+                "not in a cluster: KUBERNETES_SERVICE_HOST is '{}' and KUBERNETES_SERVICE_PORT is '{}'; run as a pod, "
+                "set apiserver.kubeconfig, or set node.claims to a folder",
+                places.host, places.port);
+  return make(clock, [places = std::move(places)] { return load_service_account(places); });
+}
+
+Result<Credentials> Credentials::from_kubeconfig(Clock& clock, std::filesystem::path kubeconfig) {
+  return make(clock, [file = std::move(kubeconfig)] { return load_kubeconfig(file); });
+}
+
+Result<Credentials> Credentials::make(Clock& clock, Load load) {
+  Credentials credentials(clock, std::move(load));
+  auto loaded = credentials.load_();
+  if (!loaded) return std::unexpected(loaded.error());
+  auto states = states_of(loaded->files);
+  credentials.adopt(std::move(*loaded), std::move(states));
+  return credentials;
+}
+
+Result<Credentials::Loaded> Credentials::load_service_account(const ServiceAccountPlaces& places) {
+  Loaded loaded;
+  const bool ipv6 = places.host.find(':') != std::string::npos && !places.host.starts_with('[');
+  auto url =
+      check_server_url(fmt::format("https://{}{}{}:{}", ipv6 ? "[" : "", places.host, ipv6 ? "]" : "", places.port));
+  if (!url) return within(url.error(), "KUBERNETES_SERVICE_HOST");
+  loaded.peer.url = std::move(*url);
+  const auto token_file = places.folder / "token", ca_file = places.folder / "ca.crt";
+  auto token = read_token(token_file);
+  if (!token) return within(token.error(), "service account (does the pod set automountServiceAccountToken: false?)");
+  auto ca = read_file(ca_file, kMaxCa);
+  if (!ca) return within(ca.error(), "service account");
+  loaded.peer.bearer_token = std::move(*token);
+  loaded.peer.ca_pem = std::move(*ca);
+  loaded.files = {token_file, ca_file};
+  loaded.remedy = fmt::format("check that the service account still exists and that the token in '{}' is renewed",
+                              token_file.native());
+  return loaded;
+}
+
+Result<Credentials::Loaded> Credentials::load_kubeconfig(const std::filesystem::path& file) {
+  auto kubeconfig = cardcage::load_kubeconfig(file);
+  if (!kubeconfig) return std::unexpected(kubeconfig.error());
+  return Loaded{std::move(kubeconfig->peer), std::move(kubeconfig->files),
+                fmt::format("renew the credentials of user '{}' in kubeconfig '{}'", kubeconfig->user, file.native())};
+}
+
+std::vector<Credentials::FileState> Credentials::states_of(const std::vector<std::filesystem::path>& files) {
+  std::vector<FileState> states;
+  for (const auto& file : files) {
+    struct stat about{};
+    if (::stat(file.c_str(), &about) != 0) about = {};
+    states.push_back(
+        {about.st_dev, about.st_ino, about.st_mtim.tv_sec * 1'000'000'000 + about.st_mtim.tv_nsec, about.st_size});
+  }
+  return states;
+}
+
+void Credentials::adopt(Loaded loaded, std::vector<FileState> states) {
+  peer_ = std::make_shared<const HttpPeer>(std::move(loaded.peer));
+  files_ = std::move(loaded.files);
+  remedy_ = std::move(loaded.remedy);
+  states_ = std::move(states);
+  looked_ = clock_->now();
+}
+
+std::shared_ptr<const HttpPeer> Credentials::current() {
+  if (clock_->now() - looked_ >= kLookInterval) {
+    looked_ = clock_->now();
+    if (states_of(files_) != states_) refresh();
+  }
+  return peer_;
+}
+
+bool Credentials::refresh() {
+  // Taken before the read: a file that changes in between is read again next time.
+  auto states = states_of(files_);
+  auto loaded = load_();
+  if (!loaded) {
+    log_limited(LogLevel::kWarn, "credentials", "keeping the last good credentials of the API server",
+                {{"error", loaded.error().message}});
+    return false;
+  }
+  if (loaded->files != files_) states = states_of(loaded->files);
+  const bool changed = loaded->peer != *peer_;
+  adopt(std::move(*loaded), std::move(states));
+  return changed;
+}
+
+}  // namespace cardcage

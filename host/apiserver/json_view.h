@@ -1,0 +1,26 @@
+// Reading JSON that others wrote: nothing is trusted to be there, to be of its type or to be small.
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+namespace json = boost::json;
+
+// `what` opens the message: "'{what}' is not JSON: ...". kInvalidArgument.
+Result<json::value> parse_json(std::string_view text, std::string_view what);
+
+// The member if it is there and of that type; otherwise an empty one, "" or the given default.
+const json::object& object_at(const json::object& object, std::string_view key);
+const json::array& array_at(const json::object& object, std::string_view key);
+std::string_view text_at(const json::object& object, std::string_view key);
+std::int64_t int_at(const json::object& object, std::string_view key, std::int64_t otherwise = 0);
+bool bool_at(const json::object& object, std::string_view key);
+
+const json::object& as_object(const json::value& value);
+
+}  // namespace cardcage
