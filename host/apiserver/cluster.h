@@ -25,7 +25,8 @@ struct SliceEvent {
 
 // [core] Errors: kNotFound (404), kAlreadyExists (409 on create), kAborted (409 conflict on update/delete),
 // kOutOfRange (410 gone: list again), kInvalidArgument (400, 422: retrying does not help), kPermissionDenied (403),
-// kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no answer).
+// kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no answer), kUnimplemented (the
+// server does not serve resource.k8s.io), kCancelled.
 class Cluster {
  public:
   virtual ~Cluster() = default;

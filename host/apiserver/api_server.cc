@@ -1,0 +1,253 @@
+#include "host/apiserver/api_server.h"
+
+#include <array>
+#include <cctype>
+#include <cstdlib>
+
+#include "host/apiserver/claim_json.h"
+#include "host/apiserver/object_name.h"
+#include "host/apiserver/slice_watch.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kMaxObject = std::size_t{4} << 20;  // etcd holds 1.5 MiB
+constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
+constexpr int kPageSize = 50;
+constexpr std::size_t kMaxSlices = 10'000;
+constexpr std::chrono::seconds kWatchTime{480}, kWatchGrace{30};
+// Metadata is all we read of a Node; the whole object lists every image on it.
+constexpr std::string_view kMetadataOnly =
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+std::string percent_encode(std::string_view text) {
+  std::string encoded;
+  for (const unsigned char c : text) {
+    if (std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~')
+      encoded += static_cast<char>(c);
+    else
+      encoded += fmt::format("%{:02X}", c);
+  }
+  return encoded;
+}
+
+std::string slices_path(ResourceApi version) {
+  return fmt::format("/apis/resource.k8s.io/{}/resourceslices", to_string(version));
+}
+
+Result<std::string> selector(std::string_view driver, std::string_view node_name) {
+  if (auto valid = check_object_name(driver, "driver name"); !valid) return std::unexpected(valid.error());
+  if (auto valid = check_object_name(node_name, "node name"); !valid) return std::unexpected(valid.error());
+  return "fieldSelector=" + percent_encode(fmt::format("spec.driver={},spec.nodeName={}", driver, node_name));
+}
+
+Result<json::value> parse_answer(const Result<std::string>& body) {
+  if (!body) return std::unexpected(body.error());
+  auto value = parse_json(*body, "the answer of the API server");
+  if (!value) value.error().code = Code::kUnavailable;  // cut short on the way: asking again may help
+  return value;
+}
+
+std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody here calls setenv
+  return value != nullptr ? value : "";
+}
+
+ApiCall list_call(ResourceApi version, const std::string& selector, const std::string& next) {
+  std::string path = fmt::format("{}?{}&limit={}", slices_path(version), selector, kPageSize);
+  if (!next.empty()) path += "&continue=" + percent_encode(next);
+  return {"list ResourceSlices", {.path = std::move(path)}};
+}
+
+ApiCall create_call(ResourceApi version, const Slice& slice) {
+  return {fmt::format("create ResourceSlice '{}'", slice.name.empty() ? slice.generate_name : slice.name),
+          {.method = "POST",
+           .path = slices_path(version),
+           .body = json::serialize(slice_to_json(slice, version)),
+           .max_body = kMaxObject},
+          CallKind::kCreate};
+}
+
+ApiCall update_call(ResourceApi version, const Slice& slice) {
+  return {fmt::format("update ResourceSlice '{}'", slice.name),
+          {.method = "PUT",
+           .path = slices_path(version) + "/" + slice.name,
+           .body = json::serialize(slice_to_json(slice, version)),
+           .max_body = kMaxObject},
+          CallKind::kUpdate};
+}
+
+ApiCall delete_call(ResourceApi version, const Slice& slice) {
+  json::object preconditions;
+  if (!slice.uid.empty()) preconditions["uid"] = slice.uid;
+  if (!slice.resource_version.empty()) preconditions["resourceVersion"] = slice.resource_version;
+  const json::object options{
+      {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", std::move(preconditions)}};
+  return {fmt::format("delete ResourceSlice '{}'", slice.name),
+          {.method = "DELETE",
+           .path = slices_path(version) + "/" + slice.name,
+           .body = json::serialize(options),
+           .max_body = kMaxObject},
+          CallKind::kDelete};
+}
+
+ApiCall claim_call(ResourceApi version, const std::string& name_space, const std::string& name) {
+  return {fmt::format("get ResourceClaim '{}/{}'", name_space, name),
+          {.path = fmt::format("/apis/resource.k8s.io/{}/namespaces/{}/resourceclaims/{}", to_string(version),
+                               name_space, name),
+           .max_body = kMaxObject}};
+}
+
+ApiCall watch_call(ResourceApi version, const std::string& selector, const std::string& since) {
+  return {"watch ResourceSlices",
+          {.path = fmt::format("{}?{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
+                               slices_path(version), selector, kWatchTime.count(), percent_encode(since)),
+           .max_body = kMaxWatchBacklog}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ApiServer>> ApiServer::make(asio::io_context& core, Clock& clock,
+                                                   const ApiServerConfig& config) {
+  auto credentials = config.kubeconfig.empty()
+                         ? Credentials::from_service_account(clock, {from_environment("KUBERNETES_SERVICE_HOST"),
+                                                                     from_environment("KUBERNETES_SERVICE_PORT")})
+                         : Credentials::from_kubeconfig(clock, config.kubeconfig);
+  if (!credentials) return within(credentials.error(), "API server");
+  return std::make_unique<ApiServer>(core, clock, std::move(*credentials), ApiPace{config.request_timeout});
+}
+
+ApiServer::ApiServer(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace)
+    : clock_(clock), session_(core, clock, std::move(credentials), pace) {}
+
+Task<Result<ResourceApi>> ApiServer::discover(Instant deadline) {
+  if (version_) co_return *version_;
+  ApiCall group{"find the versions of resource.k8s.io", {.path = "/apis/resource.k8s.io"}};
+  const auto body = co_await session_.call(std::move(group), deadline);
+  const auto answer = parse_answer(body);
+  if (!answer && answer.error().code != Code::kUnimplemented && answer.error().code != Code::kNotFound)
+    co_return std::unexpected(answer.error());
+  if (answer) {
+    for (const auto version : {ResourceApi::kV1, ResourceApi::kV1beta2, ResourceApi::kV1beta1}) {
+      for (const auto& item : array_at(as_object(*answer), "versions")) {
+        if (text_at(as_object(item), "version") != to_string(version)) continue;
+        version_ = version;
+        co_return version;
+      }
+    }
+  }
+  co_return fail(Code::kUnimplemented,
+                 "the API server serves none of resource.k8s.io v1, v1beta2, v1beta1; Kubernetes 1.34 does by itself, "
+                 "1.32 and 1.33 with --runtime-config and the gate DynamicResourceAllocation");
+}
+
+Task<Result<std::string>> ApiServer::call(MakeCall make, Instant deadline) {
+  for (bool again = false;; again = true) {
+    const auto version = co_await discover(deadline);
+    if (!version) co_return std::unexpected(version.error());
+    ApiCall made = make(*version);
+    auto body = co_await session_.call(std::move(made), deadline);
+    if (body || body.error().code != Code::kUnimplemented || again) co_return body;
+    if (version_ == *version) version_.reset();
+  }
+}
+
+Task<Result<Claim>> ApiServer::get_claim(std::string name_space, std::string name, Instant deadline) {
+  if (auto valid = check_namespace(name_space); !valid) co_return std::unexpected(valid.error());
+  if (auto valid = check_object_name(name, "ResourceClaim name"); !valid) co_return std::unexpected(valid.error());
+  MakeCall make = [&](ResourceApi version) { return claim_call(version, name_space, name); };
+  const auto body = co_await call(std::move(make), deadline);
+  const auto answer = parse_answer(body);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return claim_from_json(*answer);
+}
+
+Task<Result<std::string>> ApiServer::get_node_uid(std::string node_name, Instant deadline) {
+  if (auto valid = check_object_name(node_name, "node name"); !valid) co_return std::unexpected(valid.error());
+  ApiCall get{fmt::format("get Node '{}'", node_name),
+              {.path = "/api/v1/nodes/" + node_name, .accept = std::string(kMetadataOnly)}};
+  const auto body = co_await session_.call(std::move(get), deadline);
+  const auto answer = parse_answer(body);
+  if (!answer) co_return std::unexpected(answer.error());
+  const auto uid = text_at(object_at(as_object(*answer), "metadata"), "uid");
+  if (uid.empty()) co_return fail(Code::kInternal, "Node '{}' has no metadata.uid", node_name);
+  co_return std::string(uid);
+}
+
+Task<Result<SliceList>> ApiServer::list_pages(std::string selector, Instant deadline) {
+  SliceList list;
+  std::string next;
+  do {
+    MakeCall make = [&](ResourceApi version) { return list_call(version, selector, next); };
+    const auto body = co_await call(std::move(make), deadline);
+    const auto answer = parse_answer(body);
+    if (!answer) co_return std::unexpected(answer.error());
+    const auto& page = as_object(*answer);
+    for (const auto& item : array_at(page, "items")) {
+      auto slice = slice_from_json(item);
+      if (!slice) co_return std::unexpected(slice.error());
+      list.slices.push_back(std::move(*slice));
+    }
+    if (list.slices.size() > kMaxSlices)
+      co_return fail(Code::kInternal, "the API server lists more than {} ResourceSlices of one node", kMaxSlices);
+    list.resource_version = text_at(object_at(page, "metadata"), "resourceVersion");
+    next = text_at(object_at(page, "metadata"), "continue");
+  } while (!next.empty() && clock_.now() < deadline);
+  if (!next.empty()) co_return fail(Code::kUnavailable, "list ResourceSlices: the deadline passed between two pages");
+  co_return list;
+}
+
+Task<Result<SliceList>> ApiServer::list_slices(std::string driver, std::string node_name, Instant deadline) {
+  const auto query = selector(driver, node_name);
+  if (!query) co_return std::unexpected(query.error());
+  auto list = co_await list_pages(*query, deadline);
+  if (!list && list.error().code == Code::kOutOfRange) list = co_await list_pages(*query, deadline);
+  co_return list;
+}
+
+Task<Result<Slice>> ApiServer::write_slice(MakeCall make, Instant deadline) {
+  const auto body = co_await call(std::move(make), deadline);
+  const auto answer = parse_answer(body);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return slice_from_json(*answer);
+}
+
+Task<Result<Slice>> ApiServer::create_slice(Slice slice, Instant deadline) {
+  MakeCall make = [&slice](ResourceApi version) { return create_call(version, slice); };
+  auto stored = co_await write_slice(std::move(make), deadline);
+  co_return stored;
+}
+
+Task<Result<Slice>> ApiServer::update_slice(Slice slice, Instant deadline) {
+  if (auto valid = check_object_name(slice.name, "ResourceSlice name"); !valid)
+    co_return std::unexpected(valid.error());
+  MakeCall make = [&slice](ResourceApi version) { return update_call(version, slice); };
+  auto stored = co_await write_slice(std::move(make), deadline);
+  co_return stored;
+}
+
+Task<Status> ApiServer::delete_slice(Slice slice, Instant deadline) {
+  if (auto valid = check_object_name(slice.name, "ResourceSlice name"); !valid)
+    co_return std::unexpected(valid.error());
+  MakeCall make = [&slice](ResourceApi version) { return delete_call(version, slice); };
+  const auto body = co_await call(std::move(make), deadline);
+  if (!body && body.error().code != Code::kNotFound) co_return std::unexpected(body.error());
+  co_return Status{};
+}
+
+Task<Status> ApiServer::watch_slices(std::string driver, std::string node_name, std::string& version,
+                                     std::function<void(SliceEvent)> on_event) {
+  const auto query = selector(driver, node_name);
+  if (!query) co_return std::unexpected(query.error());
+  const auto api = co_await discover(clock_.now() + kWatchGrace);
+  if (!api) co_return std::unexpected(api.error());
+  ApiCall watch = watch_call(*api, *query, version);
+  std::function<Status(std::string_view)> deliver = [&version, &on_event](std::string_view line) {
+    return deliver_watch_event(line, version, on_event);
+  };
+  auto ended = co_await session_.stream(std::move(watch), kWatchTime + kWatchGrace, std::move(deliver));
+  if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
+  co_return ended;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,49 @@
+// The cluster behind a kube-apiserver: resource.k8s.io v1, v1beta2 or v1beta1 over one HTTP/2 connection.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "host/apiserver/api_session.h"
+#include "host/apiserver/cluster.h"
+#include "host/apiserver/slice_json.h"
+#include "host/config/config.h"
+
+namespace cardcage {
+
+// [core] Outlives its calls.
+class ApiServer final : public Cluster {
+ public:
+  // With the kubeconfig of `config`, or the service account of the pod that we run in. Reads files, does not connect.
+  static Result<std::unique_ptr<ApiServer>> make(asio::io_context& core, Clock& clock, const ApiServerConfig& config);
+  ApiServer(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace);
+
+  Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
+  Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
+  // Takes pages of 50 slices; starts again once if the pages expire meanwhile.
+  Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
+  Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
+  Task<Status> delete_slice(Slice slice, Instant deadline) override;
+  // The server ends a watch after 8 minutes.
+  Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
+                            std::function<void(SliceEvent)> on_event) override;
+
+  // Of resource.k8s.io; found with the first call, and again when the server stops serving it.
+  std::optional<ResourceApi> api_version() const { return version_; }
+
+ private:
+  using MakeCall = std::function<ApiCall(ResourceApi)>;
+
+  Task<Result<ResourceApi>> discover(Instant deadline);
+  // A call whose path and body depend on the version.
+  Task<Result<std::string>> call(MakeCall make, Instant deadline);
+  Task<Result<Slice>> write_slice(MakeCall make, Instant deadline);
+  Task<Result<SliceList>> list_pages(std::string selector, Instant deadline);
+
+  Clock& clock_;
+  ApiSession session_;
+  std::optional<ResourceApi> version_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,83 @@
+#include "host/apiserver/api_session.h"
+
+#include <algorithm>
+#include <boost/asio/cancellation_state.hpp>
+
+namespace cardcage {
+namespace {
+
+bool is_success(const Result<HttpResponse>& response) { return response && response->status / 100 == 2; }
+
+bool may_help(Code code, CallKind kind) {
+  if (code == Code::kResourceExhausted) return true;  // refused before anything was done
+  return (code == Code::kUnavailable || code == Code::kDeadlineExceeded) && kind != CallKind::kCreate;
+}
+
+}  // namespace
+
+ApiSession::ApiSession(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace)
+    : clock_(clock), credentials_(std::move(credentials)), pace_(pace), http_(core) {}
+
+Error ApiSession::failure(const ApiCall& call, const Result<HttpResponse>& response) const {
+  if (response) {
+    Error error = api_error(*response, call.kind);
+    if (error.code == Code::kUnauthenticated) error.message += "; " + credentials_.remedy();
+    return {error.code, fmt::format("{}: {}", call.what, error.message)};
+  }
+  const auto& [code, cause] = response.error();
+  const auto& url = credentials_.peer().url;
+  return {code, fmt::format("{}: API server {}{}: {}", call.what, url, code == Code::kUnavailable ? " unreachable" : "",
+                            cause)};
+}
+
+Duration ApiSession::jittered(Duration pause) {
+  return std::chrono::duration_cast<Duration>(pause * std::uniform_real_distribution(0.75, 1.25)(random_));
+}
+
+Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
+  const Instant start = clock_.now();
+  Duration pause = pace_.first_pause;
+  bool refreshed = false, repeated = false;
+  for (;;) {
+    const Duration left = deadline - clock_.now();
+    if (left <= Duration::zero())
+      co_return fail(Code::kUnavailable, "{}: its deadline passed before the API server was asked", call.what);
+    auto response = co_await http_.request(credentials_.current(), call.request, std::min(left, pace_.request_timeout));
+    if (is_success(response)) co_return std::move(response->body);
+
+    Error error = failure(call, response);
+    if (error.code == Code::kUnauthenticated && !refreshed) {
+      refreshed = true;
+      if (credentials_.refresh()) continue;
+    }
+    const bool told = response && response->retry_after;
+    const Duration wait = told ? Duration(*response->retry_after) : jittered(pause);
+    const Instant now = clock_.now();
+    if (!may_help(error.code, call.kind) || now + wait >= deadline) {
+      if (error.code == Code::kDeadlineExceeded) error.code = Code::kUnavailable;
+      if (repeated)
+        error.message +=
+            fmt::format("; kept retrying for {:.2g} s", std::chrono::duration<double>(now - start).count());
+      co_return std::unexpected(std::move(error));
+    }
+    co_await clock_.sleep_for(wait);
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none)
+      co_return fail(Code::kCancelled, "{}: cancelled", call.what);
+    repeated = true;
+    pause = std::min(pause * 2, pace_.longest_pause);
+  }
+}
+
+Task<Status> ApiSession::stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line) {
+  for (bool refreshed = false;; refreshed = true) {
+    auto response = co_await http_.stream(credentials_.current(), call.request, timeout, on_line);
+    if (is_success(response)) co_return Status{};
+    Error error = failure(call, response);
+    if (error.code == Code::kUnauthenticated && !refreshed && credentials_.refresh()) continue;
+    if (error.code == Code::kDeadlineExceeded) error.code = Code::kUnavailable;
+    co_return std::unexpected(std::move(error));
+  }
+}
+
+}  // namespace cardcage

@@ -1,0 +1,64 @@
+#include "host/apiserver/api_status.h"
+
+#include <algorithm>
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kMaxMessage = 1024;
+
+Code code_of(long status, CallKind kind, bool about_object) {
+  switch (status) {
+    case 400:
+    case 413:
+    case 422: return Code::kInvalidArgument;
+    case 401: return Code::kUnauthenticated;
+    case 403: return Code::kPermissionDenied;
+    case 404: return about_object ? Code::kNotFound : Code::kUnimplemented;
+    case 405:
+    case 406:
+    case 415: return Code::kUnimplemented;
+    case 409: return kind == CallKind::kCreate ? Code::kAlreadyExists : Code::kAborted;
+    case 410: return Code::kOutOfRange;
+    case 429: return Code::kResourceExhausted;
+    default: return status == 408 || status >= 500 ? Code::kUnavailable : Code::kUnknown;
+  }
+}
+
+std::string_view remedy_of(long status) {
+  switch (status) {
+    case 403: return "; grant it in the ClusterRole of the daemon's user";
+    case 429: return "; the server limits its load";
+    default: return "";
+  }
+}
+
+std::string printable(std::string_view text) {
+  std::string cut(text.substr(0, kMaxMessage));
+  std::ranges::replace_if(cut, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  while (cut.ends_with(' ')) cut.pop_back();
+  return cut;
+}
+
+Error make_error(long status, CallKind kind, bool about_object, std::string_view message) {
+  return {code_of(status, kind, about_object),
+          fmt::format("API server answered {}{}{}{}", status, message.empty() ? "" : ": ", printable(message),
+                      remedy_of(status))};
+}
+
+}  // namespace
+
+Error api_error(const HttpResponse& response, CallKind kind) {
+  const auto body = parse_json(response.body, "the answer");
+  if (!body || text_at(as_object(*body), "kind") != "Status")
+    return make_error(response.status, kind, false, response.body);
+  const auto& status = as_object(*body);
+  const bool about_object = !text_at(object_at(status, "details"), "name").empty();
+  return make_error(response.status, kind, about_object, text_at(status, "message"));
+}
+
+Error api_error(const json::object& status, CallKind kind) {
+  return make_error(static_cast<long>(int_at(status, "code", 500)), kind, true, text_at(status, "message"));
+}
+
+}  // namespace cardcage

@@ -1,0 +1,269 @@
+#include "host/apiserver/embedded_node.h"
+
+#include <fmt/chrono.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <charconv>
+#include <ctime>
+
+#include "host/apiserver/claim_json.h"
+#include "host/apiserver/object_name.h"
+#include "host/apiserver/slice_json.h"
+#include "host/apiserver/yaml.h"
+#include "host/core/file.h"
+#include "host/core/log.h"
+#include "host/core/unique_fd.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kMaxFile = std::size_t{4} << 20;
+constexpr std::size_t kMaxEvents = 1024;
+constexpr std::uint64_t kMaxVersion = std::uint64_t{1} << 62;  // a larger one in a file is a mistake
+constexpr std::string_view kNoMachineId = "00000000000000000000000000000000";
+
+// A machine id has the digits of a UUID.
+std::string uid_from(std::string_view digits) {
+  return fmt::format("{}-{}-{}-{}-{}", digits.substr(0, 8), digits.substr(8, 4), digits.substr(12, 4),
+                     digits.substr(16, 4), digits.substr(20, 12));
+}
+
+std::string read_machine_id(const std::filesystem::path& file) {
+  auto text = read_file(file, 64).value_or("");
+  while (text.ends_with('\n')) text.pop_back();
+  const bool valid = text.size() == kNoMachineId.size() &&
+                     std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return valid ? text : std::string(kNoMachineId);
+}
+
+std::uint64_t number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// Ends when something changed in the folder, or when the surrounding coroutine is cancelled.
+class FolderWatch {
+ public:
+  static Result<FolderWatch> make(const asio::any_io_executor& executor, const std::filesystem::path& folder) {
+    UniqueFd fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (!fd) return fail_errno(errno, "cannot start inotify (raise fs.inotify.max_user_instances?)");
+    constexpr std::uint32_t kChanges =
+        IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+    if (::inotify_add_watch(fd.get(), folder.c_str(), kChanges) < 0)
+      return fail_errno(errno, fmt::format("cannot watch '{}'", folder.native()));
+    return FolderWatch(asio::posix::stream_descriptor(executor, fd.release()));
+  }
+
+  Task<void> changed() {
+    boost::system::error_code ignored;
+    co_await descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
+                                    asio::redirect_error(asio::use_awaitable, ignored));
+    // Only that something happened counts, not what.
+    std::array<char, 4096> events;
+    while (::read(descriptor_.native_handle(), events.data(), events.size()) > 0) {
+    }
+  }
+
+ private:
+  explicit FolderWatch(asio::posix::stream_descriptor descriptor) : descriptor_(std::move(descriptor)) {}
+  asio::posix::stream_descriptor descriptor_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<EmbeddedNode>> EmbeddedNode::make(Clock& clock, const std::filesystem::path& folder,
+                                                         const std::filesystem::path& machine_id) {
+  for (const auto* part : {"claims", "slices"}) {
+    if (auto made = make_folder(folder / part, 0755); !made) return within(made.error(), "embedded node");
+  }
+  std::unique_ptr<EmbeddedNode> node(new EmbeddedNode(clock, folder, uid_from(read_machine_id(machine_id))));
+  node->rescan();
+  // What is there already is for a list; a watch starts after it.
+  node->events_.clear();
+  node->oldest_ = node->version_;
+  return node;
+}
+
+EmbeddedNode::EmbeddedNode(Clock& clock, std::filesystem::path folder, std::string node_uid)
+    : clock_(clock), folder_(std::move(folder)), node_uid_(std::move(node_uid)) {}
+
+std::filesystem::path EmbeddedNode::slice_file(const std::string& name) const {
+  return folder_ / "slices" / (name + ".json");
+}
+
+Task<Result<Claim>> EmbeddedNode::get_claim(std::string name_space, std::string name, Instant) {
+  if (auto valid = check_namespace(name_space); !valid) co_return std::unexpected(valid.error());
+  if (auto valid = check_object_name(name, "ResourceClaim name"); !valid) co_return std::unexpected(valid.error());
+  const auto json_file = folder_ / "claims" / fmt::format("{}_{}.json", name_space, name);
+  auto file = json_file;
+  auto text = read_file(file, kMaxFile);
+  if (!text && text.error().code == Code::kNotFound) text = read_file(file.replace_extension(".yaml"), kMaxFile);
+  if (!text && text.error().code == Code::kNotFound)
+    co_return fail(Code::kNotFound, "ResourceClaim '{}/{}' not found: there is no '{}' (or .yaml)", name_space, name,
+                   json_file.native());
+  if (!text) co_return std::unexpected(text.error());
+  const std::string what = fmt::format("'{}'", file.native());
+  const auto value = file.extension() == ".yaml" ? parse_yaml(*text, what) : parse_json(*text, what);
+  if (!value) co_return std::unexpected(value.error());
+  auto claim = claim_from_json(*value);
+  if (!claim) co_return within(claim.error(), "{}", what);
+  if (claim->ref.name_space != name_space || claim->ref.name != name)
+    co_return fail(Code::kInvalidArgument, "{} holds ResourceClaim '{}/{}', its name says '{}/{}'", what,
+                   claim->ref.name_space, claim->ref.name, name_space, name);
+  co_return claim;
+}
+
+Task<Result<std::string>> EmbeddedNode::get_node_uid(std::string, Instant) { co_return node_uid_; }
+
+void EmbeddedNode::record(SliceEvent::Kind kind, Slice slice) {
+  slice.resource_version = std::to_string(++version_);
+  events_.push_back({version_, {kind, std::move(slice)}});
+  if (events_.size() <= kMaxEvents) return;
+  oldest_ = events_.front().version;
+  events_.pop_front();
+}
+
+void EmbeddedNode::rescan_file(const std::filesystem::path& file, std::map<std::string, Stored>& found) {
+  const std::string name = file.stem();
+  struct stat about{};
+  if (file.extension() != ".json" || ::stat(file.c_str(), &about) != 0) return;
+  const FileState state{about.st_ino, about.st_mtim.tv_sec * 1'000'000'000 + about.st_mtim.tv_nsec, about.st_size};
+  const auto* known = find(name);
+  if (known != nullptr && known->file == state) {
+    found.emplace(name, *known);
+    return;
+  }
+  const auto text = read_file(file, kMaxFile);
+  const auto value = text ? parse_json(*text, fmt::format("'{}'", file.native())) : std::unexpected(text.error());
+  auto slice = value ? slice_from_json(*value) : std::unexpected(value.error());
+  if (slice && slice->name != name)
+    slice = fail(Code::kInvalidArgument, "'{}' holds ResourceSlice '{}'", file.native(), slice->name);
+  if (!slice) {
+    log_limited(LogLevel::kWarn, "embedded-slice", "leaving out a slice file that cannot be read",
+                {{"file", file.native()}, {"error", slice.error().message}});
+    return;
+  }
+  if (const auto written = number(slice->resource_version); written < kMaxVersion)
+    version_ = std::max(version_, written);
+  record(known != nullptr ? SliceEvent::Kind::kModified : SliceEvent::Kind::kAdded, *slice);
+  found.emplace(name, Stored{events_.back().event.slice, state});
+}
+
+void EmbeddedNode::rescan() {
+  std::vector<std::filesystem::path> files;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "slices", ignored))
+    files.push_back(entry.path());
+  std::ranges::sort(files);
+  std::map<std::string, Stored> found;
+  for (const auto& file : files) rescan_file(file, found);
+  for (auto& [name, stored] : stored_) {
+    if (!found.contains(name)) record(SliceEvent::Kind::kDeleted, std::move(stored.slice));
+  }
+  stored_ = std::move(found);
+}
+
+const EmbeddedNode::Stored* EmbeddedNode::find(const std::string& name) const {
+  const auto stored = stored_.find(name);
+  return stored != stored_.end() ? &stored->second : nullptr;
+}
+
+Task<Result<SliceList>> EmbeddedNode::list_slices(std::string driver, std::string node_name, Instant) {
+  rescan();
+  SliceList list;
+  for (const auto& [name, stored] : stored_) {
+    if (stored.slice.driver == driver && stored.slice.node_name == node_name) list.slices.push_back(stored.slice);
+  }
+  list.resource_version = std::to_string(version_);
+  co_return list;
+}
+
+// As the API server does: a version of its own, and the time of a new taint.
+Result<Slice> EmbeddedNode::write(Slice slice) {
+  const std::time_t now = std::chrono::system_clock::to_time_t(clock_.wall());
+  for (auto& device : slice.devices) {
+    for (auto& taint : device.taints) {
+      if (taint.time_added.empty()) taint.time_added = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+    }
+  }
+  slice.resource_version = std::to_string(version_);
+  const std::string text = json::serialize(slice_to_json(slice, ResourceApi::kV1)) + "\n";
+  const auto written = write_file_atomically(slice_file(slice.name), text, 0644, false);
+  if (!written) return within(written.error(), "ResourceSlice '{}'", slice.name);
+  rescan();
+  if (const auto* stored = find(slice.name)) return stored->slice;
+  return fail(Code::kUnavailable, "ResourceSlice '{}' vanished as soon as it was written", slice.name);
+}
+
+Task<Result<Slice>> EmbeddedNode::create_slice(Slice slice, Instant) {
+  rescan();
+  if (slice.name.empty()) slice.name = fmt::format("{}{:05x}", slice.generate_name, version_ + ++made_);
+  if (auto valid = check_object_name(slice.name, "ResourceSlice name"); !valid)
+    co_return std::unexpected(valid.error());
+  if (find(slice.name) != nullptr)
+    co_return fail(Code::kAlreadyExists, "ResourceSlice '{}' exists already", slice.name);
+  const auto digits = fmt::format("{:016x}{:016x}", clock_.wall().time_since_epoch().count(), ++made_);
+  slice.uid = uid_from(digits);
+  co_return write(std::move(slice));
+}
+
+Task<Result<Slice>> EmbeddedNode::update_slice(Slice slice, Instant) {
+  rescan();
+  const auto* stored = find(slice.name);
+  if (stored == nullptr) co_return fail(Code::kNotFound, "ResourceSlice '{}' not found", slice.name);
+  if (stored->slice.resource_version != slice.resource_version)
+    co_return fail(Code::kAborted, "ResourceSlice '{}' was changed meanwhile: it is at version {}, not {}", slice.name,
+                   stored->slice.resource_version, slice.resource_version);
+  slice.uid = stored->slice.uid;
+  co_return write(std::move(slice));
+}
+
+Task<Status> EmbeddedNode::delete_slice(Slice slice, Instant) {
+  rescan();
+  const auto* stored = find(slice.name);
+  if (stored == nullptr) co_return Status{};
+  if (stored->slice.uid != slice.uid || stored->slice.resource_version != slice.resource_version)
+    co_return fail(Code::kAborted, "ResourceSlice '{}' was changed meanwhile", slice.name);
+  std::error_code failure;
+  std::filesystem::remove(slice_file(slice.name), failure);
+  if (failure)
+    co_return fail_errno(failure.value(), fmt::format("cannot delete '{}'", slice_file(slice.name).native()));
+  rescan();
+  co_return Status{};
+}
+
+Task<Status> EmbeddedNode::watch_slices(std::string driver, std::string node_name, std::string& version,
+                                        std::function<void(SliceEvent)> on_event) {
+  const auto executor = co_await asio::this_coro::executor;
+  auto changes = FolderWatch::make(executor, folder_ / "slices");
+  if (!changes) co_return std::unexpected(changes.error());
+  for (;;) {
+    rescan();
+    std::uint64_t seen = number(version);
+    if (seen < oldest_ || seen > version_)
+      co_return fail(Code::kOutOfRange, "the changes since version {} are not known any more", version);
+    // By version, not by iterator: who gets an event may change slices, and so the deque.
+    while (seen < version_) {
+      const auto next = std::ranges::upper_bound(events_, seen, {}, &Event::version);
+      if (next == events_.end()) break;
+      seen = next->version;
+      const SliceEvent event = next->event;
+      version = std::to_string(seen);
+      if (event.slice.driver == driver && event.slice.node_name == node_name) on_event(event);
+    }
+    const auto state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
+    if (!std::filesystem::exists(folder_ / "slices")) co_return Status{};
+    co_await changes->changed();
+    const auto after = co_await asio::this_coro::cancellation_state;
+    if (after.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
+  }
+}
+
+}  // namespace cardcage

@@ -1,0 +1,247 @@
+#include "host/apiserver/slice_json.h"
+
+#include <type_traits>
+
+#include "host/apiserver/object_name.h"
+
+namespace cardcage {
+namespace {
+
+// Far more than the API takes (128 devices, 32 attributes, 8 counter sets); beyond it nothing is read.
+constexpr std::size_t kMaxDevices = 1024, kMaxEntries = 512;
+
+template <class T>
+std::string_view attribute_key() {
+  if constexpr (std::is_same_v<T, std::int64_t>) return "int";
+  if constexpr (std::is_same_v<T, bool>) return "bool";
+  if constexpr (std::is_same_v<T, std::string>) return "string";
+  if constexpr (std::is_same_v<T, SemVer>) return "version";
+  if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return "ints";
+  if constexpr (std::is_same_v<T, std::vector<bool>>) return "bools";
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) return "strings";
+  if constexpr (std::is_same_v<T, std::vector<SemVer>>) return "versions";
+}
+
+json::value scalar_json(std::int64_t value) { return value; }
+json::value scalar_json(bool value) { return value; }
+json::value scalar_json(const std::string& value) { return json::value(value); }
+json::value scalar_json(const SemVer& value) { return json::value(value.text); }
+template <class T>
+json::value scalar_json(const std::vector<T>& values) {
+  json::array array;
+  for (const T& value : values) array.push_back(scalar_json(value));
+  return array;
+}
+
+json::value attribute_json(const AttributeValue& attribute) {
+  return std::visit(
+      [](const auto& value) -> json::value {
+        return json::object{{attribute_key<std::decay_t<decltype(value)>>(), scalar_json(value)}};
+      },
+      attribute);
+}
+
+json::object quantities_json(const std::map<std::string, Quantity>& quantities) {
+  json::object object;
+  for (const auto& [name, quantity] : quantities) object[name] = json::object{{"value", quantity.to_string()}};
+  return object;
+}
+
+json::object device_body(const SliceDevice& device) {
+  json::object body;
+  for (const auto& [name, value] : device.attributes) {
+    if (!body.contains("attributes")) body["attributes"] = json::object();
+    body["attributes"].get_object()[name] = attribute_json(value);
+  }
+  if (!device.capacity.empty()) body["capacity"] = quantities_json(device.capacity);
+  if (!device.consumes.empty()) {
+    auto& uses = (body["consumesCounters"] = json::array()).get_array();
+    for (const auto& use : device.consumes)
+      uses.push_back(json::object{{"counterSet", use.set}, {"counters", quantities_json(use.counters)}});
+  }
+  if (!device.taints.empty()) {
+    auto& taints = (body["taints"] = json::array()).get_array();
+    for (const auto& taint : device.taints) {
+      json::object object{{"key", taint.key}};
+      if (!taint.value.empty()) object["value"] = taint.value;
+      object["effect"] = taint.effect;
+      if (!taint.time_added.empty()) object["timeAdded"] = taint.time_added;
+      taints.push_back(std::move(object));
+    }
+  }
+  if (device.allow_multiple_allocations) body["allowMultipleAllocations"] = true;
+  return body;
+}
+
+json::value device_json(const SliceDevice& device, ResourceApi version) {
+  json::object object{{"name", device.name}};
+  json::object body = device_body(device);
+  if (version == ResourceApi::kV1beta1) {
+    object["basic"] = std::move(body);
+  } else {
+    for (auto& [key, value] : body) object[key] = std::move(value);
+  }
+  return object;
+}
+
+json::object metadata_json(const Slice& slice) {
+  json::object metadata;
+  if (!slice.name.empty()) metadata["name"] = slice.name;
+  if (slice.name.empty() && !slice.generate_name.empty()) metadata["generateName"] = slice.generate_name;
+  if (!slice.uid.empty()) metadata["uid"] = slice.uid;
+  if (!slice.resource_version.empty()) metadata["resourceVersion"] = slice.resource_version;
+  if (!slice.owner_node_uid.empty())
+    metadata["ownerReferences"] = json::array{json::object{{"apiVersion", "v1"},
+                                                           {"kind", "Node"},
+                                                           {"name", slice.node_name},
+                                                           {"uid", slice.owner_node_uid},
+                                                           {"controller", true}}};
+  return metadata;
+}
+
+template <class T>
+bool read_scalar(const json::value& value, T& target) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    const auto* number = value.if_int64();
+    return number != nullptr && (target = *number, true);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    const auto* flag = value.if_bool();
+    return flag != nullptr && (target = *flag, true);
+  } else {
+    const auto* text = value.if_string();
+    if (text == nullptr) return false;
+    if constexpr (std::is_same_v<T, SemVer>) target.text = std::string_view(*text);
+    if constexpr (std::is_same_v<T, std::string>) target = std::string_view(*text);
+    return true;
+  }
+}
+
+template <class T>
+bool read_scalar(const json::value& value, std::vector<T>& target) {
+  const auto* array = value.if_array();
+  if (array == nullptr || array->empty() || array->size() > kMaxEntries) return false;
+  for (const auto& item : *array) {
+    T scalar{};
+    if (!read_scalar(item, scalar)) return false;
+    target.push_back(std::move(scalar));
+  }
+  return true;
+}
+
+template <std::size_t I = 0>
+std::optional<AttributeValue> attribute_from(const json::object& object) {
+  if constexpr (I == std::variant_size_v<AttributeValue>) {
+    return std::nullopt;
+  } else {
+    using T = std::variant_alternative_t<I, AttributeValue>;
+    const auto* value = object.if_contains(attribute_key<T>());
+    T target{};
+    if (value == nullptr || !read_scalar(*value, target)) return attribute_from<I + 1>(object);
+    return AttributeValue(std::in_place_index<I>, std::move(target));
+  }
+}
+
+std::map<std::string, Quantity> quantities_from(const json::object& object) {
+  std::map<std::string, Quantity> quantities;
+  for (const auto& [name, value] : object) {
+    if (quantities.size() == kMaxEntries) break;
+    if (const auto quantity = Quantity::parse(text_at(as_object(value), "value"))) quantities.emplace(name, *quantity);
+  }
+  return quantities;
+}
+
+SliceDevice device_from(const json::object& object) {
+  SliceDevice device;
+  device.name = text_at(object, "name");
+  const auto& body = object.contains("basic") ? object_at(object, "basic") : object;
+  for (const auto& [name, value] : object_at(body, "attributes")) {
+    if (device.attributes.size() == kMaxEntries) break;
+    if (auto attribute = attribute_from(as_object(value))) device.attributes.emplace(name, std::move(*attribute));
+  }
+  device.capacity = quantities_from(object_at(body, "capacity"));
+  for (const auto& item : array_at(body, "consumesCounters")) {
+    if (device.consumes.size() == kMaxEntries) break;
+    const auto& use = as_object(item);
+    device.consumes.push_back({std::string(text_at(use, "counterSet")), quantities_from(object_at(use, "counters"))});
+  }
+  for (const auto& item : array_at(body, "taints")) {
+    if (device.taints.size() == kMaxEntries) break;
+    const auto& taint = as_object(item);
+    device.taints.push_back({std::string(text_at(taint, "key")), std::string(text_at(taint, "value")),
+                             std::string(text_at(taint, "effect")), std::string(text_at(taint, "timeAdded"))});
+  }
+  device.allow_multiple_allocations = bool_at(body, "allowMultipleAllocations");
+  return device;
+}
+
+std::string owner_node(const json::object& metadata) {
+  for (const auto& item : array_at(metadata, "ownerReferences")) {
+    const auto& owner = as_object(item);
+    if (text_at(owner, "kind") == "Node") return std::string(text_at(owner, "uid"));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(ResourceApi version) {
+  switch (version) {
+    case ResourceApi::kV1: return "v1";
+    case ResourceApi::kV1beta2: return "v1beta2";
+    case ResourceApi::kV1beta1: return "v1beta1";
+  }
+  return "";
+}
+
+json::object slice_to_json(const Slice& slice, ResourceApi version) {
+  json::object spec{{"driver", slice.driver},
+                    {"nodeName", slice.node_name},
+                    {"pool", json::object{{"name", slice.pool.name},
+                                          {"generation", slice.pool.generation},
+                                          {"resourceSliceCount", slice.pool.slice_count}}}};
+  if (!slice.devices.empty()) {
+    auto& devices = (spec["devices"] = json::array()).get_array();
+    for (const auto& device : slice.devices) devices.push_back(device_json(device, version));
+  }
+  if (!slice.shared_counters.empty()) {
+    auto& sets = (spec["sharedCounters"] = json::array()).get_array();
+    for (const auto& [name, counters] : slice.shared_counters)
+      sets.push_back(json::object{{"name", name}, {"counters", quantities_json(counters)}});
+  }
+  return json::object{{"apiVersion", fmt::format("resource.k8s.io/{}", to_string(version))},
+                      {"kind", "ResourceSlice"},
+                      {"metadata", metadata_json(slice)},
+                      {"spec", std::move(spec)}};
+}
+
+Result<Slice> slice_from_json(const json::value& value) {
+  const auto& root = as_object(value);
+  const auto& metadata = object_at(root, "metadata");
+  const auto& spec = object_at(root, "spec");
+  const auto& pool = object_at(spec, "pool");
+  Slice slice;
+  slice.name = text_at(metadata, "name");
+  slice.uid = text_at(metadata, "uid");
+  slice.resource_version = text_at(metadata, "resourceVersion");
+  slice.generate_name = text_at(metadata, "generateName");
+  slice.owner_node_uid = owner_node(metadata);
+  if (auto valid = check_object_name(slice.name, "ResourceSlice name"); !valid) return std::unexpected(valid.error());
+  slice.driver = text_at(spec, "driver");
+  slice.node_name = text_at(spec, "nodeName");
+  slice.pool = {std::string(text_at(pool, "name")), int_at(pool, "generation"), int_at(pool, "resourceSliceCount")};
+  if (slice.driver.empty() || slice.pool.name.empty())
+    return fail(Code::kInvalidArgument, "ResourceSlice '{}' has no driver or no pool", slice.name);
+  const auto& devices = array_at(spec, "devices");
+  if (devices.size() > kMaxDevices)
+    return fail(Code::kInvalidArgument, "ResourceSlice '{}' has {} devices, at most {} are read", slice.name,
+                devices.size(), kMaxDevices);
+  for (const auto& device : devices) slice.devices.push_back(device_from(as_object(device)));
+  for (const auto& item : array_at(spec, "sharedCounters")) {
+    if (slice.shared_counters.size() == kMaxEntries) break;
+    const auto& set = as_object(item);
+    slice.shared_counters.emplace(text_at(set, "name"), quantities_from(object_at(set, "counters")));
+  }
+  return slice;
+}
+
+}  // namespace cardcage
