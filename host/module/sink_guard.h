@@ -1,0 +1,53 @@
+// What both sinks have in common: they work for one thread during one call, and for nobody else at any other time.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "cardcage/module.h"
+#include "host/core/result.h"
+
+namespace cardcage {
+
+// A sink lives as long as its instance and is opened for each call, so that a module that keeps the pointer [R3] meets
+// a refusal and not freed memory.
+class SinkGuard {
+ public:
+  // `sink` is the name of the C type in messages.
+  SinkGuard(std::string module, std::string sink) : module_(std::move(module)), sink_(std::move(sink)) {}
+
+  void open() {
+    refusal_.reset();
+    owner_.store(std::this_thread::get_id());
+  }
+  void close() { owner_.store(std::thread::id()); }
+
+  // [any-thread] Runs `work`, a Status, for the thread of the open call and refuses everybody else. The first error of
+  // a call is kept.
+  template <class Work>
+  cage_status run(Work work) {
+    if (owner_.load() != std::this_thread::get_id()) return refuse_stranger();
+    const Status done = work();
+    if (done) return CAGE_OK;
+    if (!refusal_) refusal_ = done.error();
+    return static_cast<cage_status>(done.error().code);
+  }
+
+  bool is_open() const { return owner_.load() == std::this_thread::get_id(); }
+  const std::string& module() const { return module_; }
+  const std::optional<Error>& refusal() const { return refusal_; }
+  // Uses after the call or from another thread, since the start.
+  std::uint64_t strangers() const { return strangers_.load(); }
+
+ private:
+  cage_status refuse_stranger();
+
+  std::string module_, sink_;
+  std::atomic<std::thread::id> owner_{};
+  std::optional<Error> refusal_;
+  std::atomic<std::uint64_t> strangers_{0};
+};
+
+}  // namespace cardcage
