@@ -1,0 +1,56 @@
+// One call into a module: its deadline, its cancellation, and what the module says about its failure.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "cardcage/module.h"
+#include "host/core/task.h"
+#include "host/core/unique_fd.h"
+
+namespace cardcage {
+
+constexpr std::size_t kMaxExplanation = 1024;
+
+// Shared by who waits for the call and who runs it.
+class CallContext {
+ public:
+  // `what` is the name of the function, for messages. Instant::max() is no deadline.
+  CallContext(std::string what, std::uint64_t number, Instant deadline);
+  CallContext(const CallContext&) = delete;
+  CallContext& operator=(const CallContext&) = delete;
+
+  const cage_call* table() const { return &table_; }
+  const std::string& what() const { return what_; }
+  std::uint64_t number() const { return number_; }
+
+  // [any-thread] Makes cancelled() true and the descriptor readable. Idempotent.
+  void cancel();
+  bool is_cancelled() const { return cancelled_.load(); }
+  // [any-thread] The last text, printable, empty if there was none.
+  std::string explanation() const;
+
+  // The life of a call: queued, then running and ended, or abandoned before it ran.
+  bool begin();    // [module thread] false if it was abandoned
+  void end();      // [module thread]
+  bool abandon();  // [any-thread] false if it has begun
+  bool is_running() const { return phase_.load() == Phase::kRunning; }
+  // True if nothing of it will run from now on.
+  bool has_ended() const { return phase_.load() >= Phase::kEnded; }
+
+ private:
+  enum class Phase { kQueued, kRunning, kEnded, kAbandoned };
+
+  std::string what_, id_;
+  std::uint64_t number_;
+  UniqueFd cancel_fd_;
+  std::atomic<bool> cancelled_{false};
+  std::atomic<Phase> phase_{Phase::kQueued};
+  mutable std::mutex mutex_;  // a module may explain from a thread of its own
+  std::string explanation_;
+  cage_call table_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,222 @@
+/* A module that breaks the contract on demand: option `behave` holds "call=behaviour" pairs. */
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base.h"
+
+#define LENGTH(list) ((uint32_t)(sizeof(list) / sizeof *(list)))
+
+struct instance {
+  const cage_host* host;
+  char behave[32][64];
+  uint32_t behaviours;
+  char release[256]; /* a hanging call returns once this file exists; it makes files "<release>.entered" and ".left" */
+  cage_snapshot* kept_snapshot;
+  cage_edits* kept_edits;
+};
+
+static struct instance self;
+
+static int behaves(const char* call_and_behaviour) {
+  for (uint32_t i = 0; i < self.behaviours; ++i)
+    if (strcmp(self.behave[i], call_and_behaviour) == 0) return 1;
+  return 0;
+}
+
+static void copy_text(char* to, size_t room, cage_str from) {
+  size_t size = from.size < room ? from.size : room - 1;
+  memcpy(to, from.data, size);
+  to[size] = '\0';
+}
+
+static void explain(const cage_call* call, const char* text) {
+  cage_str what = {text, strlen(text)};
+  call->explain(call, what);
+}
+
+static void touch(const char* what) {
+  char path[300];
+  snprintf(path, sizeof path, "%s.%s", self.release, what);
+  FILE* file = fopen(path, "we");
+  if (file != NULL) fclose(file);
+}
+
+static void hang(void) {
+  char entered[300];
+  snprintf(entered, sizeof entered, "%s.entered", self.release);
+  FILE* file = fopen(entered, "we");
+  if (file != NULL) fclose(file);
+  const struct timespec pause = {0, 1000 * 1000};
+  for (int i = 0; i < 20000 && access(self.release, F_OK) != 0; ++i) nanosleep(&pause, NULL);
+  touch("left");
+}
+
+/* What every call may be told to do. `name` is the name of the call. */
+static cage_status common(const cage_call* call, const char* name) {
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, "%s=explain", name);
+  if (behaves(wanted)) {
+    explain(call, "the card in slot 3 is too hot\nopen a window");
+    return CAGE_FAILED_PRECONDITION;
+  }
+  snprintf(wanted, sizeof wanted, "%s=silent", name);
+  if (behaves(wanted)) return CAGE_PERMISSION_DENIED;
+  snprintf(wanted, sizeof wanted, "%s=number", name);
+  if (behaves(wanted)) return 4711;
+  snprintf(wanted, sizeof wanted, "%s=hang", name);
+  if (behaves(wanted)) hang();
+  snprintf(wanted, sizeof wanted, "%s=patient", name);
+  if (behaves(wanted)) {
+    struct pollfd cancelled = {.fd = call->cancel_fd, .events = POLLIN};
+    poll(&cancelled, 1, 20000);
+    explain(call, call->cancelled(call) ? "gave up" : "nobody cancelled");
+    return CAGE_CANCELLED;
+  }
+  return CAGE_OK;
+}
+
+static cage_status create(const cage_call* call, const cage_host* host, const cage_values* options,
+                          cage_instance** out) {
+  const cage_str* items = NULL;
+  uint32_t count = options->list(options, "behave", &items);
+  self.host = host;
+  for (uint32_t i = 0; i < count && i < LENGTH(self.behave); ++i)
+    copy_text(self.behave[self.behaviours++], sizeof self.behave[0], items[i]);
+  copy_text(self.release, sizeof self.release, options->string(options, "release"));
+  if (behaves("create=ask")) options->integer(options, "no_such_option");
+  if (behaves("create=nothing")) return CAGE_OK;
+  *out = (cage_instance*)(void*)&self;
+  return common(call, "create");
+}
+
+static cage_status start(cage_instance* me, const cage_call* call) {
+  (void)me;
+  return common(call, "start");
+}
+
+static void report(cage_snapshot* out, const char* id, const cage_attr* attrs, uint32_t attr_count) {
+  cage_device device = {.struct_size = sizeof device,
+                        .id = {id, strlen(id)},
+                        .kind = CAGE_LIT("gpu"),
+                        .attrs = attrs,
+                        .attr_count = attr_count};
+  out->device(out, &device);
+}
+
+static cage_status discover(cage_instance* me, const cage_call* call, cage_snapshot* out) {
+  (void)me;
+  const cage_attr good[] = {{.name = CAGE_LIT("model"), .type = CAGE_ATTR_STRING, .count = 1, .v.s = CAGE_LIT("X1")}};
+  const cage_attr bad[] = {{.name = CAGE_LIT("not good"), .type = CAGE_ATTR_INT, .count = 1, .v.i = 1}};
+  report(out, "dev-1", good, 1);
+  report(out, "dev-0", NULL, 0);
+  if (behaves("discover=bad-device")) report(out, "dev-2", bad, 1);
+  self.kept_snapshot = out;
+  return common(call, "discover");
+}
+
+static cage_status prepare(cage_instance* me, const cage_call* call, const cage_claim* claim, cage_edits* out) {
+  (void)me;
+  for (uint32_t i = 0; i < claim->alloc_count; ++i) {
+    const cage_str key = CAGE_LIT("DEVICE");
+    out->env(out, (int32_t)i, key, claim->allocs[i]->device_id);
+  }
+  const cage_str bad = CAGE_LIT("1BAD"), value = CAGE_LIT("x");
+  if (behaves("prepare=bad-edit")) out->env(out, -1, bad, value);
+  const cage_bytes state = {claim->uid.data, claim->uid.size};
+  out->state(out, state);
+  self.kept_edits = out;
+  return common(call, "prepare");
+}
+
+static cage_status unprepare(cage_instance* me, const cage_call* call, const cage_claim* claim) {
+  (void)me;
+  if (behaves("unprepare=tell-state")) {
+    char text[128];
+    snprintf(text, sizeof text, "state %.*s version %u other boot %u", (int)claim->state.size,
+             (const char*)claim->state.data, claim->state_version, claim->flags & CAGE_CLAIM_OTHER_BOOT);
+    explain(call, text);
+    return CAGE_ABORTED;
+  }
+  return common(call, "unprepare");
+}
+
+static void* use_kept_sinks(void* unused) {
+  (void)unused;
+  const cage_str key = CAGE_LIT("LATE"), value = CAGE_LIT("x");
+  if (self.kept_snapshot != NULL) report(self.kept_snapshot, "late", NULL, 0);
+  if (self.kept_edits != NULL) self.kept_edits->env(self.kept_edits, -1, key, value);
+  return NULL;
+}
+
+static cage_status check(cage_instance* me, const cage_call* call, cage_str device_id) {
+  (void)me;
+  if (behaves("check=late-sink")) use_kept_sinks(NULL);
+  if (behaves("check=stranger")) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, use_kept_sinks, NULL) == 0) pthread_join(thread, NULL);
+  }
+  if (behaves("check=news")) {
+    const cage_health health = {.struct_size = sizeof health,
+                                .state = CAGE_HEALTH_BAD,
+                                .device_id = device_id,
+                                .reason = CAGE_LIT("TooHot"),
+                                .message = CAGE_LIT("93 degrees"),
+                                .timeout_s = 30,
+                                .taint = CAGE_TAINT_NO_SCHEDULE};
+    self.host->health(self.host, &health);
+    self.host->rescan(self.host);
+  }
+  return common(call, "check");
+}
+
+static cage_status stop(cage_instance* me, const cage_call* call) {
+  (void)me;
+  return common(call, "stop");
+}
+
+static cage_status keep(cage_instance* me, const cage_call* call, const cage_claim* const* live, uint32_t count) {
+  (void)me;
+  char text[128];
+  snprintf(text, sizeof text, "%u live, first %.*s", count, count > 0 ? (int)live[0]->uid.size : 0,
+           count > 0 ? live[0]->uid.data : "");
+  explain(call, text);
+  return behaves("reconcile=tell") ? CAGE_ABORTED : CAGE_OK;
+}
+
+static const void* extension(const char* id) {
+  static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = keep};
+  return strcmp(id, CAGE_EXT_RECONCILE) == 0 ? &reconcile : NULL;
+}
+
+static const cage_option behave_option = {.struct_size = sizeof(cage_option),
+                                          .type = CAGE_OPTION_LIST,
+                                          .name = CAGE_LIT("behave"),
+                                          .help = CAGE_LIT("what goes wrong: call=behaviour")};
+static const cage_option release_option = {.struct_size = sizeof(cage_option),
+                                           .type = CAGE_OPTION_STRING,
+                                           .name = CAGE_LIT("release"),
+                                           .help = CAGE_LIT("file that ends a hanging call")};
+static const cage_option* const options[] = {&behave_option, &release_option};
+
+static const cage_module table = {.magic = CAGE_MAGIC,
+                                  .struct_size = sizeof(cage_module),
+                                  .abi_minor = CAGE_ABI_MINOR,
+                                  .state_version = 3,
+                                  .id = CAGE_LIT("example.scripted"),
+                                  .version = CAGE_LIT("1.0.0"),
+                                  .options = options,
+                                  .option_count = LENGTH(options),
+                                  .create = create,
+                                  .start = start,
+                                  .discover = discover,
+                                  .prepare = prepare,
+                                  .unprepare = unprepare,
+                                  .check = check,
+                                  .stop = stop,
+                                  .destroy = base_destroy,
+                                  .extension = extension};
+const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }

@@ -1,0 +1,274 @@
+// What any module may do, and what the host makes of it, however the module is run.
+#include "tests/unit/module/scenario_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class ModuleScenarios : public ScenarioFixture {};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, ModuleScenarios, ::testing::Values(Isolation::kInProcess),
+                         [](const auto&) { return std::string("InProcess"); });
+
+TEST_P(ModuleScenarios, AModuleTellsWhoItIsBeforeItStarts) {
+  const auto loaded = load(config("scripted.so"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const ModuleIdentity& identity = (*loaded)->identity();
+  EXPECT_EQ(identity.id, "example.scripted");
+  EXPECT_EQ(identity.version, "1.0.0");
+  EXPECT_EQ(identity.state_version, 3u);
+  EXPECT_THAT(identity.options, SizeIs(2));
+  EXPECT_TRUE(identity.has_check && identity.has_reconcile);
+  EXPECT_FALSE(identity.has_quiesce || identity.has_preferred);
+}
+
+TEST_P(ModuleScenarios, DevicesArriveSortedAndNamed) {
+  ASSERT_TRUE(start_scripted({}));
+  const auto snapshot = run(module->discover(soon()));
+  ASSERT_TRUE(snapshot);
+  ASSERT_THAT((*snapshot)->devices, SizeIs(2));
+  EXPECT_EQ((*snapshot)->devices[0].id, "dev-0");
+  EXPECT_EQ((*snapshot)->devices[1].name, "dev-1");
+  EXPECT_EQ((*snapshot)->devices[1].attributes.at("model"), AttributeValue(std::string("X1")));
+}
+
+TEST_P(ModuleScenarios, AnInvalidDeviceIsLeftOutAndTheOthersStay) {
+  ASSERT_TRUE(start_scripted({"discover=bad-device"}));
+  const auto snapshot = run(module->discover(soon()));
+  ASSERT_TRUE(snapshot);
+  EXPECT_THAT((*snapshot)->devices, SizeIs(2));
+}
+
+TEST_P(ModuleScenarios, PrepareBringsEditsAndStateAndUnprepareGetsTheStateBack) {
+  ASSERT_TRUE(start_scripted({"unprepare=tell-state"}));
+  const auto prepared = run(module->prepare(claim("u1", {"dev-0", "dev-1"}), soon()));
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(prepared->state, "u1");
+  EXPECT_EQ(prepared->state_version, 3u);
+  ASSERT_THAT(prepared->allocations, SizeIs(2));
+  EXPECT_THAT(prepared->allocations[1].env, ElementsAre(EnvVar{"DEVICE", "dev-1"}));
+
+  ModuleClaim saved = claim("u1");
+  saved.state = prepared->state;
+  saved.state_version = prepared->state_version;
+  saved.other_boot = true;
+  EXPECT_EQ(run(module->unprepare(saved, soon())).error(),
+            (Error{Code::kAborted, "module 'm' cannot unprepare: state u1 version 3 other boot 1"}));
+}
+
+TEST_P(ModuleScenarios, AFailureCarriesTheModulesOwnWords) {
+  ASSERT_TRUE(start_scripted({"prepare=explain"}));
+  EXPECT_EQ(
+      run(module->prepare(claim("u1"), soon())).error(),
+      (Error{Code::kFailedPrecondition, "module 'm' cannot prepare: the card in slot 3 is too hot?open a window"}));
+}
+
+TEST_P(ModuleScenarios, AFailureWithoutWordsSaysSo) {
+  ASSERT_TRUE(start_scripted({"discover=silent"}));
+  EXPECT_EQ(run(module->discover(soon())).error(),
+            (Error{Code::kPermissionDenied,
+                   "module 'm' cannot discover: permission denied, and the module does not explain it"}));
+}
+
+TEST_P(ModuleScenarios, AnUnknownStatusIsQuoted) {
+  ASSERT_TRUE(start_scripted({"check=number"}));
+  EXPECT_EQ(run(module->check("dev-0", soon())).error(),
+            (Error{Code::kUnknown, "module 'm' cannot check: it returned 4711, which is no status"}));
+}
+
+TEST_P(ModuleScenarios, AnInvalidEditFailsThePrepareEvenIfTheModuleIgnoresIt) {
+  ASSERT_TRUE(start_scripted({"prepare=bad-edit"}));
+  EXPECT_EQ(run(module->prepare(claim("u1"), soon())).error(),
+            (Error{Code::kInternal,
+                   "module 'm' cannot prepare: it asks for an invalid edit: environment variable '1BAD' is not a name "
+                   "of letters, digits and '_'"}));
+}
+
+TEST_P(ModuleScenarios, ASinkIsOfNoUseAfterItsCall) {
+  ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
+  ASSERT_TRUE(run(module->discover(soon())));
+  ASSERT_TRUE(run(module->prepare(claim("u1"), soon())));
+  EXPECT_TRUE(run(module->check("dev-0", soon())));
+  const auto snapshot = run(module->discover(soon()));
+  ASSERT_TRUE(snapshot);
+  EXPECT_EQ((*snapshot)->find("late"), nullptr);
+}
+
+TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
+  ASSERT_TRUE(start_scripted({"check=news"}));
+  ASSERT_TRUE(run(module->check("dev-0", soon())));
+  ASSERT_TRUE(eventually([&] { return rescans == 1; }));
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_EQ(reports[0].first, "dev-0");
+  EXPECT_EQ(reports[0].second,
+            (Health{HealthState::kUnhealthy, "TooHot", "93 degrees", seconds(30), TaintEffect::kNoSchedule}));
+}
+
+TEST_P(ModuleScenarios, ReconcileHandsOverTheLiveClaims) {
+  ASSERT_TRUE(start_scripted({"reconcile=tell"}));
+  EXPECT_EQ(run(module->reconcile({claim("u1"), claim("u2")}, soon())).error().message,
+            "module 'm' cannot reconcile: 2 live, first u1");
+}
+
+TEST_P(ModuleScenarios, OptionalFunctionsThatAreMissingAreUnimplementedOrFine) {
+  ASSERT_TRUE(start("good.so"));
+  EXPECT_TRUE(run(module->reconcile({claim("u1")}, soon())));
+  for (const Status& status :
+       {run(module->check("dev-0", soon())), run(module->quiesce(soon())), run(module->resume(soon()))})
+    EXPECT_EQ(status.error().code, Code::kUnimplemented);
+}
+
+TEST_P(ModuleScenarios, NothingWorksBeforeTheStartOrAfterTheStop) {
+  const auto loaded = load(config("scripted.so"));
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(run((*loaded)->discover(soon())).error(),
+            (Error{Code::kFailedPrecondition, "module 'm' cannot discover: it is not started"}));
+  ASSERT_TRUE(start_scripted({}));
+  EXPECT_TRUE(run(module->stop(soon())));
+  EXPECT_TRUE(run(module->stop(soon())));
+  EXPECT_EQ(run(module->prepare(claim("u1"), soon())).error(),
+            (Error{Code::kFailedPrecondition, "module 'm' cannot prepare: it is stopped"}));
+  EXPECT_EQ(run(module->start({}, soon())).error().message, "module 'm' cannot start: it was started before");
+}
+
+TEST_P(ModuleScenarios, AFailedStartSaysWhyAndIsSafeToStop) {
+  EXPECT_EQ(start_scripted({"start=explain"}).error().message,
+            "module 'm' cannot start: the card in slot 3 is too hot?open a window");
+  EXPECT_EQ(run(module->discover(soon())).error().message, "module 'm' cannot discover: it did not start");
+  EXPECT_TRUE(run(module->stop(soon())));
+  module.reset();
+  EXPECT_EQ(start_scripted({"create=nothing"}).error(),
+            (Error{Code::kInternal, "module 'm' cannot start: create returned OK and no instance [R13]"}));
+}
+
+TEST_P(ModuleScenarios, AnUndeclaredValueIsZeroAndHarmless) { EXPECT_TRUE(start_scripted({"create=ask"})); }
+
+TEST_P(ModuleScenarios, ExceptionsEndAtTheModule) {
+  ASSERT_TRUE(start("throwing.so"));
+  EXPECT_EQ(run(module->discover(soon())).error(),
+            (Error{Code::kInternal,
+                   "module 'm' cannot discover: it threw an exception, none may leave a module [R9]: no driver"}));
+  EXPECT_EQ(run(module->prepare(claim("u1"), soon())).error(),
+            (Error{Code::kInternal, "module 'm' cannot prepare: it threw an exception, none may leave a module [R9]"}));
+  EXPECT_TRUE(run(module->stop(soon())));
+}
+
+TEST_P(ModuleScenarios, ADeadlineIsKeptAndTheCallCancelled) {
+  ASSERT_TRUE(start_scripted({"prepare=patient"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  EXPECT_FALSE(*prepared);
+  advance(seconds(3));
+  ASSERT_TRUE(*prepared);
+  EXPECT_EQ((*prepared)->error(),
+            (Error{Code::kDeadlineExceeded, "module 'm' cannot prepare: it did not answer in time"}));
+  // It heard of the cancellation and returned: the instance is as good as before.
+  EXPECT_TRUE(run(module->discover(soon())));
+  advance(seconds(60));
+  EXPECT_FALSE(lost);
+}
+
+TEST_P(ModuleScenarios, NoTimeLeftMeansNoCall) {
+  ASSERT_TRUE(start_scripted({}));
+  EXPECT_EQ(run(module->discover(clock.now())).error(),
+            (Error{Code::kDeadlineExceeded, "module 'm' cannot discover: no time is left for it"}));
+}
+
+TEST_P(ModuleScenarios, AStuckCallLosesTheInstanceAndFailsEverythingElseAtOnce) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  const auto impatient = begin(module->check("dev-0", clock.now() + seconds(2)));
+  const auto queued = begin(module->discover(clock.now() + seconds(60)));
+  ASSERT_TRUE(is_hanging());
+  advance(seconds(3));
+  ASSERT_TRUE(*prepared && *impatient);
+  EXPECT_EQ((*prepared)->error().code, Code::kDeadlineExceeded);
+  EXPECT_EQ((*impatient)->error().message, "module 'm' cannot check: it had no time for it, being busy with prepare");
+  advance(seconds(4));
+  EXPECT_FALSE(lost);
+  advance(seconds(1));
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(*lost, (Error{Code::kUnavailable,
+                          "module 'm' is stuck in prepare since 2027-01-15T08:00:00Z: its thread cannot be ended, "
+                          "restart the daemon, or set isolation = \"process\" to let the host end the module"}));
+  ASSERT_TRUE(*queued);
+  EXPECT_EQ((*queued)->error(), *lost);
+  EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost);
+  EXPECT_EQ(run(module->stop(soon())).error(), *lost);
+}
+
+TEST_P(ModuleScenarios, ALateReturnDoesNotBringAStuckInstanceBack) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  ASSERT_TRUE(is_hanging());
+  advance(seconds(3));
+  advance(seconds(5));
+  ASSERT_TRUE(lost);
+  release();
+  EXPECT_EQ(run(module->discover(soon())).error().code, Code::kUnavailable);
+}
+
+TEST_P(ModuleScenarios, ACallThatReturnsWithinTheGraceKeepsTheInstance) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  ASSERT_TRUE(is_hanging());
+  advance(seconds(3));
+  ASSERT_TRUE(*prepared);
+  release();
+  EXPECT_TRUE(run(module->discover(soon())));
+  advance(seconds(10));
+  EXPECT_FALSE(lost);
+}
+
+TEST_P(ModuleScenarios, AModuleThatHangsHoldsNobodyThatLetsGoOfIt) {
+  ASSERT_TRUE(start_scripted({"discover=hang"}));
+  {
+    const auto discovered = begin(module->discover(clock.now() + seconds(3)));
+    ASSERT_TRUE(is_hanging());
+    advance(seconds(3));
+    ASSERT_TRUE(*discovered);
+  }
+  module.reset();  // returns while the module hangs
+}
+
+TEST_P(ModuleScenarios, CallsOfManyCallersAreAllAnswered) {
+  ASSERT_TRUE(start_scripted({}));
+  std::vector<std::shared_ptr<std::optional<Result<PreparedEdits>>>> all;
+  for (int i = 0; i < 200; ++i) all.push_back(begin(module->prepare(claim(fmt::format("u{}", i)), soon())));
+  ASSERT_TRUE(eventually([&] { return std::ranges::all_of(all, [](const auto& one) { return one->has_value(); }); }));
+  for (int i = 0; i < 200; ++i) EXPECT_EQ((**all[static_cast<std::size_t>(i)])->state, fmt::format("u{}", i));
+}
+
+TEST_P(ModuleScenarios, OptionsAreCheckedBeforeTheModuleSeesThem) {
+  const auto refused = load(config("scripted.so", {{"behave", std::string("x")}, {"releas", std::string("y")}}));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), (Error{Code::kInvalidArgument,
+                                    "t.toml:10:5: option 'behave' of module 'm' is a string, expected a list of "
+                                    "strings\nt.toml:11:5: module 'm' has no option 'releas' (did you mean "
+                                    "'release'?)"}));
+}
+
+TEST_P(ModuleScenarios, BadDeclarationsAreRefusedWithTheirPlace) {
+  const auto refused = load(config("bad_names.so"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            fmt::format("module 'm': module file '{}/bad_names.so' is refused: its table: entry 0 of options: name "
+                        "'9lives' is not a letter followed by letters, digits and underscores, 32 at most",
+                        CARDCAGE_TEST_MODULES));
+}
+
+TEST_P(ModuleScenarios, FilesThatCannotBeLoadedAreRefusedWithTheModulesName) {
+  const auto refused = load(config("nothing.so"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(),
+            (Error{Code::kNotFound, fmt::format("module 'm': cannot open module file '{}/nothing.so': No such file or "
+                                                "directory",
+                                                CARDCAGE_TEST_MODULES)}));
+}
+
+}  // namespace
+}  // namespace cardcage

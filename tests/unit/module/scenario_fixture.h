@@ -1,0 +1,117 @@
+// Loads and starts test modules, in every way that modules can be run.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <thread>
+
+#include "host/module/load.h"
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+
+using Options = std::map<std::string, std::variant<std::string, std::int64_t, bool, std::vector<std::string>>>;
+
+class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface<Isolation> {
+ protected:
+  ~ScenarioFixture() override {
+    release();
+    if (module) run(ignore(module->stop(soon())));
+    module.reset();
+    settle();
+    // A thread that was left alone ends before its files do.
+    if (std::filesystem::exists(folder / "release.entered")) {
+      EXPECT_TRUE(eventually([&] { return std::filesystem::exists(folder / "release.left"); }));
+    }
+  }
+
+  ModuleConfig config(const std::string& file, const Options& options = {}) {
+    ModuleConfig made;
+    made.name = "m";
+    made.path = file;
+    made.isolation = GetParam();
+    made.position = {"t.toml", 1, 1};
+    std::uint32_t line = 10;
+    for (const auto& [name, value] : options) made.options[name] = {value, {"t.toml", line++, 5}};
+    return made;
+  }
+  Result<std::shared_ptr<Module>> load(const ModuleConfig& wanted) {
+    return run(load_module(core, clock, wanted, CARDCAGE_TEST_MODULES, soon()));
+  }
+  // Loads and starts, and keeps what happens unasked.
+  Status start(const std::string& file, const Options& options = {}) {
+    auto loaded = load(config(file, options));
+    if (!loaded) return std::unexpected(loaded.error());
+    module = *loaded;
+    ModuleEvents events;
+    events.rescan = [this] { ++rescans; };
+    events.health = [this](std::string id, Health health) { reports.emplace_back(std::move(id), std::move(health)); };
+    events.lost = [this](Error error) { lost = std::move(error); };
+    return run(module->start(std::move(events), soon()));
+  }
+  Status start_scripted(const std::vector<std::string>& behave) {
+    return start("scripted.so", {{"behave", behave}, {"release", (folder / "release").native()}});
+  }
+
+  // Deadlines are the fake clock's: time stands still unless a test moves it.
+  Instant soon() const { return clock.now() + std::chrono::seconds(10); }
+  static ModuleClaim claim(const std::string& uid, std::vector<std::string> devices = {"dev-0"}) {
+    ModuleClaim made;
+    made.ref = {"ns", "c", uid};
+    for (std::string& device : devices) {
+      made.allocations.emplace_back().device_id = std::move(device);
+      made.allocations.back().request = "main";
+    }
+    return made;
+  }
+
+  // Starts a call whose end the test looks at later.
+  template <class T>
+  std::shared_ptr<std::optional<T>> begin(Task<T> task) {
+    auto result = std::make_shared<std::optional<T>>();
+    spawn(core, keep(std::move(task), result));
+    settle();
+    return result;
+  }
+  // Polls the core until `done`, at most 10 s of real time.
+  template <class Condition>
+  [[nodiscard]] bool eventually(Condition done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      settle();
+      std::this_thread::yield();
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_hanging() {
+    return eventually([&] { return std::filesystem::exists(folder / "release.entered"); });
+  }
+  void release() { std::ofstream(folder / "release").flush(); }
+  void advance(Duration duration) {
+    clock.advance(duration);
+    settle();
+  }
+
+  ScratchFolder folder;
+  FakeClock clock;
+  std::shared_ptr<Module> module;
+  int rescans = 0;
+  std::vector<std::pair<std::string, Health>> reports;
+  std::optional<Error> lost;
+
+ private:
+  template <class T>
+  static Task<void> keep(Task<T> task, std::shared_ptr<std::optional<T>> result) {
+    result->emplace(co_await std::move(task));
+  }
+  template <class T>
+  static Task<void> ignore(Task<T> task) {
+    co_await std::move(task);
+  }
+};
+
+}  // namespace cardcage
