@@ -118,6 +118,8 @@ void fill(wire::Module& message, const ModuleReport& report) {
     fill_value(*option, report.options);
   }
   for (const auto& declared : identity.params) fill(*message.add_params(), declared);
+  message.set_params_api_version(identity.params_api_version);
+  message.set_params_kind(identity.params_kind);
 }
 
 void fill(wire::Driver& message, const DriverReport& report) {

@@ -1,0 +1,81 @@
+#include "ctl/admin.h"
+
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "host/core/unique_fd.h"
+#include "host/core/version.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+
+constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage', or name another socket with --socket";
+constexpr int kLargestAnswer = 64 * 1024 * 1024;  // thousands of claims
+
+std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::path& socket) {
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+      return fail(Code::kUnavailable, "cardcage is not running: no socket at {}; {}", socket.native(), kStartIt);
+    case ECONNREFUSED:
+      return fail(Code::kUnavailable, "cardcage is not running: nobody listens on {}; {}", socket.native(), kStartIt);
+    case EACCES:
+    case EPERM:
+      return fail(Code::kPermissionDenied, "permission denied on {}; run cagectl as root, or as the user of cardcage",
+                  socket.native());
+    default: return fail_errno(error_number, fmt::format("cannot connect to {}", socket.native()));
+  }
+}
+
+Result<UniqueFd> connected(const std::filesystem::path& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.native().size() >= sizeof address.sun_path)
+    return fail(Code::kInvalidArgument, "'{}' is too long for a socket: at most {} bytes", socket.native(),
+                sizeof address.sun_path - 1);
+  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fail_errno(errno, "cannot make a socket");
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return cannot_connect(errno, socket);
+  if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno(errno, "cannot set up the socket");
+  return fd;
+}
+
+}  // namespace
+
+Result<AdminConnection> AdminConnection::open(const std::filesystem::path& socket) {
+  auto fd = connected(socket);
+  if (!fd) return std::unexpected(fd.error());
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kLargestAnswer);
+  auto channel = grpc::CreateCustomInsecureChannelFromFd("cardcage", fd->release(), arguments);
+  return AdminConnection(socket, wire::Admin::NewStub(channel));
+}
+
+Error AdminConnection::explain(const grpc::Status& status) {
+  const auto code = static_cast<Code>(status.error_code());
+  if (code == Code::kUnimplemented) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
+    wire::GetStatusResponse daemon;
+    if (!stub_->GetStatus(&context, {}, &daemon).ok())
+      return {code, fmt::format("whoever serves {} is not cardcage", socket_.native())};
+    return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
+                              daemon.version(), version())};
+  }
+  if (code == Code::kUnavailable && ::geteuid() != 0)
+    return {code, fmt::format("cardcage at {} does not answer ({}); it answers root and its own user only",
+                              socket_.native(), status.error_message())};
+  return {code, fmt::format("cardcage at {}: {}", socket_.native(), status.error_message())};
+}
+
+}  // namespace cardcage

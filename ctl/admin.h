@@ -1,0 +1,51 @@
+// A connection to the daemon's admin socket.
+#pragma once
+
+#include <grpcpp/client_context.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include "cardcage/admin.grpc.pb.h"
+#include "host/core/result.h"
+
+namespace cardcage {
+
+class AdminConnection {
+ public:
+  // Errors tell a daemon that is not running (kUnavailable) from a socket that may not be opened, and say what to do.
+  static Result<AdminConnection> open(const std::filesystem::path& socket);
+
+  // One call, at most 30 s.
+  template <class Request, class Response>
+  Result<Response> call(grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                        const Request& request) {
+    Response response;
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
+    if (!status.ok()) return std::unexpected(explain(status));
+    return response;
+  }
+
+ private:
+  AdminConnection(std::filesystem::path socket, std::unique_ptr<admin::v1::Admin::Stub> stub)
+      : socket_(std::move(socket)), stub_(std::move(stub)) {}
+  Error explain(const grpc::Status& status);
+
+  std::filesystem::path socket_;
+  std::unique_ptr<admin::v1::Admin::Stub> stub_;
+};
+
+// Opens a connection for a single call.
+template <class Request, class Response>
+Result<Response> ask(const std::filesystem::path& socket,
+                     grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                     const Request& request = {}) {
+  auto connection = AdminConnection::open(socket);
+  if (!connection) return std::unexpected(connection.error());
+  return connection->call(method, request);
+}
+
+}  // namespace cardcage

@@ -1,0 +1,22 @@
+// What a container would get: the edits behind CDI device ids, merged as a container runtime merges them.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+// The containerEdits object of the CDI specification. Reads the *.json files of `folders`; later folders win. An id
+// that no file has is an error.
+Result<boost::json::object> merged_edits(std::span<const std::filesystem::path> folders,
+                                         const std::vector<std::string>& cdi_ids);
+
+// One line per edit, for people: "env  GPU=0".
+void print_edits(const boost::json::object& edits, std::size_t indent);
+
+}  // namespace cardcage

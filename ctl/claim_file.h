@@ -1,0 +1,24 @@
+// The ResourceClaims of a file, as `kubectl get resourceclaim -o json` writes them.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/claim/claim.h"
+#include "host/core/result.h"
+
+namespace cardcage {
+
+struct FileClaim {
+  ClaimRef ref;
+  std::vector<std::string> drivers;  // of its allocation, each once; empty if it has none
+};
+
+// One ResourceClaim, or a list of them.
+Result<std::vector<FileClaim>> parse_claims(std::string_view text);
+// "-" is stdin.
+Result<std::vector<FileClaim>> read_claims(const std::filesystem::path& file);
+
+}  // namespace cardcage

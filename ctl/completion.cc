@@ -1,0 +1,182 @@
+// cagectl completion bash|zsh|fish: made from the command line's own description, so that it is never behind.
+#include <algorithm>
+#include <set>
+
+#include "ctl/admin.h"
+#include "ctl/session.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+
+// What completes a value: a list of `cagectl names`, or files.
+std::string names_for(const CLI::Option& option) {
+  const std::string kind = option.get_positional() ? option.get_single_name() : option.get_type_name();
+  if (kind == "MODULE") return "modules";
+  if (kind == "DEVICE" || kind == "NAME") return "devices";
+  if (kind == "DRIVER") return "drivers";
+  return "";
+}
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  std::vector<const CLI::App*> commands;
+  for (const CLI::App* command : app.get_subcommands({}))
+    if (!command->get_group().empty()) commands.push_back(command);
+  return commands;
+}
+
+std::vector<std::string> long_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands) names.push_back(command->get_name());
+  return names;
+}
+
+// What may follow a subcommand: options, the words of a choice, a list that is asked for.
+std::string bash_words(const CLI::App& command, const std::vector<std::string>& global) {
+  auto words = long_names(command);
+  for (const std::string& name : global)
+    if (std::ranges::find(words, name) == words.end()) words.push_back(name);
+  if (command.get_name() == "completion") words.insert(words.end(), {"bash", "zsh", "fish"});
+  std::string text = fmt::format("{}", fmt::join(words, " "));
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_positional() && !names_for(*option).empty())
+      text += fmt::format(" $(cagectl names {} 2>/dev/null)", names_for(*option));
+  return text;
+}
+
+std::string bash_script(const CLI::App& app) {
+  const auto commands = commands_of(app);
+  const auto names = names_of(commands);
+  const auto global = long_names(app);
+  std::string values, words;
+  std::set<std::string> files;
+  const auto add_values = [&](const CLI::App& command, const std::string& pattern) {
+    for (const CLI::Option* option : command.get_options()) {
+      if (option->get_positional() || option->get_items_expected_max() == 0) continue;
+      const std::string flag = "--" + option->get_lnames().front();
+      if (names_for(*option).empty())
+        files.insert(flag);
+      else
+        values +=
+            fmt::format("    {}\" {}\") words=$(cagectl names {} 2>/dev/null) ;;\n", pattern, flag, names_for(*option));
+    }
+  };
+  add_values(app, "*");
+  for (const CLI::App* command : commands) {
+    add_values(*command, command->get_name());
+    words += fmt::format("      {}) words=\"{}\" ;;\n", command->get_name(), bash_words(*command, global));
+  }
+  return fmt::format(R"(_cagectl() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command="" words="" i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${{COMP_WORDS[i]}} in
+      {}) command=${{COMP_WORDS[i]}}; break ;;
+    esac
+  done
+  case "$command $before" in
+    *" "{}) COMPREPLY=(); return ;;
+{}    *) case $command in
+      "") words="{} {}" ;;
+{}    esac ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+}}
+complete -o default -F _cagectl cagectl
+)",
+                     fmt::join(names, "|"), fmt::join(files, "|*\" \""), values, fmt::join(names, " "),
+                     fmt::join(global, " "), words);
+}
+
+std::string fish_quoted(std::string text) {
+  for (std::size_t at = 0; (at = text.find_first_of("'\\", at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return "'" + text + "'";
+}
+
+std::string fish_options(const CLI::App& app, const std::string& condition) {
+  std::string script;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string list = names_for(*option);
+    const std::string words = list.empty() ? "" : fmt::format(" -a '(cagectl names {} 2>/dev/null)'", list);
+    if (option->get_positional()) {
+      if (!list.empty()) script += fmt::format("complete -c cagectl{} -f{}\n", condition, words);
+      continue;
+    }
+    const std::string value = option->get_items_expected_max() == 0 ? "" : list.empty() ? " -r" : " -x";
+    script += fmt::format("complete -c cagectl{} -l {}{}{} -d {}\n", condition, option->get_lnames().front(), value,
+                          words, fish_quoted(option->get_description()));
+  }
+  return script;
+}
+
+std::string fish_script(const CLI::App& app) {
+  std::string script = fish_options(app, "");
+  for (const CLI::App* command : commands_of(app)) {
+    script += fmt::format("complete -c cagectl -n __fish_use_subcommand -f -a {} -d {}\n", command->get_name(),
+                          fish_quoted(command->get_description()));
+    const std::string seen = fmt::format(" -n '__fish_seen_subcommand_from {}'", command->get_name());
+    script += fish_options(*command, seen);
+    if (command->get_name() == "completion")
+      script += fmt::format("complete -c cagectl{} -f -a 'bash zsh fish'\n", seen);
+  }
+  return script;
+}
+
+constexpr std::string_view kZshPreamble =
+    "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n";
+
+Status print_script(const CLI::App& app, const std::string& shell) {
+  if (shell == "fish")
+    fmt::print("{}", fish_script(app));
+  else
+    fmt::print("{}{}", shell == "zsh" ? kZshPreamble : "", bash_script(app));
+  return {};
+}
+
+Result<std::set<std::string>> names(const Session& session, const std::string& kind) {
+  std::set<std::string> words;
+  if (kind == "modules") {
+    const auto list = ask(session.socket, &wire::Admin::Stub::ListModules);
+    if (!list) return std::unexpected(list.error());
+    for (const auto& module : list->modules()) words.insert(module.name());
+    return words;
+  }
+  const auto list = ask(session.socket, &wire::Admin::Stub::ListDevices);
+  if (!list) return std::unexpected(list.error());
+  for (const auto& device : list->devices()) words.insert(kind == "devices" ? device.name() : device.driver());
+  words.erase("");
+  return words;
+}
+
+}  // namespace
+
+void add_completion(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("completion", "print a completion script: source <(cagectl completion bash)");
+  auto shell = std::make_shared<std::string>();
+  command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->callback([&app, &session, shell] { session.outcome = print_script(app, *shell); });
+}
+
+void add_names(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("names", "words for the completion scripts")->group("");
+  auto kind = std::make_shared<std::string>();
+  command->add_option("KIND", *kind, "modules, devices or drivers")
+      ->required()
+      ->check(CLI::IsMember({"modules", "devices", "drivers"}));
+  command->callback([&session, kind] {
+    const auto words = names(session, *kind);
+    if (!words)
+      session.outcome = std::unexpected(words.error());
+    else
+      fmt::print("{}\n", fmt::join(*words, "\n"));
+  });
+}
+
+}  // namespace cardcage

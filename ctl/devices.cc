@@ -1,0 +1,142 @@
+// cagectl devices [NAME...]
+#include <algorithm>
+#include <map>
+
+#include "ctl/admin.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+#include "host/core/nearest.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+namespace wire = admin::v1;
+
+struct DeviceQuery {
+  std::vector<std::string> names;
+  std::string module, driver;
+
+  bool wants(const wire::Device& device) const {
+    return (module.empty() || device.module() == module) && (driver.empty() || device.driver() == driver) &&
+           (names.empty() || std::ranges::count(names, device.name()) + std::ranges::count(names, device.id()) > 0);
+  }
+};
+
+// Protobuf's maps have no order.
+template <class Map>
+auto sorted(const Map& map) {
+  return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
+}
+
+json::value device_json(const wire::Device& device) {
+  json::object attributes, capacity;
+  for (const auto& [name, value] : sorted(device.attributes())) attributes[name] = to_json(value);
+  for (const auto& [name, quantity] : sorted(device.capacity())) capacity[name] = quantity;
+  json::array holders, numa;
+  for (const auto& holder : device.holders()) holders.push_back(to_json(holder));
+  for (const auto node : device.numa_nodes()) numa.emplace_back(node);
+  return {{"name", device.name()},
+          {"id", device.id()},
+          {"module", device.module()},
+          {"kind", device.kind()},
+          {"driver", device.driver()},
+          {"pool", device.pool()},
+          {"parent", device.parent_id()},
+          {"pciBusID", device.pci_bus_id()},
+          {"numaNodes", std::move(numa)},
+          {"shared", device.shared()},
+          {"health",
+           {{"state", device.health().state()},
+            {"reason", device.health_reason()},
+            {"message", device.health().detail()},
+            {"taint", device.taint()}}},
+          {"attributes", std::move(attributes)},
+          {"capacity", std::move(capacity)},
+          {"claims", std::move(holders)}};
+}
+
+std::string holders(const wire::Device& device) {
+  std::vector<std::string> names;
+  for (const auto& holder : device.holders()) names.push_back(to_text(holder));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string health(const wire::Device& device) {
+  return device.health_reason().empty() ? device.health().state()
+                                        : fmt::format("{} ({})", device.health().state(), device.health_reason());
+}
+
+std::string numa(const wire::Device& device) { return fmt::format("{}", fmt::join(device.numa_nodes(), ",")); }
+
+void print_table(const std::vector<wire::Device>& devices) {
+  if (devices.empty()) return fmt::print("no devices\n");
+  Table table({"DEVICE", "KIND", "MODULE", "DRIVER", "POOL", "HEALTH", "CLAIM", "NUMA", "PCI"});
+  for (const auto& device : devices)
+    table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health(device),
+               holders(device), numa(device), device.pci_bus_id()});
+  table.print();
+}
+
+void print_details(const wire::Device& device) {
+  fmt::print("{}\n", printable(device.name()));
+  print_facts({{"id", device.id()},
+               {"kind", device.kind()},
+               {"module", device.module()},
+               {"driver", device.driver().empty() ? "none: no rule takes this device" : device.driver()},
+               {"pool", device.pool()},
+               {"parent", device.parent_id()},
+               {"pci", device.pci_bus_id()},
+               {"numa", numa(device)},
+               {"shared", device.shared() ? "yes" : ""},
+               {"health", health(device)},
+               {"message", device.health().detail()},
+               {"taint", device.taint() == "none" ? "" : device.taint()},
+               {"claim", holders(device)}},
+              2);
+  for (const auto& [name, value] : sorted(device.attributes()))
+    fmt::print("  attribute {} = {}\n", printable(name), printable(to_text(value)));
+  for (const auto& [name, quantity] : sorted(device.capacity()))
+    fmt::print("  capacity {} = {}\n", printable(name), printable(quantity));
+}
+
+Status check_names(const DeviceQuery& query, const wire::ListDevicesResponse& list) {
+  std::vector<std::string> known;
+  for (const auto& device : list.devices()) known.insert(known.end(), {device.name(), device.id()});
+  for (const auto& name : query.names)
+    if (std::ranges::count(known, name) == 0)
+      return fail(Code::kNotFound, "no device '{}'{}", name, nearest_hint(name, known));
+  return {};
+}
+
+Status run(const Session& session, const DeviceQuery& query) {
+  const auto list = ask(session.socket, &wire::Admin::Stub::ListDevices);
+  if (!list) return std::unexpected(list.error());
+  if (auto fine = check_names(query, *list); !fine) return fine;
+  std::vector<wire::Device> devices;
+  std::ranges::copy_if(list->devices(), std::back_inserter(devices),
+                       [&](const wire::Device& device) { return query.wants(device); });
+  if (session.json) {
+    json::array array;
+    for (const auto& device : devices) array.push_back(device_json(device));
+    print_json(array);
+  } else if (query.names.empty()) {
+    print_table(devices);
+  } else {
+    std::ranges::for_each(devices, print_details);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("devices", "the devices: health, driver, holder; all details of those named");
+  auto query = std::make_shared<DeviceQuery>();
+  command->add_option("NAME", query->names, "names or ids of devices to show in full");
+  command->add_option("--module", query->module, "only the devices of this module")->type_name("MODULE");
+  command->add_option("--driver", query->driver, "only the devices of this driver")->type_name("DRIVER");
+  command->callback([&session, query] { session.outcome = run(session, *query); });
+}
+
+}  // namespace cardcage

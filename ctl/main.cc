@@ -1,0 +1,47 @@
+// cagectl: looks into a running cardcage, and plays the kubelet for it.
+#include <clocale>
+
+#include "ctl/session.h"
+#include "host/core/version.h"
+
+namespace {
+
+using namespace cardcage;
+
+void add_commands(CLI::App& app, Session& session) {
+  app.add_option("--socket", session.socket, "the daemon's admin socket")
+      ->envname("CARDCAGE_SOCKET")
+      ->capture_default_str();
+  app.add_flag("--json", session.json, "print JSON, for programs");
+  app.set_version_flag("--version", std::string(version()));
+  app.require_subcommand(1);
+  app.fallthrough();
+  add_status(app, session);
+  add_modules(app, session);
+  add_devices(app, session);
+  add_claims(app, session);
+  add_history(app, session);
+  add_prepare(app, session);
+  add_unprepare(app, session);
+  add_watch_health(app, session);
+  add_completion(app, session);
+  add_names(app, session);
+  app.footer("Exit codes: 0 ok, 1 error, 2 wrong usage, 3 the daemon or driver does not answer.");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::setlocale(LC_CTYPE, "C.UTF-8");  // for the width of characters in tables
+  CLI::App app("looks into a running cardcage, and plays the kubelet for it", "cagectl");
+  Session session;
+  add_commands(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (session.outcome) return kExitOk;
+  fmt::print(stderr, "cagectl: {}\n", session.outcome.error().message);
+  return session.outcome.error().code == Code::kUnavailable ? kExitNotRunning : kExitError;
+}

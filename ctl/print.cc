@@ -1,0 +1,164 @@
+#include "ctl/print.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <cwchar>
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+namespace wire = admin::v1;
+
+constexpr std::size_t kGap = 2;
+
+// Columns that the text takes on a terminal.
+std::size_t width(std::string_view text) {
+  std::size_t columns = 0;
+  std::mbstate_t state{};
+  while (!text.empty()) {
+    wchar_t character = 0;
+    const std::size_t used = std::mbrtowc(&character, text.data(), text.size(), &state);
+    if (used == 0 || used > text.size()) return columns + text.size();  // not UTF-8: as bytes
+    columns += static_cast<std::size_t>(std::max(0, ::wcwidth(character)));
+    text.remove_prefix(used);
+  }
+  return columns;
+}
+
+std::string padded(const std::string& text, std::size_t columns) {
+  return text + std::string(columns - std::min(columns, width(text)), ' ');
+}
+
+void write(std::string& out, const json::value& value, std::size_t depth);
+
+template <class Container, class Item>
+void write_items(std::string& out, const Container& items, std::size_t depth, std::string_view brackets, Item item) {
+  out += brackets[0];
+  const char* separator = "\n";
+  for (const auto& entry : items) {
+    out += separator;
+    out.append(2 * (depth + 1), ' ');
+    item(entry);
+    separator = ",\n";
+  }
+  if (!items.empty()) out.append(1, '\n').append(2 * depth, ' ');
+  out += brackets[1];
+}
+
+void write(std::string& out, const json::value& value, std::size_t depth) {
+  if (const auto* object = value.if_object()) {
+    write_items(out, *object, depth, "{}", [&](const json::key_value_pair& entry) {
+      out += json::serialize(entry.key()) + ": ";
+      write(out, entry.value(), depth + 1);
+    });
+  } else if (const auto* array = value.if_array()) {
+    write_items(out, *array, depth, "[]", [&](const json::value& entry) { write(out, entry, depth + 1); });
+  } else {
+    out += json::serialize(value);
+  }
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string clean(text);
+  std::ranges::replace_if(clean, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return clean;
+}
+
+void Table::row(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = cell.empty() ? "-" : printable(cell);
+  rows_.push_back(std::move(cells));
+}
+
+void Table::print(std::size_t indent) const {
+  std::vector<std::size_t> widths(rows_.front().size());
+  for (const auto& row : rows_)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  for (const auto& row : rows_) {
+    std::string line(indent, ' ');
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) line += padded(row[i], widths[i] + kGap);
+    fmt::print("{}{}\n", line, row.back());
+  }
+}
+
+void print_facts(std::initializer_list<std::pair<std::string_view, std::string>> facts, std::size_t indent) {
+  std::size_t widest = 0;
+  for (const auto& [name, value] : facts) widest = std::max(widest, name.size());
+  for (const auto& [name, value] : facts)
+    if (!value.empty())
+      fmt::print("{}{}{}\n", std::string(indent, ' '), padded(std::string(name), widest + kGap), printable(value));
+}
+
+void print_json(const json::value& value) {
+  std::string out;
+  write(out, value, 0);
+  fmt::print("{}\n", out);
+}
+
+std::string to_text(const wire::Condition& condition) {
+  return condition.detail().empty() ? condition.state() : fmt::format("{}: {}", condition.state(), condition.detail());
+}
+
+std::string to_text(const wire::Value& value) {
+  switch (value.kind_case()) {
+    case wire::Value::kInteger: return fmt::to_string(value.integer());
+    case wire::Value::kBoolean: return value.boolean() ? "true" : "false";
+    case wire::Value::kText: return value.text();
+    case wire::Value::kVersion: return value.version();
+    case wire::Value::kList: {
+      std::vector<std::string> items;
+      for (const auto& item : value.list().items()) items.push_back(to_text(item));
+      return fmt::format("[{}]", fmt::join(items, ", "));
+    }
+    case wire::Value::KIND_NOT_SET: break;
+  }
+  return "";
+}
+
+std::string to_text(const wire::ClaimRef& ref) { return fmt::format("{}/{}", ref.namespace_(), ref.name()); }
+
+std::string count(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+json::value to_json(const wire::Condition& condition) {
+  return {{"state", condition.state()}, {"detail", condition.detail()}};
+}
+
+json::value to_json(const wire::Value& value) {
+  switch (value.kind_case()) {
+    case wire::Value::kInteger: return value.integer();
+    case wire::Value::kBoolean: return value.boolean();
+    case wire::Value::kText: return json::string(value.text());
+    case wire::Value::kVersion: return json::string(value.version());
+    case wire::Value::kList: {
+      json::array items;
+      for (const auto& item : value.list().items()) items.push_back(to_json(item));
+      return items;
+    }
+    case wire::Value::KIND_NOT_SET: break;
+  }
+  return nullptr;
+}
+
+json::value to_json(const wire::ClaimRef& ref) {
+  return {{"namespace", ref.namespace_()}, {"name", ref.name()}, {"uid", ref.uid()}};
+}
+
+std::string to_rfc3339(std::int64_t milliseconds) {
+  if (milliseconds == 0) return "";
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000)));
+}
+
+json::value time_json(std::int64_t milliseconds) {
+  if (milliseconds == 0) return nullptr;
+  return json::string(to_rfc3339(milliseconds));
+}
+
+}  // namespace cardcage

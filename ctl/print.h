@@ -1,0 +1,61 @@
+// How results look: aligned tables for people, indented JSON for programs.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cardcage/admin.pb.h"
+
+namespace cardcage {
+
+// Without control characters, which could drive the terminal.
+std::string printable(std::string_view text);
+
+// Columns as wide as their widest cell, two spaces apart; an empty cell shows as "-".
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  void row(std::vector<std::string> cells);
+  // Every line begins with `indent` spaces.
+  void print(std::size_t indent = 0) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// "name   value" lines with aligned values; pairs with an empty value are left out.
+void print_facts(std::initializer_list<std::pair<std::string_view, std::string>> facts, std::size_t indent = 0);
+
+// Indented by two spaces, with a newline at the end.
+void print_json(const boost::json::value& value);
+
+// "state: detail", or the state alone.
+std::string to_text(const admin::v1::Condition& condition);
+// "shared", "true", "[a, b]"
+std::string to_text(const admin::v1::Value& value);
+// "default/training"
+std::string to_text(const admin::v1::ClaimRef& ref);
+// "1 device", "2 devices"
+std::string count(std::uint64_t number, std::string_view noun);
+
+boost::json::value to_json(const admin::v1::Condition& condition);
+boost::json::value to_json(const admin::v1::Value& value);
+boost::json::value to_json(const admin::v1::ClaimRef& ref);
+
+// Milliseconds since the epoch as RFC 3339 in UTC, "2027-01-15T08:00:00Z"; "" for 0.
+std::string to_rfc3339(std::int64_t milliseconds);
+// The same for JSON: null for 0.
+boost::json::value time_json(std::int64_t milliseconds);
+
+template <class Strings>
+boost::json::array strings_json(const Strings& strings) {
+  boost::json::array array;
+  for (const auto& text : strings) array.emplace_back(text);
+  return array;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,88 @@
+// cagectl status
+#include "ctl/admin.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+#include "host/core/duration.h"
+#include "host/core/version.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+namespace wire = admin::v1;
+
+json::value driver_json(const wire::Driver& driver) {
+  return {{"name", driver.name()},
+          {"module", driver.module()},
+          {"pool", driver.pool()},
+          {"socket", driver.socket()},
+          {"registration", to_json(driver.registration())},
+          {"publication", to_json(driver.publication())},
+          {"generation", driver.generation()},
+          {"slices", driver.slices()},
+          {"devices", driver.devices()}};
+}
+
+json::value status_json(const wire::GetStatusResponse& status) {
+  json::array drivers;
+  for (const auto& driver : status.drivers()) drivers.push_back(driver_json(driver));
+  return {{"version", status.version()},
+          {"node", status.node()},
+          {"pid", status.pid()},
+          {"started", time_json(status.started())},
+          {"uptimeSeconds", status.uptime_ms() / 1000},
+          {"config", {{"file", status.config_file()}, {"sha256", status.config_sha256()}}},
+          {"apiServer", to_json(status.api_server())},
+          {"ledger", to_json(status.ledger())},
+          {"liveClaims", status.live_claims()},
+          {"drivers", std::move(drivers)},
+          {"warnings", strings_json(status.warnings())}};
+}
+
+std::string publication(const wire::Driver& driver) {
+  std::string text = to_text(driver.publication());
+  if (driver.slices() > 0)
+    text += fmt::format(" (generation {}, {})", driver.generation(), count(driver.slices(), "slice"));
+  return text;
+}
+
+void print(const wire::GetStatusResponse& status) {
+  const auto uptime = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(status.uptime_ms()));
+  fmt::print("cardcage {} on node {}, pid {}, up {}\n", printable(status.version()), printable(status.node()),
+             status.pid(), format_duration(uptime));
+  print_facts(
+      {{"config", fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12))},
+       {"api server", to_text(status.api_server())},
+       {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))}});
+  if (status.drivers_size() > 0) {
+    fmt::print("\n");
+    Table table({"DRIVER", "MODULE", "POOL", "DEVICES", "REGISTRATION", "PUBLICATION"});
+    for (const auto& driver : status.drivers())
+      table.row({driver.name(), driver.module(), driver.pool(), fmt::to_string(driver.devices()),
+                 to_text(driver.registration()), publication(driver)});
+    table.print();
+  }
+  if (status.warnings_size() > 0 || status.version() != version()) fmt::print("\n");
+  if (status.version() != version())
+    fmt::print("warning: this is cagectl {}, the daemon is {}\n", version(), printable(status.version()));
+  for (const auto& warning : status.warnings()) fmt::print("warning: {}\n", printable(warning));
+}
+
+Status run(const Session& session) {
+  const auto status = ask(session.socket, &wire::Admin::Stub::GetStatus);
+  if (!status) return std::unexpected(status.error());
+  if (session.json)
+    print_json(status_json(*status));
+  else
+    print(*status);
+  return {};
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("status", "the daemon: version, node, API server, drivers, warnings");
+  command->callback([&session] { session.outcome = run(session); });
+}
+
+}  // namespace cardcage
