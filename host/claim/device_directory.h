@@ -1,0 +1,37 @@
+// Where the devices of the drivers are: what claims need to know of the running modules.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/claim/record.h"
+#include "host/module/module.h"
+
+namespace cardcage {
+
+struct LocatedDevice {
+  std::shared_ptr<Module> module;
+  std::string module_name;  // as configured
+  Device device;
+};
+
+// [core] Errors say why and what to do: kNotFound for a device that no module reports, kUnavailable for a module that
+// is starting, backing off or quiesced.
+class DeviceDirectory {
+ public:
+  virtual ~DeviceDirectory() = default;
+
+  // A device by its Kubernetes names. An empty pool stands for any: it is asked for when only the CDI file of a claim
+  // was left to learn from.
+  virtual Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
+                                       const std::string& device) const = 0;
+  // The running instance of a configured module.
+  virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
+};
+
+// The parts of a claim with every device at its module, also those rebuilt from a CDI file; the first error if one
+// cannot be found.
+Result<std::vector<ModulePart>> located_parts(const ClaimRecord& record, const DeviceDirectory& devices);
+
+}  // namespace cardcage

@@ -1,0 +1,40 @@
+#include "host/claim/recovery.h"
+
+#include "host/core/log.h"
+
+namespace cardcage {
+
+CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi) {
+  CdiRecovery recovery;
+  for (const auto& [key, claim] : ledger.claims()) {
+    if (claim->phase != ClaimPhase::kPrepared || claim->boot_id != ledger.boot_id()) continue;
+    if (auto written = cdi.write(key.driver, key.uid, cdi_spec(*claim)); written)
+      ++recovery.written;
+    else
+      recovery.problems.push_back(written.error());
+  }
+  const auto swept = cdi.sweep([&](const ClaimFile& file) {
+    const auto claim = ledger.find({file.driver, file.uid});
+    return claim && claim->boot_id == ledger.boot_id();
+  });
+  if (swept)
+    recovery.removed = *swept;
+  else
+    recovery.problems.push_back(swept.error());
+  for (const Error& problem : recovery.problems)
+    log_limited(LogLevel::kError, "recover_cdi", "a CDI file could not be recovered", {{"cause", problem.message}});
+  return recovery;
+}
+
+std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module) {
+  std::vector<ModuleClaim> live;
+  for (const auto& [key, claim] : ledger.claims()) {
+    const auto parts = located_parts(*claim, devices);
+    if (!parts) log(LogLevel::kWarn, "a claim's module is not known", {{"claim", key.uid}});
+    for (const ModulePart& part : parts ? *parts : claim->parts)
+      if (part.module == module) live.push_back(module_claim(*claim, part, ledger.boot_id()));
+  }
+  return live;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,87 @@
+// The little of SQLite that the ledger needs, with owned handles and errors that say what to do.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "host/core/result.h"
+
+namespace cardcage::sqlite {
+
+struct Blob {
+  std::string_view bytes;
+};
+
+class Database;
+
+// A compiled statement of one database; used by one thread at a time, ends before its database.
+class Statement {
+ public:
+  // Binds the arguments from the first on, runs to the end and resets. For statements without rows.
+  template <class... Arguments>
+  Status run(const Arguments&... arguments) {
+    bind(arguments...);
+    auto stepped = next();
+    sqlite3_reset(handle_.get());
+    if (!stepped) return std::unexpected(stepped.error());
+    return {};
+  }
+  // Binds and goes before the first row.
+  template <class... Arguments>
+  void bind(const Arguments&... arguments) {
+    sqlite3_reset(handle_.get());
+    int index = 0;
+    (bind_one(++index, arguments), ...);
+  }
+  // Whether there is a row; the columns are valid until the next call.
+  Result<bool> next();
+
+  std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
+  std::string text(int column) const;
+
+ private:
+  friend class Database;
+  Statement(sqlite3_stmt* handle, const Database& database)
+      : handle_(handle, &sqlite3_finalize), database_(&database) {}
+  // The texts outlive the run: they are arguments of it.
+  void bind_one(int index, std::int64_t value) { sqlite3_bind_int64(handle_.get(), index, value); }
+  void bind_one(int index, std::string_view text);
+  void bind_one(int index, Blob blob);
+
+  std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> handle_;
+  const Database* database_;
+};
+
+// One connection. Codes: kDataLoss for a damaged file, kResourceExhausted for a full disk, kPermissionDenied for a
+// read-only one, kUnavailable when another process holds it.
+class Database {
+ public:
+  static Result<std::unique_ptr<Database>> open(const std::filesystem::path& file);
+
+  // One or more statements without results.
+  Status execute(const std::string& statements) const;
+  Result<Statement> compile(std::string_view statement) const;
+  // The first column of the first row.
+  Result<std::int64_t> integer(std::string_view query) const;
+  Result<std::string> text(std::string_view query) const;
+  // Ends a transaction that failed, if SQLite has not already done so.
+  void roll_back() const;
+  // How long the write-ahead log was after the last commit.
+  int log_pages() const { return log_pages_; }
+
+  std::unexpected<Error> error() const;
+
+ private:
+  Database(sqlite3* handle, std::filesystem::path file) : handle_(handle, &sqlite3_close_v2), file_(std::move(file)) {}
+
+  std::unique_ptr<sqlite3, int (*)(sqlite3*)> handle_;
+  std::filesystem::path file_;
+  int log_pages_ = 0;
+};
+
+}  // namespace cardcage::sqlite

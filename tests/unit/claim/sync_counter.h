@@ -1,0 +1,53 @@
+// Counts how often SQLite syncs a file, for as long as it lives and for databases opened meanwhile.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <map>
+
+namespace cardcage {
+
+class SyncCounter {
+ public:
+  SyncCounter() : real_(sqlite3_vfs_find(nullptr)), vfs_(*real_) {
+    count_ = 0;
+    real_open_ = real_->xOpen;
+    vfs_.zName = "sync-counter";
+    vfs_.xOpen = &open;
+    sqlite3_vfs_register(&vfs_, 1);
+  }
+  ~SyncCounter() {
+    sqlite3_vfs_register(real_, 1);
+    sqlite3_vfs_unregister(&vfs_);
+  }
+  SyncCounter(const SyncCounter&) = delete;
+  SyncCounter& operator=(const SyncCounter&) = delete;
+
+  int syncs() const { return count_; }
+
+ private:
+  static int open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
+    const int result = real_open_(vfs, name, file, flags, out);
+    if (result != SQLITE_OK || file->pMethods == nullptr) return result;
+    auto& methods = methods_.try_emplace(file->pMethods, *file->pMethods).first->second;
+    real_sync_ = file->pMethods->xSync;
+    methods.xSync = &sync;
+    file->pMethods = &methods;
+    return result;
+  }
+  static int sync(sqlite3_file* file, int flags) {
+    ++count_;
+    return real_sync_(file, flags);
+  }
+
+  sqlite3_vfs* real_;
+  sqlite3_vfs vfs_;
+  // SQLite's callbacks carry no pointer of ours. Databases and logs have different methods but sync in one way.
+  static inline std::atomic<int> count_ = 0;
+  static inline std::map<const sqlite3_io_methods*, sqlite3_io_methods> methods_;
+  static inline int (*real_open_)(sqlite3_vfs*, const char*, sqlite3_file*, int, int*);
+  static inline int (*real_sync_)(sqlite3_file*, int);
+};
+
+}  // namespace cardcage
