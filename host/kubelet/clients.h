@@ -5,6 +5,8 @@
 // reconnects. A set is therefore immutable and complete from the start, and a ClientSlot swaps whole sets.
 #pragma once
 
+#include <grpcpp/channel.h>
+
 #include <filesystem>
 #include <memory>
 #include <mutex>

@@ -1,0 +1,76 @@
+#include "host/kubelet/socket_dir.h"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxDriverName = 63;
+constexpr std::size_t kMaxInstance = 253;
+
+// The first `bytes` of the SHA-256 of `text` in base64url without padding.
+std::string digest(std::string_view text, std::size_t bytes) {
+  constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
+  std::string out;
+  for (std::size_t bit = 0; bit < bytes * 8; bit += 6) {
+    const std::size_t at = bit / 8;
+    const unsigned next = at + 1 < bytes ? hash[at + 1] : 0u;
+    const unsigned pair = (unsigned{hash[at]} << 8) | next;
+    out += kAlphabet[(pair >> (10 - bit % 8)) & 0x3F];
+  }
+  return out;
+}
+
+bool is_file_name_part(std::string_view text) {
+  return !text.empty() && text.front() != '.' && std::ranges::all_of(text, [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == '_';
+  });
+}
+
+// The first candidate that fits.
+Result<fs::path> fitting(std::initializer_list<fs::path> candidates) {
+  for (const fs::path& candidate : candidates)
+    if (candidate.native().size() <= kMaxSocketPath) return candidate;
+  const fs::path& shortest = *std::prev(candidates.end());
+  return fail(Code::kInvalidArgument,
+              "socket path '{}' has {} bytes and unix sockets allow {}: use a shorter node.kubelet_root",
+              shortest.native(), shortest.native().size(), kMaxSocketPath);
+}
+
+}  // namespace
+
+Result<DriverSockets> driver_sockets(const fs::path& kubelet_root, std::string_view driver, std::string_view instance) {
+  if (!is_file_name_part(driver) || driver.size() > kMaxDriverName)
+    return fail(Code::kInvalidArgument, "driver name '{}' is not a DNS name of at most {} bytes", driver,
+                kMaxDriverName);
+  if (!instance.empty() && (!is_file_name_part(instance) || instance.size() > kMaxInstance))
+    return fail(Code::kInvalidArgument, "node.instance '{}' must consist of letters, digits, '-', '_' and '.'",
+                instance);
+  if (!kubelet_root.is_absolute())
+    return fail(Code::kInvalidArgument, "node.kubelet_root '{}' must be an absolute path", kubelet_root.native());
+
+  const std::string name(driver), both = name + '\0' + std::string(instance);
+  const std::string suffix = instance.empty() ? "" : "-" + std::string(instance);
+  const std::string hashed_suffix = instance.empty() ? "" : "-" + digest(instance, 8);
+  const fs::path registry = kubelet_root / "plugins_registry", plugins = kubelet_root / "plugins";
+  const auto registration =
+      fitting({registry / (name + suffix + "-reg.sock"), registry / (name + hashed_suffix + "-reg.sock"),
+               registry / ("dra-" + digest(both, 16) + "-reg.sock")});
+  if (!registration) return std::unexpected(registration.error());
+  const auto service =
+      fitting({plugins / name / ("dra" + suffix + ".sock"), plugins / name / ("dra" + hashed_suffix + ".sock"),
+               plugins / ("dra-" + digest(both, 16)) / "dra.sock"});
+  if (!service) return std::unexpected(service.error());
+  return DriverSockets{*registration, *service};
+}
+
+}  // namespace cardcage

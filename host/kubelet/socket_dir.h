@@ -1,0 +1,28 @@
+// Where a driver's sockets lie below the kubelet's root folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+// sun_path holds 108 bytes with the terminator.
+constexpr std::size_t kMaxSocketPath = 107;
+
+struct DriverSockets {
+  std::filesystem::path registration;  // <root>/plugins_registry/<driver>[-<instance>]-reg.sock
+  std::filesystem::path service;       // <root>/plugins/<driver>/dra[-<instance>].sock
+  friend bool operator==(const DriverSockets&, const DriverSockets&) = default;
+};
+
+// `instance` tells two hosts apart that overlap during a rolling update (the pod's UID); it may be empty. Names that
+// would not fit into kMaxSocketPath are hashed in the same tiers as the Go helper uses for registration sockets
+// (k/k#139623); the service socket, which the Go helper leaves too long (k/k#142002), gets the same care. Both lie
+// below the root folder, as the kubelet is going to demand (k/k#140837).
+Result<DriverSockets> driver_sockets(const std::filesystem::path& kubelet_root, std::string_view driver,
+                                     std::string_view instance);
+
+}  // namespace cardcage
