@@ -1,0 +1,31 @@
+// A gRPC server whose connections are accepted elsewhere.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <memory>
+#include <span>
+
+#include "host/core/task.h"
+#include "host/core/unique_fd.h"
+
+namespace cardcage {
+
+// Callback services only: all servers and channels of the process share gRPC's few completion threads. Connections are
+// never closed for being idle or old, because a kubelet that loses them wipes the driver's slices.
+class GrpcServer {
+ public:
+  // The services outlive the server.
+  explicit GrpcServer(std::span<grpc::Service* const> services);
+
+  // [any-thread] A connected stream socket, non-blocking.
+  void adopt(UniqueFd connection);
+  // [core] Closes all connections; calls that are still open after `grace` are cancelled. Returns when every call has
+  // seen its OnDone, so the core must be able to finish what it has taken.
+  Task<void> stop(asio::io_context& core, Duration grace);
+
+ private:
+  const std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace cardcage
