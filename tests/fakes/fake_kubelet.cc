@@ -1,0 +1,392 @@
+#include "tests/fakes/fake_kubelet.h"
+
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <sys/inotify.h>
+
+#include <algorithm>
+#include <array>
+
+#include "host/core/unique_fd.h"
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds, std::chrono::seconds;
+
+constexpr seconds kDialLimit{10}, kGetInfoLimit{1}, kNotifyLimit{5}, kDefaultAge{30};
+constexpr milliseconds kMaxBackoff{122'000};
+
+struct V1 {
+  static auto& stub(const DriverClients& clients) { return *clients.dra_v1; }
+  using PrepareRequest = api::dra_v1::NodePrepareResourcesRequest;
+  using PrepareResponse = api::dra_v1::NodePrepareResourcesResponse;
+  using UnprepareRequest = api::dra_v1::NodeUnprepareResourcesRequest;
+  using UnprepareResponse = api::dra_v1::NodeUnprepareResourcesResponse;
+};
+struct V1Beta1 {
+  static auto& stub(const DriverClients& clients) { return *clients.dra_v1beta1; }
+  using PrepareRequest = api::dra_v1beta1::NodePrepareResourcesRequest;
+  using PrepareResponse = api::dra_v1beta1::NodePrepareResourcesResponse;
+  using UnprepareRequest = api::dra_v1beta1::NodeUnprepareResourcesRequest;
+  using UnprepareResponse = api::dra_v1beta1::NodeUnprepareResourcesResponse;
+};
+
+void set_limit(grpc::ClientContext& context, milliseconds limit) {
+  context.set_deadline(std::chrono::system_clock::now() + limit);
+}
+
+template <class Request>
+Request request_for(const std::vector<ClaimRef>& claims) {
+  Request request;
+  for (const ClaimRef& ref : claims) {
+    auto& claim = *request.add_claims();
+    claim.set_namespace_(ref.name_space);
+    claim.set_name(ref.name);
+    claim.set_uid(ref.uid);
+  }
+  return request;
+}
+
+// What the kubelet checks of an answer (cm/dra/manager.go).
+template <class Response>
+Status check_answer(const std::vector<ClaimRef>& claims, const Response& response) {
+  for (const auto& [uid, answer] : response.claims())
+    if (std::ranges::find(claims, uid, &ClaimRef::uid) == claims.end())
+      return fail(Code::kInternal, "unknown claim UID {} in the answer", uid);
+  if (response.claims().size() < claims.size())
+    return fail(Code::kInternal, "the driver skipped {} ResourceClaims", claims.size() - response.claims().size());
+  return {};
+}
+
+template <class Device>
+PreparedDevice device_of(const Device& in) {
+  PreparedDevice out;
+  out.request_names.assign(in.request_names().begin(), in.request_names().end());
+  out.pool = in.pool_name();
+  out.device = in.device_name();
+  out.cdi_device_ids.assign(in.cdi_device_ids().begin(), in.cdi_device_ids().end());
+  if constexpr (requires { in.share_id(); }) out.share_id = in.share_id();
+  return out;
+}
+
+template <class Version>
+Result<FakeKubelet::Prepared> call_prepare(const DriverClients& clients, const std::vector<ClaimRef>& claims,
+                                           milliseconds limit) {
+  grpc::ClientContext context;
+  set_limit(context, limit);
+  typename Version::PrepareResponse response;
+  const auto status = Version::stub(clients).NodePrepareResources(
+      &context, request_for<typename Version::PrepareRequest>(claims), &response);
+  if (!status.ok()) return std::unexpected(to_status(status).error());
+  if (auto checked = check_answer(claims, response); !checked) return std::unexpected(checked.error());
+  FakeKubelet::Prepared prepared;
+  for (const auto& [uid, answer] : response.claims()) {
+    auto& out = prepared[uid];
+    if (!answer.error().empty()) {
+      out = fail(Code::kUnknown, "{}", answer.error());
+      continue;
+    }
+    for (const auto& device : answer.devices()) out->push_back(device_of(device));
+  }
+  return prepared;
+}
+
+template <class Version>
+Result<FakeKubelet::Unprepared> call_unprepare(const DriverClients& clients, const std::vector<ClaimRef>& claims,
+                                               milliseconds limit) {
+  grpc::ClientContext context;
+  set_limit(context, limit);
+  typename Version::UnprepareResponse response;
+  const auto status = Version::stub(clients).NodeUnprepareResources(
+      &context, request_for<typename Version::UnprepareRequest>(claims), &response);
+  if (!status.ok()) return std::unexpected(to_status(status).error());
+  if (auto checked = check_answer(claims, response); !checked) return std::unexpected(checked.error());
+  FakeKubelet::Unprepared unprepared;
+  for (const auto& [uid, answer] : response.claims())
+    unprepared[uid] = answer.error().empty() ? Status{} : fail(Code::kUnknown, "{}", answer.error());
+  return unprepared;
+}
+
+}  // namespace
+
+struct FakeKubelet::Plugin {
+  std::string driver, version, endpoint;
+  std::unique_ptr<const DriverClients> clients;
+  struct Report {
+    ShownHealth shown;
+    seconds timeout{0};
+    Instant received;
+  };
+  std::map<std::pair<std::string, std::string>, Report> health;  // guarded by the kubelet's mutex
+  std::size_t health_messages = 0;
+  std::jthread health_watcher;
+};
+
+FakeKubelet::FakeKubelet(FakeKubeletOptions options) : options_(std::move(options)) {
+  fs::create_directories(options_.root / "plugins_registry");
+  fs::create_directories(options_.root / "plugins");
+  start();
+}
+
+FakeKubelet::~FakeKubelet() { stop(); }
+
+void FakeKubelet::restart() {
+  stop();
+  start();
+}
+
+void FakeKubelet::start() {
+  watcher_ = std::jthread([this](std::stop_token stop) { watch(std::move(stop)); });
+}
+
+void FakeKubelet::stop() {
+  watcher_ = {};
+  for (auto& [path, socket] : sockets_) unregister(socket);
+  sockets_.clear();
+}
+
+void FakeKubelet::refuse(std::string error) {
+  const std::lock_guard lock(mutex_);
+  refusal_ = std::move(error);
+}
+
+std::vector<std::string> FakeKubelet::history() const {
+  const std::lock_guard lock(mutex_);
+  return history_;
+}
+
+bool FakeKubelet::registered(const std::string& driver) const { return plugin_of(driver) != nullptr; }
+
+bool FakeKubelet::wait_for(const std::function<bool()>& condition, milliseconds limit) {
+  const Instant end = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    std::unique_lock lock(mutex_);
+    // The condition may hang on more than this kubelet knows: look again now and then.
+    changed_.wait_for(lock, milliseconds(5));
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+  return true;
+}
+
+void FakeKubelet::watch(std::stop_token stop) {
+  const UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  const fs::path registry = options_.root / "plugins_registry";
+  ::inotify_add_watch(inotify.get(), registry.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM);
+  for (const auto& entry : fs::directory_iterator(registry)) desire(entry.path());
+  while (!stop.stop_requested()) {
+    reconcile();
+    pollfd waiting{inotify.get(), POLLIN, 0};
+    ::poll(&waiting, 1, static_cast<int>(options_.reconcile.count()));
+    read_events(inotify.get());
+  }
+}
+
+void FakeKubelet::read_events(int inotify) {
+  alignas(inotify_event) std::array<char, 16 * 1024> buffer;
+  const ssize_t size = ::read(inotify, buffer.data(), buffer.size());
+  for (ssize_t at = 0; at < size;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    if (event->len == 0) continue;
+    const fs::path path = options_.root / "plugins_registry" / event->name;
+    if ((event->mask & (IN_CREATE | IN_MOVED_TO)) != 0)
+      desire(path);
+    else if (const auto known = sockets_.find(path); known != sockets_.end())
+      known->second.identity = 0;
+  }
+}
+
+// Hidden files and whatever is not a socket are none of the kubelet's business.
+void FakeKubelet::desire(const fs::path& path) {
+  std::error_code ignored;
+  if (path.filename().native().starts_with('.') || !fs::is_socket(path, ignored)) return;
+  sockets_[path].identity = next_identity_++;
+}
+
+void FakeKubelet::reconcile() {
+  for (auto& [path, socket] : sockets_)
+    if (socket.plugin && socket.registered != socket.identity) unregister(socket);
+  std::erase_if(sockets_, [](const auto& entry) { return entry.second.identity == 0; });
+  for (auto& [path, socket] : sockets_) {
+    const Instant now = std::chrono::steady_clock::now();
+    if (socket.plugin || now < socket.next_try) continue;
+    if (register_plugin(path, socket)) {
+      socket.backoff = {};
+      continue;
+    }
+    socket.backoff = socket.backoff.count() == 0 ? options_.first_backoff : std::min(socket.backoff * 2, kMaxBackoff);
+    socket.next_try = now + socket.backoff;
+  }
+}
+
+Status FakeKubelet::register_plugin(const fs::path& path, Socket& socket) {
+  const DriverClients registration{path};
+  if (!registration.channel->WaitForConnected(std::chrono::system_clock::now() + kDialLimit))
+    return fail(Code::kUnavailable, "cannot dial {}", path.native());
+  api::registration::PluginInfo info;
+  grpc::ClientContext asking;
+  set_limit(asking, kGetInfoLimit);
+  if (const auto status = registration.registration->GetInfo(&asking, {}, &info); !status.ok())
+    return to_status(status);
+
+  auto plugin = validate(info, path);
+  api::registration::RegistrationStatus verdict;
+  verdict.set_plugin_registered(plugin.has_value());
+  if (!plugin) verdict.set_error(plugin.error().message);
+  if (plugin) {  // before Notify, as the original does: a driver may be called before it hears of its registration
+    const std::lock_guard lock(mutex_);
+    plugins_.push_back(*plugin);
+    socket.plugin = *plugin;
+    socket.registered = socket.identity;
+  }
+  api::registration::RegistrationStatusResponse done;
+  grpc::ClientContext telling;
+  set_limit(telling, kNotifyLimit);
+  const auto status = registration.registration->NotifyRegistrationStatus(&telling, verdict, &done);
+  if (!plugin) {
+    note("refused " + info.name());
+    return std::unexpected(plugin.error());
+  }
+  if (!status.ok()) {
+    unregister(socket);
+    return to_status(status);
+  }
+  note(info.name() + " " + (*plugin)->version);
+  if (options_.watch_health)
+    (*plugin)->health_watcher =
+        std::jthread([this, plugin = *plugin](std::stop_token stop) { watch_health(stop, plugin); });
+  return {};
+}
+
+Result<std::shared_ptr<FakeKubelet::Plugin>> FakeKubelet::validate(const api::registration::PluginInfo& info,
+                                                                   const fs::path& path) const {
+  if (info.type() != "DRAPlugin")
+    return fail(Code::kInvalidArgument, "no handler registered for plugin type: {} at socket {}", info.type(),
+                path.native());
+  const fs::path endpoint = info.endpoint();
+  if (!endpoint.is_absolute() || endpoint.native().size() > 107 ||
+      !endpoint.lexically_normal().native().starts_with(options_.root.native() + "/"))
+    return fail(Code::kInvalidArgument, "invalid endpoint '{}'", endpoint.native());
+  const auto& offered = info.supported_versions();
+  const auto version = std::ranges::find_if(offered, [&](const std::string& name) {
+    return std::ranges::find(options_.versions, name) != options_.versions.end();
+  });
+  if (version == offered.end())
+    return fail(Code::kInvalidArgument, "none of the DRA gRPC service versions [{}] is supported ([{}])",
+                fmt::join(offered, " "), fmt::join(options_.versions, " "));
+  const std::lock_guard lock(mutex_);
+  if (!refusal_.empty()) return fail(Code::kFailedPrecondition, "{}", refusal_);
+  for (const auto& other : plugins_)
+    if (other->driver == info.name() && other->endpoint == info.endpoint())
+      return fail(Code::kAlreadyExists, "endpoint {} already registered for DRA driver plugin {}", info.endpoint(),
+                  info.name());
+  auto plugin = std::make_shared<Plugin>();
+  plugin->driver = info.name();
+  plugin->version = *version;
+  plugin->endpoint = info.endpoint();
+  plugin->clients = std::make_unique<const DriverClients>(endpoint);
+  plugin->clients->channel->GetState(true);  // connects at once, as the original does
+  return plugin;
+}
+
+void FakeKubelet::unregister(Socket& socket) {
+  const auto plugin = std::exchange(socket.plugin, nullptr);
+  socket.registered = 0;
+  if (!plugin) return;
+  plugin->health_watcher = {};
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(plugins_, plugin);
+  }
+  note("-" + plugin->driver);
+}
+
+void FakeKubelet::watch_health(std::stop_token stop, std::shared_ptr<Plugin> plugin) {
+  while (!stop.stop_requested()) {
+    grpc::ClientContext context;
+    const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+    const auto stream = plugin->clients->health_v1alpha1->NodeWatchResources(&context, {});
+    api::health_v1alpha1::NodeWatchResourcesResponse message;
+    while (stream->Read(&message)) {
+      const std::lock_guard lock(mutex_);
+      ++plugin->health_messages;
+      for (const auto& device : message.devices()) {
+        const seconds timeout(device.health_check_timeout_seconds() > 0 ? device.health_check_timeout_seconds()
+                                                                        : kDefaultAge.count());
+        plugin->health[{device.device().pool_name(), device.device().device_name()}] = {
+            {static_cast<HealthState>(device.health()), device.message()},
+            timeout,
+            std::chrono::steady_clock::now() + age_};
+      }
+      changed_.notify_all();
+    }
+    const auto status = stream->Finish();
+    std::unique_lock lock(mutex_);
+    plugin->health.clear();
+    changed_.notify_all();
+    if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) return;
+    const Instant reopen = std::chrono::steady_clock::now() + options_.health_reopen;
+    while (!stop.stop_requested() && std::chrono::steady_clock::now() < reopen)
+      changed_.wait_for(lock, milliseconds(5));
+  }
+}
+
+// The one registered last among the connected ones, or else the one registered last.
+std::shared_ptr<FakeKubelet::Plugin> FakeKubelet::plugin_of(const std::string& driver) const {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Plugin> last;
+  for (const auto& plugin : plugins_) {
+    if (plugin->driver != driver) continue;
+    const bool connected = plugin->clients->channel->GetState(false) == GRPC_CHANNEL_READY;
+    if (!last || connected || last->clients->channel->GetState(false) != GRPC_CHANNEL_READY) last = plugin;
+  }
+  return last;
+}
+
+Result<FakeKubelet::Prepared> FakeKubelet::prepare(const std::string& driver, const std::vector<ClaimRef>& claims,
+                                                   milliseconds limit) {
+  const auto plugin = plugin_of(driver);
+  if (!plugin) return fail(Code::kNotFound, "DRA driver {} is not registered", driver);
+  return plugin->version == "v1.DRAPlugin" ? call_prepare<V1>(*plugin->clients, claims, limit)
+                                           : call_prepare<V1Beta1>(*plugin->clients, claims, limit);
+}
+
+Result<FakeKubelet::Unprepared> FakeKubelet::unprepare(const std::string& driver, const std::vector<ClaimRef>& claims,
+                                                       milliseconds limit) {
+  const auto plugin = plugin_of(driver);
+  if (!plugin) return fail(Code::kNotFound, "DRA driver {} is not registered", driver);
+  return plugin->version == "v1.DRAPlugin" ? call_unprepare<V1>(*plugin->clients, claims, limit)
+                                           : call_unprepare<V1Beta1>(*plugin->clients, claims, limit);
+}
+
+FakeKubelet::ShownHealth FakeKubelet::health(const std::string& driver, const std::string& pool,
+                                             const std::string& device) const {
+  const auto plugin = plugin_of(driver);
+  const std::lock_guard lock(mutex_);
+  if (!plugin) return {};
+  const auto report = plugin->health.find({pool, device});
+  if (report == plugin->health.end()) return {};
+  const bool old = std::chrono::steady_clock::now() + age_ - report->second.received > report->second.timeout;
+  return old ? ShownHealth{} : report->second.shown;
+}
+
+std::size_t FakeKubelet::health_messages(const std::string& driver) const {
+  const auto plugin = plugin_of(driver);
+  const std::lock_guard lock(mutex_);
+  return plugin ? plugin->health_messages : 0;
+}
+
+void FakeKubelet::advance(Duration age) {
+  const std::lock_guard lock(mutex_);
+  age_ += age;
+}
+
+void FakeKubelet::note(std::string event) {
+  const std::lock_guard lock(mutex_);
+  history_.push_back(std::move(event));
+  changed_.notify_all();
+}
+
+}  // namespace cardcage

@@ -1,0 +1,111 @@
+// A kubelet as DRA drivers see it: finds their sockets, registers them, prepares claims, watches health.
+//
+// The plugin manager of kubelet 1.36 in small (pluginwatcher, reconciler, operation_generator, dra_plugin_manager):
+// desired state from inotify, one reconcile pass per period, back-off per socket, GetInfo within 1 s and Notify within
+// 5 s, health streams re-opened after their end, health that ages. All members may be called from any thread.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/claim/claim_service.h"
+#include "host/device/device.h"
+#include "host/kubelet/clients.h"
+
+namespace cardcage {
+
+struct FakeKubeletOptions {
+  std::filesystem::path root;
+  std::chrono::milliseconds reconcile{20};      // 1 s in the original
+  std::chrono::milliseconds first_backoff{50};  // 500 ms in the original
+  std::chrono::milliseconds health_reopen{50};  // 5 s in the original
+  std::vector<std::string> versions{"v1.DRAPlugin", "v1beta1.DRAPlugin"};
+  bool watch_health = true;
+};
+
+class FakeKubelet {
+ public:
+  using Devices = std::vector<PreparedDevice>;
+  // Per claim UID.
+  using Prepared = std::map<std::string, Result<Devices>>;
+  using Unprepared = std::map<std::string, Status>;
+
+  explicit FakeKubelet(FakeKubeletOptions options);
+  ~FakeKubelet();
+
+  // Forgets everything and looks at the folder anew, as a kubelet that was restarted.
+  void restart();
+  // From now on registrations are refused with this text; empty accepts them again.
+  void refuse(std::string error);
+
+  // What registered, in the order it happened: "gpu.example.com v1.DRAPlugin", "-gpu.example.com" for the end.
+  std::vector<std::string> history() const;
+  bool registered(const std::string& driver) const;
+  bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5));
+  bool wait_registered(const std::string& driver) {
+    return wait_for([&] { return registered(driver); });
+  }
+
+  // One RPC as the kubelet makes it, in the negotiated version, and its checks of the answer. The error is the RPC's.
+  Result<Prepared> prepare(const std::string& driver, const std::vector<ClaimRef>& claims,
+                           std::chrono::milliseconds limit = std::chrono::seconds(45));
+  Result<Unprepared> unprepare(const std::string& driver, const std::vector<ClaimRef>& claims,
+                               std::chrono::milliseconds limit = std::chrono::seconds(45));
+
+  // What pod status would show; kUnknown for what is not known or too old.
+  struct ShownHealth {
+    HealthState state = HealthState::kUnknown;
+    std::string message;
+    friend bool operator==(const ShownHealth&, const ShownHealth&) = default;
+  };
+  ShownHealth health(const std::string& driver, const std::string& pool, const std::string& device) const;
+  // Health messages received from the driver so far.
+  std::size_t health_messages(const std::string& driver) const;
+  // Lets all health reports age.
+  void advance(Duration age);
+
+ private:
+  struct Plugin;
+  struct Socket {
+    std::uint64_t identity = 0;    // a new one for every Create: the UUID of the original
+    std::uint64_t registered = 0;  // the identity that is registered, 0 = none
+    Instant next_try{};
+    std::chrono::milliseconds backoff{0};
+    std::shared_ptr<Plugin> plugin;
+  };
+
+  void start();
+  void stop();
+  void watch(std::stop_token stop);
+  void read_events(int inotify);
+  void desire(const std::filesystem::path& path);
+  void reconcile();
+  Status register_plugin(const std::filesystem::path& path, Socket& socket);
+  Result<std::shared_ptr<Plugin>> validate(const api::registration::PluginInfo& info,
+                                           const std::filesystem::path& path) const;
+  void unregister(Socket& socket);
+  void watch_health(std::stop_token stop, std::shared_ptr<Plugin> plugin);
+  std::shared_ptr<Plugin> plugin_of(const std::string& driver) const;
+  void note(std::string event);
+
+  const FakeKubeletOptions options_;
+  std::map<std::filesystem::path, Socket> sockets_;  // of the watcher thread
+  std::uint64_t next_identity_ = 1;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Plugin>> plugins_;  // in order of registration
+  std::vector<std::string> history_;
+  std::string refusal_;
+  Duration age_{0};
+  std::jthread watcher_;
+};
+
+}  // namespace cardcage
