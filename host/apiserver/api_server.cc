@@ -53,6 +53,16 @@ std::string from_environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
+// Of the letters that Kubernetes itself uses, which spell no words.
+std::string random_suffix() {
+  constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+  std::random_device random;
+  std::uniform_int_distribution<std::size_t> letter(0, kLetters.size() - 1);
+  std::string suffix;
+  for (int i = 0; i < 8; ++i) suffix += kLetters[letter(random)];
+  return suffix;
+}
+
 ApiCall list_call(ResourceApi version, const std::string& selector, const std::string& next) {
   std::string path = fmt::format("{}?{}&limit={}", slices_path(version), selector, kPageSize);
   if (!next.empty()) path += "&continue=" + percent_encode(next);
@@ -60,7 +70,7 @@ ApiCall list_call(ResourceApi version, const std::string& selector, const std::s
 }
 
 ApiCall create_call(ResourceApi version, const Slice& slice) {
-  return {fmt::format("create ResourceSlice '{}'", slice.name.empty() ? slice.generate_name : slice.name),
+  return {fmt::format("create ResourceSlice '{}'", slice.name),
           {.method = "POST",
            .path = slices_path(version),
            .body = json::serialize(slice_to_json(slice, version)),
@@ -213,6 +223,9 @@ Task<Result<Slice>> ApiServer::write_slice(MakeCall make, Instant deadline) {
 }
 
 Task<Result<Slice>> ApiServer::create_slice(Slice slice, Instant deadline) {
+  // The server would add a suffix as well, but libcurl repeats a request whose reused connection broke: with the name
+  // chosen here the second one is a 409 and not a second slice.
+  if (slice.name.empty()) slice.name = slice.generate_name + random_suffix();
   MakeCall make = [&slice](ResourceApi version) { return create_call(version, slice); };
   auto stored = co_await write_slice(std::move(make), deadline);
   co_return stored;

@@ -22,6 +22,7 @@ class ApiServer final : public Cluster {
   Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
   // Takes pages of 50 slices; starts again once if the pages expire meanwhile.
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  // Without a name it gets generate_name and 8 random letters.
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
   Task<Status> delete_slice(Slice slice, Instant deadline) override;

@@ -254,10 +254,11 @@ Task<void> FakeApiServer::send_events(FakeApiServer& fake, Exchange exchange, Ta
   const Registered registered{fake.watches_, &news};
   const auto from = target.query["resourceVersion"];
   std::uint64_t seen = from.empty() ? 0 : std::stoull(from);
+  const std::size_t start = fake.events_.size();  // what was sent to all watches before is not for this one
   for (;;) {
     for (std::size_t i = 0; i < fake.events_.size(); ++i) {
       const Event event = fake.events_[i];
-      if (event.version <= seen) continue;
+      if (event.version <= seen || (i < start && event.collection.empty())) continue;
       seen = event.version;
       if (!event.collection.empty() && event.collection != target.collection) continue;
       if (!event.driver.empty() && !selected(target.query, event.driver, event.node_name)) continue;

@@ -1,0 +1,83 @@
+// When a call is tried again, and when not: on a clock that the test steps.
+#include <boost/asio/bind_cancellation_slot.hpp>
+
+#include "tests/fakes/fake_clock.h"
+#include "tests/unit/apiserver/api_server_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class ApiServerPaceTest : public ApiServerFixture {
+ protected:
+  // Runs until the call has ended or sleeps.
+  template <class T>
+  void start(Task<Result<T>> task, std::optional<Result<T>>& result) {
+    asio::co_spawn(core, std::move(task), [&result](const std::exception_ptr&, Result<T> ended) { result = ended; });
+    run_until([&] { return result || clock.sleepers() > 0; });
+  }
+  void SetUp() override {
+    ApiServerFixture::SetUp();
+    connect(clock);
+    ASSERT_TRUE(run(api->get_claim("ns", "c1", clock.now() + 5s)));
+  }
+  FakeClock clock;
+};
+
+TEST_F(ApiServerPaceTest, RetryAfterIsObeyed) {
+  server.inject({.status = 429, .headers = "Retry-After: 3\r\n"});
+  std::optional<Result<Claim>> result;
+  start(api->get_claim("ns", "c1", clock.now() + 10s), result);
+  clock.advance(2900ms);
+  settle();
+  EXPECT_EQ(clock.sleepers(), 1u);
+  EXPECT_FALSE(result);
+  clock.advance(100ms);
+  run_until([&] { return result.has_value(); });
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(*result);
+}
+
+TEST_F(ApiServerPaceTest, RetryAfterPastTheDeadlineFailsAtOnce) {
+  server.inject({.status = 429, .headers = "Retry-After: 30\r\n"});
+  const auto busy = run(api->get_claim("ns", "c1", clock.now() + 10s));
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().code, Code::kResourceExhausted);
+  EXPECT_THAT(busy.error().message, HasSubstr("the server limits its load"));
+}
+
+TEST_F(ApiServerPaceTest, ACreateIsTriedAgainAfter429) {
+  server.inject({.status = 429, .headers = "Retry-After: 1\r\n"});
+  std::optional<Result<Slice>> result;
+  start(api->create_slice(slice(), clock.now() + 10s), result);
+  ASSERT_EQ(clock.sleepers(), 1u);
+  clock.advance(1s);
+  run_until([&] { return result.has_value(); });
+  EXPECT_TRUE(result && *result);
+}
+
+TEST_F(ApiServerPaceTest, ADeadlineInThePastIsAnError) {
+  EXPECT_EQ(run(api->get_claim("ns", "c1", clock.now())).error().code, Code::kUnavailable);
+}
+
+Task<void> get_into(ApiServer& api, Instant deadline, std::optional<Code>& ended) {
+  const auto claim = co_await api.get_claim("ns", "c1", deadline);
+  ended = claim ? Code::kOk : claim.error().code;
+}
+
+TEST_F(ApiServerPaceTest, ACallThatWaitsToTryAgainCanBeCancelled) {
+  server.inject({.status = 503});
+  asio::cancellation_signal cancel;
+  std::optional<Code> ended;
+  asio::co_spawn(core, get_into(*api, clock.now() + 10s, ended),
+                 asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+  run_until([&] { return clock.sleepers() > 0; });
+  cancel.emit(asio::cancellation_type::terminal);
+  settle();
+  EXPECT_EQ(ended, Code::kCancelled);
+}
+
+}  // namespace
+}  // namespace cardcage
