@@ -35,6 +35,8 @@ extern "C" {
 /* Initializer of a cage_str from a literal: static const cage_str s = CAGE_LIT("text"); */
 #define CAGE_LIT(text) { "" text "", sizeof(text) - 1u }
 
+typedef char cage_needs_lp64[sizeof(void *) == 8 && sizeof(long) == 8 ? 1 : -1]; /* [R10] */
+
 /* -- leaf types: frozen for the life of a major, so they may sit in arrays [R2] -------- */
 
 typedef struct cage_str   { const char *data; size_t size; } cage_str;

@@ -1,0 +1,215 @@
+// cardcage/sdk.hpp: modules in C++17 or later. Header only, nothing but the standard library and module.h.
+//
+// Derive from cage::Module, name the class to CARDCAGE_MODULE, and link with module.map:
+//
+//   class Acme final : public cage::Module {
+//    public:
+//     static constexpr std::string_view id = "com.acme.card", version = "1.0.0", vendor = "Acme";
+//     Acme(const cage::Call&, cage::Host host, const cage::Values& options);
+//     void discover(const cage::Call&, cage::Snapshot&) override;
+//     void prepare(const cage::Call&, const cage::Claim&, cage::Edits&) override;
+//     void unprepare(const cage::Call&, const cage::Claim&) override;
+//   };
+//   CARDCAGE_MODULE(Acme)
+//
+// Failures are exceptions: throw cage::Error; any other exception becomes INTERNAL with its text. None leaves the
+// module [R9]. Everything handed to a function is borrowed for that call [R3]: keep copies, never views. Only Host may
+// be kept, from the constructor to the end of the destructor, and used from any thread.
+#ifndef CARDCAGE_SDK_HPP_
+#define CARDCAGE_SDK_HPP_
+
+#include <cardcage/sdk/call.hpp>
+#include <cardcage/sdk/claim.hpp>
+#include <cardcage/sdk/device.hpp>
+#include <cardcage/sdk/options.hpp>
+#include <cardcage/sdk/text.hpp>
+
+#include <array>
+#include <cstring>
+#include <exception>
+#include <iterator>
+#include <new>
+
+namespace cage {
+
+// What the device-plugin API asks a module that has a preference.
+struct Wish {
+  std::vector<std::string_view> available, required;  // required is part of available
+  std::uint32_t count = 0;                            // with the required ones
+};
+
+// One running module. One thread makes all calls, unless flags has CAGE_MODULE_CONCURRENT [R8]. The constructor is
+// called with (const Call&, Host, const Values& options). What is not overridden, the host knows not to be there.
+class Module {
+ public:
+  // Hidden by the derived class where it has something to say; id, version and vendor are required.
+  static constexpr std::array<Option, 0> declared_options{}, declared_params{};
+  static constexpr std::string_view params_api_version = "", params_kind = "";
+  static constexpr std::uint32_t flags = 0, state_version = 0;
+
+  Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module() = default;
+
+  virtual void discover(const Call&, Snapshot&) = 0;
+  virtual void prepare(const Call&, const Claim&, Edits&) = 0;
+  virtual void unprepare(const Call&, const Claim&) = 0;
+
+  virtual void start(const Call&) {}
+  virtual void stop(const Call&) {}
+  // Looks at one device and answers with Host::health().
+  virtual void check(const Call&, std::string_view /*device*/) {}
+  // Lets go of the hardware, and takes hold of it again [R12].
+  virtual void quiesce(const Call&) {}
+  virtual void resume(const Call&) {}
+  // Frees what no live claim holds.
+  virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
+  virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
+};
+
+namespace detail {
+
+// The end of the road for exceptions [R9].
+template <class Function>
+cage_status guarded(const cage_call* call, Function&& function) noexcept {
+  const auto explain = [call](const char* text) {
+    const std::size_t size = std::strlen(text);
+    if (size > 0) call->explain(call, {text, size});
+  };
+  try {
+    function();
+    return CAGE_OK;
+  } catch (const Error& error) {
+    explain(error.what());
+    return error.status() != CAGE_OK ? error.status() : CAGE_UNKNOWN;
+  } catch (const std::bad_alloc&) {
+    explain("out of memory");
+    return CAGE_RESOURCE_EXHAUSTED;
+  } catch (const std::exception& error) {
+    explain(error.what());
+    return CAGE_INTERNAL;
+  } catch (...) {
+    explain("an exception that is no std::exception");
+    return CAGE_INTERNAL;
+  }
+}
+
+// The C functions of a T, and the tables that list them.
+template <class T>
+struct Table {
+  static T& self(cage_instance* instance) { return *reinterpret_cast<T*>(instance); }
+
+  static cage_status create(const cage_call* call, const cage_host* host, const cage_values* options,
+                            cage_instance** out) noexcept {
+    return guarded(call,
+                   [&] { *out = reinterpret_cast<cage_instance*>(new T(Call(call), Host(host), Values(options))); });
+  }
+  static void destroy(cage_instance* instance) noexcept { delete &self(instance); }
+  static cage_status discover(cage_instance* instance, const cage_call* call, cage_snapshot* sink) noexcept {
+    return guarded(call, [&] {
+      Snapshot snapshot(sink);
+      self(instance).discover(Call(call), snapshot);
+    });
+  }
+  static cage_status prepare(cage_instance* instance, const cage_call* call, const cage_claim* claim,
+                             cage_edits* sink) noexcept {
+    return guarded(call, [&] {
+      Edits edits(sink);
+      self(instance).prepare(Call(call), Claim(claim), edits);
+    });
+  }
+  static cage_status unprepare(cage_instance* instance, const cage_call* call, const cage_claim* claim) noexcept {
+    return guarded(call, [&] { self(instance).unprepare(Call(call), Claim(claim)); });
+  }
+  static cage_status check(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
+    return guarded(call, [&] { self(instance).check(Call(call), view(device)); });
+  }
+  template <void (Module::*Function)(const Call&)>
+  static cage_status simple(cage_instance* instance, const cage_call* call) noexcept {
+    return guarded(call, [&] { (static_cast<Module&>(self(instance)).*Function)(Call(call)); });
+  }
+  static cage_status keep(cage_instance* instance, const cage_call* call, const cage_claim* const* live,
+                          std::uint32_t live_count) noexcept {
+    return guarded(call, [&] {
+      std::vector<Claim> claims;
+      for (std::uint32_t i = 0; i < live_count; ++i) claims.emplace_back(live[i]);
+      self(instance).reconcile(Call(call), claims);
+    });
+  }
+  static cage_status choose(cage_instance* instance, const cage_call* call, const cage_str* available,
+                            std::uint32_t available_count, const cage_str* required, std::uint32_t required_count,
+                            std::uint32_t want, cage_id_sink* sink) noexcept {
+    return guarded(call, [&] {
+      const Wish wish{views(available, available_count), views(required, required_count), want};
+      for (const std::string& id : self(instance).prefer(Call(call), wish)) must(sink->id(sink, raw(id)));
+    });
+  }
+
+  // A member that T overrides is a member of another class than Module, and then the table lists it.
+  template <class Member>
+  static constexpr bool overrides(Member) {
+    return !std::is_same_v<Member, void (Module::*)(const Call&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, std::string_view)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, const std::vector<Claim>&)> &&
+           !std::is_same_v<Member, std::vector<std::string> (Module::*)(const Call&, const Wish&)>;
+  }
+
+  static const void* extension(const char* id) noexcept {
+    static constexpr cage_preferred preferred{sizeof(cage_preferred), 0, choose};
+    static constexpr cage_reconcile reconcile{sizeof(cage_reconcile), 0, keep};
+    if (overrides(&T::prefer) && std::strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
+    if (overrides(&T::reconcile) && std::strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
+    return nullptr;
+  }
+
+  template <const auto& Declared, std::size_t... I>
+  static constexpr std::array<const cage_option*, sizeof...(I)> pointers(std::index_sequence<I...>) {
+    return {&Declared[I].raw...};
+  }
+  static constexpr auto option_list =
+      pointers<T::declared_options>(std::make_index_sequence<std::size(T::declared_options)>());
+  static constexpr auto param_list =
+      pointers<T::declared_params>(std::make_index_sequence<std::size(T::declared_params)>());
+
+  static constexpr cage_module table{
+      CAGE_MAGIC,
+      sizeof(cage_module),
+      CAGE_ABI_MINOR,
+      1,
+      T::flags,
+      T::state_version,
+      raw(T::id),
+      raw(T::version),
+      raw(T::vendor),
+      option_list.data(),
+      static_cast<std::uint32_t>(option_list.size()),
+      static_cast<std::uint32_t>(param_list.size()),
+      param_list.data(),
+      raw(T::params_api_version),
+      raw(T::params_kind),
+      create,
+      overrides(&T::start) ? simple<&Module::start> : nullptr,
+      discover,
+      prepare,
+      unprepare,
+      overrides(&T::check) ? check : nullptr,
+      overrides(&T::quiesce) ? simple<&Module::quiesce> : nullptr,
+      overrides(&T::resume) ? simple<&Module::resume> : nullptr,
+      overrides(&T::stop) ? simple<&Module::stop> : nullptr,
+      destroy,
+      extension,
+  };
+};
+
+}  // namespace detail
+}  // namespace cage
+
+// Defines the one symbol that a module exports. Once per module, at namespace scope.
+#define CARDCAGE_MODULE(Type)                                                          \
+  extern "C" CAGE_EXPORT const cage_module* cage_module_v0(uint32_t /*host_minor*/) {  \
+    static_assert(std::is_base_of_v<cage::Module, Type>, #Type " is no cage::Module"); \
+    return &cage::detail::Table<Type>::table;                                          \
+  }
+
+#endif  // CARDCAGE_SDK_HPP_

@@ -1,0 +1,189 @@
+// Claims, and the edits that prepare() makes to containers. Included by sdk.hpp.
+#ifndef CARDCAGE_SDK_CLAIM_HPP_
+#define CARDCAGE_SDK_CLAIM_HPP_
+
+#include <cardcage/sdk/options.hpp>
+
+namespace cage {
+
+// One device of a claim. A view; valid during the call.
+class Allocation {
+ public:
+  Allocation(const cage_alloc* alloc, std::int32_t index) : alloc_(alloc), index_(index) {}
+
+  std::int32_t index() const { return index_; }
+  std::string_view device() const { return detail::view(alloc_->device_id); }
+  std::string_view request() const { return detail::view(alloc_->request); }
+  std::string_view share() const { return detail::view(alloc_->share_id); }
+  // May be in use by others: observe it, never reset or reconfigure it (KEP-5018).
+  bool admin() const { return (alloc_->flags & CAGE_ALLOC_ADMIN) != 0; }
+  Quantities consumed() const {
+    Quantities list;
+    for (std::uint32_t i = 0; i < alloc_->consumed_count; ++i) {
+      const cage_quantity& raw = alloc_->consumed[i];
+      list.emplace_back(detail::view(raw.name), Quantity{raw.value, raw.exp10, raw.format});
+    }
+    return list;
+  }
+  // The declared parameters as they apply to this device. Only in prepare().
+  Values params() const {
+    if (alloc_->values == nullptr) throw Error(CAGE_INTERNAL, "no parameters: none declared, or not in prepare");
+    return Values(alloc_->values);
+  }
+
+ private:
+  const cage_alloc* alloc_;
+  std::int32_t index_;
+};
+
+// Opaque parameters as the user wrote them, for modules that declare none. A view; valid during the call.
+class Params {
+ public:
+  explicit Params(const cage_params* params) : params_(params) {}
+
+  std::string_view json() const { return detail::view(params_->json); }
+  bool from_class() const { return params_->source == CAGE_PARAMS_CLASS; }
+  std::vector<std::string_view> requests() const {  // empty = all
+    return detail::views(params_->requests, params_->request_count);
+  }
+
+ private:
+  const cage_params* params_;
+};
+
+// A view; valid during the call.
+class Claim {
+ public:
+  explicit Claim(const cage_claim* claim) : claim_(claim) {}
+
+  std::string_view uid() const { return detail::view(claim_->uid); }
+  std::string_view name_space() const { return detail::view(claim_->name_space); }
+  std::string_view name() const { return detail::view(claim_->name); }
+  std::vector<Allocation> allocations() const {
+    std::vector<Allocation> list;
+    list.reserve(claim_->alloc_count);
+    for (std::uint32_t i = 0; i < claim_->alloc_count; ++i) {
+      list.emplace_back(claim_->allocs[i], static_cast<std::int32_t>(i));
+    }
+    return list;
+  }
+  std::vector<Params> params() const {
+    std::vector<Params> list;
+    for (std::uint32_t i = 0; i < claim_->params_count; ++i) list.emplace_back(claim_->params[i]);
+    return list;
+  }
+  // What prepare() saved; empty if it did not. May come from before a reboot or from an older version.
+  std::string_view state() const { return {static_cast<const char*>(claim_->state.data), claim_->state.size}; }
+  std::uint32_t state_version() const { return claim_->state_version; }
+  bool other_boot() const { return (claim_->flags & CAGE_CLAIM_OTHER_BOOT) != 0; }
+
+ private:
+  const cage_claim* claim_;
+};
+
+struct DeviceNode {
+  std::string path;                     // in the container
+  std::string host_path = {};           // empty = path
+  std::string permissions = {};         // of "rwm"; empty = the runtime's default
+  std::string type = {};                // "c", "b", "p"; empty = the runtime looks it up
+  std::int64_t major = -1, minor = -1;  // -1 = the runtime looks it up
+  std::int64_t uid = -1, gid = -1;      // -1 = leave
+  std::uint32_t mode = 0;               // 0 = as on the host
+};
+struct Mount {
+  std::string host_path, container_path;
+  std::vector<std::string> options = {};
+  std::string type = {};
+};
+struct Hook {
+  std::string name, path;  // "createContainer", ...
+  std::vector<std::string> args = {}, env = {};
+  std::int32_t timeout_s = 0;
+};
+
+// The edits of one device, or of every container of the claim. Throws what the host refuses.
+class Edit {
+ public:
+  Edit(cage_edits* sink, std::int32_t index) : sink_(sink), index_(index) {}
+
+  Edit& env(std::string_view name, std::string_view value) {
+    return done(sink_->env(sink_, index_, detail::raw(name), detail::raw(value)));
+  }
+  Edit& device_node(const DeviceNode& node) {
+    cage_device_node raw{};
+    raw.struct_size = sizeof raw;
+    raw.mode = node.mode;
+    raw.path = detail::raw(node.path);
+    raw.host_path = detail::raw(node.host_path);
+    raw.permissions = detail::raw(node.permissions);
+    raw.type = detail::raw(node.type);
+    raw.major = node.major;
+    raw.minor = node.minor;
+    raw.uid = node.uid;
+    raw.gid = node.gid;
+    return done(sink_->device_node(sink_, index_, &raw));
+  }
+  Edit& device_node(std::string path) {
+    DeviceNode node;
+    node.path = std::move(path);
+    return device_node(node);
+  }
+  Edit& mount(const Mount& mount) {
+    const std::vector<cage_str> options = detail::raw_list(mount.options);
+    cage_mount raw{};
+    raw.struct_size = sizeof raw;
+    raw.option_count = static_cast<std::uint32_t>(options.size());
+    raw.host_path = detail::raw(mount.host_path);
+    raw.container_path = detail::raw(mount.container_path);
+    raw.type = detail::raw(mount.type);
+    raw.options = options.data();
+    return done(sink_->mount(sink_, index_, &raw));
+  }
+  Edit& hook(const Hook& hook) {
+    const std::vector<cage_str> args = detail::raw_list(hook.args), env = detail::raw_list(hook.env);
+    cage_hook raw{};
+    raw.struct_size = sizeof raw;
+    raw.timeout_s = hook.timeout_s;
+    raw.name = detail::raw(hook.name);
+    raw.path = detail::raw(hook.path);
+    raw.args = args.data();
+    raw.env = env.data();
+    raw.arg_count = static_cast<std::uint32_t>(args.size());
+    raw.env_count = static_cast<std::uint32_t>(env.size());
+    return done(sink_->hook(sink_, index_, &raw));
+  }
+  Edit& net_device(std::string_view host_interface, std::string_view name) {
+    cage_net_device raw{};
+    raw.struct_size = sizeof raw;
+    raw.host_interface = detail::raw(host_interface);
+    raw.name = detail::raw(name);
+    return done(sink_->net_device(sink_, index_, &raw));
+  }
+  Edit& group(std::uint32_t gid) { return done(sink_->group(sink_, index_, gid)); }
+
+ private:
+  Edit& done(cage_status status) {
+    detail::must(status);
+    return *this;
+  }
+
+  cage_edits* sink_;
+  std::int32_t index_;
+};
+
+class Edits {
+ public:
+  explicit Edits(cage_edits* sink) : sink_(sink) {}
+
+  Edit of(const Allocation& allocation) { return Edit(sink_, allocation.index()); }
+  Edit of_claim() { return Edit(sink_, -1); }
+  // What unprepare() will need, at most 64 KiB; the last one counts [R7].
+  void save(std::string_view state) { detail::must(sink_->state(sink_, {state.data(), state.size()})); }
+
+ private:
+  cage_edits* sink_;
+};
+
+}  // namespace cage
+
+#endif  // CARDCAGE_SDK_CLAIM_HPP_

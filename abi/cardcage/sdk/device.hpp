@@ -1,0 +1,151 @@
+// Devices and the snapshot that discover() fills. Included by sdk.hpp.
+#ifndef CARDCAGE_SDK_DEVICE_HPP_
+#define CARDCAGE_SDK_DEVICE_HPP_
+
+#include <cardcage/sdk/call.hpp>
+
+#include <type_traits>
+#include <variant>
+
+namespace cage {
+
+struct Version {  // semver 2.0.0: "1.2.3"
+  std::string text;
+};
+
+// A device to report. Setters chain: out.add(cage::Device(uuid, "gpu").pci(bus).attribute("model", "X1"));
+class Device {
+ public:
+  // `id` is stable over reboots: a UUID, serial or bus address.
+  Device(std::string id, std::string kind) : id_(std::move(id)), kind_(std::move(kind)) {}
+
+  Device& parent(std::string id) { return set(parent_, std::move(id)); }
+  Device& pci(std::string bus_id) { return set(pci_, std::move(bus_id)); }
+  Device& numa(std::int32_t node) { return append(numa_, node); }
+  Device& shared() { return set(flags_, flags_ | CAGE_DEVICE_SHARED); }
+  Device& health(Health health) { return set(health_, std::optional<Health>(std::move(health))); }
+  Device& capacity(std::string name, Quantity value) { return append(capacity_, {std::move(name), value}); }
+
+  // bool, integers, texts, Version, std::vector<std::int64_t>, std::vector<std::string>. At most 32 with capacities.
+  template <class T>
+  Device& attribute(std::string name, const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      return append(attributes_, {std::move(name), CAGE_ATTR_BOOL, std::int64_t{value}});
+    } else if constexpr (std::is_integral_v<T>) {
+      return append(attributes_, {std::move(name), CAGE_ATTR_INT, static_cast<std::int64_t>(value)});
+    } else if constexpr (std::is_same_v<T, Version>) {
+      return append(attributes_, {std::move(name), CAGE_ATTR_VERSION, value.text});
+    } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
+      return append(attributes_, {std::move(name), CAGE_ATTR_INT | CAGE_ATTR_LIST, value});
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      return append(attributes_, {std::move(name), CAGE_ATTR_STRING | CAGE_ATTR_LIST, value});
+    } else {
+      return append(attributes_, {std::move(name), CAGE_ATTR_STRING, std::string(std::string_view(value))});
+    }
+  }
+
+ private:
+  friend class Snapshot;
+  struct Attribute {
+    std::string name;
+    std::uint32_t type;
+    std::variant<std::int64_t, std::string, std::vector<std::int64_t>, std::vector<std::string>> value;
+  };
+
+  template <class T>
+  Device& set(T& member, T value) {
+    member = std::move(value);
+    return *this;
+  }
+  template <class T>
+  Device& append(std::vector<T>& list, T value) {
+    list.push_back(std::move(value));
+    return *this;
+  }
+  // `texts` backs lists of texts.
+  static cage_attr raw(const Attribute& attribute, std::vector<cage_str>& texts) {
+    cage_attr out{};
+    out.name = detail::raw(attribute.name);
+    out.type = attribute.type;
+    out.count = 1;
+    if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) {
+      out.v.i = *number;
+    } else if (const auto* text = std::get_if<std::string>(&attribute.value)) {
+      out.v.s = detail::raw(*text);
+    } else if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&attribute.value)) {
+      out.v.ints = numbers->data();
+      out.count = static_cast<std::uint32_t>(numbers->size());
+    } else {
+      texts = detail::raw_list(std::get<std::vector<std::string>>(attribute.value));
+      out.v.strs = texts.data();
+      out.count = static_cast<std::uint32_t>(texts.size());
+    }
+    return out;
+  }
+  cage_status report(cage_snapshot* sink) const {
+    std::vector<std::vector<cage_str>> texts(attributes_.size());
+    std::vector<cage_attr> attributes;
+    for (std::size_t i = 0; i < attributes_.size(); ++i) attributes.push_back(raw(attributes_[i], texts[i]));
+    const std::vector<cage_quantity> capacity = detail::raw_list(capacity_);
+    const Health nothing;
+    const cage_health health = (health_ ? *health_ : nothing).raw(id_);
+    cage_device device{};
+    device.struct_size = sizeof device;
+    device.flags = flags_;
+    device.id = detail::raw(id_);
+    device.kind = detail::raw(kind_);
+    device.parent_id = detail::raw(parent_);
+    device.pci_bus_id = detail::raw(pci_);
+    device.numa_nodes = numa_.data();
+    device.numa_count = static_cast<std::uint32_t>(numa_.size());
+    device.attrs = attributes.data();
+    device.attr_count = static_cast<std::uint32_t>(attributes.size());
+    device.capacity = capacity.data();
+    device.capacity_count = static_cast<std::uint32_t>(capacity.size());
+    device.health = health_ ? &health : nullptr;
+    return sink->device(sink, &device);
+  }
+
+  std::string id_, kind_, parent_, pci_;
+  std::uint32_t flags_ = 0;
+  std::vector<std::int32_t> numa_;
+  std::vector<Attribute> attributes_;
+  Quantities capacity_;
+  std::optional<Health> health_;
+};
+
+// The full list of devices, never a change to it [R6].
+class Snapshot {
+ public:
+  explicit Snapshot(cage_snapshot* sink)
+      : sink_(sink),
+        counters_(static_cast<const cage_snapshot_counters*>(sink->extension(sink, CAGE_SNAPSHOT_COUNTERS))) {}
+
+  // False: the host refused this one device and has logged why; the others still count.
+  bool add(const Device& device) { return device.report(sink_) == CAGE_OK; }
+
+  // Counters that partitions of one device draw on (KEP-4815). Without them, partitions would be allocated twice.
+  bool has_counters() const { return counters_ != nullptr; }
+  void counter_set(std::string_view set, const Quantities& amounts) {
+    const std::vector<cage_quantity> list = detail::raw_list(amounts);
+    detail::must(counters().set(sink_, detail::raw(set), list.data(), static_cast<std::uint32_t>(list.size())));
+  }
+  void consumes(std::string_view device, std::string_view set, const Quantities& amounts) {
+    const std::vector<cage_quantity> list = detail::raw_list(amounts);
+    detail::must(counters().consumes(sink_, detail::raw(device), detail::raw(set), list.data(),
+                                     static_cast<std::uint32_t>(list.size())));
+  }
+
+ private:
+  const cage_snapshot_counters& counters() const {
+    if (counters_ == nullptr) throw Error(CAGE_UNIMPLEMENTED, "partitions need a host with " CAGE_SNAPSHOT_COUNTERS);
+    return *counters_;
+  }
+
+  cage_snapshot* sink_;
+  const cage_snapshot_counters* counters_;
+};
+
+}  // namespace cage
+
+#endif  // CARDCAGE_SDK_DEVICE_HPP_

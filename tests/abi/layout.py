@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""Compares the layout of abi/cardcage/module.h with the golden one, and says which rule a difference breaks.
+
+layout.py [--update]: every size, offset, member type, constant and signature, as clang sees them on LP64.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GOLDEN = os.path.join(ROOT, "tests/golden/abi/layout.txt")
+HEADER = os.path.join(ROOT, "abi/cardcage/module.h")
+FROZEN = {"cage_str", "cage_bytes", "cage_attr", "cage_quantity"}
+PLACE = re.compile(r"\(unnamed at [^)]*\)")
+
+
+def clang(language, *arguments):
+    command = ["clang-19", "-x", language, "-fsyntax-only", "-Wno-everything", *arguments, HEADER]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def records():
+    """{'struct cage_str': ['0 const char * data', ..., 'size 16 align 8']}; members of members are left out."""
+    found = {}
+    for block in clang("c", "-Xclang", "-fdump-record-layouts-complete").split("*** Dumping AST Record Layout")[1:]:
+        lines = [PLACE.sub("unnamed", line) for line in block.splitlines() if "|" in line]
+        name = lines[0].split("| ", 1)[1]
+        if "cage_" not in name:
+            continue
+        members = [re.match(r"\s*(\d+) \|   (\S.*)", line) for line in lines[1:]]
+        size = re.search(r"sizeof=(\d+), align=(\d+)", block)
+        found[name] = [f"{match[1]} {match[2]}" for match in members if match] + [f"size {size[1]} align {size[2]}"]
+    return found
+
+
+def constants():
+    """['CAGE_OK = 0', 'CAGE_ENTRY = "cage_module_v0"', ...] and the signature of the entry."""
+    found = []
+
+    def value(node):
+        """Of the constant expression, which may be inside a conversion."""
+        return node["value"] if node["kind"] == "ConstantExpr" else value(node["inner"][0])
+
+    def walk(node):
+        if node.get("kind") == "EnumConstantDecl" and node["name"].startswith("CAGE_"):
+            found.append(f"{node['name']} = {value(node['inner'][0])}")
+        if node.get("kind") == "FunctionDecl" and node["name"].startswith("cage_"):
+            found.append(f"{node['name']}: {node['type']['qualType']}")
+        for child in node.get("inner", []):
+            walk(child)
+
+    walk(json.loads(clang("c++", "-std=c++17", "-Xclang", "-ast-dump=json")))
+    macros = subprocess.run(["clang-19", "-x", "c", "-dM", "-E", HEADER], check=True, capture_output=True, text=True)
+    found += [f"{name} = {value}" for name, value in re.findall(r"#define (CAGE_\w+) (\".*\"|0x\w+|\d+u)\n", macros.stdout)]
+    return found
+
+
+def render():
+    parts = [f"{name}\n" + "".join(f"  {line}\n" for line in lines) for name, lines in sorted(records().items())]
+    return "\n".join(parts) + "\nconstants\n" + "".join(f"  {line}\n" for line in sorted(constants()))
+
+
+def parse(text):
+    return {block.split("\n")[0]: block.rstrip("\n").split("\n")[1:] for block in text.split("\n\n")}
+
+
+def same(old, new):
+    """A reserved member may get a meaning, because it was zero until then."""
+    return old == new or (re.search(r" reserved\d*$", old) and old.rsplit(" ", 1)[0] == new.rsplit(" ", 1)[0])
+
+
+def judge(name, old, new):
+    """What changed in one record, and whether a module built before still works."""
+    if new is None:
+        return f"BREAKS [R2]: {name} is gone"
+    if old is None:
+        return f"addition: {name}"
+    kept = len(new) >= len(old) and all(map(same, old[:-1], new))
+    changes = "".join(f"\n    - {line.strip()}" for line in old if line not in new)
+    changes += "".join(f"\n    + {line.strip()}" for line in new if line not in old)
+    if name == "constants":
+        gone = [line for line in old if line not in new and not line.strip().startswith("CAGE_ABI_MINOR")]
+        return ("BREAKS [R10]: a constant or signature changed" if gone else "addition: constants") + changes
+    if name.split()[-1] in FROZEN or name.startswith("union"):
+        return f"BREAKS [R2]: {name} sits in arrays or in other structs and is frozen" + changes
+    if kept:
+        return f"addition: {name} grew at its end or uses a reserved member" + changes
+    return f"BREAKS [R2]: members of {name} were moved, changed or removed; only append" + changes
+
+
+def main():
+    now = render()
+    if "--update" in sys.argv[1:]:
+        with open(GOLDEN, "w", encoding="utf-8") as file:
+            file.write(now)
+        return 0
+    with open(GOLDEN, encoding="utf-8") as file:
+        golden = file.read()
+    if golden == now:
+        return 0
+    old, new = parse(golden), parse(now)
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            print(judge(name, old.get(name), new.get(name)))
+    print("\nabi/RULES.md has the rules. An addition: raise CAGE_ABI_MINOR, describe it in abi/CHANGELOG.md, run\n"
+          "tests/abi/layout.py --update. A break: raise CAGE_ABI_MAJOR too, which every vendor must follow.")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
