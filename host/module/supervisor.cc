@@ -82,7 +82,7 @@ Task<void> Supervisor::stop() {
 }
 
 Task<Status> Supervisor::start_instance() {
-  auto loaded = loader_(config_);
+  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
@@ -102,6 +102,9 @@ Task<Status> Supervisor::start_instance() {
 
   auto discovered = co_await discover();
   if (!discovered) co_return discovered;
+  // From here on others may call it: they queue behind reconcile, which the claims they add cannot be part of.
+  offered_ = true;
+  listener_.changed(*this);
   auto reconciled = co_await module_->reconcile(listener_.live_claims(config_.name), clock_.now() + deadlines_.start);
   if (!reconciled) co_return within(reconciled.error(), "module '{}' cannot reconcile its claims", config_.name);
   co_return Status{};
@@ -161,11 +164,12 @@ Task<Status> Supervisor::discover() {
   std::erase_if(health_, [&](const auto& entry) { return !(*snapshot)->find(entry.first); });
   const bool changed = !snapshot_ || *snapshot_ != **snapshot;
   snapshot_ = *snapshot;
-  if (changed && state_ == ModuleState::kReady) listener_.changed(*this);
+  if (changed && offered_) listener_.changed(*this);
   co_return Status{};
 }
 
 Task<void> Supervisor::release() {
+  offered_ = false;
   if (!module_) co_return;
   const auto module = std::exchange(module_, nullptr);
   const auto stopped = co_await module->stop(clock_.now() + deadlines_.stop);
@@ -181,7 +185,7 @@ void Supervisor::enter(ModuleState state) {
 }
 
 Result<std::shared_ptr<Module>> Supervisor::module() const {
-  if (state_ == ModuleState::kReady && module_ && !lost_) return module_;
+  if (offered_ && !lost_) return module_;
   const std::string why = lost_ ? lost_->message : last_error_ ? last_error_->message : "it has not started yet";
   return fail(Code::kUnavailable, "module '{}' is {}: {}", config_.name, to_string(state_), why);
 }
@@ -189,7 +193,7 @@ Result<std::shared_ptr<Module>> Supervisor::module() const {
 DeviceHealth Supervisor::health(const Device& device) const {
   const auto entry = health_.find(device.id);
   DeviceHealth known = entry != health_.end() ? entry->second : DeviceHealth{};
-  if (state_ != ModuleState::kReady || lost_) {
+  if (!offered_ || lost_) {
     const Error* why = lost_ ? &*lost_ : last_error_ ? &*last_error_ : nullptr;
     known.health = Health{.reason = "ModuleAway", .message = why ? why->message : "the module is not running"};
     known.changed = since_;

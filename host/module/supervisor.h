@@ -29,11 +29,11 @@ struct DeviceHealth {
 class Supervisor {
  public:
   // Loads and checks the module's file; called again for every start.
-  using Loader = std::function<Result<std::shared_ptr<Module>>(const ModuleConfig&)>;
+  using Loader = std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline)>;
   struct Listener {
     // A first or different snapshot, or the health of a device: look at snapshot() and health().
     std::function<void(const Supervisor&)> changed;
-    // After a start and before the module is offered to anybody: what it may keep of its claims.
+    // After the first discover: the claims that the module may keep; it is told before anybody else calls it.
     std::function<std::vector<ModuleClaim>(const std::string& module)> live_claims;
   };
 
@@ -86,6 +86,7 @@ class Supervisor {
   std::optional<Error> last_error_;
   std::optional<Error> lost_;
   bool settled_ = false;
+  bool offered_ = false;  // others may have the instance
   bool rescan_ = false;
   bool stopping_ = false;
   int restarts_ = 0;

@@ -21,6 +21,10 @@ class SupervisorTest : public CoreFixture {
   }
   ~SupervisorTest() override { run(supervisor.stop()); }
 
+  Task<Result<std::shared_ptr<Module>>> load() {
+    ++loads;
+    co_return module;
+  }
   const Device& device() { return supervisor.snapshot()->devices.front(); }
 
   FakeClock clock;
@@ -29,10 +33,7 @@ class SupervisorTest : public CoreFixture {
   Supervisor supervisor{
       ModuleConfig{.name = "fake"},
       {},
-      [this](const ModuleConfig&) -> Result<std::shared_ptr<Module>> {
-        ++loads;
-        return module;
-      },
+      [this](const ModuleConfig&, Instant) { return load(); },
       core,
       clock,
       {[this](const Supervisor&) { ++changes; },
