@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -157,6 +158,16 @@ static bool watch(struct script* script) {
          inotify_add_watch(script->watch_fd, folder, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0;
 }
 
+/* Signals are the host's business, so the thread takes none [R9]. */
+static int start_thread(struct script* script) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&script->thread, NULL, script_thread, script);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
 cage_status script_start(struct script* script, const cage_call* call) {
   bool has_file = script->path[0] != '\0';
   if (!has_file && script->events == NULL) return CAGE_OK;
@@ -167,7 +178,7 @@ cage_status script_start(struct script* script, const cage_call* call) {
   uint64_t now = now_ns();
   for (struct event* event = script->events; event != NULL; event = event->next) event->due_ns += now;
   script->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  int error = script->stop_fd < 0 ? errno : pthread_create(&script->thread, NULL, script_thread, script);
+  int error = script->stop_fd < 0 ? errno : start_thread(script);
   script->running = error == 0;
   if (script->running) return CAGE_OK;
   return refuse(call, CAGE_RESOURCE_EXHAUSTED, "script: cannot start its thread: %s", strerror(error));

@@ -1,4 +1,5 @@
 // How the mock misbehaves on demand, by options and by script.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -23,6 +24,46 @@ constexpr std::int64_t kMinute = 60'000'000'000;
 const cage_module* mock() {
   static const cage_module* module = open_module(CARDCAGE_MOCK);
   return module;
+}
+
+std::size_t threads() {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator()));
+}
+
+// Open descriptors that a program started by the host would not inherit, and those that it would.
+std::pair<std::size_t, std::size_t> descriptors() {
+  std::pair<std::size_t, std::size_t> found;
+  for (int fd = 0; fd < 256; ++fd) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    if (flags >= 0) ++((flags & FD_CLOEXEC) != 0 ? found.first : found.second);
+  }
+  return found;
+}
+
+TEST(MockEtiquette, leaves_no_thread_and_no_descriptor_behind) {
+  const ScratchFolder folder;
+  mock();
+  const auto before = descriptors();
+  const std::size_t threads_before = threads();
+  {
+    const Instance instance(mock(), {{"mount_dir", folder.path().string()}, {"script_file", (folder / "s").string()}});
+    ASSERT_EQ(instance.started, CAGE_OK);
+    EXPECT_EQ(threads(), threads_before + 1);
+    EXPECT_GT(descriptors().first, before.first);
+    EXPECT_EQ(descriptors().second, before.second);
+  }
+  EXPECT_EQ(threads(), threads_before);
+  EXPECT_EQ(descriptors(), before);
+}
+
+TEST(MockEtiquette, a_create_that_fails_leaves_nothing_open) {
+  const ScratchFolder folder;
+  mock();
+  const auto before = descriptors();
+  const Instance instance(mock(), {{"mount_dir", folder.path().string()}, {"script", Strings{"dance"}}});
+  EXPECT_EQ(instance.created, CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(descriptors(), before);
 }
 
 TEST(MockFaults, a_delay_ends_at_the_deadline) {
