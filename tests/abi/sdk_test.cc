@@ -1,8 +1,11 @@
 // Modules written with sdk.hpp, and the ones that the vendor's tutorial quotes, through their raw tables.
 #include <gmock/gmock.h>
 
+#include <boost/json.hpp>
 #include <fstream>
+#include <sstream>
 
+#include "host/config/config.h"
 #include "tests/abi/raw_host.h"
 #include "tests/fakes/scratch_folder.h"
 
@@ -202,6 +205,22 @@ TEST(Tutorial, the_module_in_c_works) {
   EXPECT_EQ(instance.prepare(Claim("v", {{.device = "acme9"}}), edits), CAGE_NOT_FOUND);
   EXPECT_EQ(instance.explanation, "no such card");
   EXPECT_EQ(instance.unprepare(Claim("u", {{.device = "acme1"}})), CAGE_OK);
+}
+
+TEST(Tutorial, the_configuration_and_the_claim_fit_the_module) {
+  const std::filesystem::path examples = CARDCAGE_EXAMPLES;
+  const auto config = load_config(examples / "acme.toml", [](const std::string&) { return "/srv/acme"; });
+  ASSERT_TRUE(config) << config.error().to_string();
+  std::stringstream text;
+  text << std::ifstream(examples / "acme-claim.json").rdbuf();
+  const boost::json::value claim = boost::json::parse(text.str());
+  const auto& parameters = claim.at_pointer("/status/allocation/devices/config/0/opaque/parameters").as_object();
+  const cage_module* acme = open_module(CARDCAGE_ACME_CC);
+  EXPECT_EQ(parameters.at("apiVersion").as_string(), view(acme->params_api_version));
+  EXPECT_EQ(parameters.at("kind").as_string(), view(acme->params_kind));
+  const Values values(
+      acme->params, acme->param_count,
+      {{"mode", std::string(parameters.at("mode").as_string())}, {"boost", parameters.at("boost").as_int64()}});
 }
 
 }  // namespace
