@@ -122,7 +122,7 @@ FakeDaemon FakeDaemon::busy_node() {
                             .restarts = 4}};
   daemon.device_reports = {gpu(0, HealthState::kHealthy),
                            gpu(1, HealthState::kUnhealthy),
-                           {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "fan"}}};
+                           {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "Lüfter"}}};
   daemon.device_reports[0].holders = {{"default", "training", "uid-1"}};
   daemon.claim_reports = {claim("training", "uid-1", kNow - 90min), claim("inference-with-a-long-name", "uid-2", kNow)};
   daemon.history_reports = {{claim("yesterday", "uid-0", kNow - 25h), kNow - 24h - 30s, "unprepared"}};

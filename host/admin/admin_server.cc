@@ -1,0 +1,123 @@
+#include "host/admin/admin_server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "cardcage/admin.grpc.pb.h"
+#include "host/admin/messages.h"
+#include "host/core/log.h"
+#include "host/kubelet/grpc_server.h"
+#include "host/kubelet/socket_listener.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+
+constexpr std::chrono::seconds kGrace{1};
+
+// A reactor posts to the core and finishes from there; gRPC keeps request, response and reactor until then, and
+// GrpcServer::stop waits for it.
+class AdminService final : public wire::Admin::CallbackService {
+ public:
+  AdminService(asio::io_context& core, DaemonView& view) : core_(core), view_(view) {}
+
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest*,
+                                      wire::GetStatusResponse* response) override {
+    return answer(context, response, [](DaemonView& view) { return view.status(); });
+  }
+  grpc::ServerUnaryReactor* ListModules(grpc::CallbackServerContext* context, const wire::ListModulesRequest*,
+                                        wire::ListModulesResponse* response) override {
+    return answer(context, response, [](DaemonView& view) { return view.modules(); });
+  }
+  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context, const wire::ListDevicesRequest*,
+                                        wire::ListDevicesResponse* response) override {
+    return answer(context, response, [](DaemonView& view) { return view.devices(); });
+  }
+  grpc::ServerUnaryReactor* ListClaims(grpc::CallbackServerContext* context, const wire::ListClaimsRequest*,
+                                       wire::ListClaimsResponse* response) override {
+    return answer_later(context, response, [](DaemonView& view) { return view.claims(); });
+  }
+  grpc::ServerUnaryReactor* ListHistory(grpc::CallbackServerContext* context, const wire::ListHistoryRequest* request,
+                                        wire::ListHistoryResponse* response) override {
+    return answer_later(context, response,
+                        [filter = history_filter(*request)](DaemonView& view) { return view.history(filter); });
+  }
+
+ private:
+  // `ask` gives the report at once.
+  template <class Response, class Ask>
+  grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Response* response, Ask ask) {
+    auto* reactor = context->DefaultReactor();
+    asio::post(core_, [this, reactor, response, ask] {
+      fill(*response, ask(view_));
+      reactor->Finish(grpc::Status::OK);
+    });
+    return reactor;
+  }
+  // `ask` gives a task of the report.
+  template <class Response, class Ask>
+  grpc::ServerUnaryReactor* answer_later(grpc::CallbackServerContext* context, Response* response, Ask ask) {
+    auto* reactor = context->DefaultReactor();
+    asio::post(core_, [this, reactor, response, ask] { spawn(core_, finish_with(reactor, response, ask(view_))); });
+    return reactor;
+  }
+  template <class Response, class Report>
+  static Task<void> finish_with(grpc::ServerUnaryReactor* reactor, Response* response, Task<Result<Report>> task) {
+    const Result<Report> report = co_await std::move(task);
+    if (!report) {
+      reactor->Finish({static_cast<grpc::StatusCode>(report.error().code), report.error().message});
+      co_return;
+    }
+    fill(*response, *report);
+    reactor->Finish(grpc::Status::OK);
+  }
+
+  asio::io_context& core_;
+  DaemonView& view_;
+};
+
+void admit(GrpcServer& server, UniqueFd connection) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+      may_administer(peer.uid, ::geteuid()))
+    return server.adopt(std::move(connection));
+  log_limited(LogLevel::kWarn, "admin peer", "refused a connection to the admin socket",
+              {{"uid", std::to_string(peer.uid)}, {"pid", std::to_string(peer.pid)}});
+}
+
+}  // namespace
+
+bool may_administer(uid_t peer, uid_t daemon) { return peer == 0 || peer == daemon; }
+
+struct AdminServer::State {
+  State(asio::io_context& context, DaemonView& view) : core(context), service(context, view) {}
+  asio::io_context& core;
+  AdminService service;
+  GrpcServer server{std::array<grpc::Service* const, 1>{&service}};
+  std::unique_ptr<SocketListener> listener;
+};
+
+Result<std::unique_ptr<AdminServer>> AdminServer::start(asio::io_context& core, const std::filesystem::path& socket,
+                                                        DaemonView& view) {
+  auto state = std::make_unique<State>(core, view);
+  auto listener = SocketListener::open(
+      core, socket, 0700, [&server = state->server](UniqueFd connection) { admit(server, std::move(connection)); });
+  if (!listener) return within(listener.error(), "admin socket");
+  state->listener = std::move(*listener);
+  return std::unique_ptr<AdminServer>(new AdminServer(std::move(state)));
+}
+
+AdminServer::AdminServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+AdminServer::~AdminServer() = default;
+
+Task<void> AdminServer::stop() {
+  state_->listener.reset();
+  co_await state_->server.stop(state_->core, kGrace);
+}
+
+}  // namespace cardcage

@@ -1,0 +1,49 @@
+// An admin server over a fake daemon, on a core of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "host/admin/admin_server.h"
+#include "tests/fakes/fake_daemon.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+
+class AdminFixture : public ::testing::Test {
+ protected:
+  void SetUp() override { start(); }
+  void TearDown() override { stop(); }
+
+  void start() {
+    auto started = AdminServer::start(core, socket, daemon);
+    ASSERT_TRUE(started) << started.error().message;
+    server = std::move(*started);
+    core.restart();
+    thread = std::thread([this] {
+      const auto work = asio::make_work_guard(core);
+      core.run();
+    });
+  }
+  // The server ends on the core, as in the daemon.
+  void stop() {
+    if (!thread.joinable()) return;
+    asio::post(core, [this] { spawn(core, stop_server(*this)); });
+    thread.join();
+  }
+  static Task<void> stop_server(AdminFixture& fixture) {
+    co_await fixture.server->stop();
+    fixture.server.reset();
+    fixture.core.stop();
+  }
+
+  ScratchFolder folder;
+  const std::filesystem::path socket = folder / "run/admin.sock";
+  FakeDaemon daemon = FakeDaemon::busy_node();
+  asio::io_context core;
+  std::unique_ptr<AdminServer> server;
+  std::thread thread;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,259 @@
+#include "host/admin/admin_server.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <grpcpp/create_channel.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <cstring>
+#include <future>
+
+#include "cardcage/admin.grpc.pb.h"
+#include "host/core/unique_fd.h"
+#include "host/core/version.h"
+#include "tests/fakes/admin_fixture.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class AdminServerTest : public AdminFixture {
+ protected:
+  std::unique_ptr<wire::Admin::Stub> connect() {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return wire::Admin::NewStub(
+        grpc::CreateCustomChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials(), arguments));
+  }
+  static void set_deadline(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + 5s);
+  }
+  template <class Request, class Response>
+  grpc::Status call(grpc::Status (wire::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                    const Request& request, Response& response) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    return (connect().get()->*method)(&context, request, &response);
+  }
+};
+
+TEST_F(AdminServerTest, ReportsTheStatusOfTheDaemon) {
+  wire::GetStatusResponse status;
+  const auto result = call(&wire::Admin::Stub::GetStatus, {}, status);
+  ASSERT_TRUE(result.ok()) << result.error_message();
+  EXPECT_EQ(status.version(), version());
+  EXPECT_EQ(status.node(), "node1");
+  EXPECT_EQ(status.pid(), ::getpid());
+  EXPECT_EQ(status.uptime_ms(), 26 * 3600 * 1000);
+  EXPECT_EQ(status.started(), (1'800'000'000LL - 26 * 3600) * 1000);
+  EXPECT_EQ(status.api_server().state(), "connected");
+  ASSERT_EQ(status.drivers_size(), 2);
+  EXPECT_EQ(status.drivers(0).registration().state(), "registered");
+  EXPECT_EQ(status.drivers(1).publication().detail(), "module 'nic' is not running");
+  EXPECT_EQ(status.warnings_size(), 1);
+}
+
+TEST_F(AdminServerTest, ListsModulesWithOptionsButNoSecrets) {
+  wire::ListModulesResponse list;
+  ASSERT_TRUE(call(&wire::Admin::Stub::ListModules, {}, list).ok());
+  ASSERT_EQ(list.modules_size(), 2);
+  const auto& mock = list.modules(0);
+  EXPECT_EQ(mock.abi(), "0.1");
+  ASSERT_EQ(mock.options_size(), 5);
+  EXPECT_EQ(mock.options(0).value().integer(), 2);
+  EXPECT_TRUE(mock.options(0).given());
+  EXPECT_EQ(mock.options(2).name(), "token");
+  EXPECT_TRUE(mock.options(2).given());
+  EXPECT_FALSE(mock.options(2).has_value());
+  EXPECT_THAT(list.SerializeAsString(), ::testing::Not(HasSubstr("very-secret")));
+  EXPECT_EQ(mock.options(4).value().list().items(1).text(), "b");
+  EXPECT_EQ(mock.params(0).name(), "profile");
+  EXPECT_EQ(list.modules(1).id(), "");
+  EXPECT_EQ(list.modules(1).state().state(), "restarting");
+}
+
+TEST_F(AdminServerTest, ListsDevicesWithTheirHolders) {
+  wire::ListDevicesResponse list;
+  ASSERT_TRUE(call(&wire::Admin::Stub::ListDevices, {}, list).ok());
+  ASSERT_EQ(list.devices_size(), 3);
+  const auto& gpu = list.devices(0);
+  EXPECT_EQ(gpu.attributes().at("model").text(), "Größe XL");
+  EXPECT_EQ(gpu.attributes().at("driverVersion").version(), "1.2.3");
+  EXPECT_EQ(gpu.attributes().at("lanes").list().items_size(), 2);
+  EXPECT_EQ(gpu.capacity().at("memory"), "32");
+  EXPECT_EQ(gpu.holders(0).name(), "training");
+  EXPECT_EQ(list.devices(1).health().state(), "unhealthy");
+  EXPECT_EQ(list.devices(1).taint(), "NoSchedule");
+  EXPECT_EQ(list.devices(2).driver(), "");
+}
+
+TEST_F(AdminServerTest, ListsClaimsAndHistory) {
+  wire::ListClaimsResponse claims;
+  ASSERT_TRUE(call(&wire::Admin::Stub::ListClaims, {}, claims).ok());
+  ASSERT_EQ(claims.claims_size(), 2);
+  EXPECT_EQ(claims.claims(0).devices(0).cdi_device_ids(0), "cardcage.dev/gpu.mock.cardcage.dev=uid-1-gpu-0");
+
+  wire::ListHistoryRequest request;
+  request.set_claim("default/yesterday");
+  request.set_since(5'000);
+  wire::ListHistoryResponse history;
+  ASSERT_TRUE(call(&wire::Admin::Stub::ListHistory, request, history).ok());
+  ASSERT_EQ(history.entries_size(), 1);
+  EXPECT_EQ(history.entries(0).outcome(), "unprepared");
+  stop();
+  EXPECT_EQ(daemon.last_asked.claim, "default/yesterday");
+  EXPECT_EQ(daemon.last_asked.since, WallTime(5s));
+  EXPECT_EQ(daemon.last_asked.limit, 100u);
+}
+
+TEST_F(AdminServerTest, BoundsTheHistoryThatCanBeAsked) {
+  wire::ListHistoryRequest request;
+  request.set_limit(4'000'000'000u);
+  wire::ListHistoryResponse history;
+  ASSERT_TRUE(call(&wire::Admin::Stub::ListHistory, request, history).ok());
+  stop();
+  EXPECT_EQ(daemon.last_asked.limit, 10'000u);
+}
+
+TEST_F(AdminServerTest, PassesTheDaemonsErrorsOn) {
+  stop();
+  daemon.failure = {Code::kUnavailable, "the ledger is being rebuilt"};
+  start();
+  wire::ListClaimsResponse claims;
+  const auto result = call(&wire::Admin::Stub::ListClaims, {}, claims);
+  EXPECT_EQ(result.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(result.error_message(), "the ledger is being rebuilt");
+}
+
+TEST_F(AdminServerTest, BytesThatAreNoTextDoNotBreakTheAnswer) {
+  stop();
+  daemon.status_report.config_file = "/etc/\xff\xfe.toml";
+  daemon.status_report.api_server.detail = "\x80 refused";
+  start();
+  wire::GetStatusResponse status;
+  const auto result = call(&wire::Admin::Stub::GetStatus, {}, status);
+  ASSERT_TRUE(result.ok()) << result.error_message();
+  EXPECT_EQ(status.config_file(), "/etc/??.toml");
+}
+
+TEST_F(AdminServerTest, OnlyRootAndTheDaemonsUserMayAsk) {
+  EXPECT_TRUE(may_administer(0, 1000));
+  EXPECT_TRUE(may_administer(1000, 1000));
+  EXPECT_FALSE(may_administer(1001, 1000));
+  EXPECT_FALSE(may_administer(1000, 0));
+}
+
+TEST_F(AdminServerTest, SocketAndFolderAreForTheOwnerAlone) {
+  struct stat about{};
+  ASSERT_EQ(::stat(socket.c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0600u);
+  ASSERT_EQ(::stat(socket.parent_path().c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777, 0700u);
+}
+
+// What a process of user nobody gets when it connects although the modes would let it: the end of the stream.
+TEST_F(AdminServerTest, AnotherUserIsCutOffByThePeerCheckAlone) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(socket.parent_path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(socket.c_str(), 0666), 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {  // only system calls from here on: other threads held locks
+    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(10);
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) ::_exit(11);
+    const timeval patience{.tv_sec = 5, .tv_usec = 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    char byte = 0;
+    ::_exit(::recv(fd, &byte, 1, 0) == 0 ? 0 : 12);  // a gRPC server would greet with its settings
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(AdminServerTest, StoppingRemovesTheSocketAndEndsOpenConnections) {
+  const auto stub = connect();
+  wire::GetStatusResponse status;
+  grpc::ClientContext first;
+  ASSERT_TRUE(stub->GetStatus(&first, {}, &status).ok());
+  stop();
+  EXPECT_FALSE(std::filesystem::exists(socket));
+  grpc::ClientContext second;
+  set_deadline(second);
+  EXPECT_EQ(stub->GetStatus(&second, {}, &status).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(AdminServerTest, ACallInFlightIsAnsweredBeforeTheServerIsGone) {
+  const auto stub = connect();
+  std::promise<void> hold, held;
+  asio::post(core, [&] {
+    held.set_value();
+    hold.get_future().wait();
+    spawn(core, stop_server(*this));  // before the call, which waits for this very thread
+  });
+  held.get_future().wait();
+  wire::GetStatusResponse status;
+  grpc::ClientContext context;
+  set_deadline(context);
+  std::promise<grpc::Status> result;
+  const wire::GetStatusRequest request;
+  stub->async()->GetStatus(&context, &request, &status, [&](grpc::Status s) { result.set_value(std::move(s)); });
+  hold.set_value();
+  const auto answer = result.get_future().get();
+  EXPECT_TRUE(answer.ok() || answer.error_code() == grpc::StatusCode::UNAVAILABLE) << answer.error_message();
+  thread.join();
+}
+
+TEST_F(AdminServerTest, ASecondDaemonDoesNotTakeTheSocketAway) {
+  asio::io_context other;
+  const auto second = AdminServer::start(other, socket, daemon);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kAlreadyExists);
+  EXPECT_THAT(second.error().message, HasSubstr("admin socket"));
+  wire::GetStatusResponse status;
+  EXPECT_TRUE(call(&wire::Admin::Stub::GetStatus, {}, status).ok());
+}
+
+TEST_F(AdminServerTest, ManyCallersAreServedAtOnce) {
+  std::vector<std::jthread> callers;
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < 8; ++i)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 10; ++round) {
+        wire::ListDevicesResponse list;
+        if (call(&wire::Admin::Stub::ListDevices, {}, list).ok() && list.devices_size() == 3) ++answered;
+      }
+    });
+  callers.clear();
+  EXPECT_EQ(answered, 80);
+}
+
+TEST_F(AdminServerTest, GarbageOnTheSocketHarmsNobody) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
+  for (int i = 0; i < 5; ++i) {
+    const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    const std::string garbage(static_cast<std::size_t>(i) * 1000, '\xff');
+    EXPECT_EQ(::send(fd.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL), static_cast<ssize_t>(garbage.size()));
+  }
+  wire::GetStatusResponse status;
+  EXPECT_TRUE(call(&wire::Admin::Stub::GetStatus, {}, status).ok());
+}
+
+}  // namespace
+}  // namespace cardcage
