@@ -1,0 +1,56 @@
+// A DRA driver of some vendor: registers in a kubelet's folder and answers what a test wrote down.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "host/kubelet/protocol.h"
+
+namespace cardcage {
+
+class FakeDriver final : public api::dra_v1::DRAPlugin::Service, public api::registration::Registration::Service {
+ public:
+  // Serves <kubelet_root>/plugins_registry/<name>-reg.sock and <kubelet_root>/plugins/<name>/dra.sock.
+  FakeDriver(const std::filesystem::path& kubelet_root, std::string name);
+  ~FakeDriver() override;
+
+  // The answer for a claim's UID; claims that are not here are left out of the answer.
+  std::map<std::string, api::dra_v1::NodePrepareResourceResponse> prepared;
+  std::map<std::string, std::string> unprepare_errors;
+  // What the health stream says, one after another; then it stays open until the reader leaves.
+  std::vector<api::health_v1::NodeWatchResourcesResponse> health;
+  bool end_stream = false;           // or ends
+  std::vector<std::string> calls();  // "prepare uid-1 uid-2", ...
+  const std::filesystem::path& service() const { return service_; }
+
+  grpc::Status NodePrepareResources(grpc::ServerContext*, const api::dra_v1::NodePrepareResourcesRequest*,
+                                    api::dra_v1::NodePrepareResourcesResponse*) override;
+  grpc::Status NodeUnprepareResources(grpc::ServerContext*, const api::dra_v1::NodeUnprepareResourcesRequest*,
+                                      api::dra_v1::NodeUnprepareResourcesResponse*) override;
+  grpc::Status GetInfo(grpc::ServerContext*, const api::registration::InfoRequest*,
+                       api::registration::PluginInfo*) override;
+
+  // Serve only the old health service, as drivers before Kubernetes 1.37 do. Before the first call.
+  void serve(bool health_v1);
+
+ private:
+  template <class Service, class Request, class Response>
+  class Health;
+
+  void note(std::string call);
+
+  const std::string name_;
+  const std::filesystem::path registration_, service_;
+  std::mutex mutex_;
+  std::vector<std::string> calls_;
+  std::vector<std::unique_ptr<grpc::Service>> health_services_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,21 @@
+// Comparison of what cagectl prints with a file below tests/golden/ctl. CARDCAGE_UPDATE_GOLDEN=1 rewrites it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "host/core/file.h"
+
+namespace cardcage {
+
+inline void expect_golden(const std::string& name, const std::string& text) {
+  const auto file = std::filesystem::path(CARDCAGE_SOURCE_DIR) / "tests/golden/ctl" / name;
+  if (std::getenv("CARDCAGE_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file_atomically(file, text, 0644));
+  }
+  EXPECT_EQ(text, read_file(file, 1'000'000).value_or("(no golden file)")) << file;
+}
+
+}  // namespace cardcage

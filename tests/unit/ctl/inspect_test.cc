@@ -1,0 +1,228 @@
+// The subcommands that look into a daemon, as processes against an admin server over a fake daemon.
+#include <gmock/gmock.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <unistd.h>
+
+#include <boost/json/parse.hpp>
+#include <regex>
+
+#include "cardcage/admin.grpc.pb.h"
+#include "tests/fakes/admin_fixture.h"
+#include "tests/unit/ctl/cagectl_process.h"
+#include "tests/unit/ctl/golden.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class InspectTest : public AdminFixture {
+ protected:
+  Ended cagectl(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--socket", socket.native()});
+    return run_cagectl(arguments);
+  }
+};
+
+struct GoldenCase {
+  std::string file;
+  std::vector<std::string> arguments;
+};
+
+class InspectGoldenTest : public InspectTest, public ::testing::WithParamInterface<GoldenCase> {};
+
+TEST_P(InspectGoldenTest, PrintsTheGoldenFile) {
+  const Ended ended = cagectl(GetParam().arguments);
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(ended.err, "");
+  static const std::regex pid("(pid\"?:? )[0-9]+");
+  expect_golden(GetParam().file, std::regex_replace(ended.out, pid,
+                                                    "$1"
+                                                    "42"));
+}
+
+const GoldenCase kCases[] = {
+    {"status.txt", {"status"}},
+    {"status.json", {"status", "--json"}},
+    {"modules.txt", {"modules"}},
+    {"modules.json", {"modules", "--json"}},
+    {"options.txt", {"modules", "--options", "mock"}},
+    {"options.json", {"modules", "--options", "mock", "--json"}},
+    {"devices.txt", {"devices"}},
+    {"devices.json", {"--json", "devices"}},
+    {"device.txt", {"devices", "gpu-1", "spare"}},
+    {"devices_of_driver.txt", {"devices", "--driver", "gpu.mock.cardcage.dev", "--module", "mock"}},
+    {"no_devices.txt", {"devices", "--module", "nic"}},
+    {"claims.txt", {"claims"}},
+    {"claims.json", {"claims", "--json"}},
+    {"history.txt", {"history"}},
+    {"history.json", {"history", "--json"}},
+    {"names.txt", {"names", "drivers"}},
+};
+INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kCases), [](const auto& about) {
+  return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
+});
+
+TEST_F(InspectTest, AnEmptyDaemonIsSaidInWordsAndIsEmptyJson) {
+  stop();
+  daemon = FakeDaemon();
+  daemon.status_report.node = "node1";
+  start();
+  EXPECT_EQ(cagectl({"modules"}).out, "no modules: the configuration has no [[module]]\n");
+  EXPECT_EQ(cagectl({"devices"}).out, "no devices\n");
+  EXPECT_EQ(cagectl({"claims"}).out, "no claims are prepared\n");
+  EXPECT_EQ(cagectl({"history"}).out, "no such claims in the history\n");
+  for (const std::string command : {"modules", "devices", "claims", "history"})
+    EXPECT_EQ(cagectl({command, "--json"}).out, "[]\n") << command;
+  EXPECT_EQ(cagectl({"status"}).code, 0);
+}
+
+TEST_F(InspectTest, EveryJsonIsJsonAndSecretsAreInNone) {
+  for (const std::string command : {"status", "modules", "devices", "claims", "history"}) {
+    const Ended ended = cagectl({command, "--json"});
+    boost::system::error_code problem;
+    boost::json::parse(ended.out, problem);
+    EXPECT_FALSE(problem) << command << ended.out;
+    EXPECT_THAT(ended.out, Not(HasSubstr("very-secret")));
+  }
+  EXPECT_THAT(cagectl({"modules", "--options", "mock"}).out, Not(HasSubstr("very-secret")));
+}
+
+TEST_F(InspectTest, UnknownNamesAreErrorsWithAHint) {
+  const Ended module = cagectl({"modules", "--options", "mokc"});
+  EXPECT_EQ(module.code, 1);
+  EXPECT_EQ(module.err, "cagectl: no module 'mokc' (did you mean 'mock'?)\n");
+  EXPECT_EQ(module.out, "");
+  const Ended device = cagectl({"devices", "gpu-0", "gpu-7"});
+  EXPECT_EQ(device.code, 1);
+  EXPECT_EQ(device.err, "cagectl: no device 'gpu-7' (did you mean 'gpu-0'?)\n");
+}
+
+TEST_F(InspectTest, AModuleThatWasNeverLoadedHasNoOptionsYet) {
+  const Ended ended = cagectl({"modules", "--options", "nic"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("module 'nic' declares its options once it is loaded; it is restarting: start:"));
+}
+
+TEST_F(InspectTest, FiltersOfTheHistoryReachTheDaemon) {
+  const Ended ended = cagectl(
+      {"history", "--claim", "default/a", "--driver", "d", "--device", "gpu-0", "--since", "1h", "--limit", "7"});
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  stop();
+  EXPECT_EQ(daemon.last_asked.claim, "default/a");
+  EXPECT_EQ(daemon.last_asked.driver, "d");
+  EXPECT_EQ(daemon.last_asked.device, "gpu-0");
+  EXPECT_EQ(daemon.last_asked.limit, 7u);
+  const auto ago = std::chrono::system_clock::now() - daemon.last_asked.since;
+  EXPECT_GE(ago, std::chrono::hours(1));
+  EXPECT_LT(ago, std::chrono::hours(1) + std::chrono::minutes(1));
+}
+
+TEST_F(InspectTest, WrongUsageIsExitCodeTwo) {
+  EXPECT_EQ(cagectl({}).code, 2);
+  EXPECT_EQ(cagectl({"stat"}).code, 2);
+  EXPECT_EQ(cagectl({"status", "--jsn"}).code, 2);
+  EXPECT_EQ(cagectl({"history", "--limit", "0"}).code, 2);
+  EXPECT_EQ(cagectl({"completion", "tcsh"}).code, 2);
+  EXPECT_EQ(cagectl({"--help"}).code, 0);
+  EXPECT_EQ(cagectl({"history", "--help"}).code, 0);
+  const Ended since = cagectl({"history", "--since", "yesterday"});
+  EXPECT_EQ(since.code, 1);
+  EXPECT_EQ(since.err,
+            "cagectl: --since: 'yesterday' is not a duration: write a whole number with a unit, like \"30s\"\n");
+}
+
+TEST_F(InspectTest, TheSocketMayComeFromTheEnvironment) {
+  EXPECT_EQ(run_cagectl({"claims"}, "", {"CARDCAGE_SOCKET=" + socket.native()}).code, 0);
+}
+
+TEST_F(InspectTest, NothingFromADeviceDrivesTheTerminal) {
+  stop();
+  daemon.device_reports[0].device.kind = "\x1b[31mred\nnext";
+  start();
+  const Ended ended = cagectl({"devices"});
+  EXPECT_THAT(ended.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(ended.out, HasSubstr("?[31mred?next"));
+}
+
+TEST_F(InspectTest, TheDaemonsErrorsArePassedOn) {
+  stop();
+  daemon.failure = {Code::kInternal, "the ledger cannot be read: disk I/O error"};
+  start();
+  const Ended ended = cagectl({"claims"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err, "cagectl: cardcage at " + socket.native() + ": the ledger cannot be read: disk I/O error\n");
+}
+
+TEST_F(InspectTest, ADaemonThatIsDownIsExitCodeThreeAndSaysWhatToDo) {
+  stop();
+  const Ended gone = cagectl({"status"});
+  EXPECT_EQ(gone.code, 3);
+  EXPECT_EQ(gone.err, "cagectl: cardcage is not running: no socket at " + socket.native() +
+                          "; start it with 'systemctl start cardcage', or name another socket with --socket\n");
+  const std::string file = folder / "file";
+  ASSERT_TRUE(write_file_atomically(file, "", 0600));
+  const Ended dead = run_cagectl({"--socket", file, "status"});
+  EXPECT_EQ(dead.code, 3);
+  EXPECT_THAT(dead.err, StartsWith("cagectl: cardcage is not running: nobody listens on " + file));
+  const Ended longest = run_cagectl({"--socket", "/" + std::string(200, 'x'), "status"});
+  EXPECT_EQ(longest.code, 1);
+  EXPECT_THAT(longest.err, HasSubstr("is too long for a socket: at most 107 bytes"));
+}
+
+TEST_F(InspectTest, AUserWhoMayNotIsToldSo) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
+  const Ended ended =
+      run_program("setpriv", {"--reuid=65534", "--clear-groups", CAGECTL, "--socket", socket, "status"});
+  if (ended.code == 127 || ended.code == 126) GTEST_SKIP() << "nobody cannot run " << CAGECTL;
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err,
+            "cagectl: permission denied on " + socket.native() + "; run cagectl as root, or as the user of cardcage\n");
+}
+
+// A daemon of another version.
+class OtherVersion final : public admin::v1::Admin::Service {
+ public:
+  explicit OtherVersion(const std::string& socket) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~OtherVersion() override { server_->Shutdown(std::chrono::system_clock::now()); }
+  grpc::Status GetStatus(grpc::ServerContext*, const admin::v1::GetStatusRequest*,
+                         admin::v1::GetStatusResponse* response) override {
+    response->set_version("9.9.9");
+    response->set_node("node1");
+    response->mutable_api_server()->set_state("teleported");
+    return grpc::Status::OK;
+  }
+
+ private:
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(OtherVersionTest, ANewerDaemonIsShownWithAWarning) {
+  const ScratchFolder folder;
+  const OtherVersion server(folder / "s");
+  const Ended ended = run_cagectl({"--socket", folder / "s", "status"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.out, HasSubstr("teleported"));
+  EXPECT_THAT(ended.out, HasSubstr("warning: this is cagectl 0.1.0, the daemon is 9.9.9\n"));
+}
+
+TEST(OtherVersionTest, ACallTheDaemonDoesNotKnowNamesBothVersions) {
+  const ScratchFolder folder;
+  const OtherVersion server(folder / "s");
+  const Ended ended = run_cagectl({"--socket", folder / "s", "devices"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err,
+            "cagectl: cardcage 9.9.9 does not know this command of cagectl 0.1.0; use the cagectl of its version\n");
+}
+
+}  // namespace
+}  // namespace cardcage
