@@ -1,4 +1,5 @@
 // What any module may do, and what the host makes of it, however the module is run.
+#include "host/module/options.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -268,6 +269,38 @@ TEST_P(ModuleScenarios, FilesThatCannotBeLoadedAreRefusedWithTheModulesName) {
             (Error{Code::kNotFound, fmt::format("module 'm': cannot open module file '{}/nothing.so': No such file or "
                                                 "directory",
                                                 CARDCAGE_TEST_MODULES)}));
+}
+
+// The mock is what users meet first: the whole life of a claim with it.
+TEST_P(ModuleScenarios, TheMockModuleLivesAWholeLife) {
+  modules_dir = CARDCAGE_MODULES;
+  const Status started = start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2", "nic:1"}}});
+  ASSERT_TRUE(started) << started.error().message;
+  const auto snapshot = run(module->discover(soon()));
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  ASSERT_THAT((*snapshot)->devices, SizeIs(3));
+  ModuleClaim wanted = claim("u1", {(*snapshot)->devices[0].id});
+  wanted.allocations[0].values = *resolve_params(module->identity(), {});
+  const auto prepared = run(module->prepare(wanted, soon()));
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_FALSE(prepared->allocations[0].empty());
+  wanted.state = prepared->state;
+  wanted.state_version = prepared->state_version;
+  EXPECT_TRUE(run(module->reconcile({wanted}, soon())));
+  const Status undone = run(module->unprepare(wanted, soon()));
+  EXPECT_TRUE(undone) << undone.error().message;
+  EXPECT_TRUE(run(module->stop(soon())));
+}
+
+TEST_P(ModuleScenarios, AModuleThatHangsWhileItIsLoadedHoldsNobody) {
+  ::setenv("CARDCAGE_TEST_RELEASE", (folder / "release").c_str(), 1);
+  const auto loaded = begin(load_module(core, clock, config("slow_constructor.so"), modules_dir, soon()));
+  ASSERT_TRUE(is_hanging());
+  advance(seconds(10));
+  ASSERT_TRUE(eventually([&] { return loaded->has_value(); }));
+  EXPECT_EQ((*loaded)->error(),
+            (Error{Code::kDeadlineExceeded,
+                   "module 'm' is stuck while it is loaded, in a constructor or its entry: they must do no work"}));
 }
 
 }  // namespace

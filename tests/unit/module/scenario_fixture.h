@@ -39,7 +39,7 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
     return made;
   }
   Result<std::shared_ptr<Module>> load(const ModuleConfig& wanted) {
-    return run(load_module(core, clock, wanted, CARDCAGE_TEST_MODULES, soon()));
+    return run(load_module(core, clock, wanted, modules_dir, soon()));
   }
   // Loads and starts, and keeps what happens unasked.
   Status start(const std::string& file, const Options& options = {}) {
@@ -96,6 +96,7 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
     settle();
   }
 
+  std::filesystem::path modules_dir = CARDCAGE_TEST_MODULES;
   ScratchFolder folder;
   FakeClock clock;
   std::shared_ptr<Module> module;
