@@ -126,13 +126,13 @@ void Ledger::write_next() {
     const Status written = store_->write(changes, [this] {
       if (options_.fault) options_.fault(FaultPoint::kBeforeCommit);
     });
-    for (const OneShot<Status>& one : done) one.set(written);
     asio::post(core_, [this, alive, written] {
       if (!alive.lock()) return;
       writing_ = false;
       last_error_ = written ? std::optional<Error>() : written.error();
       if (!waiting_.empty()) write_next();
     });
+    for (const OneShot<Status>& one : done) one.set(written);
     store_->tidy();
   });
 }

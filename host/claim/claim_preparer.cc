@@ -1,0 +1,282 @@
+#include "host/claim/claim_preparer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "host/claim/claim_plan.h"
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+std::string device_names(const ModulePart& part) {
+  std::string names;
+  for (const HeldDevice& device : part.devices)
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", device.allocation.device);
+  return fmt::format("device{} {}", part.devices.size() == 1 ? "" : "s", names);
+}
+
+// What tells the devices of an earlier intent from those of a plan; pools and modules may be unknown.
+std::set<std::pair<std::string, std::string>> device_set(const ClaimRecord& record) {
+  std::set<std::pair<std::string, std::string>> devices;
+  for (const ModulePart& part : record.parts)
+    for (const HeldDevice& device : part.devices) devices.emplace(device.allocation.device, device.allocation.share_id);
+  return devices;
+}
+
+std::unexpected<Error> cannot_read(Error error) {
+  const bool later = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
+  error.message = fmt::format("cannot read it from the API server: {}{}", error.message,
+                              later ? "; the kubelet tries again by itself" : "");
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+std::shared_ptr<ClaimPreparer> ClaimPreparer::create(std::string driver, ClaimEnvironment environment) {
+  return std::shared_ptr<ClaimPreparer>(new ClaimPreparer(std::move(driver), std::move(environment)));
+}
+
+ClaimPreparer::ClaimPreparer(std::string driver, ClaimEnvironment environment)
+    : driver_(std::move(driver)), environment_(std::move(environment)) {}
+
+Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare(ClaimRef claim, Instant deadline) {
+  return run(Kind::kPrepare, std::move(claim), deadline);
+}
+
+Task<Status> ClaimPreparer::unprepare(ClaimRef claim, Instant deadline) {
+  Answer answer = co_await run(Kind::kUnprepare, std::move(claim), deadline);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return Status{};
+}
+
+Task<ClaimPreparer::Answer> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant deadline) {
+  // The UID becomes a file name.
+  if (!is_claim_uid(ref.uid)) co_return fail(Code::kInvalidArgument, "claim UID '{}' is not a UID", ref.uid);
+  while (true) {
+    std::shared_ptr<Operation>& running = running_[ref.uid];
+    const bool idle = !running;
+    if (idle) running = std::make_shared<Operation>(Operation{kind, "its turn", {}, 0});
+    const std::shared_ptr<Operation> operation = running;
+    const OneShot<Answer> done(environment_.core);
+    operation->waiters.push_back(done);
+    ++operation->waiting;
+    if (idle) spawn(environment_.core, work(shared_from_this(), operation, ref, deadline));
+    std::optional<Answer> answer = co_await done.wait_until(deadline);
+    if (!answer) {
+      --operation->waiting;
+      co_return fail(Code::kDeadlineExceeded,
+                     "claim {}: out of time while waiting for {}; the work goes on and the kubelet's next try finds "
+                     "its result",
+                     claim_label(ref), operation->waits_for);
+    }
+    if (operation->kind == kind) co_return std::move(*answer);
+  }
+}
+
+Task<void> ClaimPreparer::work(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
+                               Instant deadline) {
+  Answer answer;
+  const bool preparing = operation->kind == Kind::kPrepare;
+  if (preparing)
+    answer = co_await self->prepare_now(*operation, ref, deadline);
+  else
+    answer = co_await self->unprepare_now(*operation, ref, deadline);
+  if (!answer) answer = within(answer.error(), "claim {}", claim_label(ref));
+  if (answer)
+    log(LogLevel::kInfo, preparing ? "prepared" : "unprepared",
+        {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}});
+  else if (operation->waiting == 0)  // otherwise who waits tells
+    log(LogLevel::kError, answer.error().message, {{"uid", ref.uid}, {"driver", self->driver_}});
+  self->running_.erase(ref.uid);
+  for (const OneShot<Answer>& waiter : operation->waiters) waiter.set(answer);
+}
+
+// -- prepare ---------------------------------------------------------------------------------------------------------
+
+Task<ClaimPreparer::Answer> ClaimPreparer::prepare_now(Operation& operation, const ClaimRef& ref, Instant deadline) {
+  const ClaimKey key{driver_, ref.uid};
+  const auto known = environment_.ledger.find(key);
+  if (known && known->phase == ClaimPhase::kPrepared && known->boot_id == environment_.ledger.boot_id())
+    co_return answer_again(*known);
+
+  operation.waits_for = "the API server to show it";
+  const Result<Claim> claim = co_await environment_.cluster.get_claim(ref.name_space, ref.name, deadline);
+  if (!claim) co_return cannot_read(claim.error());
+  auto plan = plan_claim(driver_, ref, *claim, environment_.devices, environment_.ledger, environment_.clock.wall());
+  if (!plan) co_return std::unexpected(plan.error());
+  ClaimRecord record = std::move(*plan);
+  if (known) {
+    Status cleared = co_await clear_leftovers(operation, *known, record, deadline);
+    if (!cleared) co_return std::unexpected(cleared.error());
+  }
+
+  operation.waits_for = "the ledger";
+  Status intended = co_await environment_.ledger.put(record, Durability::kProcess);
+  if (!intended) co_return std::unexpected(intended.error());
+  reach(FaultPoint::kAfterIntent);
+  Status prepared = co_await prepare_parts(operation, record, deadline);
+  if (!prepared) co_return std::unexpected(prepared.error());
+
+  record.phase = ClaimPhase::kPrepared;
+  record.boot_id = environment_.ledger.boot_id();
+  if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
+  Status committed = co_await commit(operation, record);
+  if (!committed) co_return std::unexpected(committed.error());
+  co_return prepared_devices(record);
+}
+
+// The folder may have been wiped since, so the file is written again; the modules are not asked.
+ClaimPreparer::Answer ClaimPreparer::answer_again(const ClaimRecord& known) const {
+  if (auto written = environment_.cdi.write(driver_, known.ref.uid, cdi_spec(known)); !written)
+    return std::unexpected(written.error());
+  return prepared_devices(known);
+}
+
+// An earlier try was cut off, or it was before a reboot. Same devices: the modules are asked again, with what they
+// saved. Others, because the claim was allocated anew: those go first.
+Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan,
+                                            Instant deadline) {
+  if (device_set(known) != device_set(plan)) {
+    ClaimRecord leftover = known;
+    auto parts = located_parts(known, environment_.devices);
+    if (!parts) co_return std::unexpected(parts.error());
+    leftover.parts = std::move(*parts);
+    co_return co_await unprepare_parts(operation, leftover, deadline);
+  }
+  plan.begun = known.begun;
+  plan.prepared = known.prepared;
+  plan.boot_id = known.boot_id;  // until it is prepared: the saved states are of that boot
+  for (ModulePart& part : plan.parts) {
+    const auto before = std::ranges::find(known.parts, part.module, &ModulePart::module);
+    if (before == known.parts.end()) continue;
+    part.state = before->state;
+    part.state_version = before->state_version;
+  }
+  co_return Status{};
+}
+
+Task<Status> ClaimPreparer::prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline) {
+  for (std::size_t i = 0; i < record.parts.size(); ++i) {
+    Status done = co_await prepare_part(operation, record, record.parts[i], deadline);
+    if (!done) {
+      // The record stays as an intent: a module that failed may still hold something, unprepare will tell it.
+      if (i > 0) co_await roll_back(operation, record, i, deadline);
+      co_return done;
+    }
+    reach(FaultPoint::kAfterModulePrepare);
+  }
+  co_return Status{};
+}
+
+Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord& record, ModulePart& part,
+                                         Instant deadline) {
+  operation.waits_for = fmt::format("module '{}' to prepare {}", part.module, device_names(part));
+  const auto module = environment_.devices.module(part.module);
+  if (!module) co_return module_failed(module.error(), part, "prepare");
+  ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+  Result<PreparedEdits> edits = co_await (*module)->prepare(std::move(claim), module_deadline(deadline));
+  if (!edits) co_return module_failed(edits.error(), part, "prepare");
+  if (edits->allocations.size() > part.devices.size())
+    co_return fail(Code::kInternal, "module '{}' answered for more devices than it was asked for", part.module);
+  for (std::size_t i = 0; i < edits->allocations.size(); ++i) part.devices[i].edits = std::move(edits->allocations[i]);
+  part.edits = std::move(edits->claim);
+  part.state = std::move(edits->state);
+  part.state_version = edits->state_version;
+  co_return Status{};
+}
+
+Task<void> ClaimPreparer::roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline) {
+  for (std::size_t i = prepared; i-- > 0;) {
+    Status undone = co_await unprepare_part(operation, record, record.parts[i], deadline);
+    if (undone) {
+      record.parts[i].state.clear();
+      record.parts[i].state_version = 0;
+    } else {
+      log(LogLevel::kWarn, "a half-prepared claim could not be undone; unprepare will try again",
+          {{"claim", claim_label(record.ref)}, {"cause", undone.error().message}});
+    }
+  }
+  Status noted = co_await environment_.ledger.put(record, Durability::kProcess);
+  if (!noted) log(LogLevel::kWarn, "the roll-back is not in the ledger", {{"cause", noted.error().message}});
+}
+
+// The file is written while the ledger syncs: it is made from the record and can be made again.
+Task<Status> ClaimPreparer::commit(Operation& operation, const ClaimRecord& record) {
+  operation.waits_for = "the ledger";
+  Task<Status> committing = environment_.ledger.put(record, Durability::kNode);
+  const Status written = environment_.cdi.write(driver_, record.ref.uid, cdi_spec(record));
+  reach(FaultPoint::kAfterCdiWrite);
+  Status committed = co_await std::move(committing);
+  reach(FaultPoint::kAfterPrepared);
+  co_return committed ? written : committed;
+}
+
+// -- unprepare -------------------------------------------------------------------------------------------------------
+
+Task<ClaimPreparer::Answer> ClaimPreparer::unprepare_now(Operation& operation, const ClaimRef& ref, Instant deadline) {
+  const ClaimKey key{driver_, ref.uid};
+  const auto known = environment_.ledger.find(key);
+  if (known) {
+    ClaimRecord record = *known;
+    record.ref = ref;
+    record.phase = ClaimPhase::kUnpreparing;
+    auto parts = located_parts(record, environment_.devices);
+    if (!parts) co_return within(parts.error(), "cannot tell its modules");
+    record.parts = std::move(*parts);
+    operation.waits_for = "the ledger";
+    Status intended = co_await environment_.ledger.put(record, Durability::kProcess);
+    if (!intended) co_return std::unexpected(intended.error());
+    Status released = co_await unprepare_parts(operation, record, deadline);
+    if (!released) co_return std::unexpected(released.error());
+  }
+  if (auto removed = environment_.cdi.remove(driver_, ref.uid); !removed) co_return std::unexpected(removed.error());
+  reach(FaultPoint::kAfterCdiRemove);
+  operation.waits_for = "the ledger";
+  Status forgotten = co_await environment_.ledger.release(key, environment_.clock.wall());
+  if (!forgotten) co_return std::unexpected(forgotten.error());
+  reach(FaultPoint::kAfterRelease);
+  co_return Answer{};
+}
+
+// All modules are asked even if one fails; the first error counts.
+Task<Status> ClaimPreparer::unprepare_parts(Operation& operation, const ClaimRecord& record, Instant deadline) {
+  Status result;
+  for (std::size_t i = record.parts.size(); i-- > 0;) {
+    Status done = co_await unprepare_part(operation, record, record.parts[i], deadline);
+    if (!done && result) result = done;
+    if (done) reach(FaultPoint::kAfterModuleUnprepare);
+  }
+  co_return result;
+}
+
+Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimRecord& record, const ModulePart& part,
+                                           Instant deadline) {
+  operation.waits_for = fmt::format("module '{}' to release {}", part.module, device_names(part));
+  const auto module = environment_.devices.module(part.module);
+  if (!module) co_return module_failed(module.error(), part, "release");
+  ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+  Status done = co_await (*module)->unprepare(std::move(claim), module_deadline(deadline));
+  if (!done) co_return module_failed(done.error(), part, "release");
+  co_return Status{};
+}
+
+// -- common ----------------------------------------------------------------------------------------------------------
+
+void ClaimPreparer::reach(FaultPoint point) const {
+  if (environment_.fault) environment_.fault(point);
+}
+
+Instant ClaimPreparer::module_deadline(Instant deadline) const {
+  return std::max(deadline, environment_.clock.now() + environment_.module_limit);
+}
+
+std::unexpected<Error> ClaimPreparer::module_failed(Error error, const ModulePart& part, std::string_view verb) const {
+  const bool away = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
+  error.message =
+      fmt::format("module '{}' cannot {} {}: {}{}", part.module, verb, device_names(part), error.message,
+                  away ? "; the kubelet tries again by itself, 'cagectl modules' shows what the module waits for" : "");
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace cardcage

@@ -1,0 +1,125 @@
+// A node in memory: modules with devices, a cluster with claims, a ledger and a CDI folder on disk, and a preparer.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/claim/claim_preparer.h"
+#include "host/claim/recovery.h"
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/fake_module.h"
+#include "tests/fakes/scratch_folder.h"
+#include "tests/unit/claim/records.h"
+
+namespace cardcage {
+
+// Devices and modules as a test lists them.
+class FakeDirectory final : public DeviceDirectory {
+ public:
+  // Device "<stem>-<n>" of pool "node" is "<STEM>-<n>" of module `name`.
+  void add(const std::string& name, std::shared_ptr<FakeModule> module, const std::string& stem, int count) {
+    modules_[name] = module;
+    std::string upper = stem;
+    std::ranges::transform(upper, upper.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+    for (int n = 0; n < count; ++n) {
+      Device device;
+      device.id = fmt::format("{}-{}", upper, n);
+      device.name = fmt::format("{}-{}", stem, n);
+      devices_[device.name] = {module, name, device};
+    }
+  }
+  void lose_module(const std::string& name) { modules_.erase(name); }
+  void lose_device(const std::string& device) { devices_.erase(device); }
+
+  Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
+                               const std::string& device) const override {
+    const auto found = devices_.find(device);
+    if (driver != kDriver || (!pool.empty() && pool != "node") || found == devices_.end())
+      return fail(Code::kNotFound, "no module reports it");
+    return found->second;
+  }
+  Result<std::shared_ptr<Module>> module(const std::string& name) const override {
+    const auto found = modules_.find(name);
+    if (found == modules_.end()) return fail(Code::kUnavailable, "it is not running");
+    return found->second;
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<Module>> modules_;
+  std::map<std::string, LocatedDevice> devices_;
+};
+
+inline Allocation an_allocation(const std::string& device, const std::string& request = "main") {
+  return {.request = request, .driver = kDriver, .pool = "node", .device = device};
+}
+
+inline Claim a_claim(const std::string& uid, std::vector<Allocation> allocations) {
+  return {.ref = {"team", "claim-" + uid, uid}, .allocated = true, .allocations = std::move(allocations)};
+}
+
+class ClaimWorld : public CoreFixture {
+ protected:
+  using Verb = FakeModule::Verb;
+  using Devices = Result<std::vector<PreparedDevice>>;
+
+  ClaimWorld() {
+    // Deadlines are of the real clock, since modules and answers wait on it.
+    clock.advance(std::max(Duration(0), real_clock.now() - clock.now()));
+    directory.add("gpus", gpus, "gpu", 100);
+    directory.add("nics", nics, "nic", 4);
+    start();
+  }
+
+  // As if the host had restarted: everything in memory is new.
+  void start(FaultHook fault = {}) {
+    preparer.reset();
+    ledger.reset();
+    settle();
+    auto opened = Ledger::open(core, {.file = folder / "state" / "ledger.db",
+                                      .cdi_folder = cdi.folder(),
+                                      .boot_id = boot_id,
+                                      .history = {},
+                                      .fault = fault});
+    if (!opened) throw std::runtime_error(opened.error().message);
+    ledger = std::move(*opened);
+    recover_cdi(*ledger, cdi);
+    preparer = ClaimPreparer::create(kDriver, {.core = core,
+                                               .ledger = *ledger,
+                                               .cluster = cluster,
+                                               .devices = directory,
+                                               .cdi = cdi,
+                                               .clock = clock,
+                                               .fault = std::move(fault)});
+  }
+
+  static Instant soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(5); }
+  static ClaimRef ref_of(const std::string& uid) { return {"team", "claim-" + uid, uid}; }
+  Devices prepare(const std::string& uid) { return run(preparer->prepare(ref_of(uid), soon())); }
+  Status unprepare(const std::string& uid) { return run(preparer->unprepare(ref_of(uid), soon())); }
+  // A new claim of one device, prepared.
+  Devices prepare_new(const std::string& uid, std::vector<Allocation> allocations) {
+    cluster.put_claim(a_claim(uid, std::move(allocations)));
+    return prepare(uid);
+  }
+  std::shared_ptr<const ClaimRecord> record(const std::string& uid) const { return ledger->find({kDriver, uid}); }
+  bool has_cdi_file(const std::string& uid) const { return cdi.read({kDriver, uid}).has_value(); }
+
+  ScratchFolder folder;
+  std::string boot_id = kBoot;
+  FakeClock clock;
+  SystemClock real_clock;
+  FakeCluster cluster{core, real_clock};
+  std::shared_ptr<FakeModule> gpus = std::make_shared<FakeModule>(core);
+  std::shared_ptr<FakeModule> nics = std::make_shared<FakeModule>(core);
+  FakeDirectory directory;
+  CdiWriter cdi{folder / "cdi"};
+  std::unique_ptr<Ledger> ledger;
+  std::shared_ptr<ClaimPreparer> preparer;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,126 @@
+#include "host/claim/config_resolution.h"
+
+#include <gmock/gmock.h>
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const std::string kDriver = "gpu.example.com";
+
+ModuleIdentity identity(const std::string& kind = "") {
+  ModuleIdentity about;
+  about.params_kind = kind;
+  about.params = {{.name = "mode", .type = OptionType::kString, .default_text = "slow", .choices = {"slow", "fast"}},
+                  {.name = "shares", .type = OptionType::kInteger, .default_text = "1", .min = 1, .max = 8}};
+  return about;
+}
+
+OpaqueConfig config(ConfigSource source, std::vector<std::string> requests, std::string json) {
+  return {source, std::move(requests), kDriver, std::move(json)};
+}
+
+std::string text(const OptionValues& values, const std::string& name) {
+  const OptionValue& value = values.entries.at(name).value;
+  return std::holds_alternative<std::string>(value) ? std::get<std::string>(value)
+                                                    : std::to_string(std::get<std::int64_t>(value));
+}
+
+class ConfigResolutionTest : public ::testing::Test {
+ protected:
+  Result<ResolvedConfig> resolve(std::vector<OpaqueConfig> configs, std::vector<std::string> requests) {
+    auto resolved = resolve_configs(configs, kDriver, {{&about_, std::move(requests)}});
+    if (!resolved) return std::unexpected(resolved.error());
+    return resolved->at(0);
+  }
+  std::string error(std::vector<OpaqueConfig> configs) {
+    const auto resolved = resolve(std::move(configs), {"main"});
+    return resolved ? "no error" : resolved.error().message;
+  }
+  ModuleIdentity about_ = identity();
+};
+
+TEST_F(ConfigResolutionTest, ClaimBeatsClassAndLaterBeatsEarlierMemberByMember) {
+  // A release that lists the claim first must not turn the precedence round.
+  const auto resolved = resolve({config(ConfigSource::kClaim, {}, R"({"shares":4})"),
+                                 config(ConfigSource::kClass, {}, R"({"mode":"slow","shares":2})"),
+                                 config(ConfigSource::kClass, {}, R"({"mode":"fast","shares":3})")},
+                                {"main"});
+  ASSERT_TRUE(resolved) << resolved.error().message;
+  EXPECT_EQ(text(resolved->values[0], "mode"), "fast");
+  EXPECT_EQ(text(resolved->values[0], "shares"), "4");
+  ASSERT_THAT(resolved->params, SizeIs(3));
+  EXPECT_EQ(resolved->params[0].json, R"({"mode":"slow","shares":2})");
+  EXPECT_EQ(resolved->params[2].source, ConfigSource::kClaim);
+}
+
+TEST_F(ConfigResolutionTest, AnEntryAppliesToAllToTheFullRequestOrToItsBase) {
+  const auto resolved = resolve(
+      {config(ConfigSource::kClaim, {}, R"({"shares":2})"), config(ConfigSource::kClaim, {"main"}, R"({"shares":3})"),
+       config(ConfigSource::kClaim, {"main/big"}, R"({"shares":4})"),
+       config(ConfigSource::kClaim, {"mai"}, R"({"shares":5})"),
+       config(ConfigSource::kClaim, {"main/big/x"}, R"({"shares":6})")},
+      {"main/big", "main/small", "other"});
+  ASSERT_TRUE(resolved) << resolved.error().message;
+  EXPECT_EQ(text(resolved->values[0], "shares"), "4");
+  EXPECT_EQ(text(resolved->values[1], "shares"), "3");
+  EXPECT_EQ(text(resolved->values[2], "shares"), "2");
+  ASSERT_THAT(resolved->params, SizeIs(3));
+  EXPECT_THAT(resolved->params[0].requests, IsEmpty()) << "for all";
+  EXPECT_THAT(resolved->params[1].requests, ElementsAre("main/big", "main/small"));
+  EXPECT_THAT(resolved->params[2].requests, ElementsAre("main/big"));
+}
+
+TEST_F(ConfigResolutionTest, DefaultsFillWhatNobodySaid) {
+  const auto resolved = resolve({}, {"main"});
+  ASSERT_TRUE(resolved);
+  EXPECT_EQ(text(resolved->values[0], "mode"), "slow");
+  EXPECT_FALSE(resolved->values[0].entries.at("mode").given);
+  EXPECT_THAT(resolved->params, IsEmpty());
+}
+
+TEST_F(ConfigResolutionTest, WhatIsForOthersIsTheirs) {
+  OpaqueConfig other = config(ConfigSource::kClaim, {}, "not even JSON");
+  other.driver = "nic.example.com";
+  OpaqueConfig unknown_type;
+  unknown_type.requests = {"elsewhere"};
+  const auto resolved =
+      resolve({other, unknown_type, config(ConfigSource::kClaim, {"elsewhere"}, R"({"bad":1})")}, {"main"});
+  ASSERT_TRUE(resolved) << resolved.error().message;
+  EXPECT_THAT(resolved->params, IsEmpty());
+}
+
+TEST_F(ConfigResolutionTest, WhatCannotBeHonouredIsAnErrorThatNamesTheEntry) {
+  EXPECT_THAT(error({config(ConfigSource::kClaim, {"main"}, R"({"mod":"fast"})")}),
+              HasSubstr("configuration of the claim for request 'main': there is no parameter 'mod'"));
+  EXPECT_THAT(error({config(ConfigSource::kClass, {}, R"({"shares":9})")}),
+              HasSubstr("configuration of the device class: parameter 'shares'"));
+  OpaqueConfig unknown_type;
+  EXPECT_THAT(error({unknown_type}), HasSubstr("of a type that this cardcage does not know"));
+  about_.params[0].required = true;
+  EXPECT_THAT(error({}), HasSubstr("request 'main': parameter 'mode' is required"));
+}
+
+TEST_F(ConfigResolutionTest, ModulesOfOneClaimGetTheKindTheyExpect) {
+  const ModuleIdentity gpu = identity("GpuParams"), nic = identity("NicParams");
+  ModuleIdentity raw;
+  const std::vector<ConfigTarget> targets = {{&gpu, {"main"}}, {&nic, {"main"}}, {&raw, {"main"}}};
+  const auto resolved =
+      resolve_configs({config(ConfigSource::kClaim, {}, R"({"kind":"GpuParams","shares":4})")}, kDriver, targets);
+  ASSERT_TRUE(resolved) << resolved.error().message;
+  EXPECT_EQ(text(resolved->at(0).values[0], "shares"), "4");
+  EXPECT_EQ(text(resolved->at(1).values[0], "shares"), "1");
+  EXPECT_THAT(resolved->at(1).params, IsEmpty());
+  EXPECT_THAT(resolved->at(2).params, SizeIs(1));
+  const auto refused =
+      resolve_configs({config(ConfigSource::kClaim, {}, R"({"kind":"Gpu","shares":4})")}, kDriver, targets);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("expected 'GpuParams'"));
+}
+
+}  // namespace
+}  // namespace cardcage
