@@ -22,6 +22,11 @@ class ClaimPreparerTest : public ClaimWorld {
   static std::string text_of(const Result<T>& result) {
     return result ? "no error" : result.error().message;
   }
+  void lose_ledger() {
+    preparer.reset();
+    ledger.reset();
+    for (const char* name : {"ledger.db", "ledger.db-wal"}) std::filesystem::remove(folder / "state" / name);
+  }
   // Starts a call; its answer lands in the returned place.
   template <class T>
   std::shared_ptr<std::optional<T>> begin(Task<T> task) {
@@ -519,9 +524,7 @@ TEST_F(ClaimPreparerTest, AStartRecoversFilesAndTellsModulesWhatLives) {
 TEST_F(ClaimPreparerTest, AfterTheLossOfTheLedgerClaimsAreKnownByTheirFiles) {
   const auto first = prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")});
   ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
-  preparer.reset();
-  ledger.reset();
-  std::filesystem::remove_all(folder / "state");
+  lose_ledger();
   start();
   EXPECT_TRUE(has_cdi_file("u1")) << "containers may still start with it";
   EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(2)) << "nothing is taken from running pods";
@@ -537,9 +540,7 @@ TEST_F(ClaimPreparerTest, AfterTheLossOfTheLedgerClaimsAreKnownByTheirFiles) {
 
 TEST_F(ClaimPreparerTest, ARebuiltClaimWhoseDeviceIsGoneIsNotForgotten) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  preparer.reset();
-  ledger.reset();
-  std::filesystem::remove_all(folder / "state");
+  lose_ledger();
   start();
   directory.lose_device("gpu-0");
   EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("cannot tell its modules: no module reports it"));

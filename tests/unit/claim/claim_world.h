@@ -14,6 +14,7 @@
 #include "tests/fakes/fake_cluster.h"
 #include "tests/fakes/fake_module.h"
 #include "tests/fakes/scratch_folder.h"
+#include "tests/fakes/small_disk.h"
 #include "tests/unit/claim/records.h"
 
 namespace cardcage {
@@ -110,6 +111,7 @@ class ClaimWorld : public CoreFixture {
   bool has_cdi_file(const std::string& uid) const { return cdi.read({kDriver, uid}).has_value(); }
 
   ScratchFolder folder;
+  Mounted state{folder / "state", "size=16m"};  // memory if we may: syncs are counted elsewhere, not waited for
   std::string boot_id = kBoot;
   FakeClock clock;
   SystemClock real_clock;

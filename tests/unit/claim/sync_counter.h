@@ -1,17 +1,20 @@
-// Counts how often SQLite syncs a file, for as long as it lives and for databases opened meanwhile.
+// Counts how often SQLite syncs a file, for as long as it lives and for databases opened meanwhile, and calls the test
+// after each sync: on what the disk is sure to have then.
 #pragma once
 
 #include <sqlite3.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 
 namespace cardcage {
 
 class SyncCounter {
  public:
-  SyncCounter() : real_(sqlite3_vfs_find(nullptr)), vfs_(*real_) {
+  explicit SyncCounter(std::function<void()> after_sync = {}) : real_(sqlite3_vfs_find(nullptr)), vfs_(*real_) {
     count_ = 0;
+    after_sync_ = std::move(after_sync);
     real_open_ = real_->xOpen;
     vfs_.zName = "sync-counter";
     vfs_.xOpen = &open;
@@ -38,13 +41,16 @@ class SyncCounter {
   }
   static int sync(sqlite3_file* file, int flags) {
     ++count_;
-    return real_sync_(file, flags);
+    const int result = real_sync_(file, flags);
+    if (after_sync_) after_sync_();
+    return result;
   }
 
   sqlite3_vfs* real_;
   sqlite3_vfs vfs_;
   // SQLite's callbacks carry no pointer of ours. Databases and logs have different methods but sync in one way.
   static inline std::atomic<int> count_ = 0;
+  static inline std::function<void()> after_sync_;
   static inline std::map<const sqlite3_io_methods*, sqlite3_io_methods> methods_;
   static inline int (*real_open_)(sqlite3_vfs*, const char*, sqlite3_file*, int, int*);
   static inline int (*real_sync_)(sqlite3_file*, int);
