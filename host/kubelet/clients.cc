@@ -3,6 +3,8 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include "host/kubelet/grpc_library.h"
+
 namespace cardcage {
 namespace {
 
@@ -11,10 +13,10 @@ constexpr int kFirstBackoffMs = 100;
 constexpr int kMaxBackoffMs = 2'000;  // a restarted kubelet is back within seconds
 
 std::shared_ptr<grpc::Channel> channel_to(const std::filesystem::path& socket) {
+  hold_grpc();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
   // Channels to one address share connections and back-off otherwise: a new set would inherit the broken one.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);

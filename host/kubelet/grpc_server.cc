@@ -7,6 +7,8 @@
 #include <climits>
 #include <thread>
 
+#include "host/kubelet/grpc_library.h"
+
 namespace cardcage {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr int kMaxStreamsPerConnection = 256;  // the caller queues what goes be
 constexpr std::size_t kQuotaBytes = 64 * 1024 * 1024;
 
 std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services) {
+  hold_grpc();
   grpc::ServerBuilder builder;
   for (grpc::Service* service : services) builder.RegisterService(service);
   builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
