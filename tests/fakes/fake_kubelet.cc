@@ -18,95 +18,8 @@ using std::chrono::milliseconds, std::chrono::seconds;
 constexpr seconds kDialLimit{10}, kGetInfoLimit{1}, kNotifyLimit{5}, kDefaultAge{30};
 constexpr milliseconds kMaxBackoff{122'000};
 
-struct V1 {
-  static auto& stub(const DriverClients& clients) { return *clients.dra_v1; }
-  using PrepareRequest = api::dra_v1::NodePrepareResourcesRequest;
-  using PrepareResponse = api::dra_v1::NodePrepareResourcesResponse;
-  using UnprepareRequest = api::dra_v1::NodeUnprepareResourcesRequest;
-  using UnprepareResponse = api::dra_v1::NodeUnprepareResourcesResponse;
-};
-struct V1Beta1 {
-  static auto& stub(const DriverClients& clients) { return *clients.dra_v1beta1; }
-  using PrepareRequest = api::dra_v1beta1::NodePrepareResourcesRequest;
-  using PrepareResponse = api::dra_v1beta1::NodePrepareResourcesResponse;
-  using UnprepareRequest = api::dra_v1beta1::NodeUnprepareResourcesRequest;
-  using UnprepareResponse = api::dra_v1beta1::NodeUnprepareResourcesResponse;
-};
-
 void set_limit(grpc::ClientContext& context, milliseconds limit) {
   context.set_deadline(std::chrono::system_clock::now() + limit);
-}
-
-template <class Request>
-Request request_for(const std::vector<ClaimRef>& claims) {
-  Request request;
-  for (const ClaimRef& ref : claims) {
-    auto& claim = *request.add_claims();
-    claim.set_namespace_(ref.name_space);
-    claim.set_name(ref.name);
-    claim.set_uid(ref.uid);
-  }
-  return request;
-}
-
-// What the kubelet checks of an answer (cm/dra/manager.go).
-template <class Response>
-Status check_answer(const std::vector<ClaimRef>& claims, const Response& response) {
-  for (const auto& [uid, answer] : response.claims())
-    if (std::ranges::find(claims, uid, &ClaimRef::uid) == claims.end())
-      return fail(Code::kInternal, "unknown claim UID {} in the answer", uid);
-  if (response.claims().size() < claims.size())
-    return fail(Code::kInternal, "the driver skipped {} ResourceClaims", claims.size() - response.claims().size());
-  return {};
-}
-
-template <class Device>
-PreparedDevice device_of(const Device& in) {
-  PreparedDevice out;
-  out.request_names.assign(in.request_names().begin(), in.request_names().end());
-  out.pool = in.pool_name();
-  out.device = in.device_name();
-  out.cdi_device_ids.assign(in.cdi_device_ids().begin(), in.cdi_device_ids().end());
-  if constexpr (requires { in.share_id(); }) out.share_id = in.share_id();
-  return out;
-}
-
-template <class Version>
-Result<FakeKubelet::Prepared> call_prepare(const DriverClients& clients, const std::vector<ClaimRef>& claims,
-                                           milliseconds limit) {
-  grpc::ClientContext context;
-  set_limit(context, limit);
-  typename Version::PrepareResponse response;
-  const auto status = Version::stub(clients).NodePrepareResources(
-      &context, request_for<typename Version::PrepareRequest>(claims), &response);
-  if (!status.ok()) return std::unexpected(to_status(status).error());
-  if (auto checked = check_answer(claims, response); !checked) return std::unexpected(checked.error());
-  FakeKubelet::Prepared prepared;
-  for (const auto& [uid, answer] : response.claims()) {
-    auto& out = prepared[uid];
-    if (!answer.error().empty()) {
-      out = fail(Code::kUnknown, "{}", answer.error());
-      continue;
-    }
-    for (const auto& device : answer.devices()) out->push_back(device_of(device));
-  }
-  return prepared;
-}
-
-template <class Version>
-Result<FakeKubelet::Unprepared> call_unprepare(const DriverClients& clients, const std::vector<ClaimRef>& claims,
-                                               milliseconds limit) {
-  grpc::ClientContext context;
-  set_limit(context, limit);
-  typename Version::UnprepareResponse response;
-  const auto status = Version::stub(clients).NodeUnprepareResources(
-      &context, request_for<typename Version::UnprepareRequest>(claims), &response);
-  if (!status.ok()) return std::unexpected(to_status(status).error());
-  if (auto checked = check_answer(claims, response); !checked) return std::unexpected(checked.error());
-  FakeKubelet::Unprepared unprepared;
-  for (const auto& [uid, answer] : response.claims())
-    unprepared[uid] = answer.error().empty() ? Status{} : fail(Code::kUnknown, "{}", answer.error());
-  return unprepared;
 }
 
 }  // namespace
@@ -349,16 +262,14 @@ Result<FakeKubelet::Prepared> FakeKubelet::prepare(const std::string& driver, co
                                                    milliseconds limit) {
   const auto plugin = plugin_of(driver);
   if (!plugin) return fail(Code::kNotFound, "DRA driver {} is not registered", driver);
-  return plugin->version == "v1.DRAPlugin" ? call_prepare<V1>(*plugin->clients, claims, limit)
-                                           : call_prepare<V1Beta1>(*plugin->clients, claims, limit);
+  return call_prepare(*plugin->clients, plugin->version, claims, limit);
 }
 
 Result<FakeKubelet::Unprepared> FakeKubelet::unprepare(const std::string& driver, const std::vector<ClaimRef>& claims,
                                                        milliseconds limit) {
   const auto plugin = plugin_of(driver);
   if (!plugin) return fail(Code::kNotFound, "DRA driver {} is not registered", driver);
-  return plugin->version == "v1.DRAPlugin" ? call_unprepare<V1>(*plugin->clients, claims, limit)
-                                           : call_unprepare<V1Beta1>(*plugin->clients, claims, limit);
+  return call_unprepare(*plugin->clients, plugin->version, claims, limit);
 }
 
 FakeKubelet::ShownHealth FakeKubelet::health(const std::string& driver, const std::string& pool,

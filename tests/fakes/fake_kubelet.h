@@ -15,9 +15,9 @@
 #include <thread>
 #include <vector>
 
-#include "host/claim/claim_service.h"
 #include "host/device/device.h"
 #include "host/kubelet/clients.h"
+#include "tests/fakes/kubelet_calls.h"
 
 namespace cardcage {
 
@@ -32,10 +32,8 @@ struct FakeKubeletOptions {
 
 class FakeKubelet {
  public:
-  using Devices = std::vector<PreparedDevice>;
-  // Per claim UID.
-  using Prepared = std::map<std::string, Result<Devices>>;
-  using Unprepared = std::map<std::string, Status>;
+  using Prepared = PrepareAnswers;
+  using Unprepared = UnprepareAnswers;
 
   explicit FakeKubelet(FakeKubeletOptions options);
   ~FakeKubelet();
