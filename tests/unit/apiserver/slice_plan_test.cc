@@ -327,7 +327,7 @@ TEST_F(SlicePlanTest, NameBasesAreNamesAndKeepTheirIndex) {
 // Whatever happens, every state that a consumer can see between two writes is either incomplete, or valid and made of
 // devices that are or were wanted.
 TEST_F(SlicePlanTest, RandomChangesNeverShowAConsumerAnInvalidPool) {
-  std::mt19937 random(7u + static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));  // --gtest_shuffle
+  std::mt19937 random(7u + static_cast<unsigned>(GTEST_FLAG_GET(random_seed)));
   const auto below = [&](std::size_t limit) {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
   };

@@ -483,7 +483,7 @@ TEST_F(SlicePublisherTest, ANodeThatWasReplacedOwnsTheNewSlices) {
 
 // Whatever others do meanwhile, in the end the cluster holds exactly what is wanted.
 TEST_F(SlicePublisherTest, RandomTroubleConverges) {
-  std::mt19937 random(3u + static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));  // --gtest_shuffle
+  std::mt19937 random(3u + static_cast<unsigned>(GTEST_FLAG_GET(random_seed)));
   const auto below = [&](std::size_t limit) {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
   };
