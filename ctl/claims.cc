@@ -1,7 +1,6 @@
 // cagectl claims
-#include "ctl/claims.h"
-
 #include "ctl/admin.h"
+#include "ctl/print.h"
 #include "ctl/session.h"
 
 namespace cardcage {
@@ -9,6 +8,28 @@ namespace {
 
 namespace json = boost::json;
 namespace wire = admin::v1;
+
+json::value claim_json(const wire::Claim& claim) {
+  json::array devices;
+  for (const auto& device : claim.devices())
+    devices.push_back({{"requests", strings_json(device.requests())},
+                       {"pool", device.pool()},
+                       {"device", device.device()},
+                       {"cdiDeviceIDs", strings_json(device.cdi_device_ids())},
+                       {"shareID", text_json(device.share_id())}});
+  return {{"claim", to_json(claim.ref())},
+          {"driver", claim.driver()},
+          {"modules", strings_json(claim.modules())},
+          {"state", claim.state()},
+          {"prepared", time_json(claim.prepared())},
+          {"devices", std::move(devices)}};
+}
+
+std::string device_names(const wire::Claim& claim) {
+  std::vector<std::string> names;
+  for (const auto& device : claim.devices()) names.push_back(device.device());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 Status run(const Session& session) {
   const auto list = ask(session.socket, &wire::Admin::Stub::ListClaims);
@@ -29,27 +50,6 @@ Status run(const Session& session) {
 }
 
 }  // namespace
-
-std::string device_names(const wire::Claim& claim) {
-  std::vector<std::string> names;
-  for (const auto& device : claim.devices()) names.push_back(device.device());
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-json::object claim_json(const wire::Claim& claim) {
-  json::array devices;
-  for (const auto& device : claim.devices())
-    devices.push_back({{"request", device.request()},
-                       {"pool", device.pool()},
-                       {"device", device.device()},
-                       {"cdiDeviceIDs", strings_json(device.cdi_device_ids())}});
-  return {{"claim", to_json(claim.ref())},
-          {"driver", claim.driver()},
-          {"module", claim.module()},
-          {"state", claim.state()},
-          {"prepared", time_json(claim.prepared())},
-          {"devices", std::move(devices)}};
-}
 
 void add_claims(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("claims", "the claims that are prepared now");

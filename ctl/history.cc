@@ -1,9 +1,8 @@
 // cagectl history
 #include <chrono>
-#include <optional>
 
 #include "ctl/admin.h"
-#include "ctl/claims.h"
+#include "ctl/print.h"
 #include "ctl/session.h"
 #include "host/core/duration.h"
 
@@ -19,31 +18,28 @@ struct HistoryQuery {
   std::uint32_t limit = 100;
 };
 
-// How long the claim was held; nothing if it never was.
-std::optional<milliseconds> held(const wire::HistoryEntry& entry) {
-  if (entry.claim().prepared() == 0 || entry.ended() < entry.claim().prepared()) return std::nullopt;
-  return milliseconds(entry.ended() - entry.claim().prepared());
-}
+milliseconds held(const wire::HistoryEntry& entry) { return milliseconds(entry.released() - entry.prepared()); }
 
 json::value entry_json(const wire::HistoryEntry& entry) {
-  json::object object = claim_json(entry.claim());
-  object["ended"] = time_json(entry.ended());
-  object["heldSeconds"] = nullptr;
-  if (const auto time = held(entry)) object["heldSeconds"] = time->count() / 1000;
-  object["outcome"] = entry.outcome();
-  return object;
+  return {{"claim", to_json(entry.ref())},
+          {"driver", entry.driver()},
+          {"module", entry.module()},
+          {"request", entry.request()},
+          {"pool", entry.pool()},
+          {"device", entry.device()},
+          {"shareID", text_json(entry.share_id())},
+          {"prepared", time_json(entry.prepared())},
+          {"released", time_json(entry.released())},
+          {"heldSeconds", held(entry).count() / 1000}};
 }
 
 void print(const wire::ListHistoryResponse& history) {
   if (history.entries().empty()) return fmt::print("no such claims in the history\n");
-  Table table({"CLAIM", "DRIVER", "DEVICES", "PREPARED", "ENDED", "HELD", "OUTCOME", "UID"});
-  for (const auto& entry : history.entries()) {
-    const auto time = held(entry);
-    table.row({to_text(entry.claim().ref()), entry.claim().driver(), device_names(entry.claim()),
-               to_rfc3339(entry.claim().prepared()), to_rfc3339(entry.ended()),
-               time ? format_duration(std::chrono::floor<std::chrono::seconds>(*time)) : "", entry.outcome(),
-               entry.claim().ref().uid()});
-  }
+  Table table({"DEVICE", "DRIVER", "CLAIM", "PREPARED", "RELEASED", "HELD", "UID"});
+  for (const auto& entry : history.entries())
+    table.row({entry.device(), entry.driver(), to_text(entry.ref()), to_rfc3339(entry.prepared()),
+               to_rfc3339(entry.released()), format_duration(std::chrono::floor<std::chrono::seconds>(held(entry))),
+               entry.ref().uid()});
   table.print();
 }
 
@@ -76,7 +72,7 @@ void add_history(CLI::App& app, Session& session) {
   command->add_option("--claim", query->claim, "UID, namespace/name or name of the claim")->type_name("CLAIM");
   command->add_option("--driver", query->driver, "only this driver")->type_name("DRIVER");
   command->add_option("--device", query->device, "only this device")->type_name("DEVICE");
-  command->add_option("--since", query->since, "only what ended in this time until now, like 24h")
+  command->add_option("--since", query->since, "only what was released in this time until now, like 24h")
       ->type_name("DURATION");
   command->add_option("--limit", query->limit, "at most so many")
       ->check(CLI::Range(1u, 10'000u))

@@ -121,7 +121,9 @@ std::string to_text(const wire::Value& value) {
   return "";
 }
 
-std::string to_text(const wire::ClaimRef& ref) { return fmt::format("{}/{}", ref.namespace_(), ref.name()); }
+std::string to_text(const wire::ClaimRef& ref) {
+  return ref.name().empty() ? ref.uid() : fmt::format("{}/{}", ref.namespace_(), ref.name());
+}
 
 std::string count(std::uint64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
@@ -156,9 +158,11 @@ std::string to_rfc3339(std::int64_t milliseconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(milliseconds / 1000)));
 }
 
-json::value time_json(std::int64_t milliseconds) {
-  if (milliseconds == 0) return nullptr;
-  return json::string(to_rfc3339(milliseconds));
+json::value time_json(std::int64_t milliseconds) { return text_json(to_rfc3339(milliseconds)); }
+
+json::value text_json(const std::string& text) {
+  if (text.empty()) return nullptr;
+  return json::string(text);
 }
 
 }  // namespace cardcage

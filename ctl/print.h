@@ -37,7 +37,7 @@ void print_json(const boost::json::value& value);
 std::string to_text(const admin::v1::Condition& condition);
 // "shared", "true", "[a, b]"
 std::string to_text(const admin::v1::Value& value);
-// "default/training"
+// "default/training"; the UID if that is all that is known
 std::string to_text(const admin::v1::ClaimRef& ref);
 // "1 device", "2 devices"
 std::string count(std::uint64_t number, std::string_view noun);
@@ -50,6 +50,9 @@ boost::json::value to_json(const admin::v1::ClaimRef& ref);
 std::string to_rfc3339(std::int64_t milliseconds);
 // The same for JSON: null for 0.
 boost::json::value time_json(std::int64_t milliseconds);
+
+// null for "".
+boost::json::value text_json(const std::string& text);
 
 template <class Strings>
 boost::json::array strings_json(const Strings& strings) {

@@ -38,12 +38,12 @@ class AdminService final : public wire::Admin::CallbackService {
   }
   grpc::ServerUnaryReactor* ListClaims(grpc::CallbackServerContext* context, const wire::ListClaimsRequest*,
                                        wire::ListClaimsResponse* response) override {
-    return answer_later(context, response, [](DaemonView& view) { return view.claims(); });
+    return answer(context, response, [](DaemonView& view) { return view.claims(); });
   }
   grpc::ServerUnaryReactor* ListHistory(grpc::CallbackServerContext* context, const wire::ListHistoryRequest* request,
                                         wire::ListHistoryResponse* response) override {
     return answer_later(context, response,
-                        [filter = history_filter(*request)](DaemonView& view) { return view.history(filter); });
+                        [query = history_query(*request)](DaemonView& view) { return view.history(query); });
   }
 
  private:

@@ -4,18 +4,18 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "host/claim/claim.h"
+#include "host/claim/history.h"
+#include "host/claim/record.h"
 #include "host/config/config.h"
 #include "host/core/task.h"
 #include "host/device/device.h"
 #include "host/module/module.h"
 
 namespace cardcage {
-
-using WallTime = std::chrono::system_clock::time_point;
 
 // A state in one word, and why, for people; the detail may be empty.
 struct Condition {
@@ -48,44 +48,17 @@ struct ModuleReport {
   std::string name;
   std::filesystem::path path;
   Isolation isolation = Isolation::kInProcess;
-  Condition state;  // "starting"; "running"; "restarting" or "failed": the last error; "stopped"
+  Condition state;  // to_string(ModuleState), and the last error
   std::uint32_t devices = 0, restarts = 0;
-  std::shared_ptr<const ModuleIdentity> identity;  // null until the module was loaded
-  OptionValues options;                            // secret ones included: they do not leave the process
+  std::optional<ModuleIdentity> identity;  // nothing until the module was loaded
+  OptionValues options;                    // secret ones included: they do not leave the process
 };
 
 struct DeviceReport {
   std::string module;
-  Device device;
+  Device device;                  // with the health as of now
   std::string driver, pool;       // empty = no rule takes the device
   std::vector<ClaimRef> holders;  // whose claims it is prepared for
-};
-
-// One driver's part of a claim.
-struct ClaimReport {
-  struct Allocated {
-    std::string request, pool, device;
-    std::vector<std::string> cdi_device_ids;
-  };
-  ClaimRef ref;
-  std::string driver, module;
-  std::string state;  // "preparing", "prepared", "unpreparing"
-  WallTime prepared{};
-  std::vector<Allocated> devices;
-};
-
-// Empty = any.
-struct HistoryFilter {
-  std::string claim;  // UID, "namespace/name" or "name"
-  std::string driver, device;
-  WallTime since{};
-  std::uint32_t limit = 100;
-};
-
-struct HistoryReport {
-  ClaimReport claim;
-  WallTime ended{};
-  std::string outcome;  // "unprepared", "failed", ...
 };
 
 // [core] The daemon as the admin API sees it.
@@ -96,8 +69,8 @@ class DaemonView {
   virtual StatusReport status() const = 0;
   virtual std::vector<ModuleReport> modules() const = 0;  // in the order of the configuration
   virtual std::vector<DeviceReport> devices() const = 0;  // by module, then by device id
-  virtual Task<Result<std::vector<ClaimReport>>> claims() = 0;
-  virtual Task<Result<std::vector<HistoryReport>>> history(HistoryFilter filter) = 0;  // newest first
+  virtual std::vector<std::shared_ptr<const ClaimRecord>> claims() const = 0;
+  virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
 };
 
 }  // namespace cardcage

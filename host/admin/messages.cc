@@ -14,7 +14,7 @@ namespace {
 
 namespace wire = admin::v1;
 
-constexpr std::uint32_t kUsualHistory = 100, kLongestHistory = 10'000;
+constexpr std::int64_t kUsualHistory = 100, kLongestHistory = 10'000;
 constexpr std::size_t kLongestText = 8 * 1024;
 
 std::int64_t milliseconds(auto duration) {
@@ -156,19 +156,32 @@ void fill(wire::Device& message, const DeviceReport& report) {
   for (const ClaimRef& holder : report.holders) fill(*message.add_holders(), holder);
 }
 
-void fill(wire::Claim& message, const ClaimReport& report) {
-  fill(*message.mutable_ref(), report.ref);
-  message.set_driver(report.driver);
-  message.set_module(report.module);
-  message.set_state(report.state);
-  message.set_prepared(milliseconds(report.prepared));
-  for (const auto& allocated : report.devices) {
+void fill(wire::Claim& message, const ClaimRecord& record) {
+  fill(*message.mutable_ref(), record.ref);
+  message.set_driver(record.driver);
+  for (const ModulePart& part : record.parts) message.add_modules(part.module);
+  message.set_state(std::string(to_string(record.phase)));
+  message.set_prepared(milliseconds(record.prepared));
+  for (const PreparedDevice& prepared : prepared_devices(record)) {
     auto* device = message.add_devices();
-    device->set_request(allocated.request);
-    device->set_pool(allocated.pool);
-    device->set_device(allocated.device);
-    device->mutable_cdi_device_ids()->Add(allocated.cdi_device_ids.begin(), allocated.cdi_device_ids.end());
+    device->mutable_requests()->Add(prepared.request_names.begin(), prepared.request_names.end());
+    device->set_pool(prepared.pool);
+    device->set_device(prepared.device);
+    device->mutable_cdi_device_ids()->Add(prepared.cdi_device_ids.begin(), prepared.cdi_device_ids.end());
+    device->set_share_id(prepared.share_id);
   }
+}
+
+void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {
+  fill(*message.mutable_ref(), entry.ref);
+  message.set_driver(entry.driver);
+  message.set_module(entry.module);
+  message.set_request(entry.request);
+  message.set_pool(entry.pool);
+  message.set_device(entry.device);
+  message.set_share_id(entry.share_id);
+  message.set_prepared(milliseconds(entry.prepared));
+  message.set_released(milliseconds(entry.released));
 }
 
 }  // namespace
@@ -196,25 +209,20 @@ void fill(wire::ListDevicesResponse& message, const std::vector<DeviceReport>& r
   for (const auto& report : reports) fill(*message.add_devices(), report);
 }
 
-void fill(wire::ListClaimsResponse& message, const std::vector<ClaimReport>& reports) {
-  for (const auto& report : reports) fill(*message.add_claims(), report);
+void fill(wire::ListClaimsResponse& message, const std::vector<std::shared_ptr<const ClaimRecord>>& records) {
+  for (const auto& record : records) fill(*message.add_claims(), *record);
 }
 
-void fill(wire::ListHistoryResponse& message, const std::vector<HistoryReport>& reports) {
-  for (const auto& report : reports) {
-    auto* entry = message.add_entries();
-    fill(*entry->mutable_claim(), report.claim);
-    entry->set_ended(milliseconds(report.ended));
-    entry->set_outcome(report.outcome);
-  }
+void fill(wire::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries) {
+  for (const auto& entry : entries) fill(*message.add_entries(), entry);
 }
 
-HistoryFilter history_filter(const wire::ListHistoryRequest& request) {
+HistoryQuery history_query(const wire::ListHistoryRequest& request) {
   return {.claim = request.claim(),
           .driver = request.driver(),
           .device = request.device(),
           .since = WallTime(std::chrono::milliseconds(request.since())),
-          .limit = request.limit() == 0 ? kUsualHistory : std::min(request.limit(), kLongestHistory)};
+          .limit = request.limit() == 0 ? kUsualHistory : std::min<std::int64_t>(request.limit(), kLongestHistory)};
 }
 
 }  // namespace cardcage

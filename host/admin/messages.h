@@ -10,9 +10,9 @@ namespace cardcage {
 void fill(admin::v1::GetStatusResponse& message, const StatusReport& report);
 void fill(admin::v1::ListModulesResponse& message, const std::vector<ModuleReport>& reports);
 void fill(admin::v1::ListDevicesResponse& message, const std::vector<DeviceReport>& reports);
-void fill(admin::v1::ListClaimsResponse& message, const std::vector<ClaimReport>& reports);
-void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryReport>& reports);
+void fill(admin::v1::ListClaimsResponse& message, const std::vector<std::shared_ptr<const ClaimRecord>>& records);
+void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries);
 
-HistoryFilter history_filter(const admin::v1::ListHistoryRequest& request);
+HistoryQuery history_query(const admin::v1::ListHistoryRequest& request);
 
 }  // namespace cardcage

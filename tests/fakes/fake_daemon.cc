@@ -31,11 +31,8 @@ ModuleReport mock_module() {
       {.name = "settle", .type = OptionType::kDuration, .default_text = "250ms", .help = "after a reset"},
       {.name = "links", .type = OptionType::kList, .help = "which links to use"}};
   identity.params = {{.name = "profile", .type = OptionType::kString, .help = "memory profile"}};
-  ModuleReport report{.name = "mock",
-                      .path = "libcardcage_mock.so",
-                      .state = {"running", ""},
-                      .devices = 2,
-                      .identity = std::make_shared<const ModuleIdentity>(identity)};
+  ModuleReport report{
+      .name = "mock", .path = "libcardcage_mock.so", .state = {"ready", ""}, .devices = 2, .identity = identity};
   report.options.entries = {{"devices", {std::int64_t{2}, true}},
                             {"mode", {std::string("shared"), false}},
                             {"token", {std::string("very-secret"), true}},
@@ -67,26 +64,27 @@ DeviceReport gpu(int number, HealthState health) {
       .pool = "node1"};
 }
 
-ClaimReport claim(const std::string& name, const std::string& uid, WallTime prepared) {
-  return {.ref = {"default", name, uid},
-          .driver = "gpu.mock.cardcage.dev",
-          .module = "mock",
-          .state = "prepared",
-          .prepared = prepared,
-          .devices = {{"main", "node1", "gpu-0", {"cardcage.dev/gpu.mock.cardcage.dev=" + uid + "-gpu-0"}}}};
+std::shared_ptr<const ClaimRecord> claim(const std::string& name, const std::string& uid, WallTime prepared) {
+  const std::string driver = "gpu.mock.cardcage.dev";
+  ClaimRecord record{.driver = driver,
+                     .ref = {"default", name, uid},
+                     .phase = ClaimPhase::kPrepared,
+                     .begun = prepared,
+                     .prepared = prepared};
+  HeldDevice held;
+  held.allocation = {.request = "main/big", .driver = driver, .pool = "node1", .device = "gpu-0"};
+  held.device_id = "GPU-0";
+  held.cdi_name = uid + "-gpu-0";
+  record.parts = {{.module = "mock", .devices = {held}}};
+  return std::make_shared<const ClaimRecord>(record);
 }
 
 }  // namespace
 
-Task<Result<std::vector<ClaimReport>>> FakeDaemon::claims() {
+Task<Result<std::vector<HistoryEntry>>> FakeDaemon::history(HistoryQuery query) {
+  last_asked = std::move(query);
   if (failure.code != Code::kOk) co_return std::unexpected(failure);
-  co_return claim_reports;
-}
-
-Task<Result<std::vector<HistoryReport>>> FakeDaemon::history(HistoryFilter filter) {
-  last_asked = std::move(filter);
-  if (failure.code != Code::kOk) co_return std::unexpected(failure);
-  co_return history_reports;
+  co_return history_entries;
 }
 
 FakeDaemon FakeDaemon::busy_node() {
@@ -118,14 +116,21 @@ FakeDaemon FakeDaemon::busy_node() {
   daemon.module_reports = {mock_module(),
                            {.name = "nic",
                             .path = "vendor/libnic.so",
-                            .state = {"restarting", "start: the driver 'mlx5_core' is not loaded"},
+                            .state = {"backing off", "start: the driver 'mlx5_core' is not loaded"},
                             .restarts = 4}};
   daemon.device_reports = {gpu(0, HealthState::kHealthy),
                            gpu(1, HealthState::kUnhealthy),
                            {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "Lüfter"}}};
   daemon.device_reports[0].holders = {{"default", "training", "uid-1"}};
-  daemon.claim_reports = {claim("training", "uid-1", kNow - 90min), claim("inference-with-a-long-name", "uid-2", kNow)};
-  daemon.history_reports = {{claim("yesterday", "uid-0", kNow - 25h), kNow - 24h - 30s, "unprepared"}};
+  daemon.claim_records = {claim("training", "uid-1", kNow - 90min), claim("inference-with-a-long-name", "uid-2", kNow)};
+  daemon.history_entries = {{.driver = "gpu.mock.cardcage.dev",
+                             .ref = {"default", "yesterday", "uid-0"},
+                             .module = "mock",
+                             .pool = "node1",
+                             .device = "gpu-0",
+                             .request = "main",
+                             .prepared = kNow - 25h,
+                             .released = kNow - 24h - 30s}};
   return daemon;
 }
 

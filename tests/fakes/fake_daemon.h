@@ -9,16 +9,16 @@ struct FakeDaemon final : DaemonView {
   StatusReport status_report;
   std::vector<ModuleReport> module_reports;
   std::vector<DeviceReport> device_reports;
-  std::vector<ClaimReport> claim_reports;
-  std::vector<HistoryReport> history_reports;
-  Error failure;             // claims and history fail with it unless its code is kOk
-  HistoryFilter last_asked;  // of history()
+  std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
+  std::vector<HistoryEntry> history_entries;
+  Error failure;            // history() fails with it unless its code is kOk
+  HistoryQuery last_asked;  // of history()
 
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
   std::vector<DeviceReport> devices() const override { return device_reports; }
-  Task<Result<std::vector<ClaimReport>>> claims() override;
-  Task<Result<std::vector<HistoryReport>>> history(HistoryFilter filter) override;
+  std::vector<std::shared_ptr<const ClaimRecord>> claims() const override { return claim_records; }
+  Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
   static FakeDaemon busy_node();

@@ -19,7 +19,7 @@ complete -c cagectl -n '__fish_seen_subcommand_from history' -l help -d 'Print t
 complete -c cagectl -n '__fish_seen_subcommand_from history' -l claim -r -d 'UID, namespace/name or name of the claim'
 complete -c cagectl -n '__fish_seen_subcommand_from history' -l driver -x -a '(cagectl names drivers 2>/dev/null)' -d 'only this driver'
 complete -c cagectl -n '__fish_seen_subcommand_from history' -l device -x -a '(cagectl names devices 2>/dev/null)' -d 'only this device'
-complete -c cagectl -n '__fish_seen_subcommand_from history' -l since -r -d 'only what ended in this time until now, like 24h'
+complete -c cagectl -n '__fish_seen_subcommand_from history' -l since -r -d 'only what was released in this time until now, like 24h'
 complete -c cagectl -n '__fish_seen_subcommand_from history' -l limit -r -d 'at most so many'
 complete -c cagectl -n __fish_use_subcommand -f -a prepare -d 'play the kubelet: prepare the claims of a file and show what containers get'
 complete -c cagectl -n '__fish_seen_subcommand_from prepare' -l help -d 'Print this help message and exit'
