@@ -11,14 +11,14 @@
 
 namespace cardcage {
 
-struct DeviceReport {
+struct HealthReport {
   std::string pool, device;
   Health health;
   std::chrono::system_clock::time_point changed;
-  friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
+  friend bool operator==(const HealthReport&, const HealthReport&) = default;
 };
 // Every device of a driver, immutable.
-using HealthList = std::vector<DeviceReport>;
+using HealthList = std::vector<HealthReport>;
 using HealthListPtr = std::shared_ptr<const HealthList>;
 
 // [core] One per driver name. Full lists, the latest wins.

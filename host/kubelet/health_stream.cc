@@ -28,9 +28,9 @@ struct V1Alpha1 {
 };
 
 template <class Version>
-void fill(typename Version::Response& response, std::span<const DeviceReport> devices, std::chrono::seconds timeout) {
+void fill(typename Version::Response& response, std::span<const HealthReport> devices, std::chrono::seconds timeout) {
   response.Clear();
-  for (const DeviceReport& report : devices) {
+  for (const HealthReport& report : devices) {
     auto& out = *response.add_devices();
     out.mutable_device()->set_pool_name(report.pool);
     out.mutable_device()->set_device_name(report.device);
@@ -93,7 +93,7 @@ class HealthService::Stream final : public HealthStream,
   void OnDone() override { self_.reset(); }
 
  private:
-  void send(std::span<const DeviceReport> devices) override {
+  void send(std::span<const HealthReport> devices) override {
     fill<Version>(message_, devices, service_.timing_.timeout);
     this->StartWrite(&message_);
   }

@@ -31,14 +31,14 @@ class HealthStream {
 
  protected:
   // Starts one write, or ends the RPC; never both at once, nothing after the end.
-  virtual void send(std::span<const DeviceReport> devices) = 0;
+  virtual void send(std::span<const HealthReport> devices) = 0;
   virtual void end(const grpc::Status& status) = 0;
 
  private:
   void advance();
 
   HealthListPtr latest_, sending_;
-  std::span<const DeviceReport> rest_;  // of sending_
+  std::span<const HealthReport> rest_;  // of sending_
   bool fresh_ = false;                  // latest_ is not yet being sent
   bool writing_ = false, ended_ = false;
 };
