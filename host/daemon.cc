@@ -1,0 +1,150 @@
+#include "host/daemon.h"
+
+#include <fmt/ranges.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <utility>
+
+#include "host/apiserver/api_server.h"
+#include "host/apiserver/embedded_node.h"
+#include "host/claim/recovery.h"
+#include "host/core/file.h"
+#include "host/core/version.h"
+#include "host/module/load.h"
+
+namespace cardcage {
+namespace {
+
+// SIGTERM to the end: open calls, then modules. A pod's default grace period is 30 s.
+constexpr Duration kDrain = std::chrono::seconds(15);
+
+// Of the configuration that runs, for an operator to compare with the file.
+std::string sha256_of(const std::filesystem::path& file) {
+  const auto content = read_file(file, 16 << 20);
+  std::array<unsigned char, 32> digest{};
+  if (!content ||
+      EVP_Q_digest(nullptr, "SHA256", nullptr, content->data(), content->size(), digest.data(), nullptr) != 1)
+    return "";
+  return fmt::format("{:02x}", fmt::join(digest, ""));
+}
+
+}  // namespace
+
+Daemon::Daemon(Config config, std::filesystem::path config_file)
+    : config_(std::move(config)),
+      config_file_(std::move(config_file)),
+      config_sha256_(sha256_of(config_file_)),
+      cdi_(config_.node.cdi_dir),
+      table_(config_.node.name, "/sys") {}
+
+Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file) {
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file)));
+  if (auto opened = daemon->open(); !opened) return std::unexpected(opened.error());
+  return daemon;
+}
+
+Status Daemon::open() {
+  if (auto made = make_folder(config_.node.state_dir, 0700); !made) return made;
+  if (auto opened = open_ledger(); !opened) return opened;
+  if (auto opened = open_cluster(); !opened) return opened;
+  add_modules();
+  // Sockets of drivers whose claims are in the ledger are up before any module is: the kubelet may need to unprepare.
+  add_drivers();
+  auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
+  if (!admin) return std::unexpected(admin.error());
+  admin_ = std::move(*admin);
+  return {};
+}
+
+Status Daemon::open_cluster() {
+  if (!config_.node.claims_folder.empty()) {
+    auto node = EmbeddedNode::make(clock_, config_.node.claims_folder);
+    if (!node) return std::unexpected(node.error());
+    cluster_ = std::move(*node);
+    return {};
+  }
+  auto server = ApiServer::make(core_, clock_, config_.apiserver);
+  if (!server) return std::unexpected(server.error());
+  cluster_ = std::move(*server);
+  return {};
+}
+
+Status Daemon::open_ledger() {
+  auto boot_id = read_boot_id();
+  if (!boot_id) return std::unexpected(boot_id.error());
+  auto ledger = Ledger::open(core_, {.file = config_.node.state_dir / "ledger.db",
+                                     .cdi_folder = config_.node.cdi_dir,
+                                     .boot_id = *boot_id,
+                                     .history = {},
+                                     .fault = {}});
+  if (!ledger) return std::unexpected(ledger.error());
+  ledger_ = std::move(*ledger);
+  const CdiRecovery recovery = recover_cdi(*ledger_, cdi_);
+  for (const Error& problem : recovery.problems) log(LogLevel::kError, problem.message);
+  if (!ledger_->claims().empty() || recovery.removed > 0) {
+    log(LogLevel::kInfo, "claims are taken over from the ledger",
+        {{"claims", std::to_string(ledger_->claims().size())},
+         {"cdi_files_written", std::to_string(recovery.written)},
+         {"cdi_files_removed", std::to_string(recovery.removed)}});
+  }
+  return {};
+}
+
+void Daemon::add_modules() {
+  const auto load = [this](const ModuleConfig& module, Instant deadline) {
+    return load_module(core_, clock_, module, config_.node.modules_dir, deadline);
+  };
+  const Supervisor::Listener listener{
+      [this](const Supervisor& supervisor) { changed(supervisor); },
+      [this](const std::string& module) { return live_claims(*ledger_, table_, module); }};
+  for (const ModuleConfig& module : config_.modules) {
+    supervisors_.push_back(std::make_unique<Supervisor>(module, config_.deadlines, load, core_, clock_, listener));
+    table_.add(*supervisors_.back());
+  }
+}
+
+void Daemon::add_drivers() {
+  const DriverContext context{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_};
+  for (const ModuleConfig& module : config_.modules) {
+    for (const ServeConfig& rule : module.serve) {
+      if (rule.api != Api::kDra || drivers_.contains(rule.driver)) continue;
+      drivers_[rule.driver] = std::make_unique<Driver>(rule.driver, context);
+    }
+  }
+}
+
+void Daemon::changed(const Supervisor& supervisor) {
+  table_.refresh(supervisor);
+  for (const ServeConfig& rule : supervisor.config().serve) {
+    if (rule.api == Api::kDra) drivers_.at(rule.driver)->refresh_soon();
+  }
+}
+
+void Daemon::run() {
+  log(LogLevel::kInfo, fmt::format("cardcage {} starts", version()),
+      {{"node", config_.node.name},
+       {"config", config_file_.native()},
+       {"modules", std::to_string(supervisors_.size())}});
+  for (const auto& supervisor : supervisors_) spawn(core_, supervisor->run());
+  spawn(core_, stop_on_signal());
+  core_.run();
+}
+
+Task<void> Daemon::stop_on_signal() {
+  boost::system::error_code ignored;
+  const int number = co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  log(LogLevel::kInfo, "stopping", {{"signal", std::to_string(number)}});
+  co_await shut_down();
+  core_.stop();
+}
+
+// Prepared claims stay as they are: their pods go on running.
+Task<void> Daemon::shut_down() {
+  const Instant deadline = clock_.now() + kDrain;
+  for (const auto& [name, driver] : drivers_) co_await driver->stop(deadline);
+  for (const auto& supervisor : supervisors_) co_await supervisor->stop();
+  admin_.reset();
+}
+
+}  // namespace cardcage

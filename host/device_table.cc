@@ -1,0 +1,151 @@
+#include "host/device_table.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "host/device/naming.h"
+#include "host/device/select.h"
+#include "host/device/topology.h"
+
+namespace cardcage {
+
+namespace {
+
+// Taint values are label values (KEP-5055), so the reason fits and the message does not.
+std::vector<DeviceTaint> taints_of(const ServedDevice& served) {
+  const Health health = served.supervisor->health(served.device).health;
+  if (health.state != HealthState::kUnhealthy || health.taint == TaintEffect::kNone) return {};
+  return {{.key = served.driver + "/unhealthy",
+           .value = is_label_value(health.reason) ? health.reason : "",
+           .effect = health.taint == TaintEffect::kNoExecute ? "NoExecute" : "NoSchedule",
+           .time_added = {}}};
+}
+
+SliceDevice slice_device(const ServedDevice& served) {
+  return {.name = served.device.name,
+          .attributes = served.device.attributes,
+          .capacity = served.device.capacity,
+          .consumes = served.device.consumes,
+          .taints = taints_of(served),
+          .allow_multiple_allocations = served.device.shared};
+}
+
+}  // namespace
+
+void DeviceTable::refresh(const Supervisor& supervisor) {
+  const auto entry = std::ranges::find(modules_, &supervisor, &Entry::supervisor);
+  if (entry == modules_.end() || entry->snapshot == supervisor.snapshot()) return;
+  entry->snapshot = supervisor.snapshot();
+  entry->devices.clear();
+  for (const Device& device : entry->snapshot->devices) entry->devices.push_back(serve(supervisor, device));
+  index();
+}
+
+ServedDevice DeviceTable::serve(const Supervisor& supervisor, const Device& device) const {
+  ServedDevice served{&supervisor, device, "", ""};
+  add_topology(sysfs_, served.device);
+  for (const ServeConfig& rule : supervisor.config().serve) {
+    if (!matches(rule.select, served.device)) continue;
+    served.driver = rule.driver;
+    served.pool = pool_of(rule);
+    break;
+  }
+  return served;
+}
+
+void DeviceTable::index() {
+  served_.clear();
+  for (Entry& entry : modules_) {
+    for (ServedDevice& served : entry.devices) {
+      if (served.driver.empty()) continue;
+      const auto [there, added] = served_.try_emplace({served.driver, served.pool, served.device.name}, &served);
+      if (added || there->second == &served) continue;
+      log_limited(LogLevel::kError, entry.supervisor->config().name + "/same-name",
+                  "device is not served: another module offers the same name in this pool; give one of them another "
+                  "driver or pool",
+                  {{"module", entry.supervisor->config().name},
+                   {"device", served.device.name},
+                   {"driver", served.driver},
+                   {"other_module", there->second->supervisor->config().name}});
+    }
+  }
+}
+
+std::vector<const ServedDevice*> DeviceTable::devices() const {
+  std::vector<const ServedDevice*> all;
+  for (const Entry& entry : modules_) {
+    for (const ServedDevice& served : entry.devices) all.push_back(&served);
+  }
+  return all;
+}
+
+SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
+  std::map<std::string, PoolContent> pools;
+  for (const Entry& entry : modules_) {
+    for (const ServeConfig& rule : entry.supervisor->config().serve) {
+      if (rule.driver != driver) continue;
+      PoolContent& pool = pools[pool_of(rule)];
+      if (entry.snapshot)
+        pool.counters.insert(entry.snapshot->counter_sets.begin(), entry.snapshot->counter_sets.end());
+    }
+  }
+  for (const auto& [key, served] : served_) {
+    if (std::get<0>(key) == driver) pools[served->pool].devices.push_back(slice_device(*served));
+  }
+  SlicePublisher::Pools published;
+  for (auto& [name, content] : pools) published[name] = std::make_shared<const PoolContent>(std::move(content));
+  return published;
+}
+
+HealthList DeviceTable::health(const std::string& driver) const {
+  HealthList list;
+  for (const auto& [key, served] : served_) {
+    if (std::get<0>(key) != driver) continue;
+    DeviceHealth known = served->supervisor->health(served->device);
+    list.push_back({served->pool, served->device.name, std::move(known.health), known.changed});
+  }
+  return list;
+}
+
+bool DeviceTable::serves(const Entry& entry, const std::string& driver) {
+  return std::ranges::any_of(entry.supervisor->config().serve,
+                             [&](const ServeConfig& rule) { return rule.driver == driver; });
+}
+
+bool DeviceTable::complete(const std::string& driver) const {
+  return std::ranges::all_of(modules_,
+                             [&](const Entry& entry) { return !serves(entry, driver) || entry.supervisor->settled(); });
+}
+
+bool DeviceTable::known(const std::string& driver) const {
+  return std::ranges::any_of(modules_, [&](const Entry& entry) { return entry.snapshot && serves(entry, driver); });
+}
+
+Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::string& pool,
+                                          const std::string& device) const {
+  const auto served = std::ranges::find_if(served_, [&](const auto& entry) {
+    const auto& [its_driver, its_pool, its_name] = entry.first;
+    return its_driver == driver && its_name == device && (pool.empty() || its_pool == pool);
+  });
+  if (served == served_.end()) {
+    return fail(
+        Code::kNotFound,
+        "device '{}' of pool '{}' is not on this node: driver '{}' lists {} devices here; `cagectl devices` shows "
+        "them",
+        device, pool, driver,
+        std::ranges::count_if(served_, [&](const auto& entry) { return std::get<0>(entry.first) == driver; }));
+  }
+  auto module = served->second->supervisor->module();
+  if (!module) return std::unexpected(module.error());
+  return LocatedDevice{*module, served->second->supervisor->config().name, served->second->device};
+}
+
+Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) const {
+  for (const Entry& entry : modules_) {
+    if (entry.supervisor->config().name == name) return entry.supervisor->module();
+  }
+  return fail(Code::kUnavailable,
+              "module '{}' is not in the configuration any more; add it back to let go of its claims", name);
+}
+
+}  // namespace cardcage

@@ -1,0 +1,95 @@
+#include "host/driver.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cardcage {
+namespace {
+
+// A socket path that is in the way, or a kubelet folder that does not exist yet.
+constexpr Duration kSocketRetry = std::chrono::seconds(1);
+
+}  // namespace
+
+Driver::Driver(std::string name, DriverContext context)
+    : name_(std::move(name)),
+      context_(context),
+      claims_(ClaimPreparer::create(name_, {.core = context.core,
+                                            .ledger = context.ledger,
+                                            .cluster = context.cluster,
+                                            .devices = context.table,
+                                            .cdi = context.cdi,
+                                            .clock = context.clock})),
+      publisher_(context.core, context.clock, context.cluster,
+                 {.driver = name_,
+                  .node_name = context.config.node.name,
+                  .request_timeout = context.config.apiserver.request_timeout,
+                  .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(context.config.node.name))}),
+      publisher_ended_(context.core) {
+  if (has_claims()) open_sockets();
+}
+
+bool Driver::has_claims() const {
+  return std::ranges::any_of(context_.ledger.claims(), [&](const auto& entry) { return entry.first.driver == name_; });
+}
+
+void Driver::refresh_soon() {
+  if (std::exchange(refreshing_, true)) return;
+  asio::post(context_.core, [this] {
+    refreshing_ = false;
+    refresh();
+  });
+}
+
+void Driver::refresh() {
+  if (stopping_) return;
+  health_.set(context_.table.health(name_));
+  if (!server_ && !server_error_ && context_.table.known(name_)) open_sockets();
+  if (!context_.table.complete(name_)) return;
+  publisher_.set_pools(context_.table.pools(name_));
+  if (!std::exchange(published_, true)) spawn(context_.core, publish());
+}
+
+Task<void> Driver::publish() {
+  co_await publisher_.run();
+  publisher_ended_.set(true);
+}
+
+void Driver::open_sockets() {
+  const Config& config = context_.config;
+  DriverServerOptions options{.driver = name_,
+                              .kubelet_root = config.node.kubelet_root,
+                              .instance = config.node.instance,
+                              .limits = {config.deadlines.prepare, config.deadlines.unprepare},
+                              .health = {}};
+  auto server = DriverServer::start(context_.core, context_.clock, *claims_, health_, std::move(options));
+  if (server) {
+    server_ = std::move(*server);
+    server_error_.reset();
+    return;
+  }
+  if (server_error_ != server.error()) {
+    log(LogLevel::kError, "driver cannot be served; trying again every second",
+        {{"driver", name_}, {"error", server.error().message}});
+  }
+  server_error_ = server.error();
+  spawn(context_.core, retry_later());
+}
+
+Task<void> Driver::retry_later() {
+  co_await context_.clock.sleep_for(kSocketRetry);
+  if (!stopping_) open_sockets();
+}
+
+Task<void> Driver::stop(Instant deadline) {
+  stopping_ = true;
+  publisher_.stop();
+  if (published_) co_await publisher_ended_.wait();
+  if (server_) co_await server_->stop(deadline);
+}
+
+std::optional<DriverStatus> Driver::server_status() const {
+  return server_ ? std::optional(server_->status()) : std::nullopt;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,61 @@
+// One DRA driver name: its claims, its ResourceSlices, its health and its sockets towards the kubelet.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "host/apiserver/slice_publisher.h"
+#include "host/claim/claim_preparer.h"
+#include "host/config/config.h"
+#include "host/device_table.h"
+#include "host/kubelet/driver_server.h"
+
+namespace cardcage {
+
+// What all drivers share; outlives them.
+struct DriverContext {
+  asio::io_context& core;
+  Clock& clock;
+  const Config& config;
+  Cluster& cluster;
+  Ledger& ledger;
+  const CdiWriter& cdi;
+  const DeviceTable& table;
+};
+
+// [core]
+class Driver {
+ public:
+  Driver(std::string name, DriverContext context);
+
+  // Takes what the table says, soon and once for a burst of changes. The first time that there is something to serve,
+  // devices or claims of the ledger, the sockets are made; before that a kubelet would get a driver that knows nothing.
+  void refresh_soon();
+  // Takes the sockets away and waits for open calls. The slices stay: the kubelet removes them if nobody comes back.
+  Task<void> stop(Instant deadline);
+
+  const std::string& name() const { return name_; }
+  const std::optional<Error>& server_error() const { return server_error_; }
+  std::optional<DriverStatus> server_status() const;
+  const PublisherStatus& publisher_status() const { return publisher_.status(); }
+
+ private:
+  void refresh();
+  void open_sockets();
+  bool has_claims() const;
+  Task<void> retry_later();
+  Task<void> publish();
+
+  const std::string name_;
+  DriverContext context_;
+  std::shared_ptr<ClaimPreparer> claims_;
+  HealthBoard health_;
+  SlicePublisher publisher_;
+  std::unique_ptr<DriverServer> server_;
+  std::optional<Error> server_error_;
+  OneShot<bool> publisher_ended_;
+  bool refreshing_ = false, published_ = false, stopping_ = false;
+};
+
+}  // namespace cardcage

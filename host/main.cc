@@ -1,0 +1,46 @@
+// cardcage: the node daemon.
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+
+#include "host/config/config.h"
+#include "host/core/version.h"
+#include "host/daemon.h"
+
+namespace {
+
+constexpr const char* kDefaultConfig = "/etc/cardcage/cardcage.toml";
+
+int run(const std::string& file) {
+  auto config = cardcage::load_config(file);
+  if (!config) {
+    std::fputs(config.error().to_string().c_str(), stderr);
+    return 1;
+  }
+  cardcage::configure_log(config->log.level, config->log.format);
+  // A peer that goes away is an error of a call, never the end of the daemon.
+  std::signal(SIGPIPE, SIG_IGN);
+  ::umask(0027);
+  auto daemon = cardcage::Daemon::create(std::move(*config), file);
+  if (!daemon) {
+    cardcage::log(cardcage::LogLevel::kError, daemon.error().message);
+    return 1;
+  }
+  (*daemon)->run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Cardcage: one daemon per Kubernetes node that turns hardware into devices for pods.", "cardcage");
+  std::string config = kDefaultConfig, check;
+  app.add_option("--config", config, "configuration file")->capture_default_str();
+  app.add_option("--check", check, "only validate this configuration file: exit status 0 if it is good");
+  app.set_version_flag("--version", fmt::format("cardcage {}", cardcage::version()));
+  CLI11_PARSE(app, argc, argv);
+  return check.empty() ? run(config) : cardcage::check_config(check, stdout);
+}
