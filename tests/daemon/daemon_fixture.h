@@ -1,0 +1,43 @@
+// The real daemon with the mock module on an embedded node, and a kubelet to play against it.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/fakes/daemon_process.h"
+#include "tests/fakes/fake_kubelet.h"
+
+namespace cardcage {
+
+inline constexpr const char* kDriver = "gpu.mock.cardcage.dev";
+
+class DaemonTest : public ::testing::Test {
+ protected:
+  DaemonTest() { configure("devices = [\"gpu:4\"]"); }
+  ~DaemonTest() override;
+
+  // [module.options] of the mock module.
+  void configure(const std::string& options) {
+    daemon.configure(daemon.node_section((daemon.folder() / "node").native()) +
+                     "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
+                     hardware().native() + "\"\n" + options + "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" +
+                     kDriver + "\"\n");
+  }
+  // Where the mock keeps a file per prepared device: its hardware's state.
+  std::filesystem::path hardware() const { return daemon.folder() / "hardware"; }
+
+  // An allocated claim in the embedded node's folder.
+  ClaimRef add_claim(const std::string& name, const std::vector<std::string>& devices);
+  void start_and_register();
+
+  std::vector<PreparedDevice> prepare(const ClaimRef& claim);
+  Status unprepare(const ClaimRef& claim);
+  std::vector<std::string> files(const std::filesystem::path& folder) const;
+
+  DaemonProcess daemon{CARDCAGE_DAEMON, CARDCAGE_MOCK};
+  FakeKubelet kubelet{{.root = daemon.folder() / "kubelet"}};
+};
+
+}  // namespace cardcage
