@@ -40,7 +40,7 @@ static cage_status acme_discover(cage_instance* acme, const cage_call* call, cag
   (void)acme, (void)call;
   for (i = 0; i < CARD_COUNT; ++i) {
     cage_attr index = {CAGE_LIT("index"), CAGE_ATTR_INT, 1, {0}};
-    cage_device card = {sizeof card};
+    cage_device card = {.struct_size = sizeof card};
     index.v.i = i;
     card.id = text(cards[i]);
     card.kind = text("card");
@@ -56,7 +56,7 @@ static cage_status acme_prepare(cage_instance* acme, const cage_call* call, cons
   (void)acme;
   for (i = 0; i < claim->alloc_count; ++i) {
     cage_str id = claim->allocs[i]->device_id;
-    cage_device_node node = {sizeof node};
+    cage_device_node node = {.struct_size = sizeof node};
     cage_status status;
     int card = 0;
     while (card < CARD_COUNT && strcmp(id.data, cards[card]) != 0) ++card;

@@ -82,12 +82,12 @@ cage_status devices_make(struct devices* devices, const struct make* make, const
   }
   devices->make = make;
   devices->all = calloc(total + 1, sizeof *devices->all);
-  devices->by_id = calloc(total + 1, sizeof *devices->by_id);
+  devices->by_id = (struct device**)calloc(total + 1, sizeof *devices->by_id);
   if (devices->all == NULL || devices->by_id == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "out of memory");
   uint32_t used[MAX_SOCKETS] = {0};
   for (uint32_t i = 0; i < make->group_count; ++i) make_group(devices, make, &make->groups[i], used);
   for (uint32_t i = 0; i < devices->count; ++i) devices->by_id[i] = &devices->all[i];
-  qsort(devices->by_id, devices->count, sizeof *devices->by_id, compare_ids);
+  qsort((void*)devices->by_id, devices->count, sizeof *devices->by_id, compare_ids);
   return CAGE_OK;
 }
 
@@ -102,7 +102,7 @@ void devices_free(struct devices* devices) {
       device->holders = next;
     }
   }
-  free(devices->by_id);
+  free((void*)devices->by_id);
   free(devices->all);
   pthread_mutex_destroy(&devices->lock);
 }
@@ -110,7 +110,8 @@ void devices_free(struct devices* devices) {
 struct device* devices_find(const struct devices* devices, cage_str id) {
   struct device wanted, *key = &wanted;
   if (devices->count == 0 || !text_copy(wanted.id, sizeof wanted.id, id)) return NULL;
-  struct device** found = bsearch(&key, devices->by_id, devices->count, sizeof *devices->by_id, compare_ids);
+  struct device** found = (struct device**)bsearch((const void*)&key, (const void*)devices->by_id, devices->count,
+                                                   sizeof *devices->by_id, compare_ids);
   return found == NULL ? NULL : *found;
 }
 

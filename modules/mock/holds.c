@@ -67,7 +67,8 @@ cage_status holds_open(struct holds* holds, const char* folder, struct devices* 
     return refuse(call, CAGE_INVALID_ARGUMENT, "option 'mount_dir': '%s' is not an absolute path", folder);
   }
   if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
-    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot make '%s': %s", folder, strerror(errno));
+    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot make '%s': %s", folder,
+                  strerrordesc_np(errno));
   }
   holds->folder = folder;
   holds->fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -75,9 +76,11 @@ cage_status holds_open(struct holds* holds, const char* folder, struct devices* 
   DIR* list = list_fd < 0 ? NULL : fdopendir(list_fd);
   if (list == NULL) {
     if (list_fd >= 0) close(list_fd);
-    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot read '%s': %s", folder, strerror(errno));
+    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot read '%s': %s", folder,
+                  strerrordesc_np(errno));
   }
-  for (const struct dirent* entry = readdir(list); entry != NULL; entry = readdir(list)) {
+  const struct dirent* entry = NULL;
+  while ((entry = readdir(list)) != NULL) {  // NOLINT(concurrency-mt-unsafe): nobody else has this DIR
     take_over(devices, entry->d_name);
   }
   closedir(list);
@@ -124,7 +127,7 @@ cage_status holds_take(struct holds* holds, struct device* device, const char* c
   int error = holds->fd >= 0 ? write_file(holds, device, claim, claim_name) : 0;
   if (error != 0) {
     return refuse(call, CAGE_UNAVAILABLE, "device '%s': cannot write its file in '%s': %s", device->id, holds->folder,
-                  strerror(error));
+                  strerrordesc_np(error));
   }
   struct holder* holder = add(device, claim);
   if (holder == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "device '%s': out of memory", device->id);
@@ -137,7 +140,7 @@ cage_status holds_release(struct holds* holds, struct device* device, const char
   name_file(device, claim, name);
   if (holds->fd >= 0 && unlinkat(holds->fd, name, 0) != 0 && errno != ENOENT) {
     return refuse(call, CAGE_UNAVAILABLE, "device '%s': cannot remove its file in '%s': %s", device->id, holds->folder,
-                  strerror(errno));
+                  strerrordesc_np(errno));
   }
   drop(device, claim);
   return CAGE_OK;

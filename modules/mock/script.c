@@ -173,7 +173,7 @@ cage_status script_start(struct script* script, const cage_call* call) {
   if (!has_file && script->events == NULL) return CAGE_OK;
   if (has_file && (script->path[0] != '/' || !watch(script))) {
     return refuse(call, CAGE_FAILED_PRECONDITION, "option 'script_file': cannot watch the folder of '%s': %s",
-                  script->path, script->path[0] == '/' ? strerror(errno) : "the path is not absolute");
+                  script->path, script->path[0] == '/' ? strerrordesc_np(errno) : "the path is not absolute");
   }
   uint64_t now = now_ns();
   for (struct event* event = script->events; event != NULL; event = event->next) event->due_ns += now;
@@ -181,7 +181,7 @@ cage_status script_start(struct script* script, const cage_call* call) {
   int error = script->stop_fd < 0 ? errno : start_thread(script);
   script->running = error == 0;
   if (script->running) return CAGE_OK;
-  return refuse(call, CAGE_RESOURCE_EXHAUSTED, "script: cannot start its thread: %s", strerror(error));
+  return refuse(call, CAGE_RESOURCE_EXHAUSTED, "script: cannot start its thread: %s", strerrordesc_np(error));
 }
 
 void script_stop(struct script* script) {

@@ -7,13 +7,15 @@
 
 #define OPTION(...) \
   &(const cage_option) { .struct_size = sizeof(cage_option), __VA_ARGS__ }
+/* NOLINTBEGIN(bugprone-macro-parentheses): pieces of an initializer */
 #define NAMED(text, type_, default_, help_) \
   .name = CAGE_LIT(text), .type = CAGE_OPTION_##type_, .default_text = CAGE_LIT(default_), .help = CAGE_LIT(help_)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const cage_str calls[] = {CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"), CAGE_LIT("discover"),
                                  CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("check"), CAGE_LIT("quiesce"),
                                  CAGE_LIT("resume"),  CAGE_LIT("stop")};
-#define ONE_OF(list) .choices = list, .choice_count = sizeof list / sizeof *list
+#define ONE_OF(list) .choices = (list), .choice_count = sizeof(list) / sizeof *(list)
 
 const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("devices", LIST, "[\"gpu:4\", \"fpga:2\", \"nic:2\"]", "kinds and how many of each"), .min = 0,
