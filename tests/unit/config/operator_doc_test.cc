@@ -1,0 +1,43 @@
+// docs/operator.md knows every key, and quotes errors as they are.
+#include <gmock/gmock.h>
+
+#include "host/config/config.h"
+#include "host/core/file.h"
+
+namespace cardcage {
+namespace {
+
+const std::filesystem::path kSource = CARDCAGE_SOURCE_DIR;
+
+TEST(OperatorDocTest, EveryKeyHasARow) {
+  const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();
+  for (const std::string& key : known_config_keys()) {
+    if (key.find('.') == std::string::npos)
+      EXPECT_NE(doc.find("[" + key + "]"), std::string::npos) << "no section on [" << key << "]";
+    else
+      EXPECT_NE(doc.find("\n| `" + key + "` |"), std::string::npos) << "no row on " << key;
+  }
+}
+
+TEST(OperatorDocTest, EveryRowIsAKey) {
+  const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();
+  const auto known = known_config_keys();
+  for (const std::string section : {"node", "apiserver", "log", "deadlines", "module"}) {
+    const std::string start = "\n| `" + section + ".";
+    for (std::size_t at = doc.find(start); at != std::string::npos; at = doc.find(start, at + 1)) {
+      const std::size_t name = at + 4;
+      const std::string key = doc.substr(name, doc.find('`', name) - name);
+      const bool file = key == "node.admin_socket" || key == "node.state_dir" || key == "node.cdi_dir";
+      EXPECT_TRUE(file || std::ranges::count(known, key) == 1) << key;
+    }
+  }
+}
+
+TEST(OperatorDocTest, TheErrorsItShowsAreReal) {
+  const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();
+  const std::string errors = read_file(kSource / "tests/golden/config/unknown_keys.errors", 100'000).value();
+  EXPECT_NE(doc.find("```text\n" + errors + "```"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cardcage
