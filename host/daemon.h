@@ -29,8 +29,8 @@ class Daemon final : public DaemonView {
   StatusReport status() const override;
   std::vector<ModuleReport> modules() const override;
   std::vector<DeviceReport> devices() const override;
-  Task<Result<std::vector<ClaimReport>>> claims() override;
-  Task<Result<std::vector<HistoryReport>>> history(HistoryFilter filter) override;
+  std::vector<std::shared_ptr<const ClaimRecord>> claims() const override;
+  Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
 
  private:
   Daemon(Config config, std::filesystem::path config_file);

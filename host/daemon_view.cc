@@ -1,45 +1,12 @@
 // The daemon as the admin API sees it.
+#include <algorithm>
 #include <ranges>
 
-#include "host/apiserver/embedded_node.h"
-#include "host/core/file.h"
 #include "host/daemon.h"
+#include "host/module/options.h"
 
 namespace cardcage {
 namespace {
-
-Condition condition_of(const Supervisor& supervisor) {
-  const std::string why = supervisor.last_error() ? supervisor.last_error()->message : "";
-  switch (supervisor.state()) {
-    case ModuleState::kStarting: return {"starting", why};
-    case ModuleState::kReady: return {"running", why};
-    case ModuleState::kBackingOff: return {"failed", why};
-    case ModuleState::kStopped: return {"stopped", why};
-  }
-  return {"unknown", why};
-}
-
-ClaimReport report_of(const ClaimRecord& record) {
-  ClaimReport report{.ref = record.ref,
-                     .driver = record.driver,
-                     .module = {},
-                     .state = std::string(to_string(record.phase)),
-                     .prepared = record.prepared,
-                     .devices = {}};
-  for (const ModulePart& part : record.parts) {
-    report.module += (report.module.empty() ? "" : ", ") + part.module;
-    for (const HeldDevice& held : part.devices) {
-      report.devices.push_back({held.allocation.request, held.allocation.pool, held.allocation.device, {}});
-    }
-  }
-  for (const PreparedDevice& prepared : prepared_devices(record)) {
-    for (auto& device : report.devices) {
-      if (device.pool == prepared.pool && device.device == prepared.device)
-        device.cdi_device_ids = prepared.cdi_device_ids;
-    }
-  }
-  return report;
-}
 
 Condition publication_of(const PublisherStatus& status) {
   for (const auto& [pool, about] : status.pools) {
@@ -101,10 +68,11 @@ std::vector<ModuleReport> Daemon::modules() const {
         .name = config.name,
         .path = config_.node.modules_dir / config.path,
         .isolation = config.isolation,
-        .state = condition_of(*supervisor),
+        .state = {to_string(supervisor->state()), supervisor->last_error() ? supervisor->last_error()->message : ""},
         .devices = supervisor->snapshot() ? static_cast<std::uint32_t>(supervisor->snapshot()->devices.size()) : 0,
         .restarts = static_cast<std::uint32_t>(supervisor->restarts())};
-    if (supervisor->identity()) report.identity = std::make_shared<const ModuleIdentity>(*supervisor->identity());
+    report.identity = supervisor->identity();
+    if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
     reports.push_back(std::move(report));
   }
   return reports;
@@ -138,32 +106,13 @@ Condition Daemon::api_server_condition() const {
   return condition;
 }
 
-Task<Result<std::vector<ClaimReport>>> Daemon::claims() {
-  std::vector<ClaimReport> reports;
-  for (const auto& record : ledger_->claims() | std::views::values) reports.push_back(report_of(*record));
-  co_return reports;
+std::vector<std::shared_ptr<const ClaimRecord>> Daemon::claims() const {
+  const auto records = ledger_->claims() | std::views::values;
+  return {records.begin(), records.end()};
 }
 
-Task<Result<std::vector<HistoryReport>>> Daemon::history(HistoryFilter filter) {
-  const HistoryQuery query{.claim = filter.claim,
-                           .driver = filter.driver,
-                           .device = filter.device,
-                           .since = filter.since,
-                           .limit = filter.limit};
-  auto entries = co_await ledger_->history(query);
-  if (!entries) co_return std::unexpected(entries.error());
-  std::vector<HistoryReport> reports;
-  for (const HistoryEntry& entry : *entries) {
-    reports.push_back({{.ref = entry.ref,
-                        .driver = entry.driver,
-                        .module = entry.module,
-                        .state = "released",
-                        .prepared = entry.prepared,
-                        .devices = {{entry.request, entry.pool, entry.device, {}}}},
-                       entry.released,
-                       "unprepared"});
-  }
-  co_return reports;
+Task<Result<std::vector<HistoryEntry>>> Daemon::history(HistoryQuery query) {
+  return ledger_->history(std::move(query));
 }
 
 }  // namespace cardcage
