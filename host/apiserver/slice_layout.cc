@@ -180,9 +180,11 @@ std::vector<SliceBin> lay_out(const PoolView& view, const SliceHomes& homes) {
   const std::size_t at_least =
       std::max(quotient(view.devices.size(), kMaxSliceDevices) + quotient(view.counters.size(), kMaxSliceCounterSets),
                std::size_t{1});
-  if (!homes.slices.empty() && homes.slices.size() <= 2 * at_least) return pack(view, homes);
+  std::vector<SliceBin> kept = pack(view, homes);
+  if (kept.size() <= 2 * at_least) return kept;
+  // The pool as it came out decides, not as it was: the next plan must find nothing to do.
   std::vector<SliceBin> fresh = pack(view, {});
-  return homes.slices.empty() || homes.slices.size() > 2 * fresh.size() ? fresh : pack(view, homes);
+  return kept.size() > 2 * fresh.size() ? fresh : kept;
 }
 
 std::vector<SliceBin> group_by_counters(const PoolView& view) {

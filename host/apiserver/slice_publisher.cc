@@ -51,6 +51,7 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
       damping_(1s, 60s, options_.jitter_seed + 2),
       wake_(core),
       listed_wake_(core),
+      distrusted_wake_(core),
       stopped_(core) {}
 
 void SlicePublisher::set_pools(Pools pools) {
@@ -92,7 +93,7 @@ Task<void> SlicePublisher::reconcile() {
       continue;
     }
     // Whatever failed, the truth is what the server lists now.
-    listed_ = false;
+    distrust_store();
     own_change_ = own_change_ || own_change;
     co_await clock_.sleep_for(retry_.next());
     make_due();
@@ -154,7 +155,7 @@ Task<Status> SlicePublisher::look() {
     if (!list) co_return within(list.error(), "cannot list the slices of driver '{}'", options_.driver);
     for (const Slice& slice : list->slices) learn(slice, slice);  // counters in one prove their gate
     store_.replace(std::move(list->slices));
-    if (!watching_) version_ = std::move(list->resource_version);
+    version_ = std::move(list->resource_version);
     listed_ = true;
     node_uid_.clear();
     listed_wake_.wake();
@@ -285,17 +286,27 @@ Task<void> SlicePublisher::watch() {
   const std::function<void(SliceEvent)> on_event = [this](SliceEvent event) { take(std::move(event)); };
   while (true) {
     while (!listed_) co_await listed_wake_.wait();
-    watching_ = true;
     const Instant began = clock_.now();
-    const Status end = co_await cluster_.watch_slices(options_.driver, options_.node_name, version_, on_event);
+    watching_ = true;
+    const auto end = co_await (cluster_.watch_slices(options_.driver, options_.node_name, version_, on_event) ||
+                               distrusted_wake_.wait());
     watching_ = false;
-    if (end && clock_.now() - began >= kGoodWatch) {
+    if (end.index() == 1) continue;
+    const Status& status = std::get<0>(end);
+    if (status && clock_.now() - began >= kGoodWatch) {
       watch_retry_.reset();
       continue;
     }
-    if (!end) watch_failed(end.error());
+    if (!status) watch_failed(status.error());
     co_await clock_.sleep_for(watch_retry_.next());
   }
+}
+
+// The next pass lists. The watch ends before: it would mix events with a list that is older than they, and must begin
+// again where the list ended.
+void SlicePublisher::distrust_store() {
+  listed_ = false;
+  if (watching_) distrusted_wake_.wake();
 }
 
 void SlicePublisher::watch_failed(const Error& error) {
@@ -304,7 +315,7 @@ void SlicePublisher::watch_failed(const Error& error) {
                 {{"driver", options_.driver}});
   // After a mere interruption the watch goes on where it was.
   if (error.code != Code::kUnavailable) {
-    listed_ = false;
+    distrust_store();
     make_due();
   }
   // A server that went away may have come back with other gates.

@@ -86,6 +86,7 @@ class SlicePublisher {
 
   void take(SliceEvent event);
   void watch_failed(const Error& error);
+  void distrust_store();
   void accept(const Slice& sent, Slice stored);
   void learn(const Slice& sent, const Slice& stored);
   void forget_views();
@@ -115,7 +116,7 @@ class SlicePublisher {
   int corrections_in_a_row_ = 0;
   Instant last_correction_ = Instant::min(), quiet_until_ = Instant::min();
   Backoff retry_, watch_retry_, damping_;
-  Wakeup wake_, listed_wake_, stopped_;
+  Wakeup wake_, listed_wake_, distrusted_wake_, stopped_;
   PublisherStatus status_;
 };
 

@@ -120,7 +120,7 @@ Task<Result<Slice>> FakeCluster::update_slice(Slice slice, Instant deadline) {
 
 Task<Status> FakeCluster::delete_slice(Slice slice, Instant deadline) {
   const Result<Slice> result = co_await write(Verb::kDelete, std::move(slice), deadline);
-  if (!result && result.error().code != Code::kNotFound) co_return std::unexpected(result.error());
+  if (!result) co_return std::unexpected(result.error());
   co_return Status{};
 }
 
@@ -146,6 +146,7 @@ Result<Slice> FakeCluster::store(Verb verb, Slice slice) {
     return keep(std::move(slice), SliceEvent::Kind::kAdded);
   }
   const auto old = slices_.find(slice.name);
+  if (old == slices_.end() && verb == Verb::kDelete) return slice;
   if (old == slices_.end()) return fail(Code::kNotFound, "resourceslice '{}' does not exist", slice.name);
   if (old->second.resource_version != slice.resource_version || old->second.uid != slice.uid)
     return fail(Code::kAborted, "resourceslice '{}' has been modified", slice.name);

@@ -274,6 +274,30 @@ TEST_F(SlicePublisherTest, AConflictIsListedAgainAndRetried) {
   expect_published(numbered_pool(4));
 }
 
+TEST_F(SlicePublisherTest, AListThatIsOlderThanAnEventDoesNotHideIt) {
+  start();
+  want(numbered_pool(3));
+  ASSERT_TRUE(converges());
+  for (int turns = 0; turns < 8; ++turns) {
+    cluster.forget_calls();
+    cluster.fail_next(Verb::kUpdate, 1, {Code::kAborted, "conflict"});
+    want(numbered_pool(4 + static_cast<std::size_t>(turns)));
+    while (cluster.count(Verb::kList) == 0) {
+      clock.advance(1ms);
+      while (cluster.count(Verb::kList) == 0 && core.poll_one() > 0) {
+      }
+      core.restart();
+    }
+    for (int i = 0; i < turns; ++i) core.poll_one();
+    Slice stranger = stored()[0];
+    stranger.name.clear();
+    cluster.put_slice(stranger);
+    pass(1s, 50ms);
+    EXPECT_TRUE(publisher.status().in_sync);
+    EXPECT_THAT(stored(), SizeIs(1)) << turns;
+  }
+}
+
 TEST_F(SlicePublisherTest, LostAnswersLeaveNoDuplicates) {
   cluster.lose_answers(Verb::kCreate, 2);
   start();
