@@ -1,10 +1,17 @@
 /* Everything of module.h that an old C compiler can trip over. Compiled only, by every compiler and standard. */
 #include <cardcage/module.h>
-#include <cardcage/module.h>
 
 static const cage_str name = CAGE_LIT("name");
-static const cage_option option = {sizeof(cage_option), CAGE_OPTION_BOOL, CAGE_OPTION_LIVE, 0, CAGE_LIT("a"),
-                                   CAGE_LIT("true"),    CAGE_LIT("help"), 0,                0, 0};
+static const cage_option option = {sizeof(cage_option),
+                                   CAGE_OPTION_BOOL,
+                                   CAGE_OPTION_LIVE,
+                                   0,
+                                   CAGE_LIT("a"),
+                                   CAGE_LIT("true"),
+                                   CAGE_LIT("help"),
+                                   0,
+                                   0,
+                                   0};
 
 static const cage_module table = {CAGE_MAGIC, sizeof(cage_module), CAGE_ABI_MINOR, 1, CAGE_MODULE_UNLOADABLE, 0};
 
