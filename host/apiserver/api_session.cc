@@ -37,29 +37,20 @@ Duration ApiSession::jittered(Duration pause) {
 Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
   const Instant start = clock_.now();
   Duration pause = pace_.first_pause;
+  Error error{Code::kUnavailable, call.what + ": its deadline passed before the API server was asked"};
   bool refreshed = false, repeated = false;
-  for (;;) {
-    const Duration left = deadline - clock_.now();
-    if (left <= Duration::zero())
-      co_return fail(Code::kUnavailable, "{}: its deadline passed before the API server was asked", call.what);
+  for (Duration left = deadline - start; left > Duration::zero(); left = deadline - clock_.now()) {
     auto response = co_await http_.request(credentials_.current(), call.request, std::min(left, pace_.request_timeout));
     if (is_success(response)) co_return std::move(response->body);
 
-    Error error = failure(call, response);
+    error = failure(call, response);
     if (error.code == Code::kUnauthenticated && !refreshed) {
       refreshed = true;
       if (credentials_.refresh()) continue;
     }
     const bool told = response && response->retry_after;
     const Duration wait = told ? Duration(*response->retry_after) : jittered(pause);
-    const Instant now = clock_.now();
-    if (!may_help(error.code, call.kind) || now + wait >= deadline) {
-      if (error.code == Code::kDeadlineExceeded) error.code = Code::kUnavailable;
-      if (repeated)
-        error.message +=
-            fmt::format("; kept retrying for {:.2g} s", std::chrono::duration<double>(now - start).count());
-      co_return std::unexpected(std::move(error));
-    }
+    if (!may_help(error.code, call.kind) || clock_.now() + wait >= deadline) break;
     co_await clock_.sleep_for(wait);
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none)
@@ -67,6 +58,11 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
     repeated = true;
     pause = std::min(pause * 2, pace_.longest_pause);
   }
+  if (error.code == Code::kDeadlineExceeded) error.code = Code::kUnavailable;
+  if (repeated)
+    error.message +=
+        fmt::format("; kept retrying for {:.1f} s", std::chrono::duration<double>(clock_.now() - start).count());
+  co_return std::unexpected(std::move(error));
 }
 
 Task<Status> ApiSession::stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line) {

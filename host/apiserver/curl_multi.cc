@@ -42,8 +42,11 @@ void CurlMulti::give_handle(CurlHandle handle) {
 }
 
 bool CurlMulti::start(CURL* handle) {
-  if (curl_multi_add_handle(multi_, handle) != CURLM_OK) return false;
-  act(CURL_SOCKET_TIMEOUT, 0);  // at once; the timer would cost a round of the event loop
+  starting_ = true;
+  const CURLMcode added = curl_multi_add_handle(multi_, handle);
+  starting_ = false;
+  if (added != CURLM_OK) return false;
+  act(CURL_SOCKET_TIMEOUT, 0);
   return true;
 }
 
@@ -107,14 +110,25 @@ void CurlMulti::wait_for(const std::shared_ptr<Socket>& socket, asio::posix::des
 
 int CurlMulti::on_timeout(CURLM*, long timeout_ms, void* self) {
   auto& multi = *static_cast<CurlMulti*>(self);
-  multi.timer_.cancel();
-  if (timeout_ms < 0) return 0;
-  multi.timer_.expires_after(std::chrono::milliseconds(timeout_ms));
-  multi.timer_.async_wait([weak = multi.weak_from_this()](const boost::system::error_code& failure) {
-    const auto alive = weak.lock();
-    if (!failure && alive) alive->act(CURL_SOCKET_TIMEOUT, 0);
-  });
+  multi.timeout_.reset();
+  if (timeout_ms < 0 || multi.starting_) return 0;  // start() acts at once
+  multi.timeout_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  if (!multi.armed_ || *multi.timeout_ < *multi.armed_) multi.arm(*multi.timeout_);
   return 0;
+}
+
+void CurlMulti::arm(Instant expiry) {
+  armed_ = expiry;
+  timer_.expires_at(expiry);
+  timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& failure) {
+    const auto self = weak.lock();
+    if (failure || !self) return;
+    self->armed_.reset();
+    if (!self->timeout_) return;
+    if (*self->timeout_ > std::chrono::steady_clock::now()) return self->arm(*self->timeout_);
+    self->timeout_.reset();
+    self->act(CURL_SOCKET_TIMEOUT, 0);
+  });
 }
 
 void CurlMulti::act(curl_socket_t fd, int events) {

@@ -62,9 +62,14 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   void wait_for(const std::shared_ptr<Socket>& socket, asio::posix::descriptor_base::wait_type type, int event,
                 bool Socket::* waiting);
   void act(curl_socket_t fd, int events);
+  void arm(Instant expiry);
 
   asio::io_context& core_;
+  // libcurl moves its timeout with every request, setting a timer each time would cost more than the rest of it. So the
+  // timer stays where it is when the timeout moves away, and looks again when it fires.
   asio::steady_timer timer_;
+  std::optional<Instant> timeout_, armed_;
+  bool starting_ = false;
   std::map<curl_socket_t, std::shared_ptr<Socket>> sockets_;
   std::vector<CurlHandle> idle_;
   CURLM* multi_;

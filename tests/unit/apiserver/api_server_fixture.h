@@ -32,12 +32,12 @@ class ApiServerFixture : public CoreFixture {
   void write(const std::string& name, const std::string& content) {
     ASSERT_TRUE(write_file_atomically(folder / name, content, 0600, false));
   }
-  void connect(Clock& clock) {
+  void connect(Clock& clock, Duration request_timeout = std::chrono::seconds(3)) {
     const auto url = server.url();
     const auto port = url.substr(url.rfind(':') + 1);
     auto credentials = Credentials::from_service_account(clock, {"127.0.0.1", port, folder.path()});
     ASSERT_TRUE(credentials) << credentials.error().message;
-    const ApiPace pace{.request_timeout = std::chrono::milliseconds(300),
+    const ApiPace pace{.request_timeout = request_timeout,
                        .first_pause = std::chrono::milliseconds(1),
                        .longest_pause = std::chrono::milliseconds(20)};
     api = std::make_unique<ApiServer>(core, clock, std::move(*credentials), pace);
