@@ -1,0 +1,186 @@
+// The budgets of the design (section 13), each a ratio within one run or an absolute figure of the daemon.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+#include "host/apiserver/api_server.h"
+#include "host/core/unique_fd.h"
+#include "tests/bench/bare_server.h"
+#include "tests/bench/bench_node.h"
+#include "tests/bench/figures.h"
+
+namespace cardcage::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+double ms(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+// The claim GET of the daemon's own client against the same server.
+class ClaimReader {
+ public:
+  explicit ClaimReader(const BenchNode& node)
+      : api_(ApiServer::make(core_, clock_, ApiServerConfig{.kubeconfig = node.kubeconfig()}).value()) {}
+
+  void read(const ClaimRef& claim) {
+    bool found = false;
+    asio::co_spawn(core_, get(claim), [&](const std::exception_ptr&, bool ok) { found = ok; });
+    core_.restart();
+    // The client keeps its connection watched, so the loop ends with the answer and not with the work.
+    while (!found && core_.run_one_for(5s) > 0) {
+    }
+    if (!found) throw std::runtime_error("the claim GET failed");
+  }
+
+ private:
+  Task<bool> get(ClaimRef claim) {
+    const auto answer = co_await api_->get_claim(claim.name_space, claim.name, clock_.now() + 5s);
+    co_return answer.has_value();
+  }
+
+  asio::io_context core_;
+  SystemClock clock_;
+  std::unique_ptr<ApiServer> api_;
+};
+
+// What a durable commit cannot do without: some bytes appended to a file in the same folder, and one fsync.
+class SyncedFile {
+ public:
+  explicit SyncedFile(const std::string& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)) {}
+  void append() {
+    char block[4096];
+    std::memset(block, 'x', sizeof block);
+    if (::write(fd_.get(), block, sizeof block) != static_cast<ssize_t>(sizeof block) || ::fsync(fd_.get()) != 0) {
+      throw std::runtime_error("cannot append to the synced file");
+    }
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+void call_empty(const DriverClients& clients) {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  api::dra_v1::NodePrepareResourcesResponse response;
+  const auto status = clients.dra_v1->NodePrepareResources(&context, {}, &response);
+  if (!status.ok()) throw std::runtime_error(status.error_message());
+}
+
+Figures prepare_some(BenchNode& node, int first, int count) {
+  Figures figures;
+  for (int i = first; i < first + count; ++i) {
+    const std::vector<ClaimRef> claim = {node.claim(i)};
+    figures.time([&] { node.prepare(claim); });
+  }
+  return figures;
+}
+
+void measure_rpcs(Table& table, int rounds) {
+  BenchNode node(1, 2 * rounds + 200);
+  node.start();
+  node.wait_for_slices();
+  const BareServer bare_server(node.daemon().folder() / "bare.sock");
+  const DriverClients bare_clients(bare_server.socket());
+  ClaimReader reader(node);
+  SyncedFile file(node.daemon().folder() / "state/bench");
+
+  // Interleaved, so that whatever else the machine does hits all of them alike.
+  Figures bare, empty, get, sync, prepare, unprepare;
+  for (int i = -20; i < rounds; ++i) {
+    Figures warm_up;
+    const auto into = [&](Figures& figures) -> Figures& { return i < 0 ? warm_up : figures; };
+    const std::vector<ClaimRef> claim = {node.claim(i + 20)};
+    into(bare).time([&] { call_empty(bare_clients); });
+    into(empty).time([&] { call_empty(node.clients()); });
+    into(get).time([&] { reader.read(claim[0]); });
+    into(sync).time([&] { file.append(); });
+    into(prepare).time([&] { node.prepare(claim); });
+    into(unprepare).time([&] { node.unprepare(claim); });
+  }
+  table.figure("bare gRPC server, empty RPC", bare);
+  table.figure("empty NodePrepareResources", empty);
+  table.figure("claim GET alone", get);
+  table.figure("append and fsync alone", sync);
+  table.figure("NodePrepareResources, one claim", prepare);
+  table.figure("NodeUnprepareResources, one claim", unprepare);
+  table.budget("empty RPC / bare gRPC server", empty.p50_us() / bare.p50_us(), 1.2, "x");
+  table.budget("prepare / (claim GET + fsync + empty RPC)",
+               prepare.p50_us() / (get.p50_us() + sync.p50_us() + empty.p50_us()), 1.3, "x");
+
+  Figures batch;
+  for (int i = 0; i < 10; ++i) {
+    std::vector<ClaimRef> claims;
+    for (int j = 0; j < 64; ++j) claims.push_back(node.claim(j));
+    batch.time([&] { node.prepare(claims); });
+    node.unprepare(claims);
+  }
+  table.figure("NodePrepareResources, 64 claims", batch);
+  table.budget("64 claims in one RPC / one claim", batch.p50_us() / prepare.p50_us(), 10, "x");
+}
+
+void measure_growth(Table& table, int claims) {
+  BenchNode node(1, claims + 400);
+  node.start();
+  node.wait_for_slices();
+  prepare_some(node, 0, 10);
+  const Figures few = prepare_some(node, 10, 190);
+  std::vector<ClaimRef> batch;
+  for (int i = 200; i < claims; ++i) {
+    batch.push_back(node.claim(i));
+    if (batch.size() == 64 || i + 1 == claims) {
+      node.prepare(batch);
+      batch.clear();
+    }
+  }
+  const Figures many = prepare_some(node, claims, 190);
+  table.figure("prepare with 10 prepared claims", few);
+  table.figure(fmt::format("prepare with {} prepared claims", claims), many);
+  table.budget("growth of prepare", many.p50_us() / few.p50_us(), 1.2, "x");
+}
+
+void measure_process(Table& table, bool quick) {
+  BenchNode node(4, 8);
+  for (int i = 0; i < 5; ++i) {
+    if (i > 0) node.daemon().stop();
+    const auto took = node.start();
+    table.value("exec to GetInfo", ms(took), "ms");
+    if (i == 4) table.budget("ready to serve from exec", ms(took), 300, "ms");
+  }
+  node.wait_for_slices();
+  table.budget("daemon with four modules, PSS", static_cast<double>(node.daemon().pss_kb()) / 1024, 32, "MB");
+  const auto span = quick ? 2s : 20s;
+  std::this_thread::sleep_for(2s);
+  const auto before = node.daemon().cpu_time();
+  std::this_thread::sleep_for(span);
+  const auto used = std::chrono::duration<double>(node.daemon().cpu_time() - before).count();
+  table.budget("idle CPU, share of one core", 100 * used / std::chrono::duration<double>(span).count(), 0.1, "%");
+}
+
+int run(bool quick) {
+  Table table;
+  measure_process(table, quick);
+  measure_rpcs(table, quick ? 100 : 1000);
+  measure_growth(table, quick ? 1000 : 10000);
+  return table.all_met() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace cardcage::bench
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "--bare-server") == 0) return cardcage::bench::serve_bare(argv[2]);
+  try {
+    return cardcage::bench::run(argc > 1 && std::strcmp(argv[1], "--quick") == 0);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench: {}\n", error.what());
+    return 2;
+  }
+}

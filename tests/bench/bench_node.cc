@@ -1,0 +1,131 @@
+#include "tests/bench/bench_node.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+namespace cardcage::bench {
+
+namespace json = boost::json;
+using std::chrono::steady_clock;
+
+namespace {
+
+// At most `limit`, a look every `pause`.
+template <class Condition>
+void wait_until(const char* what, steady_clock::duration limit, steady_clock::duration pause, Condition&& condition) {
+  const auto end = steady_clock::now() + limit;
+  while (!condition()) {
+    if (steady_clock::now() > end) throw std::runtime_error(fmt::format("timed out: {}", what));
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+void write_pem(const std::filesystem::path& path, const std::string& pem) { std::ofstream(path) << pem; }
+
+}  // namespace
+
+BenchNode::BenchNode(int modules, int devices)
+    : modules_(modules), devices_(devices), daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
+  write_kubeconfig();
+  std::string toml = daemon_.node_section("apiserver");
+  toml += fmt::format("[apiserver]\nkubeconfig = \"{}\"\n", kubeconfig().native());
+  for (int i = 0; i < modules; ++i) {
+    toml += fmt::format(
+        "[[module]]\nname = \"mock{0}\"\npath = \"libcardcage_mock.so\"\n[module.options]\ndevices = [\"gpu:{1}\"]\n"
+        "seed = \"{0}\"\n[[module.serve]]\napi = \"dra\"\ndriver = \"{2}\"\n",
+        i, devices, i == 0 ? std::string(kDriver) : fmt::format("gpu{}.mock.cardcage.dev", i));
+  }
+  daemon_.configure(toml);
+  api_.put("nodes", {{"metadata", {{"name", "node1"}, {"uid", "node1-uid"}}}});
+  for (int i = 0; i < devices; ++i) api_.put("namespaces/default/resourceclaims", claim_object(i));
+}
+
+void BenchNode::write_kubeconfig() const {
+  const TestCertificates& certificates = api_.certificates();
+  write_pem(daemon_.folder() / "ca.pem", certificates.ca);
+  write_pem(daemon_.folder() / "client.pem", certificates.client);
+  write_pem(daemon_.folder() / "client.key", certificates.client_key);
+  std::ofstream(kubeconfig()) << fmt::format(
+      "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+      "contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+      "clusters: [{{name: c, cluster: {{server: '{1}', certificate-authority: '{0}/ca.pem'}}}}]\n"
+      "users: [{{name: u, user: {{client-certificate: '{0}/client.pem', client-key: '{0}/client.key'}}}}]\n",
+      daemon_.folder().native(), api_.url());
+}
+
+ClaimRef BenchNode::claim(int index) const {
+  return {"default", fmt::format("claim-{}", index), fmt::format("5b8f0000-0000-4000-8000-{:012}", index)};
+}
+
+json::object BenchNode::claim_object(int index) const {
+  const ClaimRef ref = claim(index);
+  const json::object result = {
+      {"request", "gpu"}, {"driver", kDriver}, {"pool", "node1"}, {"device", fmt::format("gpu-{}", index)}};
+  return {{"metadata", {{"name", ref.name}, {"namespace", ref.name_space}, {"uid", ref.uid}}},
+          {"spec", json::object{}},
+          {"status", {{"allocation", {{"devices", {{"results", json::array{result}}}}}}}}};
+}
+
+steady_clock::duration BenchNode::start() {
+  const auto socket = daemon_.folder() / "kubelet/plugins_registry" / fmt::format("{}-reg.sock", kDriver);
+  const auto begin = steady_clock::now();
+  daemon_.start();
+  wait_until("the registration socket", std::chrono::seconds(30), std::chrono::milliseconds(1),
+             [&] { return std::filesystem::exists(socket) || !daemon_.running(); });
+  if (!daemon_.running()) throw std::runtime_error("the daemon ended:\n" + daemon_.log());
+  const DriverClients registrar(socket);
+  api::registration::PluginInfo info;
+  wait_until("GetInfo", std::chrono::seconds(5), std::chrono::milliseconds(1), [&] {
+    grpc::ClientContext context;
+    return registrar.registration->GetInfo(&context, {}, &info).ok();
+  });
+  const auto took = steady_clock::now() - begin;
+  clients_ = std::make_unique<DriverClients>(info.endpoint());
+  return took;
+}
+
+void BenchNode::wait_for_slices() {
+  const std::size_t wanted = static_cast<std::size_t>(modules_) * static_cast<std::size_t>((devices_ + 127) / 128);
+  wait_until("the slices", std::chrono::seconds(60), std::chrono::milliseconds(5),
+             [&] { return api_.names("resourceslices").size() >= wanted; });
+}
+
+template <class Request>
+static Request request_for(const std::vector<ClaimRef>& claims) {
+  Request request;
+  for (const ClaimRef& claim : claims) {
+    auto* entry = request.add_claims();
+    entry->set_namespace_(claim.name_space);
+    entry->set_name(claim.name);
+    entry->set_uid(claim.uid);
+  }
+  return request;
+}
+
+template <class Response>
+static void demand_success(const grpc::Status& status, const Response& response, std::size_t claims) {
+  if (!status.ok()) throw std::runtime_error(status.error_message());
+  if (response.claims_size() != static_cast<int>(claims)) throw std::runtime_error("an answer is missing");
+  for (const auto& [uid, answer] : response.claims()) {
+    if (!answer.error().empty()) throw std::runtime_error(answer.error());
+  }
+}
+
+void BenchNode::prepare(const std::vector<ClaimRef>& claims) {
+  grpc::ClientContext context;
+  api::dra_v1::NodePrepareResourcesResponse response;
+  const auto request = request_for<api::dra_v1::NodePrepareResourcesRequest>(claims);
+  demand_success(clients_->dra_v1->NodePrepareResources(&context, request, &response), response, claims.size());
+}
+
+void BenchNode::unprepare(const std::vector<ClaimRef>& claims) {
+  grpc::ClientContext context;
+  api::dra_v1::NodeUnprepareResourcesResponse response;
+  const auto request = request_for<api::dra_v1::NodeUnprepareResourcesRequest>(claims);
+  demand_success(clients_->dra_v1->NodeUnprepareResources(&context, request, &response), response, claims.size());
+}
+
+}  // namespace cardcage::bench

@@ -1,0 +1,40 @@
+// Durations of one thing done many times, and the table that compares them with the budgets.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace cardcage::bench {
+
+class Figures {
+ public:
+  template <class Action>
+  void time(Action&& action) {
+    const auto start = std::chrono::steady_clock::now();
+    action();
+    samples_.push_back(std::chrono::steady_clock::now() - start);
+  }
+  double p50_us() const { return percentile_us(0.50); }
+  double p99_us() const { return percentile_us(0.99); }
+
+ private:
+  double percentile_us(double fraction) const;
+  std::vector<std::chrono::steady_clock::duration> samples_;
+};
+
+// Prints as it goes; knows at the end whether a budget was missed.
+class Table {
+ public:
+  Table();
+  void figure(const std::string& what, const Figures& figures);
+  void value(const std::string& what, double value, const std::string& unit);
+  // `value` should be at most `budget`.
+  void budget(const std::string& what, double value, double budget, const std::string& unit);
+  bool all_met() const { return missed_ == 0; }
+
+ private:
+  int missed_ = 0;
+};
+
+}  // namespace cardcage::bench
