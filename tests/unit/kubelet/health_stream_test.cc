@@ -11,7 +11,7 @@ using ::testing::IsEmpty;
 
 using Message = api::health_v1::NodeWatchResourcesResponse;
 
-DeviceReport report(const std::string& device, HealthState state, const std::string& message = "") {
+HealthReport report(const std::string& device, HealthState state, const std::string& message = "") {
   return {
       "node-1", device, {.state = state, .message = message}, std::chrono::system_clock::from_time_t(1'800'000'000)};
 }
@@ -24,11 +24,11 @@ HealthListPtr list_of(std::size_t count, HealthState state = HealthState::kHealt
 // A stream whose writes end when the test says so.
 class RecordedStream final : public HealthStream {
  public:
-  std::vector<std::vector<DeviceReport>> sent;
+  std::vector<std::vector<HealthReport>> sent;
   std::vector<grpc::Status> ends;
 
  private:
-  void send(std::span<const DeviceReport> devices) override { sent.emplace_back(devices.begin(), devices.end()); }
+  void send(std::span<const HealthReport> devices) override { sent.emplace_back(devices.begin(), devices.end()); }
   void end(const grpc::Status& status) override { ends.push_back(status); }
 };
 
