@@ -142,7 +142,8 @@ Task<Status> SlicePublisher::carry_out(std::string pool, SlicePlan plan) {
   if (done || done.error().code != Code::kInvalidArgument) co_return done;
   // The devices may have changed meanwhile: then the refusal says nothing about the new ones.
   const auto after = wanted_->find(pool);
-  if (after == wanted_->end() || after->second.content != content) co_return Status{};
+  if (after == wanted_->end()) co_return done;
+  if (after->second.content != content) co_return Status{};
   reject(pool, after->second, done.error());
   co_return Status{};
 }
@@ -178,14 +179,17 @@ std::map<std::string, SlicePlan> SlicePublisher::plan() {
   for (auto& [name, pool] : *wanted_) {
     if (!pool.view) pool.view = view_pool(pool.content, pool.placement, gates_);
     SlicePlan plan = plan_slices(owner, name, *pool.view, stored[name]);
-    status_.pools[name] = {plan.generation, plan.slices, pool.view->devices.size(), pool.view->withheld,
-                           pool.rejection};
-    if (plan.empty())
+    const auto generation = plan.generation;
+    const auto slices = plan.slices;
+    if (plan.empty()) {
+      pool.rejected_until = Instant::min();
       pool.rejection.clear();
-    else if (clock_.now() < pool.rejected_until)
+    } else if (clock_.now() < pool.rejected_until) {
       due_ = std::min(due_, pool.rejected_until);
-    else
+    } else {
       plans[name] = std::move(plan);
+    }
+    status_.pools[name] = {generation, slices, pool.view->devices.size(), pool.view->withheld, pool.rejection};
     stored.erase(name);
   }
   for (const auto& [name, slices] : stored)
@@ -193,7 +197,6 @@ std::map<std::string, SlicePlan> SlicePublisher::plan() {
   return plans;
 }
 
-// Of every stored slice of the driver on the node, [core] in the order of their versions.
 void SlicePublisher::take(SliceEvent event) {
   const SliceStore::News news = store_.take(std::move(event));
   if (news == SliceStore::News::kNone) return;
