@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/core/version.h"
 #include "host/module/borrowed.h"
 #include "host/module/device_copy.h"
 #include "host/module/snapshot_sink.h"
@@ -11,7 +12,6 @@ namespace {
 
 constexpr std::uint64_t kLogLinesPerSecond = 100;
 constexpr std::size_t kMaxLogLine = 2048;
-constexpr std::string_view kVersion = "0.1.0";
 
 LogLevel level_of(std::uint32_t level) {
   return level > CAGE_LOG_ERROR ? LogLevel::kError : static_cast<LogLevel>(level);
@@ -24,7 +24,7 @@ HostServices::HostServices(std::string module, std::function<void()> arrived)
   table_.struct_size = sizeof table_;
   table_.abi_minor = CAGE_ABI_MINOR;
   table_.host_data = this;
-  table_.version = {kVersion.data(), kVersion.size()};
+  table_.version = {version().data(), version().size()};
   table_.log_enabled = [](const cage_host*, std::uint32_t level) -> std::int32_t {
     return log_enabled(level_of(level)) ? 1 : 0;
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
+#include <tuple>
 
 #include "host/core/duration.h"
 #include "host/core/nearest.h"
@@ -167,8 +168,8 @@ std::expected<OptionValues, ConfigErrors> check_options(const ModuleConfig& conf
     if (std::ranges::find(names, name) == names.end())
       errors.entries.push_back({written.position, fmt::format("module '{}' has no option '{}'{}", config.name, name,
                                                               nearest_hint(name, names))});
-  std::ranges::stable_sort(errors.entries, {}, [](const ConfigErrors::Entry& entry) {
-    return std::pair(entry.position.line, entry.position.column);
+  std::ranges::sort(errors.entries, {}, [](const ConfigErrors::Entry& entry) {
+    return std::tie(entry.position.line, entry.position.column, entry.message);
   });
   if (!errors.entries.empty()) return std::unexpected(std::move(errors));
   return values;

@@ -4,26 +4,29 @@
 
 #include "cardcage/module.h"
 
-static cage_status base_create(const cage_call* call, const cage_host* host, const cage_values* options,
-                               cage_instance** out) {
+#define UNUSED __attribute__((unused))
+
+UNUSED static cage_status base_create(const cage_call* call, const cage_host* host, const cage_values* options,
+                                      cage_instance** out) {
   static char self;
   (void)call, (void)host, (void)options;
   *out = (cage_instance*)(void*)&self;
   return CAGE_OK;
 }
-static cage_status base_discover(cage_instance* self, const cage_call* call, cage_snapshot* out) {
+UNUSED static cage_status base_discover(cage_instance* self, const cage_call* call, cage_snapshot* out) {
   (void)self, (void)call, (void)out;
   return CAGE_OK;
 }
-static cage_status base_prepare(cage_instance* self, const cage_call* call, const cage_claim* claim, cage_edits* out) {
+UNUSED static cage_status base_prepare(cage_instance* self, const cage_call* call, const cage_claim* claim,
+                                       cage_edits* out) {
   (void)self, (void)call, (void)claim, (void)out;
   return CAGE_OK;
 }
-static cage_status base_unprepare(cage_instance* self, const cage_call* call, const cage_claim* claim) {
+UNUSED static cage_status base_unprepare(cage_instance* self, const cage_call* call, const cage_claim* claim) {
   (void)self, (void)call, (void)claim;
   return CAGE_OK;
 }
-static void base_destroy(cage_instance* self) { (void)self; }
+UNUSED static void base_destroy(cage_instance* self) { (void)self; }
 
 #define BASE_TABLE                                                                                                    \
   .magic = CAGE_MAGIC, .struct_size = sizeof(cage_module), .abi_minor = CAGE_ABI_MINOR,                               \
