@@ -32,7 +32,6 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
     : config_(std::move(config)),
       deadlines_(deadlines),
       loader_(std::move(loader)),
-      core_(core),
       clock_(clock),
       listener_(std::move(listener)),
       since_(clock.wall()),

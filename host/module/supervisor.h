@@ -73,7 +73,6 @@ class Supervisor {
   ModuleConfig config_;
   DeadlineConfig deadlines_;
   Loader loader_;
-  asio::io_context& core_;
   Clock& clock_;
   Listener listener_;
 
