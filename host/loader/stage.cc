@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -139,6 +140,8 @@ struct Copied {
 
 // What is hashed is what will be mapped, whatever happens to the file meanwhile.
 Result<Copied> copy_and_hash(int from, int to) {
+  // A thread that is stuck in a module may outlive main: nothing of OpenSSL is torn down under it at exit.
+  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> digest(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
   if (!digest || ::EVP_DigestInit_ex(digest.get(), ::EVP_sha256(), nullptr) != 1)
     return fail(Code::kInternal, "this system's OpenSSL offers no SHA-256");
