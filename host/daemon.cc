@@ -36,7 +36,7 @@ Daemon::Daemon(Config config, std::filesystem::path config_file)
       config_file_(std::move(config_file)),
       config_sha256_(sha256_of(config_file_)),
       cdi_(config_.node.cdi_dir),
-      table_(config_.node.name, "/sys") {}
+      table_(core_, config_.node.name, "/sys") {}
 
 Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file)));
@@ -111,6 +111,11 @@ void Daemon::add_drivers() {
       if (rule.api != Api::kDra || drivers_.contains(rule.driver)) continue;
       drivers_[rule.driver] = std::make_unique<Driver>(rule.driver, context);
     }
+  }
+  // A driver that is not configured any more may still have to let go of claims.
+  for (const auto& [key, record] : ledger_->claims()) {
+    auto& driver = drivers_[key.driver];
+    if (!driver) driver = std::make_unique<Driver>(key.driver, context);
   }
 }
 

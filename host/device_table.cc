@@ -34,7 +34,13 @@ SliceDevice slice_device(const ServedDevice& served) {
 
 void DeviceTable::refresh(const Supervisor& supervisor) {
   const auto entry = std::ranges::find(modules_, &supervisor, &Entry::supervisor);
-  if (entry == modules_.end() || entry->snapshot == supervisor.snapshot()) return;
+  if (entry == modules_.end()) return;
+  std::erase_if(waiting_, [this](const auto& waiter) {
+    const bool over = complete(waiter.first);
+    if (over) waiter.second.set(true);
+    return over;
+  });
+  if (entry->snapshot == supervisor.snapshot()) return;
   entry->snapshot = supervisor.snapshot();
   entry->devices.clear();
   for (const Device& device : entry->snapshot->devices) entry->devices.push_back(serve(supervisor, device));
@@ -146,6 +152,13 @@ Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) con
   }
   return fail(Code::kUnavailable,
               "module '{}' is not in the configuration any more; add it back to let go of its claims", name);
+}
+
+Task<void> DeviceTable::started(std::string driver, Instant deadline) const {
+  if (complete(driver)) co_return;
+  const OneShot<bool> over(core_);
+  waiting_.emplace_back(driver, over);
+  co_await over.wait_until(deadline);
 }
 
 }  // namespace cardcage

@@ -24,13 +24,13 @@ struct ServedDevice {
 // [core] The supervisors outlive the table.
 class DeviceTable final : public DeviceDirectory {
  public:
-  DeviceTable(std::string node_name, std::filesystem::path sysfs)
-      : node_name_(std::move(node_name)), sysfs_(std::move(sysfs)) {}
+  DeviceTable(asio::io_context& core, std::string node_name, std::filesystem::path sysfs)
+      : core_(core), node_name_(std::move(node_name)), sysfs_(std::move(sysfs)) {}
 
   // Modules in the order of the configuration: where two offer the same device name in one pool, the first one's
   // stands.
   void add(const Supervisor& supervisor) { modules_.push_back({&supervisor, nullptr, {}}); }
-  // Takes the module's newest snapshot.
+  // Takes the module's newest snapshot and state.
   void refresh(const Supervisor& supervisor);
 
   // By module, then by device id.
@@ -47,6 +47,7 @@ class DeviceTable final : public DeviceDirectory {
   Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
                                const std::string& device) const override;
   Result<std::shared_ptr<Module>> module(const std::string& name) const override;
+  Task<void> started(std::string driver, Instant deadline) const override;
 
  private:
   struct Entry {
@@ -59,9 +60,11 @@ class DeviceTable final : public DeviceDirectory {
   ServedDevice serve(const Supervisor& supervisor, const Device& device) const;
   void index();
 
+  asio::io_context& core_;
   std::string node_name_;
   std::filesystem::path sysfs_;
   std::vector<Entry> modules_;
+  mutable std::vector<std::pair<std::string, OneShot<bool>>> waiting_;  // for a driver to be complete
   // (driver, pool, device name)
   std::map<std::tuple<std::string, std::string, std::string>, const ServedDevice*> served_;
 };

@@ -103,6 +103,8 @@ Task<ClaimPreparer::Answer> ClaimPreparer::prepare_now(Operation& operation, con
   operation.waits_for = "the API server to show it";
   const Result<Claim> claim = co_await environment_.cluster.get_claim(ref.name_space, ref.name, deadline);
   if (!claim) co_return cannot_read(claim.error());
+  operation.waits_for = "the start of its modules";
+  co_await environment_.devices.started(driver_, deadline);
   auto plan = plan_claim(driver_, ref, *claim, environment_.devices, environment_.ledger, environment_.clock.wall());
   if (!plan) co_return std::unexpected(plan.error());
   ClaimRecord record = std::move(*plan);
@@ -218,6 +220,8 @@ Task<ClaimPreparer::Answer> ClaimPreparer::unprepare_now(Operation& operation, c
   const ClaimKey key{driver_, ref.uid};
   const auto known = environment_.ledger.find(key);
   if (known) {
+    operation.waits_for = "the start of its modules";
+    co_await environment_.devices.started(driver_, deadline);
     ClaimRecord record = *known;
     record.ref = ref;
     record.phase = ClaimPhase::kUnpreparing;

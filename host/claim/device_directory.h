@@ -28,6 +28,10 @@ class DeviceDirectory {
                                        const std::string& device) const = 0;
   // The running instance of a configured module.
   virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
+  // Returns when every module of the driver has started, or failed to, for the first time; at the latest at the
+  // deadline. After a restart the sockets are up before the modules, and a kubelet that is told UNAVAILABLE comes
+  // back only after a minute.
+  virtual Task<void> started(std::string driver, Instant deadline) const = 0;
 };
 
 // The parts of a claim with every device at its module, also those rebuilt from a CDI file; the first error if one

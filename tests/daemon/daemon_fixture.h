@@ -19,11 +19,11 @@ class DaemonTest : public ::testing::Test {
   ~DaemonTest() override;
 
   // [module.options] of the mock module.
-  void configure(const std::string& options) {
+  void configure(const std::string& options, const std::string& driver = kDriver) {
     daemon.configure(daemon.node_section((daemon.folder() / "node").native()) +
                      "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
                      hardware().native() + "\"\n" + options + "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" +
-                     kDriver + "\"\n");
+                     driver + "\"\n");
   }
   // Where the mock keeps a file per prepared device: its hardware's state.
   std::filesystem::path hardware() const { return daemon.folder() / "hardware"; }

@@ -158,5 +158,27 @@ TEST_F(DaemonTest, ADamagedLedgerIsSetAsideAndTheClaimIsStillKnown) {
   EXPECT_THAT(files(daemon.folder() / "cdi"), IsEmpty());
 }
 
+TEST_F(DaemonTest, AKubeletThatIsFasterThanTheModuleWaitsForIt) {
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  start_and_register();
+  prepare(claim);
+  daemon.crash();
+  configure("devices = [\"gpu:4\"]\ndiscover_delay = \"300ms\"");
+  start_and_register();
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_THAT(files(hardware()), IsEmpty());
+}
+
+TEST_F(DaemonTest, ADriverThatIsNotConfiguredAnyMoreStillLetsGoOfItsClaims) {
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  start_and_register();
+  prepare(claim);
+  daemon.crash();
+  configure("devices = [\"gpu:4\"]", "another.mock.cardcage.dev");
+  start_and_register();
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_THAT(files(hardware()), IsEmpty());
+}
+
 }  // namespace
 }  // namespace cardcage

@@ -50,6 +50,8 @@ class FakeDirectory final : public DeviceDirectory {
     return found->second;
   }
 
+  Task<void> started(std::string, Instant) const override { co_return; }
+
  private:
   std::map<std::string, std::shared_ptr<Module>> modules_;
   std::map<std::string, LocatedDevice> devices_;
