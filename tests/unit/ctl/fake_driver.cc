@@ -8,8 +8,8 @@
 namespace cardcage {
 
 // v1 and v1alpha1 are the same on the wire, so one answer serves both.
-template <class Service, class Request, class Response>
-class FakeDriver::Health final : public Service {
+template <class Base, class Request, class Response>
+class FakeDriver::Health final : public Base {
  public:
   explicit Health(FakeDriver& driver) : driver_(driver) {}
   grpc::Status NodeWatchResources(grpc::ServerContext* context, const Request*,

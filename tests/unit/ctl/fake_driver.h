@@ -40,7 +40,7 @@ class FakeDriver final : public api::dra_v1::DRAPlugin::Service, public api::reg
   void serve(bool health_v1);
 
  private:
-  template <class Service, class Request, class Response>
+  template <class Base, class Request, class Response>
   class Health;
 
   void note(std::string call);
