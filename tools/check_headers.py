@@ -27,7 +27,7 @@ def compile_alone(header, common):
     unit = os.path.join("build/headers", header.replace("/", "_") + ".cc")
     with open(unit, "w", encoding="utf-8") as file:
         file.write(f'#include "{header}"\n')
-    run = subprocess.run(["ccache", "g++", "-std=c++23", "-Wall", "-Wextra", "-Werror", *common, "-c", unit, "-o", unit + ".o"],
+    run = subprocess.run(["ccache", "g++", "-std=c++23", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", *common, "-c", unit, "-o", unit + ".o"],
                          capture_output=True, text=True, check=False)
     return f"{header}: does not compile by itself\n{run.stderr}" if run.returncode else None
 

@@ -157,8 +157,7 @@ Task<Status> Supervisor::discover() {
   if (!snapshot) co_return within(snapshot.error(), "module '{}' cannot list its devices", config_.name);
   for (const Device& device : (*snapshot)->devices) {
     // What was pushed since stays: a module may learn of health from events only.
-    if (device.health != Health{} || !health_.contains(device.id))
-      set_health(device.id, device.health);
+    if (device.health != Health{} || !health_.contains(device.id)) set_health(device.id, device.health);
   }
   std::erase_if(health_, [&](const auto& entry) { return !(*snapshot)->find(entry.first); });
   const bool changed = !snapshot_ || *snapshot_ != **snapshot;
