@@ -108,8 +108,8 @@ class Daemon:
     def _patch(self, patch: str) -> None:
         kubectl("patch", f"--namespace={NAMESPACE}", "daemonset", "cardcage", "--type=strategic", "--patch", patch)
 
-    def roll(self) -> None:
-        """A rolling update, waited for until the old pod is gone."""
+    def replace_pod(self) -> None:
+        """As an update does: the old pod goes, and a new one comes."""
         before = {pod["metadata"]["uid"] for pod in self.pods()}
         kubectl("rollout", "restart", f"--namespace={NAMESPACE}", "daemonset/cardcage")
         until(lambda: self.ready_pod() and not before & {pod["metadata"]["uid"] for pod in self.pods()},

@@ -12,6 +12,7 @@ from scene import Scene
 
 DRIVER = "gpu.mock.cardcage.dev"
 CLASS = DRIVER
+PARAMETERS = {"apiVersion": "mock.cardcage.dev/v1alpha1", "kind": "DeviceConfig"}
 SCRIPT = STATE / "mock-script"
 BROKEN_DRIVER = BROKEN_CLASS = "nic.mock.cardcage.dev"  # its one device fails every prepare, see manifests/cardcage.toml
 

@@ -83,11 +83,11 @@ def terminated(scene) -> bool:
     return bool(found and "terminated" in found["status"]["containerStatuses"][0]["state"])
 
 
-def test_rolling_update_with_a_running_pod(scene, daemon, running):
+def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
     before = start_of(scene)
     slices = {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}
-    daemon.roll()
-    assert slices == {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "an update is no reason to touch slices"
+    daemon.replace_pod()
+    assert slices == {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "a new daemon is no reason to touch slices"
     assert start_of(scene) == before
     scene.apply(claim("later"), pod("second", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="later")]))
     scene.wait_running("second", seconds=40)

@@ -2,13 +2,13 @@
 
 import time
 
-from mock import BROKEN_CLASS, DRIVER, allocated, cdi_edits, claim, request, tell, use
+from mock import BROKEN_CLASS, DRIVER, PARAMETERS, allocated, cdi_edits, claim, request, tell, use
 from scene import container, pod
 from waiting import until
 
 
 def test_claim_that_cannot_be_prepared_says_why(scene, daemon):
-    scene.apply(claim("bad", parameters={"noSuchOption": 1}),
+    scene.apply(claim("bad", parameters={"noSuchOption": 1, **PARAMETERS}),
                 pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="bad")]))
     [text, *_] = until(lambda: scene.events("FailedPrepareDynamicResources", "user"), "the event about the claim", 30)
     assert "bad" in text and "noSuchOption" in text and "mock" in text, text
