@@ -86,8 +86,11 @@ Task<void> ClaimPreparer::work(std::shared_ptr<ClaimPreparer> self, std::shared_
   if (answer)
     log(LogLevel::kInfo, preparing ? "prepared" : "unprepared",
         {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}});
-  else if (operation->waiting == 0)  // otherwise who waits tells
-    log(LogLevel::kError, answer.error().message, {{"uid", ref.uid}, {"driver", self->driver_}});
+  else  // The event of the pod says so, too, but events are gone after an hour. The kubelet asks again and again.
+    log_limited(
+        LogLevel::kWarn, fmt::format("{} {} {}", preparing, self->driver_, ref.uid),
+        preparing ? "claim is not prepared" : "claim is not unprepared",
+        {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}, {"error", answer.error().message}});
   self->running_.erase(ref.uid);
   for (const OneShot<Answer>& waiter : operation->waiters) waiter.set(answer);
 }
