@@ -15,6 +15,17 @@ constexpr Duration kHealthInterval = std::chrono::seconds(30);
 // A burst of rescan requests (a bus re-enumerates) costs one discover.
 constexpr Duration kRescanQuiet = std::chrono::milliseconds(20);
 
+// A device that nobody has reported yet is no news; one that is bad from the start is.
+void log_health(const std::string& module, const std::string& device, HealthState before, const Health& now) {
+  if (now.state == before || (now.state == HealthState::kHealthy && before == HealthState::kUnknown)) return;
+  const bool bad = now.state == HealthState::kUnhealthy;
+  const std::string_view news = bad                                  ? "device is unhealthy"
+                                : now.state == HealthState::kHealthy ? "device is healthy again"
+                                                                     : "health of the device is unknown";
+  log_limited(bad ? LogLevel::kWarn : LogLevel::kInfo, fmt::format("{} {} {}", module, device, news), news,
+              {{"module", module}, {"device", device}, {"reason", now.reason}, {"message", now.message}});
+}
+
 }  // namespace
 
 std::string to_string(ModuleState state) {
@@ -48,6 +59,8 @@ Task<void> Supervisor::run() {
     settled_ = true;
     if (status) {
       last_error_.reset();
+      log(LogLevel::kInfo, "module is ready",
+          {{"module", config_.name}, {"devices", std::to_string(snapshot_->devices.size())}});
       enter(ModuleState::kReady);
       co_await serve();
     } else {
@@ -162,7 +175,11 @@ Task<Status> Supervisor::discover() {
   std::erase_if(health_, [&](const auto& entry) { return !(*snapshot)->find(entry.first); });
   const bool changed = !snapshot_ || *snapshot_ != **snapshot;
   snapshot_ = *snapshot;
-  if (changed && offered_) listener_.changed(*this);
+  if (changed && offered_) {
+    log_limited(LogLevel::kInfo, config_.name + "/devices", "device list changed",
+                {{"module", config_.name}, {"devices", std::to_string(snapshot_->devices.size())}});
+    listener_.changed(*this);
+  }
   co_return Status{};
 }
 
@@ -206,6 +223,7 @@ bool Supervisor::set_health(const std::string& device_id, Health health) {
   DeviceHealth& entry = health_[device_id];
   entry.reported = clock_.now();
   if (entry.health == health && entry.changed.time_since_epoch().count() != 0) return false;
+  log_health(config_.name, device_id, entry.health.state, health);
   entry.health = std::move(health);
   entry.changed = clock_.wall();
   return true;
