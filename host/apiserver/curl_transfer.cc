@@ -39,8 +39,9 @@ std::string seconds(Duration duration) {
   return fmt::format("{:.3g} s", std::chrono::duration<double>(duration).count());
 }
 
+// Not of names: "SSL certificate problem", "HTTP/2 stream 1 was not closed cleanly".
 std::string lower_first(std::string text) {
-  const bool name = text.starts_with("SSL") || text.starts_with("OpenSSL");
+  const bool name = text.starts_with("SSL") || text.starts_with("OpenSSL") || text.starts_with("HTTP");
   if (!text.empty() && !name) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
 }
