@@ -1,4 +1,6 @@
 // Opaque parameters: the JSON of a ResourceClaim or DeviceClass, which anybody in the cluster may have written.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
@@ -94,6 +96,15 @@ Status take_type(json::object& object, std::string_view name, const std::string&
   return {};
 }
 
+// Who writes a claim sees no documentation of the module: the names are, if none is close.
+std::unexpected<Error> unknown_name(const ModuleIdentity& identity, const std::string& name) {
+  std::vector<std::string> names;
+  for (const OptionDeclaration& declaration : identity.params) names.push_back(declaration.name);
+  std::string hint = nearest_hint(name, names);
+  if (hint.empty()) hint = fmt::format("; module '{}' has '{}'", identity.id, fmt::join(names, "', '"));
+  return fail(Code::kInvalidArgument, "there is no parameter '{}'{}", printable(name, kQuotedName), hint);
+}
+
 Result<OptionValue> to_value(const json::value& given) {
   if (given.is_string()) return OptionValue(std::string(given.as_string()));
   if (given.is_bool()) return OptionValue(given.as_bool());
@@ -121,14 +132,10 @@ Result<OptionValues> decode_params(const ModuleIdentity& identity, std::string_v
   OptionValues values;
   if (identity.params.empty()) return values;
 
-  std::vector<std::string> names;
-  for (const OptionDeclaration& declaration : identity.params) names.push_back(declaration.name);
   for (const auto& member : *object) {
     const std::string name(member.key());
     const auto declaration = std::ranges::find(identity.params, name, &OptionDeclaration::name);
-    if (declaration == identity.params.end())
-      return fail(Code::kInvalidArgument, "there is no parameter '{}'{}", printable(name, kQuotedName),
-                  nearest_hint(name, names));
+    if (declaration == identity.params.end()) return unknown_name(identity, name);
     const auto written = to_value(member.value());
     auto value = written ? check_value(*declaration, *written) : written;
     if (!value) return fail(Code::kInvalidArgument, "parameter '{}' {}", name, value.error().message);

@@ -167,6 +167,10 @@ TEST_F(ParamsTest, WantsRequiredParametersSomewhere) {
 
 TEST_F(ParamsTest, RefusesUnknownAndRepeatedMembers) {
   EXPECT_EQ(refusal(R"(,"replica":1)"), "there is no parameter 'replica' (did you mean 'replicas'?)");
+  identity.id = "gpu";
+  EXPECT_EQ(
+      refusal(R"(,"colour":1)"),
+      "there is no parameter 'colour'; module 'gpu' has 'mig', 'replicas', 'interval', 'ignore', 'token', 'strict'");
   EXPECT_EQ(refusal(R"(,"mig":"none","mig":"mixed")"), "parameters have 'mig' twice");
   EXPECT_EQ(refusal(R"(,"mig":{"a":1,"a":2})"), "parameters have 'a' twice");
 }
