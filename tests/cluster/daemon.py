@@ -6,7 +6,7 @@ from pathlib import Path
 
 import images
 from api import Api
-from kubectl import execute, kubectl
+from kubectl import execute, kubectl, logs
 from node import NODE
 from waiting import until
 
@@ -75,6 +75,10 @@ class Daemon:
 
     def cagectl(self, *arguments: str) -> str:
         return execute(NAMESPACE, self.wait_ready(), "/usr/bin/cagectl", *arguments)
+
+    def log(self) -> list[str]:
+        """The lines of the daemon that runs."""
+        return logs(NAMESPACE, self.wait_ready()).splitlines()
 
     def process_ids(self) -> list[int]:
         """Of the host daemon; the process namespace is the suite's own, so nobody else's is among them."""

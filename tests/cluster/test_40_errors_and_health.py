@@ -13,6 +13,7 @@ def test_claim_that_cannot_be_prepared_says_why(scene, daemon):
     [text, *_] = until(lambda: scene.events("FailedPrepareDynamicResources", "user"), "the event about the claim", 30)
     assert "bad" in text and "noSuchOption" in text and "mock" in text, text
     uid = scene.get("resourceclaims", "bad")["metadata"]["uid"]
+    assert [line for line in daemon.log() if uid in line and "claim is not prepared" in line and "noSuchOption" in line]
     assert not daemon.cdi_files(uid)
     scene.delete("pods", "user")
     scene.wait_gone("pods", "user")
@@ -66,6 +67,7 @@ def test_device_goes_bad_and_recovers(scene, daemon, measured):
     _, seen = wait_health(scene, "Unhealthy")
     measured(f"device goes bad: in the pod's status after {time.monotonic() - started:.2f} s")
     assert "the bus fell off" in seen.get("message", ""), seen
+    assert [line for line in daemon.log() if "device is unhealthy" in line and f"device={device}" in line and "XidError" in line]
     assert scene.get("pods", "user")["status"]["phase"] == "Running", "NoSchedule is no reason to evict"
     tell(f"health {device} ok")
     until(lambda: not taints(), "the taint is gone", 10)
