@@ -16,38 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class ClaimPreparerTest : public ClaimWorld {
- protected:
-  template <class T>
-  static std::string text_of(const Result<T>& result) {
-    return result ? "no error" : result.error().message;
-  }
-  void lose_ledger() {
-    preparer.reset();
-    ledger.reset();
-    for (const char* name : {"ledger.db", "ledger.db-wal"}) std::filesystem::remove(folder / "state" / name);
-  }
-  // Starts a call; its answer lands in the returned place.
-  template <class T>
-  std::shared_ptr<std::optional<T>> begin(Task<T> task) {
-    auto answer = std::make_shared<std::optional<T>>();
-    spawn(core, [](Task<T> inner, std::shared_ptr<std::optional<T>> place) -> Task<void> {
-      *place = co_await std::move(inner);
-    }(std::move(task), answer));
-    return answer;
-  }
-  // Runs the core until `done`, at most a few seconds.
-  template <class Done>
-  bool until(Done done) {
-    const Instant end = soon();
-    core.restart();
-    while (!done() && std::chrono::steady_clock::now() < end) core.run_one_until(end);
-    return done();
-  }
-  std::string cdi_text(const std::string& uid) {
-    return read_file(cdi.folder() / claim_file_name(kDriver, uid), 1 << 20).value();
-  }
-};
+using ClaimPreparerTest = ClaimWorld;
 
 TEST_F(ClaimPreparerTest, PreparesAClaimAndUndoesIt) {
   const auto devices = prepare_new("u1", {an_allocation("gpu-0", "main/small"), an_allocation("gpu-1", "other")});
@@ -158,60 +127,6 @@ TEST_F(ClaimPreparerTest, ADeviceWithoutEditsStillGetsACdiDevice) {
             "\n");
 }
 
-// -- claims that cannot be prepared ----------------------------------------------------------------------------------
-
-struct BadClaim {
-  const char* name;
-  void (*spoil)(Claim&);
-  Code code;
-  const char* text;
-};
-class BadClaimTest : public ClaimPreparerTest, public ::testing::WithParamInterface<BadClaim> {};
-
-INSTANTIATE_TEST_SUITE_P(
-    Each, BadClaimTest,
-    ::testing::Values(
-        BadClaim{"Replaced", [](Claim& c) { c.ref.uid = "u9"; }, Code::kFailedPrecondition, "it got replaced"},
-        BadClaim{"NotAllocated", [](Claim& c) { c.allocated = false; }, Code::kFailedPrecondition, "not allocated"},
-        BadClaim{"OfAnotherDriver", [](Claim& c) { c.allocations[0].driver = "x.y"; }, Code::kNotFound,
-                 "none of its devices is of driver 'gpu.example.com'"},
-        BadClaim{"WithoutDevices", [](Claim& c) { c.allocations.clear(); }, Code::kNotFound, "none of its devices"},
-        BadClaim{"UnknownDevice", [](Claim& c) { c.allocations[0].device = "gpu-x"; }, Code::kNotFound,
-                 "device 'gpu-x' of pool 'node': no module reports it"},
-        BadClaim{"UnknownPool", [](Claim& c) { c.allocations[0].pool = "moon"; }, Code::kNotFound,
-                 "device 'gpu-0' of pool 'moon'"},
-        BadClaim{"DeviceTwice", [](Claim& c) { c.allocations.push_back(c.allocations[0]); }, Code::kFailedPrecondition,
-                 "allocated twice"},
-        BadClaim{"ShareThatIsAPath", [](Claim& c) { c.allocations[0].share_id = "../../x"; }, Code::kInvalidArgument,
-                 "makes no CDI name"},
-        BadClaim{"MalformedParameters", [](Claim& c) { c.configs = {{ConfigSource::kClaim, {}, kDriver, "{\"a\":"}}; },
-                 Code::kInvalidArgument, "configuration of the claim: parameters are not JSON"},
-        BadClaim{"ParametersThatAreNoObject",
-                 [](Claim& c) { c.configs = {{ConfigSource::kClass, {}, kDriver, "[1]"}}; }, Code::kInvalidArgument,
-                 "configuration of the device class"},
-        BadClaim{"OversizedParameters",
-                 [](Claim& c) {
-                   c.configs = {{ConfigSource::kClaim, {}, kDriver, "{\"a\":\"" + std::string(11'000, 'x') + "\"}"}};
-                 },
-                 Code::kInvalidArgument, "at most 10240 are allowed"},
-        BadClaim{"ConfigurationOfANewType", [](Claim& c) { c.configs = {{ConfigSource::kClass, {}, "", ""}}; },
-                 Code::kInvalidArgument, "a type that this cardcage does not know"}),
-    [](const auto& each) { return std::string(each.param.name); });
-
-TEST_P(BadClaimTest, IsRefusedBeforeAnythingIsTouched) {
-  Claim claim = a_claim("u1", {an_allocation("gpu-0")});
-  GetParam().spoil(claim);
-  cluster.put_claim(claim);
-  const auto refused = prepare("u1");
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, GetParam().code);
-  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("claim team/claim-u1: "), HasSubstr(GetParam().text)));
-  EXPECT_THAT(gpus->calls, IsEmpty());
-  EXPECT_EQ(record("u1"), nullptr);
-  EXPECT_FALSE(has_cdi_file("u1"));
-  EXPECT_TRUE(unprepare("u1"));
-}
-
 TEST_F(ClaimPreparerTest, AUidThatIsAPathIsRefused) {
   const ClaimRef evil{"team", "claim", "../../etc/passwd"};
   EXPECT_THAT(text_of(run(preparer->prepare(evil, soon()))), HasSubstr("is not a UID"));
@@ -227,53 +142,6 @@ TEST_F(ClaimPreparerTest, AnUnreachableApiServerIsNamedWithWhatHappensNext) {
             "claim team/claim-u1: cannot read it from the API server: no route to host; the kubelet tries again by "
             "itself");
   EXPECT_EQ(prepare("u1").error().code, Code::kNotFound);
-}
-
-// -- one device for many ---------------------------------------------------------------------------------------------
-
-TEST_F(ClaimPreparerTest, ADeviceThatAnotherClaimHoldsIsRefusedAndTheHolderNamed) {
-  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  const auto refused = prepare_new("u2", {an_allocation("gpu-0")});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
-  EXPECT_THAT(refused.error().message,
-              HasSubstr("device 'gpu-0' of pool 'node' is prepared for claim team/claim-u1 (UID u1)"));
-  ASSERT_TRUE(unprepare("u1"));
-  EXPECT_TRUE(prepare("u2"));
-}
-
-TEST_F(ClaimPreparerTest, OfTwoClaimsThatComeTogetherOneGetsTheDevice) {
-  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  cluster.put_claim(a_claim("u2", {an_allocation("gpu-0")}));
-  const auto one = begin(preparer->prepare(ref_of("u1"), soon()));
-  const auto two = begin(preparer->prepare(ref_of("u2"), soon()));
-  ASSERT_TRUE(until([&] { return one->has_value() && two->has_value(); }));
-  EXPECT_NE((*one)->has_value(), (*two)->has_value());
-  EXPECT_THAT(gpus->holds, SizeIs(1));
-}
-
-TEST_F(ClaimPreparerTest, SharesAndAdministrationLiveSideBySide) {
-  const auto share = [](const std::string& id) {
-    Allocation allocation = an_allocation("gpu-0");
-    allocation.share_id = id;
-    return allocation;
-  };
-  Allocation admin = an_allocation("gpu-0", "watch");
-  admin.admin_access = true;
-  ASSERT_TRUE(prepare_new("u1", {share("share-a"), share("share-b")}));
-  EXPECT_TRUE(prepare_new("u2", {share("share-c")}));
-  EXPECT_FALSE(prepare_new("u3", {share("share-a")})) << "a share is for one claim";
-  EXPECT_FALSE(prepare_new("u4", {an_allocation("gpu-0")})) << "the whole device is not free";
-  const auto watching = prepare_new("u5", {admin, admin});
-  ASSERT_TRUE(watching) << text_of(watching);
-  EXPECT_THAT(watching->at(0).cdi_device_ids, ElementsAre("cardcage.gpu.example.com/claim=u5-gpu-0"));
-  EXPECT_THAT(watching->at(1).cdi_device_ids, ElementsAre("cardcage.gpu.example.com/claim=u5-gpu-0_2"));
-  ASSERT_TRUE(prepare_new("u6", {[] {
-                            Allocation watch = an_allocation("gpu-1");
-                            watch.admin_access = true;
-                            return watch;
-                          }()}));
-  EXPECT_TRUE(prepare_new("u7", {an_allocation("gpu-1")})) << "who watches does not hold";
 }
 
 // -- modules that fail -----------------------------------------------------------------------------------------------
@@ -499,52 +367,6 @@ TEST_F(ClaimPreparerTest, AReadOnlyCdiFolderFailsTheClaimAndHeals) {
   EXPECT_TRUE(prepare("u1"));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
   EXPECT_TRUE(has_cdi_file("u1"));
-}
-
-// -- starts ----------------------------------------------------------------------------------------------------------
-
-TEST_F(ClaimPreparerTest, AStartRecoversFilesAndTellsModulesWhatLives) {
-  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
-  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
-  std::filesystem::remove(cdi.folder() / claim_file_name(kDriver, "u1"));
-  ASSERT_TRUE(cdi.write(kDriver, "orphan", cdi_spec(a_record("orphan"))));
-  start();
-  EXPECT_TRUE(has_cdi_file("u1"));
-  EXPECT_TRUE(has_cdi_file("u2"));
-  EXPECT_FALSE(has_cdi_file("orphan"));
-  const auto live = live_claims(*ledger, directory, "gpus");
-  ASSERT_THAT(live, SizeIs(2));
-  EXPECT_EQ(live[0].ref, ref_of("u1"));
-  EXPECT_EQ(live[0].state, "state of u1");
-  EXPECT_THAT(live[0].allocations, SizeIs(1));
-  EXPECT_THAT(live_claims(*ledger, directory, "nics"), SizeIs(1));
-  EXPECT_THAT(live_claims(*ledger, directory, "other"), IsEmpty());
-}
-
-TEST_F(ClaimPreparerTest, AfterTheLossOfTheLedgerClaimsAreKnownByTheirFiles) {
-  const auto first = prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")});
-  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
-  lose_ledger();
-  start();
-  EXPECT_TRUE(has_cdi_file("u1")) << "containers may still start with it";
-  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(2)) << "nothing is taken from running pods";
-  EXPECT_EQ(prepare_new("u3", {an_allocation("gpu-1")}).error().code, Code::kAlreadyExists);
-  EXPECT_EQ(prepare("u1"), first);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 3) << "asked again: its state is lost";
-  ASSERT_TRUE(unprepare("u2"));
-  EXPECT_EQ(gpus->holds.count("u2"), 0u);
-  EXPECT_TRUE(prepare("u3"));
-  directory.lose_device("nic-0");
-  ASSERT_TRUE(unprepare("u1")) << "a prepared claim needs no directory entry";
-}
-
-TEST_F(ClaimPreparerTest, ARebuiltClaimWhoseDeviceIsGoneIsNotForgotten) {
-  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  lose_ledger();
-  start();
-  directory.lose_device("gpu-0");
-  EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("cannot tell its modules: no module reports it"));
-  EXPECT_NE(record("u1"), nullptr);
 }
 
 }  // namespace

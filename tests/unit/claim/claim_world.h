@@ -9,6 +9,7 @@
 
 #include "host/claim/claim_preparer.h"
 #include "host/claim/recovery.h"
+#include "host/core/file.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_cluster.h"
@@ -109,6 +110,36 @@ class ClaimWorld : public CoreFixture {
     cluster.put_claim(a_claim(uid, std::move(allocations)));
     return prepare(uid);
   }
+  template <class T>
+  static std::string text_of(const Result<T>& result) {
+    return result ? "no error" : result.error().message;
+  }
+  void lose_ledger() {
+    preparer.reset();
+    ledger.reset();
+    for (const char* name : {"ledger.db", "ledger.db-wal"}) std::filesystem::remove(folder / "state" / name);
+  }
+  // Starts a call; its answer lands in the returned place.
+  template <class T>
+  std::shared_ptr<std::optional<T>> begin(Task<T> task) {
+    auto answer = std::make_shared<std::optional<T>>();
+    spawn(core, [](Task<T> inner, std::shared_ptr<std::optional<T>> place) -> Task<void> {
+      *place = co_await std::move(inner);
+    }(std::move(task), answer));
+    return answer;
+  }
+  // Runs the core until `done`, at most a few seconds.
+  template <class Done>
+  bool until(Done done) {
+    const Instant end = soon();
+    core.restart();
+    while (!done() && std::chrono::steady_clock::now() < end) core.run_one_until(end);
+    return done();
+  }
+  std::string cdi_text(const std::string& uid) {
+    return read_file(cdi.folder() / claim_file_name(kDriver, uid), 1 << 20).value();
+  }
+
   std::shared_ptr<const ClaimRecord> record(const std::string& uid) const { return ledger->find({kDriver, uid}); }
   bool has_cdi_file(const std::string& uid) const { return cdi.read({kDriver, uid}).has_value(); }
 

@@ -7,9 +7,15 @@
 #include <fstream>
 #include <random>
 
-#include "host/core/file.h"
 #include "tests/unit/claim/claim_world.h"
 #include "tests/unit/claim/sync_counter.h"
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+// Children start threads after a fork; the parent has none at that time.
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
+#endif
+#endif
 
 namespace cardcage {
 namespace {

@@ -1,0 +1,61 @@
+#include "host/claim/recovery.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/claim/claim_world.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using RecoveryTest = ClaimWorld;
+
+TEST_F(RecoveryTest, AStartRecoversFilesAndTellsModulesWhatLives) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
+  std::filesystem::remove(cdi.folder() / claim_file_name(kDriver, "u1"));
+  ASSERT_TRUE(cdi.write(kDriver, "orphan", cdi_spec(a_record("orphan"))));
+  start();
+  EXPECT_TRUE(has_cdi_file("u1"));
+  EXPECT_TRUE(has_cdi_file("u2"));
+  EXPECT_FALSE(has_cdi_file("orphan"));
+  const auto live = live_claims(*ledger, directory, "gpus");
+  ASSERT_THAT(live, SizeIs(2));
+  EXPECT_EQ(live[0].ref, ref_of("u1"));
+  EXPECT_EQ(live[0].state, "state of u1");
+  EXPECT_THAT(live[0].allocations, SizeIs(1));
+  EXPECT_THAT(live_claims(*ledger, directory, "nics"), SizeIs(1));
+  EXPECT_THAT(live_claims(*ledger, directory, "other"), IsEmpty());
+}
+
+TEST_F(RecoveryTest, AfterTheLossOfTheLedgerClaimsAreKnownByTheirFiles) {
+  const auto first = prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")});
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
+  lose_ledger();
+  start();
+  EXPECT_TRUE(has_cdi_file("u1")) << "containers may still start with it";
+  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(2)) << "nothing is taken from running pods";
+  EXPECT_EQ(prepare_new("u3", {an_allocation("gpu-1")}).error().code, Code::kAlreadyExists);
+  EXPECT_EQ(prepare("u1"), first);
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 3) << "asked again: its state is lost";
+  ASSERT_TRUE(unprepare("u2"));
+  EXPECT_EQ(gpus->holds.count("u2"), 0u);
+  EXPECT_TRUE(prepare("u3"));
+  directory.lose_device("nic-0");
+  ASSERT_TRUE(unprepare("u1")) << "a prepared claim needs no directory entry";
+}
+
+TEST_F(RecoveryTest, ARebuiltClaimWhoseDeviceIsGoneIsNotForgotten) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  lose_ledger();
+  start();
+  directory.lose_device("gpu-0");
+  EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("cannot tell its modules: no module reports it"));
+  EXPECT_NE(record("u1"), nullptr);
+}
+
+}  // namespace
+}  // namespace cardcage
