@@ -150,7 +150,7 @@ Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) con
   for (const Entry& entry : modules_) {
     if (entry.supervisor->config().name == name) return entry.supervisor->module();
   }
-  return fail(Code::kUnavailable,
+  return fail(Code::kNotFound,
               "module '{}' is not in the configuration any more; add it back to let go of its claims", name);
 }
 

@@ -25,10 +25,13 @@ bool may_share(const Allocation& a, const Allocation& b) {
   return a.admin_access || b.admin_access || (!a.share_id.empty() && !b.share_id.empty() && a.share_id != b.share_id);
 }
 
-bool same_device(const HeldDevice& held, const std::string& held_module, const HeldDevice& wanted,
-                 const std::string& module) {
-  if (held_module.empty()) return held.allocation.device == wanted.allocation.device;
-  return held_module == module && held.device_id == wanted.device_id;
+// By the module's id or by Kubernetes' name: the configuration may have moved a device to another driver or module
+// meanwhile, and a claim rebuilt from its CDI file knows no more than the name.
+bool same_device(const ClaimRecord& holder, const ModulePart& held_part, const HeldDevice& held,
+                 const std::string& module, const HeldDevice& wanted) {
+  if (held_part.module == module && held.device_id == wanted.device_id) return true;
+  const Allocation &a = held.allocation, &b = wanted.allocation;
+  return holder.driver == b.driver && a.device == b.device && (a.pool.empty() || a.pool == b.pool);
 }
 
 // The scheduler should never give one device twice, but some releases did (kubernetes#136269, #133602).
@@ -39,7 +42,7 @@ Status check_free(const ClaimRef& ref, const std::string& driver, const std::str
     if (holder->key() == ClaimKey{driver, ref.uid}) continue;
     for (const ModulePart& part : holder->parts)
       for (const HeldDevice& held : part.devices)
-        if (same_device(held, part.module, wanted, module) && !may_share(held.allocation, allocation))
+        if (same_device(*holder, part, held, module, wanted) && !may_share(held.allocation, allocation))
           return fail(Code::kAlreadyExists,
                       "device '{}' of pool '{}' is {} for claim {} (UID {}); delete the pod of one of the two, or if "
                       "that claim's pod is gone for good, unprepare it with cagectl",

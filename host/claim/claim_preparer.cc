@@ -142,21 +142,21 @@ ClaimPreparer::Answer ClaimPreparer::answer_again(const ClaimRecord& known) cons
 // saved. Others, because the claim was allocated anew: those go first.
 Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan,
                                             Instant deadline) {
+  const LocatedParts before = locate_parts(known, environment_.devices);
   if (device_set(known) != device_set(plan)) {
+    if (before.missing) co_return within(*before.missing, "what was prepared for it earlier cannot be released");
     ClaimRecord leftover = known;
-    auto parts = located_parts(known, environment_.devices);
-    if (!parts) co_return std::unexpected(parts.error());
-    leftover.parts = std::move(*parts);
+    leftover.parts = before.parts;
     co_return co_await unprepare_parts(operation, leftover, deadline);
   }
   plan.begun = known.begun;
   plan.prepared = known.prepared;
   plan.boot_id = known.boot_id;  // until it is prepared: the saved states are of that boot
   for (ModulePart& part : plan.parts) {
-    const auto before = std::ranges::find(known.parts, part.module, &ModulePart::module);
-    if (before == known.parts.end()) continue;
-    part.state = before->state;
-    part.state_version = before->state_version;
+    const auto same = std::ranges::find(before.parts, part.module, &ModulePart::module);
+    if (same == before.parts.end()) continue;
+    part.state = same->state;
+    part.state_version = same->state_version;
   }
   co_return Status{};
 }
@@ -228,9 +228,9 @@ Task<ClaimPreparer::Answer> ClaimPreparer::unprepare_now(Operation& operation, c
     ClaimRecord record = *known;
     record.ref = ref;
     record.phase = ClaimPhase::kUnpreparing;
-    auto parts = located_parts(record, environment_.devices);
-    if (!parts) co_return within(parts.error(), "cannot tell its modules");
-    record.parts = std::move(*parts);
+    LocatedParts located = locate_parts(record, environment_.devices);
+    if (located.missing) co_return within(*located.missing, "cannot tell which module holds its devices");
+    record.parts = std::move(located.parts);
     operation.waits_for = "the ledger";
     Status intended = co_await environment_.ledger.put(record, Durability::kProcess);
     if (!intended) co_return std::unexpected(intended.error());

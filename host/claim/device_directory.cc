@@ -3,28 +3,40 @@
 #include <algorithm>
 
 namespace cardcage {
+namespace {
 
-Result<std::vector<ModulePart>> located_parts(const ClaimRecord& record, const DeviceDirectory& devices) {
-  std::vector<ModulePart> parts;
+bool is_configured(const std::string& module, const DeviceDirectory& devices) {
+  if (module.empty()) return false;
+  const auto running = devices.module(module);
+  return running || running.error().code != Code::kNotFound;
+}
+
+}  // namespace
+
+LocatedParts locate_parts(const ClaimRecord& record, const DeviceDirectory& devices) {
+  LocatedParts located;
   for (const ModulePart& part : record.parts) {
-    if (!part.module.empty()) {
-      parts.push_back(part);
+    if (is_configured(part.module, devices)) {
+      located.parts.push_back(part);
       continue;
     }
     for (HeldDevice device : part.devices) {
-      const auto located = devices.locate(record.driver, device.allocation.pool, device.allocation.device);
-      if (!located) return std::unexpected(located.error());
-      device.device_id = located->device.id;
-      auto owner = std::ranges::find(parts, located->module_name, &ModulePart::module);
-      if (owner == parts.end()) {
-        owner = parts.emplace(parts.end());
-        owner->module = located->module_name;
-        owner->edits = part.edits;
+      const auto found = devices.locate(record.driver, device.allocation.pool, device.allocation.device);
+      if (!found) {
+        if (!located.missing) located.missing = found.error();
+        continue;
+      }
+      device.device_id = found->device.id;
+      auto owner = std::ranges::find(located.parts, found->module_name, &ModulePart::module);
+      if (owner == located.parts.end()) {
+        owner = located.parts.insert(owner, part);
+        owner->module = found->module_name;
+        owner->devices.clear();
       }
       owner->devices.push_back(std::move(device));
     }
   }
-  return parts;
+  return located;
 }
 
 }  // namespace cardcage

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ class DeviceDirectory {
   // was left to learn from.
   virtual Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
                                        const std::string& device) const = 0;
-  // The running instance of a configured module.
+  // The running instance of a configured module; kNotFound for one that is not configured (any more).
   virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
   // Returns when every module of the driver has started, or failed to, for the first time; at the latest at the
   // deadline. After a restart the sockets are up before the modules, and a kubelet that is told UNAVAILABLE comes
@@ -34,8 +35,12 @@ class DeviceDirectory {
   virtual Task<void> started(std::string driver, Instant deadline) const = 0;
 };
 
-// The parts of a claim with every device at its module, also those rebuilt from a CDI file; the first error if one
-// cannot be found.
-Result<std::vector<ModulePart>> located_parts(const ClaimRecord& record, const DeviceDirectory& devices);
+// The parts of a claim as the modules of today run them: what a module of another name prepared, or what was rebuilt
+// from a CDI file and knows no module, is found by its devices.
+struct LocatedParts {
+  std::vector<ModulePart> parts;
+  std::optional<Error> missing;  // set: some devices were not found and are left out
+};
+LocatedParts locate_parts(const ClaimRecord& record, const DeviceDirectory& devices);
 
 }  // namespace cardcage

@@ -6,14 +6,13 @@
 namespace cardcage {
 namespace {
 
+// What a device is found by: the module's id for it, and its name in Kubernetes. No module's name has a slash.
 template <class Visit>
 void each_device(const ClaimRecord& record, Visit visit) {
   for (const ModulePart& part : record.parts)
     for (const HeldDevice& device : part.devices) {
-      if (part.module.empty())
-        visit(std::pair("/" + record.driver, device.allocation.device));  // no module's name has a slash
-      else
-        visit(std::pair(part.module, device.device_id));
+      visit(std::pair(part.module, device.device_id));
+      visit(std::pair("/" + record.driver, device.allocation.device));
     }
 }
 
@@ -51,10 +50,12 @@ std::shared_ptr<const ClaimRecord> Ledger::find(const ClaimKey& key) const {
 std::vector<std::shared_ptr<const ClaimRecord>> Ledger::holders(const std::string& module, const std::string& device_id,
                                                                 const std::string& driver,
                                                                 const std::string& device) const {
+  std::set<ClaimKey> keys;
+  for (const DeviceKey& found_by : {DeviceKey(module, device_id), DeviceKey("/" + driver, device)})
+    if (const auto entry = holders_.find(found_by); entry != holders_.end())
+      keys.insert(entry->second.begin(), entry->second.end());
   std::vector<std::shared_ptr<const ClaimRecord>> records;
-  for (const DeviceKey& key : {DeviceKey(module, device_id), DeviceKey("/" + driver, device)})
-    if (const auto entry = holders_.find(key); entry != holders_.end())
-      for (const ClaimKey& claim : entry->second) records.push_back(find(claim));
+  for (const ClaimKey& key : keys) records.push_back(find(key));
   return records;
 }
 

@@ -58,7 +58,7 @@ class Ledger {
   // [core]
   const Claims& claims() const { return claims_; }
   std::shared_ptr<const ClaimRecord> find(const ClaimKey& key) const;
-  // Claims that hold this device, also those of which only the CDI file was left and that do not know their module.
+  // Claims that hold a device with this id of the module, or of this name of the driver (in whatever pool).
   std::vector<std::shared_ptr<const ClaimRecord>> holders(const std::string& module, const std::string& device_id,
                                                           const std::string& driver, const std::string& device) const;
   const std::string& boot_id() const { return options_.boot_id; }

@@ -1,7 +1,5 @@
 #include "host/claim/recovery.h"
 
-#include "host/core/log.h"
-
 namespace cardcage {
 
 CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi) {
@@ -21,17 +19,14 @@ CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi) {
     recovery.removed = *swept;
   else
     recovery.problems.push_back(swept.error());
-  for (const Error& problem : recovery.problems)
-    log_limited(LogLevel::kError, "recover_cdi", "a CDI file could not be recovered", {{"cause", problem.message}});
   return recovery;
 }
 
 std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module) {
   std::vector<ModuleClaim> live;
   for (const auto& [key, claim] : ledger.claims()) {
-    const auto parts = located_parts(*claim, devices);
-    if (!parts) log(LogLevel::kWarn, "a claim's module is not known", {{"claim", key.uid}});
-    for (const ModulePart& part : parts ? *parts : claim->parts)
+    const LocatedParts located = locate_parts(*claim, devices);
+    for (const ModulePart& part : located.parts)
       if (part.module == module) live.push_back(module_claim(*claim, part, ledger.boot_id()));
   }
   return live;

@@ -20,7 +20,7 @@ struct CdiRecovery {
 CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi);
 
 // What a module may keep, for Module::reconcile: claims prepared or in doubt. Call it when the directory knows the
-// module's devices: the claims of a rebuilt ledger are found by them.
+// module's devices: claims of a rebuilt ledger, or of a module that was renamed, are found by them.
 std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
 
 }  // namespace cardcage

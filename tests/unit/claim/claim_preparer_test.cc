@@ -164,7 +164,7 @@ TEST_F(ClaimPreparerTest, AModuleThatRefusesIsNamedAndTheClaimStaysInDoubt) {
 }
 
 TEST_F(ClaimPreparerTest, AModuleThatIsAwayIsNamedWithWhatHappensNext) {
-  directory.lose_module("gpus");
+  directory.stop_module("gpus");
   const auto refused = prepare_new("u1", {an_allocation("gpu-0")});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
@@ -175,7 +175,7 @@ TEST_F(ClaimPreparerTest, AModuleThatIsAwayIsNamedWithWhatHappensNext) {
 
 TEST_F(ClaimPreparerTest, UnprepareNeverFakesSuccess) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  directory.lose_module("gpus");
+  directory.stop_module("gpus");
   const auto refused = unprepare("u1");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("module 'gpus' cannot release device 'gpu-0': it is not running"));

@@ -35,7 +35,12 @@ class FakeDirectory final : public DeviceDirectory {
       devices_[device.name] = {module, name, device};
     }
   }
-  void lose_module(const std::string& name) { modules_.erase(name); }
+  void stop_module(const std::string& name) { modules_[name] = nullptr; }
+  // Out of the configuration, with its devices.
+  void drop_module(const std::string& name) {
+    modules_.erase(name);
+    std::erase_if(devices_, [&](const auto& entry) { return entry.second.module_name == name; });
+  }
   void lose_device(const std::string& device) { devices_.erase(device); }
 
   Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
@@ -47,7 +52,8 @@ class FakeDirectory final : public DeviceDirectory {
   }
   Result<std::shared_ptr<Module>> module(const std::string& name) const override {
     const auto found = modules_.find(name);
-    if (found == modules_.end()) return fail(Code::kUnavailable, "it is not running");
+    if (found == modules_.end()) return fail(Code::kNotFound, "it is not configured");
+    if (!found->second) return fail(Code::kUnavailable, "it is not running");
     return found->second;
   }
 

@@ -53,8 +53,32 @@ TEST_F(RecoveryTest, ARebuiltClaimWhoseDeviceIsGoneIsNotForgotten) {
   lose_ledger();
   start();
   directory.lose_device("gpu-0");
-  EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("cannot tell its modules: no module reports it"));
+  EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("cannot tell which module holds its devices: no module reports it"));
   EXPECT_NE(record("u1"), nullptr);
+}
+
+TEST_F(RecoveryTest, WhatOneModuleCannotFindDoesNotHideTheOthersPart) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
+  lose_ledger();
+  start();
+  directory.drop_module("nics");  // as if it had not listed its devices yet
+  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1));
+}
+
+TEST_F(RecoveryTest, ClaimsFollowAModuleThatWasRenamed) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
+  directory.drop_module("gpus");
+  directory.add("accelerators", gpus, "gpu", 100);
+  start();
+  const auto live = live_claims(*ledger, directory, "accelerators");
+  ASSERT_THAT(live, SizeIs(2));
+  EXPECT_EQ(live[0].state, "state of u1");
+  EXPECT_THAT(text_of(prepare_new("u3", {an_allocation("gpu-0")})), HasSubstr("is prepared for claim team/claim-u1"));
+  EXPECT_TRUE(unprepare("u1"));
+  EXPECT_TRUE(prepare("u3"));
+  directory.drop_module("accelerators");
+  EXPECT_THAT(text_of(unprepare("u2")), HasSubstr("cannot tell which module holds its devices"));
 }
 
 }  // namespace
