@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "host/device/naming.h"
+#include "host/apiserver/slice_device.h"
 #include "host/device/select.h"
 #include "host/device/topology.h"
 
@@ -11,23 +11,11 @@ namespace cardcage {
 
 namespace {
 
-// Taint values are label values (KEP-5055), so the reason fits and the message does not.
-std::vector<DeviceTaint> taints_of(const ServedDevice& served) {
-  const Health health = served.supervisor->health(served.device).health;
-  if (health.state != HealthState::kUnhealthy || health.taint == TaintEffect::kNone) return {};
-  return {{.key = served.driver + "/unhealthy",
-           .value = is_label_value(health.reason) ? health.reason : "",
-           .effect = health.taint == TaintEffect::kNoExecute ? "NoExecute" : "NoSchedule",
-           .time_added = {}}};
-}
-
-SliceDevice slice_device(const ServedDevice& served) {
-  return {.name = served.device.name,
-          .attributes = served.device.attributes,
-          .capacity = served.device.capacity,
-          .consumes = served.device.consumes,
-          .taints = taints_of(served),
-          .allow_multiple_allocations = served.device.shared};
+// With the health as of now.
+SliceDevice published(const ServedDevice& served) {
+  Device device = served.device;
+  device.health = served.supervisor->health(served.device).health;
+  return slice_device(device, served.driver);
 }
 
 }  // namespace
@@ -96,11 +84,11 @@ SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
     }
   }
   for (const auto& [key, served] : served_) {
-    if (std::get<0>(key) == driver) pools[served->pool].devices.push_back(slice_device(*served));
+    if (std::get<0>(key) == driver) pools[served->pool].devices.push_back(published(*served));
   }
-  SlicePublisher::Pools published;
-  for (auto& [name, content] : pools) published[name] = std::make_shared<const PoolContent>(std::move(content));
-  return published;
+  SlicePublisher::Pools wanted;
+  for (auto& [name, content] : pools) wanted[name] = std::make_shared<const PoolContent>(std::move(content));
+  return wanted;
 }
 
 HealthList DeviceTable::health(const std::string& driver) const {
