@@ -44,6 +44,7 @@ class EndlessDirectory final : public DeviceDirectory {
     return located;
   }
   Result<std::shared_ptr<Module>> module(const std::string&) const override { return module_; }
+  Task<void> started(std::string, Instant) const override { co_return; }
 
  private:
   std::shared_ptr<Module> module_;
