@@ -20,6 +20,11 @@ struct HistoryQuery {
 
 milliseconds held(const wire::HistoryEntry& entry) { return milliseconds(entry.released() - entry.prepared()); }
 
+std::string held_text(const wire::HistoryEntry& entry) {
+  const auto time = held(entry);
+  return format_duration(time < std::chrono::seconds(1) ? time : std::chrono::floor<std::chrono::seconds>(time));
+}
+
 json::value entry_json(const wire::HistoryEntry& entry) {
   return {{"claim", to_json(entry.ref())},
           {"driver", entry.driver()},
@@ -38,8 +43,7 @@ void print(const wire::ListHistoryResponse& history) {
   Table table({"DEVICE", "DRIVER", "CLAIM", "PREPARED", "RELEASED", "HELD", "UID"});
   for (const auto& entry : history.entries())
     table.row({entry.device(), entry.driver(), to_text(entry.ref()), to_rfc3339(entry.prepared()),
-               to_rfc3339(entry.released()), format_duration(std::chrono::floor<std::chrono::seconds>(held(entry))),
-               entry.ref().uid()});
+               to_rfc3339(entry.released()), held_text(entry), entry.ref().uid()});
   table.print();
 }
 
