@@ -97,14 +97,17 @@ void CurlMulti::wait_for(const std::shared_ptr<Socket>& socket, asio::posix::des
   socket->descriptor.async_wait(type, [weak_self = weak_from_this(), weak = std::weak_ptr(socket), event,
                                        waiting](const boost::system::error_code& failure) {
     const auto self = weak_self.lock();
-    const auto ready = weak.lock();
+    auto ready = weak.lock();
     if (failure || !self || !ready) return;
     (*ready).*waiting = false;
     if (event == CURL_CSELECT_IN) ready->heard = std::chrono::steady_clock::now();
     const curl_socket_t fd = ready->descriptor.native_handle();
+    // Not kept over act(): libcurl may close the connection and open another one under the same number in there, and
+    // letting go of the old one afterwards would take the new one out of the reactor.
+    ready.reset();
     self->act(fd, event);
-    const auto still = self->sockets_.find(fd);
-    if (still != self->sockets_.end() && still->second == ready) self->wait(ready);
+    ready = weak.lock();
+    if (ready) self->wait(ready);
   });
 }
 
