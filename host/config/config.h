@@ -39,7 +39,7 @@ struct NodeConfig {
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";
   // Empty = the API server; otherwise the folder of the embedded node.
   std::filesystem::path claims_folder;
-  // Makes socket names unique during a rolling update; "$POD_UID" in a DaemonSet, empty otherwise.
+  // Makes socket names unique where two daemons run on one node; mostly empty.
   std::string instance;
 };
 

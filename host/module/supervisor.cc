@@ -18,11 +18,12 @@ constexpr Duration kRescanQuiet = std::chrono::milliseconds(20);
 // A device that nobody has reported yet is no news; one that is bad from the start is.
 void log_health(const std::string& module, const std::string& device, HealthState before, const Health& now) {
   if (now.state == before || (now.state == HealthState::kHealthy && before == HealthState::kUnknown)) return;
+  if (now.state == HealthState::kHealthy)
+    return log_limited(LogLevel::kInfo, fmt::format("{} {} healthy", module, device), "device is healthy again",
+                       {{"module", module}, {"device", device}});
   const bool bad = now.state == HealthState::kUnhealthy;
-  const std::string_view news = bad                                  ? "device is unhealthy"
-                                : now.state == HealthState::kHealthy ? "device is healthy again"
-                                                                     : "health of the device is unknown";
-  log_limited(bad ? LogLevel::kWarn : LogLevel::kInfo, fmt::format("{} {} {}", module, device, news), news,
+  log_limited(LogLevel::kWarn, fmt::format("{} {} {}", module, device, bad ? "unhealthy" : "unknown"),
+              bad ? "device is unhealthy" : "health of the device is unknown",
               {{"module", module}, {"device", device}, {"reason", now.reason}, {"message", now.message}});
 }
 
