@@ -50,9 +50,18 @@ class Daemon:
 
     def install(self) -> "Daemon":
         load_image()
-        kubectl("apply", "-k", str(SOURCE / "tests/cluster/manifests"))
-        self.wait_ready()
+        self.apply(SOURCE)
         return self
+
+    def apply(self, source: Path) -> None:
+        kubectl("apply", "-k", str(source / "tests/cluster/manifests"))
+        self._rolled_out()
+
+    def _rolled_out(self) -> None:
+        try:
+            kubectl("rollout", "status", f"--namespace={NAMESPACE}", "daemonset/cardcage", "--timeout=60s", seconds=70)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.picture()}") from None
 
     def pods(self) -> list[dict]:
         return self.api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector="app.kubernetes.io/name=cardcage")
@@ -114,10 +123,8 @@ class Daemon:
 
     def replace_pod(self) -> None:
         """As an update does: the old pod goes, and a new one comes."""
-        before = {pod["metadata"]["uid"] for pod in self.pods()}
         kubectl("rollout", "restart", f"--namespace={NAMESPACE}", "daemonset/cardcage")
-        until(lambda: self.ready_pod() and not before & {pod["metadata"]["uid"] for pod in self.pods()},
-              "the new pod of the daemon is Ready and the old one gone", 90)
+        self._rolled_out()
 
     def slices(self, driver: str) -> list[dict]:
         return [item for item in self.api.slices(driver) if item["spec"].get("nodeName") == NODE]

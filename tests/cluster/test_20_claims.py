@@ -1,9 +1,11 @@
 """Claims as users write them, and what their containers get."""
 
+import re
 import time
 
 import pytest
 
+from latency import latency
 from mock import CLASS, DRIVER, allocated, assert_given, assert_not_given, claim, request, sees, template, use
 from scene import STAY, container, pod
 from waiting import until
@@ -107,12 +109,20 @@ def test_job_with_selectors_on_attributes_and_capacity(scene, cluster, daemon):
     try:
         until(lambda: scene.get("jobs", "work")["status"].get("succeeded") == 3, "the job is done", 60)
         pods = [found["metadata"]["name"] for found in scene.items("pods", labelSelector="job-name=work")]
-        own = {scene.logs(name, "separate").replace(name, "") for name in pods}
-        common = {scene.logs(name, "together").replace(name, "") for name in pods}
-        assert len(pods) == len(own) == 3, "each pod has a device of its own"
-        assert len(common) == 1, "the pods have one device together"
+        assert len(pods) == 3
+        own, common = ([given(scene.logs(name, container)) for name in pods] for container in ("separate", "together"))
+        assert all(len(each["devices"]) == 1 for each in own + common), "one device each"
+        assert len({each["claim"] for each in own}) == 3, "each pod has a claim of its own"
+        assert len({each["claim"] for each in common}) == 1, "the pods have one claim together"
+        assert all(mine["devices"] != ours["devices"] for mine, ours in zip(own, common))
     finally:
         cluster.api.delete(f"/apis/resource.k8s.io/v1/deviceclasses/{device_class}")
+
+
+def given(environment: str) -> dict:
+    """The claim and the devices that the mock told a container in its environment."""
+    told = dict(line.split("=", 1) for line in environment.splitlines())
+    return {"claim": told["MOCK_CLAIM"], "devices": {name for name in told if re.fullmatch(r"MOCK_GPU_\d+", name)}}
 
 
 def test_no_device_matches(scene, daemon):
@@ -128,7 +138,8 @@ def test_twenty_pods_at_once(scene, daemon, measured):
     scene.apply(template("gpu"), *(pod(name, [container(command=STAY, claims=[{"name": "gpu"}])], [use("gpu", template="gpu")])
                                    for name in names))
     scene.wait_running(*names, seconds=90)
-    measured(f"20 pods with a claim each: all running after {time.monotonic() - started:.1f} s")
+    measured(f"20 pods with a claim each: all running after {time.monotonic() - started:.1f} s; kubelet waited"
+             f" {latency(daemon.api, DRIVER, 'NodePrepareResources')} so far")
     claims = scene.items("resourceclaims")
     assert len({allocated(found)[0] for found in claims}) == 20, "no device was given twice"
     uids = [found["metadata"]["uid"] for found in claims]

@@ -1,9 +1,11 @@
 """Kubelet and daemon come and go while pods run: no claim is lost, and every pod can end."""
 
+import shutil
 import time
 
 import pytest
 
+from daemon import SOURCE
 from mock import DRIVER, assert_given, claim, use
 from scene import container, pod
 from waiting import until
@@ -92,6 +94,25 @@ def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
     scene.apply(claim("later"), pod("second", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="later")]))
     scene.wait_running("second", seconds=40)
     assert_given(scene, daemon, running, "user")
+    assert_ends_clean(scene, daemon, running)
+
+
+def test_edit_of_the_configuration(scene, daemon, running, tmp_path):
+    """What config/kubernetes promises: to apply an edited cardcage.toml is enough."""
+    before = start_of(scene)
+    for folder in ("config/kubernetes", "tests/cluster/manifests"):
+        shutil.copytree(SOURCE / folder, tmp_path / folder)
+    edited = tmp_path / "tests/cluster/manifests/cardcage.toml"
+    edited.write_text(edited.read_text().replace('"gpu:24"', '"gpu:25"'))
+    try:
+        daemon.apply(tmp_path)
+        until(lambda: len(daemon.devices(DRIVER)) == 25, "the slices have the new device", 10)
+        assert start_of(scene) == before
+        assert_given(scene, daemon, running, "user")
+        assert running in daemon.cagectl("claims")
+    finally:
+        daemon.apply(SOURCE)
+    until(lambda: len(daemon.devices(DRIVER)) == 24, "the slices are as before", 10)
     assert_ends_clean(scene, daemon, running)
 
 
