@@ -149,7 +149,7 @@ Task<void> Daemon::shut_down() {
   const Instant deadline = clock_.now() + kDrain;
   for (const auto& [name, driver] : drivers_) co_await driver->stop(deadline);
   for (const auto& supervisor : supervisors_) co_await supervisor->stop();
-  admin_.reset();
+  co_await admin_->stop();
 }
 
 }  // namespace cardcage

@@ -313,7 +313,8 @@ void SlicePublisher::distrust_store() {
 }
 
 void SlicePublisher::watch_failed(const Error& error) {
-  if (error.code != Code::kOutOfRange)
+  // A gone history is listed again without a word, and stop() is no trouble at all.
+  if (error.code != Code::kOutOfRange && error.code != Code::kCancelled)
     log_limited(LogLevel::kWarn, "slices-watch/" + options_.driver, "cannot watch slices: " + error.message,
                 {{"driver", options_.driver}});
   // After a mere interruption the watch goes on where it was.
