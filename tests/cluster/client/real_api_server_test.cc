@@ -1,8 +1,5 @@
 // The client against a real kube-apiserver, over HTTP/2: what no fake can promise.
 //
-//   tests/cluster/up sh -c 'CARDCAGE_CLUSTER_KUBECONFIG=$KUBECONFIG build/dev/bin/apiserver_test
-//   --gtest_filter=RealApiServer*'
-//
 // It writes ResourceSlices of a driver of its own, so it never takes $KUBECONFIG by itself.
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -38,7 +35,7 @@ class RealApiServerTest : public CoreFixture {
  protected:
   void SetUp() override {
     const char* kubeconfig = std::getenv("CARDCAGE_CLUSTER_KUBECONFIG");
-    if (kubeconfig == nullptr) GTEST_SKIP() << "CARDCAGE_CLUSTER_KUBECONFIG names no cluster to try this on";
+    ASSERT_NE(kubeconfig, nullptr) << "CARDCAGE_CLUSTER_KUBECONFIG names no cluster to try this on";
     auto made = ApiServer::make(core, clock, {.kubeconfig = kubeconfig});
     ASSERT_TRUE(made) << made.error().message;
     api = std::move(*made);
