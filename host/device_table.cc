@@ -138,8 +138,8 @@ Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) con
   for (const Entry& entry : modules_) {
     if (entry.supervisor->config().name == name) return entry.supervisor->module();
   }
-  return fail(Code::kNotFound,
-              "module '{}' is not in the configuration any more; add it back to let go of its claims", name);
+  return fail(Code::kNotFound, "module '{}' is not in the configuration any more; add it back to let go of its claims",
+              name);
 }
 
 Task<void> DeviceTable::started(std::string driver, Instant deadline) const {
