@@ -59,9 +59,9 @@ std::string describe(const OpaqueConfig& config) {
 Result<std::vector<ResolvedConfig>> resolve_configs(const std::vector<OpaqueConfig>& configs, const std::string& driver,
                                                     const std::vector<ConfigTarget>& targets) {
   std::vector<const OpaqueConfig*> ordered;
-  for (const OpaqueConfig& config : configs)
-    if (config.driver.empty() || config.driver == driver) ordered.push_back(&config);
-  std::ranges::stable_sort(ordered, {}, [](const OpaqueConfig* config) { return config->source; });
+  for (const ConfigSource source : {ConfigSource::kClass, ConfigSource::kClaim})
+    for (const OpaqueConfig& config : configs)
+      if (config.source == source && (config.driver.empty() || config.driver == driver)) ordered.push_back(&config);
 
   std::vector<ResolvedConfig> resolved(targets.size());
   std::vector<std::vector<std::vector<OptionValues>>> layers(targets.size());  // of each device of each target
