@@ -30,6 +30,8 @@ void write_pem(const std::filesystem::path& path, const std::string& pem) { std:
 BenchNode::BenchNode(int modules, int devices)
     : modules_(modules), devices_(devices), daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
   write_kubeconfig();
+  std::filesystem::remove(daemon_.folder() / "cdi");
+  std::filesystem::create_directory_symlink(cdi_.path(), daemon_.folder() / "cdi");
   std::string toml = daemon_.node_section("apiserver");
   toml += fmt::format("[apiserver]\nkubeconfig = \"{}\"\n", kubeconfig().native());
   for (int i = 0; i < modules; ++i) {

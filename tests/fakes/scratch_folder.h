@@ -10,8 +10,8 @@ namespace cardcage {
 
 class ScratchFolder {
  public:
-  ScratchFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "cage-XXXXXX").native();
+  explicit ScratchFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string pattern = (parent / "cage-XXXXXX").native();
     path_ = ::mkdtemp(pattern.data());
   }
   ScratchFolder(const ScratchFolder&) = delete;
