@@ -36,7 +36,7 @@ CurlHandle CurlMulti::take_handle() {
 }
 
 void CurlMulti::give_handle(CurlHandle handle) {
-  if (idle_.size() >= kIdleHandles) return;
+  if (!handle || idle_.size() >= kIdleHandles) return;
   curl_easy_reset(handle.get());
   idle_.push_back(std::move(handle));
 }

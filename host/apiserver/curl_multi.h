@@ -100,7 +100,9 @@ class CurlTransfer {
   static std::size_t on_data(char* data, std::size_t, std::size_t size, void* self);
   void set_options(Duration timeout);
   void set_tls();
-  bool streams_lines() const;
+  long status() const;  // 0 until the answer begins
+  bool streams_lines() const { return mode_ == Mode::kLines && status() / 100 == 2; }
+  Instant limit() const;
   Error transport_error() const;
 
   std::shared_ptr<CurlMulti> multi_;

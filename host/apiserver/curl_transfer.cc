@@ -18,6 +18,7 @@ constexpr std::chrono::milliseconds kConnectTimeout{5'000};
 constexpr long kKeepIdle = 10, kKeepInterval = 5;
 constexpr unsigned kUserTimeoutMs = 20'000;
 constexpr long kMaxIdleSeconds = 600;
+constexpr std::chrono::seconds kStreamBegins{30};
 
 curl_socket_t open_socket(void* multi, curlsocktype, curl_sockaddr* address) {
   const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -65,7 +66,6 @@ CurlTransfer::~CurlTransfer() {
 bool CurlTransfer::start(Duration timeout) {
   timeout_ = timeout;
   started_ = std::chrono::steady_clock::now();
-  wake_.expires_at(started_ + timeout);
   set_options(timeout);
   set_tls();
   running_ = true;  // before: a refused connection may end the transfer inside of start()
@@ -127,10 +127,16 @@ void CurlTransfer::set_tls() {
   }
 }
 
-bool CurlTransfer::streams_lines() const {
+long CurlTransfer::status() const {
   long status = 0;
   curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
-  return mode_ == Mode::kLines && status / 100 == 2;
+  return status;
+}
+
+// A stream may be quiet for long, but it must begin soon.
+Instant CurlTransfer::limit() const {
+  const bool waits_for_first_byte = mode_ == Mode::kLines && status() == 0;
+  return started_ + (waits_for_first_byte ? std::min<Duration>(timeout_, kStreamBegins) : timeout_);
 }
 
 std::size_t CurlTransfer::on_data(char* data, std::size_t, std::size_t size, void* self) {
@@ -154,12 +160,14 @@ void CurlTransfer::on_end(CURLcode result) {
 
 Task<Status> CurlTransfer::progress() {
   boost::system::error_code woken;
+  wake_.expires_at(limit());
   co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   const auto state = co_await asio::this_coro::cancellation_state;
   if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the request was cancelled");
-  if (!result_ && std::chrono::steady_clock::now() >= started_ + timeout_) {
+  const Instant limit = this->limit();
+  if (!result_ && std::chrono::steady_clock::now() >= limit) {
     multi_->close_silent_since(started_);
-    co_return fail(Code::kDeadlineExceeded, "no answer within {}", seconds(timeout_));
+    co_return fail(Code::kDeadlineExceeded, "no answer within {}", seconds(limit - started_));
   }
   co_return Status{};
 }
@@ -182,7 +190,7 @@ Result<HttpResponse> CurlTransfer::take_response() {
   if (refused_) return std::unexpected(*refused_);
   if (*result_ != CURLE_OK) return std::unexpected(transport_error());
   HttpResponse response;
-  curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &response.status);
+  response.status = status();
   curl_off_t retry_after = 0;
   curl_easy_getinfo(handle_.get(), CURLINFO_RETRY_AFTER, &retry_after);
   if (retry_after > 0) response.retry_after = std::chrono::seconds(retry_after);

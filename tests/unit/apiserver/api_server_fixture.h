@@ -32,7 +32,7 @@ class ApiServerFixture : public CoreFixture {
   void write(const std::string& name, const std::string& content) {
     ASSERT_TRUE(write_file_atomically(folder / name, content, 0600, false));
   }
-  void connect(Clock& clock, Duration request_timeout = std::chrono::seconds(3)) {
+  void connect(Clock& clock, Duration request_timeout = std::chrono::seconds(20)) {
     const auto url = server.url();
     const auto port = url.substr(url.rfind(':') + 1);
     auto credentials = Credentials::from_service_account(clock, {"127.0.0.1", port, folder.path()});
@@ -43,11 +43,11 @@ class ApiServerFixture : public CoreFixture {
     api = std::make_unique<ApiServer>(core, clock, std::move(*credentials), pace);
   }
   static Instant within_time(Duration left) { return std::chrono::steady_clock::now() + left; }
-  Result<Claim> get_claim(Duration left = std::chrono::seconds(3)) {
+  Result<Claim> get_claim(Duration left = std::chrono::seconds(20)) {
     return run(api->get_claim("ns", "c1", within_time(left)));
   }
   SliceList list() {
-    auto listed = run(api->list_slices("d.example.com", "n1", within_time(std::chrono::seconds(3))));
+    auto listed = run(api->list_slices("d.example.com", "n1", within_time(std::chrono::seconds(20))));
     EXPECT_TRUE(listed) << listed.error().message;
     return listed.value_or(SliceList{});
   }
@@ -62,12 +62,12 @@ class ApiServerFixture : public CoreFixture {
     return made;
   }
   Result<Slice> create(Slice made = slice()) {
-    return run(api->create_slice(std::move(made), within_time(std::chrono::seconds(3))));
+    return run(api->create_slice(std::move(made), within_time(std::chrono::seconds(20))));
   }
   // Runs the core until `condition` holds, at most 2 s.
   template <class Condition>
   void run_until(Condition condition) {
-    const Instant end = within_time(std::chrono::seconds(2));
+    const Instant end = within_time(std::chrono::seconds(20));
     while (!condition() && std::chrono::steady_clock::now() < end) {
       core.restart();
       core.run_for(std::chrono::milliseconds(1));
@@ -75,9 +75,9 @@ class ApiServerFixture : public CoreFixture {
     ASSERT_TRUE(condition());
   }
   Result<Slice> update(Slice made) {
-    return run(api->update_slice(std::move(made), within_time(std::chrono::seconds(3))));
+    return run(api->update_slice(std::move(made), within_time(std::chrono::seconds(20))));
   }
-  Status erase(Slice made) { return run(api->delete_slice(std::move(made), within_time(std::chrono::seconds(3)))); }
+  Status erase(Slice made) { return run(api->delete_slice(std::move(made), within_time(std::chrono::seconds(20)))); }
   std::size_t count_requests(const std::string& method, const std::string& part) {
     const auto requests = server.requests();
     return static_cast<std::size_t>(std::ranges::count_if(requests, [&](const HttpsRequest& request) {

@@ -15,7 +15,7 @@ TEST_F(ApiServerTest, ReadsAClaimAndANode) {
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_EQ(claim->ref, (ClaimRef{"ns", "c1", "u-1"}));
   EXPECT_THAT(claim->allocations, SizeIs(1));
-  EXPECT_EQ(run(api->get_node_uid("n1", within_time(3s))), "node-uid");
+  EXPECT_EQ(run(api->get_node_uid("n1", within_time(20s))), "node-uid");
 }
 
 TEST_F(ApiServerTest, NamesThatAreNoNamesNeverReachTheServer) {
@@ -28,7 +28,7 @@ TEST_F(ApiServerTest, NamesThatAreNoNamesNeverReachTheServer) {
 
 TEST_F(ApiServerTest, AMissingClaimIsNotFoundInOneRequest) {
   ASSERT_TRUE(get_claim());
-  const auto missing = run(api->get_claim("ns", "c9", within_time(3s)));
+  const auto missing = run(api->get_claim("ns", "c9", within_time(20s)));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, Code::kNotFound);
   EXPECT_THAT(missing.error().message, AllOf(HasSubstr("get ResourceClaim 'ns/c9'"), HasSubstr("404")));
@@ -125,7 +125,7 @@ TEST_F(ApiServerTest, PagesThatExpireAreListedOnceMore) {
   server.inject({.status = 410, .target = "continue="});
   EXPECT_THAT(list().slices, SizeIs(60));
   server.inject({.status = 410, .target = "continue=", .times = 2});
-  EXPECT_EQ(run(api->list_slices("d.example.com", "n1", within_time(3s))).error().code, Code::kOutOfRange);
+  EXPECT_EQ(run(api->list_slices("d.example.com", "n1", within_time(20s))).error().code, Code::kOutOfRange);
 }
 
 TEST_F(ApiServerTest, RefusalsAreNotTriedAgain) {

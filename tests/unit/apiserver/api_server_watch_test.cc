@@ -140,7 +140,7 @@ TEST_F(ApiServerWatchTest, CancellingEndsItAtOnceAndTellsTheServer) {
 TEST_F(ApiServerWatchTest, ListenersMayCallTheServer) {
   std::optional<Result<Claim>> claim;
   std::function<void(SliceEvent)> take = [&](const SliceEvent&) {
-    asio::co_spawn(core, api->get_claim("ns", "c1", within_time(3s)),
+    asio::co_spawn(core, api->get_claim("ns", "c1", within_time(20s)),
                    [&](const std::exception_ptr&, Result<Claim> got) { claim = std::move(got); });
   };
   version = list().resource_version;
