@@ -20,6 +20,8 @@ CurlMulti::CurlMulti(asio::io_context& core) : core_(core), timer_(core) {
   curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
   curl_multi_setopt(multi_, CURLMOPT_MAX_HOST_CONNECTIONS, kMaxConnections);
+  // By default libcurl keeps four connections a running transfer, so the end of a batch would close most of them.
+  curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kMaxConnections);
 }
 
 CurlMulti::~CurlMulti() {
