@@ -11,7 +11,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kQuotedValue = 80;
+constexpr std::size_t kQuotedValue = 80, kMaxDurationError = 256;
 
 std::string_view type_name(const OptionValue& value) {
   static constexpr std::string_view kNames[] = {"a string", "an integer", "a boolean", "a list of strings"};
@@ -71,7 +71,8 @@ Result<OptionValue> check_list(const OptionDeclaration& declaration, const std::
 
 Result<OptionValue> check_duration(const OptionDeclaration& declaration, const std::string& text) {
   const auto duration = parse_duration(text);
-  if (!duration) return fail(Code::kInvalidArgument, "is no duration: {}", duration.error().message);
+  if (!duration)
+    return fail(Code::kInvalidArgument, "is no duration: {}", printable(duration.error().message, kMaxDurationError));
   const std::int64_t value = duration->count();
   if (is_bounded(declaration) && (value < declaration.min || value > declaration.max))
     return fail(Code::kInvalidArgument, "is {}, expected {} to {}", format_duration(*duration),

@@ -186,6 +186,14 @@ TEST_F(ParamsTest, ChecksValuesLikeOptions) {
             "parameter is");
 }
 
+// Errors reach pod events and logs: nobody in the cluster may write lines of their own there.
+TEST_F(ParamsTest, RepeatsNoControlCharacters) {
+  for (const char* members : {R"(,"interval":"1\n2")", R"(,"mig":"a\nb")", R"(,"a\nb":1)", R"(,"a\nb":1,"a\nb":2)"}) {
+    EXPECT_EQ(refusal(members).find('\n'), std::string::npos) << members;
+    EXPECT_NE(refusal(members), "was taken");
+  }
+}
+
 TEST_F(ParamsTest, WantsTheDeclaredType) {
   EXPECT_EQ(whole(R"({"kind":"GpuConfig"})"), "parameters lack apiVersion: 'gpu.example.com/v1'");
   EXPECT_EQ(whole(R"({"apiVersion":"gpu.example.com/v1","kind":"Other"})"),

@@ -1,0 +1,39 @@
+// No opaque parameters crash the daemon, whoever in the cluster wrote them, and what is taken obeys its declaration.
+//   build/fuzz/bin/params_fuzz -max_len=10240 CORPUS
+#include <cstdint>
+#include <cstdlib>
+
+#include "host/module/options.h"
+#include "host/module/text_rules.h"
+
+namespace {
+
+cardcage::ModuleIdentity make_identity() {
+  using cardcage::OptionType;
+  cardcage::ModuleIdentity identity;
+  identity.params_kind = "K";
+  for (const auto& [name, type] :
+       {std::pair("s", OptionType::kString), std::pair("i", OptionType::kInteger), std::pair("b", OptionType::kBoolean),
+        std::pair("d", OptionType::kDuration), std::pair("l", OptionType::kList)}) {
+    identity.params.emplace_back().name = name;
+    identity.params.back().type = type;
+    identity.params.back().max = 100;
+  }
+  return identity;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  static const cardcage::ModuleIdentity identity = make_identity();
+  const auto decoded = cardcage::decode_params(identity, {reinterpret_cast<const char*>(bytes), size});
+  if (!decoded) {
+    if (!cardcage::is_line(decoded.error().message) || decoded.error().message.empty()) std::abort();
+    return 0;
+  }
+  const auto resolved = cardcage::resolve_params(identity, {*decoded});
+  if (!resolved || resolved->entries.size() != identity.params.size()) std::abort();
+  const auto& number = std::get<std::int64_t>(resolved->entries.find("i")->second.value);
+  if (number < 0 || number > 100) std::abort();
+  return 0;
+}
