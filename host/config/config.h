@@ -39,6 +39,8 @@ struct NodeConfig {
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";
   // Empty = the API server; otherwise the folder of the embedded node.
   std::filesystem::path claims_folder;
+  // Does not follow the kubelet's --root-dir (kubernetes/website#56152).
+  std::filesystem::path device_plugins_dir = "/var/lib/kubelet/device-plugins";
   // Makes socket names unique where two daemons run on one node; mostly empty.
   std::string instance;
 };
@@ -56,10 +58,40 @@ struct LogConfig {
 // Limits of section 3 of the design: the host always answers by itself.
 struct DeadlineConfig {
   std::chrono::milliseconds prepare{40'000}, unprepare{40'000}, discover{30'000}, start{30'000}, stop{10'000};
+  std::chrono::milliseconds allocate{10'000},
+      pre_start{25'000};  // device-plugin API; the kubelet waits 30 s for the last
 };
 
 enum class Isolation : std::uint8_t { kProcess, kInProcess };
 enum class Api : std::uint8_t { kDra, kDevicePlugin };
+
+// How a resource is made known to the kubelet; never both ways at once.
+enum class RegistrationWay : std::uint8_t {
+  kAuto,      // the registry if the kubelet answers there, kubelet.sock otherwise
+  kKubelet,   // Register on <device_plugins_dir>/kubelet.sock
+  kRegistry,  // a socket in <kubelet_root>/plugins_registry
+};
+// How a container gets what the module prepared.
+enum class Delivery : std::uint8_t {
+  kCdi,             // CDI names in the answer (Kubernetes 1.28 on)
+  kCdiAnnotations,  // CDI names as annotations, for older nodes
+  kDirect,          // env, device nodes and mounts in the answer, for runtimes without CDI
+};
+// Which devices are preferred where several fit equally.
+enum class Placement : std::uint8_t {
+  kPacked,  // close together, and where others of the pod's kind are already: keeps large groups free
+  kSpread,  // far apart: over sockets, and over the devices with the fewest used replicas
+};
+
+// A device-plugin resource beyond its name.
+struct ResourceConfig {
+  RegistrationWay registration = RegistrationWay::kAuto;
+  Delivery deliver = Delivery::kCdi;
+  Placement placement = Placement::kPacked;
+  std::uint32_t replicas = 1;  // each device is offered so many times, as "<id>::0", "<id>::1", ...; 1 = as itself
+  bool fail_requests_greater_than_one = false;  // with replicas: two of them are no more than one
+  friend bool operator==(const ResourceConfig&, const ResourceConfig&) = default;
+};
 
 // A select value: shell-style glob for strings, equality for others.
 using SelectValue = std::variant<std::string, std::int64_t, bool>;
@@ -68,13 +100,16 @@ struct ServeConfig {
   Api api = Api::kDra;
   std::string driver;                         // DRA driver name
   std::string resource;                       // device-plugin resource name
+  ResourceConfig plugin;                      // of the resource
   std::string pool;                           // DRA pool; empty = node name
   std::map<std::string, SelectValue> select;  // keys: kind, id, name, parent, pci, attributes.<name>; all must match
   SourcePosition position;
   friend bool operator==(const ServeConfig& a, const ServeConfig& b) {
-    return std::tie(a.api, a.driver, a.resource, a.pool, a.select) ==
-           std::tie(b.api, b.driver, b.resource, b.pool, b.select);
+    return std::tie(a.api, a.driver, a.resource, a.plugin, a.pool, a.select) ==
+           std::tie(b.api, b.driver, b.resource, b.plugin, b.pool, b.select);
   }
+  // Of the driver or resource: driver names have no slash and resource names have one.
+  const std::string& name() const { return api == Api::kDra ? driver : resource; }
 };
 
 // A value of [module.options] as written; checked against the module's declarations when it is loaded.

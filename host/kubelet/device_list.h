@@ -1,0 +1,26 @@
+// The devices of a device-plugin resource as the kubelet is to see them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/core/board.h"
+
+namespace cardcage {
+
+// At most 63 bytes (deviceplugin/v1beta1/api.proto); the kubelet does not check it.
+constexpr std::size_t kMaxDeviceId = 63;
+
+struct ListedDevice {
+  std::string id;        // the module's, with "::n" for a replica
+  bool healthy = false;  // the kubelet hands out healthy ones only; pods that run keep what they have
+  std::vector<std::int32_t> numa_nodes;
+  friend bool operator==(const ListedDevice&, const ListedDevice&) = default;
+};
+// All of a resource, by id.
+using DeviceList = std::vector<ListedDevice>;
+using DeviceListBoard = Board<DeviceList>;  // one per resource
+using DeviceListPtr = DeviceListBoard::Value;
+
+}  // namespace cardcage
