@@ -79,9 +79,11 @@ int check_config(const std::filesystem::path& file, std::FILE* out) {
                count(config.error().entries.size(), "error"));
     return 1;
   }
-  std::size_t rules = 0;
-  for (const ModuleConfig& module : config->modules) rules += module.serve.size();
-  fmt::print(out, "{}: ok, {}, {}\n", file.native(), count(config->modules.size(), "module"), count(rules, "driver"));
+  std::size_t drivers = 0, resources = 0;
+  for (const ModuleConfig& module : config->modules)
+    for (const ServeConfig& rule : module.serve) ++(rule.api == Api::kDra ? drivers : resources);
+  fmt::print(out, "{}: ok, {}, {}, {}\n", file.native(), count(config->modules.size(), "module"),
+             count(drivers, "driver"), count(resources, "resource"));
   return 0;
 }
 

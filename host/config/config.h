@@ -39,7 +39,8 @@ struct NodeConfig {
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";
   // Empty = the API server; otherwise the folder of the embedded node.
   std::filesystem::path claims_folder;
-  // Does not follow the kubelet's --root-dir (kubernetes/website#56152).
+  // Does not follow the kubelet's --root-dir (kubernetes/website#56152). Leaves 48 bytes for a socket's name, '/'
+  // included.
   std::filesystem::path device_plugins_dir = "/var/lib/kubelet/device-plugins";
   // Makes socket names unique where two daemons run on one node; mostly empty.
   std::string instance;
@@ -82,6 +83,8 @@ enum class Placement : std::uint8_t {
   kPacked,  // close together, and where others of the pod's kind are already: keeps large groups free
   kSpread,  // far apart: over sockets, and over the devices with the fewest used replicas
 };
+
+constexpr std::uint32_t kMaxReplicas = 1000;
 
 // A device-plugin resource beyond its name.
 struct ResourceConfig {
@@ -165,8 +168,8 @@ std::expected<Config, ConfigErrors> parse_config(std::string_view text, const st
 // Every key that parse_config knows: "node.name", "module.serve.select.kind", ... sorted.
 std::vector<std::string> known_config_keys();
 
-// `cardcage --check FILE`: prints "FILE: ok, 2 modules, 3 drivers" or every error, one a line. Returns the exit
-// code, 0 or 1.
+// `cardcage --check FILE`: prints "FILE: ok, 2 modules, 3 drivers, 1 resource" or every error, one a line. Returns
+// the exit code, 0 or 1.
 int check_config(const std::filesystem::path& file, std::FILE* out);
 
 }  // namespace cardcage

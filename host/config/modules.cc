@@ -77,9 +77,47 @@ void read_select(TableReader select, ServeConfig& serve) {
   }
 }
 
-void refuse_key(TableReader& table, std::string_view key, std::string_view api) {
-  if (table.has(key))
-    table.refuse(key, table.position_of(key), fmt::format("not a key of api = \"{}\"; remove it", api));
+constexpr std::string_view kDraKeys[] = {"driver", "pool"};
+constexpr std::string_view kResourceKeys[] = {"resource",  "registration", "deliver",
+                                              "placement", "replicas",     "fail_requests_greater_than_one"};
+
+void refuse_keys(TableReader& table, std::span<const std::string_view> keys, std::string_view api) {
+  for (const auto key : keys)
+    if (table.has(key))
+      table.refuse(key, table.position_of(key), fmt::format("not a key of api = \"{}\"; remove it", api));
+}
+
+void read_replicas(TableReader& table, ResourceConfig& resource) {
+  const auto number = table.integer("replicas");
+  if (number && (number->value < 1 || number->value > kMaxReplicas))
+    table.refuse("replicas", number->position,
+                 fmt::format("{} is out of bounds; write 1 to {}", number->value, kMaxReplicas));
+  else if (number)
+    resource.replicas = static_cast<std::uint32_t>(number->value);
+  const auto fails = table.boolean("fail_requests_greater_than_one");
+  if (!fails) return;
+  resource.fail_requests_greater_than_one = fails->value;
+  const bool offered_once = number ? number->value == 1 : !table.has("replicas");
+  if (fails->value && offered_once)
+    table.refuse(
+        "fail_requests_greater_than_one", fails->position,
+        "every device is offered once, so that two are more than one; set replicas to 2 or more, or remove it");
+}
+
+ResourceConfig read_resource(TableReader& table) {
+  static constexpr std::pair<std::string_view, RegistrationWay> kWays[] = {{"auto", RegistrationWay::kAuto},
+                                                                           {"kubelet", RegistrationWay::kKubelet},
+                                                                           {"registry", RegistrationWay::kRegistry}};
+  static constexpr std::pair<std::string_view, Delivery> kDeliveries[] = {
+      {"cdi", Delivery::kCdi}, {"cdi-annotations", Delivery::kCdiAnnotations}, {"direct", Delivery::kDirect}};
+  static constexpr std::pair<std::string_view, Placement> kPlacements[] = {{"packed", Placement::kPacked},
+                                                                           {"spread", Placement::kSpread}};
+  ResourceConfig resource;
+  resource.registration = table.choice("registration", kWays).value_or(resource.registration);
+  resource.deliver = table.choice("deliver", kDeliveries).value_or(resource.deliver);
+  resource.placement = table.choice("placement", kPlacements).value_or(resource.placement);
+  read_replicas(table, resource);
+  return resource;
 }
 
 ServeConfig read_serve(TableReader table) {
@@ -92,16 +130,15 @@ ServeConfig read_serve(TableReader table) {
     serve.driver =
         required(table, "driver", check_driver_name, "write the DRA driver's name, like \"gpu.example.com\"");
     if (const auto pool = checked(table, "pool", check_pool_name)) serve.pool = pool->value;
-    refuse_key(table, "resource", "dra");
+    refuse_keys(table, kResourceKeys, "dra");
   } else {
-    table.refuse("api", table.position_of("api"),
-                 "\"device-plugin\" is not served by this version yet; use api = \"dra\"");
     serve.resource =
         required(table, "resource", check_resource_name, "write the resource's name, like \"example.com/fpga\"");
-    refuse_key(table, "driver", "device-plugin");
-    refuse_key(table, "pool", "device-plugin");
+    serve.plugin = read_resource(table);
+    refuse_keys(table, kDraKeys, "device-plugin");
   }
-  table.mark({"driver", "pool", "resource"});
+  table.mark(kDraKeys);
+  table.mark(kResourceKeys);
   read_select(table.table("select"), serve);
   table.refuse_the_rest();
   return serve;
@@ -187,7 +224,8 @@ ModuleConfig read_module(TableReader table) {
   const bool serves = table.has("serve");
   for (TableReader& serve : table.tables("serve")) module.serve.push_back(read_serve(std::move(serve)));
   if (!serves)
-    table.refuse("serve", table.position(), "missing; write [[module.serve]] to say which driver offers the devices");
+    table.refuse("serve", table.position(),
+                 "missing; write [[module.serve]] to say which driver or resource offers the devices");
   table.refuse_the_rest();
   return module;
 }

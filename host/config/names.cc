@@ -8,6 +8,8 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kLongestPath = 4095;  // PATH_MAX without the NUL
+// The quota "requests.<domain>/<name>" must be a name too.
+constexpr std::size_t kMaxResourceDomain = kMaxDnsSubdomain - std::string_view("requests.").size();
 
 Status check(bool fine, std::string_view name, std::string_view what, std::string_view rule) {
   if (fine) return {};
@@ -34,6 +36,23 @@ std::filesystem::path normal_form(std::string_view text) {
   return path.has_filename() || path == path.root_path() ? path : path.parent_path();
 }
 
+// Which rule of an extended resource's name is broken: those of IsExtendedResourceName (k/k
+// pkg/apis/core/v1/helper/helpers.go), by which the kubelet accepts a registration.
+std::string fault_of_resource_name(std::string_view name) {
+  const auto slash = name.find('/');
+  if (slash == std::string_view::npos) return "it has no domain";
+  const std::string_view domain = name.substr(0, slash), last = name.substr(slash + 1);
+  if (name.find("kubernetes.io/") != std::string_view::npos) return "kubernetes.io is Kubernetes' own";
+  if (name.starts_with("requests.")) return "'requests.' at its start is for quotas";
+  if (domain.size() > kMaxResourceDomain)
+    return fmt::format("its domain has {} bytes, {} are allowed", domain.size(), kMaxResourceDomain);
+  if (!is_dns_subdomain(domain))
+    return fmt::format("'{}' is no domain of lower-case letters, digits and '-' in parts joined with '.'", domain);
+  if (last.size() > kMaxDnsLabel)
+    return fmt::format("the part behind '/' has {} bytes, {} are allowed", last.size(), kMaxDnsLabel);
+  return "behind '/' there may be only letters, digits, '-', '_' and '.', with a letter or digit at both ends";
+}
+
 }  // namespace
 
 Status check_node_name(std::string_view name) {
@@ -55,8 +74,9 @@ Status check_pool_name(std::string_view name) {
 }
 
 Status check_resource_name(std::string_view name) {
-  return check(is_extended_resource_name(name), name, "a resource name",
-               "domain/name with the vendor's domain, like \"example.com/fpga\"");
+  if (is_extended_resource_name(name)) return {};
+  return fail(Code::kInvalidArgument, "'{}' is not a resource name: {}; write domain/name, like \"example.com/fpga\"",
+              name, fault_of_resource_name(name));
 }
 
 Status check_attribute_name(std::string_view name) {

@@ -134,6 +134,22 @@ std::optional<Placed<std::chrono::milliseconds>> TableReader::duration(std::stri
   return Placed{std::chrono::ceil<std::chrono::milliseconds>(*parsed), position};
 }
 
+std::optional<Placed<std::int64_t>> TableReader::integer(std::string_view key) {
+  const toml::node* node = find(key);
+  if (!node) return std::nullopt;
+  if (const auto* number = node->as_integer()) return Placed{number->get(), reading_.at(node->source())};
+  refuse(key, reading_.at(node->source()), "expected an integer, found " + describe_value(*node));
+  return std::nullopt;
+}
+
+std::optional<Placed<bool>> TableReader::boolean(std::string_view key) {
+  const toml::node* node = find(key);
+  if (!node) return std::nullopt;
+  if (const auto* flag = node->as_boolean()) return Placed{flag->get(), reading_.at(node->source())};
+  refuse(key, reading_.at(node->source()), "expected true or false, found " + describe_value(*node));
+  return std::nullopt;
+}
+
 void TableReader::refuse_choice(std::string_view key, const Placed<std::string>& text,
                                 const std::vector<std::string>& known) {
   reading_.error(text.position, "{}: '{}' is none of '{}'{}", name_of(key), text.value, fmt::join(known, "', '"),

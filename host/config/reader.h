@@ -3,9 +3,9 @@
 
 #include <toml++/toml.h>
 
-#include <initializer_list>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,6 +60,8 @@ class TableReader {
   // With environment variables replaced.
   std::optional<Placed<std::string>> expanded(std::string_view key);
   std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key);
+  std::optional<Placed<std::int64_t>> integer(std::string_view key);
+  std::optional<Placed<bool>> boolean(std::string_view key);
   // One of `words`: the value that stands beside it.
   template <class T, std::size_t N>
   std::optional<T> choice(std::string_view key, const std::pair<std::string_view, T> (&words)[N]) {
@@ -93,7 +95,7 @@ class TableReader {
     return node ? reading_.at(node->source()) : position_;
   }
   // Takes keys as known that this reading did not look at.
-  void mark(std::initializer_list<std::string_view> keys) {
+  void mark(std::span<const std::string_view> keys) {
     for (const auto key : keys) find(key);
   }
   const std::string& path() const { return path_; }

