@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "host/apiserver/slice_device.h"
+#include "host/cdi/names.h"
 #include "host/device/select.h"
 #include "host/device/topology.h"
 
@@ -16,6 +17,14 @@ SliceDevice published(const ServedDevice& served) {
   Device device = served.device;
   device.health = served.supervisor->health(served.device).health;
   return slice_device(device, served.driver);
+}
+
+// The kubelet looks the health of a pod's device up by its id alone, whatever the resource (allocatedResourcesStatus).
+void warn_of_twins(const ServedDevice& first, const ServedDevice& second) {
+  if (first.driver == second.driver) return;
+  log_limited(LogLevel::kWarn, second.driver + "/same-id",
+              "two resources list the same device id: pod status will mix their health up",
+              {{"device", second.device.id}, {"resource", second.driver}, {"other_resource", first.driver}});
 }
 
 }  // namespace
@@ -36,11 +45,12 @@ void DeviceTable::refresh(const Supervisor& supervisor) {
 }
 
 ServedDevice DeviceTable::serve(const Supervisor& supervisor, const Device& device) const {
-  ServedDevice served{&supervisor, device, "", ""};
+  ServedDevice served{&supervisor, device, nullptr, "", ""};
   add_topology(sysfs_, served.device);
   for (const ServeConfig& rule : supervisor.config().serve) {
     if (!matches(rule.select, served.device)) continue;
-    served.driver = rule.driver;
+    served.rule = &rule;
+    served.driver = rule.name();
     served.pool = pool_of(rule);
     break;
   }
@@ -49,9 +59,12 @@ ServedDevice DeviceTable::serve(const Supervisor& supervisor, const Device& devi
 
 void DeviceTable::index() {
   served_.clear();
+  std::map<std::string_view, const ServedDevice*> plugin_ids;
   for (Entry& entry : modules_) {
     for (ServedDevice& served : entry.devices) {
       if (served.driver.empty()) continue;
+      if (is_resource(served.driver))
+        warn_of_twins(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
       const auto [there, added] = served_.try_emplace({served.driver, served.pool, served.device.name}, &served);
       if (added || there->second == &served) continue;
       log_limited(LogLevel::kError, entry.supervisor->config().name + "/same-name",
@@ -71,6 +84,14 @@ std::vector<const ServedDevice*> DeviceTable::devices() const {
     for (const ServedDevice& served : entry.devices) all.push_back(&served);
   }
   return all;
+}
+
+std::vector<const ServedDevice*> DeviceTable::devices(const std::string& driver) const {
+  std::vector<const ServedDevice*> its;
+  for (auto entry = served_.lower_bound({driver, "", ""});
+       entry != served_.end() && std::get<0>(entry->first) == driver; ++entry)
+    its.push_back(entry->second);
+  return its;
 }
 
 SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
@@ -103,7 +124,7 @@ HealthList DeviceTable::health(const std::string& driver) const {
 
 bool DeviceTable::serves(const Entry& entry, const std::string& driver) {
   return std::ranges::any_of(entry.supervisor->config().serve,
-                             [&](const ServeConfig& rule) { return rule.driver == driver; });
+                             [&](const ServeConfig& rule) { return rule.name() == driver; });
 }
 
 bool DeviceTable::complete(const std::string& driver) const {
@@ -117,6 +138,7 @@ bool DeviceTable::known(const std::string& driver) const {
 
 Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::string& pool,
                                           const std::string& device) const {
+  if (const auto exact = served_.find({driver, pool, device}); exact != served_.end()) return located(*exact->second);
   const auto served = std::ranges::find_if(served_, [&](const auto& entry) {
     const auto& [its_driver, its_pool, its_name] = entry.first;
     return its_driver == driver && its_name == device && (pool.empty() || its_pool == pool);
@@ -129,9 +151,19 @@ Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::
         device, pool, driver,
         std::ranges::count_if(served_, [&](const auto& entry) { return std::get<0>(entry.first) == driver; }));
   }
-  auto module = served->second->supervisor->module();
+  return located(*served->second);
+}
+
+Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const std::string& device_id) const {
+  for (const ServedDevice* served : devices(resource))
+    if (served->device.id == device_id) return located(*served);
+  return fail(Code::kNotFound, "it is not on this node any more; the controller of the pod has to make a new one");
+}
+
+Result<LocatedDevice> DeviceTable::located(const ServedDevice& served) {
+  auto module = served.supervisor->module();
   if (!module) return std::unexpected(module.error());
-  return LocatedDevice{*module, served->second->supervisor->config().name, served->second->device};
+  return LocatedDevice{*module, served.supervisor->config().name, served.device};
 }
 
 Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) const {

@@ -1,4 +1,4 @@
-// Which device is served by which driver: the snapshots of all modules, seen through [[module.serve]].
+// Which device is served by which driver or resource: the snapshots of all modules, seen through [[module.serve]].
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,9 @@ namespace cardcage {
 
 struct ServedDevice {
   const Supervisor* supervisor = nullptr;
-  Device device;             // with what sysfs adds
-  std::string driver, pool;  // empty = no rule takes it
+  Device device;                      // with what sysfs adds
+  const ServeConfig* rule = nullptr;  // null = none takes it
+  std::string driver, pool;           // the rule's: a driver, or a resource, which has no pools
 };
 
 // [core] The supervisors outlive the table.
@@ -35,6 +36,8 @@ class DeviceTable final : public DeviceDirectory {
 
   // By module, then by device id.
   std::vector<const ServedDevice*> devices() const;
+  // Those of a driver or resource.
+  std::vector<const ServedDevice*> devices(const std::string& driver) const;
   // What to publish, by pool. A device whose module says that it is bad is tainted, if the module so advises.
   SlicePublisher::Pools pools(const std::string& driver) const;
   HealthList health(const std::string& driver) const;
@@ -46,6 +49,7 @@ class DeviceTable final : public DeviceDirectory {
 
   Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
                                const std::string& device) const override;
+  Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const override;
   Result<std::shared_ptr<Module>> module(const std::string& name) const override;
   Task<void> started(std::string driver, Instant deadline) const override;
 
@@ -56,7 +60,10 @@ class DeviceTable final : public DeviceDirectory {
     std::vector<ServedDevice> devices;
   };
   static bool serves(const Entry& entry, const std::string& driver);
-  const std::string& pool_of(const ServeConfig& rule) const { return rule.pool.empty() ? node_name_ : rule.pool; }
+  std::string pool_of(const ServeConfig& rule) const {
+    return rule.api == Api::kDevicePlugin ? "" : rule.pool.empty() ? node_name_ : rule.pool;
+  }
+  static Result<LocatedDevice> located(const ServedDevice& served);
   ServedDevice serve(const Supervisor& supervisor, const Device& device) const;
   void index();
 

@@ -11,6 +11,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -35,6 +36,11 @@ concept Number = std::integral<T> && !std::same_as<T, bool>;
 
 inline json::value to_json_value(bool value) { return value; }
 inline json::value to_json_value(const std::string& value) { return json::string(value); }
+// Milliseconds since 1970.
+inline json::value to_json_value(std::chrono::system_clock::time_point time) {
+  return static_cast<std::int64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
+}
 template <Number T>
 json::value to_json_value(T value) {
   return static_cast<std::int64_t>(value);
@@ -74,6 +80,11 @@ template <Number T>
 bool from_json_value(const json::value& json, T& value) {
   if (!json.is_int64() || !std::in_range<T>(json.get_int64())) return false;
   value = static_cast<T>(json.get_int64());
+  return true;
+}
+inline bool from_json_value(const json::value& json, std::chrono::system_clock::time_point& time) {
+  if (!json.is_int64()) return false;
+  time = std::chrono::system_clock::time_point(std::chrono::milliseconds(json.get_int64()));
   return true;
 }
 template <class T>

@@ -10,7 +10,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::string_view kVendorPrefix = "cardcage.";
-constexpr std::string_view kClass = "claim";
+constexpr std::string_view kClaimClass = "claim", kDeviceClass = "device";
 constexpr std::string_view kFileExtension = ".json";
 
 // <cctype> asks the locale; names are ASCII.
@@ -28,9 +28,27 @@ bool is_name_of(std::string_view text, std::string_view punctuation) {
 // A second device of the same name in one claim carries a counter where others carry a share id.
 bool is_counter(std::string_view text) { return text.size() < 8 && std::ranges::all_of(text, is_digit); }
 
+// '/' is not for vendors and file names, and no domain has a '_'.
+std::string vendor_of(std::string_view driver) {
+  std::string vendor = fmt::format("{}{}", kVendorPrefix, driver);
+  std::ranges::replace(vendor, '/', '_');
+  return vendor;
+}
+
+std::string_view class_of(std::string_view driver) { return is_resource(driver) ? kDeviceClass : kClaimClass; }
+
+// The driver or resource of a vendor without our prefix; nothing if it can be none.
+std::optional<std::string> driver_of(std::string vendor, std::string_view device_class) {
+  if (device_class == kClaimClass) return is_driver_name(vendor) ? std::optional(std::move(vendor)) : std::nullopt;
+  if (const auto divider = vendor.find('_'); divider != std::string::npos) vendor[divider] = '/';
+  return is_extended_resource_name(vendor) ? std::optional(std::move(vendor)) : std::nullopt;
+}
+
 }  // namespace
 
-std::string cdi_kind(std::string_view driver) { return fmt::format("{}{}/{}", kVendorPrefix, driver, kClass); }
+bool is_resource(std::string_view driver_or_resource) { return driver_or_resource.find('/') != std::string_view::npos; }
+
+std::string cdi_kind(std::string_view driver) { return fmt::format("{}/{}", vendor_of(driver), class_of(driver)); }
 
 std::string cdi_qualified_name(std::string_view driver, std::string_view name) {
   return fmt::format("{}={}", cdi_kind(driver), name);
@@ -54,7 +72,7 @@ std::optional<CdiDeviceParts> parse_cdi_device_name(std::string_view name, std::
 }
 
 std::string claim_file_name(std::string_view driver, std::string_view claim_uid) {
-  return fmt::format("{}{}-{}_{}{}", kVendorPrefix, driver, kClass, claim_uid, kFileExtension);
+  return fmt::format("{}-{}_{}{}", vendor_of(driver), class_of(driver), claim_uid, kFileExtension);
 }
 
 std::optional<ClaimFile> parse_claim_file_name(std::string_view file_name) {
@@ -62,13 +80,15 @@ std::optional<ClaimFile> parse_claim_file_name(std::string_view file_name) {
   const auto divider = file_name.rfind('_');
   if (divider == std::string_view::npos) return std::nullopt;
   const auto uid = file_name.substr(divider + 1, file_name.size() - divider - 1 - kFileExtension.size());
-  auto vendor = file_name.substr(0, divider);
-  const std::string tail = fmt::format("-{}", kClass);
-  if (!vendor.ends_with(tail)) return std::nullopt;
-  vendor.remove_suffix(tail.size());
-  vendor.remove_prefix(kVendorPrefix.size());
-  if (!is_driver_name(vendor) || !is_claim_uid(uid)) return std::nullopt;
-  return ClaimFile{std::string(vendor), std::string(uid)};
+  const auto vendor =
+      file_name.substr(kVendorPrefix.size(), std::max(divider, kVendorPrefix.size()) - kVendorPrefix.size());
+  const auto dash = vendor.rfind('-');
+  if (dash == std::string_view::npos || !is_claim_uid(uid)) return std::nullopt;
+  const auto device_class = vendor.substr(dash + 1);
+  if (device_class != kClaimClass && device_class != kDeviceClass) return std::nullopt;
+  auto driver = driver_of(std::string(vendor.substr(0, dash)), device_class);
+  if (!driver) return std::nullopt;
+  return ClaimFile{std::move(*driver), std::string(uid)};
 }
 
 bool is_claim_uid(std::string_view text) { return text.size() <= 63 && is_name_of(text, "-"); }

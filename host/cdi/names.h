@@ -1,8 +1,11 @@
-// Names in the Container Device Interface: a vendor per driver, one class, a file per claim, a name per device.
+// Names in the Container Device Interface: a vendor per driver or device-plugin resource, one class for each of the two
+// kinds, a file per claim, a name per device.
 //
-// Runtimes cache specs by device name, so every name carries the claim's UID and is never used again for other
-// content. The vendor starts with "cardcage.": it tells our files from everybody else's, and a DRA driver name may
-// start with a digit while a vendor may not (CDI SPEC.md, "kind").
+// Runtimes cache specs by device name, so a name of a DRA claim carries the claim's UID and is never used again for
+// other content. One of a resource is the device's and stays: the kubelet stores what Allocate answered and has the
+// runtime look the name up at every start of the container, also after a reboot. The vendor starts with "cardcage.": it
+// tells our files from everybody else's, and a DRA driver name may start with a digit while a vendor may not (CDI
+// SPEC.md, "kind").
 #pragma once
 
 #include <optional>
@@ -11,7 +14,11 @@
 
 namespace cardcage {
 
-// "cardcage.gpu.example.com/claim" for "gpu.example.com".
+// A resource has a slash in its name, a driver none.
+bool is_resource(std::string_view driver_or_resource);
+
+// "cardcage.gpu.example.com/claim" for the driver "gpu.example.com", "cardcage.example.com_gpu/device" for the resource
+// "example.com/gpu".
 std::string cdi_kind(std::string_view driver);
 // What the kubelet hands to the runtime: "cardcage.gpu.example.com/claim=<name>".
 std::string cdi_qualified_name(std::string_view driver, std::string_view name);
@@ -24,7 +31,7 @@ struct CdiDeviceParts {
 };
 std::optional<CdiDeviceParts> parse_cdi_device_name(std::string_view name, std::string_view claim_uid);
 
-// "cardcage.gpu.example.com-claim_<uid>.json"
+// "cardcage.gpu.example.com-claim_<uid>.json", "cardcage.example.com_gpu-device_<uid>.json"
 std::string claim_file_name(std::string_view driver, std::string_view claim_uid);
 struct ClaimFile {
   std::string driver, uid;

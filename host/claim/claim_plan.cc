@@ -87,7 +87,36 @@ Status resolve(std::vector<ModulePart>& parts, const std::vector<std::shared_ptr
   return {};
 }
 
+std::unexpected<Error> cannot_read(Error error) {
+  const bool later = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
+  error.message = fmt::format("cannot read it from the API server: {}{}", error.message,
+                              later ? "; the kubelet tries again by itself" : "");
+  return std::unexpected(std::move(error));
+}
+
+struct ClusterPlanner {
+  std::string driver;
+  Cluster& cluster;
+  const DeviceDirectory& devices;
+  const Ledger& ledger;
+  Clock& clock;
+
+  Task<Result<ClaimRecord>> operator()(const ClaimRef& ref, std::string& waits_for, Instant deadline) const {
+    waits_for = "the API server to show it";
+    const Result<Claim> claim = co_await cluster.get_claim(ref.name_space, ref.name, deadline);
+    if (!claim) co_return cannot_read(claim.error());
+    waits_for = "the start of its modules";
+    co_await devices.started(driver, deadline);
+    co_return plan_claim(driver, ref, *claim, devices, ledger, clock.wall());
+  }
+};
+
 }  // namespace
+
+ClaimPlanner plan_from_cluster(std::string driver, Cluster& cluster, const DeviceDirectory& devices,
+                               const Ledger& ledger, Clock& clock) {
+  return ClusterPlanner{std::move(driver), cluster, devices, ledger, clock};
+}
 
 Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, const Claim& claim,
                                const DeviceDirectory& devices, const Ledger& ledger, WallTime now) {

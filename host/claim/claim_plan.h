@@ -1,10 +1,13 @@
 // What preparing a claim will do, checked before anything is touched.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "host/apiserver/cluster.h"
 #include "host/claim/device_directory.h"
 #include "host/claim/ledger.h"
+#include "host/core/clock.h"
 
 namespace cardcage {
 
@@ -15,5 +18,15 @@ namespace cardcage {
 // device is held by another claim and neither shared nor for administration, kInvalidArgument for its parameters.
 Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, const Claim& claim,
                                const DeviceDirectory& devices, const Ledger& ledger, WallTime now);
+
+// Makes the record of an intent for what the kubelet named; says in `waits_for` what takes long. The arguments live
+// until the task ends.
+using ClaimPlanner =
+    std::function<Task<Result<ClaimRecord>>(const ClaimRef& ref, std::string& waits_for, Instant deadline)>;
+
+// Plans the claims of a DRA driver as the API server has them, when the driver's modules have started. What it is given
+// outlives it.
+ClaimPlanner plan_from_cluster(std::string driver, Cluster& cluster, const DeviceDirectory& devices,
+                               const Ledger& ledger, Clock& clock);
 
 }  // namespace cardcage

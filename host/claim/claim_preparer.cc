@@ -24,21 +24,16 @@ std::set<std::pair<std::string, std::string>> device_set(const ClaimRecord& reco
   return devices;
 }
 
-std::unexpected<Error> cannot_read(Error error) {
-  const bool later = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
-  error.message = fmt::format("cannot read it from the API server: {}{}", error.message,
-                              later ? "; the kubelet tries again by itself" : "");
-  return std::unexpected(std::move(error));
-}
-
 }  // namespace
 
-std::shared_ptr<ClaimPreparer> ClaimPreparer::create(std::string driver, ClaimEnvironment environment) {
-  return std::shared_ptr<ClaimPreparer>(new ClaimPreparer(std::move(driver), std::move(environment)));
+std::shared_ptr<ClaimPreparer> ClaimPreparer::create(std::string driver, ClaimPlanner planner,
+                                                     ClaimEnvironment environment) {
+  return std::shared_ptr<ClaimPreparer>(
+      new ClaimPreparer(std::move(driver), std::move(planner), std::move(environment)));
 }
 
-ClaimPreparer::ClaimPreparer(std::string driver, ClaimEnvironment environment)
-    : driver_(std::move(driver)), environment_(std::move(environment)) {}
+ClaimPreparer::ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment)
+    : driver_(std::move(driver)), planner_(std::move(planner)), environment_(std::move(environment)) {}
 
 Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare(ClaimRef claim, Instant deadline) {
   return run(Kind::kPrepare, std::move(claim), deadline);
@@ -66,9 +61,9 @@ Task<ClaimPreparer::Answer> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant 
     if (!answer) {
       --operation->waiting;
       co_return fail(Code::kDeadlineExceeded,
-                     "claim {}: out of time while waiting for {}; the work goes on and the kubelet's next try finds "
+                     "{}: out of time while waiting for {}; the work goes on and the kubelet's next try finds "
                      "its result",
-                     claim_label(ref), operation->waits_for);
+                     claim_subject(driver_, ref), operation->waits_for);
     }
     if (operation->kind == kind) co_return std::move(*answer);
   }
@@ -82,7 +77,7 @@ Task<void> ClaimPreparer::work(std::shared_ptr<ClaimPreparer> self, std::shared_
     answer = co_await self->prepare_now(*operation, ref, deadline);
   else
     answer = co_await self->unprepare_now(*operation, ref, deadline);
-  if (!answer) answer = within(answer.error(), "claim {}", claim_label(ref));
+  if (!answer) answer = within(answer.error(), "{}", claim_subject(self->driver_, ref));
   if (answer)
     log(LogLevel::kInfo, preparing ? "prepared" : "unprepared",
         {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}});
@@ -103,12 +98,7 @@ Task<ClaimPreparer::Answer> ClaimPreparer::prepare_now(Operation& operation, con
   if (known && known->phase == ClaimPhase::kPrepared && known->boot_id == environment_.ledger.boot_id())
     co_return answer_again(*known);
 
-  operation.waits_for = "the API server to show it";
-  const Result<Claim> claim = co_await environment_.cluster.get_claim(ref.name_space, ref.name, deadline);
-  if (!claim) co_return cannot_read(claim.error());
-  operation.waits_for = "the start of its modules";
-  co_await environment_.devices.started(driver_, deadline);
-  auto plan = plan_claim(driver_, ref, *claim, environment_.devices, environment_.ledger, environment_.clock.wall());
+  auto plan = co_await planner_(ref, operation.waits_for, deadline);
   if (!plan) co_return std::unexpected(plan.error());
   ClaimRecord record = std::move(*plan);
   if (known) {
@@ -209,7 +199,7 @@ Task<void> ClaimPreparer::roll_back(Operation& operation, ClaimRecord& record, s
 // The file is written while the ledger syncs: it is made from the record and can be made again.
 Task<Status> ClaimPreparer::commit(Operation& operation, const ClaimRecord& record) {
   operation.waits_for = "the ledger";
-  Task<Status> committing = environment_.ledger.put(record, Durability::kNode);
+  Task<Status> committing = environment_.ledger.put(record, environment_.durability);
   const Status written = environment_.cdi.write(driver_, record.ref.uid, cdi_spec(record));
   reach(FaultPoint::kAfterCdiWrite);
   Status committed = co_await std::move(committing);
@@ -240,7 +230,7 @@ Task<ClaimPreparer::Answer> ClaimPreparer::unprepare_now(Operation& operation, c
   if (auto removed = environment_.cdi.remove(driver_, ref.uid); !removed) co_return std::unexpected(removed.error());
   reach(FaultPoint::kAfterCdiRemove);
   operation.waits_for = "the ledger";
-  Status forgotten = co_await environment_.ledger.release(key, environment_.clock.wall());
+  Status forgotten = co_await environment_.ledger.release(key, environment_.clock.wall(), environment_.durability);
   if (!forgotten) co_return std::unexpected(forgotten.error());
   reach(FaultPoint::kAfterRelease);
   co_return Answer{};
@@ -280,9 +270,9 @@ Instant ClaimPreparer::module_deadline(Instant deadline) const {
 
 std::unexpected<Error> ClaimPreparer::module_failed(Error error, const ModulePart& part, std::string_view verb) const {
   const bool away = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
-  error.message =
-      fmt::format("module '{}' cannot {} {}: {}{}", part.module, verb, device_names(part), error.message,
-                  away ? "; the kubelet tries again by itself, 'cagectl modules' shows what the module waits for" : "");
+  error.message = fmt::format(
+      "module '{}' cannot {} {}: {}{}", part.module, verb, device_names(part), error.message,
+      away ? fmt::format("; {}, 'cagectl modules' shows what the module waits for", environment_.retry) : "");
   return std::unexpected(std::move(error));
 }
 

@@ -1,4 +1,5 @@
-// Prepares and unprepares the claims of one driver: the API server's claim, the modules, the CDI file, the ledger.
+// Prepares and unprepares the claims of one driver, or the devices of one device-plugin resource: a plan of what it is
+// about, the modules, the CDI file, the ledger.
 //
 // Order of a prepare: plan, intent in the ledger, modules, CDI file and durable record together, answer. Of an
 // unprepare: intent, modules, CDI file, durable release. Whatever a crash cuts off is repeated as a whole by the
@@ -10,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "host/apiserver/cluster.h"
 #include "host/cdi/writer.h"
+#include "host/claim/claim_plan.h"
 #include "host/claim/claim_service.h"
 #include "host/claim/device_directory.h"
 #include "host/claim/ledger.h"
@@ -23,11 +24,14 @@ namespace cardcage {
 struct ClaimEnvironment {
   asio::io_context& core;
   Ledger& ledger;
-  Cluster& cluster;
   const DeviceDirectory& devices;
   const CdiWriter& cdi;
   Clock& clock;
   FaultHook fault = {};
+  // Of the record that says what is prepared, and of its release.
+  Durability durability = Durability::kNode;
+  // What happens next if a module is away, for people.
+  std::string_view retry = "the kubelet tries again by itself";
   // A module may work on when the kubelet's call has ended; the next call then finds the result.
   Duration module_limit = std::chrono::minutes(2);
 };
@@ -37,7 +41,7 @@ struct ClaimEnvironment {
 class ClaimPreparer final : public ClaimService, public std::enable_shared_from_this<ClaimPreparer> {
  public:
   // Shared: operations go on after their caller and keep their preparer alive.
-  static std::shared_ptr<ClaimPreparer> create(std::string driver, ClaimEnvironment environment);
+  static std::shared_ptr<ClaimPreparer> create(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
 
   Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) override;
   Task<Status> unprepare(ClaimRef claim, Instant deadline) override;
@@ -52,7 +56,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
     std::size_t waiting = 0;  // of them, those whose deadline has not passed
   };
 
-  ClaimPreparer(std::string driver, ClaimEnvironment environment);
+  ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
   Task<Answer> run(Kind kind, ClaimRef ref, Instant deadline);
   static Task<void> work(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
                          Instant deadline);
@@ -74,6 +78,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   std::unexpected<Error> module_failed(Error error, const ModulePart& part, std::string_view verb) const;
 
   std::string driver_;
+  ClaimPlanner planner_;
   ClaimEnvironment environment_;
   std::map<std::string, std::shared_ptr<Operation>> running_;  // by claim UID
 };

@@ -27,6 +27,8 @@ class DeviceDirectory {
   // was left to learn from.
   virtual Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
                                        const std::string& device) const = 0;
+  // A device of a resource by the module's id for it.
+  virtual Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const = 0;
   // The running instance of a configured module; kNotFound for one that is not configured (any more).
   virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
   // Returns when every module of the driver has started, or failed to, for the first time; at the latest at the

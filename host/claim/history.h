@@ -1,9 +1,11 @@
-// Who held which device, from when to when: a row per device of every claim that was released.
+// Who held which device, from when to when: a row per device of every claim that was released, and per pod that a
+// device was handed out to.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "host/claim/record.h"
 
@@ -19,6 +21,13 @@ struct HistoryEntry {
   }
   friend bool operator==(const HistoryEntry&, const HistoryEntry&) = default;
 };
+
+// What a holder of a device leaves behind: the pod stands for the claim and its container for the request.
+HistoryEntry history_entry(const ClaimRecord& record, const ModulePart& part, const HeldDevice& device,
+                           const Holder& holder, WallTime released);
+// What a claim leaves behind, or all holders of a device. Nothing if it was never prepared: it held nothing for
+// certain.
+std::vector<HistoryEntry> history_of(const ClaimRecord& record, WallTime released);
 
 // Empty members match everything. Newest first.
 struct HistoryQuery {

@@ -76,12 +76,13 @@ void Ledger::set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record)
   claims_[key] = std::move(record);
 }
 
-Task<Status> Ledger::put(ClaimRecord record, Durability durability) {
+Task<Status> Ledger::put(ClaimRecord record, Durability durability, std::vector<HistoryEntry> left) {
   ClaimKey key = record.key();
   auto before = find(key);
   auto now = std::make_shared<const ClaimRecord>(std::move(record));
   set(key, now);
-  return finish_put(std::move(key), std::move(before), enqueue({std::move(now), std::nullopt, durability}));
+  return finish_put(std::move(key), std::move(before),
+                    enqueue({std::move(now), std::nullopt, durability, std::move(left)}));
 }
 
 Task<Status> Ledger::finish_put(ClaimKey key, std::shared_ptr<const ClaimRecord> before, OneShot<Status> done) {
@@ -90,10 +91,10 @@ Task<Status> Ledger::finish_put(ClaimKey key, std::shared_ptr<const ClaimRecord>
   co_return written;
 }
 
-Task<Status> Ledger::release(ClaimKey key, WallTime when) {
+Task<Status> Ledger::release(ClaimKey key, WallTime when, Durability durability) {
   OneShot<Status> done(core_);
   if (auto record = find(key))
-    done = enqueue({std::move(record), when, Durability::kNode});
+    done = enqueue({std::move(record), when, durability});
   else
     done.set(Status{});
   return finish_release(std::move(key), std::move(done));

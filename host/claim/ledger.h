@@ -66,8 +66,9 @@ class Ledger {
   // [core] Changes begin at the call and not when the task is awaited. The callers take care that there is one change
   // of a claim at a time. A put counts from the call on, so that a device is held at once, and is taken back if
   // it fails; a release counts when it is durable. kResourceExhausted when the disk is full; later changes try again.
-  Task<Status> put(ClaimRecord record, Durability durability);
-  Task<Status> release(ClaimKey key, WallTime when);
+  // `left` goes to the history: holders of a device that are not in the record any more.
+  Task<Status> put(ClaimRecord record, Durability durability, std::vector<HistoryEntry> left = {});
+  Task<Status> release(ClaimKey key, WallTime when, Durability durability = Durability::kNode);
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query);
 
   // [core] For status and metrics.

@@ -52,7 +52,8 @@ std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder
     ModulePart part;
     part.edits = spec->edits;
     for (const CdiDevice& device : spec->devices) {
-      const auto name = parse_cdi_device_name(device.name, file.uid);
+      const auto name = is_resource(file.driver) ? std::optional(CdiDeviceParts{device.name, {}})
+                                                 : parse_cdi_device_name(device.name, file.uid);
       if (!name) continue;
       HeldDevice& held = part.devices.emplace_back();
       held.allocation.driver = file.driver;

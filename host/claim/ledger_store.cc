@@ -180,6 +180,10 @@ Status LedgerStore::apply(std::span<const LedgerChange> changes) {
   std::optional<WallTime> newest;
   for (const LedgerChange& change : changes) {
     auto done = change.released ? release(*change.record, *change.released) : put(*change.record);
+    for (const HistoryEntry& entry : change.left) {
+      if (done) done = note(entry);
+      newest = entry.released;
+    }
     if (!done) return done;
     if (change.released) newest = change.released;
   }
@@ -207,17 +211,16 @@ Status LedgerStore::release(const ClaimRecord& record, WallTime when) {
   const ClaimRef& ref = record.ref;
   auto done = statements_->drop_claim.run(record.driver, ref.uid);
   if (done) done = statements_->drop_parts.run(record.driver, ref.uid);
-  if (record.prepared == WallTime{}) return done;  // it never held anything for certain
-  for (const ModulePart& part : record.parts) {
-    for (const HeldDevice& device : part.devices) {
-      if (!done) return done;
-      const Allocation& held = device.allocation;
-      done =
-          statements_->put_history.run(record.driver, ref.uid, ref.name_space, ref.name, part.module, held.pool,
-                                       held.device, held.request, held.share_id, to_ms(record.prepared), to_ms(when));
-    }
+  for (const HistoryEntry& entry : history_of(record, when)) {
+    if (done) done = note(entry);
   }
   return done;
+}
+
+Status LedgerStore::note(const HistoryEntry& entry) {
+  return statements_->put_history.run(entry.driver, entry.ref.uid, entry.ref.name_space, entry.ref.name, entry.module,
+                                      entry.pool, entry.device, entry.request, entry.share_id, to_ms(entry.prepared),
+                                      to_ms(entry.released));
 }
 
 Result<std::vector<HistoryEntry>> LedgerStore::history(const HistoryQuery& query) const {

@@ -24,6 +24,7 @@ struct LedgerChange {
   std::shared_ptr<const ClaimRecord> record;
   std::optional<WallTime> released;  // set: the row goes
   Durability durability = Durability::kProcess;
+  std::vector<HistoryEntry> left = {};  // holders of a replicated device that the others stay behind
 };
 
 class LedgerStore {
@@ -50,6 +51,7 @@ class LedgerStore {
   Status compile();
   Status put(const ClaimRecord& record);
   Status release(const ClaimRecord& record, WallTime when);
+  Status note(const HistoryEntry& entry);
   Status apply(std::span<const LedgerChange> changes);
   Status set_durability(Durability durability);
 

@@ -49,6 +49,11 @@ std::string claim_label(const ClaimRef& ref) {
   return ref.name.empty() ? ref.uid : fmt::format("{}/{}", ref.name_space, ref.name);
 }
 
+std::string claim_subject(std::string_view driver, const ClaimRef& ref) {
+  return is_resource(driver) ? fmt::format("device '{}' of resource '{}'", ref.uid, driver)
+                             : fmt::format("claim {}", claim_label(ref));
+}
+
 ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std::string_view boot_id) {
   ModuleClaim claim{.ref = record.ref,
                     .allocations = {},

@@ -1,5 +1,5 @@
-// What the ledger holds of a claim: enough to answer the kubelet again, to write the CDI file again and to have the
-// modules undo everything, all without the API server.
+// What the ledger holds of a claim, or of a device that was handed out through the device-plugin API: enough to answer
+// the kubelet again, to write the CDI file again and to have the modules undo everything, all without the API server.
 #pragma once
 
 #include <chrono>
@@ -23,10 +23,19 @@ using WallTime = std::chrono::system_clock::time_point;  // kept in milliseconds
 enum class ClaimPhase : std::uint8_t { kPreparing = 1, kPrepared = 2, kUnpreparing = 3 };
 std::string_view to_string(ClaimPhase phase);
 
-// Two drivers of one host may be asked about the same claim.
+// Two drivers of one host may be asked about the same claim. A device of a device-plugin resource is a claim of its
+// own: the driver is the resource then, and the uid the device's name.
 struct ClaimKey {
   std::string driver, uid;
   friend auto operator<=>(const ClaimKey&, const ClaimKey&) = default;
+};
+
+// Whom a device of a resource was handed out to; several of them have replicas.
+struct Holder {
+  std::string id;                          // the kubelet's
+  std::string name_space, pod, container;  // empty until the kubelet says whom it was for
+  WallTime since;
+  friend bool operator==(const Holder&, const Holder&) = default;
 };
 
 struct HeldDevice {
@@ -35,6 +44,7 @@ struct HeldDevice {
   std::string cdi_name;   // unique in the claim
   OptionValues values;
   Edits edits;
+  std::vector<Holder> holders;  // none in a claim
   friend bool operator==(const HeldDevice&, const HeldDevice&) = default;
 };
 
@@ -63,6 +73,8 @@ struct ClaimRecord {
 
 // "ns/name", or the UID when the name is not known.
 std::string claim_label(const ClaimRef& ref);
+// "claim ns/name", "device gpu-0 of resource example.com/gpu"
+std::string claim_subject(std::string_view driver, const ClaimRef& ref);
 
 ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std::string_view boot_id);
 CdiSpec cdi_spec(const ClaimRecord& record);

@@ -42,6 +42,15 @@ static bool from_json_value(const json::value& json, OptionValues& values) {
 }
 
 template <class Fields>
+void describe(Fields& fields, Holder& holder) {
+  fields("id", holder.id);
+  fields("namespace", holder.name_space);
+  fields("pod", holder.pod);
+  fields("container", holder.container);
+  fields("sinceMs", holder.since);
+}
+
+template <class Fields>
 void describe(Fields& fields, Allocation& allocation) {
   fields("request", allocation.request);
   fields("driver", allocation.driver);
@@ -59,6 +68,7 @@ void describe(Fields& fields, HeldDevice& device) {
   fields("cdiName", device.cdi_name);
   fields("values", device.values);
   fields("edits", device.edits);
+  fields("holders", device.holders);
 }
 
 template <class Fields>

@@ -58,9 +58,9 @@ class Host {
         {.file = folder_ / "ledger.db", .cdi_folder = cdi_.folder(), .boot_id = kBoot, .history = {}, .fault = {}});
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger_ = std::move(*opened);
-    preparer_ = ClaimPreparer::create(
-        kDriver,
-        {.core = core_, .ledger = *ledger_, .cluster = cluster_, .devices = directory_, .cdi = cdi_, .clock = clock_});
+    preparer_ =
+        ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, cluster_, directory_, *ledger_, clock_),
+                              {.core = core_, .ledger = *ledger_, .devices = directory_, .cdi = cdi_, .clock = clock_});
     for (int i = 0; i < prepared; i += 500) prepare(i, std::min(500, prepared - i));
   }
   // Prepares claims [first, first + count) at the same time.

@@ -20,7 +20,9 @@
 
 namespace cardcage {
 
-// Devices and modules as a test lists them.
+inline constexpr const char* kResource = "example.com/gpu";
+
+// Devices and modules as a test lists them; the driver and the resource have the same ones.
 class FakeDirectory final : public DeviceDirectory {
  public:
   // Device "<stem>-<n>" of pool "node" is "<STEM>-<n>" of module `name`.
@@ -46,9 +48,14 @@ class FakeDirectory final : public DeviceDirectory {
   Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
                                const std::string& device) const override {
     const auto found = devices_.find(device);
-    if (driver != kDriver || (!pool.empty() && pool != "node") || found == devices_.end())
+    if ((driver != kDriver && driver != kResource) || (!pool.empty() && pool != "node") || found == devices_.end())
       return fail(Code::kNotFound, "no module reports it");
     return found->second;
+  }
+  Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const override {
+    for (const auto& [name, located] : devices_)
+      if (located.device.id == device_id) return locate(resource, "", name);
+    return fail(Code::kNotFound, "no module reports it");
   }
   Result<std::shared_ptr<Module>> module(const std::string& name) const override {
     const auto found = modules_.find(name);
@@ -98,13 +105,9 @@ class ClaimWorld : public CoreFixture {
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger = std::move(*opened);
     recover_cdi(*ledger, cdi);
-    preparer = ClaimPreparer::create(kDriver, {.core = core,
-                                               .ledger = *ledger,
-                                               .cluster = cluster,
-                                               .devices = directory,
-                                               .cdi = cdi,
-                                               .clock = clock,
-                                               .fault = std::move(fault)});
+    preparer = ClaimPreparer::create(
+        kDriver, plan_from_cluster(kDriver, cluster, directory, *ledger, clock),
+        {.core = core, .ledger = *ledger, .devices = directory, .cdi = cdi, .clock = clock, .fault = std::move(fault)});
   }
 
   static Instant soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(5); }

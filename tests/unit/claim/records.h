@@ -47,6 +47,7 @@ inline ClaimRecord a_full_record(const std::string& uid) {
   device.allocation.consumed_capacity["memory"] = Quantity{4, 0, Quantity::Format::kDecimal};
   device.edits.device_nodes = {{"/dev/gpu0", "", "c", "rw", 195, 0, 0666, 0, 44}};
   device.edits.hooks = {{"createContainer", "/usr/bin/hook", {"hook"}, {}, 5}};
+  device.holders = {{"GPU-1::0", "team", "train", "main", record.begun}};
   device.values.entries["mode"] = {std::string("fast"), true};
   device.values.entries["limit"] = {std::int64_t{-3}, false};
   device.values.entries["strict"] = {true, true};

@@ -1,0 +1,61 @@
+#include "host/claim/grant.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "host/cdi/names.h"
+
+namespace cardcage {
+namespace {
+
+template <class T>
+void append_new(std::vector<T>& to, const std::vector<T>& from) {
+  for (const T& element : from)
+    if (std::ranges::find(to, element) == to.end()) to.push_back(element);
+}
+
+// The kubelet takes env by key and device nodes and mounts by path: the first of a name counts there.
+Status append_direct(Edits& to, const Edits& from, const std::string& device) {
+  const char* const what = !from.hooks.empty()             ? "hooks"
+                           : !from.net_devices.empty()     ? "network devices"
+                           : !from.additional_gids.empty() ? "group ids"
+                                                           : nullptr;
+  if (what)
+    return fail(Code::kFailedPrecondition,
+                "device '{}': its module gives {}, which deliver = \"direct\" cannot carry; write deliver = \"cdi\"",
+                device, what);
+  append_new(to.env, from.env);
+  append_new(to.device_nodes, from.device_nodes);
+  append_new(to.mounts, from.mounts);
+  return {};
+}
+
+// The name part of an annotation has 63 characters at most and a container may use several resources: CDI's own
+// convention is "cdi.k8s.io/<plugin>_<what makes it unique>".
+std::string annotation_key(const std::string& resource) {
+  return fmt::format("cdi.k8s.io/cardcage_{:x}", std::hash<std::string>{}(resource));
+}
+
+}  // namespace
+
+Result<ContainerGrant> container_grant(const std::string& resource, Delivery delivery,
+                                       const std::vector<std::shared_ptr<const ClaimRecord>>& held) {
+  ContainerGrant grant;
+  std::vector<std::string> names;
+  for (const auto& record : held) {
+    const CdiSpec spec = cdi_spec(*record);
+    for (const CdiDevice& device : spec.devices) {
+      names.push_back(cdi_qualified_name(resource, device.name));
+      if (delivery != Delivery::kDirect) continue;
+      for (const Edits* edits : {&spec.edits, &device.edits})
+        if (auto added = append_direct(grant.edits, *edits, device.name); !added) return std::unexpected(added.error());
+    }
+  }
+  if (delivery == Delivery::kCdi) grant.cdi_devices = std::move(names);
+  if (delivery == Delivery::kCdiAnnotations)
+    grant.annotations[annotation_key(resource)] = fmt::format("{}", fmt::join(names, ","));
+  return grant;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,293 @@
+#include "host/claim/resource_allocator.h"
+
+#include <algorithm>
+#include <set>
+
+#include "host/claim/device_plan.h"
+#include "host/claim/grant.h"
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+// The kubelet allocates for the containers of a pod one right after the other, before it starts any of them.
+constexpr Duration kSamePod = std::chrono::seconds(1);
+constexpr Duration kFirstRest = std::chrono::seconds(10), kLongestRest = std::chrono::minutes(5);
+
+HeldDevice* the_device(ClaimRecord& record) {
+  return record.parts.empty() || record.parts.front().devices.empty() ? nullptr : &record.parts.front().devices.front();
+}
+const HeldDevice* the_device(const ClaimRecord& record) { return the_device(const_cast<ClaimRecord&>(record)); }
+
+}  // namespace
+
+ReplicaId parse_replica_id(const std::string& id, bool replicated) {
+  const auto divider = replicated ? id.rfind("::") : std::string::npos;
+  if (divider == std::string::npos) return {id, ""};
+  return {id.substr(0, divider), id.substr(divider + 2)};
+}
+
+ResourceAllocator::ResourceAllocator(std::string resource, ResourceConfig config, ClaimEnvironment environment,
+                                     std::function<void()> changed)
+    : resource_(std::move(resource)),
+      config_(config),
+      environment_(environment),
+      changed_(std::move(changed)),
+      preparer_(ClaimPreparer::create(
+          resource_,
+          [this](const ClaimRef& ref, std::string& waits_for, Instant deadline) {
+            waits_for = "the start of its module";
+            return plan(ref.uid, deadline);
+          },
+          environment)) {}
+
+Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string name, Instant deadline) const {
+  co_await environment_.devices.started(resource_, deadline);
+  co_return plan_device(resource_, name, environment_.devices, environment_.ledger, environment_.clock.wall());
+}
+
+// -- allocate --------------------------------------------------------------------------------------------------------
+
+Status ResourceAllocator::check_request(const std::vector<std::string>& ids) const {
+  if (ids.empty()) return fail(Code::kInvalidArgument, "no device of resource '{}' is asked for", resource_);
+  if (config_.fail_requests_greater_than_one && std::set(ids.begin(), ids.end()).size() > 1)
+    return fail(Code::kInvalidArgument,
+                "{} of resource '{}' are asked for, and more than 1 gives a container no more of the shared device; "
+                "write 1 in its limits",
+                ids.size(), resource_);
+  return {};
+}
+
+Task<Result<ContainerGrant>> ResourceAllocator::allocate(std::vector<std::string> ids, Instant deadline) {
+  if (auto good = check_request(ids); !good) co_return std::unexpected(good.error());
+  std::map<std::string, std::vector<std::string>> wanted;  // ids by device name
+  for (const std::string& id : ids) {
+    const auto located =
+        environment_.devices.locate_id(resource_, parse_replica_id(id, config_.replicas > 1).device_id);
+    if (!located) co_return within(located.error(), "device '{}' of resource '{}'", id, resource_);
+    wanted[located->device.name].push_back(id);
+  }
+  std::vector<std::string> names;
+  std::vector<OneShot<Status>> taken;
+  for (const auto& [name, its_ids] : wanted) {
+    names.push_back(name);
+    const OneShot<Status> done(environment_.core);
+    taken.push_back(done);
+    spawn(environment_.core,
+          [](ResourceAllocator* self, std::string device, std::vector<std::string> device_ids, Instant until,
+             OneShot<Status> end) -> Task<void> {
+            end.set(co_await self->take(std::move(device), std::move(device_ids), until));
+          }(this, name, its_ids, deadline, done));
+  }
+  Status failed;
+  for (const OneShot<Status>& done : taken) {
+    const Status one = co_await done.wait();
+    if (!one && failed) failed = one;
+  }
+  if (!failed) co_return std::unexpected(failed.error());
+  co_return grant(names);
+}
+
+Task<Status> ResourceAllocator::take(std::string name, std::vector<std::string> ids, Instant deadline) {
+  for (const std::string& id : ids) ++busy_[id];
+  Status taken = co_await take_now(name, ids, deadline);
+  for (const std::string& id : ids) {
+    if (--busy_[id] == 0) busy_.erase(id);
+    handed_out_[id] = environment_.clock.now();
+  }
+  if (taken)
+    resting_.erase(name);
+  else
+    rest(name, taken.error());
+  changed_();
+  co_return taken;
+}
+
+Task<Status> ResourceAllocator::take_now(const std::string& name, const std::vector<std::string>& ids,
+                                         Instant deadline) {
+  const ClaimRef ref{"", "", name};
+  const auto known = environment_.ledger.find({resource_, name});
+  if (const HeldDevice* held = known ? the_device(*known) : nullptr) {
+    const auto asked_again = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) != ids.end(); };
+    const bool others = std::ranges::any_of(held->holders, [&](const Holder& holder) { return !asked_again(holder); });
+    const bool over = std::ranges::any_of(
+        held->holders, [&](const Holder& holder) { return asked_again(holder) && !same_pod(holder); });
+    if (over && !others) {
+      Status released = co_await preparer_->unprepare(ref, deadline);
+      if (!released) co_return within(released.error(), "what an earlier pod left cannot be cleaned up");
+    }
+  }
+  auto prepared = co_await preparer_->prepare(ref, deadline);
+  if (!prepared) co_return std::unexpected(prepared.error());
+  const PodContainer not_known_yet;
+  co_return co_await hold(name, ids, not_known_yet);
+}
+
+bool ResourceAllocator::same_pod(const Holder& holder) const {
+  const auto before = handed_out_.find(holder.id);
+  return holder.pod.empty() && before != handed_out_.end() && environment_.clock.now() - before->second < kSamePod;
+}
+
+// Writes down who has the device from now on. Whoever had one of the ids has them no more.
+Task<Status> ResourceAllocator::hold(const std::string& name, const std::vector<std::string>& ids,
+                                     const PodContainer& pod) {
+  const auto known = environment_.ledger.find({resource_, name});
+  ClaimRecord record = known ? *known : ClaimRecord{};
+  HeldDevice* const device = the_device(record);
+  if (!device) co_return fail(Code::kAborted, "device '{}' was let go of meanwhile", name);
+  const WallTime now = environment_.clock.wall();
+  std::vector<HistoryEntry> left;
+  for (const std::string& id : ids) {
+    const auto holder = std::ranges::find(device->holders, id, &Holder::id);
+    if (holder != device->holders.end()) {
+      if (same_pod(*holder)) continue;
+      left.push_back(history_entry(record, record.parts.front(), *device, *holder, now));
+      device->holders.erase(holder);
+    }
+    device->holders.push_back({id, pod.name_space, pod.pod, pod.container, now});
+  }
+  if (record == *known) co_return Status{};
+  co_return co_await environment_.ledger.put(std::move(record), Durability::kProcess, std::move(left));
+}
+
+void ResourceAllocator::rest(const std::string& name, const Error& why) {
+  Rest& entry = resting_[name];
+  const Duration pause = std::min<Duration>(kFirstRest * (1 << std::min(entry.failures++, 5)), kLongestRest);
+  entry.until = environment_.clock.now() + pause;
+  entry.why = why.message;
+  spawn(environment_.core, wake_later(entry.until));
+}
+
+Task<void> ResourceAllocator::wake_later(Instant when) {
+  co_await environment_.clock.sleep_until(when);
+  changed_();
+}
+
+Result<ContainerGrant> ResourceAllocator::grant(const std::vector<std::string>& names) const {
+  std::vector<std::shared_ptr<const ClaimRecord>> held;
+  for (const std::string& name : names) {
+    auto record = environment_.ledger.find({resource_, name});
+    if (!record) return fail(Code::kAborted, "device '{}' was let go of meanwhile", name);
+    held.push_back(std::move(record));
+  }
+  return container_grant(resource_, config_.deliver, held);
+}
+
+Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant deadline) {
+  std::set<std::string> done;  // a container may hold two replicas of one device
+  for (const std::string& id : ids) {
+    const auto record = record_of(id);
+    if (!record)
+      co_return fail(Code::kFailedPrecondition,
+                     "device '{}' of resource '{}' is not handed out, as far as this host knows; it asks the kubelet "
+                     "and finds out within seconds",
+                     id, resource_);
+    if (!done.insert(record->ref.uid).second) continue;
+    const ModulePart& part = record->parts.front();
+    const auto module = environment_.devices.module(part.module);
+    if (!module) co_return std::unexpected(module.error());
+    ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
+    (void)claim;
+    (void)deadline;  // PENDING
+  }
+  co_return Status{};
+}
+
+// -- release ---------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<const ClaimRecord> ResourceAllocator::record_of(const std::string& id) const {
+  for (const auto& record : records()) {
+    const HeldDevice* device = the_device(*record);
+    if (!device) continue;
+    if (std::ranges::find(device->holders, id, &Holder::id) != device->holders.end()) return record;
+    if (device->holders.empty() && (device->device_id == id || record->ref.uid == id)) return record;
+  }
+  return nullptr;
+}
+
+Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
+  const auto known = record_of(id);
+  if (!known) co_return Status{};
+  if (busy(id)) co_return fail(Code::kUnavailable, "device '{}' is being handed out", id);
+  ClaimRecord record = *known;
+  HeldDevice& device = *the_device(record);
+  const auto holder = std::ranges::find(device.holders, id, &Holder::id);
+  Status released;
+  if (device.holders.size() <= 1) {
+    released = co_await preparer_->unprepare(record.ref, deadline);
+  } else {
+    std::vector<HistoryEntry> left{
+        history_entry(record, record.parts.front(), device, *holder, environment_.clock.wall())};
+    device.holders.erase(holder);
+    released = co_await environment_.ledger.put(std::move(record), Durability::kProcess, std::move(left));
+  }
+  if (released) handed_out_.erase(id);
+  changed_();
+  co_return released;
+}
+
+// -- what the kubelet knows ------------------------------------------------------------------------------------------
+
+void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
+  const auto known = record_of(id);
+  if (!known || busy(id)) return;
+  ClaimRecord record = *known;
+  HeldDevice& device = *the_device(record);
+  auto holder = std::ranges::find(device.holders, id, &Holder::id);
+  if (holder == device.holders.end()) {  // rebuilt from a CDI file, which names no holder
+    const WallTime since = record.begun == WallTime{} ? environment_.clock.wall() : record.begun;
+    holder = device.holders.insert(holder, {id, "", "", "", since});
+  }
+  holder->name_space = pod.name_space;
+  holder->pod = pod.pod;
+  holder->container = pod.container;
+  if (record == *known) return;
+  spawn(environment_.core, [](Task<Status> writing) -> Task<void> {
+    const Status written = co_await std::move(writing);
+    if (!written)
+      log_limited(LogLevel::kWarn, "holder", "the ledger cannot note who holds a device",
+                  {{"error", written.error().message}});
+  }(environment_.ledger.put(std::move(record), Durability::kProcess)));
+}
+
+Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant deadline) {
+  const auto located = environment_.devices.locate_id(resource_, parse_replica_id(id, config_.replicas > 1).device_id);
+  if (!located) co_return within(located.error(), "device '{}' of resource '{}'", id, resource_);
+  const std::string name = located->device.name;
+  const ClaimRef ref{"", "", name};
+  auto prepared = co_await preparer_->prepare(ref, deadline);
+  if (!prepared) co_return std::unexpected(prepared.error());
+  const std::vector<std::string> ids{id};
+  Status held = co_await hold(name, ids, pod);
+  changed_();
+  co_return held;
+}
+
+Task<void> ResourceAllocator::restore(Instant deadline) {
+  for (const auto& record : records()) {
+    const bool whole = record->phase == ClaimPhase::kPrepared && record->boot_id == environment_.ledger.boot_id();
+    if (!whole) (void)co_await preparer_->prepare(record->ref, deadline);  // logged by the preparer
+  }
+}
+
+std::optional<std::string> ResourceAllocator::unavailable(const std::string& module, const Device& device) const {
+  if (const auto entry = resting_.find(device.name);
+      entry != resting_.end() && environment_.clock.now() < entry->second.until)
+    return fmt::format("it rests after a failure: {}", entry->second.why);
+  if (const auto holder = held_elsewhere(resource_, module, device, environment_.ledger))
+    return fmt::format("it is {} as {}", to_string(holder->phase), claim_subject(holder->driver, holder->ref));
+  return std::nullopt;
+}
+
+bool ResourceAllocator::busy(const std::string& id) const { return busy_.contains(id); }
+
+std::vector<std::shared_ptr<const ClaimRecord>> ResourceAllocator::records() const {
+  std::vector<std::shared_ptr<const ClaimRecord>> mine;
+  const auto& claims = environment_.ledger.claims();
+  for (auto entry = claims.lower_bound({resource_, ""}); entry != claims.end() && entry->first.driver == resource_;
+       ++entry)
+    mine.push_back(entry->second);
+  return mine;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,313 @@
+#include "host/claim/resource_allocator.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/claim/claim_world.h"
+#include "tests/unit/claim/sync_counter.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+class ResourceAllocatorTest : public ClaimWorld {
+ protected:
+  ResourceAllocatorTest() { serve({}); }
+
+  void serve(const ResourceConfig& config) {
+    allocator = std::make_unique<ResourceAllocator>(kResource, config,
+                                                    ClaimEnvironment{.core = core,
+                                                                     .ledger = *ledger,
+                                                                     .devices = directory,
+                                                                     .cdi = cdi,
+                                                                     .clock = clock,
+                                                                     .durability = Durability::kProcess},
+                                                    [this] { ++changes; });
+  }
+  // As if the host had restarted.
+  void restart() {
+    allocator.reset();
+    start();
+    serve({});
+  }
+  Result<ContainerGrant> allocate(std::vector<std::string> ids) {
+    return run(allocator->allocate(std::move(ids), soon()));
+  }
+  Status release(const std::string& id) { return run(allocator->release(id, soon())); }
+  std::shared_ptr<const ClaimRecord> held(const std::string& device) const { return ledger->find({kResource, device}); }
+  std::vector<Holder> holders(const std::string& device) const {
+    return held(device) ? held(device)->parts[0].devices[0].holders : std::vector<Holder>{};
+  }
+  // Until the kubelet starts its containers, so that what comes then is another pod.
+  void let_the_pod_run() { clock.advance(std::chrono::seconds(2)); }
+
+  static constexpr const char* kGpu0 = "cardcage.example.com_gpu/device=gpu-0";
+  int changes = 0;
+  std::unique_ptr<ResourceAllocator> allocator;
+};
+
+TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
+  const auto grant = allocate({"GPU-0", "GPU-1"});
+  ASSERT_TRUE(grant) << text_of(grant);
+  EXPECT_THAT(grant->cdi_devices, ElementsAre(kGpu0, "cardcage.example.com_gpu/device=gpu-1"));
+  EXPECT_EQ(*grant, (ContainerGrant{grant->cdi_devices, {}, {}})) << "a device node comes one way only";
+  EXPECT_EQ(read_file(cdi.folder() / "cardcage.example.com_gpu-device_gpu-0.json", 4096).value(),
+            R"({"cdiVersion":"0.3.0","kind":"cardcage.example.com_gpu/device","devices":[)"
+            R"({"name":"gpu-0","containerEdits":{"env":["FAKE_0=GPU-0"]}}]})"
+            "\n");
+  const ModuleClaim& heard = gpus->holds["gpu-0"];
+  EXPECT_EQ(heard.ref, (ClaimRef{"", "", "gpu-0"})) << "nobody knows the pod";
+  EXPECT_EQ(heard.allocations[0].device_id, "GPU-0");
+
+  allocator->seen("GPU-0", {"team", "train", "main"});
+  clock.advance(std::chrono::minutes(5));
+  ASSERT_TRUE(release("GPU-0"));
+  EXPECT_EQ(held("gpu-0"), nullptr);
+  EXPECT_THAT(gpus->holds, ElementsAre(Pair("gpu-1", ::testing::_)));
+  EXPECT_FALSE(cdi.read({kResource, "gpu-0"})) << "its file is gone";
+  const auto history = run(ledger->history({.claim = "team/train"}));
+  ASSERT_THAT(*history, SizeIs(1));
+  EXPECT_EQ(history->front().device, "gpu-0");
+  EXPECT_EQ(history->front().request, "main");
+  EXPECT_EQ(history->front().held(), std::chrono::minutes(5));
+  EXPECT_TRUE(release("GPU-0")) << "a second time";
+}
+
+TEST_F(ResourceAllocatorTest, AnotherContainerOfThePodFindsTheDeviceAsItIs) {
+  const auto first = allocate({"GPU-0"});
+  ASSERT_TRUE(first);
+  EXPECT_EQ(allocate({"GPU-0"}), first) << "the init container had it, now the app container";
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_THAT(holders("gpu-0"), SizeIs(1));
+}
+
+TEST_F(ResourceAllocatorTest, AnotherPodFindsTheDeviceCleanedUp) {
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  allocator->seen("GPU-0", {"team", "first", "main"});
+  ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet knows before us that the first pod is gone";
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
+  EXPECT_EQ(holders("gpu-0")[0].pod, "");
+  EXPECT_THAT(*run(ledger->history({.claim = "team/first"})), SizeIs(1));
+
+  let_the_pod_run();
+  ASSERT_TRUE(allocate({"GPU-0"})) << "a pod that ended before the kubelet told of it";
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 2);
+}
+
+TEST_F(ResourceAllocatorTest, AnotherPodGetsNothingWhileTheCleanUpFails) {
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  let_the_pod_run();
+  gpus->fail(Verb::kUnprepare, {Code::kInternal, "memory scrub failed"});
+  const auto refused = allocate({"GPU-0"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("what an earlier pod left cannot be cleaned up"));
+  EXPECT_THAT(refused.error().message, HasSubstr("memory scrub failed"));
+}
+
+TEST_F(ResourceAllocatorTest, ReplicasShareOnePreparation) {
+  serve({.replicas = 4});
+  ASSERT_TRUE(allocate({"GPU-0::0"}));
+  let_the_pod_run();
+  const auto second = allocate({"GPU-0::3"});
+  ASSERT_TRUE(second);
+  EXPECT_THAT(second->cdi_devices, ElementsAre(kGpu0));
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+  EXPECT_THAT(holders("gpu-0"), SizeIs(2));
+  ASSERT_TRUE(release("GPU-0::0"));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the other one still has it";
+  EXPECT_THAT(*run(ledger->history({})), SizeIs(1));
+  ASSERT_TRUE(release("GPU-0::3"));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  EXPECT_THAT(*run(ledger->history({})), SizeIs(2));
+}
+
+TEST_F(ResourceAllocatorTest, TwoReplicasForOneContainerAreOneDevice) {
+  serve({.replicas = 4});
+  const auto grant = allocate({"GPU-0::0", "GPU-0::1"});
+  ASSERT_TRUE(grant);
+  EXPECT_THAT(grant->cdi_devices, ElementsAre(kGpu0));
+  EXPECT_THAT(holders("gpu-0"), SizeIs(2));
+}
+
+TEST_F(ResourceAllocatorTest, MoreThanOneReplicaIsRefusedWhereTheConfigurationSaysSo) {
+  serve({.replicas = 4, .fail_requests_greater_than_one = true});
+  const auto refused = allocate({"GPU-0::0", "GPU-1::0"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("write 1 in its limits"));
+  EXPECT_TRUE(allocate({"GPU-0::0"}));
+}
+
+TEST_F(ResourceAllocatorTest, AnUnknownIdAndNoIdAreErrors) {
+  const auto unknown = allocate({"GPU-0", "GPU-777"});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Code::kNotFound);
+  EXPECT_THAT(unknown.error().message, HasSubstr("device 'GPU-777' of resource 'example.com/gpu'"));
+  EXPECT_THAT(gpus->holds, IsEmpty()) << "all or nothing";
+  EXPECT_EQ(allocate({}).error().code, Code::kInvalidArgument);
+}
+
+TEST_F(ResourceAllocatorTest, ADeviceThatFailsRestsBeforeItIsOfferedAgain) {
+  const Device device = directory.locate(kResource, "", "gpu-0")->device;
+  EXPECT_FALSE(allocator->unavailable("gpus", device));
+  gpus->fail(Verb::kPrepare, {Code::kInternal, "no power in slot 3"});
+  const auto refused = allocate({"GPU-0"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("device 'gpu-0' of resource 'example.com/gpu': module 'gpus' cannot prepare"));
+  EXPECT_THAT(refused.error().message, HasSubstr("no power in slot 3"));
+  EXPECT_THAT(*allocator->unavailable("gpus", device), HasSubstr("no power in slot 3"));
+  EXPECT_FALSE(allocator->unavailable("gpus", directory.locate(kResource, "", "gpu-1")->device));
+  const int before = changes;
+  clock.advance(std::chrono::seconds(10));
+  settle();
+  EXPECT_FALSE(allocator->unavailable("gpus", device));
+  EXPECT_GT(changes, before) << "the list has to be made anew";
+  EXPECT_TRUE(allocate({"GPU-0"}));
+}
+
+TEST_F(ResourceAllocatorTest, AModuleThatHangsIsAnsweredForAtTheDeadlineAndOthersGoOn) {
+  gpus->block(Verb::kPrepare);
+  const auto answer =
+      begin(allocator->allocate({"GPU-0"}, std::chrono::steady_clock::now() + std::chrono::milliseconds(50)));
+  const auto other = begin(allocator->allocate({"NIC-0"}, soon()));
+  ASSERT_TRUE(until([&] { return answer->has_value() && other->has_value(); }));
+  EXPECT_EQ((*answer)->error().code, Code::kDeadlineExceeded);
+  EXPECT_TRUE((*other)->has_value());
+  gpus->unblock(Verb::kPrepare);
+  settle();
+}
+
+TEST_F(ResourceAllocatorTest, WhatIsBeingHandedOutIsNotTakenBack) {
+  gpus->block(Verb::kPrepare);
+  const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
+  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
+  EXPECT_TRUE(allocator->busy("GPU-0"));
+  EXPECT_EQ(release("GPU-0").error().code, Code::kUnavailable);
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_TRUE((*answer)->has_value());
+  EXPECT_FALSE(allocator->busy("GPU-0"));
+}
+
+TEST_F(ResourceAllocatorTest, ARestartKeepsWhatIsHandedOutAndItsNames) {
+  const auto before = allocate({"GPU-0"});
+  allocator->seen("GPU-0", {"team", "train", "main"});
+  settle();
+  std::filesystem::remove_all(cdi.folder());
+  restart();
+  EXPECT_EQ(cdi.read({kResource, "gpu-0"}).value().devices[0].name, "gpu-0") << "the file is written again";
+  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
+  EXPECT_EQ(holders("gpu-0")[0].pod, "train");
+  EXPECT_EQ(allocator->records()[0]->phase, ClaimPhase::kPrepared);
+  const auto after = allocate({"GPU-0"});
+  EXPECT_EQ(after, before);
+}
+
+TEST_F(ResourceAllocatorTest, AfterARebootWhatIsHandedOutIsPreparedAgain) {
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  allocator->seen("GPU-0", {"team", "train", "main"});
+  settle();
+  boot_id = "another boot";
+  std::filesystem::remove_all(cdi.folder());
+  restart();
+  EXPECT_FALSE(cdi.read({kResource, "gpu-0"})) << "nothing is known to be there yet";
+  run(allocator->restore(soon()));
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+  EXPECT_TRUE(gpus->holds["gpu-0"].other_boot);
+  EXPECT_TRUE(cdi.read({kResource, "gpu-0"})) << "the kubelet hands the old names to the runtime";
+  EXPECT_EQ(holders("gpu-0")[0].pod, "train");
+  run(allocator->restore(soon()));
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "once is enough";
+}
+
+TEST_F(ResourceAllocatorTest, AnIdOfALostLedgerIsAdopted) {
+  ASSERT_TRUE(run(allocator->adopt("GPU-3", {"team", "train", "main"}, soon())));
+  ASSERT_THAT(holders("gpu-3"), SizeIs(1));
+  EXPECT_EQ(holders("gpu-3")[0].pod, "train");
+  EXPECT_TRUE(cdi.read({kResource, "gpu-3"}));
+}
+
+TEST_F(ResourceAllocatorTest, ALedgerRebuiltFromCdiFilesLearnsItsHolders) {
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  allocator.reset();
+  lose_ledger();
+  restart();
+  ASSERT_NE(held("gpu-0"), nullptr);
+  EXPECT_THAT(holders("gpu-0"), IsEmpty());
+  run(allocator->restore(soon()));
+  allocator->seen("GPU-0", {"team", "train", "main"});
+  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
+  EXPECT_EQ(holders("gpu-0")[0].container, "main");
+}
+
+TEST_F(ResourceAllocatorTest, ADeviceIsNeverHeldThroughBothApis) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  const auto refused = allocate({"GPU-0"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
+  EXPECT_THAT(refused.error().message, HasSubstr("claim team/claim-u1"));
+  EXPECT_TRUE(allocator->unavailable("gpus", directory.locate(kResource, "", "gpu-0")->device));
+
+  ASSERT_TRUE(allocate({"GPU-1"}));
+  const auto claim = prepare_new("u2", {an_allocation("gpu-1")});
+  ASSERT_FALSE(claim);
+  EXPECT_EQ(claim.error().code, Code::kAlreadyExists);
+}
+
+TEST_F(ResourceAllocatorTest, HandingOutDoesNotWaitForTheDisk) {
+  const SyncCounter counter;
+  restart();
+  ASSERT_TRUE(allocate({"GPU-1"})) << "the first write of all begins the log";
+  const int before = counter.syncs();
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  EXPECT_EQ(counter.syncs(), before);
+  allocator.reset();
+  ledger.reset();
+}
+
+TEST_F(ResourceAllocatorTest, EditsGoTheWayThatTheConfigurationSays) {
+  gpus->edits = [](const ModuleClaim&) {
+    PreparedEdits edits;
+    edits.claim.env.push_back({"ALL", "1"});
+    edits.allocations.resize(1);
+    edits.allocations[0].device_nodes.push_back({.path = "/dev/gpu0", .permissions = "rw"});
+    return edits;
+  };
+  serve({.deliver = Delivery::kDirect});
+  const auto direct = allocate({"GPU-0", "GPU-1"});
+  ASSERT_TRUE(direct);
+  EXPECT_THAT(direct->cdi_devices, IsEmpty());
+  EXPECT_THAT(direct->edits.env, ElementsAre(EnvVar{"ALL", "1"}));
+  EXPECT_THAT(direct->edits.device_nodes, SizeIs(1)) << "both devices give the same node";
+
+  serve({.deliver = Delivery::kCdiAnnotations});
+  const auto annotated = allocate({"GPU-2", "GPU-3"});
+  ASSERT_TRUE(annotated);
+  ASSERT_THAT(annotated->annotations, SizeIs(1));
+  EXPECT_THAT(annotated->annotations.begin()->first, ::testing::StartsWith("cdi.k8s.io/cardcage_"));
+  EXPECT_EQ(annotated->annotations.begin()->second,
+            "cardcage.example.com_gpu/device=gpu-2,cardcage.example.com_gpu/device=gpu-3");
+}
+
+TEST_F(ResourceAllocatorTest, WhatDirectDeliveryCannotCarryIsSaid) {
+  gpus->edits = [](const ModuleClaim&) {
+    PreparedEdits edits;
+    edits.claim.hooks.push_back({.name = "createContainer", .path = "/bin/hook"});
+    return edits;
+  };
+  serve({.deliver = Delivery::kDirect});
+  const auto refused = allocate({"GPU-0"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("hooks, which deliver = \"direct\" cannot carry"));
+}
+
+}  // namespace
+}  // namespace cardcage
