@@ -15,6 +15,7 @@
 
 #include "host/claim/allocation_service.h"
 #include "host/claim/claim_preparer.h"
+#include "host/claim/handed_out.h"
 #include "host/config/config.h"
 
 namespace cardcage {
@@ -24,11 +25,6 @@ struct ReplicaId {
   std::string device_id, replica;  // the replica is empty for the device itself
 };
 ReplicaId parse_replica_id(const std::string& id, bool replicated);
-
-// What the kubelet says of an id's holder.
-struct PodContainer {
-  std::string name_space, pod, container;
-};
 
 // [core]
 class ResourceAllocator {
