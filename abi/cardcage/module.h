@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define CAGE_ABI_MAJOR 0u          /* part of the entry symbol's name [R1] */
-#define CAGE_ABI_MINOR 1u          /* +1 per addition; every addition says "since 0.N" */
+#define CAGE_ABI_MINOR 2u          /* +1 per addition; every addition says "since 0.N" */
 #define CAGE_MAGIC     0x45474143u /* bytes 'C','A','G','E' */
 #define CAGE_EXPORT    __attribute__((visibility("default")))
 #define CAGE_ENTRY     "cage_module_v0"
@@ -209,7 +209,8 @@ enum { CAGE_CLAIM_OTHER_BOOT = 1u << 0 };  /* `state` was saved before the last 
 typedef struct cage_claim {
   uint32_t struct_size;
   uint32_t state_version;          /* cage_module.state_version of the one that saved `state` */
-  cage_str uid, name_space, name;  /* from the device-plugin API: uid by the host, no names */
+  cage_str uid, name_space, name;  /* from the device-plugin API: uid by the host, no names;
+                                      each device is a claim of its own then [R15] */
   const cage_alloc  *const *allocs; uint32_t alloc_count;  uint32_t flags;
   const cage_params *const *params; uint32_t params_count; uint32_t reserved; /* prepare() */
   cage_bytes state;                /* empty until prepare() saved one [R7] */
@@ -308,6 +309,9 @@ typedef struct cage_id_sink {
   void    *host_data;
   cage_status (*id)(struct cage_id_sink *, cage_str device_id);
 } cage_id_sink;
+/* choose: which of the available devices a container that wants `want` in all should get, the
+ * required ones among them; the host completes what is too few and chooses by itself after a
+ * failure. No id twice, none that is not available. Ids of whole devices, not of replicas. */
 typedef struct cage_preferred {
   uint32_t struct_size;
   uint32_t reserved;
@@ -315,6 +319,16 @@ typedef struct cage_preferred {
                         uint32_t available_count, const cage_str *required,
                         uint32_t required_count, uint32_t want, cage_id_sink *out);
 } cage_preferred;
+
+#define CAGE_EXT_PRE_START "cage.pre_start/1"     /* device plugin: PreStartContainer, since 0.2 */
+/* pre_start: a container that has the device of the claim is about to start, be it for the first
+ * time or again: reset or scrub the device. OK, or the container does not start and the kubelet
+ * tries later. What prepare() handed out stays valid [R15]. */
+typedef struct cage_pre_start {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*pre_start)(cage_instance *, const cage_call *, const cage_claim *);
+} cage_pre_start;
 
 #define CAGE_EXT_RECONCILE "cage.reconcile/1"     /* after a start: free what no claim holds */
 typedef struct cage_reconcile {

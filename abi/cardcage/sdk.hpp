@@ -66,6 +66,8 @@ class Module {
   // Frees what no live claim holds.
   virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
   virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
+  // Resets or scrubs the device of the claim before a container starts, with the device-plugin API [R15].
+  virtual void pre_start(const Call&, const Claim&) {}
 };
 
 namespace detail {
@@ -125,6 +127,9 @@ struct Table {
   static cage_status check(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
     return guarded(call, [&] { self(instance).check(Call(call), view(device)); });
   }
+  static cage_status pre_start(cage_instance* instance, const cage_call* call, const cage_claim* claim) noexcept {
+    return guarded(call, [&] { self(instance).pre_start(Call(call), Claim(claim)); });
+  }
   template <void (Module::*Function)(const Call&)>
   static cage_status simple(cage_instance* instance, const cage_call* call) noexcept {
     return guarded(call, [&] { (static_cast<Module&>(self(instance)).*Function)(Call(call)); });
@@ -152,13 +157,16 @@ struct Table {
     return !std::is_same_v<Member, void (Module::*)(const Call&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, std::string_view)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const std::vector<Claim>&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&)> &&
            !std::is_same_v<Member, std::vector<std::string> (Module::*)(const Call&, const Wish&)>;
   }
 
   static const void* extension(const char* id) noexcept {
     static constexpr cage_preferred preferred{sizeof(cage_preferred), 0, choose};
+    static constexpr cage_pre_start before_start{sizeof(cage_pre_start), 0, pre_start};
     static constexpr cage_reconcile reconcile{sizeof(cage_reconcile), 0, keep};
     if (overrides(&T::prefer) && std::strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
+    if (overrides(&T::pre_start) && std::strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;
     if (overrides(&T::reconcile) && std::strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
     return nullptr;
   }

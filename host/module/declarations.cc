@@ -112,8 +112,6 @@ Status copy_names(const cage_module& table, ModuleIdentity& identity) {
   return store(identity.params_kind, ruled_text(table.params_kind, is_line, "params_kind", line));
 }
 
-}  // namespace
-
 const void* find_extension(const cage_module& table, const char* id) {
   if (table.extension == nullptr) return nullptr;
   try {
@@ -121,6 +119,23 @@ const void* find_extension(const cage_module& table, const char* id) {
   } catch (...) {
     return nullptr;  // [R9] broken by the module; without its extensions it still works
   }
+}
+
+}  // namespace
+
+const cage_preferred* preferred_of(const cage_module& table) {
+  const auto* family = static_cast<const cage_preferred*>(find_extension(table, CAGE_EXT_PREFERRED));
+  return family != nullptr && CAGE_CAN(family, choose) ? family : nullptr;
+}
+
+const cage_pre_start* pre_start_of(const cage_module& table) {
+  const auto* family = static_cast<const cage_pre_start*>(find_extension(table, CAGE_EXT_PRE_START));
+  return family != nullptr && CAGE_CAN(family, pre_start) ? family : nullptr;
+}
+
+const cage_reconcile* reconcile_of(const cage_module& table) {
+  const auto* family = static_cast<const cage_reconcile*>(find_extension(table, CAGE_EXT_RECONCILE));
+  return family != nullptr && CAGE_CAN(family, keep) ? family : nullptr;
 }
 
 Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha256) {
@@ -136,8 +151,9 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   identity.concurrent = (table.flags & CAGE_MODULE_CONCURRENT) != 0;
   identity.has_check = table.check != nullptr;
   identity.has_quiesce = table.quiesce != nullptr && table.resume != nullptr;
-  identity.has_preferred = find_extension(table, CAGE_EXT_PREFERRED) != nullptr;
-  identity.has_reconcile = find_extension(table, CAGE_EXT_RECONCILE) != nullptr;
+  identity.has_preferred = preferred_of(table) != nullptr;
+  identity.has_pre_start = pre_start_of(table) != nullptr;
+  identity.has_reconcile = reconcile_of(table) != nullptr;
   identity.sha256 = std::move(sha256);
   return identity;
 }

@@ -11,7 +11,9 @@ namespace cardcage {
 // [any-thread] `table` as read_table returned it; calls its extension function. Errors name the member that is wrong.
 Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha256);
 
-// A family of functions the module offers, or null: `id` is one of the CAGE_EXT_ names [R5]. [any-thread]
-const void* find_extension(const cage_module& table, const char* id);
+// The optional families that the module offers, or null; what is not null has its function [R5]. [any-thread]
+const cage_preferred* preferred_of(const cage_module& table);
+const cage_pre_start* pre_start_of(const cage_module& table);
+const cage_reconcile* reconcile_of(const cage_module& table);
 
 }  // namespace cardcage

@@ -69,6 +69,10 @@ Status InProcessModule::admit(const std::string& what, Instant deadline) const {
   return {};
 }
 
+std::unexpected<Error> InProcessModule::lacks(std::string_view what, std::string_view family) const {
+  return fail(Code::kUnimplemented, "module '{}' cannot {}: it has no {}", instance_->name(), what, family);
+}
+
 std::shared_ptr<OneShot<Status>> InProcessModule::enqueue(const std::shared_ptr<CallContext>& context, Work work) {
   auto ended = std::make_shared<OneShot<Status>>(core_);
   pending_[context->number()] = {context, ended};
@@ -186,6 +190,25 @@ Task<Status> InProcessModule::reconcile(std::vector<ModuleClaim> live, Instant d
   return call<void>("reconcile", deadline, [live = std::move(live)](Instance& instance, CallContext& context) {
     return instance.reconcile(context, live);
   });
+}
+
+Task<Result<std::vector<std::string>>> InProcessModule::choose(std::vector<std::string> available,
+                                                               std::vector<std::string> required, std::size_t want,
+                                                               Instant deadline) {
+  if (!identity().has_preferred) co_return lacks("choose", CAGE_EXT_PREFERRED);
+  auto work = [available = std::move(available), required = std::move(required), want](Instance& instance,
+                                                                                       CallContext& context) {
+    return instance.choose(context, available, required, want);
+  };
+  co_return co_await call<std::vector<std::string>>("choose", deadline, std::move(work));
+}
+
+Task<Status> InProcessModule::pre_start(ModuleClaim claim, Instant deadline) {
+  if (!identity().has_pre_start) co_return lacks("pre_start", CAGE_EXT_PRE_START);
+  auto work = [claim = std::move(claim)](Instance& instance, CallContext& context) {
+    return instance.pre_start(context, claim);
+  };
+  co_return co_await call<void>("pre_start", deadline, std::move(work));
 }
 
 Task<Status> InProcessModule::check(std::string device_id, Instant deadline) {

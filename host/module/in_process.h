@@ -44,6 +44,9 @@ class InProcessModule final : public Module, public std::enable_shared_from_this
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline) override;
   Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
   Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
+  Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
+                                                std::size_t want, Instant deadline) override;
+  Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
   Task<Status> check(std::string device_id, Instant deadline) override;
   Task<Status> quiesce(Instant deadline) override;
   Task<Status> resume(Instant deadline) override;
@@ -65,6 +68,8 @@ class InProcessModule final : public Module, public std::enable_shared_from_this
 
   template <class T, class Function>
   Task<Result<T>> call(std::string what, Instant deadline, Function function);
+  // For a call of an optional family that the module does not have; costs no visit to its thread.
+  std::unexpected<Error> lacks(std::string_view what, std::string_view family) const;
   Status admit(const std::string& what, Instant deadline) const;
   std::shared_ptr<OneShot<Status>> enqueue(const std::shared_ptr<CallContext>& context, Work work);
   Task<Status> wait(std::shared_ptr<CallContext> context, std::shared_ptr<OneShot<Status>> ended, Instant deadline);

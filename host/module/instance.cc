@@ -18,7 +18,8 @@ Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identit
       options_(std::move(options)),
       services_(name_, std::move(news)),
       snapshot_(name_),
-      edits_(name_) {}
+      edits_(name_),
+      ids_(name_) {}
 
 std::string Instance::failure(const CallContext& call, std::string_view why) const {
   return fmt::format("module '{}' cannot {}: {}", name_, call.what(), why);
@@ -99,14 +100,44 @@ Status Instance::unprepare(CallContext& call, const ModuleClaim& claim) {
 }
 
 Status Instance::reconcile(CallContext& call, const std::vector<ModuleClaim>& live) {
-  const auto* family = static_cast<const cage_reconcile*>(find_extension(module_.table(), CAGE_EXT_RECONCILE));
-  if (family == nullptr || !CAGE_CAN(family, keep)) return {};
+  const cage_reconcile* const family = reconcile_of(module_.table());
+  if (family == nullptr) return {};
   std::deque<ClaimView> views;
   std::vector<const cage_claim*> claims;
   for (const ModuleClaim& claim : live) claims.push_back(views.emplace_back(claim, false, name_).table());
   return enter_running(call, [&] {
     return family->keep(self_, call.table(), claims.data(), static_cast<std::uint32_t>(claims.size()));
   });
+}
+
+Result<std::vector<std::string>> Instance::choose(CallContext& call, const std::vector<std::string>& available,
+                                                  const std::vector<std::string>& required, std::size_t want) {
+  const cage_preferred* const family = preferred_of(module_.table());
+  if (family == nullptr) return std::unexpected(to_status(call, CAGE_UNIMPLEMENTED).error());
+  const auto borrow = [](const std::vector<std::string>& ids) {
+    std::vector<cage_str> borrowed;
+    for (const std::string& id : ids) borrowed.push_back({id.c_str(), id.size()});
+    return borrowed;
+  };
+  const std::vector<cage_str> offered = borrow(available), needed = borrow(required);
+  cage_id_sink* const sink = ids_.open(available, want);
+  const auto status = enter_running(call, [&] {
+    return family->choose(self_, call.table(), offered.data(), static_cast<std::uint32_t>(offered.size()),
+                          needed.data(), static_cast<std::uint32_t>(needed.size()), static_cast<std::uint32_t>(want),
+                          sink);
+  });
+  auto chosen = ids_.finish();
+  if (!chosen && (status || call.explanation().empty()))
+    return fail(Code::kInternal, "{}", failure(call, "its choice is invalid: " + chosen.error().message));
+  if (!status) return std::unexpected(status.error());
+  return chosen;
+}
+
+Status Instance::pre_start(CallContext& call, const ModuleClaim& claim) {
+  const cage_pre_start* const family = pre_start_of(module_.table());
+  if (family == nullptr) return to_status(call, CAGE_UNIMPLEMENTED);
+  const ClaimView view(claim, false, name_);
+  return enter_running(call, [&] { return family->pre_start(self_, call.table(), view.table()); });
 }
 
 Status Instance::check(CallContext& call, const std::string& device_id) {

@@ -15,6 +15,7 @@
 #include "host/module/call_context.h"
 #include "host/module/edits_sink.h"
 #include "host/module/host_services.h"
+#include "host/module/id_sink.h"
 #include "host/module/module.h"
 #include "host/module/snapshot_sink.h"
 
@@ -34,6 +35,9 @@ class Instance {
   Result<PreparedEdits> prepare(CallContext& call, const ModuleClaim& claim);
   Status unprepare(CallContext& call, const ModuleClaim& claim);
   Status reconcile(CallContext& call, const std::vector<ModuleClaim>& live);
+  Result<std::vector<std::string>> choose(CallContext& call, const std::vector<std::string>& available,
+                                          const std::vector<std::string>& required, std::size_t want);
+  Status pre_start(CallContext& call, const ModuleClaim& claim);
   Status check(CallContext& call, const std::string& device_id);
   Status quiesce(CallContext& call);
   Status resume(CallContext& call);
@@ -44,7 +48,7 @@ class Instance {
   const ModuleIdentity& identity() const { return identity_; }
   HostServices& services() { return services_; }
   // Uses of a sink that were none of the call's business.
-  std::uint64_t strangers() const { return snapshot_.strangers() + edits_.strangers(); }
+  std::uint64_t strangers() const { return snapshot_.strangers() + edits_.strangers() + ids_.strangers(); }
 
  private:
   // Runs one function of the module; no exception passes [R9], and any number it returns becomes a Status.
@@ -64,6 +68,7 @@ class Instance {
   HostServices services_;
   SnapshotSink snapshot_;
   EditsSink edits_;
+  IdSink ids_;
   cage_instance* self_ = nullptr;
 };
 

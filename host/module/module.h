@@ -49,7 +49,7 @@ struct ModuleIdentity {
   std::uint32_t abi_minor = 0;
   std::uint32_t state_version = 0;
   bool process_only = false, concurrent = false, has_check = false, has_quiesce = false, has_preferred = false,
-       has_reconcile = false;
+       has_pre_start = false, has_reconcile = false;
   std::vector<OptionDeclaration> options, params;
   std::string params_api_version, params_kind;  // required in the parameters if not empty
   std::string sha256;                           // of the file, hex
@@ -72,6 +72,7 @@ struct ModuleParams {
   std::string json;
   friend bool operator==(const ModuleParams&, const ModuleParams&) = default;
 };
+// With the device-plugin API each device is a claim of its own: `ref` has a uid and no names [R15].
 struct ModuleClaim {
   ClaimRef ref;
   std::vector<ModuleAllocation> allocations;
@@ -112,6 +113,15 @@ class Module {
   virtual Task<Status> unprepare(ModuleClaim claim, Instant deadline) = 0;
   // Frees what no live claim holds; ok if the module has no cage.reconcile.
   virtual Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) = 0;
+  // Which of the devices a container that wants `want` in all should get, by id: at most so many, each available,
+  // perhaps too few, and perhaps without the required ones. `required` are part of `available`; both name each device
+  // once. UNIMPLEMENTED at once if the module has no preference (cage.preferred).
+  virtual Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available,
+                                                        std::vector<std::string> required, std::size_t want,
+                                                        Instant deadline) = 0;
+  // Before each start of a container that has the prepared claim's device, with the device-plugin API [R15].
+  // UNIMPLEMENTED at once if the module has no cage.pre_start.
+  virtual Task<Status> pre_start(ModuleClaim claim, Instant deadline) = 0;
   // Polls one device's health; the answer comes through ModuleEvents::health.
   virtual Task<Status> check(std::string device_id, Instant deadline) = 0;
   virtual Task<Status> quiesce(Instant deadline) = 0;

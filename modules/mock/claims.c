@@ -1,4 +1,4 @@
-/* prepare, unprepare and cage.reconcile. */
+/* prepare, unprepare, cage.pre_start and cage.reconcile. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,6 +108,21 @@ cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cag
     if (status == CAGE_OK && !is_admin(claim->allocs[i])) {
       status = holds_release(&mock->holds, device, uid, call);
     }
+  }
+  return status;
+}
+
+cage_status mock_pre_start(cage_instance* mock, const cage_call* call, const cage_claim* claim) {
+  cage_status status = faults_enter(&mock->faults, CALL_PRE_START, call);
+  if (status != CAGE_OK) return status;
+  if (mock->quiesced) return refuse(call, CAGE_UNAVAILABLE, "the hardware is quiesced; resume the module first");
+  char uid[MAX_UID];
+  status = read_uid(call, claim, uid);
+  for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
+    struct device* device = NULL;
+    status = find_device(mock, call, claim->allocs[i], &device);
+    if (status == CAGE_OK) status = faults_device(&mock->faults, CALL_PRE_START, call, device->id);
+    if (status == CAGE_OK) status = holds_mark_start(&mock->holds, device, uid, call);
   }
   return status;
 }

@@ -9,8 +9,8 @@
 #include "text.h"
 
 enum call_kind call_kind_of(cage_str name) {
-  static const char* const names[] = {"create", "start",   "discover", "prepare", "unprepare",
-                                      "check",  "quiesce", "resume",   "stop"};
+  static const char* const names[] = {"create",    "start", "discover", "prepare", "unprepare", "choose",
+                                      "pre_start", "check", "quiesce",  "resume",  "stop"};
   enum call_kind kind = CALL_CREATE;
   while (kind < CALL_KIND_COUNT && !text_is(name, names[kind])) ++kind;
   return kind;

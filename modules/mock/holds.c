@@ -146,6 +146,23 @@ cage_status holds_release(struct holds* holds, struct device* device, const char
   return CAGE_OK;
 }
 
+cage_status holds_mark_start(const struct holds* holds, const struct device* device, const char* claim,
+                             const cage_call* call) {
+  if (find(device, claim) == NULL) {
+    return refuse(call, CAGE_FAILED_PRECONDITION, "device '%s' is not prepared for claim %s", device->id, claim);
+  }
+  if (holds->fd < 0) return CAGE_OK;
+  static const char line[] = "start\n";
+  char name[MAX_NAME];
+  name_file(device, claim, name);
+  int fd = openat(holds->fd, name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+  int error = fd >= 0 && write(fd, line, sizeof line - 1) == (ssize_t)sizeof line - 1 ? 0 : errno;
+  if (fd >= 0) close(fd);
+  if (error == 0) return CAGE_OK;
+  return refuse(call, CAGE_UNAVAILABLE, "device '%s': cannot write its file in '%s': %s", device->id, holds->folder,
+                strerrordesc_np(error));
+}
+
 bool holds_fresh(const struct device* device, const char* claim) {
   const struct holder* holder = find(device, claim);
   return holder != NULL && holder->fresh;

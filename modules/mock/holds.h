@@ -24,6 +24,9 @@ cage_status holds_take(struct holds* holds, struct device* device, const char* c
                        const cage_call* call);
 /* Idempotent. */
 cage_status holds_release(struct holds* holds, struct device* device, const char* claim, const cage_call* call);
+/* The device is as new for a container that starts: a line "start" more in its file. */
+cage_status holds_mark_start(const struct holds* holds, const struct device* device, const char* claim,
+                             const cage_call* call);
 bool holds_fresh(const struct device* device, const char* claim);
 void holds_settle(struct device* device, const char* claim);
 

@@ -21,6 +21,7 @@ struct cage_instance {
 
 cage_status mock_prepare(cage_instance* mock, const cage_call* call, const cage_claim* claim, cage_edits* edits);
 cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cage_claim* claim);
+cage_status mock_pre_start(cage_instance* mock, const cage_call* call, const cage_claim* claim);
 cage_status mock_keep(cage_instance* mock, const cage_call* call, const cage_claim* const* live, uint32_t live_count);
 cage_status mock_choose(cage_instance* mock, const cage_call* call, const cage_str* available, uint32_t available_count,
                         const cage_str* required, uint32_t required_count, uint32_t want, cage_id_sink* out);

@@ -85,8 +85,10 @@ static cage_status mock_resume(cage_instance* mock, const cage_call* call) {
 
 static const void* mock_extension(const char* id) {
   static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = mock_choose};
+  static const cage_pre_start pre_start = {.struct_size = sizeof pre_start, .pre_start = mock_pre_start};
   static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = mock_keep};
   if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
+  if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &pre_start;
   if (strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
   return NULL;
 }

@@ -71,13 +71,15 @@ static cage_status choose(cage_instance* mock, const cage_call* call, const cage
 
 cage_status mock_choose(cage_instance* mock, const cage_call* call, const cage_str* available, uint32_t available_count,
                         const cage_str* required, uint32_t required_count, uint32_t want, cage_id_sink* out) {
+  cage_status status = faults_enter(&mock->faults, CALL_CHOOSE, call);
+  if (status != CAGE_OK) return status;
   if (want > available_count || required_count > want) {
     return refuse(call, CAGE_INVALID_ARGUMENT, "%u devices wanted, %u required of %u available", want, required_count,
                   available_count);
   }
   struct choice choice = {.marks = calloc(mock->devices.count + 1u, 1)};
   if (choice.marks == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "out of memory");
-  cage_status status = choose(mock, call, available, available_count, required, required_count, want, &choice, out);
+  status = choose(mock, call, available, available_count, required, required_count, want, &choice, out);
   free(choice.marks);
   return status;
 }

@@ -12,9 +12,9 @@
   .name = CAGE_LIT(text), .type = CAGE_OPTION_##type_, .default_text = CAGE_LIT(default_), .help = CAGE_LIT(help_)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-static const cage_str calls[] = {CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"), CAGE_LIT("discover"),
-                                 CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("check"), CAGE_LIT("quiesce"),
-                                 CAGE_LIT("resume"),  CAGE_LIT("stop")};
+static const cage_str calls[] = {CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"),  CAGE_LIT("discover"),
+                                 CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("choose"), CAGE_LIT("pre_start"),
+                                 CAGE_LIT("check"),   CAGE_LIT("quiesce"),   CAGE_LIT("resume"), CAGE_LIT("stop")};
 #define ONE_OF(list) .choices = (list), .choice_count = sizeof(list) / sizeof *(list)
 
 const cage_option* const mock_options[MOCK_OPTION_COUNT] = {

@@ -239,6 +239,22 @@ TEST(MockScript, faults_come_and_go) {
   EXPECT_EQ(mock()->unprepare(instance.get(), call.get(), claim.get()), CAGE_DEADLINE_EXCEEDED);
 }
 
+TEST(MockScript, a_start_and_a_choice_can_fail_too) {
+  Instance instance(mock(),
+                    {{"script", Strings{"fail pre_start gpu-0 does not reset", "fail choose * no mood", "rescan"}}});
+  ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.rescans == 1; }));
+  Edits edits;
+  const Claim claim("a", {{.device = "gpu-0"}});
+  ASSERT_EQ(instance.prepare(claim, edits), CAGE_OK);
+  const Call call;
+  const auto* start = static_cast<const cage_pre_start*>(mock()->extension(CAGE_EXT_PRE_START));
+  EXPECT_EQ(start->pre_start(instance.get(), call.get(), claim.get()), CAGE_INTERNAL);
+  EXPECT_EQ(call.explanation, "device 'gpu-0': does not reset");
+  const auto* preferred = static_cast<const cage_preferred*>(mock()->extension(CAGE_EXT_PREFERRED));
+  EXPECT_EQ(preferred->choose(instance.get(), call.get(), nullptr, 0, nullptr, 0, 0, nullptr), CAGE_INTERNAL);
+  EXPECT_EQ(call.explanation, "no mood");
+}
+
 TEST(MockScript, a_file_in_a_folder_that_is_not_there_fails_start) {
   const Instance instance(mock(), {{"script_file", "/nonexistent/script"}});
   EXPECT_EQ(instance.started, CAGE_FAILED_PRECONDITION);

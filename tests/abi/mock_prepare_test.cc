@@ -251,6 +251,43 @@ TEST(MockReconcile, frees_what_no_live_claim_holds) {
   EXPECT_THAT(instance.host.logs, Contains(HasSubstr("claim gone")));
 }
 
+cage_status pre_start(Instance& instance, const Claim& claim) {
+  const auto* family = static_cast<const cage_pre_start*>(mock()->extension(CAGE_EXT_PRE_START));
+  const Call call;
+  const cage_status status = family->pre_start(instance.get(), call.get(), claim.get());
+  instance.explanation = call.explanation;
+  return status;
+}
+
+TEST(MockPreStart, a_start_leaves_a_line_in_the_file) {
+  const ScratchFolder folder;
+  const std::map<std::string, Value> options = {{"mount_dir", folder.path().string()}};
+  const Claim claim("uid-1", {{.device = "gpu-0"}});
+  {
+    Instance before(mock(), options);
+    prepared(before, "uid-1", {{.device = "gpu-0"}});
+    EXPECT_EQ(pre_start(before, claim), CAGE_OK) << before.explanation;
+  }
+  Instance after(mock(), options);
+  EXPECT_EQ(pre_start(after, claim), CAGE_OK) << after.explanation;
+  EXPECT_THAT(content(folder / "gpu-0@uid-1"), testing::EndsWith("claim_uid=uid-1\nstart\nstart\n"));
+  Edits edits;
+  EXPECT_EQ(after.prepare(claim, edits), CAGE_OK);
+  EXPECT_THAT(content(folder / "gpu-0@uid-1"), testing::EndsWith("start\nstart\n"));
+}
+
+TEST(MockPreStart, only_a_prepared_device_that_is_there_can_be_started) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}});
+  EXPECT_EQ(pre_start(instance, Claim("uid-1", {{.device = "gpu-0"}})), CAGE_FAILED_PRECONDITION);
+  EXPECT_EQ(instance.explanation, "device 'gpu-0' is not prepared for claim uid-1");
+  EXPECT_EQ(pre_start(instance, Claim("uid-1", {{.device = "gpu-99"}})), CAGE_NOT_FOUND);
+  prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  std::filesystem::remove(folder / "gpu-0@uid-1");
+  EXPECT_EQ(pre_start(instance, Claim("uid-1", {{.device = "gpu-0"}})), CAGE_UNAVAILABLE);
+  EXPECT_THAT(instance.explanation, HasSubstr("No such file"));
+}
+
 TEST(MockQuiesce, prepare_waits_for_resume_and_unprepare_does_not) {
   Instance instance(mock(), {});
   const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
@@ -258,6 +295,7 @@ TEST(MockQuiesce, prepare_waits_for_resume_and_unprepare_does_not) {
   ASSERT_EQ(mock()->quiesce(instance.get(), call.get()), CAGE_OK);
   Edits edits;
   EXPECT_EQ(instance.prepare(Claim("uid-2", {{.device = "gpu-1"}}), edits), CAGE_UNAVAILABLE);
+  EXPECT_EQ(pre_start(instance, Claim("uid-1", {{.device = "gpu-0"}})), CAGE_UNAVAILABLE);
   EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_OK);
   EXPECT_EQ(instance.discover()->devices.size(), 8U);
   ASSERT_EQ(mock()->resume(instance.get(), call.get()), CAGE_OK);

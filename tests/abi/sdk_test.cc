@@ -51,6 +51,7 @@ TEST(Sdk, the_table_lists_what_the_class_declares_and_overrides) {
   EXPECT_EQ(table->resume, nullptr);
   EXPECT_NE(table->extension(CAGE_EXT_PREFERRED), nullptr);
   EXPECT_NE(table->extension(CAGE_EXT_RECONCILE), nullptr);
+  EXPECT_NE(table->extension(CAGE_EXT_PRE_START), nullptr);
   EXPECT_EQ(table->extension("cage.unheard-of/1"), nullptr);
 }
 
@@ -173,6 +174,25 @@ TEST(Sdk, health_reconcile_and_preference_arrive) {
   const auto* preferred = static_cast<const cage_preferred*>(everything()->extension(CAGE_EXT_PREFERRED));
   EXPECT_EQ(preferred->choose(instance.get(), call.get(), available, 3, nullptr, 0, 2, &sink), CAGE_OK);
   EXPECT_THAT(chosen, ElementsAre("c", "b"));
+}
+
+TEST(Sdk, a_start_is_announced_and_an_exception_refuses_it) {
+  Instance instance(everything(), with());
+  const Claim claim("u-1", {{.device = "whole"}}, "saved", 7);
+  const auto* family = static_cast<const cage_pre_start*>(everything()->extension(CAGE_EXT_PRE_START));
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  const Call call;
+  EXPECT_EQ(family->pre_start(instance.get(), call.get(), claim.get()), CAGE_OK) << call.explanation;
+  EXPECT_THAT(instance.host.logs, Contains("about to start whole of u-1 with saved"));
+  Call cancelled;
+  cancelled.cancel();
+  EXPECT_EQ(family->pre_start(instance.get(), cancelled.get(), claim.get()), CAGE_CANCELLED);
+}
+
+TEST(Sdk, what_is_not_overridden_is_not_offered) {
+  const cage_module* acme = open_module(CARDCAGE_ACME_CC);
+  for (const char* family : {CAGE_EXT_PREFERRED, CAGE_EXT_RECONCILE, CAGE_EXT_PRE_START})
+    EXPECT_EQ(acme->extension(family), nullptr) << family;
 }
 
 TEST(Tutorial, the_module_in_cpp_works) {

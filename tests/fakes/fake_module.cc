@@ -75,6 +75,25 @@ Task<Status> FakeModule::reconcile(std::vector<ModuleClaim> live, Instant deadli
   co_return status;
 }
 
+Task<Result<std::vector<std::string>>> FakeModule::choose(std::vector<std::string> available,
+                                                          std::vector<std::string> required, std::size_t want,
+                                                          Instant deadline) {
+  if (!about.has_preferred) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.preferred/1");
+  const Status status = co_await answer(Verb::kChoose, "", deadline);
+  if (!status) co_return std::unexpected(status.error());
+  if (preference) co_return preference(available, required, want);
+  for (std::string& id : available)
+    if (required.size() < want && std::ranges::find(required, id) == required.end()) required.push_back(std::move(id));
+  co_return required;
+}
+
+Task<Status> FakeModule::pre_start(ModuleClaim claim, Instant deadline) {
+  if (!about.has_pre_start) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.pre_start/1");
+  const Status status = co_await answer(Verb::kPreStart, claim.ref.uid, deadline);
+  if (status && touch) touch(Verb::kPreStart, claim);
+  co_return status;
+}
+
 Task<Status> FakeModule::check(std::string device_id, Instant deadline) {
   co_return co_await answer(Verb::kCheck, std::move(device_id), deadline);
 }

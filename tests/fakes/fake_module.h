@@ -12,7 +12,19 @@ namespace cardcage {
 
 class FakeModule final : public Module {
  public:
-  enum class Verb { kStart, kDiscover, kPrepare, kUnprepare, kReconcile, kCheck, kQuiesce, kResume, kStop };
+  enum class Verb {
+    kStart,
+    kDiscover,
+    kPrepare,
+    kUnprepare,
+    kReconcile,
+    kChoose,
+    kPreStart,
+    kCheck,
+    kQuiesce,
+    kResume,
+    kStop
+  };
   struct Call {
     Verb verb;
     std::string about;  // the claim's UID, or the device id of a check
@@ -29,7 +41,11 @@ class FakeModule final : public Module {
   Snapshot devices;
   // Without it every device gets the variable FAKE_<index>=<device id> and the state is "state of <claim UID>".
   std::function<PreparedEdits(const ModuleClaim&)> edits;
-  // Called inside prepare and unprepare, where a real module touches hardware.
+  // The preference, if about.has_preferred; without it the required devices, then the others as they come.
+  std::function<std::vector<std::string>(const std::vector<std::string>& available,
+                                         const std::vector<std::string>& required, std::size_t want)>
+      preference;
+  // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
   // The next `times` calls of `verb` answer `error`.
@@ -51,6 +67,9 @@ class FakeModule final : public Module {
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline) override;
   Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
   Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
+  Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
+                                                std::size_t want, Instant deadline) override;
+  Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
   Task<Status> check(std::string device_id, Instant deadline) override;
   Task<Status> quiesce(Instant deadline) override { return answer(Verb::kQuiesce, "", deadline); }
   Task<Status> resume(Instant deadline) override { return answer(Verb::kResume, "", deadline); }

@@ -17,6 +17,7 @@ struct instance {
   char release[256]; /* a hanging call returns once this file exists; it makes files "<release>.entered" and ".left" */
   cage_snapshot* kept_snapshot;
   cage_edits* kept_edits;
+  cage_id_sink* kept_ids;
 };
 
 static struct instance self;
@@ -149,6 +150,7 @@ static void* use_kept_sinks(void* unused) {
   const cage_str key = CAGE_LIT("LATE"), value = CAGE_LIT("x");
   if (self.kept_snapshot != NULL) report(self.kept_snapshot, "late", NULL, 0);
   if (self.kept_edits != NULL) self.kept_edits->env(self.kept_edits, -1, key, value);
+  if (self.kept_ids != NULL) self.kept_ids->id(self.kept_ids, value);
   return NULL;
 }
 
@@ -187,8 +189,41 @@ static cage_status keep(cage_instance* me, const cage_call* call, const cage_cla
   return behaves("reconcile=tell") ? CAGE_ABORTED : CAGE_OK;
 }
 
+static cage_status choose(cage_instance* me, const cage_call* call, const cage_str* available, uint32_t available_count,
+                          const cage_str* required, uint32_t required_count, uint32_t want, cage_id_sink* out) {
+  (void)me;
+  const cage_str stranger = CAGE_LIT("dev-9"), nothing = {NULL, 0};
+  for (uint32_t i = 0; i < required_count; ++i) out->id(out, required[i]);
+  for (uint32_t i = available_count; i > 0 && available_count - i + required_count < want; --i)
+    out->id(out, available[i - 1]);
+  if (behaves("choose=twice")) out->id(out, available[available_count - 1]);
+  if (behaves("choose=stranger")) out->id(out, stranger);
+  if (behaves("choose=nothing")) out->id(out, nothing);
+  if (behaves("choose=more")) out->id(out, available[0]);
+  self.kept_ids = out;
+  return common(call, "choose");
+}
+
+static cage_status pre_start(cage_instance* me, const cage_call* call, const cage_claim* claim) {
+  (void)me;
+  if (behaves("pre_start=tell")) {
+    char text[128];
+    snprintf(text, sizeof text, "%.*s of %.*s, names '%.*s%.*s', state %.*s, params %u",
+             (int)claim->allocs[0]->device_id.size, claim->allocs[0]->device_id.data, (int)claim->uid.size,
+             claim->uid.data, (int)claim->name_space.size, claim->name_space.data, (int)claim->name.size,
+             claim->name.data, (int)claim->state.size, (const char*)claim->state.data, claim->params_count);
+    explain(call, text);
+    return CAGE_ABORTED;
+  }
+  return common(call, "pre_start");
+}
+
 static const void* extension(const char* id) {
+  static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = choose};
+  static const cage_pre_start before_start = {.struct_size = sizeof before_start, .pre_start = pre_start};
   static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = keep};
+  if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
+  if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;
   return strcmp(id, CAGE_EXT_RECONCILE) == 0 ? &reconcile : NULL;
 }
 

@@ -96,6 +96,12 @@ class Everything final : public cage::Module {
     return chosen;
   }
 
+  void pre_start(const cage::Call& call, const cage::Claim& claim) override {
+    call.checkpoint();
+    host_.info() << "about to start " << claim.allocations().at(0).device() << " of " << claim.uid() << " with "
+                 << claim.state();
+  }
+
  private:
   void fail_as_told() const {
     if (fault_ == "error") throw cage::Error(CAGE_UNAVAILABLE, "told to fail");

@@ -102,7 +102,7 @@ TEST(LoadTest, RefusesAnEntryThatReturnsNothingOrThrows) {
   EXPECT_EQ(refusal("null_table.so"),
             refused("null_table.so",
                     "its entry cage_module_v0 returned no table, which means that it does not work with this host "
-                    "(module ABI 0.1): install a build for this version"));
+                    "(module ABI 0.2): install a build for this version"));
   EXPECT_EQ(refusal("throwing_entry.so"),
             refused("throwing_entry.so", "its entry cage_module_v0 threw an exception, none may leave a module [R9]"));
 }
@@ -162,7 +162,7 @@ TEST_F(TableTest, LeavesOutTheEndOfALongerTable) {
 TEST_F(TableTest, RefusesATableThatNeedsANewerHost) {
   table.abi_minor = table.min_host_minor = 9;
   EXPECT_EQ(refusal(),
-            "it needs a host with module ABI 0.9 or later and this one has 0.1: upgrade Cardcage, or install an older "
+            "it needs a host with module ABI 0.9 or later and this one has 0.2: upgrade Cardcage, or install an older "
             "build of the module");
 }
 

@@ -99,8 +99,30 @@ TEST_F(DeclarationsTest, RefusesBrokenLists) {
 
 TEST_F(DeclarationsTest, AThrowingExtensionCountsAsNone) {
   table.extension = [](const char*) -> const void* { throw std::runtime_error("no"); };
-  EXPECT_EQ(find_extension(table, CAGE_EXT_RECONCILE), nullptr);
+  EXPECT_EQ(reconcile_of(table), nullptr);
   EXPECT_EQ(refusal(), "was taken");
+}
+
+TEST_F(DeclarationsTest, AFamilyCountsOnlyWithItsFunction) {
+  EXPECT_EQ(preferred_of(table), nullptr);
+  table.extension = [](const char* id) -> const void* {
+    static const cage_preferred without_function{.struct_size = sizeof without_function};
+    static const cage_pre_start cut_off{
+        .struct_size = 8,
+        .pre_start = [](cage_instance*, const cage_call*, const cage_claim*) -> cage_status { return CAGE_OK; }};
+    static const cage_reconcile whole{.struct_size = sizeof whole,
+                                      .keep = [](cage_instance*, const cage_call*, const cage_claim* const*,
+                                                 std::uint32_t) -> cage_status { return CAGE_OK; }};
+    const std::string_view name = id;
+    if (name == CAGE_EXT_PREFERRED) return &without_function;
+    if (name == CAGE_EXT_PRE_START) return &cut_off;
+    return name == CAGE_EXT_RECONCILE ? &whole : nullptr;
+  };
+  const auto identity = read_identity(table, "");
+  ASSERT_TRUE(identity) << identity.error().message;
+  EXPECT_FALSE(identity->has_preferred);
+  EXPECT_FALSE(identity->has_pre_start);
+  EXPECT_TRUE(identity->has_reconcile);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ TEST_P(ModuleScenarios, AModuleTellsWhoItIsBeforeItStarts) {
   EXPECT_EQ(identity.version, "1.0.0");
   EXPECT_EQ(identity.state_version, 3u);
   EXPECT_THAT(identity.options, SizeIs(2));
-  EXPECT_TRUE(identity.has_check && identity.has_reconcile);
-  EXPECT_FALSE(identity.has_quiesce || identity.has_preferred);
+  EXPECT_TRUE(identity.has_check && identity.has_reconcile && identity.has_preferred && identity.has_pre_start);
+  EXPECT_FALSE(identity.has_quiesce);
 }
 
 TEST_P(ModuleScenarios, DevicesArriveSortedAndNamed) {
@@ -119,6 +119,10 @@ TEST_P(ModuleScenarios, ReconcileHandsOverTheLiveClaims) {
 TEST_P(ModuleScenarios, OptionalFunctionsThatAreMissingAreUnimplementedOrFine) {
   ASSERT_TRUE(start("good.so"));
   EXPECT_TRUE(run(module->reconcile({claim("u1")}, soon())));
+  EXPECT_EQ(run(module->choose({"dev-0"}, {}, 1, soon())).error(),
+            (Error{Code::kUnimplemented, "module 'm' cannot choose: it has no cage.preferred/1"}));
+  EXPECT_EQ(run(module->pre_start(claim("u1"), soon())).error(),
+            (Error{Code::kUnimplemented, "module 'm' cannot pre_start: it has no cage.pre_start/1"}));
   for (const Status& status :
        {run(module->check("dev-0", soon())), run(module->quiesce(soon())), run(module->resume(soon()))})
     EXPECT_EQ(status.error().code, Code::kUnimplemented);
