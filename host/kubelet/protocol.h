@@ -9,6 +9,7 @@
 #include "kubelet/podresources/v1/api.grpc.pb.h"
 #include "kubelet/pods/v1alpha1/api.grpc.pb.h"
 #include "kubelet/registration/v1/api.grpc.pb.h"
+#include "kubernetes/core/v1/pod.pb.h"
 
 namespace cardcage::api {
 
@@ -20,6 +21,7 @@ namespace registration = ::pluginregistration;
 namespace device_plugin = ::v1beta1;
 namespace pod_resources = ::v1;
 namespace pods = ::v1alpha1;
+namespace core = ::k8s::io::api::core::v1;
 
 // The kubelet leaves gRPC's default of Go in force for what it receives.
 constexpr int kMaxAnswerBytes = 4 * 1024 * 1024;
