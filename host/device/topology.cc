@@ -27,7 +27,7 @@ std::optional<std::string> pcie_root_of(const std::filesystem::path& folder, con
   return is_pcie_root(part->native()) ? std::optional(part->native()) : std::nullopt;
 }
 
-std::optional<std::int32_t> numa_node_of(const std::filesystem::path& folder) {
+std::optional<std::int32_t> read_numa_node(const std::filesystem::path& folder) {
   const auto text = read_file(folder / "numa_node", 4096);  // sysfs gives every file the size of a page
   if (!text) return std::nullopt;
   std::int32_t node = -1;
@@ -35,6 +35,16 @@ std::optional<std::int32_t> numa_node_of(const std::filesystem::path& folder) {
   const auto [stop, error] = std::from_chars(text->data(), end, node);
   if (error != std::errc{} || (stop != end && *stop != '\n')) return std::nullopt;
   return node >= 0 && node <= kMaxNumaNode ? std::optional(node) : std::nullopt;
+}
+
+// Of the device, or of the nearest bridge above it: firmware often describes only those, and the device says -1.
+std::optional<std::int32_t> numa_node_of(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(folder, error);
+  auto place = error ? folder : (folder.parent_path() / target).lexically_normal();
+  for (; is_pci_bus_id(place.filename().native()); place = place.parent_path())
+    if (const auto node = read_numa_node(place)) return node;
+  return std::nullopt;
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ class TopologyTest : public testing::Test {
     std::filesystem::create_symlink(target, links / address);
     std::ofstream(links / address / "numa_node") << numa_node;
   }
+  void set_numa_node(const std::string& folder, const std::string& text) {
+    std::ofstream(sysfs / "devices" / folder / "numa_node") << text;
+  }
   Device located(const std::string& address) {
     Device device;
     device.pci_bus_id = address;
@@ -49,6 +52,25 @@ TEST_F(TopologyTest, LeavesOutWhatSysfsDoesNotKnow) {
   EXPECT_FALSE(nowhere.attributes.contains(kNumaNodeAttribute));
   EXPECT_THAT(nowhere.numa_nodes, IsEmpty());
   EXPECT_THAT(located("").attributes, IsEmpty());
+}
+
+TEST_F(TopologyTest, TakesTheNumaNodeOfTheNearestBridgeThatHasOne) {
+  plug("0000:3d:00.0", "../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3d:00.0", "-1\n");
+  set_numa_node("pci0000:3a/0000:3a:00.0/0000:3b:00.0", "-1\n");
+  EXPECT_THAT(located("0000:3d:00.0").numa_nodes, IsEmpty());
+  set_numa_node("pci0000:3a/0000:3a:00.0", "1\n");
+  const Device device = located("0000:3d:00.0");
+  EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1));
+  EXPECT_EQ(device.attributes.at(kNumaNodeAttribute), AttributeValue(std::int64_t{1}));
+  set_numa_node("pci0000:3a/0000:3a:00.0/0000:3b:00.0", "0\n");
+  EXPECT_THAT(located("0000:3d:00.0").numa_nodes, testing::ElementsAre(0));
+}
+
+TEST_F(TopologyTest, ANumaNodeOutsideOfTheBridgesCountsForNothing) {
+  plug("0000:3b:00.0", "../../../devices/pci0000:3a/0000:3b:00.0", "-1\n");
+  set_numa_node("pci0000:3a", "1\n");
+  set_numa_node("", "1\n");
+  EXPECT_THAT(located("0000:3b:00.0").numa_nodes, IsEmpty());
 }
 
 TEST_F(TopologyTest, KeepsWhatTheModuleSaid) {
