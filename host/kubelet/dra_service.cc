@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "host/core/utf8.h"
+#include "host/kubelet/unary_call.h"
 
 namespace cardcage {
 namespace {
 
 constexpr int kMaxClaims = 1024;
-constexpr std::size_t kMaxError = 1024;  // pod events keep as much
 // Room for the answers; the rest of the 4 MiB is for what protobuf adds around an entry.
 constexpr std::size_t kMaxAnswers = api::kMaxAnswerBytes - 64 * kMaxClaims;
 
@@ -27,24 +27,6 @@ struct V1Beta1 {
   using UnprepareResponse = api::dra_v1beta1::NodeUnprepareResourcesResponse;
 };
 
-grpc::Status to_grpc(const Error& error) {
-  return {static_cast<grpc::StatusCode>(error.code), cut_utf8(error.message, kMaxError)};
-}
-Error going_away() { return {Code::kUnavailable, "cardcage is shutting down"}; }
-
-grpc::ServerUnaryReactor* at_once(grpc::CallbackServerContext& context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
-}
-
-// How long a call may take so that the answer is there before the caller gives up.
-Duration time_to_answer(const grpc::CallbackServerContext& context, Duration limit) {
-  const Duration left = context.deadline() - std::chrono::system_clock::now();
-  const Duration margin = std::min<Duration>(left / 10, std::chrono::milliseconds(500));
-  return std::clamp<Duration>(left - margin, Duration::zero(), limit);
-}
-
 template <class Device>
 void write_device(const PreparedDevice& device, Device& out) {
   for (const std::string& name : device.request_names) out.add_request_names(name);
@@ -59,7 +41,7 @@ void write_device(const PreparedDevice& device, Device& out) {
 template <class Answer>
 void write_error(const Error& error, Answer& out) {
   out.Clear();
-  out.set_error(cut_utf8(error.message.empty() ? to_string(error.code) : error.message, kMaxError));
+  out.set_error(cut_utf8(error.message.empty() ? to_string(error.code) : error.message, kMaxErrorText));
 }
 
 template <class Response>

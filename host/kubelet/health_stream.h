@@ -4,11 +4,10 @@
 #include <array>
 #include <chrono>
 #include <memory>
-#include <set>
 #include <span>
 
-#include "host/core/wakeup.h"
 #include "host/kubelet/health_board.h"
+#include "host/kubelet/latest_stream.h"
 #include "host/kubelet/protocol.h"
 
 namespace cardcage {
@@ -19,28 +18,13 @@ struct HealthTiming {
   std::chrono::seconds timeout{30};
 };
 
-// [core] One open stream. At most one write is on its way; what comes meanwhile replaces what waits.
-class HealthStream {
- public:
-  virtual ~HealthStream() = default;
-
-  // Sends the list as soon as the stream is free, even if it is the one sent last.
-  void offer(HealthListPtr list);
-  void finish(const grpc::Status& status);
-  void written();
-
+// [core] One open stream. A long list goes out in several messages.
+class HealthStream : public LatestStream<HealthList> {
  protected:
-  // Starts one write, or ends the RPC; never both at once, nothing after the end.
-  virtual void send(std::span<const HealthReport> devices) = 0;
-  virtual void end(const grpc::Status& status) = 0;
+  virtual void write(std::span<const HealthReport> devices) = 0;
 
  private:
-  void advance();
-
-  HealthListPtr latest_, sending_;
-  std::span<const HealthReport> rest_;  // of sending_
-  bool fresh_ = false;                  // latest_ is not yet being sent
-  bool writing_ = false, ended_ = false;
+  std::size_t send(const HealthList& list, std::size_t begin) override;
 };
 
 // Always served, even with nothing to say: kubelets 1.34 to 1.36 try every 5 s otherwise, and log it.
@@ -63,20 +47,16 @@ class HealthService {
   class Service;
   template <class Version>
   class Stream;
-  void attach(std::shared_ptr<HealthStream> stream);
-  void drop(const std::shared_ptr<HealthStream>& stream);
-  void offer_to_all(const HealthListPtr& list);
+  void begin(HealthStream& stream);
 
-  asio::io_context& core_;
   Clock& clock_;
   HealthBoard& board_;
   const HealthTiming timing_;
   const std::array<std::unique_ptr<grpc::Service>, 2> services_;
   std::shared_ptr<const HealthBoard::Listener> subscription_;
-  std::set<std::shared_ptr<HealthStream>> streams_;
+  OpenStreams<HealthStream> streams_;
   Instant next_beat_{};
   Wakeup wake_;
-  bool closed_ = false;
 };
 
 }  // namespace cardcage

@@ -28,7 +28,7 @@ class RecordedStream final : public HealthStream {
   std::vector<grpc::Status> ends;
 
  private:
-  void send(std::span<const HealthReport> devices) override { sent.emplace_back(devices.begin(), devices.end()); }
+  void write(std::span<const HealthReport> devices) override { sent.emplace_back(devices.begin(), devices.end()); }
   void end(const grpc::Status& status) override { ends.push_back(status); }
 };
 

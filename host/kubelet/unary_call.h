@@ -1,0 +1,89 @@
+// A unary RPC on its way between gRPC's threads and the core.
+#pragma once
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/server_callback.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "host/core/wakeup.h"
+
+namespace cardcage {
+
+// Pod events keep so many bytes of an error.
+constexpr std::size_t kMaxErrorText = 1024;
+
+// [any-thread]
+grpc::Status to_grpc(const Error& error);
+Error going_away();
+grpc::ServerUnaryReactor* at_once(grpc::CallbackServerContext& context, const grpc::Status& status);
+// How long a call may take so that the answer is there before the caller gives up.
+Duration time_to_answer(const grpc::CallbackServerContext& context, Duration limit);
+
+// [core] An RPC that is being answered. Made by any thread, used on the core only.
+class OpenCall {
+ public:
+  OpenCall(asio::io_context& core, Clock& clock, Duration limit)
+      : core_(core), clock_(clock), limit_(limit), wake_(core) {}
+
+  // The limit counts from here.
+  void begin() { deadline_ = clock_.now() + limit_; }
+  Instant deadline() const { return deadline_; }
+  // Nobody waits for the answer any more, or must not. The first reason counts.
+  void abort(Error reason);
+  bool over() const { return aborted_ || clock_.now() >= deadline_; }
+  // After over(): the abort's reason or that the time is over.
+  Error why_over() const;
+
+  // What `work` returns, or nothing as soon as the call is over: `work` goes on by itself then.
+  template <class T>
+  static Task<std::optional<T>> result_of(std::shared_ptr<OpenCall> call, Task<T> work) {
+    const auto slot = std::make_shared<std::optional<T>>();
+    spawn(call->core_, carry(call, std::move(work), slot));
+    while (!*slot && !call->over()) co_await call->wake_.wait_until(call->clock_, call->deadline_);
+    co_return std::move(*slot);
+  }
+
+ private:
+  template <class T>
+  static Task<void> carry(std::shared_ptr<OpenCall> call, Task<T> work, std::shared_ptr<std::optional<T>> slot) {
+    slot->emplace(co_await std::move(work));
+    call->wake_.wake();
+  }
+
+  asio::io_context& core_;
+  Clock& clock_;
+  const Duration limit_;
+  Instant deadline_ = Instant::max();
+  std::optional<Error> aborted_;
+  Wakeup wake_;
+};
+
+// gRPC's side of a call. Reactions come on its threads and only post; the core answers, once.
+template <class Response>
+class UnaryExchange final : public grpc::ServerUnaryReactor {
+ public:
+  UnaryExchange(asio::io_context& core, std::shared_ptr<OpenCall> call, Response& response)
+      : core_(core), call_(std::move(call)), response_(response) {}
+
+  // [core] The object may be gone afterwards.
+  void answer(Result<Response> result) {
+    if (result) response_ = std::move(*result);
+    Finish(result ? grpc::Status::OK : to_grpc(result.error()));
+  }
+  void OnCancel() override {
+    asio::post(core_, [call = call_] { call->abort({Code::kCancelled, "the caller gave up"}); });
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  asio::io_context& core_;
+  const std::shared_ptr<OpenCall> call_;
+  Response& response_;  // lives until OnDone
+};
+
+}  // namespace cardcage
