@@ -21,6 +21,17 @@ constexpr seconds kSilence{30};
 constexpr seconds kFirstRetry{10}, kMaxRetry{120};
 constexpr milliseconds kCloseReserve{500}, kLeastGrace{100};
 
+api::registration::PluginInfo plugin_info(const std::string& driver, const std::filesystem::path& endpoint) {
+  api::registration::PluginInfo info;
+  info.set_type("DRAPlugin");
+  info.set_name(driver);
+  info.set_endpoint(endpoint.native());
+  for (const char* version :
+       {"v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"})
+    info.add_supported_versions(version);
+  return info;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DriverServer>> DriverServer::start(asio::io_context& core, Clock& clock, ClaimService& claims,
@@ -47,7 +58,7 @@ DriverServer::DriverServer(asio::io_context& core, Clock& clock, ClaimService& c
       sockets_(std::move(sockets)),
       dra_(core, clock, claims, options_.limits),
       health_(core, clock, health, options_.health),
-      registration_(core, clock, options_.driver, sockets_.service, [this] { registration_changed(); }),
+      registration_(core, clock, plugin_info(options_.driver, sockets_.service), [this] { registration_changed(); }),
       server_(std::array{dra_.services()[0], dra_.services()[1], health_.services()[0], health_.services()[1],
                          registration_.service()}),
       watch_(core, [this] { wake_.wake(); }),

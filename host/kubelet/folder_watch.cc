@@ -29,10 +29,12 @@ FolderWatch::~FolderWatch() {
   feed_->events.close(ignored);
 }
 
-Status FolderWatch::watch(const std::filesystem::path& folder) {
+Status FolderWatch::watch(const std::filesystem::path& folder, Of of) {
   if (!feed_) return fail(Code::kResourceExhausted, "no inotify instance is left: raise fs.inotify.max_user_instances");
   constexpr std::uint32_t kMask = IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-  if (::inotify_add_watch(feed_->events.native_handle(), folder.c_str(), kMask) < 0)
+  constexpr std::uint32_t kArrivals = IN_CREATE | IN_MOVED_TO;
+  if (::inotify_add_watch(feed_->events.native_handle(), folder.c_str(),
+                          of == Of::kArrivalsToo ? kMask | kArrivals : kMask) < 0)
     return fail_errno(errno, fmt::format("cannot watch folder '{}'", folder.native()));
   return {};
 }

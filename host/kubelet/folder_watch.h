@@ -1,4 +1,4 @@
-// Tells when something disappears from a few folders.
+// Tells when something disappears from a few folders, or comes into them.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,8 @@ class FolderWatch {
 
   // Repeat it whenever the folder may be another one under the same name; for the same one it does nothing. Fails if
   // the user's inotify instances or watches are used up: look from time to time then.
-  Status watch(const std::filesystem::path& folder);
+  enum class Of : std::uint8_t { kDepartures, kArrivalsToo };
+  Status watch(const std::filesystem::path& folder, Of of = Of::kDepartures);
 
  private:
   struct Feed;

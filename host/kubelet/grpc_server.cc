@@ -12,16 +12,15 @@
 namespace cardcage {
 namespace {
 
-constexpr int kMaxRequestBytes = 1024 * 1024;
 constexpr int kMaxStreamsPerConnection = 256;  // the caller queues what goes beyond
 // Far above what the limits above need in practice: under pressure gRPC drops connections.
 constexpr std::size_t kQuotaBytes = 64 * 1024 * 1024;
 
-std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services) {
+std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, int max_request_bytes) {
   hold_grpc();
   grpc::ServerBuilder builder;
   for (grpc::Service* service : services) builder.RegisterService(service);
-  builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+  builder.SetMaxReceiveMessageSize(max_request_bytes);
   builder.SetResourceQuota(grpc::ResourceQuota("cardcage").Resize(kQuotaBytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);  // a stopped kubelet keeps its connection
@@ -31,7 +30,8 @@ std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services) {
 
 }  // namespace
 
-GrpcServer::GrpcServer(std::span<grpc::Service* const> services) : server_(build(services)) {}
+GrpcServer::GrpcServer(std::span<grpc::Service* const> services, int max_request_bytes)
+    : server_(build(services, max_request_bytes)) {}
 
 void GrpcServer::adopt(UniqueFd connection) { grpc::AddInsecureChannelFromFd(server_.get(), connection.release()); }
 

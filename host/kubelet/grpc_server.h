@@ -15,8 +15,8 @@ namespace cardcage {
 // never closed for being idle or old, because a kubelet that loses them wipes the driver's slices.
 class GrpcServer {
  public:
-  // The services outlive the server.
-  explicit GrpcServer(std::span<grpc::Service* const> services);
+  // The services outlive the server. A larger request is refused.
+  explicit GrpcServer(std::span<grpc::Service* const> services, int max_request_bytes = 1024 * 1024);
 
   // [any-thread] A connected stream socket, non-blocking.
   void adopt(UniqueFd connection);

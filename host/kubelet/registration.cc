@@ -8,17 +8,6 @@ namespace {
 
 constexpr std::size_t kMaxError = 1024;
 
-api::registration::PluginInfo plugin_info(const std::string& driver, const std::filesystem::path& endpoint) {
-  api::registration::PluginInfo info;
-  info.set_type("DRAPlugin");
-  info.set_name(driver);
-  info.set_endpoint(endpoint.native());
-  for (const char* version :
-       {"v1.DRAPlugin", "v1beta1.DRAPlugin", "v1.DRAResourceHealth", "v1alpha1.DRAResourceHealth"})
-    info.add_supported_versions(version);
-  return info;
-}
-
 }  // namespace
 
 std::string_view to_string(RegistrationState state) {
@@ -65,29 +54,31 @@ class RegistrationService::Service final : public api::registration::Registratio
   const api::registration::PluginInfo info_;
 };
 
-RegistrationService::RegistrationService(asio::io_context& core, Clock& clock, std::string driver,
-                                         const std::filesystem::path& endpoint, std::function<void()> changed)
+RegistrationService::RegistrationService(asio::io_context& core, Clock& clock, api::registration::PluginInfo info,
+                                         std::function<void()> changed)
     : core_(core),
       clock_(clock),
-      driver_(std::move(driver)),
+      kind_(info.type() == "DRAPlugin" ? "driver" : "resource"),
+      name_(info.name()),
       changed_(std::move(changed)),
-      service_(std::make_unique<Service>(*this, plugin_info(driver_, endpoint))) {
-  view_.since = clock_.wall();
+      service_(std::make_unique<Service>(*this, std::move(info))) {
+  forget();
 }
 
 RegistrationService::~RegistrationService() = default;
 
 grpc::Service* RegistrationService::service() { return service_.get(); }
 
+void RegistrationService::forget() { view_ = {RegistrationState::kWaiting, "", clock_.wall()}; }
+
 void RegistrationService::record(RegistrationState state, std::string error) {
   // A probe or cagectl may ask, too: that does not undo what the kubelet has said.
   if (state == RegistrationState::kAsked && view_.state != RegistrationState::kWaiting) return;
   view_ = {state, std::move(error), clock_.wall()};
-  if (state == RegistrationState::kRegistered)
-    log(LogLevel::kInfo, "registered with the kubelet", {{"driver", driver_}});
+  if (state == RegistrationState::kRegistered) log(LogLevel::kInfo, "registered with the kubelet", {{kind_, name_}});
   if (state == RegistrationState::kRefused)
-    log_limited(LogLevel::kError, "refused " + driver_, "the kubelet refused the driver",
-                {{"driver", driver_}, {"error", view_.error}});
+    log_limited(LogLevel::kError, "refused " + name_, "the kubelet refused the " + kind_,
+                {{kind_, name_}, {"error", view_.error}});
   changed_();
 }
 

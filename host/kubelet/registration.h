@@ -1,8 +1,7 @@
-// How a kubelet learns of a driver: pluginregistration.Registration.
+// How a kubelet learns of a driver or a resource by finding its socket: pluginregistration.Registration.
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -26,12 +25,12 @@ struct RegistrationView {
   std::chrono::system_clock::time_point since;
 };
 
-// The driver is the server here: the kubelet finds the socket, asks, and tells how it went. It picks the first version
-// of our list that it knows.
+// We are the server here: the kubelet finds the socket, asks, and tells how it went. It picks the first version of our
+// list that it knows.
 class RegistrationService {
  public:
   // `changed` is called on the core after the view has changed.
-  RegistrationService(asio::io_context& core, Clock& clock, std::string driver, const std::filesystem::path& endpoint,
+  RegistrationService(asio::io_context& core, Clock& clock, api::registration::PluginInfo info,
                       std::function<void()> changed);
   ~RegistrationService();
   RegistrationService(const RegistrationService&) = delete;
@@ -40,6 +39,8 @@ class RegistrationService {
   grpc::Service* service();
   // [core]
   const RegistrationView& view() const { return view_; }
+  // As if no kubelet had asked: its socket was made anew.
+  void forget();
 
  private:
   class Service;
@@ -47,7 +48,7 @@ class RegistrationService {
 
   asio::io_context& core_;
   Clock& clock_;
-  const std::string driver_;
+  const std::string kind_, name_;  // for the log: "driver" or "resource"
   const std::function<void()> changed_;
   const std::unique_ptr<Service> service_;
   RegistrationView view_;

@@ -37,13 +37,33 @@ bool is_file_name_part(std::string_view text) {
 }
 
 // The first candidate that fits.
-Result<fs::path> fitting(std::initializer_list<fs::path> candidates) {
+Result<fs::path> fitting(std::initializer_list<fs::path> candidates, std::string_view key = "node.kubelet_root",
+                         std::size_t limit = kMaxSocketPath) {
   for (const fs::path& candidate : candidates)
-    if (candidate.native().size() <= kMaxSocketPath) return candidate;
+    if (candidate.native().size() <= limit) return candidate;
   const fs::path& shortest = *std::prev(candidates.end());
-  return fail(Code::kInvalidArgument,
-              "socket path '{}' has {} bytes and unix sockets allow {}: use a shorter node.kubelet_root",
-              shortest.native(), shortest.native().size(), kMaxSocketPath);
+  return fail(Code::kInvalidArgument, "socket path '{}' has {} bytes and unix sockets allow {}: use a shorter {}",
+              shortest.native(), shortest.native().size(), limit, key);
+}
+
+constexpr std::size_t kMaxWithDot = kMaxSocketPath - 1;  // SocketListener::Appearance
+
+Status check_resource(std::string_view resource) {
+  const auto slash = resource.find('/');
+  if (slash != std::string_view::npos && is_file_name_part(resource.substr(0, slash)) &&
+      is_file_name_part(resource.substr(slash + 1)))
+    return {};
+  return fail(Code::kInvalidArgument, "resource name '{}' is not of the form 'example.com/name'", resource);
+}
+
+Status check_instance(std::string_view instance) {
+  if (instance.empty() || (is_file_name_part(instance) && instance.size() <= kMaxInstance)) return {};
+  return fail(Code::kInvalidArgument, "node.instance '{}' must consist of letters, digits, '-', '_' and '.'", instance);
+}
+
+Status check_absolute(const fs::path& folder, std::string_view key) {
+  if (folder.is_absolute()) return {};
+  return fail(Code::kInvalidArgument, "{} '{}' must be an absolute path", key, folder.native());
 }
 
 }  // namespace
@@ -52,11 +72,8 @@ Result<DriverSockets> driver_sockets(const fs::path& kubelet_root, std::string_v
   if (!is_file_name_part(driver) || driver.size() > kMaxDriverName)
     return fail(Code::kInvalidArgument, "driver name '{}' is not a DNS name of at most {} bytes", driver,
                 kMaxDriverName);
-  if (!instance.empty() && (!is_file_name_part(instance) || instance.size() > kMaxInstance))
-    return fail(Code::kInvalidArgument, "node.instance '{}' must consist of letters, digits, '-', '_' and '.'",
-                instance);
-  if (!kubelet_root.is_absolute())
-    return fail(Code::kInvalidArgument, "node.kubelet_root '{}' must be an absolute path", kubelet_root.native());
+  if (auto good = check_instance(instance); !good) return std::unexpected(good.error());
+  if (auto good = check_absolute(kubelet_root, "node.kubelet_root"); !good) return std::unexpected(good.error());
 
   const std::string name(driver), both = name + '\0' + std::string(instance);
   const std::string suffix = instance.empty() ? "" : "-" + std::string(instance);
@@ -71,6 +88,31 @@ Result<DriverSockets> driver_sockets(const fs::path& kubelet_root, std::string_v
                plugins / ("dra-" + digest(both, 16)) / "dra.sock"});
   if (!service) return std::unexpected(service.error());
   return DriverSockets{*registration, *service};
+}
+
+Result<fs::path> resource_registry_socket(const fs::path& kubelet_root, std::string_view resource,
+                                          std::string_view instance) {
+  if (auto good = check_resource(resource); !good) return std::unexpected(good.error());
+  if (auto good = check_instance(instance); !good) return std::unexpected(good.error());
+  if (auto good = check_absolute(kubelet_root, "node.kubelet_root"); !good) return std::unexpected(good.error());
+  std::string name(resource);
+  const std::string both = name + '\0' + std::string(instance);
+  std::ranges::replace(name, '/', '_');
+  const std::string suffix = instance.empty() ? "" : "-" + std::string(instance);
+  const std::string hashed_suffix = instance.empty() ? "" : "-" + digest(instance, 8);
+  const fs::path registry = kubelet_root / "plugins_registry";
+  return fitting({registry / ("cardcage-" + name + suffix + "-reg.sock"),
+                  registry / ("cardcage-" + name + hashed_suffix + "-reg.sock"),
+                  registry / ("cardcage-" + digest(both, 16) + "-reg.sock")},
+                 "node.kubelet_root", kMaxWithDot);
+}
+
+Result<fs::path> resource_socket(const fs::path& device_plugins, std::string_view resource, std::string_view nonce) {
+  if (auto good = check_resource(resource); !good) return std::unexpected(good.error());
+  if (auto good = check_absolute(device_plugins, "node.device_plugins_dir"); !good)
+    return std::unexpected(good.error());
+  const fs::path path = device_plugins / fmt::format("cardcage-{}-{}.sock", digest(resource, 8), nonce);
+  return fitting({path}, "node.device_plugins_dir", kMaxWithDot);
 }
 
 }  // namespace cardcage

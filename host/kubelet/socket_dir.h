@@ -1,4 +1,4 @@
-// Where a driver's sockets lie below the kubelet's root folder.
+// Where the sockets of drivers and resources lie.
 #pragma once
 
 #include <filesystem>
@@ -6,11 +6,9 @@
 #include <string_view>
 
 #include "host/core/result.h"
+#include "host/kubelet/unix_socket.h"
 
 namespace cardcage {
-
-// sun_path holds 108 bytes with the terminator.
-constexpr std::size_t kMaxSocketPath = 107;
 
 struct DriverSockets {
   std::filesystem::path registration;  // <root>/plugins_registry/<driver>[-<instance>]-reg.sock
@@ -24,5 +22,13 @@ struct DriverSockets {
 // below the root folder, as the kubelet is going to demand (k/k#140837).
 Result<DriverSockets> driver_sockets(const std::filesystem::path& kubelet_root, std::string_view driver,
                                      std::string_view instance);
+
+// <root>/plugins_registry/cardcage-<resource, '/' as '_'>[-<instance>]-reg.sock; hashed like a driver's.
+Result<std::filesystem::path> resource_registry_socket(const std::filesystem::path& kubelet_root,
+                                                       std::string_view resource, std::string_view instance);
+// <device_plugins>/cardcage-<hash of the resource>-<nonce>.sock. A path must not serve twice: kubelets from 1.37 on
+// tell registrations apart by it.
+Result<std::filesystem::path> resource_socket(const std::filesystem::path& device_plugins, std::string_view resource,
+                                              std::string_view nonce);
 
 }  // namespace cardcage

@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cerrno>
@@ -10,6 +9,7 @@
 
 #include "host/core/file.h"
 #include "host/core/log.h"
+#include "host/kubelet/unix_socket.h"
 
 namespace cardcage {
 namespace {
@@ -20,22 +20,7 @@ constexpr int kBacklog = 128;
 constexpr mode_t kSocketMode = 0600;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
-UniqueFd new_socket() { return UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
-
-Result<sockaddr_un> address_of(const fs::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.native().size() >= sizeof address.sun_path)
-    return fail(Code::kInvalidArgument, "socket path '{}' has {} bytes and unix sockets allow {}", path.native(),
-                path.native().size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path, path.c_str(), path.native().size());
-  return address;
-}
-
-template <class Call>
-int with_address(const sockaddr_un& address, const UniqueFd& fd, Call call) {
-  return call(fd.get(), reinterpret_cast<const sockaddr*>(&address), socklen_t{sizeof address});
-}
+fs::path hidden_name(const fs::path& path) { return path.parent_path() / ("." + path.filename().native()); }
 
 // " by process 42", if the kernel tells.
 std::string served_by(const UniqueFd& fd) {
@@ -52,10 +37,10 @@ Status clear_path(const fs::path& path, const sockaddr_un& address) {
     return errno == ENOENT ? Status{} : fail_errno(errno, fmt::format("cannot look at '{}'", path.native()));
   if (!S_ISSOCK(about.st_mode))
     return fail(Code::kFailedPrecondition, "'{}' is in the way and is not a socket: remove it", path.native());
-  const UniqueFd probe = new_socket();
+  const UniqueFd probe = new_unix_socket();
   if (!probe) return fail_errno(errno, "cannot make a socket");
   // EAGAIN is a full backlog: somebody is there, if slow.
-  const bool served = with_address(address, probe, ::connect) == 0 || errno == EAGAIN;
+  const bool served = connect_unix(probe, address) == 0 || errno == EAGAIN;
   if (served)
     return fail(Code::kAlreadyExists, "'{}' is served{}: stop the other instance, or set node.instance", path.native(),
                 served_by(probe));
@@ -66,16 +51,26 @@ Status clear_path(const fs::path& path, const sockaddr_un& address) {
   return {};
 }
 
-Result<UniqueFd> listening(const fs::path& path) {
-  const auto address = address_of(path);
+Result<UniqueFd> listening(const fs::path& path, SocketListener::Appearance appearance) {
+  const auto address = unix_address(path);
   if (!address) return std::unexpected(address.error());
   if (auto cleared = clear_path(path, *address); !cleared) return std::unexpected(cleared.error());
-  UniqueFd fd = new_socket();
+  const bool hidden = appearance == SocketListener::Appearance::kListening;
+  const fs::path first = hidden ? hidden_name(path) : path;
+  const auto bound = unix_address(first);
+  if (!bound) return std::unexpected(bound.error());
+  if (hidden) ::unlink(first.c_str());
+  UniqueFd fd = new_unix_socket();
   if (!fd) return fail_errno(errno, "cannot make a socket");
   // Linux takes the mode of the file from the unbound socket: there is no moment with a wider one.
-  if (::fchmod(fd.get(), kSocketMode) != 0 || with_address(*address, fd, ::bind) != 0)
-    return fail_errno(errno, fmt::format("cannot create the socket '{}'", path.native()));
-  if (::listen(fd.get(), kBacklog) != 0) return fail_errno(errno, fmt::format("cannot listen on '{}'", path.native()));
+  if (::fchmod(fd.get(), kSocketMode) != 0 || bind_unix(fd, *bound) != 0)
+    return fail_errno(errno, fmt::format("cannot create the socket '{}'", first.native()));
+  if (::listen(fd.get(), kBacklog) != 0) return fail_errno(errno, fmt::format("cannot listen on '{}'", first.native()));
+  if (hidden && ::rename(first.c_str(), path.c_str()) != 0) {
+    const int why = errno;
+    ::unlink(first.c_str());
+    return fail_errno(why, fmt::format("cannot create the socket '{}'", path.native()));
+  }
   return fd;
 }
 
@@ -89,9 +84,9 @@ struct SocketListener::Gate {
 };
 
 Result<std::unique_ptr<SocketListener>> SocketListener::open(asio::io_context& core, fs::path path, mode_t folder_mode,
-                                                             Accepted accepted) {
+                                                             Accepted accepted, Appearance appearance) {
   if (auto made = make_folder(path.parent_path(), folder_mode); !made) return std::unexpected(made.error());
-  auto fd = listening(path);
+  auto fd = listening(path, appearance);
   if (!fd) return std::unexpected(fd.error());
   auto gate = std::make_shared<Gate>(core, std::move(*fd), std::move(accepted));
   spawn(core, accept_loop(gate));

@@ -71,5 +71,42 @@ TEST(SocketDirTest, RefusesNamesThatWouldLeaveTheFolder) {
   EXPECT_FALSE(driver_sockets("relative", "gpu.example.com", ""));
 }
 
+TEST(SocketDirTest, NamesTheSocketsOfResources) {
+  EXPECT_EQ(resource_registry_socket(kRoot, "example.com/gpu", ""),
+            "/var/lib/kubelet/plugins_registry/cardcage-example.com_gpu-reg.sock");
+  EXPECT_EQ(resource_registry_socket(kRoot, "example.com/gpu", "blue"),
+            "/var/lib/kubelet/plugins_registry/cardcage-example.com_gpu-blue-reg.sock");
+  EXPECT_EQ(resource_registry_socket(kRoot, "example.com/" + std::string(30, 'g'), kPod)->filename().native(),
+            "cardcage-example.com_" + std::string(30, 'g') + "-BuDYkbC1aYY-reg.sock");
+  const auto own = resource_socket("/var/lib/kubelet/device-plugins", "example.com/gpu", "0a1b2c3d-7");
+  ASSERT_TRUE(own);
+  EXPECT_THAT(own->native(),
+              ::testing::MatchesRegex("/var/lib/kubelet/device-plugins/cardcage-[A-Za-z0-9_-]{11}-0a1b2c3d-7.sock"));
+  EXPECT_NE(own, resource_socket("/var/lib/kubelet/device-plugins", "example.com/nic", "0a1b2c3d-7"));
+}
+
+TEST(SocketDirTest, LeavesRoomForTheDotOfAResourcesHiddenName) {
+  for (std::size_t root = 1; root < 90; ++root)
+    for (std::size_t name : {1, 15, 37, 63})
+      for (const std::string_view instance : {std::string_view(), kPod}) {
+        const std::string folder = "/" + std::string(root, 'r'), resource = "example.com/" + std::string(name, 'g');
+        for (const auto& socket :
+             {resource_registry_socket(folder, resource, instance), resource_socket(folder, resource, "0a1b2c3d-7")}) {
+          EXPECT_LT(socket ? socket->native().size() : 0, kMaxSocketPath);
+        }
+      }
+}
+
+TEST(SocketDirTest, RefusesResourcesThatAreNoNamesOrFitNowhere) {
+  for (const char* resource : {"", "gpu", "/gpu", "example.com/", "../x/y", "a/b/c", "a/..", "a/b c"}) {
+    EXPECT_FALSE(resource_registry_socket(kRoot, resource, "")) << resource;
+    EXPECT_FALSE(resource_socket("/x", resource, "1")) << resource;
+  }
+  EXPECT_FALSE(resource_registry_socket("relative", "a/b", ""));
+  EXPECT_FALSE(resource_registry_socket(kRoot, "a/b", "../x"));
+  EXPECT_THAT(resource_socket("/" + std::string(90, 'd'), "a/b", "1").error().message,
+              HasSubstr("use a shorter node.device_plugins_dir"));
+}
+
 }  // namespace
 }  // namespace cardcage

@@ -1,0 +1,42 @@
+// Unix sockets as files: addresses, who is behind one, which one it is.
+#pragma once
+
+#include <sys/un.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "host/core/result.h"
+#include "host/core/unique_fd.h"
+
+namespace cardcage {
+
+// sun_path holds 108 bytes with the terminator.
+constexpr std::size_t kMaxSocketPath = 107;
+
+// Stream, non-blocking, close-on-exec.
+UniqueFd new_unix_socket();
+Result<sockaddr_un> unix_address(const std::filesystem::path& path);
+// connect(2) and bind(2): 0, or -1 with errno.
+int connect_unix(const UniqueFd& socket, const sockaddr_un& address);
+int bind_unix(const UniqueFd& socket, const sockaddr_un& address);
+
+// Whether somebody accepts connections there.
+bool is_served(const std::filesystem::path& socket);
+
+// Tells a socket file from the next one at the same path: inode numbers come back too soon for that.
+struct SocketIdentity {
+  std::uint64_t device = 0, inode = 0;
+  std::int64_t born = 0;  // nanoseconds; when it changed last if the file system does not know
+  bool is_socket = false;
+  friend bool operator==(const SocketIdentity&, const SocketIdentity&) = default;
+};
+// Nothing if there is no file.
+std::optional<SocketIdentity> socket_identity(const std::filesystem::path& path);
+
+// Removes the sockets "cardcage-*.sock" of `folder`, hidden ones too, that nobody serves any more. Whatever else is
+// there belongs to others.
+void remove_stale_sockets(const std::filesystem::path& folder);
+
+}  // namespace cardcage
