@@ -26,6 +26,7 @@ void set_limit(grpc::ClientContext& context, milliseconds limit) {
 
 struct FakeKubelet::Plugin {
   std::string driver, version, endpoint;
+  FakeDeviceManager* devices = nullptr;  // of a device plugin
   std::unique_ptr<const DriverClients> clients;
   struct Report {
     ShownHealth shown;
@@ -167,7 +168,7 @@ Status FakeKubelet::register_plugin(const fs::path& path, Socket& socket) {
     return to_status(status);
   }
   note(info.name() + " " + (*plugin)->version);
-  if (options_.watch_health)
+  if (options_.watch_health && !(*plugin)->devices)
     (*plugin)->health_watcher =
         std::jthread([this, plugin = *plugin](std::stop_token stop) { watch_health(stop, plugin); });
   return {};
@@ -175,6 +176,7 @@ Status FakeKubelet::register_plugin(const fs::path& path, Socket& socket) {
 
 Result<std::shared_ptr<FakeKubelet::Plugin>> FakeKubelet::validate(const api::registration::PluginInfo& info,
                                                                    const fs::path& path) const {
+  if (info.type() == "DevicePlugin" && options_.devices) return connect_device_plugin(info, path);
   if (info.type() != "DRAPlugin")
     return fail(Code::kInvalidArgument, "no handler registered for plugin type: {} at socket {}", info.type(),
                 path.native());
@@ -204,11 +206,32 @@ Result<std::shared_ptr<FakeKubelet::Plugin>> FakeKubelet::validate(const api::re
   return plugin;
 }
 
+Result<std::shared_ptr<FakeKubelet::Plugin>> FakeKubelet::connect_device_plugin(
+    const api::registration::PluginInfo& info, const fs::path& path) const {
+  const fs::path endpoint = info.endpoint().empty() ? path : fs::path(info.endpoint());
+  const auto& offered = info.supported_versions();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!refusal_.empty()) return fail(Code::kFailedPrecondition, "{}", refusal_);
+  }
+  auto taken = options_.devices->validate(info.name(), {offered.begin(), offered.end()});
+  if (taken) taken = options_.devices->plugin_connected(info.name(), endpoint);
+  if (!taken) return std::unexpected(taken.error());
+  auto plugin = std::make_shared<Plugin>();
+  plugin->driver = info.name();
+  plugin->version = "v1beta1";
+  plugin->endpoint = endpoint;
+  plugin->devices = options_.devices;
+  plugin->clients = std::make_unique<const DriverClients>(endpoint);
+  return plugin;
+}
+
 void FakeKubelet::unregister(Socket& socket) {
   const auto plugin = std::exchange(socket.plugin, nullptr);
   socket.registered = 0;
   if (!plugin) return;
   plugin->health_watcher = {};
+  if (plugin->devices) plugin->devices->plugin_disconnected(plugin->driver, plugin->endpoint);
   {
     const std::lock_guard lock(mutex_);
     std::erase(plugins_, plugin);

@@ -1,4 +1,5 @@
-// A kubelet as DRA drivers see it: finds their sockets, registers them, prepares claims, watches health.
+// A kubelet as DRA drivers see it: finds their sockets, registers them, prepares claims, watches health. Device plugins
+// that it finds go to its device manager.
 //
 // The plugin manager of kubelet 1.36 in small (pluginwatcher, reconciler, operation_generator, dra_plugin_manager):
 // desired state from inotify, one reconcile pass per period, back-off per socket, GetInfo within 1 s and Notify within
@@ -17,6 +18,7 @@
 
 #include "host/device/device.h"
 #include "host/kubelet/clients.h"
+#include "tests/fakes/fake_device_manager.h"
 #include "tests/fakes/kubelet_calls.h"
 
 namespace cardcage {
@@ -28,6 +30,7 @@ struct FakeKubeletOptions {
   std::chrono::milliseconds health_reopen{50};  // 5 s in the original
   std::vector<std::string> versions{"v1.DRAPlugin", "v1beta1.DRAPlugin"};
   bool watch_health = true;
+  FakeDeviceManager* devices = nullptr;  // none: no handler for device plugins
 };
 
 class FakeKubelet {
@@ -88,6 +91,8 @@ class FakeKubelet {
   Status register_plugin(const std::filesystem::path& path, Socket& socket);
   Result<std::shared_ptr<Plugin>> validate(const api::registration::PluginInfo& info,
                                            const std::filesystem::path& path) const;
+  Result<std::shared_ptr<Plugin>> connect_device_plugin(const api::registration::PluginInfo& info,
+                                                        const std::filesystem::path& path) const;
   void unregister(Socket& socket);
   void watch_health(std::stop_token stop, std::shared_ptr<Plugin> plugin);
   std::shared_ptr<Plugin> plugin_of(const std::string& driver) const;
