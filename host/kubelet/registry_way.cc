@@ -1,0 +1,134 @@
+#include "host/kubelet/registry_way.h"
+
+#include <algorithm>
+
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+using std::chrono::milliseconds, std::chrono::seconds;
+
+constexpr mode_t kFolderMode = 0755;  // as the kubelet makes it
+constexpr seconds kLook{1};
+constexpr seconds kPatience{5};     // the kubelet reconciles once a second
+constexpr seconds kAskedLimit{15};  // it takes up to 10 s to dial after GetInfo
+constexpr seconds kSteady{10};      // a stream that lived so long was a good one
+constexpr seconds kSilence{30};
+constexpr int kMaxDoublings = 4;
+
+}  // namespace
+
+RegistryWay::RegistryWay(Host host, RegistrationService& registration, Options options)
+    : host_(std::move(host)),
+      registration_(registration),
+      options_(std::move(options)),
+      stage_since_(host_.clock.now()),
+      patience_(kPatience),
+      after_loss_(milliseconds(100), seconds(10),
+                  static_cast<std::uint32_t>(std::hash<std::string>()(options_.resource))),
+      silent_since_(host_.clock.now()) {
+  registration_.forget();
+}
+
+RegistrationView RegistryWay::view() const {
+  auto view = registration_.view();
+  if (!error_.empty()) view.error = error_;
+  return view;
+}
+
+RegistryWay::Stage RegistryWay::stage(StreamCount streams) const {
+  if (streams.open > 0) return Stage::kWatched;
+  switch (registration_.view().state) {
+    case RegistrationState::kWaiting: break;
+    case RegistrationState::kAsked: return Stage::kAsked;
+    case RegistrationState::kRefused: return Stage::kRefused;
+    case RegistrationState::kRegistered: return streams.opened == opened_before_ ? Stage::kUnwatched : Stage::kLost;
+  }
+  return Stage::kWaiting;
+}
+
+// How long the kubelet has from here before the socket is made anew.
+Duration RegistryWay::patience() {
+  switch (stage_) {
+    case Stage::kWatched: return Duration::max();
+    // A kubelet that was started again comes by itself.
+    case Stage::kLost:
+      return socket_identity(options_.kubelet_socket) == kubelet_ ? after_loss_.next() : Duration(kPatience);
+    case Stage::kAsked: return kAskedLimit;
+    case Stage::kWaiting:
+    case Stage::kRefused:
+    case Stage::kUnwatched: break;
+  }
+  return kPatience * (1 << std::min(offers_, kMaxDoublings));
+}
+
+Instant RegistryWay::look(StreamCount streams) {
+  const Instant now = host_.clock.now();
+  const bool made = !socket_ || !socket_->present();
+  if (made) {
+    registration_.forget();
+    opened_before_ = streams.opened;
+    const Status opened = open_socket();
+    error_ = opened ? "" : opened.error().message;
+  }
+  if (const Stage there = stage(streams); made || there != stage_) {
+    if (there == Stage::kLost && now - stage_since_ >= kSteady) after_loss_.reset();
+    stage_ = there;
+    stage_since_ = now;
+    patience_ = patience();
+  }
+  note_silence();
+  if (stage_ == Stage::kWatched) {
+    kubelet_ = socket_identity(options_.kubelet_socket);
+    kubelet_lives_ = true;
+    offers_ = 0;
+    return now + kLook;
+  }
+  // Its time counts from when it is there to use it, and one that has just come looks by itself.
+  const bool lives = is_served(options_.kubelet_socket);
+  if (!std::exchange(kubelet_lives_, lives) || !lives) {
+    stage_since_ = now;
+    patience_ = std::max<Duration>(patience_, kPatience);
+    return now + kLook;
+  }
+  if (now - stage_since_ >= patience_) {
+    in_vain_ = stage_ == Stage::kWaiting || stage_ == Stage::kAsked || stage_ == Stage::kRefused;
+    ++offers_;
+    socket_.reset();
+    return now;
+  }
+  return std::min(now + kLook, stage_since_ + patience_);
+}
+
+Status RegistryWay::open_socket() {
+  socket_.reset();
+  auto opened = SocketListener::open(host_.core, options_.socket, kFolderMode, host_.adopt,
+                                     SocketListener::Appearance::kListening);
+  if (!opened) {
+    log_limited(LogLevel::kError, "socket " + options_.resource, "cannot serve the resource",
+                {{"resource", options_.resource}, {"error", opened.error().message}});
+    return std::unexpected(opened.error());
+  }
+  socket_ = std::move(*opened);
+  return {};
+}
+
+void RegistryWay::note_silence() {
+  const Instant now = host_.clock.now();
+  if (stage_ != Stage::kWaiting) {
+    silent_since_ = now;
+    silence_noted_ = false;
+  }
+  if (silence_noted_ || now - silent_since_ < kSilence) return;
+  silence_noted_ = true;
+  log(LogLevel::kWarn, "no kubelet has asked for the resource: is node.kubelet_root the kubelet's --root-dir?",
+      {{"resource", options_.resource}, {"socket", options_.socket.native()}});
+}
+
+Task<void> RegistryWay::end() {
+  socket_.reset();
+  co_return;
+}
+
+}  // namespace cardcage

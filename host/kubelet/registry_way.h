@@ -1,0 +1,61 @@
+// Letting the kubelet find a resource by a socket in <kubelet_root>/plugins_registry.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "host/core/backoff.h"
+#include "host/kubelet/resource_way.h"
+#include "host/kubelet/socket_listener.h"
+#include "host/kubelet/unix_socket.h"
+
+namespace cardcage {
+
+// The kubelet walks the folder at its start and watches it afterwards (pluginmanager/pluginwatcher). For device plugins
+// it does not watch the connection: when ListAndWatch ends while the file stays, only a new file brings it back. So
+// does one after a refusal or silence, where its own retries have had gaps (k/k#127457, #133725).
+class RegistryWay final : public ResourceWay {
+ public:
+  struct Options {
+    std::string resource;
+    std::filesystem::path socket;          // in the registry
+    std::filesystem::path kubelet_socket;  // where a living kubelet accepts connections
+  };
+  // `registration` is served on the connections that the host adopts and tells it to look; it outlives the way.
+  RegistryWay(Host host, RegistrationService& registration, Options options);
+
+  Instant look(StreamCount streams) override;
+  void again() override { socket_.reset(); }
+  Task<void> end() override;
+  RegistrationWay way() const override { return RegistrationWay::kRegistry; }
+  RegistrationView view() const override;
+  std::filesystem::path socket() const override { return socket_ ? socket_->path() : std::filesystem::path(); }
+  bool in_vain() const override { return in_vain_; }
+
+ private:
+  // Where the registration stands; each but the first has its patience.
+  enum class Stage : std::uint8_t { kWatched, kWaiting, kAsked, kRefused, kUnwatched, kLost };
+  Stage stage(StreamCount streams) const;
+  Duration patience();
+  Status open_socket();
+  void note_silence();
+
+  const Host host_;
+  RegistrationService& registration_;
+  const Options options_;
+  std::unique_ptr<SocketListener> socket_;
+  std::string error_;                      // of open_socket
+  std::uint64_t opened_before_ = 0;        // streams, when the socket was made
+  bool watched_ = false;                   // a stream has been open since then
+  std::optional<SocketIdentity> kubelet_;  // when a stream was last open
+  bool kubelet_lives_ = false;             // at the last look
+  Stage stage_ = Stage::kWaiting;
+  Instant stage_since_{};
+  Duration patience_{};
+  int offers_ = 0;  // in vain, one after the other
+  Backoff after_loss_;
+  Instant silent_since_;
+  bool silence_noted_ = false, in_vain_ = false;
+};
+
+}  // namespace cardcage
