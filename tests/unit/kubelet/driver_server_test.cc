@@ -82,6 +82,7 @@ TEST_F(DriverServerTest, RegistersPreparesAndUnprepares) {
   start();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kRegistered; }));
+  EXPECT_TRUE(kubelet->wait_for([&] { return !kubelet->history().empty(); }));
   EXPECT_THAT(kubelet->history(), Contains("gpu.example.com v1.DRAPlugin"));
   const auto prepared = kubelet->prepare(kDriver, {claim});
   ASSERT_TRUE(prepared) << prepared.error().message;
