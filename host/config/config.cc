@@ -18,6 +18,7 @@ Config read_document(const toml::table& document, const std::string& file, Readi
   config.node = read_node(root.table("node"));
   config.apiserver = read_apiserver(root.table("apiserver"));
   config.log = read_log(root.table("log"));
+  config.metrics = read_metrics(root.table("metrics"));
   config.deadlines = read_deadlines(root.table("deadlines"));
   config.modules = read_modules(root.tables("module"));
   root.refuse_the_rest();

@@ -56,6 +56,10 @@ struct LogConfig {
   LogFormat format = LogFormat::kText;
 };
 
+struct MetricsConfig {
+  std::string listen = "127.0.0.1:9471";  // empty = no metrics page
+};
+
 // Limits of section 3 of the design: the host always answers by itself.
 struct DeadlineConfig {
   std::chrono::milliseconds prepare{40'000}, unprepare{40'000}, discover{30'000}, start{30'000}, stop{10'000};
@@ -140,6 +144,7 @@ struct Config {
   NodeConfig node;
   ApiServerConfig apiserver;
   LogConfig log;
+  MetricsConfig metrics;
   DeadlineConfig deadlines;
   std::vector<ModuleConfig> modules;
 };

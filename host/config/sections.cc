@@ -2,6 +2,7 @@
 
 #include "host/config/names.h"
 #include "host/core/duration.h"
+#include "host/core/tcp_address.h"
 
 namespace cardcage {
 namespace {
@@ -114,6 +115,17 @@ LogConfig read_log(TableReader table) {
   log.format = table.choice("format", kFormats).value_or(log.format);
   table.refuse_the_rest();
   return log;
+}
+
+MetricsConfig read_metrics(TableReader table) {
+  MetricsConfig metrics;
+  if (const auto listen = table.string("listen")) {
+    metrics.listen = listen->value;
+    const auto address = parse_tcp_address(listen->value);
+    if (!address && !listen->value.empty()) table.refuse("listen", listen->position, address.error().message);
+  }
+  table.refuse_the_rest();
+  return metrics;
 }
 
 DeadlineConfig read_deadlines(TableReader table) {

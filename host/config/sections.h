@@ -11,6 +11,7 @@ namespace cardcage {
 NodeConfig read_node(TableReader table);
 ApiServerConfig read_apiserver(TableReader table);
 LogConfig read_log(TableReader table);
+MetricsConfig read_metrics(TableReader table);
 DeadlineConfig read_deadlines(TableReader table);
 std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables);
 

@@ -1,0 +1,49 @@
+#include "host/metrics/metrics.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/fakes/fake_daemon.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(MetricsTest, ThePageShowsWhatTheDaemonKnows) {
+  const FakeDaemon daemon = FakeDaemon::busy_node();
+  const std::string page = Metrics().page(daemon);
+  for (const char* line :
+       {"cardcage_module_state{module=\"nic\",state=\"backing off\"} 1\n",
+        "cardcage_module_restarts_total{module=\"nic\"} 4\n",
+        "cardcage_device_health{module=\"mock\",device=\"gpu-1\",id=\"GPU-1\",served_by=\"gpu.mock.cardcage.dev\","
+        "state=\"unhealthy\",reason=\"XidError\"} 1\n",
+        "cardcage_device_held{module=\"mock\",device=\"gpu-0\",id=\"GPU-0\",served_by=\"gpu.mock.cardcage.dev\","
+        "namespace=\"default\",claim=\"training\",pod=\"\",uid=\"uid-1\"} 1\n",
+        "cardcage_registered{name=\"nic.example.com\",api=\"dra\"} 0\n",
+        "cardcage_registered{name=\"example.com/fpga\",api=\"device-plugin\"} 1\n",
+        "cardcage_resource_devices{resource=\"example.com/fpga\",state=\"unhealthy\"} 1\n", "cardcage_ledger_ok 1\n"})
+    EXPECT_THAT(page, HasSubstr(line));
+  EXPECT_THAT(page, Not(HasSubstr("cardcage_call_seconds"))) << "nothing was called yet";
+}
+
+TEST(MetricsTest, CallsAreCountedByNameAndResult) {
+  Metrics metrics;
+  metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::microseconds(300));
+  metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::milliseconds(3));
+  metrics.answered(KubeletCall::kPrepare, "gpu.example.com", Code::kUnavailable, std::chrono::seconds(3));
+  const std::string page = metrics.page(FakeDaemon());
+  const std::string allocate = "{call=\"allocate\",code=\"ok\",name=\"example.com/fpga\"";
+  EXPECT_THAT(page, HasSubstr("cardcage_call_seconds_count" + allocate + "} 2\n"));
+  EXPECT_THAT(page, HasSubstr("cardcage_call_seconds_bucket" + allocate + ",le=\"0.0005\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("code=\"unavailable\",name=\"gpu.example.com\"} 1\n"));
+}
+
+TEST(MetricsTest, LabelsOfStrangersAreEscaped) {
+  FakeDaemon daemon;
+  daemon.device_reports = {{.module = "mock", .device = {.id = "a\"b\\c\nd", .name = "a"}}};
+  EXPECT_THAT(Metrics().page(daemon), HasSubstr(R"(id="a\"b\\c\nd")"));
+}
+
+}  // namespace
+}  // namespace cardcage
