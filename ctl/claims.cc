@@ -10,7 +10,13 @@ namespace json = boost::json;
 namespace wire = admin::v1;
 
 json::value claim_json(const wire::Claim& claim) {
-  json::array devices;
+  json::array devices, holders;
+  for (const auto& holder : claim.holders())
+    holders.push_back({{"id", holder.id()},
+                       {"namespace", holder.namespace_()},
+                       {"pod", holder.pod()},
+                       {"container", holder.container()},
+                       {"since", time_json(holder.since())}});
   for (const auto& device : claim.devices())
     devices.push_back({{"requests", strings_json(device.requests())},
                        {"pool", device.pool()},
@@ -22,7 +28,8 @@ json::value claim_json(const wire::Claim& claim) {
           {"modules", strings_json(claim.modules())},
           {"state", claim.state()},
           {"prepared", time_json(claim.prepared())},
-          {"devices", std::move(devices)}};
+          {"devices", std::move(devices)},
+          {"holders", std::move(holders)}};
 }
 
 std::string device_names(const wire::Claim& claim) {
@@ -41,10 +48,16 @@ Status run(const Session& session) {
     return {};
   }
   if (list->claims().empty()) return fmt::print("no claims are prepared\n"), Status{};
-  Table table({"CLAIM", "DRIVER", "DEVICES", "STATE", "PREPARED", "UID"});
-  for (const auto& claim : list->claims())
-    table.row({to_text(claim.ref()), claim.driver(), device_names(claim), claim.state(), to_rfc3339(claim.prepared()),
-               claim.ref().uid()});
+  Table table({"CLAIM OR POD", "DRIVER OR RESOURCE", "DEVICES", "STATE", "PREPARED", "UID OR ID"});
+  for (const auto& claim : list->claims()) {
+    const auto row = [&](const std::string& name, std::int64_t since, const std::string& id) {
+      table.row({name, claim.driver(), device_names(claim), claim.state(), to_rfc3339(since), id});
+    };
+    for (const auto& holder : claim.holders())
+      row(holder.pod().empty() ? "" : fmt::format("{}/{}", holder.namespace_(), holder.pod()), holder.since(),
+          holder.id());
+    if (claim.holders().empty()) row(to_text(claim.ref()), claim.prepared(), claim.ref().uid());
+  }
   table.print();
   return {};
 }
@@ -52,7 +65,7 @@ Status run(const Session& session) {
 }  // namespace
 
 void add_claims(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("claims", "the claims that are prepared now");
+  auto* command = app.add_subcommand("claims", "what is prepared now, and for which claim or pod");
   command->callback([&session] { session.outcome = run(session); });
 }
 

@@ -71,7 +71,7 @@ std::string numa(const wire::Device& device) { return fmt::format("{}", fmt::joi
 
 void print_table(const std::vector<wire::Device>& devices) {
   if (devices.empty()) return fmt::print("no devices\n");
-  Table table({"DEVICE", "KIND", "MODULE", "DRIVER", "POOL", "HEALTH", "CLAIM", "NUMA", "PCI"});
+  Table table({"DEVICE", "KIND", "MODULE", "DRIVER", "POOL", "HEALTH", "HELD BY", "NUMA", "PCI"});
   for (const auto& device : devices)
     table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health(device),
                holders(device), numa(device), device.pci_bus_id()});
@@ -92,7 +92,7 @@ void print_details(const wire::Device& device) {
                {"health", health(device)},
                {"message", device.health().detail()},
                {"taint", device.taint() == "none" ? "" : device.taint()},
-               {"claim", holders(device)}},
+               {"held by", holders(device)}},
               2);
   for (const auto& [name, value] : sorted(device.attributes()))
     fmt::print("  attribute {} = {}\n", printable(name), printable(to_text(value)));

@@ -23,9 +23,21 @@ json::value driver_json(const wire::Driver& driver) {
           {"devices", driver.devices()}};
 }
 
+json::value resource_json(const wire::Resource& resource) {
+  return {{"name", resource.name()},
+          {"module", resource.module()},
+          {"socket", resource.socket()},
+          {"way", resource.way()},
+          {"registration", to_json(resource.registration())},
+          {"devices", resource.devices()},
+          {"healthy", resource.healthy()},
+          {"handedOut", resource.handed_out()}};
+}
+
 json::value status_json(const wire::GetStatusResponse& status) {
-  json::array drivers;
+  json::array drivers, resources;
   for (const auto& driver : status.drivers()) drivers.push_back(driver_json(driver));
+  for (const auto& resource : status.resources()) resources.push_back(resource_json(resource));
   return {{"version", status.version()},
           {"node", status.node()},
           {"pid", status.pid()},
@@ -35,7 +47,9 @@ json::value status_json(const wire::GetStatusResponse& status) {
           {"apiServer", to_json(status.api_server())},
           {"ledger", to_json(status.ledger())},
           {"liveClaims", status.live_claims()},
+          {"podResources", to_json(status.pod_resources())},
           {"drivers", std::move(drivers)},
+          {"resources", std::move(resources)},
           {"warnings", strings_json(status.warnings())}};
 }
 
@@ -46,6 +60,12 @@ std::string publication(const wire::Driver& driver) {
   return text;
 }
 
+std::string registration(const wire::Resource& resource) {
+  const std::string text = to_text(resource.registration());
+  if (resource.way().empty()) return text;
+  return fmt::format("{} ({})", text, resource.way() == "kubelet" ? "kubelet.sock" : "plugins_registry");
+}
+
 void print(const wire::GetStatusResponse& status) {
   const auto uptime = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(status.uptime_ms()));
   fmt::print("cardcage {} on node {}, pid {}, up {}\n", printable(status.version()), printable(status.node()),
@@ -53,13 +73,22 @@ void print(const wire::GetStatusResponse& status) {
   print_facts(
       {{"config", fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12))},
        {"api server", to_text(status.api_server())},
-       {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))}});
+       {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
+       {"pod resources", to_text(status.pod_resources())}});
   if (status.drivers_size() > 0) {
     fmt::print("\n");
     Table table({"DRIVER", "MODULE", "POOL", "DEVICES", "REGISTRATION", "PUBLICATION"});
     for (const auto& driver : status.drivers())
       table.row({driver.name(), driver.module(), driver.pool(), fmt::to_string(driver.devices()),
                  to_text(driver.registration()), publication(driver)});
+    table.print();
+  }
+  if (status.resources_size() > 0) {
+    fmt::print("\n");
+    Table table({"RESOURCE", "MODULE", "DEVICES", "HEALTHY", "IN USE", "REGISTRATION"});
+    for (const auto& resource : status.resources())
+      table.row({resource.name(), resource.module(), fmt::to_string(resource.devices()),
+                 fmt::to_string(resource.healthy()), fmt::to_string(resource.handed_out()), registration(resource)});
     table.print();
   }
   if (status.warnings_size() > 0 || status.version() != version()) fmt::print("\n");

@@ -4,10 +4,12 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <thread>
 #include <utility>
 
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/embedded_node.h"
+#include "host/cdi/names.h"
 #include "host/claim/recovery.h"
 #include "host/core/file.h"
 #include "host/core/version.h"
@@ -18,6 +20,7 @@ namespace {
 
 // SIGTERM to the end: open calls, then modules. A pod's default grace period is 30 s.
 constexpr Duration kDrain = std::chrono::seconds(15);
+constexpr Duration kLedgerRetry = std::chrono::milliseconds(100), kLedgerReminder = std::chrono::seconds(30);
 
 // Of the configuration that runs, for an operator to compare with the file.
 std::string sha256_of(const std::filesystem::path& file) {
@@ -36,7 +39,8 @@ Daemon::Daemon(Config config, std::filesystem::path config_file)
       config_file_(std::move(config_file)),
       config_sha256_(sha256_of(config_file_)),
       cdi_(config_.node.cdi_dir),
-      table_(core_, config_.node.name, "/sys") {}
+      table_(core_, config_.node.name, "/sys"),
+      kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file)));
@@ -51,10 +55,23 @@ Status Daemon::open() {
   add_modules();
   // Sockets of drivers whose claims are in the ledger are up before any module is: the kubelet may need to unprepare.
   add_drivers();
+  add_resources();
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
   if (!admin) return std::unexpected(admin.error());
   admin_ = std::move(*admin);
+  open_metrics();
   return {};
+}
+
+// Devices are worth more than their figures: a port that somebody else has is no reason to end.
+void Daemon::open_metrics() {
+  if (config_.metrics.listen.empty()) return;
+  auto endpoint =
+      HttpEndpoint::start(core_, config_.metrics.listen, [this](const std::string& path) { return page(path); });
+  if (endpoint)
+    endpoint_ = std::move(*endpoint);
+  else
+    log(LogLevel::kError, "no metrics are served", {{"error", endpoint.error().message}});
 }
 
 Status Daemon::open_cluster() {
@@ -70,14 +87,35 @@ Status Daemon::open_cluster() {
   return {};
 }
 
-Status Daemon::open_ledger() {
+// An instance that is on its way out, in a rolling update, has the ledger until its sockets are gone and its calls are
+// answered. Nothing is served before that: up to 1.36 the kubelet mixes two instances of a resource up.
+Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
   auto boot_id = read_boot_id();
   if (!boot_id) return std::unexpected(boot_id.error());
-  auto ledger = Ledger::open(core_, {.file = config_.node.state_dir / "ledger.db",
-                                     .cdi_folder = config_.node.cdi_dir,
-                                     .boot_id = *boot_id,
-                                     .history = {},
-                                     .fault = {}});
+  const LedgerOptions options{.file = config_.node.state_dir / "ledger.db",
+                              .cdi_folder = config_.node.cdi_dir,
+                              .boot_id = *boot_id,
+                              .history = {},
+                              .fault = {}};
+  bool stop = false;
+  signals_.async_wait([&stop](const boost::system::error_code& error, int) { stop = stop || !error; });
+  auto ledger = Ledger::open(core_, options);
+  for (Duration waited{}; !ledger && ledger.error().code == Code::kAborted && !stop; waited += kLedgerRetry) {
+    if (waited % kLedgerReminder == Duration::zero())
+      log(LogLevel::kInfo, "waiting for another cardcage to end", {{"ledger", options.file.native()}});
+    std::this_thread::sleep_for(kLedgerRetry);
+    core_.poll();
+    core_.restart();
+    ledger = Ledger::open(core_, options);
+  }
+  signals_.cancel();
+  core_.poll();
+  core_.restart();
+  return ledger;
+}
+
+Status Daemon::open_ledger() {
+  auto ledger = take_ledger();
   if (!ledger) return std::unexpected(ledger.error());
   ledger_ = std::move(*ledger);
   const CdiRecovery recovery = recover_cdi(*ledger_, cdi_);
@@ -105,7 +143,7 @@ void Daemon::add_modules() {
 }
 
 void Daemon::add_drivers() {
-  const DriverContext context{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_};
+  const DriverContext context{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_, metrics_};
   for (const ModuleConfig& module : config_.modules) {
     for (const ServeConfig& rule : module.serve) {
       if (rule.api != Api::kDra || drivers_.contains(rule.driver)) continue;
@@ -114,9 +152,26 @@ void Daemon::add_drivers() {
   }
   // A driver that is not configured any more may still have to let go of claims.
   for (const auto& [key, record] : ledger_->claims()) {
+    if (is_resource(key.driver)) continue;
     auto& driver = drivers_[key.driver];
     if (!driver) driver = std::make_unique<Driver>(key.driver, context);
   }
+}
+
+void Daemon::add_resources() {
+  resources_ = std::make_unique<Resources>(
+      ResourceContext{core_, clock_, config_, *ledger_, cdi_, table_, kubelet_, metrics_, [this] { pods_->nudge(); }});
+  const NodeConfig& node = config_.node;
+  pods_ = std::make_unique<PodReconciler>(
+      core_, clock_, kubelet_, *resources_, KubeletSockets::below(node.kubelet_root, node.device_plugins_dir),
+      PodReconcilerOptions{.kubelet_root = node.kubelet_root,
+                           .device_plugins = node.device_plugins_dir,
+                           .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(node.name))});
+}
+
+Task<void> Daemon::follow_pods() {
+  if (!resources_->all().empty()) co_await pods_->run();
+  pods_ended_.set(true);
 }
 
 void Daemon::changed(const Supervisor& supervisor) {
@@ -124,6 +179,7 @@ void Daemon::changed(const Supervisor& supervisor) {
   for (const ServeConfig& rule : supervisor.config().serve) {
     if (rule.api == Api::kDra) drivers_.at(rule.driver)->refresh_soon();
   }
+  resources_->refresh(supervisor);
 }
 
 void Daemon::run() {
@@ -132,6 +188,7 @@ void Daemon::run() {
        {"config", config_file_.native()},
        {"modules", std::to_string(supervisors_.size())}});
   for (const auto& supervisor : supervisors_) spawn(core_, supervisor->run());
+  spawn(core_, follow_pods());
   spawn(core_, stop_on_signal());
   core_.run();
 }
@@ -147,8 +204,12 @@ Task<void> Daemon::stop_on_signal() {
 // Prepared claims stay as they are: their pods go on running.
 Task<void> Daemon::shut_down() {
   const Instant deadline = clock_.now() + kDrain;
+  pods_->stop();
+  co_await pods_ended_.wait_until(deadline);
+  co_await resources_->stop(deadline);
   for (const auto& [name, driver] : drivers_) co_await driver->stop(deadline);
   for (const auto& supervisor : supervisors_) co_await supervisor->stop();
+  endpoint_.reset();
   co_await admin_->stop();
 }
 

@@ -14,7 +14,10 @@
 #include "host/core/unique_fd.h"
 #include "host/device_table.h"
 #include "host/driver.h"
+#include "host/kubelet/pod_reconciler.h"
+#include "host/metrics/endpoint.h"
 #include "host/module/supervisor.h"
+#include "host/resources.h"
 
 namespace cardcage {
 
@@ -37,8 +40,14 @@ class Daemon final : public DaemonView {
   Status open();
   Status open_cluster();
   Status open_ledger();
+  Result<std::unique_ptr<Ledger>> take_ledger();
   void add_modules();
   void add_drivers();
+  void add_resources();
+  Task<void> follow_pods();
+  Condition pod_resources_condition() const;
+  void open_metrics();
+  HttpPage page(const std::string& path) const;
   void changed(const Supervisor& supervisor);
   DriverReport report(const Driver& driver) const;
   Condition api_server_condition() const;
@@ -59,8 +68,14 @@ class Daemon final : public DaemonView {
   const CdiWriter cdi_;
   DeviceTable table_;
   std::vector<std::unique_ptr<Supervisor>> supervisors_;  // in the order of the configuration
+  Metrics metrics_;
   std::map<std::string, std::unique_ptr<Driver>> drivers_;
+  ClientSlot<KubeletClients> kubelet_;
+  std::unique_ptr<Resources> resources_;
+  std::unique_ptr<PodReconciler> pods_;
+  OneShot<bool> pods_ended_{core_};
   std::unique_ptr<AdminServer> admin_;
+  std::unique_ptr<HttpEndpoint> endpoint_;
 };
 
 }  // namespace cardcage

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "host/cdi/names.h"
 #include "host/daemon.h"
 #include "host/module/options.h"
 
@@ -19,6 +20,32 @@ Condition publication_of(const PublisherStatus& status) {
 Condition ledger_condition(const Ledger& ledger) {
   if (ledger.last_error()) return {"failing", ledger.last_error()->message};
   return {ledger.rebuilt() ? "rebuilt" : "ok", ""};
+}
+
+void add_holders(const ClaimRecord& record, std::vector<ClaimRef>& holders) {
+  if (!is_resource(record.driver)) return holders.push_back(record.ref);
+  for (const ModulePart& part : record.parts)
+    for (const HeldDevice& device : part.devices)
+      for (const Holder& holder : device.holders) holders.push_back({holder.name_space, holder.pod, holder.id});
+}
+
+ResourceReport report_of(const Resource& resource, const Supervisor* supervisor) {
+  ResourceReport report{.name = resource.name(), .module = supervisor ? supervisor->config().name : ""};
+  if (const auto server = resource.server_status()) {
+    report.socket = server->socket;
+    if (!server->trying) report.way = server->way == RegistrationWay::kRegistry ? "registry" : "kubelet";
+    report.registration = {std::string(to_string(server->registration.state)), server->registration.error};
+  } else {
+    report.registration = {"waiting", resource.server_error() ? resource.server_error()->message
+                                      : supervisor            ? "its module has listed no device yet"
+                                                   : "it is not configured any more; its devices are being let go of"};
+  }
+  for (const ListedDevice& device : *resource.list()) {
+    ++report.devices;
+    report.healthy += device.healthy;
+  }
+  report.handed_out = static_cast<std::uint32_t>(resource.allocator().handed_out().size());
+  return report;
 }
 
 }  // namespace
@@ -57,6 +84,13 @@ StatusReport Daemon::status() const {
   report.config_sha256 = config_sha256_;
   report.live_claims = ledger_->claims().size();
   for (const auto& driver : drivers_ | std::views::values) report.drivers.push_back(this->report(*driver));
+  if (!resources_->all().empty()) report.pod_resources = pod_resources_condition();
+  for (const auto& resource : resources_->all() | std::views::values) {
+    report.resources.push_back(report_of(*resource, table_.supervisor(resource->name())));
+    for (const auto& [id, why] : resource->refused())
+      report.warnings.push_back(
+          fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name(), why));
+  }
   return report;
 }
 
@@ -88,7 +122,7 @@ std::vector<DeviceReport> Daemon::devices() const {
                         .holders = {}};
     report.device.health = served->supervisor->health(served->device).health;
     for (const auto& record : ledger_->holders(report.module, served->device.id, served->driver, served->device.name))
-      report.holders.push_back(record->ref);
+      add_holders(*record, report.holders);
     reports.push_back(std::move(report));
   }
   return reports;
@@ -106,9 +140,27 @@ Condition Daemon::api_server_condition() const {
   return condition;
 }
 
+// Of what lets us know that devices are free again.
+Condition Daemon::pod_resources_condition() const {
+  const PodReconcilerStatus status = pods_->status();
+  const std::string& why = status.resources.error.empty() ? status.last_error : status.resources.error;
+  return {std::string(to_string(status.resources.state)), why};
+}
+
 std::vector<std::shared_ptr<const ClaimRecord>> Daemon::claims() const {
   const auto records = ledger_->claims() | std::views::values;
   return {records.begin(), records.end()};
+}
+
+HttpPage Daemon::page(const std::string& path) const {
+  if (path == "/metrics")
+    return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.page(*this)};
+  if (path == "/healthz") return {.body = "ok\n"};
+  if (path != "/readyz") return {.status = 404, .body = "the pages are /metrics, /healthz and /readyz\n"};
+  for (const auto& supervisor : supervisors_)
+    if (!supervisor->settled())
+      return {.status = 503, .body = fmt::format("module '{}' is starting\n", supervisor->config().name)};
+  return {.body = "ok\n"};
 }
 
 Task<Result<std::vector<HistoryEntry>>> Daemon::history(HistoryQuery query) {

@@ -94,6 +94,11 @@ std::vector<const ServedDevice*> DeviceTable::devices(const std::string& driver)
   return its;
 }
 
+const Supervisor* DeviceTable::supervisor(const std::string& driver) const {
+  const auto entry = std::ranges::find_if(modules_, [&](const Entry& one) { return serves(one, driver); });
+  return entry == modules_.end() ? nullptr : entry->supervisor;
+}
+
 SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
   std::map<std::string, PoolContent> pools;
   for (const Entry& entry : modules_) {

@@ -38,6 +38,8 @@ class DeviceTable final : public DeviceDirectory {
   std::vector<const ServedDevice*> devices() const;
   // Those of a driver or resource.
   std::vector<const ServedDevice*> devices(const std::string& driver) const;
+  // The first module that serves a driver; of a resource the only one. Null if none does.
+  const Supervisor* supervisor(const std::string& driver) const;
   // What to publish, by pool. A device whose module says that it is bad is tainted, if the module so advises.
   SlicePublisher::Pools pools(const std::string& driver) const;
   HealthList health(const std::string& driver) const;

@@ -21,6 +21,7 @@ Driver::Driver(std::string name, DriverContext context)
            .devices = context.table,
            .cdi = context.cdi,
            .clock = context.clock})),
+      measured_(name_, *claims_, context.metrics, context.clock),
       publisher_(context.core, context.clock, context.cluster,
                  {.driver = name_,
                   .node_name = context.config.node.name,
@@ -63,7 +64,7 @@ void Driver::open_sockets() {
                               .instance = config.node.instance,
                               .limits = {config.deadlines.prepare, config.deadlines.unprepare},
                               .health = {}};
-  auto server = DriverServer::start(context_.core, context_.clock, *claims_, health_, std::move(options));
+  auto server = DriverServer::start(context_.core, context_.clock, measured_, health_, std::move(options));
   if (server) {
     server_ = std::move(*server);
     server_error_.reset();

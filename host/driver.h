@@ -10,6 +10,7 @@
 #include "host/config/config.h"
 #include "host/device_table.h"
 #include "host/kubelet/driver_server.h"
+#include "host/metrics/measured_claims.h"
 
 namespace cardcage {
 
@@ -22,6 +23,7 @@ struct DriverContext {
   Ledger& ledger;
   const CdiWriter& cdi;
   const DeviceTable& table;
+  Metrics& metrics;
 };
 
 // [core]
@@ -50,6 +52,7 @@ class Driver {
   const std::string name_;
   DriverContext context_;
   std::shared_ptr<ClaimPreparer> claims_;
+  MeasuredClaims measured_;
   HealthBoard health_;
   SlicePublisher publisher_;
   std::unique_ptr<DriverServer> server_;

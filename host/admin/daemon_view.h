@@ -31,6 +31,14 @@ struct DriverReport {
   std::uint32_t slices = 0, devices = 0;
 };
 
+struct ResourceReport {
+  std::string name, module;
+  std::filesystem::path socket;                            // where the kubelet calls; empty = none now
+  std::string way;                                         // of registration: "kubelet", "registry"
+  Condition registration;                                  // as of a driver
+  std::uint32_t devices = 0, healthy = 0, handed_out = 0;  // ids
+};
+
 struct StatusReport {
   std::string node;
   WallTime started;
@@ -41,6 +49,8 @@ struct StatusReport {
   Condition ledger;      // "ok"; "rebuilt" after corruption; "failing": the last error
   std::uint64_t live_claims = 0;
   std::vector<DriverReport> drivers;
+  std::vector<ResourceReport> resources;
+  Condition pod_resources;            // "ok"; "absent"; "failing": the last error; empty without resources
   std::vector<std::string> warnings;  // what an operator should look at
 };
 
@@ -57,8 +67,8 @@ struct ModuleReport {
 struct DeviceReport {
   std::string module;
   Device device;                  // with the health as of now
-  std::string driver, pool;       // empty = no rule takes the device
-  std::vector<ClaimRef> holders;  // whose claims it is prepared for
+  std::string driver, pool;       // the driver or resource; empty = no rule takes the device
+  std::vector<ClaimRef> holders;  // whose claims it is prepared for; pods of a resource, with the kubelet's id as uid
 };
 
 // [core] The daemon as the admin API sees it.

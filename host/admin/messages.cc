@@ -134,6 +134,17 @@ void fill(wire::Driver& message, const DriverReport& report) {
   message.set_devices(report.devices);
 }
 
+void fill(wire::Resource& message, const ResourceReport& report) {
+  message.set_name(report.name);
+  message.set_module(report.module);
+  message.set_socket(text(report.socket.native()));
+  message.set_way(report.way);
+  fill(*message.mutable_registration(), report.registration);
+  message.set_devices(report.devices);
+  message.set_healthy(report.healthy);
+  message.set_handed_out(report.handed_out);
+}
+
 void fill(wire::Device& message, const DeviceReport& report) {
   const Device& device = report.device;
   message.set_name(device.name);
@@ -156,6 +167,14 @@ void fill(wire::Device& message, const DeviceReport& report) {
   for (const ClaimRef& holder : report.holders) fill(*message.add_holders(), holder);
 }
 
+void fill(wire::Holder& message, const Holder& holder) {
+  message.set_id(holder.id);
+  message.set_namespace_(holder.name_space);
+  message.set_pod(holder.pod);
+  message.set_container(holder.container);
+  message.set_since(milliseconds(holder.since));
+}
+
 void fill(wire::Claim& message, const ClaimRecord& record) {
   fill(*message.mutable_ref(), record.ref);
   message.set_driver(record.driver);
@@ -170,6 +189,9 @@ void fill(wire::Claim& message, const ClaimRecord& record) {
     device->mutable_cdi_device_ids()->Add(prepared.cdi_device_ids.begin(), prepared.cdi_device_ids.end());
     device->set_share_id(prepared.share_id);
   }
+  for (const ModulePart& part : record.parts)
+    for (const HeldDevice& device : part.devices)
+      for (const Holder& holder : device.holders) fill(*message.add_holders(), holder);
 }
 
 void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {
@@ -198,6 +220,8 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   fill(*message.mutable_ledger(), report.ledger);
   message.set_live_claims(report.live_claims);
   for (const auto& driver : report.drivers) fill(*message.add_drivers(), driver);
+  for (const auto& resource : report.resources) fill(*message.add_resources(), resource);
+  if (!report.pod_resources.state.empty()) fill(*message.mutable_pod_resources(), report.pod_resources);
   for (const auto& warning : report.warnings) message.add_warnings(text(warning));
 }
 

@@ -60,10 +60,8 @@ Task<ClaimPreparer::Answer> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant 
     std::optional<Answer> answer = co_await done.wait_until(deadline);
     if (!answer) {
       --operation->waiting;
-      co_return fail(Code::kDeadlineExceeded,
-                     "{}: out of time while waiting for {}; the work goes on and the kubelet's next try finds "
-                     "its result",
-                     claim_subject(driver_, ref), operation->waits_for);
+      co_return fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}; the work goes on, {}",
+                     claim_subject(driver_, ref), operation->waits_for, environment_.retry);
     }
     if (operation->kind == kind) co_return std::move(*answer);
   }

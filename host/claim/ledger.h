@@ -47,7 +47,7 @@ class Ledger {
   using Claims = std::map<ClaimKey, std::shared_ptr<const ClaimRecord>>;
 
   // Blocks: for the start. A damaged file is set aside under a name with the time, loudly, and a new one is filled
-  // from our CDI files; so is a missing one. kFailedPrecondition for a file of a newer cardcage, kUnavailable while
+  // from our CDI files; so is a missing one. kFailedPrecondition for a file of a newer cardcage, kAborted while
   // another process has it.
   static Result<std::unique_ptr<Ledger>> open(asio::io_context& core, LedgerOptions options);
   // Ends what is under way. Nobody may wait for a change any more.

@@ -30,7 +30,7 @@ struct LedgerChange {
 class LedgerStore {
  public:
   // Creates or migrates the file. kDataLoss for one that is damaged or not ours, kFailedPrecondition for one of a newer
-  // cardcage, kUnavailable while another process has it.
+  // cardcage, kAborted while another process has it.
   static Result<std::unique_ptr<LedgerStore>> open(const std::filesystem::path& file, HistoryBounds bounds);
 
   // Whether the file was new or empty.

@@ -93,7 +93,7 @@ Task<Status> ResourceAllocator::take(std::string name, std::vector<std::string> 
   Status taken = co_await take_now(name, ids, deadline);
   for (const std::string& id : ids) {
     if (--busy_[id] == 0) busy_.erase(id);
-    handed_out_[id] = environment_.clock.now();
+    allocated_[id] = environment_.clock.now();
   }
   if (taken)
     resting_.erase(name);
@@ -124,8 +124,8 @@ Task<Status> ResourceAllocator::take_now(const std::string& name, const std::vec
 }
 
 bool ResourceAllocator::same_pod(const Holder& holder) const {
-  const auto before = handed_out_.find(holder.id);
-  return holder.pod.empty() && before != handed_out_.end() && environment_.clock.now() - before->second < kSamePod;
+  const auto before = allocated_.find(holder.id);
+  return holder.pod.empty() && before != allocated_.end() && environment_.clock.now() - before->second < kSamePod;
 }
 
 // Writes down who has the device from now on. Whoever had one of the ids has them no more.
@@ -182,13 +182,15 @@ Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant 
                      "device '{}' of resource '{}' is not handed out, as far as this host knows; it asks the kubelet "
                      "and finds out within seconds",
                      id, resource_);
-    if (!done.insert(record->ref.uid).second) continue;
+    const auto another = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) == ids.end(); };
+    const bool shared = std::ranges::any_of(the_device(*record)->holders, another);
+    if (shared || !done.insert(record->ref.uid).second) continue;  // what it would reset, another container uses [R15]
     const ModulePart& part = record->parts.front();
     const auto module = environment_.devices.module(part.module);
     if (!module) co_return std::unexpected(module.error());
     ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
-    (void)claim;
-    (void)deadline;  // PENDING
+    Status ready = co_await (*module)->pre_start(std::move(claim), deadline);
+    if (!ready) co_return within(ready.error(), "module '{}' cannot make device '{}' ready", part.module, id);
   }
   co_return Status{};
 }
@@ -221,7 +223,7 @@ Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
     device.holders.erase(holder);
     released = co_await environment_.ledger.put(std::move(record), Durability::kProcess, std::move(left));
   }
-  if (released) handed_out_.erase(id);
+  if (released) allocated_.erase(id);
   changed_();
   co_return released;
 }
@@ -277,6 +279,24 @@ std::optional<std::string> ResourceAllocator::unavailable(const std::string& mod
   if (const auto holder = held_elsewhere(resource_, module, device, environment_.ledger))
     return fmt::format("it is {} as {}", to_string(holder->phase), claim_subject(holder->driver, holder->ref));
   return std::nullopt;
+}
+
+std::vector<HandedOutId> ResourceAllocator::handed_out() const {
+  std::vector<HandedOutId> ids;
+  for (const auto& record : records()) {
+    const HeldDevice* device = the_device(*record);
+    if (!device) continue;
+    for (const Holder& holder : device->holders)
+      ids.push_back({holder.id, allocated(holder.id), busy(holder.id), !holder.pod.empty()});
+    if (device->holders.empty() && !device->device_id.empty())
+      ids.push_back({device->device_id, allocated(device->device_id), busy(device->device_id), false});
+  }
+  return ids;
+}
+
+Instant ResourceAllocator::allocated(const std::string& id) const {
+  const auto entry = allocated_.find(id);
+  return entry == allocated_.end() ? opened_ : entry->second;
 }
 
 bool ResourceAllocator::busy(const std::string& id) const { return busy_.contains(id); }

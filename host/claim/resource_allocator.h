@@ -26,6 +26,13 @@ struct ReplicaId {
 };
 ReplicaId parse_replica_id(const std::string& id, bool replicated);
 
+struct HandedOutId {
+  std::string id;
+  Instant allocated;  // when the last allocate() of it ended; for what the ledger brought, when it did
+  bool busy = false;  // being handed out at this moment
+  bool seen = false;  // the kubelet has said whom it was for
+};
+
 // [core]
 class ResourceAllocator {
  public:
@@ -52,6 +59,9 @@ class ResourceAllocator {
   // Why the device is not to be offered now: it failed a moment ago, or somebody else has it. Pods that it is offered
   // to would fail one after the other.
   std::optional<std::string> unavailable(const std::string& module, const Device& device) const;
+  // One per id; the device's for one whose holders are not known, from a ledger that was rebuilt.
+  std::vector<HandedOutId> handed_out() const;
+  Instant allocated(const std::string& id) const;
   // Being handed out at this moment.
   bool busy(const std::string& id) const;
   std::vector<std::shared_ptr<const ClaimRecord>> records() const;
@@ -78,9 +88,10 @@ class ResourceAllocator {
   const ClaimEnvironment environment_;
   const std::function<void()> changed_;
   const std::shared_ptr<ClaimPreparer> preparer_;
-  std::map<std::string, int> busy_;            // ids being handed out
-  std::map<std::string, Instant> handed_out_;  // ids, when their last allocate() ended
-  std::map<std::string, Rest> resting_;        // by device name
+  std::map<std::string, int> busy_;           // ids being handed out
+  std::map<std::string, Instant> allocated_;  // ids, when their last allocate() ended
+  const Instant opened_ = environment_.clock.now();
+  std::map<std::string, Rest> resting_;  // by device name
 };
 
 }  // namespace cardcage

@@ -17,7 +17,7 @@ Explanation explain(int result, int system_error) {
     case SQLITE_FULL: return {Code::kResourceExhausted, "free space on its disk, the kubelet tries again by itself"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return {Code::kUnavailable, "another cardcage uses it; two may not share one state_dir at the same time"};
+      return {Code::kAborted, "another cardcage uses it; two may not share one state_dir at the same time"};
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:

@@ -77,6 +77,11 @@ void DeviceListStreams::close() {
   wake_.wake();
 }
 
+void DeviceListStreams::resend() {
+  published_.reset();
+  publish_if_due();
+}
+
 void DeviceListStreams::end() { streams_.end({grpc::StatusCode::UNAVAILABLE, "the resource is registered anew"}); }
 
 }  // namespace cardcage

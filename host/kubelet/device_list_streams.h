@@ -30,6 +30,8 @@ class DeviceListStreams {
   // [core] Sends what was held back until close() ends all streams and refuses others.
   Task<void> run();
   void close();
+  // Sends the list once more though nothing has changed.
+  void resend();
   // Ends those that are open: the kubelet lets go of the resource until it is registered again.
   void end();
 

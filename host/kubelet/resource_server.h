@@ -56,6 +56,8 @@ class ResourceServer {
 
   // The kubelet is to ask for the traits again.
   void reregister();
+  // The kubelet is to get its list once more though nothing has changed.
+  void resend() { plugin_.lists().resend(); }
   // Ends the device lists and takes the socket away, so that the kubelet lets go of this instance before another one
   // registers: up to 1.36 the late end of an old one takes down the new one. Then lets the open calls end, ends the
   // rest before `deadline` and returns when nothing is left.

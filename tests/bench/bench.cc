@@ -13,6 +13,7 @@
 #include "tests/bench/bare_server.h"
 #include "tests/bench/bench_node.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/resource_figures.h"
 
 namespace cardcage::bench {
 namespace {
@@ -179,6 +180,7 @@ int run(bool quick) {
   Table table;
   measure_process(table, quick);
   measure_rpcs(table, quick ? 100 : 1000);
+  measure_resources(table, quick);
   measure_growth(table, quick ? 1000 : kManyClaims);
   return table.all_met() ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/fakes/daemon_process.h"
+#include "tests/fakes/fake_device_manager.h"
 #include "tests/fakes/fake_kubelet.h"
 
 namespace cardcage {
@@ -37,7 +38,8 @@ class DaemonTest : public ::testing::Test {
   std::vector<std::string> files(const std::filesystem::path& folder) const;
 
   DaemonProcess daemon{CARDCAGE_DAEMON, CARDCAGE_MOCK};
-  FakeKubelet kubelet{{.root = daemon.folder() / "kubelet"}};
+  FakeDeviceManager manager{{.folder = daemon.folder() / "device-plugins"}};
+  FakeKubelet kubelet{{.root = daemon.folder() / "kubelet", .devices = &manager}};
 };
 
 }  // namespace cardcage

@@ -79,6 +79,20 @@ std::shared_ptr<const ClaimRecord> claim(const std::string& name, const std::str
   return std::make_shared<const ClaimRecord>(record);
 }
 
+std::shared_ptr<const ClaimRecord> fpga_in_use() {
+  ClaimRecord record{.driver = "example.com/fpga",
+                     .ref = {"", "", "fpga-0"},
+                     .phase = ClaimPhase::kPrepared,
+                     .begun = kNow - 10min,
+                     .prepared = kNow - 10min};
+  HeldDevice held;
+  held.allocation = {.driver = record.driver, .device = "fpga-0"};
+  held.device_id = held.cdi_name = "fpga-0";
+  held.holders = {{"fpga-0::0", "default", "encoder", "main", kNow - 10min}, {"fpga-0::1", "", "", "", kNow}};
+  record.parts = {{.module = "fpga", .devices = {held}}};
+  return std::make_shared<const ClaimRecord>(record);
+}
+
 }  // namespace
 
 Task<Result<std::vector<HistoryEntry>>> FakeDaemon::history(HistoryQuery query) {
@@ -112,6 +126,15 @@ FakeDaemon FakeDaemon::busy_node() {
                                        .socket = "/var/lib/kubelet/plugins/nic.example.com/dra.sock",
                                        .registration = {"waiting", ""},
                                        .publication = {"pending", "module 'nic' is not running"}}},
+                          .resources = {{.name = "example.com/fpga",
+                                         .module = "fpga",
+                                         .socket = "/var/lib/kubelet/device-plugins/cardcage-1f.sock",
+                                         .way = "kubelet",
+                                         .registration = {"registered", ""},
+                                         .devices = 8,
+                                         .healthy = 7,
+                                         .handed_out = 2}},
+                          .pod_resources = {"ok", ""},
                           .warnings = {"module 'nic' restarts for the 4th time"}};
   daemon.module_reports = {mock_module(),
                            {.name = "nic",
@@ -122,7 +145,8 @@ FakeDaemon FakeDaemon::busy_node() {
                            gpu(1, HealthState::kUnhealthy),
                            {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "Lüfter"}}};
   daemon.device_reports[0].holders = {{"default", "training", "uid-1"}};
-  daemon.claim_records = {claim("training", "uid-1", kNow - 90min), claim("inference-with-a-long-name", "uid-2", kNow)};
+  daemon.claim_records = {claim("training", "uid-1", kNow - 90min), claim("inference-with-a-long-name", "uid-2", kNow),
+                          fpga_in_use()};
   daemon.history_entries = {{.driver = "gpu.mock.cardcage.dev",
                              .ref = {"default", "yesterday", "uid-0"},
                              .module = "mock",

@@ -12,7 +12,7 @@ complete -c cagectl -n '__fish_seen_subcommand_from devices' -l help -d 'Print t
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -f -a '(cagectl names devices 2>/dev/null)'
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -l module -x -a '(cagectl names modules 2>/dev/null)' -d 'only the devices of this module'
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -l driver -x -a '(cagectl names drivers 2>/dev/null)' -d 'only the devices of this driver'
-complete -c cagectl -n __fish_use_subcommand -f -a claims -d 'the claims that are prepared now'
+complete -c cagectl -n __fish_use_subcommand -f -a claims -d 'what is prepared now, and for which claim or pod'
 complete -c cagectl -n '__fish_seen_subcommand_from claims' -l help -d 'Print this help message and exit'
 complete -c cagectl -n __fish_use_subcommand -f -a history -d 'who held which device, when and for how long; newest first'
 complete -c cagectl -n '__fish_seen_subcommand_from history' -l help -d 'Print this help message and exit'

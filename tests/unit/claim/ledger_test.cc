@@ -203,7 +203,7 @@ TEST_F(LedgerTest, AFullDiskIsAnErrorAndNothingElse) {
 TEST_F(LedgerTest, ASecondHostHasToWait) {
   auto first = open();
   const Error error = open_error();
-  EXPECT_EQ(error.code, Code::kUnavailable);
+  EXPECT_EQ(error.code, Code::kAborted);
   EXPECT_THAT(error.message, HasSubstr("another cardcage"));
   first.reset();
   EXPECT_NE(open(), nullptr);

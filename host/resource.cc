@@ -1,0 +1,280 @@
+#include "host/resource.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "host/core/log.h"
+#include "host/device/preferred.h"
+#include "host/device/topology.h"
+
+namespace cardcage {
+namespace {
+
+// Modules mostly start within milliseconds. After that, the kubelet hears at least of what pods have.
+constexpr Duration kPatience = std::chrono::seconds(1);
+// A device that is gone is listed as unhealthy so long before it is dropped: the kubelet may be handing it out just now
+// (facts: since 1.34 it takes an id that vanishes between its choice and our answer badly).
+constexpr Duration kLeaving = std::chrono::seconds(2);
+constexpr Duration kServerRetry = std::chrono::seconds(1);
+constexpr Duration kRestoreRetry = std::chrono::seconds(10), kRestoreLimit = std::chrono::minutes(2);
+// Before the server's own answer at the deadline, so that ours, which knows what it waits for, is the one.
+constexpr Duration kAnswerReserve = std::chrono::milliseconds(50);
+// The kubelet waits for the choice in its admission loop; the host's own takes less than a millisecond.
+constexpr Duration kModuleChoice = std::chrono::milliseconds(500);
+
+bool usable(const DeviceHealth& known) {
+  return known.health.state == HealthState::kHealthy ||
+         (known.health.state == HealthState::kUnknown && known.health.reason.empty());  // nobody watches it
+}
+
+}  // namespace
+
+Resource::Resource(std::string name, const ServeConfig* rule, ResourceContext context)
+    : name_(std::move(name)),
+      rule_(rule),
+      config_(rule ? rule->plugin : ResourceConfig{}),
+      context_(std::move(context)),
+      allocator_(name_, config_,
+                 {.core = context_.core,
+                  .ledger = context_.ledger,
+                  .devices = context_.table,
+                  .cdi = context_.cdi,
+                  .clock = context_.clock,
+                  .durability = Durability::kProcess,  // what is lost is learnt from the kubelet again
+                  .retry = "the kubelet does not try again, the pod's controller makes a new pod"},
+                 [this] { refresh_soon(); }),
+      restored_(context_.core) {
+  if (!allocator_.records().empty()) spawn(context_.core, open_later());
+}
+
+Resource::~Resource() = default;
+
+void Resource::refresh_soon() {
+  if (std::exchange(refreshing_, true)) return;
+  asio::post(context_.core, [this] {
+    refreshing_ = false;
+    refresh();
+  });
+}
+
+Task<void> Resource::refresh_later(Duration pause) {
+  co_await context_.clock.sleep_for(pause);
+  if (!stopping_) refresh_soon();
+}
+
+void Resource::refresh() {
+  if (stopping_) return;
+  list_.set(devices_now());
+  if (!server_ && !server_error_ && context_.table.known(name_)) open_server();
+  if (server_ && std::exchange(told_, traits()) != traits()) server_->reregister();
+  if (context_.table.known(name_) && !std::exchange(restoring_, true)) spawn(context_.core, restore());
+}
+
+// -- the list --------------------------------------------------------------------------------------------------------
+
+DeviceList Resource::devices_now() {
+  DeviceList list;
+  refused_.clear();
+  for (const ServedDevice* served : context_.table.devices(name_)) add_device(*served, list);
+  add_held(list);
+  add_leaving(list);
+  std::ranges::sort(list, {}, &ListedDevice::id);
+  return list;
+}
+
+void Resource::add_device(const ServedDevice& served, DeviceList& list) {
+  const Device& device = served.device;
+  std::set<std::string> ids;
+  for (std::uint32_t n = 0; n < config_.replicas; ++n)
+    ids.insert(config_.replicas == 1 ? device.id : fmt::format("{}::{}", device.id, n));
+  if (ids.rbegin()->size() > kMaxDeviceId) {
+    refused_[device.id] =
+        fmt::format("its id has {} bytes{} and the kubelet takes {}; the module has to shorten it",
+                    ids.rbegin()->size(), config_.replicas == 1 ? "" : " with the replica's number", kMaxDeviceId);
+    log_limited(LogLevel::kError, name_ + "/long-id", "device cannot be listed",
+                {{"resource", name_}, {"device", device.id}, {"error", refused_[device.id]}});
+    return;
+  }
+  bool healthy =
+      usable(served.supervisor->health(device)) && !allocator_.unavailable(served.supervisor->config().name, device);
+  // Handed out as a whole or with other replicas, before the configuration changed: not to be shared with that.
+  if (const auto record = context_.ledger.find({name_, device.name}); record && !record->parts.empty())
+    for (const Holder& holder : record->parts.front().devices.front().holders) healthy &= ids.contains(holder.id);
+  for (const std::string& id : ids) list.push_back({id, healthy, device.numa_nodes});
+}
+
+// What pods have stays on the list whatever happens to the device, or the kubelet loses count.
+void Resource::add_held(DeviceList& list) const {
+  std::set<std::string_view> listed;
+  for (const ListedDevice& device : list) listed.insert(device.id);
+  std::vector<std::string> missing;
+  for (const auto& record : allocator_.records())
+    for (const ModulePart& part : record->parts)
+      for (const HeldDevice& device : part.devices)
+        for (const Holder& holder : device.holders)
+          if (!listed.contains(holder.id)) missing.push_back(holder.id);
+  for (std::string& id : missing) list.push_back({std::move(id), false, {}});
+}
+
+void Resource::add_leaving(DeviceList& list) {
+  std::set<std::string> listed;
+  for (const ListedDevice& device : list) listed.insert(device.id);
+  const Instant now = context_.clock.now();
+  for (const ListedDevice& before : *list_.current()) {
+    if (listed.contains(before.id)) {
+      leaving_.erase(before.id);
+      continue;
+    }
+    const auto [entry, fresh] = leaving_.try_emplace(before.id, now + kLeaving);
+    if (fresh) spawn(context_.core, refresh_later(kLeaving));
+    if (now < entry->second || allocator_.busy(before.id))
+      list.push_back({before.id, false, before.numa_nodes});
+    else
+      leaving_.erase(entry);
+  }
+}
+
+// -- the server ------------------------------------------------------------------------------------------------------
+
+Task<void> Resource::open_later() {
+  co_await context_.clock.sleep_for(kPatience);
+  if (!stopping_ && !server_ && !server_error_) {
+    list_.set(devices_now());
+    open_server();
+  }
+}
+
+void Resource::open_server() {
+  if (!rule_) return;
+  const Config& config = context_.config;
+  told_ = traits();
+  ResourceServerOptions options{.resource = name_,
+                                .kubelet_root = config.node.kubelet_root,
+                                .device_plugins_dir = config.node.device_plugins_dir,
+                                .instance = config.node.instance,
+                                .way = config_.registration,
+                                .limits = {}};
+  options.limits.allocate = config.deadlines.allocate;
+  options.limits.pre_start = config.deadlines.pre_start;
+  auto server =
+      ResourceServer::start(context_.core, context_.clock, *this, list_, context_.kubelet, std::move(options));
+  if (server) {
+    server_ = std::move(*server);
+    return;
+  }
+  server_error_ = server.error();
+  log(LogLevel::kError, "resource cannot be served", {{"resource", name_}, {"error", server_error_->message}});
+}
+
+Task<void> Resource::restore() {
+  const auto whole = [this](const auto& record) {
+    return record->phase == ClaimPhase::kPrepared && record->boot_id == context_.ledger.boot_id();
+  };
+  while (!stopping_) {
+    co_await allocator_.restore(context_.clock.now() + kRestoreLimit);
+    if (std::ranges::all_of(allocator_.records(), whole)) co_return;
+    co_await context_.clock.sleep_for(kRestoreRetry);
+  }
+}
+
+Task<void> Resource::stop(Instant deadline) {
+  stopping_ = true;
+  if (server_) co_await server_->stop(deadline);
+}
+
+std::optional<ResourceStatus> Resource::server_status() const {
+  return server_ ? std::optional(server_->status()) : std::nullopt;
+}
+
+void Resource::reregister() {
+  if (server_) server_->reregister();
+}
+
+void Resource::resend() {
+  if (server_) server_->resend();
+}
+
+// -- what the kubelet asks -------------------------------------------------------------------------------------------
+
+ResourceTraits Resource::traits() const {
+  const Supervisor* supervisor = context_.table.supervisor(name_);
+  return {.pre_start = supervisor && supervisor->identity() && supervisor->identity()->has_pre_start};
+}
+
+Task<Result<ContainerGrant>> Resource::allocate(std::vector<std::string> ids, Instant deadline) {
+  const Instant begun = context_.clock.now();
+  auto granted = co_await grant(std::move(ids), deadline);
+  context_.metrics.answered(KubeletCall::kAllocate, name_, granted ? Code::kOk : granted.error().code,
+                            context_.clock.now() - begun);
+  context_.handed_out();
+  co_return granted;
+}
+
+Task<Result<ContainerGrant>> Resource::grant(std::vector<std::string> ids, Instant deadline) {
+  for (const std::string& id : ids) {
+    const auto listed = std::ranges::lower_bound(*list_.current(), id, {}, &ListedDevice::id);
+    if (listed == list_.current()->end() || listed->id != id)
+      co_return fail(Code::kNotFound, "device '{}' of resource '{}' is not on this node", id, name_);
+    if (!listed->healthy)
+      co_return fail(Code::kUnavailable,
+                     "device '{}' of resource '{}' cannot be used now; 'cagectl devices' on the node says why", id,
+                     name_);
+  }
+  co_return co_await allocator_.allocate(std::move(ids), deadline - kAnswerReserve);
+}
+
+std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids) const {
+  std::map<std::string_view, const Device*> devices;
+  for (const ServedDevice* served : context_.table.devices(name_)) devices[served->device.id] = &served->device;
+  const auto text_of = [](const Device& device, const char* attribute) {
+    const auto entry = device.attributes.find(attribute);
+    const auto* text = entry == device.attributes.end() ? nullptr : std::get_if<std::string>(&entry->second);
+    return text ? *text : std::string();
+  };
+  std::vector<Candidate> known;
+  for (const std::string& id : ids) {
+    const std::string device_id = parse_replica_id(id, config_.replicas > 1).device_id;
+    const auto entry = devices.find(device_id);
+    if (entry == devices.end()) {
+      known.push_back({.id = id, .device = device_id});  // gone since: the kubelet may insist on it
+      continue;
+    }
+    const Device& device = *entry->second;
+    const auto record = context_.ledger.find({name_, device.name});
+    const std::size_t in_use =
+        record && !record->parts.empty() ? record->parts.front().devices.front().holders.size() : 0;
+    known.push_back({.id = id,
+                     .device = device_id,
+                     .numa_nodes = device.numa_nodes,
+                     .pcie_root = text_of(device, kPcieRootAttribute),
+                     .parent = device.parent_id,
+                     .in_use = static_cast<std::uint32_t>(in_use)});
+  }
+  return known;
+}
+
+// The vendor knows links that sysfs does not show; the host's own choice stands in where it fails or takes long.
+Task<std::vector<std::string>> Resource::preferred(PreferenceQuery query, Instant deadline) {
+  const Supervisor* supervisor = context_.table.supervisor(name_);
+  const auto module = supervisor ? supervisor->module() : fail(Code::kUnavailable, "no module");
+  if (module && (*module)->identity().has_preferred && config_.replicas == 1) {
+    const Instant limit = std::min(deadline, context_.clock.now() + kModuleChoice);
+    auto chosen = co_await (*module)->choose(query.available, query.required, query.wanted, limit);
+    if (chosen && chosen->size() == query.wanted) co_return std::move(*chosen);
+    if (!chosen)
+      log_limited(LogLevel::kWarn, name_ + "/preferred", "module cannot choose; the host does",
+                  {{"resource", name_}, {"error", chosen.error().message}});
+  }
+  co_return preferred_ids(candidates(query.available), query.required, query.wanted, config_.placement);
+}
+
+Task<Status> Resource::pre_start(std::vector<std::string> ids, Instant deadline) {
+  const Instant begun = context_.clock.now();
+  Status ready = co_await allocator_.pre_start(std::move(ids), deadline);
+  context_.metrics.answered(KubeletCall::kPreStart, name_, ready ? Code::kOk : ready.error().code,
+                            context_.clock.now() - begun);
+  co_return ready;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,85 @@
+#include "host/resources.h"
+
+#include "host/cdi/names.h"
+
+namespace cardcage {
+namespace {
+
+// A module may take its time to scrub a device; nobody waits for it.
+constexpr Duration kReleaseLimit = std::chrono::minutes(2);
+
+}  // namespace
+
+Resources::Resources(const ResourceContext& context) : context_(context) {
+  for (const ModuleConfig& module : context_.config.modules)
+    for (const ServeConfig& rule : module.serve)
+      if (rule.api == Api::kDevicePlugin)
+        resources_[rule.resource] = std::make_unique<Resource>(rule.resource, &rule, context_);
+  for (const auto& [key, record] : context_.ledger.claims()) {
+    if (!is_resource(key.driver) || resources_.contains(key.driver)) continue;
+    resources_[key.driver] = std::make_unique<Resource>(key.driver, nullptr, context_);
+  }
+}
+
+void Resources::refresh(const Supervisor& supervisor) {
+  for (const ServeConfig& rule : supervisor.config().serve)
+    if (rule.api == Api::kDevicePlugin) resources_.at(rule.resource)->refresh_soon();
+}
+
+Task<void> Resources::stop(Instant deadline) {
+  for (const auto& [name, resource] : resources_) co_await resource->stop(deadline);
+}
+
+Resource* Resources::find(const std::string& name) const {
+  const auto entry = resources_.find(name);
+  return entry == resources_.end() ? nullptr : entry->second.get();
+}
+
+std::vector<ServedResource> Resources::served() const {
+  std::vector<ServedResource> all;
+  for (const auto& [name, resource] : resources_) {
+    ServedResource served{name, {}};
+    const auto status = resource->server_status();
+    if (status && status->registration.state == RegistrationState::kRegistered && status->streams > 0)
+      for (const ListedDevice& device : *resource->list())
+        if (device.healthy) served.healthy.push_back(device.id);
+    all.push_back(std::move(served));
+  }
+  return all;
+}
+
+std::vector<HandedOutDevice> Resources::handed_out() const {
+  std::vector<HandedOutDevice> all;
+  for (const auto& [name, resource] : resources_)
+    for (const HandedOutId& id : resource->allocator().handed_out())
+      all.push_back({.device = {name, id.id}, .allocated = id.allocated, .allocating = id.busy, .seen = id.seen});
+  return all;
+}
+
+void Resources::seen(const ResourceDevice& device, const PodContainer& holder) {
+  if (Resource* const resource = find(device.resource)) resource->allocator().seen(device.id, holder);
+}
+
+Task<Status> Resources::release(HandedOutDevice device) {
+  Resource* const resource = find(device.device.resource);
+  if (!resource) co_return Status{};
+  if (resource->allocator().allocated(device.device.id) > device.allocated)
+    co_return fail(Code::kAborted, "device '{}' was handed out again", device.device.id);
+  co_return co_await resource->allocator().release(device.device.id, context_.clock.now() + kReleaseLimit);
+}
+
+Task<Status> Resources::adopt(ResourceDevice device, PodContainer holder) {
+  Resource* const resource = find(device.resource);
+  if (!resource) co_return fail(Code::kNotFound, "resource '{}' is not configured", device.resource);
+  co_return co_await resource->allocator().adopt(device.id, std::move(holder), context_.clock.now() + kReleaseLimit);
+}
+
+void Resources::lost(const std::string& name) {
+  if (Resource* const resource = find(name)) resource->reregister();
+}
+
+void Resources::resend(const std::string& name) {
+  if (Resource* const resource = find(name)) resource->resend();
+}
+
+}  // namespace cardcage

@@ -1,0 +1,107 @@
+#include "tests/bench/resource_figures.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/fakes/daemon_process.h"
+#include "tests/fakes/fake_device_manager.h"
+
+namespace cardcage::bench {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kResource = "mock.cardcage.dev/fpga";
+
+// The daemon with one resource, and the kubelet's side of it.
+class ResourceNode {
+ public:
+  explicit ResourceNode(int devices) : daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
+    std::filesystem::remove(daemon_.folder() / "cdi");
+    std::filesystem::create_directory_symlink(cdi_.path(), daemon_.folder() / "cdi");
+    daemon_.configure(daemon_.node_section((daemon_.folder() / "node").native()) +
+                      fmt::format("[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\n"
+                                  "devices = [\"fpga:{}\"]\nscript_file = \"{}\"\n[[module.serve]]\n"
+                                  "api = \"device-plugin\"\nresource = \"{}\"\n",
+                                  devices, (daemon_.folder() / "script").native(), kResource));
+  }
+
+  void start(std::size_t devices) {
+    daemon_.start();
+    wait("the first device list", [&] { return allocatable() == devices; });
+  }
+  void stop() {
+    daemon_.stop();
+    wait("the end of the stream", [&] { return allocatable() == 0; });
+  }
+  void allocate(const std::string& id) {
+    const auto grant = manager_.allocate(kResource, {id});
+    if (!grant) throw std::runtime_error(grant.error().message);
+  }
+  void prefer(const std::vector<std::string>& available, int wanted) {
+    const auto chosen = manager_.preferred(kResource, available, {}, wanted);
+    if (!chosen || chosen->size() != static_cast<std::size_t>(wanted)) throw std::runtime_error("no preference");
+  }
+  // Until the kubelet has the list that says so.
+  void set_health(const std::string& id, bool good) {
+    std::ofstream(daemon_.folder() / "script", std::ios::app)
+        << fmt::format("health {} {}\n", id, good ? "ok" : "bad Broken");
+    wait("a device's health", [&] { return (manager_.devices(kResource).at(id).health() == "Healthy") == good; });
+  }
+  void restart_kubelet() {
+    manager_.stop();
+    const auto lists = manager_.lists(kResource);
+    manager_.start();
+    wait("the resource after a restart", [&] { return manager_.lists(kResource) > lists; });
+  }
+
+ private:
+  std::size_t allocatable() const {
+    const auto amounts = manager_.amounts(kResource);
+    return amounts ? amounts->allocatable : 0;
+  }
+  template <class Condition>
+  void wait(const char* what, Condition condition) {
+    if (!manager_.wait_for(condition)) throw std::runtime_error(fmt::format("timed out: {}\n{}", what, daemon_.log()));
+  }
+
+  ScratchFolder cdi_{"/dev/shm"};  // see BenchNode
+  DaemonProcess daemon_;
+  FakeDeviceManager manager_{{.folder = daemon_.folder() / "device-plugins"}};
+};
+
+}  // namespace
+
+void measure_resources(Table& table, bool quick) {
+  const int count = quick ? 100 : 1000;
+  ResourceNode node(count + 64);
+  Figures first_list;
+  for (int i = 0; i < 5; ++i) {
+    if (i > 0) node.stop();
+    first_list.time([&] { node.start(static_cast<std::size_t>(count) + 64); });
+  }
+  Figures allocate, prefer, health, restart;
+  for (int i = 0; i < count; ++i) allocate.time([&] { node.allocate(fmt::format("fpga-{}", i)); });
+  std::vector<std::string> available;
+  for (int i = 0; i < 64; ++i) available.push_back(fmt::format("fpga-{}", count + i));
+  for (int i = 0; i < count; ++i) prefer.time([&] { node.prefer(available, 16); });
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(150ms);  // further changes within 100 ms wait on purpose
+    health.time([&] { node.set_health(available[0], i % 2 == 1); });
+  }
+  for (int i = 0; i < 10; ++i) restart.time([&] { node.restart_kubelet(); });
+
+  table.figure("Allocate, one device", allocate);
+  table.figure("GetPreferredAllocation, 16 of 64", prefer);
+  table.figure("device change to ListAndWatch", health);
+  table.figure("kubelet restart to the device list", restart);
+  table.budget("Allocate, p50", allocate.p50_us() / 1000, 0.5, "ms");
+  table.budget("device change to ListAndWatch, p50", health.p50_us() / 1000, 10, "ms");
+  table.budget("kubelet restart to the device list, p99", restart.p99_us() / 1e6, 1, "s");
+  table.budget("exec to the first device list, p50", first_list.p50_us() / 1000, 300, "ms");
+}
+
+}  // namespace cardcage::bench

@@ -1,0 +1,235 @@
+// The real daemon with the mock module behind the device-plugin API, and a kubelet that uses it.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "host/core/file.h"
+#include "tests/daemon/daemon_fixture.h"
+#include "tests/fakes/fake_pod_resources.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+constexpr const char* kFpga = "mock.cardcage.dev/fpga";
+
+// By both ways of registration.
+class ResourceTest : public DaemonTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  ResourceTest() { serve("devices = [\"fpga:4\", \"gpu:2\"]"); }
+
+  void serve(const std::string& options, const std::string& rule = "", const std::string& sections = "") {
+    daemon.configure(daemon.node_section((daemon.folder() / "node").native()) + sections +
+                     "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
+                     hardware().native() + "\"\nscript_file = \"" + script().native() + "\"\n" + options +
+                     "\n[[module.serve]]\napi = \"device-plugin\"\nresource = \"" + kFpga + "\"\nregistration = \"" +
+                     GetParam() + "\"\nselect = { kind = \"fpga\" }\n" + rule +
+                     "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + kDriver + "\"\n");
+  }
+  std::filesystem::path script() const { return daemon.folder() / "script"; }
+  void play(const std::string& line) const { std::ofstream(script(), std::ios::app) << line << "\n"; }
+
+  void start_and_list(std::size_t count) {
+    daemon.start();
+    ASSERT_TRUE(manager.wait_allocatable(kFpga, count)) << daemon.log();
+  }
+  // Admits a pod of one container and lets the kubelet know of it.
+  std::vector<std::string> run_pod(const std::string& name, std::size_t count) {
+    auto grant = manager.admit(name, "main", kFpga, count);
+    EXPECT_TRUE(grant) << grant.error().message;
+    if (!grant) return {};
+    pods.put_pod({"default", name, "uid-" + name, {{"main", {{kFpga, grant->ids}}}}});
+    return grant->ids;
+  }
+  void end_pod(const std::string& name) {
+    pods.remove_pod("uid-" + name);
+    manager.remove_pod(name);
+  }
+
+  FakePodResources pods{daemon.folder() / "kubelet", daemon.folder() / "device-plugins"};
+};
+
+TEST_P(ResourceTest, APodGetsItsDevicesAndTheyAreFreeWhenItIsGone) {
+  pods.start();
+  start_and_list(4);
+  const auto grant = manager.admit("train", "main", kFpga, 2);
+  ASSERT_TRUE(grant) << grant.error().message;
+  ASSERT_EQ(grant->answer.cdi_devices_size(), 2);
+  EXPECT_THAT(grant->answer.cdi_devices(0).name(), StartsWith("cardcage.mock.cardcage.dev_fpga/device=fpga-"));
+  EXPECT_THAT(files(daemon.folder() / "cdi"), SizeIs(2));
+  EXPECT_THAT(files(hardware()), SizeIs(2));
+  pods.put_pod({"default", "train", "uid-train", {{"main", {{kFpga, grant->ids}}}}});
+
+  ASSERT_TRUE(manager.wait_for([&] { return pods.lists() >= 2; }, 15s)) << daemon.log();
+  EXPECT_THAT(files(hardware()), SizeIs(2)) << "a pod that runs keeps them";
+  end_pod("train");
+  pods.write_checkpoint();
+  EXPECT_TRUE(manager.wait_for([&] { return files(hardware()).empty(); }, 20s)) << daemon.log();
+  EXPECT_TRUE(manager.wait_for([&] { return files(daemon.folder() / "cdi").empty(); }));
+}
+
+TEST_P(ResourceTest, AnInitContainerAndTheAppContainerShareTheDevice) {
+  start_and_list(4);
+  const auto init = manager.admit("train", "init", kFpga, 1);
+  ASSERT_TRUE(init);
+  const auto app = manager.admit("train", "main", kFpga, 1, init->ids);
+  ASSERT_TRUE(app) << app.error().message;
+  EXPECT_EQ(app->ids, init->ids);
+  EXPECT_THAT(files(hardware()), SizeIs(1));
+}
+
+TEST_P(ResourceTest, MoreThanThereAreIsRefusedByTheKubelet) {
+  start_and_list(4);
+  run_pod("all", 4);
+  EXPECT_FALSE(manager.admit("more", "main", kFpga, 1));
+}
+
+TEST_P(ResourceTest, AKubeletThatRestartsHasTheResourceBackWithinASecond) {
+  start_and_list(4);
+  run_pod("train", 1);
+  manager.stop();
+  manager.start();
+  kubelet.restart();  // its plugin manager
+  const Instant begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 4)) << daemon.log();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 1s);
+  EXPECT_THAT(files(hardware()), SizeIs(1));
+}
+
+TEST_P(ResourceTest, ADaemonKilledAfterAllocateHasEverythingForTheContainerToStart) {
+  start_and_list(4);
+  const auto grant = manager.admit("train", "main", kFpga, 1);
+  ASSERT_TRUE(grant);
+  daemon.crash();
+  std::filesystem::remove_all(daemon.folder() / "cdi");
+  const auto lists = manager.lists(kFpga);
+  daemon.start();
+  ASSERT_TRUE(manager.wait_for([&] { return manager.lists(kFpga) > lists; })) << daemon.log();
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 4));
+  EXPECT_THAT(files(daemon.folder() / "cdi"),
+              ElementsAre("cardcage.mock.cardcage.dev_fpga-device_" + grant->ids[0] + ".json"));
+  EXPECT_TRUE(manager.start_container("train", "main", kFpga));
+  EXPECT_THAT(files(hardware()), SizeIs(1));
+}
+
+TEST_P(ResourceTest, ALostLedgerIsLearntFromTheKubelet) {
+  pods.start();
+  start_and_list(4);
+  const auto ids = run_pod("train", 1);
+  ASSERT_THAT(ids, SizeIs(1));
+  daemon.crash();
+  std::filesystem::remove_all(daemon.folder() / "state");
+  std::filesystem::remove_all(daemon.folder() / "cdi");
+  daemon.start();
+  EXPECT_TRUE(manager.wait_for([&] { return !files(daemon.folder() / "cdi").empty(); }, 20s)) << daemon.log();
+}
+
+TEST_P(ResourceTest, ADeviceThatGoesWhileAPodHasItStaysListedAndComesBack) {
+  start_and_list(4);
+  const auto ids = run_pod("train", 1);
+  ASSERT_THAT(ids, SizeIs(1));
+  play("remove " + ids[0]);
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 3));
+  EXPECT_EQ(manager.devices(kFpga).at(ids[0]).health(), "Unhealthy");
+  play("add " + ids[0]);
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
+}
+
+TEST_P(ResourceTest, ADeviceThatGoesWhileItIsFreeIsUnhealthyFirstAndGoneThen) {
+  start_and_list(4);
+  play("remove fpga-3");
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 3));
+  EXPECT_EQ(manager.amounts(kFpga)->capacity, 4u);
+  EXPECT_TRUE(manager.wait_for([&] { return manager.amounts(kFpga)->capacity == 3; }));
+}
+
+TEST_P(ResourceTest, ABadDeviceIsNotOffered) {
+  start_and_list(4);
+  play("health fpga-1 bad Overheated 120 degrees");
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 3));
+  play("health fpga-1 ok");
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
+}
+
+TEST_P(ResourceTest, ADeviceThatFailsIsSaidAndNotOfferedForAWhile) {
+  serve("devices = [\"fpga:1\"]\nfail_prepare = [\"fpga-0 no power in slot 3\"]");
+  start_and_list(1);
+  const auto refused = manager.admit("train", "main", kFpga, 1);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("device 'fpga-0' of resource 'mock.cardcage.dev/fpga'"),
+                                             HasSubstr("no power in slot 3")));
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 0)) << "or the scheduler sends the next pod";
+}
+
+TEST_P(ResourceTest, AModuleThatHangsInAllocateIsAnsweredForAndOthersAreUnaffected) {
+  serve("devices = [\"fpga:1\"]\nhang = \"prepare\"", "",
+        "[deadlines]\nallocate = \"300ms\"\n[[module]]\nname = \"other\"\npath = "
+        "\"libcardcage_mock.so\"\n[module.options]\n"
+        "devices = [\"nic:1\"]\n[[module.serve]]\napi = \"device-plugin\"\nresource = \"mock.cardcage.dev/nic\"\n");
+  start_and_list(1);
+  const Instant begun = std::chrono::steady_clock::now();
+  const auto refused = manager.admit("train", "main", kFpga, 1);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 2s);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("fpga-0"));
+  ASSERT_TRUE(manager.wait_allocatable("mock.cardcage.dev/nic", 1));
+  EXPECT_TRUE(manager.admit("net", "main", "mock.cardcage.dev/nic", 1));
+}
+
+TEST_P(ResourceTest, ReplicasAreDevicesOfTheirOwn) {
+  serve("devices = [\"fpga:1\"]", "replicas = 3\nfail_requests_greater_than_one = true");
+  start_and_list(3);
+  EXPECT_THAT(run_pod("a", 1), ElementsAre(StartsWith("fpga-0::")));
+  EXPECT_THAT(run_pod("b", 1), SizeIs(1));
+  EXPECT_THAT(files(hardware()), SizeIs(1)) << "one device for both";
+  const auto greedy = manager.admit("c", "main", kFpga, 1);
+  EXPECT_TRUE(greedy);
+}
+
+TEST_P(ResourceTest, OneNodeServesBothApis) {
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  start_and_register();
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 4)) << daemon.log();
+  EXPECT_THAT(run_pod("train", 1), SizeIs(1));
+  EXPECT_THAT(prepare(claim), SizeIs(1));
+  EXPECT_TRUE(unprepare(claim));
+}
+
+TEST_P(ResourceTest, ASecondDaemonWaitsForTheFirstToEnd) {
+  start_and_list(4);
+  run_pod("train", 1);
+  DaemonProcess next{CARDCAGE_DAEMON, CARDCAGE_MOCK};
+  next.configure(read_file(daemon.folder() / "cardcage.toml", 1 << 20).value());
+  next.start();
+  ASSERT_TRUE(manager.wait_for([&] { return next.log().find("waiting for another cardcage") != std::string::npos; }));
+  const auto before = manager.registrations(kFpga);
+  EXPECT_EQ(daemon.stop(), 0);
+  ASSERT_TRUE(manager.wait_for([&] { return manager.registrations(kFpga) > before; })) << next.log();
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 4)) << next.log();
+  EXPECT_EQ(next.stop(), 0);
+}
+
+TEST_P(ResourceTest, ADaemonThatWaitsEndsWhenItIsTold) {
+  start_and_list(4);
+  DaemonProcess next{CARDCAGE_DAEMON, CARDCAGE_MOCK};
+  next.configure(read_file(daemon.folder() / "cardcage.toml", 1 << 20).value());
+  next.start();
+  ASSERT_TRUE(manager.wait_for([&] { return next.log().find("waiting for another cardcage") != std::string::npos; }));
+  const Instant begun = std::chrono::steady_clock::now();
+  next.stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 2s);
+  EXPECT_TRUE(daemon.running());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, ResourceTest, ::testing::Values("kubelet", "registry"),
+                         [](const auto& way) { return std::string(way.param); });
+
+}  // namespace
+}  // namespace cardcage
