@@ -43,6 +43,9 @@ class EndlessDirectory final : public DeviceDirectory {
     located.device.id = located.device.name = device;
     return located;
   }
+  Result<LocatedDevice> locate_id(const std::string&, const std::string&) const override {
+    return fail(Code::kNotFound, "no resource is served here");
+  }
   Result<std::shared_ptr<Module>> module(const std::string&) const override { return module_; }
   Task<void> started(std::string, Instant) const override { co_return; }
 

@@ -97,11 +97,13 @@ TEST_F(AdminServerTest, ListsDevicesWithTheirHolders) {
 TEST_F(AdminServerTest, ListsClaimsAndHistory) {
   wire::ListClaimsResponse claims;
   ASSERT_TRUE(call(&wire::Admin::Stub::ListClaims, {}, claims).ok());
-  ASSERT_EQ(claims.claims_size(), 2);
+  ASSERT_EQ(claims.claims_size(), 3);
   EXPECT_EQ(claims.claims(0).state(), "prepared");
   EXPECT_EQ(claims.claims(0).modules(0), "mock");
   EXPECT_EQ(claims.claims(0).devices(0).requests(0), "main");
   EXPECT_THAT(claims.claims(0).devices(0).cdi_device_ids(0), ::testing::EndsWith("=uid-1-gpu-0"));
+  ASSERT_EQ(claims.claims(2).holders_size(), 2) << "a device of a resource";
+  EXPECT_EQ(claims.claims(2).holders(0).pod(), "encoder");
 
   wire::ListHistoryRequest request;
   request.set_claim("default/yesterday");

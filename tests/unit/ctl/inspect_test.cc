@@ -31,6 +31,8 @@ struct GoldenCase {
   std::string file;
   std::vector<std::string> arguments;
 };
+// For ctest's list.
+void PrintTo(const GoldenCase& about, std::ostream* out) { *out << about.file; }
 
 class InspectGoldenTest : public InspectTest, public ::testing::WithParamInterface<GoldenCase> {};
 
