@@ -19,7 +19,8 @@ class DaemonProcess {
   DaemonProcess& operator=(const DaemonProcess&) = delete;
   ~DaemonProcess();
 
-  // The folder holds modules/, kubelet/, device-plugins/, state/, cdi/, node/claims/, admin.sock, cardcage.toml and log.
+  // The folder holds modules/, kubelet/, device-plugins/, state/, cdi/, node/claims/, admin.sock, cardcage.toml and
+  // log.
   const std::filesystem::path& folder() const { return folder_.path(); }
   // [node] of a configuration that keeps everything inside the folder; `claims` as in node.claims.
   std::string node_section(const std::string& claims) const;
