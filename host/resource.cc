@@ -88,10 +88,10 @@ void Resource::add_device(const ServedDevice& served, DeviceList& list) {
   std::set<std::string> ids;
   for (std::uint32_t n = 0; n < config_.replicas; ++n)
     ids.insert(config_.replicas == 1 ? device.id : fmt::format("{}::{}", device.id, n));
-  if (ids.rbegin()->size() > kMaxDeviceId) {
-    refused_[device.id] =
-        fmt::format("its id has {} bytes{} and the kubelet takes {}; the module has to shorten it",
-                    ids.rbegin()->size(), config_.replicas == 1 ? "" : " with the replica's number", kMaxDeviceId);
+  const std::size_t longest = std::ranges::max(ids, {}, &std::string::size).size();
+  if (longest > kMaxDeviceId) {
+    refused_[device.id] = fmt::format("its id has {} bytes{} and the kubelet takes {}; the module has to shorten it",
+                                      longest, config_.replicas == 1 ? "" : " with the replica's number", kMaxDeviceId);
     log_limited(LogLevel::kError, name_ + "/long-id", "device cannot be listed",
                 {{"resource", name_}, {"device", device.id}, {"error", refused_[device.id]}});
     return;
