@@ -33,7 +33,7 @@ ResourceReport report_of(const Resource& resource, const Supervisor* supervisor)
   ResourceReport report{.name = resource.name(), .module = supervisor ? supervisor->config().name : ""};
   if (const auto server = resource.server_status()) {
     report.socket = server->socket;
-    if (!server->trying) report.way = server->way == RegistrationWay::kRegistry ? "registry" : "kubelet";
+    report.way = server->way == RegistrationWay::kRegistry ? "registry" : "kubelet";
     report.registration = {std::string(to_string(server->registration.state)), server->registration.error};
   } else {
     report.registration = {"waiting", resource.server_error() ? resource.server_error()->message

@@ -72,7 +72,7 @@ enum class Api : std::uint8_t { kDra, kDevicePlugin };
 
 // How a resource is made known to the kubelet; never both ways at once.
 enum class RegistrationWay : std::uint8_t {
-  kAuto,      // the registry if the kubelet answers there, kubelet.sock otherwise
+  kAuto,      // kubelet.sock, or the registry where only that folder is there
   kKubelet,   // Register on <device_plugins_dir>/kubelet.sock
   kRegistry,  // a socket in <kubelet_root>/plugins_registry
 };

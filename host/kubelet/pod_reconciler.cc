@@ -20,7 +20,7 @@ constexpr Duration kApart = 1s;        // between lists; the kubelet serves othe
 constexpr Duration kOfferPeriod = 60s, kOfferConfirm = 5s;
 constexpr Duration kFirstRetry = 1s, kLongestFailure = 10s;
 constexpr Duration kLongestRetry = 5min;
-constexpr Duration kFirstDoubt = 10s;
+constexpr Duration kFirstDoubt = 1s;
 constexpr std::size_t kMaxUnderWay = 8;
 constexpr const char* kCheckpoint = "kubelet_internal_checkpoint";
 
@@ -161,6 +161,7 @@ void PodReconciler::doubt(const ResourceDevice& device) {
   Doubt& doubt = entry->second;
   if (!first && clock_.now() < doubt.resend_at) return;
   doubt.resend_at = clock_.now() + doubt.pause.next();
+  due_at(doubt.resend_at);
   if (!first) handed_out_.resend(device.resource);
 }
 

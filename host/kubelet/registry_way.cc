@@ -93,7 +93,6 @@ Instant RegistryWay::look(StreamCount streams) {
     return now + kLook;
   }
   if (now - stage_since_ >= patience_) {
-    in_vain_ = stage_ == Stage::kWaiting || stage_ == Stage::kAsked || stage_ == Stage::kRefused;
     ++offers_;
     socket_.reset();
     return now;

@@ -30,7 +30,6 @@ class RegistryWay final : public ResourceWay {
   RegistrationWay way() const override { return RegistrationWay::kRegistry; }
   RegistrationView view() const override;
   std::filesystem::path socket() const override { return socket_ ? socket_->path() : std::filesystem::path(); }
-  bool in_vain() const override { return in_vain_; }
 
  private:
   // Where the registration stands; each but the first has its patience.
@@ -55,7 +54,7 @@ class RegistryWay final : public ResourceWay {
   int offers_ = 0;  // in vain, one after the other
   Backoff after_loss_;
   Instant silent_since_;
-  bool silence_noted_ = false, in_vain_ = false;
+  bool silence_noted_ = false;
 };
 
 }  // namespace cardcage

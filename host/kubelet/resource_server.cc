@@ -69,7 +69,7 @@ ResourceServer::ResourceServer(asio::io_context& core, Clock& clock, AllocationS
       registration_(core, clock, plugin_info(options_.resource), [this] { wake_.wake(); }),
       server_(std::array{plugin_.service(), registration_.service()}, kMaxPluginRequestBytes),
       watch_(core, [this] { wake_.wake(); }),
-      way_(first_way()),
+      way_(make_way()),
       ended_(core) {}
 
 ResourceServer::~ResourceServer() {
@@ -85,23 +85,16 @@ ResourceWay::Host ResourceServer::host() {
           .wake = [this] { wake_.wake(); }};
 }
 
-std::unique_ptr<ResourceWay> ResourceServer::kubelet_way() {
-  return std::make_unique<KubeletWay>(host(), clients_,
-                                      KubeletWay::Options{options_.resource, options_.device_plugins_dir, nonce()});
-}
-
-std::unique_ptr<ResourceWay> ResourceServer::first_way() {
+std::unique_ptr<ResourceWay> ResourceServer::make_way() {
   const bool registry = options_.way == RegistrationWay::kRegistry ||
-                        (options_.way == RegistrationWay::kAuto && is_directory(registry_socket_.parent_path()));
-  if (!registry) return kubelet_way();
+                        (options_.way == RegistrationWay::kAuto && !is_directory(options_.device_plugins_dir) &&
+                         is_directory(registry_socket_.parent_path()));
+  if (!registry)
+    return std::make_unique<KubeletWay>(host(), clients_,
+                                        KubeletWay::Options{options_.resource, options_.device_plugins_dir, nonce()});
   return std::make_unique<RegistryWay>(
       host(), registration_,
       RegistryWay::Options{options_.resource, registry_socket_, options_.device_plugins_dir / "kubelet.sock"});
-}
-
-// Whether kAuto may still fall back.
-bool ResourceServer::tries() const {
-  return options_.way == RegistrationWay::kAuto && way_->way() == RegistrationWay::kRegistry && !registered_;
 }
 
 Task<void> ResourceServer::keep_registered() {
@@ -111,14 +104,6 @@ Task<void> ResourceServer::keep_registered() {
     std::ignore = watch_.watch(options_.device_plugins_dir, FolderWatch::Of::kArrivalsToo);
     if (way_->way() == RegistrationWay::kRegistry) std::ignore = watch_.watch(registry_socket_.parent_path());
     const Instant next = way_->look({plugin_.lists().opened(), plugin_.lists().size()});
-    registered_ = registered_ || way_->view().state == RegistrationState::kRegistered;
-    if (tries() && way_->in_vain()) {
-      co_await way_->end();
-      way_ = kubelet_way();
-      log(LogLevel::kInfo, "the kubelet does not take the resource from its registry: registering it on kubelet.sock",
-          {{"resource", options_.resource}});
-      continue;
-    }
     co_await wake_.wait_until(clock_, next);
   }
   co_await way_->end();
@@ -151,7 +136,6 @@ ResourceStatus ResourceServer::status() const {
   const DeviceListStreams& lists = plugin_.lists();
   return {.resource = options_.resource,
           .way = way_->way(),
-          .trying = tries(),
           .socket = way_->socket(),
           .registration = way_->view(),
           .streams = lists.size(),

@@ -26,7 +26,6 @@ struct ResourceServerOptions {
 struct ResourceStatus {
   std::string resource;
   RegistrationWay way = RegistrationWay::kAuto;  // in use
-  bool trying = false;                           // kAuto has not decided yet: `way` may change
   std::filesystem::path socket;                  // where the kubelet calls; empty = none now
   RegistrationView registration;                 // the error is also about the socket
   std::size_t streams = 0;                       // of the device list
@@ -38,8 +37,8 @@ struct ResourceStatus {
 // folder or lets go of the device list has the resource back within a second, one that refuses is asked again with
 // growing pauses.
 //
-// kAuto tries the registry if its folder exists and falls back to kubelet.sock, for good, when a living kubelet does
-// not ask within 5 s or refuses: one that accepts connections on kubelet.sock.
+// kAuto is kubelet.sock, unless its folder is missing where the registry is not: kubelets look into the registry once a
+// second only, and pods that come before the resource is known fail for good (docs/decisions).
 class ResourceServer {
  public:
   // Serves at once and registers as soon as there is a kubelet. `allocations`, `devices` and `clients`, which the
@@ -69,9 +68,7 @@ class ResourceServer {
                  ClientSlot<KubeletClients>& clients, ResourceServerOptions options,
                  std::filesystem::path registry_socket);
   ResourceWay::Host host();
-  std::unique_ptr<ResourceWay> kubelet_way();
-  std::unique_ptr<ResourceWay> first_way();
-  bool tries() const;
+  std::unique_ptr<ResourceWay> make_way();
   Task<void> keep_registered();
   Task<void> run();
 
@@ -85,8 +82,7 @@ class ResourceServer {
   RegistrationService registration_;
   GrpcServer server_;
   FolderWatch watch_;
-  std::unique_ptr<ResourceWay> way_;
-  bool registered_ = false;  // ever, by this way
+  const std::unique_ptr<ResourceWay> way_;
   OneShot<bool> ended_;
   bool stopping_ = false, stopped_ = false;
 };

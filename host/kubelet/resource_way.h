@@ -36,8 +36,6 @@ class ResourceWay {
   virtual void again() = 0;
   // Takes the socket away and returns when nothing is on its way to the kubelet.
   virtual Task<void> end() = 0;
-  // A living kubelet has had its time and did not take the resource.
-  virtual bool in_vain() const { return false; }
 
   virtual RegistrationWay way() const = 0;
   virtual RegistrationView view() const = 0;

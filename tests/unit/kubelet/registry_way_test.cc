@@ -197,49 +197,19 @@ TEST_F(RegistryWayTest, TellsTheKubeletOfNewTraits) {
   EXPECT_TRUE(devices->start_container("pod-1", "main", kResource));
 }
 
-TEST_F(RegistryWayTest, AutoTakesTheRegistryWhereTheKubeletAsksThere) {
+TEST_F(RegistryWayTest, AutoIsKubeletSock) {
   play_kubelet();
-  start(RegistrationWay::kAuto);
-  ASSERT_TRUE(registered_again(1));
-  ASSERT_TRUE(wait_registered());
-  EXPECT_EQ(status().way, RegistrationWay::kRegistry);
-  EXPECT_FALSE(status().trying);
-  for (int step = 0; step < 20; ++step) clock.advance(seconds(1));
-  EXPECT_EQ(status().way, RegistrationWay::kRegistry);
-  EXPECT_EQ(devices->attempts(), 0u);
-}
-
-TEST_F(RegistryWayTest, AutoFallsBackFiveSecondsAfterALivingKubeletCame) {
-  fs::create_directories(registry());
-  start(RegistrationWay::kAuto);
-  socket();
-  for (int step = 0; step < 10; ++step) clock.advance(seconds(1));
-  EXPECT_TRUE(status().trying) << "no kubelet, no decision";
-  play_kubelet(false);
-  ASSERT_TRUE(eventually([&] { return is_served(folder() / "kubelet.sock"); }));
-  clock.advance(seconds(4));
-  EXPECT_EQ(status().way, RegistrationWay::kRegistry);
-  ASSERT_TRUE(in_time([&] { return status().way == RegistrationWay::kKubelet; }));
-  ASSERT_TRUE(registered_again(1));
-  EXPECT_FALSE(status().trying);
-  EXPECT_FALSE(fs::exists(registry_socket())) << "never both ways";
-}
-
-TEST_F(RegistryWayTest, AutoFallsBackWhenTheRegistryRefuses) {
-  play_kubelet();
-  kubelet->refuse("no handler registered for plugin type: DevicePlugin");
-  start(RegistrationWay::kAuto);
-  ASSERT_TRUE(kubelet->wait_for([&] { return !kubelet->history().empty(); }));
-  ASSERT_TRUE(in_time([&] { return status().way == RegistrationWay::kKubelet; }));
-  ASSERT_TRUE(registered_again(1));
-}
-
-TEST_F(RegistryWayTest, AutoUsesKubeletSockWithoutARegistryFolder) {
-  play_kubelet(false);
   start(RegistrationWay::kAuto);
   ASSERT_TRUE(registered_again(1));
   EXPECT_EQ(status().way, RegistrationWay::kKubelet);
-  EXPECT_FALSE(fs::exists(registry()));
+  EXPECT_FALSE(fs::exists(registry_socket())) << "never both ways";
+}
+
+TEST_F(RegistryWayTest, AutoIsTheRegistryWhereOnlyThatIsThere) {
+  fs::create_directories(registry());
+  start(RegistrationWay::kAuto);
+  socket();
+  EXPECT_EQ(status().way, RegistrationWay::kRegistry);
 }
 
 TEST_F(RegistryWayTest, TakesItsSocketAwayWhenItStops) {
