@@ -78,6 +78,17 @@ class Cluster:
         until(lambda: self.kubelet.check() or self._kubelet_healthy(), "kubelet answers after its restart", 60)
         return moment
 
+    def use_kubelet(self, program: str, topology_policy: str = "none") -> None:
+        """Goes on with another one. It must not find claims of the other's pods: what it writes down of them differs."""
+        until(lambda: not [pod for pod in self.api.items("/api/v1/pods") if pod["spec"].get("resourceClaims")],
+              "the pods of earlier tests are gone", 60)
+        self.programs.remove(self.kubelet)
+        self.kubelet.stop()
+        (node.KUBELET_ROOT / "dra_manager_state").unlink(missing_ok=True)
+        self.kubelet = self._start(node.kubelet(program, topology_policy))
+        self._until(self._kubelet_healthy, f"{program} answers", 60)
+        self._until(self._node_ready, "the node is Ready again", 60)
+
     @staticmethod
     def _kubelet_healthy() -> bool:
         with urllib.request.urlopen("http://127.0.0.1:10248/healthz", timeout=2) as answer:

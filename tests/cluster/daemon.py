@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import images
@@ -102,12 +103,17 @@ class Daemon:
 
     def kill(self) -> None:
         """kill -9, and waits until kubelet has started another."""
+        self.kill_and_see_start()
+        self.wait_ready()
+
+    def kill_and_see_start(self) -> float:
+        """kill -9; the moment (time.time) at which the program is executed anew, within some milliseconds."""
         old = self.process_ids()
         assert old, "no daemon is running"
         for pid in old:
             os.kill(pid, signal.SIGKILL)
-        until(lambda: set(self.process_ids()) - set(old), "kubelet starts the daemon again", 30)
-        self.wait_ready()
+        until(lambda: set(self.process_ids()) - set(old), "kubelet starts the daemon again", 30, every=0.004)
+        return time.time()
 
     def scale_to_nothing(self) -> None:
         """No daemon on any node, and still installed."""

@@ -18,6 +18,7 @@ KUBELET_ROOT = Path("/var/lib/kubelet")
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "cardcage.test/pause:1"
 GATES = {"ResourceHealthStatus": True}
+NEWEST, OLDEST = "kubelet", "kubelet-1.34"  # that the daemon supports; everything else is of the newest
 
 
 def gates() -> str:
@@ -109,10 +110,11 @@ def may_lower_oom_score() -> bool:
     return bool(int(effective.split()[1], 16) >> cap_sys_resource & 1)
 
 
-def kubelet() -> Program:
+def kubelet(program: str = NEWEST, topology_policy: str = "none") -> Program:
     config = KUBELET_ROOT / "config.json"
     config.write_text(json.dumps({
-        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "featureGates": GATES,
+        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+        "featureGates": {**GATES, "KubeletCrashLoopBackOffMax": True}, "topologyManagerPolicy": topology_policy,
         "authentication": {"x509": {"clientCAFile": f"{CERTIFICATES}/ca.crt"}, "webhook": {"enabled": True},
                            "anonymous": {"enabled": False}},
         "authorization": {"mode": "Webhook"},
@@ -122,9 +124,11 @@ def kubelet() -> Program:
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
         "resolvConf": "", "volumePluginDir": f"{KUBELET_ROOT}/volume-plugins", "volumeStatsAggPeriod": "0s",
+        # How long the scheduler believes in devices that are gone, and not in those that came.
+        "nodeStatusUpdateFrequency": "1s",
         # Tests kill the daemon; waiting ten seconds and more for its next start would measure kubelet, not the daemon.
         "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
         "registerNode": True, "maxPods": 200, "serializeImagePulls": False,
     }))
-    return Program("kubelet", f"--config={config}", f"--kubeconfig={KUBECONFIGS}/kubelet.conf", f"--root-dir={KUBELET_ROOT}",
+    return Program(program, f"--config={config}", f"--kubeconfig={KUBECONFIGS}/kubelet.conf", f"--root-dir={KUBELET_ROOT}",
                    f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}")

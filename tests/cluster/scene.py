@@ -9,9 +9,9 @@ from waiting import Fatal, until
 STAY = "trap 'exit 0' TERM; sleep 3600 & wait"
 
 
-def container(name: str = "main", command: str = STAY, claims: list[dict] | None = None, **more) -> dict:
+def container(name: str = "main", command: str = STAY, claims: list[dict] | None = None, limits: dict | None = None, **more) -> dict:
     return {"name": name, "image": BUSYBOX_IMAGE, "imagePullPolicy": "Never", "command": ["/bin/sh", "-c", command],
-            "resources": {"claims": claims or []}, **more}
+            "resources": {"claims": claims or [], "limits": limits or {}}, **more}
 
 
 def pod(name: str, containers: list[dict] | None = None, claims: list[dict] | None = None, **spec) -> dict:

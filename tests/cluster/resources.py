@@ -1,0 +1,84 @@
+"""What the mock offers through the device-plugin API (manifests/cardcage.toml), and what a container must see of it."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+from api import Api
+from mock import sees
+from node import NODE
+from scene import Scene
+from waiting import until
+
+FPGA = "mock.cardcage.dev/fpga"        # four on each of two sockets; CDI names in the answer
+VPU = "mock.cardcage.dev/vpu"          # registered by a call to kubelet.sock; nodes, mounts and env in the answer
+DSP = "mock.cardcage.dev/dsp.shared"   # two devices, four times each; registered by a socket; CDI names as annotations
+ASIC = "mock.cardcage.dev/asic"        # cannot be prepared
+COUNTS = {FPGA: 8, VPU: 2, DSP: 8, ASIC: 1}
+FPGAS_OF_A_SOCKET = [{f"fpga-{index}" for index in range(4)}, {f"fpga-{index}" for index in range(4, 8)}]
+
+DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
+KUBELET_SOCKET = DEVICE_PLUGINS / "kubelet.sock"
+# Kubelet writes it anew for each list that it was sent, and each pod that it gave a device: its time says when.
+CHECKPOINT = DEVICE_PLUGINS / "kubelet_internal_checkpoint"
+
+
+def kind_of(resource: str) -> str:
+    return resource.rpartition("/")[2].partition(".")[0]
+
+
+def told(environment: set[str], resource: str) -> set[str]:
+    """The devices that a container's environment names."""
+    kind = kind_of(resource)
+    return {f"{kind}-{found[1]}" for line in environment if (found := re.match(rf"MOCK_{kind.upper()}_(\d+)=.", line))}
+
+
+def held(scene: Scene, pod: str, resource: str, container: str = "") -> set[str]:
+    """The devices that a container has: told in its environment, and there with their nodes and files, and no others."""
+    seen = sees(scene, pod, container)
+    devices = told(seen["env"], resource)
+    kind = kind_of(resource)
+    null = os.stat("/dev/null").st_rdev
+    nodes = {path.removeprefix("/dev/mock/") for path, numbers in seen["nodes"].items()
+             if path.startswith(f"/dev/mock/{kind}-") and numbers == f"{os.major(null):x}:{os.minor(null):x}"}
+    files = {path.removeprefix("/run/mock/") for path in seen["mounts"] if path.startswith(f"/run/mock/{kind}-")}
+    assert devices == nodes == files, f"{pod}/{container}: told of {devices}, but has the nodes {nodes} and the files {files}"
+    return devices
+
+
+def allocatable(api: Api, *resources: str, field: str = "allocatable") -> list[int]:
+    """As the scheduler believes."""
+    offered = api.get(f"/api/v1/nodes/{NODE}")["status"][field]
+    return [int(offered.get(resource, 0)) for resource in resources]
+
+
+def wait_allocatable(api: Api, counts: dict[str, int] | None = None, seconds: float = 20, field: str = "allocatable") -> None:
+    counts = COUNTS if counts is None else counts
+
+    def probe():
+        seen = allocatable(api, *counts, field=field)
+        assert seen == list(counts.values()), f"{dict(zip(counts, seen))}"
+        return True
+    until(probe, f"{field} of the node is {counts}", seconds)
+
+
+def listed() -> tuple[float, dict[str, set[str]]]:
+    """When kubelet wrote its checkpoint (time.time), and the healthy devices of each resource that it knew then."""
+    with CHECKPOINT.open() as file:
+        written = os.fstat(file.fileno()).st_mtime_ns / 1e9
+        return written, {resource: set(ids or []) for resource, ids in json.load(file)["Data"]["RegisteredDevices"].items()}
+
+
+def wait_listed(since: float, counts: dict[str, int] | None = None, seconds: float = 30) -> float:
+    """The moment at which kubelet had the devices of each resource, in a list that it was sent after `since`."""
+    counts = COUNTS if counts is None else counts
+
+    def probe():
+        written, devices = listed()
+        if written <= since:
+            return None
+        lacking = {name: len(devices.get(name, ())) for name, count in counts.items() if len(devices.get(name, ())) != count}
+        assert not lacking, f"kubelet has {lacking}"
+        return written
+    return until(probe, f"kubelet has the devices of {', '.join(counts)}", seconds, every=0.005)

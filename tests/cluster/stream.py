@@ -1,0 +1,54 @@
+"""Pods that keep coming while a test does something to their node."""
+
+import threading
+
+from api import Api
+from resources import kind_of
+from scene import Scene, container, pod
+from waiting import until
+
+
+class Stream:
+    """Pods with one device each, every so many seconds, from enter to exit. Each looks whether it has its device, and ends."""
+
+    def __init__(self, scene: Scene, resource: str, every: float = 0.25):
+        self.scene, self.every = scene, every
+        kind = kind_of(resource)
+        look = f"env | grep ^MOCK_{kind.upper()}_ && ls /dev/mock/ | grep ^{kind}-"
+        self.containers = [container(command=look, limits={resource: 1})]
+        self.names: list[str] = []
+        self.ended = threading.Event()
+        self.failure: Exception | None = None
+        self.thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> "Stream":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.ended.set()
+        self.thread.join()
+
+    def _run(self) -> None:
+        api = Api()  # of its own: a connection is one thread's
+        try:
+            while not self.ended.wait(self.every):
+                name = f"stream-{len(self.names):03}"
+                api.create(self.scene.path("pods"), pod(name, self.containers))
+                self.names.append(name)
+        except Exception as error:
+            self.failure = error
+
+    def lost(self, seconds: float = 90) -> list[str]:
+        """Waits until all have ended; what is to be read about those that did not end well."""
+        assert not self.failure, f"the stream of pods stopped: {self.failure}"
+        assert len(self.names) > 3, "too few pods to say anything"
+
+        def ended():
+            pods = [found for found in self.scene.items("pods") if found["metadata"]["name"] in self.names]
+            waiting = {found["metadata"]["name"]: found["status"] for found in pods
+                       if found["status"].get("phase") not in ("Succeeded", "Failed")}
+            assert len(pods) == len(self.names) and not waiting, f"of {len(pods)} pods these have not ended: {waiting}"
+            return pods
+        return [f"{found['metadata']['name']}: {found['status'].get('reason')}: {found['status'].get('message')}"
+                for found in until(ended, "all pods have ended", seconds) if found["status"]["phase"] == "Failed"]

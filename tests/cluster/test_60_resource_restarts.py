@@ -1,0 +1,123 @@
+"""Kubelet and daemon come and go while pods have devices by the device-plugin API: no pod is lost, every device comes back."""
+
+import time
+
+import pytest
+
+from resources import COUNTS, DEVICE_PLUGINS, DSP, FPGA, KUBELET_SOCKET, VPU, allocatable, held, wait_allocatable, wait_listed
+from scene import STAY, container, pod
+from stream import Stream
+from waiting import until
+
+
+@pytest.fixture
+def running(cluster, scene, daemon):
+    """A pod that runs with devices of every way of registration and delivery; it must be as it was afterwards."""
+    wait_allocatable(cluster.api, seconds=30)
+    scene.apply(pod("user", [container(limits={FPGA: 2, VPU: 1, DSP: 1})]))
+    scene.wait_running("user")
+    before = picture(scene)
+    assert [len(devices) for devices in before[2:]] == [2, 1, 1]
+    yield
+    # Kubelet answers no exec for a moment after its start.
+    assert until(lambda: picture(scene), "kubelet lets us look into the pod", 20) == before
+    scene.apply(pod("later", [container(limits={FPGA: 6, VPU: 1, DSP: 1})]))
+    scene.wait_running("later", seconds=40)
+    assert held(scene, "later", FPGA) == {f"fpga-{index}" for index in range(8)} - before[2]
+    scene.delete("pods", "user", "later")
+    scene.wait_gone("pods", "user", "later")
+    wait_allocatable(cluster.api)
+
+
+def picture(scene) -> tuple:
+    status = scene.get("pods", "user")["status"]["containerStatuses"][0]
+    return status["containerID"], status["restartCount"], *(held(scene, "user", resource) for resource in (FPGA, VPU, DSP))
+
+
+def test_kubelet_restart(cluster, scene, daemon, running, measured):
+    cluster.restart_kubelet()
+    # Kubelet makes its socket anew when it begins to listen to device plugins.
+    listening = KUBELET_SOCKET.stat().st_mtime
+    seconds = wait_listed(listening) - listening
+    measured(f"kubelet restart: has the devices of all {len(COUNTS)} resources {seconds * 1000:.0f} ms after it began to listen")
+    assert seconds < 1
+    wait_allocatable(cluster.api)
+
+
+def test_kubelet_restart_while_pods_come(cluster, scene, daemon, running, measured):
+    """Those that wait for kubelet when it starts are admitted a moment after it listens."""
+    with Stream(scene, FPGA) as stream:
+        time.sleep(1)
+        cluster.restart_kubelet()
+        time.sleep(2)
+    lost = stream.lost()
+    measured(f"kubelet restart while pods come: {len(lost)} of {len(stream.names)} lost")
+    assert not lost
+
+
+def test_sockets_are_wiped(cluster, scene, daemon, running, measured):
+    """Those of the folder of kubelet's socket. The connections that kubelet has stay, and the sockets come back."""
+    def sockets() -> set:
+        return {path for path in DEVICE_PLUGINS.iterdir() if path.is_socket() and path != KUBELET_SOCKET}
+
+    assert sockets()
+    wiped = time.time()
+    for path in sockets():
+        path.unlink()
+    until(sockets, "the sockets are back", 10, every=0.005)
+    seconds = time.time() - wiped
+    measured(f"sockets wiped: back after {seconds * 1000:.0f} ms")
+    assert seconds < 1
+    wait_allocatable(cluster.api)
+
+
+def test_daemon_killed(cluster, scene, daemon, running, measured):
+    started = daemon.kill_and_see_start()
+    seconds = {}
+    for resource in (VPU, FPGA, DSP):
+        seconds[resource] = wait_listed(started, {resource: COUNTS[resource]}) - started
+    measured("daemon killed: from its exec until kubelet has the devices: " +
+             ", ".join(f"{resource} {took * 1000:.0f} ms" for resource, took in seconds.items()))
+    daemon.wait_ready()
+    wait_allocatable(cluster.api)
+    assert seconds[VPU] < 0.3
+
+
+def test_daemon_killed_between_allocate_and_start(cluster, scene, daemon, running):
+    """Kubelet allocates for all containers when it admits a pod, before the init containers run."""
+    scene.apply(pod("slow", [container(limits={FPGA: 1, VPU: 1})],
+                    initContainers=[container("gate", "until [ -e /gate/open ]; do sleep 0.1; done",
+                                              volumeMounts=[{"name": "gate", "mountPath": "/gate"}])],
+                    volumes=[{"name": "gate", "emptyDir": {}}]))
+    until(lambda: "running" in scene.get("pods", "slow")["status"]["initContainerStatuses"][0]["state"], "the init container runs", 20)
+    daemon.kill_and_see_start()
+    scene.execute("slow", "touch", "/gate/open", container="gate")
+    scene.wait_running("slow")
+    assert len(held(scene, "slow", FPGA)) == 1 and len(held(scene, "slow", VPU)) == 1
+    daemon.wait_ready()
+    scene.delete("pods", "slow")
+    scene.wait_gone("pods", "slow")
+
+
+def test_container_ends_while_there_is_no_daemon(cluster, scene, daemon, running):
+    """The module wants to be called before each start of a container: the next start waits for the daemon."""
+    scene.apply(pod("again", [container(command=STAY, limits={FPGA: 1, VPU: 1})], restartPolicy="Always"))
+    scene.wait_running("again")
+    before = held(scene, "again", FPGA), held(scene, "again", VPU)
+    daemon.scale_to_nothing()
+    try:
+        scene.execute("again", "kill", "1")
+        until(lambda: allocatable(cluster.api, FPGA, VPU) == [0, 0], "the scheduler knows that nobody serves the resources", 20)
+    finally:
+        daemon.scale_back()
+    until(lambda: scene.get("pods", "again")["status"]["containerStatuses"][0]["restartCount"] == 1, "the second start", 60)
+    scene.wait_running("again")
+    assert (held(scene, "again", FPGA), held(scene, "again", VPU)) == before
+    wait_allocatable(cluster.api)
+    scene.delete("pods", "again")
+    scene.wait_gone("pods", "again")
+
+
+def test_daemon_pod_is_replaced(cluster, scene, daemon, running):
+    daemon.replace_pod()
+    wait_allocatable(cluster.api)
