@@ -47,10 +47,15 @@ def held(scene: Scene, pod: str, resource: str, container: str = "") -> set[str]
     return devices
 
 
+def amount(quantity: str) -> int:
+    """The API server writes 10000 as 10k."""
+    return int(quantity[:-1]) * 1000 if quantity.endswith("k") else int(quantity)
+
+
 def allocatable(api: Api, *resources: str, field: str = "allocatable") -> list[int]:
     """As the scheduler believes."""
     offered = api.get(f"/api/v1/nodes/{NODE}")["status"][field]
-    return [int(offered.get(resource, 0)) for resource in resources]
+    return [amount(offered.get(resource, "0")) for resource in resources]
 
 
 def wait_allocatable(api: Api, counts: dict[str, int] | None = None, seconds: float = 20, field: str = "allocatable") -> None:
@@ -82,3 +87,15 @@ def wait_listed(since: float, counts: dict[str, int] | None = None, seconds: flo
         assert not lacking, f"kubelet has {lacking}"
         return written
     return until(probe, f"kubelet has the devices of {', '.join(counts)}", seconds, every=0.005)
+
+
+def restart_kubelet(cluster) -> float:
+    """From the moment when it listens to device plugins again, on a new socket, until it has all devices: seconds."""
+    before = KUBELET_SOCKET.stat().st_mtime_ns
+    cluster.restart_kubelet()
+
+    def probe():
+        made = KUBELET_SOCKET.stat().st_mtime_ns
+        return made > before and made / 1e9
+    listening = until(probe, "kubelet listens to device plugins", 30, every=0.005)
+    return wait_listed(listening) - listening
