@@ -95,11 +95,9 @@ Task<Status> ResourceAllocator::take(std::string name, std::vector<std::string> 
     if (--busy_[id] == 0) busy_.erase(id);
     allocated_[id] = environment_.clock.now();
   }
-  if (taken)
-    resting_.erase(name);
-  else
-    rest(name, taken.error());
-  changed_();
+  // The list does not say what is handed out, and to make it anew costs more than all else here.
+  if (!taken) rest(name, taken.error());
+  if (!taken || resting_.erase(name) > 0) changed_();
   co_return taken;
 }
 
@@ -120,7 +118,7 @@ Task<Status> ResourceAllocator::take_now(const std::string& name, const std::vec
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
   const PodContainer not_known_yet;
-  co_return co_await hold(name, ids, not_known_yet);
+  co_return hold(name, ids, not_known_yet);
 }
 
 bool ResourceAllocator::same_pod(const Holder& holder) const {
@@ -129,12 +127,11 @@ bool ResourceAllocator::same_pod(const Holder& holder) const {
 }
 
 // Writes down who has the device from now on. Whoever had one of the ids has them no more.
-Task<Status> ResourceAllocator::hold(const std::string& name, const std::vector<std::string>& ids,
-                                     const PodContainer& pod) {
+Status ResourceAllocator::hold(const std::string& name, const std::vector<std::string>& ids, const PodContainer& pod) {
   const auto known = environment_.ledger.find({resource_, name});
   ClaimRecord record = known ? *known : ClaimRecord{};
   HeldDevice* const device = the_device(record);
-  if (!device) co_return fail(Code::kAborted, "device '{}' was let go of meanwhile", name);
+  if (!device) return fail(Code::kAborted, "device '{}' was let go of meanwhile", name);
   const WallTime now = environment_.clock.wall();
   std::vector<HistoryEntry> left;
   for (const std::string& id : ids) {
@@ -146,8 +143,18 @@ Task<Status> ResourceAllocator::hold(const std::string& name, const std::vector<
     }
     device->holders.push_back({id, pod.name_space, pod.pod, pod.container, now});
   }
-  if (record == *known) co_return Status{};
-  co_return co_await environment_.ledger.put(std::move(record), Durability::kProcess, std::move(left));
+  if (record != *known) note(std::move(record), std::move(left));
+  return {};
+}
+
+// Nobody waits for it: that the device is prepared is in the ledger, and the kubelet tells again whom it is for.
+void ResourceAllocator::note(ClaimRecord record, std::vector<HistoryEntry> left) {
+  spawn(environment_.core, [](Task<Status> writing) -> Task<void> {
+    const Status written = co_await std::move(writing);
+    if (!written)
+      log_limited(LogLevel::kWarn, "holder", "the ledger cannot note who holds a device",
+                  {{"error", written.error().message}});
+  }(environment_.ledger.put(std::move(record), Durability::kProcess, std::move(left))));
 }
 
 void ResourceAllocator::rest(const std::string& name, const Error& why) {
@@ -243,13 +250,7 @@ void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
   holder->name_space = pod.name_space;
   holder->pod = pod.pod;
   holder->container = pod.container;
-  if (record == *known) return;
-  spawn(environment_.core, [](Task<Status> writing) -> Task<void> {
-    const Status written = co_await std::move(writing);
-    if (!written)
-      log_limited(LogLevel::kWarn, "holder", "the ledger cannot note who holds a device",
-                  {{"error", written.error().message}});
-  }(environment_.ledger.put(std::move(record), Durability::kProcess)));
+  if (record != *known) note(std::move(record), {});
 }
 
 Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant deadline) {
@@ -260,9 +261,7 @@ Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant 
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
   const std::vector<std::string> ids{id};
-  Status held = co_await hold(name, ids, pod);
-  changed_();
-  co_return held;
+  co_return hold(name, ids, pod);
 }
 
 Task<void> ResourceAllocator::restore(Instant deadline) {
