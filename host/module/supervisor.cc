@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/module/snapshot_sink.h"
+
 namespace cardcage {
 namespace {
 
@@ -167,7 +169,10 @@ Task<void> Supervisor::check_devices() {
 }
 
 Task<Status> Supervisor::discover() {
+  discovering_ = true;
   auto snapshot = co_await module_->discover(clock_.now() + deadlines_.discover);
+  discovering_ = false;
+  const auto heard = std::exchange(heard_, {});
   if (!snapshot) co_return within(snapshot.error(), "module '{}' cannot list its devices", config_.name);
   for (const Device& device : (*snapshot)->devices) {
     // What was pushed since stays: a module may learn of health from events only.
@@ -176,16 +181,20 @@ Task<Status> Supervisor::discover() {
   std::erase_if(health_, [&](const auto& entry) { return !(*snapshot)->find(entry.first); });
   const bool changed = !snapshot_ || *snapshot_ != **snapshot;
   snapshot_ = *snapshot;
-  if (changed && offered_) {
+  bool news = changed;
+  for (const auto& [device_id, health] : heard)
+    if (snapshot_->find(device_id)) news |= set_health(device_id, health);
+  if (!offered_) co_return Status{};
+  if (changed)
     log_limited(LogLevel::kInfo, config_.name + "/devices", "device list changed",
                 {{"module", config_.name}, {"devices", std::to_string(snapshot_->devices.size())}});
-    listener_.changed(*this);
-  }
+  if (news) listener_.changed(*this);
   co_return Status{};
 }
 
 Task<void> Supervisor::release() {
   offered_ = false;
+  heard_.clear();
   if (!module_) co_return;
   const auto module = std::exchange(module_, nullptr);
   const auto stopped = co_await module->stop(clock_.now() + deadlines_.stop);
@@ -231,12 +240,14 @@ bool Supervisor::set_health(const std::string& device_id, Health health) {
 }
 
 void Supervisor::note_health(const std::string& device_id, Health health) {
-  if (!snapshot_ || !snapshot_->find(device_id)) {
-    log_limited(LogLevel::kWarn, config_.name + "/unknown-device", "health of a device that is not listed is ignored",
+  const bool listed = snapshot_ && snapshot_->find(device_id);
+  if ((discovering_ || !listed) && (heard_.size() < kMaxDevices || heard_.contains(device_id)))
+    heard_.insert_or_assign(device_id, health);
+  if (listed && set_health(device_id, std::move(health))) listener_.changed(*this);
+  if (!listed && snapshot_ && !discovering_)
+    log_limited(LogLevel::kWarn, config_.name + "/unknown-device",
+                "health of a device that is not listed waits for the next discover",
                 {{"module", config_.name}, {"device", device_id}});
-    return;
-  }
-  if (set_health(device_id, std::move(health))) listener_.changed(*this);
 }
 
 }  // namespace cardcage

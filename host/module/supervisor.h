@@ -80,6 +80,8 @@ class Supervisor {
   std::optional<ModuleIdentity> identity_;
   SnapshotPtr snapshot_;
   std::map<std::string, DeviceHealth, std::less<>> health_;
+  // Told since the last discover began, which may have listed the device before: goes over what that one says.
+  std::map<std::string, Health> heard_;
   ModuleState state_ = ModuleState::kStarting;
   std::chrono::system_clock::time_point since_;
   std::optional<Error> last_error_;
@@ -87,6 +89,7 @@ class Supervisor {
   bool settled_ = false;
   bool offered_ = false;  // others may have the instance
   bool rescan_ = false;
+  bool discovering_ = false;
   bool stopping_ = false;
   int restarts_ = 0;
   Wakeup wakeup_;

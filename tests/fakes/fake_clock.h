@@ -20,7 +20,8 @@ class FakeClock final : public Clock {
   std::size_t sleepers() const { return sleepers_.size(); }
 
  private:
-  Instant now_{std::chrono::hours(1)};
+  // Deadlines made from it are waited for in real time (OneShot::wait_until), so they must not have passed.
+  Instant now_ = std::chrono::steady_clock::now();
   std::chrono::system_clock::time_point wall_{std::chrono::seconds(1'800'000'000)};
   std::multimap<Instant, std::shared_ptr<asio::steady_timer>> sleepers_;
 };

@@ -126,7 +126,7 @@ TEST_F(ResourceServerTest, Row2ADeadKubeletIsAskedWithPausesUntilItComesBack) {
   kubelet->stop();
   ASSERT_TRUE(eventually([&] { return status().registration.error.find("cannot reach") != std::string::npos; }));
   EXPECT_EQ(state(), RegistrationState::kWaiting);
-  EXPECT_EQ(status().streams, 0u);
+  EXPECT_TRUE(eventually([&] { return status().streams == 0; }));
   clock.advance(seconds(60));
   const Instant begin = std::chrono::steady_clock::now();
   kubelet->start();

@@ -138,6 +138,43 @@ TEST_F(SupervisorTest, PollsTheHealthOfAModuleThatHasCheck) {
   EXPECT_EQ(module->count(Verb::kCheck), 1);
 }
 
+TEST_F(SupervisorTest, HealthToldBeforeADeviceIsListedWaitsForTheList) {
+  settle();
+  const int before = changes;
+  module->events.health("gpu-1", Health{.state = HealthState::kUnhealthy});
+  EXPECT_EQ(changes, before);
+  module->devices.devices.push_back(Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"});
+  module->events.rescan();
+  settle();
+  clock.advance(1s);
+  settle();
+  ASSERT_EQ(supervisor.snapshot()->devices.size(), 2u);
+  EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[1]).health.state, HealthState::kUnhealthy);
+}
+
+TEST_F(SupervisorTest, HealthToldDuringADiscoverGoesOverWhatItFound) {
+  module->devices.devices[0].health.state = HealthState::kHealthy;
+  module->block(Verb::kDiscover);
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy});
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnhealthy) << "told before the first list was done";
+
+  module->block(Verb::kDiscover);
+  module->events.rescan();
+  settle();
+  clock.advance(1s);
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy, .message = "again"});
+  EXPECT_EQ(supervisor.health(device()).health.message, "again") << "a hung discover does not hold health back";
+  const int before = changes;
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.message, "again");
+  EXPECT_GT(changes, before);
+}
+
 TEST_F(SupervisorTest, IgnoresHealthOfADeviceThatIsNotListed) {
   settle();
   const int before = changes;
