@@ -133,8 +133,11 @@ bool DeviceTable::serves(const Entry& entry, const std::string& driver) {
 }
 
 bool DeviceTable::complete(const std::string& driver) const {
-  return std::ranges::all_of(modules_,
-                             [&](const Entry& entry) { return !serves(entry, driver) || entry.supervisor->settled(); });
+  // One that is not configured any more may have claims of any module.
+  const bool configured = supervisor(driver) != nullptr;
+  return std::ranges::all_of(modules_, [&](const Entry& entry) {
+    return (configured && !serves(entry, driver)) || entry.supervisor->settled();
+  });
 }
 
 bool DeviceTable::known(const std::string& driver) const {

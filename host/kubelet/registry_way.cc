@@ -72,6 +72,12 @@ Instant RegistryWay::look(StreamCount streams) {
     const Status opened = open_socket();
     error_ = opened ? "" : opened.error().message;
   }
+  // Also of a stream that is gone before the first look at it.
+  if (streams.opened != std::exchange(opened_seen_, streams.opened)) {
+    kubelet_ = socket_identity(options_.kubelet_socket);
+    kubelet_lives_ = true;
+    offers_ = 0;
+  }
   if (const Stage there = stage(streams); made || there != stage_) {
     if (there == Stage::kLost && now - stage_since_ >= kSteady) after_loss_.reset();
     stage_ = there;
@@ -79,12 +85,7 @@ Instant RegistryWay::look(StreamCount streams) {
     patience_ = patience();
   }
   note_silence();
-  if (stage_ == Stage::kWatched) {
-    kubelet_ = socket_identity(options_.kubelet_socket);
-    kubelet_lives_ = true;
-    offers_ = 0;
-    return now + kLook;
-  }
+  if (stage_ == Stage::kWatched) return now + kLook;
   // Its time counts from when it is there to use it, and one that has just come looks by itself.
   const bool lives = is_served(options_.kubelet_socket);
   if (!std::exchange(kubelet_lives_, lives) || !lives) {

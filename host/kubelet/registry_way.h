@@ -45,8 +45,8 @@ class RegistryWay final : public ResourceWay {
   std::unique_ptr<SocketListener> socket_;
   std::string error_;                      // of open_socket
   std::uint64_t opened_before_ = 0;        // streams, when the socket was made
-  bool watched_ = false;                   // a stream has been open since then
-  std::optional<SocketIdentity> kubelet_;  // when a stream was last open
+  std::uint64_t opened_seen_ = 0;          // streams, at the last look
+  std::optional<SocketIdentity> kubelet_;  // when a stream was last opened
   bool kubelet_lives_ = false;             // at the last look
   Stage stage_ = Stage::kWaiting;
   Instant stage_since_{};

@@ -174,7 +174,7 @@ TEST_F(DaemonTest, ADriverThatIsNotConfiguredAnyMoreStillLetsGoOfItsClaims) {
   start_and_register();
   prepare(claim);
   daemon.crash();
-  configure("devices = [\"gpu:4\"]", "another.mock.cardcage.dev");
+  configure("devices = [\"gpu:4\"]\ndiscover_delay = \"300ms\"", "another.mock.cardcage.dev");
   start_and_register();
   EXPECT_TRUE(unprepare(claim));
   EXPECT_THAT(files(hardware()), IsEmpty());

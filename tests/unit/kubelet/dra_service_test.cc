@@ -91,7 +91,7 @@ TEST_F(DraServiceTest, AnswersAnEmptyRequestEvenWhileTheCoreIsBusy) {
   V1Answer response;
   ASSERT_TRUE(prepare({}, response).ok());  // connects
   std::promise<void> release;
-  asio::post(live.context(), [&] { release.get_future().wait(); });
+  asio::post(live.context(), [released = release.get_future().share()] { released.wait(); });
   EXPECT_TRUE(prepare({}, response).ok());
   api::dra_v1beta1::NodeUnprepareResourcesResponse unprepared;
   EXPECT_TRUE(clients->dra_v1beta1->NodeUnprepareResources(context().get(), {}, &unprepared).ok());
