@@ -16,7 +16,6 @@ constexpr Duration kPatience = std::chrono::seconds(1);
 // A device that is gone is listed as unhealthy so long before it is dropped: the kubelet may be handing it out just now
 // (facts: since 1.34 it takes an id that vanishes between its choice and our answer badly).
 constexpr Duration kLeaving = std::chrono::seconds(2);
-constexpr Duration kServerRetry = std::chrono::seconds(1);
 constexpr Duration kRestoreRetry = std::chrono::seconds(10), kRestoreLimit = std::chrono::minutes(2);
 // Before the server's own answer at the deadline, so that ours, which knows what it waits for, is the one.
 constexpr Duration kAnswerReserve = std::chrono::milliseconds(50);

@@ -110,10 +110,12 @@ class Weighing {
           std::ranges::find_if_not(rest, [&](const Leaf& leaf) { return are_together(rest.front(), leaf, level); });
       runs.push_back(rest.first(static_cast<std::size_t>(end - rest.begin())));
     }
-    std::ranges::stable_partition(runs, [](const auto& run) { return std::ranges::any_of(run, &Leaf::required); });
-    for (const std::span<Leaf> run : runs) {
-      whole.parts.push_back(group(run, level));
-      join(whole, whole.parts.back());
+    for (const bool required : {true, false}) {  // those first that have some
+      for (const std::span<Leaf> run : runs) {
+        if (std::ranges::any_of(run, &Leaf::required) != required) continue;
+        whole.parts.push_back(group(run, level));
+        join(whole, whole.parts.back());
+      }
     }
   }
 
