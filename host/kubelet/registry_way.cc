@@ -12,6 +12,8 @@ using std::chrono::milliseconds, std::chrono::seconds;
 constexpr mode_t kFolderMode = 0755;  // as the kubelet makes it
 constexpr seconds kLook{1};
 constexpr seconds kPatience{5};     // the kubelet reconciles once a second
+// It opens the stream before it tells of the registration. Up to 1.36 the end of an old stream may tear the new one down.
+constexpr milliseconds kUnwatchedPatience{500};
 constexpr seconds kAskedLimit{15};  // it takes up to 10 s to dial after GetInfo
 constexpr seconds kSteady{10};      // a stream that lived so long was a good one
 constexpr seconds kSilence{30};
@@ -60,7 +62,8 @@ Duration RegistryWay::patience() {
     case Stage::kRefused:
     case Stage::kUnwatched: break;
   }
-  return kPatience * (1 << std::min(offers_, kMaxDoublings));
+  const Duration first = stage_ == Stage::kUnwatched ? Duration(kUnwatchedPatience) : Duration(kPatience);
+  return first * (1 << std::min(offers_, kMaxDoublings));
 }
 
 Instant RegistryWay::look(StreamCount streams) {
