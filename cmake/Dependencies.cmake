@@ -38,4 +38,5 @@ target_link_libraries(cardcage_grpc INTERFACE
 
 add_library(cardcage_boost INTERFACE)
 target_link_libraries(cardcage_boost INTERFACE Boost::headers Threads::Threads)
-target_compile_definitions(cardcage_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE BOOST_DLL_USE_STD_FS)
+target_compile_definitions(cardcage_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_DLL_USE_STD_FS)

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <boost/asio/ssl/impl/src.hpp>  // the one user of it, see host/core/asio.cc
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
