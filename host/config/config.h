@@ -126,17 +126,25 @@ struct RawOption {
   friend bool operator==(const RawOption& a, const RawOption& b) { return a.value == b.value; }
 };
 
+// A module's process, with isolation = "process".
+struct ProcessConfig {
+  // Variables of the daemon's environment that the module may see, beside PATH, LANG and TZ.
+  std::vector<std::string> environment;
+  friend bool operator==(const ProcessConfig&, const ProcessConfig&) = default;
+};
+
 struct ModuleConfig {
   std::string name;
   std::filesystem::path path;  // relative to modules_dir
   Isolation isolation = Isolation::kInProcess;
+  ProcessConfig process;
   std::string sha256;  // pinned digest in hex; empty = any
   std::map<std::string, RawOption> options;
   std::vector<ServeConfig> serve;
   SourcePosition position;
   friend bool operator==(const ModuleConfig& a, const ModuleConfig& b) {
-    return std::tie(a.name, a.path, a.isolation, a.sha256, a.options, a.serve) ==
-           std::tie(b.name, b.path, b.isolation, b.sha256, b.options, b.serve);
+    return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.options, a.serve) ==
+           std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.options, b.serve);
   }
 };
 

@@ -150,6 +150,22 @@ std::optional<Placed<bool>> TableReader::boolean(std::string_view key) {
   return std::nullopt;
 }
 
+std::vector<Placed<std::string>> TableReader::strings(std::string_view key) {
+  std::vector<Placed<std::string>> texts;
+  const toml::node* node = find(key);
+  if (!node) return texts;
+  const toml::array* list = node->as_array();
+  if (!list) refuse(key, reading_.at(node->source()), "expected a list of strings, found " + describe_value(*node));
+  if (!list) return texts;
+  for (const toml::node& element : *list) {
+    if (const auto* text = element.as_string())
+      texts.push_back({text->get(), reading_.at(element.source())});
+    else
+      refuse(key, reading_.at(element.source()), "expected a string, found " + describe_value(element));
+  }
+  return texts;
+}
+
 void TableReader::refuse_choice(std::string_view key, const Placed<std::string>& text,
                                 const std::vector<std::string>& known) {
   reading_.error(text.position, "{}: '{}' is none of '{}'{}", name_of(key), text.value, fmt::join(known, "', '"),

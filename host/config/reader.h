@@ -62,6 +62,8 @@ class TableReader {
   std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key);
   std::optional<Placed<std::int64_t>> integer(std::string_view key);
   std::optional<Placed<bool>> boolean(std::string_view key);
+  // Empty if there is none.
+  std::vector<Placed<std::string>> strings(std::string_view key);
   // One of `words`: the value that stands beside it.
   template <class T, std::size_t N>
   std::optional<T> choice(std::string_view key, const std::pair<std::string_view, T> (&words)[N]) {

@@ -32,6 +32,7 @@ struct Output {
   std::shared_ptr<spdlog::logger> logger =
       std::make_shared<spdlog::logger>("cardcage", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   LogFormat format = LogFormat::kText;
+  LogSink sink;
   Output() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%-5l%$ %v", spdlog::pattern_time_type::utc); }
 };
 
@@ -52,11 +53,14 @@ void configure_log(LogLevel level, LogFormat format) {
     out.logger->set_pattern("{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v}", spdlog::pattern_time_type::utc);
 }
 
+void divert_log(LogSink sink) { output().sink = std::move(sink); }
+
 bool log_enabled(LogLevel level) { return output().logger->should_log(spd_level(level)); }
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
   Output& out = output();
   if (!out.logger->should_log(spd_level(level))) return;
+  if (out.sink) return out.sink(level, message, fields);
   std::string line;
   if (out.format == LogFormat::kJson) {
     line = "\"message\":" + quoted(message);

@@ -3,6 +3,7 @@
 // [any-thread] Call sites that a hostile peer can trigger repeatedly use `log_limited`.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ struct LogField {
 };
 
 void configure_log(LogLevel level, LogFormat format);
+// Lines go to `sink`, which may be called from any thread, and not to stderr. Once, before there are other threads.
+using LogSink = std::function<void(LogLevel level, std::string_view message, std::initializer_list<LogField> fields)>;
+void divert_log(LogSink sink);
 bool log_enabled(LogLevel level);
 
 // log(LogLevel::kInfo, "prepared", {{"claim", uid}, {"driver", name}})

@@ -1,9 +1,6 @@
 #include "host/module/in_process.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
-#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "host/core/log.h"
 
@@ -13,45 +10,38 @@ namespace {
 // For the stop of an instance that nobody waits for any more.
 constexpr std::chrono::seconds kUnwatchedStop{10};
 
-std::string timestamp(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
-
 }  // namespace
 
 InProcessModule::InProcessModule(asio::io_context& core, Clock& clock, std::shared_ptr<CoreGate> gate,
-                                 std::unique_ptr<Lane> lane)
-    : core_(core), clock_(clock), gate_(std::move(gate)), lane_(std::move(lane)) {
-  binding_->module = this;
+                                 std::unique_ptr<Lane> lane, Parts parts)
+    : RunningModule(core, clock, parts.name, parts.identity), gate_(std::move(gate)), lane_(std::move(lane)) {
+  auto news = [gate = gate_, binding = binding()] {
+    gate->post([binding] {
+      if (binding->module != nullptr) static_cast<InProcessModule*>(binding->module)->deliver_news();
+    });
+  };
+  instance_ = std::make_shared<Instance>(std::move(parts.name), std::move(parts.module), std::move(parts.identity),
+                                         std::move(parts.options), std::move(news));
 }
 
 std::shared_ptr<InProcessModule> InProcessModule::make(asio::io_context& core, Clock& clock,
                                                        std::shared_ptr<CoreGate> gate, std::unique_ptr<Lane> lane,
                                                        Parts parts) {
-  const std::shared_ptr<InProcessModule> made(new InProcessModule(core, clock, gate, std::move(lane)));
-  auto news = [gate, binding = made->binding_] {
-    gate->post([binding] {
-      if (binding->module != nullptr) binding->module->deliver_news();
-    });
-  };
-  made->instance_ = std::make_shared<Instance>(std::move(parts.name), std::move(parts.module),
-                                               std::move(parts.identity), std::move(parts.options), std::move(news));
-  return made;
+  return std::shared_ptr<InProcessModule>(
+      new InProcessModule(core, clock, std::move(gate), std::move(lane), std::move(parts)));
 }
 
 InProcessModule::~InProcessModule() {
-  binding_->module = nullptr;
-  if (state_ == State::kStarted) tear_down_later();
-  const bool at_rest = state_ != State::kStarted && !lost_ && std::ranges::all_of(pending_, [](const auto& entry) {
-                         return entry.second.context->has_ended();
-                       });
-  for (const auto& [number, pending] : pending_) pending.context->cancel();
+  if (state() == State::kStarted) tear_down_later();
+  const bool at_rest = state() != State::kStarted && !lost() &&
+                       std::ranges::all_of(calls_, [](const auto& call) { return call.second->has_ended(); });
+  for (const auto& [number, context] : calls_) context->cancel();
   gate_->close();
   if (!at_rest) lane_->leave_alone();
 }
 
 void InProcessModule::tear_down_later() {
-  const auto context = std::make_shared<CallContext>("stop", ++last_call_, clock_.now() + kUnwatchedStop);
+  const auto context = std::make_shared<CallContext>("stop", next_number(), clock().now() + kUnwatchedStop);
   lane_->post([instance = instance_, context] {
     instance->services().close();
     if (const auto stopped = instance->stop(*context); !stopped)
@@ -59,23 +49,9 @@ void InProcessModule::tear_down_later() {
   });
 }
 
-Status InProcessModule::admit(const std::string& what, Instant deadline) const {
-  if (lost_) return std::unexpected(*lost_);
-  if (what != "start" && what != "stop" && state_ != State::kStarted)
-    return fail(Code::kFailedPrecondition, "module '{}' cannot {}: it is {}", instance_->name(), what,
-                state_ == State::kLoaded ? "not started" : "stopped");
-  if (deadline <= clock_.now())
-    return fail(Code::kDeadlineExceeded, "module '{}' cannot {}: no time is left for it", instance_->name(), what);
-  return {};
-}
-
-std::unexpected<Error> InProcessModule::lacks(std::string_view what, std::string_view family) const {
-  return fail(Code::kUnimplemented, "module '{}' cannot {}: it has no {}", instance_->name(), what, family);
-}
-
-std::shared_ptr<OneShot<Status>> InProcessModule::enqueue(const std::shared_ptr<CallContext>& context, Work work) {
-  auto ended = std::make_shared<OneShot<Status>>(core_);
-  pending_[context->number()] = {context, ended};
+void InProcessModule::enqueue(const std::shared_ptr<CallContext>& context, const Ended& ended, Work work) {
+  std::erase_if(calls_, [](const auto& call) { return call.second->has_ended(); });
+  calls_[context->number()] = context;
   // The lane holds nothing of the core but the gate.
   lane_->post(
       [instance = instance_, gate = gate_, context, weak = std::weak_ptr(ended), work = std::move(work)]() mutable {
@@ -86,82 +62,54 @@ std::shared_ptr<OneShot<Status>> InProcessModule::enqueue(const std::shared_ptr<
           if (const auto waiting = weak.lock()) waiting->set({});
         });
       });
-  return ended;
 }
 
-Error InProcessModule::too_late(const CallContext& context) const {
-  std::string busy;
-  for (const auto& [number, pending] : pending_)
-    if (number != context.number() && pending.context->is_running()) busy = pending.context->what();
-  const std::string why =
-      busy.empty() ? "it did not answer in time" : fmt::format("it had no time for it, being busy with {}", busy);
-  return {Code::kDeadlineExceeded, fmt::format("module '{}' cannot {}: {}", instance_->name(), context.what(), why)};
+bool InProcessModule::cancel(std::uint64_t number) {
+  const auto call = calls_.find(number);
+  if (call == calls_.end()) return false;  // it has just ended
+  call->second->cancel();
+  return !call->second->abandon();
 }
 
-Task<Status> InProcessModule::wait(std::shared_ptr<CallContext> context, std::shared_ptr<OneShot<Status>> ended,
-                                   Instant deadline) {
-  using namespace asio::experimental::awaitable_operators;
-  const auto since = clock_.wall();
-  auto first = co_await (ended->wait_until(Instant::max()) || clock_.sleep_until(deadline));
-  if (auto* outcome = std::get_if<0>(&first); outcome != nullptr && *outcome) co_return std::move(**outcome);
-  context->cancel();
-  const bool began = !context->abandon();
-  if (began && deadline != Instant::max())
-    spawn(core_, watch(binding_, clock_, context, deadline + kStuckGrace, since));
-  if (first.index() == 1) co_return std::unexpected(too_late(*context));
-  co_return fail(Code::kCancelled, "module '{}' cannot {}: the call was cancelled", instance_->name(), context->what());
+bool InProcessModule::is_running(std::uint64_t number) const {
+  const auto call = calls_.find(number);
+  return call != calls_.end() && call->second->is_running();
 }
 
 template <class T, class Function>
 Task<Result<T>> InProcessModule::call(std::string what, Instant deadline, Function function) {
   const auto self = shared_from_this();
   if (auto admitted = admit(what, deadline); !admitted) co_return std::unexpected(admitted.error());
-  const auto context = std::make_shared<CallContext>(std::move(what), ++last_call_, deadline);
+  const auto context = std::make_shared<CallContext>(what, next_number(), deadline);
   const auto answer = std::make_shared<std::optional<Result<T>>>();
-  const auto ended = enqueue(context, [answer, function = std::move(function)](Instance& instance, CallContext& call) {
+  const auto ended = open_call(context->number(), what);
+  enqueue(context, ended, [answer, function = std::move(function)](Instance& instance, CallContext& call) {
     answer->emplace(function(instance, call));
   });
-  const Status outcome = co_await wait(context, ended, deadline);
-  std::erase_if(pending_, [](const auto& entry) { return entry.second.context->has_ended(); });
+  const Status outcome = co_await wait(context->number(), ended, deadline);
   if (!outcome) co_return std::unexpected(outcome.error());
   co_return std::move(**answer);
 }
 
-Task<void> InProcessModule::watch(std::shared_ptr<Binding> binding, Clock& clock, std::shared_ptr<CallContext> context,
-                                  Instant until, std::chrono::system_clock::time_point since) {
-  co_await clock.sleep_until(until);
-  if (binding->module != nullptr && context->is_running()) binding->module->declare_stuck(*context, since);
-}
-
-void InProcessModule::declare_stuck(const CallContext& context, std::chrono::system_clock::time_point since) {
-  if (lost_) return;
-  const auto self = shared_from_this();
-  lost_ = Error{Code::kUnavailable,
-                fmt::format("module '{}' is stuck in {} since {}: its thread cannot be ended, restart the daemon, or "
-                            "set isolation = \"process\" to let the host end the module",
-                            instance_->name(), context.what(), timestamp(since))};
-  for (const auto& [number, pending] : pending_) {
-    pending.context->abandon();
-    if (const auto waiting = pending.ended.lock()) waiting->set(std::unexpected(*lost_));
-  }
-  const ModuleEvents events = std::exchange(events_, {});
-  if (events.lost) events.lost(*lost_);
+Error InProcessModule::give_up(const std::string& what, WallTime since) {
+  for (const auto& [number, context] : calls_) context->abandon();
+  return {Code::kUnavailable,
+          fmt::format("module '{}' is stuck in {} since {}: its thread cannot be ended, restart the daemon, or set "
+                      "isolation = \"process\" to let the host end the module",
+                      name(), what, timestamp(since))};
 }
 
 void InProcessModule::deliver_news() {
   const auto self = shared_from_this();
   const ModuleNews news = instance_->services().take();
   for (const auto& [device_id, health] : news.health)
-    if (events_.health) events_.health(device_id, health);
-  if (news.rescan && events_.rescan) events_.rescan();
+    if (events().health) events().health(device_id, health);
+  if (news.rescan && events().rescan) events().rescan();
 }
 
-Task<Status> InProcessModule::start(ModuleEvents events, Instant deadline) {
+Task<Status> InProcessModule::start(ModuleEvents told, Instant deadline) {
   const auto self = shared_from_this();
-  if (state_ != State::kLoaded)
-    co_return fail(Code::kFailedPrecondition, "module '{}' cannot start: it was started before", instance_->name());
-  state_ = State::kStarted;
-  events_ = std::move(events);
+  if (auto begun = begin_life(std::move(told)); !begun) co_return begun;
   co_return co_await call<void>("start", deadline,
                                 [](Instance& instance, CallContext& context) { return instance.start(context); });
 }
@@ -229,15 +177,14 @@ Task<Status> InProcessModule::resume(Instant deadline) {
 
 Task<Status> InProcessModule::stop(Instant deadline) {
   const auto self = shared_from_this();
-  const bool running = std::exchange(state_, State::kStopped) == State::kStarted;
-  if (!running) co_return Status{};
-  if (lost_) {
+  if (!end_life()) co_return Status{};
+  if (lost()) {
     tear_down_later();
-    co_return std::unexpected(*lost_);
+    co_return std::unexpected(*lost());
   }
   const Status stopped = co_await call<void>(
       "stop", deadline, [](Instance& instance, CallContext& context) { return instance.stop(context); });
-  events_ = {};
+  events() = {};
   co_return stopped;
 }
 

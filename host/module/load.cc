@@ -1,15 +1,26 @@
 #include "host/module/load.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <set>
 
+#include "host/core/version.h"
 #include "host/module/declarations.h"
 #include "host/module/in_process.h"
 #include "host/module/options.h"
+#include "host/module/remote.h"
 
 namespace cardcage {
 namespace {
 
-using Loaded = Result<InProcessModule::Parts>;
+using namespace asio::experimental::awaitable_operators;
+
+Result<OptionValues> checked_options(const ModuleConfig& config, const ModuleIdentity& identity) {
+  auto options = check_options(config, identity.options);
+  if (options) return std::move(*options);
+  std::string lines = options.error().to_string();
+  while (lines.ends_with('\n')) lines.pop_back();
+  return fail(Code::kInvalidArgument, "{}", lines);
+}
 
 Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const std::filesystem::path& modules_dir) {
   auto staged = stage(modules_dir, config.path, config.sha256);
@@ -23,45 +34,120 @@ Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const 
     return fail(Code::kFailedPrecondition,
                 "module '{}' must run in a process of its own: set isolation = \"process\" at {}", config.name,
                 config.position.to_string());
-  auto options = check_options(config, identity->options);
-  if (!options) {
-    std::string lines = options.error().to_string();
-    while (lines.ends_with('\n')) lines.pop_back();
-    return fail(Code::kInvalidArgument, "{}", lines);
-  }
+  auto options = checked_options(config, *identity);
+  if (!options) return std::unexpected(options.error());
   return InProcessModule::Parts{config.name, std::move(*loaded), std::move(*identity), std::move(*options)};
+}
+
+Error stuck_while_loaded(const std::string& module) {
+  return {Code::kDeadlineExceeded,
+          fmt::format("module '{}' is stuck while it is loaded, in a constructor or its entry: they must do no work",
+                      module)};
+}
+
+// What `function` returns on the lane, or nothing if the deadline passes before: then the thread is left alone.
+template <class Function>
+auto run_on(std::unique_ptr<Lane>& lane, std::shared_ptr<CoreGate> gate, asio::io_context& core, Clock& clock,
+            Instant deadline, Function function) -> Task<std::optional<decltype(function())>> {
+  const auto answer = std::make_shared<std::optional<decltype(function())>>();
+  const auto ended = std::make_shared<OneShot<bool>>(core);
+  lane->post([gate, answer, weak = std::weak_ptr(ended), function = std::move(function)] {
+    answer->emplace(function());
+    gate->post([weak] {
+      if (const auto waiting = weak.lock()) waiting->set(true);
+    });
+  });
+  auto first = co_await (ended->wait_until(Instant::max()) || clock.sleep_until(deadline));
+  if (const auto* outcome = std::get_if<0>(&first); outcome != nullptr && *outcome) co_return std::move(*answer);
+  gate->close();
+  lane->leave_alone();
+  co_return std::nullopt;
+}
+
+Task<Result<std::shared_ptr<Module>>> load_in_process(asio::io_context& core, Clock& clock, ModuleConfig config,
+                                                      std::filesystem::path modules_dir, Instant deadline) {
+  auto lane = std::make_unique<Lane>("cage/" + config.name);
+  const auto gate = std::make_shared<CoreGate>(core);
+  auto work = [config, modules_dir] { return load_and_check(config, modules_dir); };
+  auto loaded = co_await run_on(lane, gate, core, clock, deadline, std::move(work));
+  if (!loaded) co_return std::unexpected(stuck_while_loaded(config.name));
+  if (!*loaded) co_return std::unexpected(loaded->error());
+  co_return InProcessModule::make(core, clock, gate, std::move(lane), std::move(**loaded));
+}
+
+// Both are installed side by side.
+Result<WorkerProcess::Program> worker_program(const ProcessConfig& config) {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return fail(Code::kUnavailable, "cannot find cardcage-worker: /proc/self/exe: {}", failed.message());
+  WorkerProcess::Program program{self.parent_path() / "cardcage-worker", {}};
+  std::set<std::string> names{"PATH", "LANG", "TZ"};
+  names.insert(config.environment.begin(), config.environment.end());
+  for (const std::string& name : names)
+    if (const auto value = process_environment(name)) program.environment.push_back(name + "=" + *value);
+  return program;
+}
+
+std::uint32_t log_level() {
+  std::uint32_t level = 0;
+  while (level < static_cast<std::uint32_t>(LogLevel::kError) && !log_enabled(static_cast<LogLevel>(level))) ++level;
+  return level;
+}
+
+wire::Request load_request(const ModuleConfig& config, const StagedModule& staged) {
+  wire::Request request;
+  wire::Load& load = *request.mutable_load();
+  load.set_build(std::string(version()));
+  load.set_module(config.name);
+  load.set_path(staged.path.native());
+  load.set_sha256(staged.sha256);
+  load.set_run_path(staged.elf.run_path);
+  load.set_log_level(log_level());
+  return request;
+}
+
+Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clock& clock, ModuleConfig config,
+                                                     std::filesystem::path modules_dir, Instant deadline) {
+  auto lane = std::make_unique<Lane>("cage/" + config.name);
+  auto work = [config, modules_dir] { return stage(modules_dir, config.path, config.sha256); };
+  auto copied = co_await run_on(lane, std::make_shared<CoreGate>(core), core, clock, deadline, std::move(work));
+  if (!copied)
+    co_return fail(Code::kDeadlineExceeded, "module '{}': its file cannot be read in time: is the disk healthy?",
+                   config.name);
+  const Result<StagedModule>& staged = *copied;
+  if (!staged) co_return within(staged.error(), "module '{}'", config.name);
+  const auto program = worker_program(config.process);
+  if (!program) co_return within(program.error(), "module '{}'", config.name);
+  auto link = WorkerLink::start(core, config.name, *program, staged->image.get());
+  if (!link) co_return std::unexpected(link.error());
+  const OneShot<Result<wire::Answer>> loaded(core);
+  (*link)->listen({.health = {}, .rescan = {}, .ended = [loaded, name = config.name](const std::string& how) {
+                     loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
+                   }});
+  auto told =
+      (*link)->call(0, load_request(config, *staged), [loaded](const Answers& answers) { loaded.set(answers.back()); });
+  if (!told) co_return std::unexpected(told.error());
+  auto first = co_await (loaded.wait_until(Instant::max()) || clock.sleep_until(deadline));
+  auto* outcome = std::get_if<0>(&first);
+  if (outcome == nullptr || !*outcome) co_return std::unexpected(stuck_while_loaded(config.name));
+  const Result<wire::Answer>& answer = **outcome;
+  if (!answer) co_return std::unexpected(answer.error());
+  if (answer->code() != 0) co_return fail(static_cast<Code>(answer->code()), "{}", answer->message());
+  ModuleIdentity identity = read(answer->identity());
+  identity.sha256 = staged->sha256;
+  auto options = checked_options(config, identity);
+  if (!options) co_return std::unexpected(options.error());
+  RemoteModule::Parts parts{config.name, std::move(*link), std::move(identity), std::move(*options)};
+  co_return RemoteModule::make(core, clock, std::move(parts));
 }
 
 }  // namespace
 
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
                                                   std::filesystem::path modules_dir, Instant deadline) {
-  using namespace asio::experimental::awaitable_operators;
-  if (config.isolation == Isolation::kProcess)
-    co_return fail(Code::kUnimplemented,
-                   "module '{}': isolation = \"process\" is not supported by this version: set isolation = "
-                   "\"in-process\" at {}",
-                   config.name, config.position.to_string());
-  auto lane = std::make_unique<Lane>("cage/" + config.name);
-  const auto gate = std::make_shared<CoreGate>(core);
-  const auto answer = std::make_shared<std::optional<Loaded>>();
-  const auto ended = std::make_shared<OneShot<bool>>(core);
-  lane->post([gate, answer, weak = std::weak_ptr(ended), config, modules_dir] {
-    answer->emplace(load_and_check(config, modules_dir));
-    gate->post([weak] {
-      if (const auto waiting = weak.lock()) waiting->set(true);
-    });
-  });
-  auto first = co_await (ended->wait_until(Instant::max()) || clock.sleep_until(deadline));
-  if (const auto* outcome = std::get_if<0>(&first); outcome == nullptr || !*outcome) {
-    gate->close();
-    lane->leave_alone();
-    co_return fail(Code::kDeadlineExceeded,
-                   "module '{}' is stuck while it is loaded, in a constructor or its entry: they must do no work",
-                   config.name);
-  }
-  if (!**answer) co_return std::unexpected((*answer)->error());
-  co_return InProcessModule::make(core, clock, gate, std::move(lane), std::move(***answer));
+  return config.isolation == Isolation::kProcess
+             ? load_in_worker(core, clock, std::move(config), std::move(modules_dir), deadline)
+             : load_in_process(core, clock, std::move(config), std::move(modules_dir), deadline);
 }
 
 }  // namespace cardcage

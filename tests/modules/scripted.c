@@ -1,6 +1,8 @@
 /* A module that breaks the contract on demand: option `behave` holds "call=behaviour" pairs. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -56,6 +58,17 @@ static void hang(void) {
   touch("left");
 }
 
+/* What a process shows to the module that it runs. */
+static void tell_surroundings(const cage_call* call) {
+  int open = 0;
+  for (int fd = 0; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
+  int variables = 0;
+  while (environ[variables] != NULL) ++variables;
+  char text[128];
+  snprintf(text, sizeof text, "%d descriptors, %d variables, own group %d", open, variables, getpgrp() == getpid());
+  explain(call, text);
+}
+
 /* What every call may be told to do. `name` is the name of the call. */
 static cage_status common(const cage_call* call, const char* name) {
   char wanted[64];
@@ -70,6 +83,18 @@ static cage_status common(const cage_call* call, const char* name) {
   if (behaves(wanted)) return 4711;
   snprintf(wanted, sizeof wanted, "%s=hang", name);
   if (behaves(wanted)) hang();
+  snprintf(wanted, sizeof wanted, "%s=crash", name);
+  if (behaves(wanted)) {
+    fprintf(stderr, "about to read register 0x%x\n", 16);
+    raise(SIGSEGV);
+  }
+  snprintf(wanted, sizeof wanted, "%s=exit", name);
+  if (behaves(wanted)) _exit(7);
+  snprintf(wanted, sizeof wanted, "%s=surroundings", name);
+  if (behaves(wanted)) {
+    tell_surroundings(call);
+    return CAGE_ABORTED;
+  }
   snprintf(wanted, sizeof wanted, "%s=patient", name);
   if (behaves(wanted)) {
     struct pollfd cancelled = {.fd = call->cancel_fd, .events = POLLIN};

@@ -17,8 +17,8 @@ class PreferenceScenarios : public ScenarioFixture {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Isolation, PreferenceScenarios, ::testing::Values(Isolation::kInProcess),
-                         [](const auto&) { return std::string("InProcess"); });
+INSTANTIATE_TEST_SUITE_P(Isolation, PreferenceScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
 
 TEST_P(PreferenceScenarios, TheModuleChoosesAmongTheAvailableDevices) {
   ASSERT_TRUE(start_scripted({}));

@@ -15,6 +15,10 @@ namespace cardcage {
 
 using Options = std::map<std::string, std::variant<std::string, std::int64_t, bool, std::vector<std::string>>>;
 
+inline std::string name_of_isolation(const ::testing::TestParamInfo<Isolation>& about) {
+  return about.param == Isolation::kInProcess ? "InProcess" : "Process";
+}
+
 class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface<Isolation> {
  protected:
   ~ScenarioFixture() override {
@@ -22,8 +26,8 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
     if (module) run(ignore(module->stop(soon())));
     module.reset();
     settle();
-    // A thread that was left alone ends before its files do.
-    if (std::filesystem::exists(folder / "release.entered")) {
+    // A thread that was left alone ends before its files do; a process was killed.
+    if (GetParam() == Isolation::kInProcess && std::filesystem::exists(folder / "release.entered")) {
       EXPECT_TRUE(eventually([&] { return std::filesystem::exists(folder / "release.left"); }));
     }
   }
@@ -33,6 +37,7 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
     made.name = "m";
     made.path = file;
     made.isolation = GetParam();
+    made.process.environment = {"CARDCAGE_TEST_RELEASE"};
     made.position = {"t.toml", 1, 1};
     std::uint32_t line = 10;
     for (const auto& [name, value] : options) made.options[name] = {value, {"t.toml", line++, 5}};

@@ -1,0 +1,99 @@
+#include "host/module/worker_link.h"
+
+#include <fmt/ranges.h>
+
+#include "host/core/log.h"
+#include "host/module/text_rules.h"
+
+namespace cardcage {
+namespace {
+
+// All parts of one answer: the largest snapshot that a sink takes, with room for its names.
+constexpr std::size_t kMaxAnswer = 128u << 20;
+constexpr std::size_t kLastLines = 5;
+constexpr std::size_t kMaxLine = 2048;
+
+LogLevel level_of(std::uint32_t level) {
+  return static_cast<LogLevel>(std::min(level, static_cast<std::uint32_t>(LogLevel::kError)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, std::string module,
+                                                      const WorkerProcess::Program& program, int image) {
+  std::unique_ptr<WorkerLink> link(new WorkerLink(core, std::move(module)));
+  auto process =
+      WorkerProcess::start(core, program, image,
+                           {.report = [link = link.get()](const wire::Report& report) { link->hear(report); },
+                            .printed = [link = link.get()](const std::string& line) { link->note_printed(line); },
+                            .ended = [link = link.get()](const std::string& how) { link->end(how); }});
+  if (!process) return within(process.error(), "module '{}'", link->module_);
+  link->process_ = std::move(*process);
+  return link;
+}
+
+Status WorkerLink::call(std::uint64_t number, wire::Request request, std::function<void(Answers)> answered) {
+  auto told = tell(number, std::move(request));
+  if (told) open_[number] = {std::move(answered), {}, 0};
+  return told;
+}
+
+Status WorkerLink::tell(std::uint64_t number, wire::Request request) {
+  request.set_call(number);
+  return process_->send(request);
+}
+
+void WorkerLink::hear(const wire::Report& report) {
+  switch (report.what_case()) {
+    case wire::Report::kAnswer: return take(report.answer());
+    case wire::Report::kHealth:
+      if (listener_.health) listener_.health(report.health());
+      return;
+    case wire::Report::kRescan:
+      if (listener_.rescan) listener_.rescan();
+      return;
+    case wire::Report::kLog: return log_line(report.log());
+    case wire::Report::WHAT_NOT_SET: return;
+  }
+}
+
+void WorkerLink::take(const wire::Answer& answer) {
+  const auto found = open_.find(answer.call());
+  if (found == open_.end()) return;
+  Open& open = found->second;
+  open.size += answer.ByteSizeLong();
+  open.answers.push_back(answer);
+  if (open.size > kMaxAnswer) {
+    log(LogLevel::kError, "a worker does not come to an end with its answer", {{"module", module_}});
+    return kill();
+  }
+  if (answer.partial()) return;
+  const Open whole = std::move(open);
+  open_.erase(found);
+  whole.answered(whole.answers);
+}
+
+void WorkerLink::log_line(const wire::LogLine& line) const {
+  std::string text = printable(line.text(), kMaxLine);
+  for (int i = 0; i + 1 < line.fields_size(); i += 2)
+    if (line.fields(i) != "module")
+      text += fmt::format(" {}={}", printable(line.fields(i), kMaxLine), printable(line.fields(i + 1), kMaxLine));
+  log(level_of(line.level()), text, {{"module", module_}});
+}
+
+void WorkerLink::note_printed(const std::string& line) {
+  last_lines_.push_back(printable(line, kMaxLine));
+  if (last_lines_.size() > kLastLines) last_lines_.pop_front();
+  log_limited(LogLevel::kWarn, module_ + "/printed " + last_lines_.back().substr(0, 32),
+              "printed: " + last_lines_.back(), {{"module", module_}});
+}
+
+void WorkerLink::end(const std::string& how) {
+  open_.clear();
+  over_.set(true);
+  std::string why = how;
+  if (!last_lines_.empty()) why += fmt::format("; it printed last: '{}'", fmt::join(last_lines_, " | "));
+  if (listener_.ended) listener_.ended(why);
+}
+
+}  // namespace cardcage

@@ -1,0 +1,69 @@
+// Calls to a worker and what it says unasked: messages with numbers, on top of the process.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/module/worker_process.h"
+
+namespace cardcage {
+
+// Everything that came back for one call: the last one says how it went, those before it carry parts.
+using Answers = std::vector<wire::Answer>;
+
+// [core]
+class WorkerLink {
+ public:
+  struct Listener {
+    std::function<void(const wire::Health&)> health;
+    std::function<void()> rescan;
+    // The worker is gone; how, and what it printed last.
+    std::function<void(const std::string& how)> ended;
+  };
+  // `module` is its name in the configuration, for the lines that it logs and prints.
+  static Result<std::unique_ptr<WorkerLink>> start(asio::io_context& core, std::string module,
+                                                   const WorkerProcess::Program& program, int image);
+  WorkerLink(const WorkerLink&) = delete;
+  WorkerLink& operator=(const WorkerLink&) = delete;
+
+  // `answered` is called once, unless the worker ends before; numbers rise from call to call.
+  Status call(std::uint64_t number, wire::Request request, std::function<void(Answers)> answered);
+  // A part of the next call, or a cancel: nothing comes back.
+  Status tell(std::uint64_t number, wire::Request request);
+  void listen(Listener listener) { listener_ = std::move(listener); }
+  void kill() { process_->kill(); }
+
+  // The module gets its calls one after the other.
+  bool is_running(std::uint64_t number) const { return !open_.empty() && open_.begin()->first == number; }
+  bool is_open(std::uint64_t number) const { return open_.contains(number); }
+  bool has_ended() const { return process_->has_ended(); }
+  // Set when the worker is gone.
+  const OneShot<bool>& over() const { return over_; }
+  const WorkerProcess& process() const { return *process_; }
+
+ private:
+  struct Open {
+    std::function<void(Answers)> answered;
+    Answers answers;
+    std::size_t size = 0;
+  };
+  WorkerLink(asio::io_context& core, std::string module) : module_(std::move(module)), over_(core) {}
+  void hear(const wire::Report& report);
+  void take(const wire::Answer& answer);
+  void log_line(const wire::LogLine& line) const;
+  void note_printed(const std::string& line);
+  void end(const std::string& how);
+
+  const std::string module_;
+  std::shared_ptr<WorkerProcess> process_;
+  Listener listener_;
+  std::map<std::uint64_t, Open> open_;
+  std::deque<std::string> last_lines_;
+  OneShot<bool> over_;
+};
+
+}  // namespace cardcage

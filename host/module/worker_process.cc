@@ -1,0 +1,246 @@
+#include "host/module/worker_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <boost/asio/write.hpp>
+#include <cstring>
+#include <fstream>
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kMaxLine = 2048;
+constexpr std::size_t kPiece = 64 * 1024;
+constexpr int kReapMilliseconds = 1000;
+
+// What posix_spawn shall do in the child, freed with the object.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&files_);
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t all, none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&files_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  void give(int fd, int as) { ::posix_spawn_file_actions_adddup2(&files_, fd, as); }
+  void give_nothing(int as) { ::posix_spawn_file_actions_addopen(&files_, as, "/dev/null", O_RDONLY, 0); }
+  void give_no_more() { ::posix_spawn_file_actions_addclosefrom_np(&files_, kLastWorkerFd + 1); }
+  int run(const std::filesystem::path& file, const std::vector<std::string>& environment, pid_t& pid) const {
+    std::string name = file.filename();
+    std::array<char*, 2> arguments{name.data(), nullptr};
+    std::vector<char*> variables;
+    for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
+    variables.push_back(nullptr);
+    return ::posix_spawn(&pid, file.c_str(), &files_, &attributes_, arguments.data(), variables.data());
+  }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+// Above those that the child gets, or one dup2 could overwrite the source of the next.
+Result<UniqueFd> high(UniqueFd fd) {
+  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kLastWorkerFd + 1));
+  if (!moved) return fail_errno(errno, "cannot duplicate a descriptor for a worker");
+  return moved;
+}
+
+std::string describe(const siginfo_t& end) {
+  if (end.si_code == CLD_EXITED) return fmt::format("exited with status {}", end.si_status);
+  return fmt::format("was killed by signal {} ({})", end.si_status, ::strsignal(end.si_status));
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(asio::io_context& core, Events events)
+    : core_(core), events_(std::move(events)), socket_(core), output_(core), child_(core) {}
+
+Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(asio::io_context& core, const Program& program, int image,
+                                                            Events events) {
+  const std::shared_ptr<WorkerProcess> worker(new WorkerProcess(core, std::move(events)));
+  if (auto spawned = worker->spawn_child(program, image); !spawned) return std::unexpected(spawned.error());
+  spawn(core, read(worker, &WorkerProcess::socket_, &WorkerProcess::take_messages));
+  spawn(core, read(worker, &WorkerProcess::output_, &WorkerProcess::take_output));
+  spawn(core, await_end(worker));
+  return worker;
+}
+
+Status WorkerProcess::spawn_child(const Program& program, int image) {
+  int pair[2], pipe[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    return fail_errno(errno, "cannot make a socket for a worker");
+  UniqueFd ours(pair[0]);
+  auto theirs = high(UniqueFd(pair[1]));
+  if (!theirs) return std::unexpected(theirs.error());
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe for a worker");
+  UniqueFd printed(pipe[0]);
+  auto print = high(UniqueFd(pipe[1]));
+  auto module = high(UniqueFd(::fcntl(image, F_DUPFD_CLOEXEC, 0)));
+  if (!print || !module) return std::unexpected((print ? module : print).error());
+
+  SpawnPlan plan;
+  plan.give_nothing(STDIN_FILENO);
+  plan.give(print->get(), STDOUT_FILENO);
+  plan.give(print->get(), STDERR_FILENO);
+  plan.give(theirs->get(), kWorkerSocket);
+  plan.give(module->get(), kWorkerModule);
+  plan.give_no_more();
+  if (const int error = plan.run(program.file, program.environment, pid_); error != 0)
+    return fail_errno(error, fmt::format("cannot start '{}'", program.file.native()));
+  UniqueFd child(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));  // glibc 2.36 declares it for C alone
+  if (!child) {
+    const int error = errno;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    return fail_errno(error, "cannot watch a worker");
+  }
+  socket_.assign(asio::local::stream_protocol(), ours.release());
+  output_.assign(printed.release());
+  child_.assign(child.release());
+  socket_.non_blocking(true);
+  output_.non_blocking(true);
+  return {};
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (pid_ < 0 || ended_) return;
+  kill();
+  reap();
+}
+
+void WorkerProcess::kill() {
+  if (ended_) return;
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);  // before it has made its group
+}
+
+char WorkerProcess::kernel_state() const {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid_));
+  std::string text;
+  std::getline(stat, text);
+  const std::size_t name_end = text.rfind(')');
+  return name_end + 2 < text.size() ? text[name_end + 2] : '?';
+}
+
+Status WorkerProcess::send(const wire::Request& request) {
+  auto frame = encode_frame(request);
+  if (!frame) return std::unexpected(frame.error());
+  frames_.push_back(std::move(*frame));
+  if (!std::exchange(writing_, true)) spawn(core_, write_messages(weak_from_this()));
+  return {};
+}
+
+// The coroutines hold no reference while they wait, or a worker would live as long as its own silence.
+Task<void> WorkerProcess::write_messages(std::weak_ptr<WorkerProcess> weak) {
+  for (;;) {
+    WorkerProcess* const worker = weak.lock().get();
+    if (worker == nullptr) co_return;
+    if (worker->frames_.empty() || worker->ended_) {
+      worker->writing_ = false;
+      co_return;
+    }
+    const std::string frame = std::move(worker->frames_.front());
+    worker->frames_.pop_front();
+    boost::system::error_code failed;  // it is going: await_end() tells
+    co_await asio::async_write(worker->socket_, asio::buffer(frame), asio::redirect_error(asio::use_awaitable, failed));
+  }
+}
+
+template <class Stream>
+Task<void> WorkerProcess::read(std::weak_ptr<WorkerProcess> weak, Stream WorkerProcess::* stream,
+                               void (WorkerProcess::*take)(std::string_view)) {
+  std::vector<char> piece(kPiece);
+  for (;;) {
+    WorkerProcess* const worker = weak.lock().get();
+    if (worker == nullptr || worker->ended_) co_return;
+    boost::system::error_code failed;
+    const std::size_t size =
+        co_await (worker->*stream)
+            .async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, failed));
+    const auto self = weak.lock();
+    if (!self || failed || self->ended_) co_return;
+    ((*self).*take)({piece.data(), size});
+  }
+}
+
+void WorkerProcess::take_messages(std::string_view bytes) {
+  if (!broken_.empty()) return;
+  reader_.append(bytes);
+  for (;;) {
+    wire::Report report;
+    const auto read = reader_.next(report);
+    if (!read) {
+      broken_ = read.error().message;
+      return kill();
+    }
+    if (!*read) return;
+    events_.report(report);
+  }
+}
+
+void WorkerProcess::take_output(std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (byte != '\n' && line_.size() < kMaxLine) {
+      line_ += byte;
+      continue;
+    }
+    if (!line_.empty()) events_.printed(std::exchange(line_, {}));
+    if (byte != '\n') line_ += byte;
+  }
+}
+
+Task<void> WorkerProcess::await_end(std::weak_ptr<WorkerProcess> weak) {
+  WorkerProcess* const worker = weak.lock().get();
+  if (worker == nullptr) co_return;
+  boost::system::error_code failed;
+  co_await worker->child_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                     asio::redirect_error(asio::use_awaitable, failed));
+  if (const auto self = weak.lock(); self && !failed) self->end();
+}
+
+void WorkerProcess::end() {
+  // What it said last; a process that it forked may hold the other ends open for ever.
+  std::vector<char> piece(kPiece);
+  boost::system::error_code empty;
+  while (const std::size_t size = socket_.read_some(asio::buffer(piece), empty)) take_messages({piece.data(), size});
+  while (const std::size_t size = output_.read_some(asio::buffer(piece), empty)) take_output({piece.data(), size});
+  if (!line_.empty()) events_.printed(std::exchange(line_, {}));
+  ::kill(-pid_, SIGKILL);
+  std::string how = reap();
+  ended_ = true;
+  socket_.close(empty);
+  output_.close(empty);
+  if (!broken_.empty()) how = fmt::format("sent what is no message ({}) and {}", broken_, how);
+  events_.ended(how);
+}
+
+std::string WorkerProcess::reap() {
+  pollfd over{child_.native_handle(), POLLIN, 0};
+  siginfo_t end{};
+  if (::poll(&over, 1, kReapMilliseconds) <= 0 ||
+      ::waitid(P_PIDFD, static_cast<id_t>(child_.native_handle()), &end, WEXITED | WNOHANG) != 0 || end.si_pid == 0)
+    return "does not end";
+  return describe(end);
+}
+
+}  // namespace cardcage

@@ -1,0 +1,64 @@
+// The worker's side of worker.proto: runs one module and answers for it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/core/unique_fd.h"
+#include "host/module/instance.h"
+#include "host/module/lane.h"
+#include "host/worker/wire.h"
+
+namespace cardcage {
+
+// Reports go out from whatever thread has them, one at a time. They block only while the host does not read, and a host
+// that does not read has worse troubles.
+class ReportStream {
+ public:
+  explicit ReportStream(int socket) : socket_(socket) {}
+  // [any-thread] What is too large is answered with an error, what cannot be sent ends the process: the host is gone.
+  void send(const wire::Report& report);
+
+ private:
+  const int socket_;
+  std::mutex mutex_;
+};
+
+// [main thread] Calls of the module happen on a thread of their own, so that a cancel and a ping get through.
+class Bridge {
+ public:
+  Bridge(ReportStream& out, UniqueFd image) : out_(out), image_(std::move(image)), lane_("module") {}
+
+  void take(wire::Request request);
+
+ private:
+  using Call = std::shared_ptr<CallContext>;
+  // Answers when `work`, on the module's thread, has returned. It fills the answer; what it returns is the outcome.
+  template <class Work>
+  void run(std::string what, const wire::Request& request, Work work);
+  void take_start(const wire::Request& request);
+  void take_choose(const wire::Request& request);
+  Status load(const wire::Load& wanted, wire::Answer& answer);
+  Status discover(CallContext& call);
+  void cancel(std::uint64_t number);
+  void send_answer(std::uint64_t number, const Status& outcome, wire::Answer answer = {});
+  void send_news();
+
+  ReportStream& out_;
+  UniqueFd image_;
+  std::string name_;
+  std::vector<ModuleClaim> live_;  // of the reconcile to come
+  std::mutex mutex_;
+  std::map<std::uint64_t, Call> calls_;  // with the lock held
+  // Of the module's thread.
+  std::optional<LoadedModule> loaded_;
+  ModuleIdentity identity_;
+  std::unique_ptr<Instance> instance_;
+  Lane lane_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,39 @@
+// Messages over a stream: four bytes of length, least significant first, then the message.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+// The descriptors that a worker is born with, beside the standard three.
+constexpr int kWorkerSocket = 3, kWorkerModule = 4, kLastWorkerFd = 4;
+
+constexpr std::size_t kFrameHeader = 4;
+constexpr std::size_t kMaxFrame = 4u << 20;  // of the message alone
+
+// An error for a message that is too large.
+Result<std::string> encode_frame(const google::protobuf::MessageLite& message);
+
+// The size of the message behind a header; an error before anything is allocated for one that is too large.
+Result<std::size_t> decode_header(std::span<const std::uint8_t, kFrameHeader> header);
+
+// Collects what arrives, in pieces of any size, and hands out message after message.
+class FrameReader {
+ public:
+  void append(std::span<const char> piece) { buffer_.append(piece.data(), piece.size()); }
+  // True if `message` was read; false if more has to arrive. An error ends the stream: its place is lost.
+  Result<bool> next(google::protobuf::MessageLite& message);
+
+ private:
+  std::string buffer_;
+  std::size_t begin_ = 0;
+};
+
+}  // namespace cardcage

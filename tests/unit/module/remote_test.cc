@@ -1,0 +1,104 @@
+// What holds only for modules in a process of their own.
+#include <signal.h>
+
+#include "tests/unit/module/scenario_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class RemoteTest : public ScenarioFixture {};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, RemoteTest, ::testing::Values(Isolation::kProcess), name_of_isolation);
+
+TEST_P(RemoteTest, ACrashLosesTheInstanceAndSaysHowAndWhatWasPrintedLast) {
+  ASSERT_TRUE(start_scripted({"prepare=crash"}));
+  const auto prepared = begin(module->prepare(claim("u1"), soon()));
+  const auto queued = begin(module->discover(soon()));
+  ASSERT_TRUE(eventually([&] { return prepared->has_value() && queued->has_value(); }));
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->code, Code::kUnavailable);
+  EXPECT_EQ(lost->message,
+            "module 'm' is gone: its worker was killed by signal 11 (Segmentation fault); it printed last: 'about to "
+            "read register 0x10'");
+  EXPECT_EQ((*prepared)->error(), *lost);
+  EXPECT_EQ((*queued)->error(), *lost);
+  EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost) << "never a fake success";
+  EXPECT_EQ(run(module->stop(soon())).error(), *lost);
+}
+
+TEST_P(RemoteTest, AModuleThatExitsLosesTheInstance) {
+  ASSERT_TRUE(start_scripted({"check=exit"}));
+  EXPECT_EQ(run(module->check("dev-0", soon())).error().message, "module 'm' is gone: its worker exited with status 7");
+  EXPECT_TRUE(lost);
+}
+
+TEST_P(RemoteTest, TheNextInstanceStartsFresh) {
+  ASSERT_TRUE(start_scripted({"check=exit"}));
+  ASSERT_FALSE(run(module->check("dev-0", soon())));
+  ASSERT_TRUE(start_scripted({}));
+  EXPECT_TRUE(run(module->discover(soon())));
+}
+
+TEST_P(RemoteTest, AStuckWorkerIsKilledAndGone) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  ASSERT_TRUE(is_hanging());
+  advance(seconds(3));
+  advance(seconds(5));
+  ASSERT_TRUE(lost);
+  EXPECT_THAT(lost->message, StartsWith("module 'm' was stuck in prepare since "));
+  EXPECT_EQ(run(module->stop(soon())).error(), *lost);
+  module.reset();
+  EXPECT_FALSE(std::filesystem::exists(folder / "release.left"));
+}
+
+TEST_P(RemoteTest, AModuleThatWantsAProcessGetsIt) {
+  const auto loaded = load(config("process_only.so"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_TRUE((*loaded)->identity().process_only);
+}
+
+// Three standard ones, the socket, the image, and the cancel descriptor of the call. PATH alone of the environment, or
+// PATH and what else of the short list the test itself has.
+TEST_P(RemoteTest, AWorkerHasAProcessGroupAndNothingThatItDoesNotNeed) {
+  ::setenv("LANG", "C", 1);
+  ::unsetenv("TZ");
+  ::setenv("CARDCAGE_TEST_SECRET", "x", 1);
+  ::setenv("CARDCAGE_TEST_RELEASE", "y", 1);
+  ASSERT_TRUE(start_scripted({"check=surroundings"}));
+  EXPECT_EQ(run(module->check("dev-0", soon())).error().message,
+            "module 'm' cannot check: 6 descriptors, 3 variables, own group 1");
+}
+
+TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsGoInParts) {
+  modules_dir = CARDCAGE_MODULES;
+  ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:10000"}}}));
+  const auto snapshot = run(module->discover(soon()));
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  EXPECT_THAT((*snapshot)->devices, SizeIs(10'000));
+  std::vector<ModuleClaim> live;
+  for (int i = 0; i < 200; ++i) {
+    live.push_back(claim(fmt::format("u{}", i), {(*snapshot)->devices[static_cast<std::size_t>(i)].id}));
+    live.back().params.push_back({.source = ConfigSource::kClaim, .requests = {}, .json = std::string(100'000, ' ')});
+  }
+  const Status reconciled = run(module->reconcile(live, soon()));
+  EXPECT_TRUE(reconciled) << reconciled.error().message;
+}
+
+TEST_P(RemoteTest, ARequestThatIsTooLargeFailsAloneAndNothingElse) {
+  ASSERT_TRUE(start_scripted({}));
+  ModuleClaim huge = claim("u1");
+  huge.params.push_back({.source = ConfigSource::kClaim, .requests = {}, .json = std::string(5u << 20, ' ')});
+  EXPECT_THAT(run(module->prepare(huge, soon())).error().message,
+              AllOf(HasSubstr("module 'm' cannot prepare"), HasSubstr("larger than the 4 MiB")));
+  EXPECT_TRUE(run(module->prepare(claim("u2"), soon())));
+}
+
+}  // namespace
+}  // namespace cardcage
