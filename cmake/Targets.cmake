@@ -14,6 +14,14 @@ function(cardcage_library name)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE cardcage_warnings)
 endfunction()
 
+# cardcage_export_nothing(PROGRAM): what it links statically is nothing that a module could find. A sanitizer's own
+# functions must be found, or the C++ library would go on with those that they replace.
+function(cardcage_export_nothing program)
+  if(NOT CARDCAGE_SANITIZE)
+    target_link_options(${program} PRIVATE -Wl,--exclude-libs,ALL)
+  endif()
+endfunction()
+
 # cardcage_test(NAME [LINK ...]): every *_test.cc of this folder; ctest lists each case by itself.
 function(cardcage_test name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})

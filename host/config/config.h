@@ -136,7 +136,7 @@ struct ProcessConfig {
 struct ModuleConfig {
   std::string name;
   std::filesystem::path path;  // relative to modules_dir
-  Isolation isolation = Isolation::kInProcess;
+  Isolation isolation = Isolation::kProcess;
   ProcessConfig process;
   std::string sha256;  // pinned digest in hex; empty = any
   std::map<std::string, RawOption> options;

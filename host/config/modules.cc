@@ -196,7 +196,7 @@ void read_path(TableReader& table, ModuleConfig& module) {
 void read_isolation(TableReader& table, ModuleConfig& module) {
   static constexpr std::pair<std::string_view, Isolation> kIsolations[] = {{"in-process", Isolation::kInProcess},
                                                                            {"process", Isolation::kProcess}};
-  module.isolation = table.choice("isolation", kIsolations).value_or(Isolation::kInProcess);
+  module.isolation = table.choice("isolation", kIsolations).value_or(module.isolation);
 }
 
 bool is_variable(std::string_view name) {

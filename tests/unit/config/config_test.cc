@@ -131,7 +131,7 @@ serve = [{ driver = "nic.example.com" }]
   EXPECT_EQ(gpu.name, "nvidia");
   EXPECT_EQ(gpu.path, "vendor/libcardcage_nvidia.so");
   EXPECT_EQ(gpu.sha256, "aaaabbbbccccddddeeeeffff0000111122223333444455556666777788889999");
-  EXPECT_EQ(gpu.isolation, Isolation::kInProcess);
+  EXPECT_EQ(gpu.isolation, Isolation::kProcess);
   EXPECT_EQ(gpu.options.at("mig").value, decltype(RawOption::value)("mixed"));
   EXPECT_EQ(gpu.options.at("count").value, decltype(RawOption::value)(std::int64_t{3}));
   EXPECT_EQ(gpu.options.at("fast").value, decltype(RawOption::value)(true));

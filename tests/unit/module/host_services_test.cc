@@ -16,7 +16,8 @@ namespace {
 
 using ::testing::SizeIs;
 
-cage_health health_of(const std::string& id) {
+// Borrows the id.
+cage_health health_of(std::string_view id) {
   cage_health made{};
   made.struct_size = sizeof made;
   made.state = CAGE_HEALTH_BAD;
@@ -30,9 +31,9 @@ TEST(HostServicesTest, TellsOnceAndKeepsTheNewestWordPerDevice) {
   const cage_host* const host = services.table();
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread)
-    threads.emplace_back([&, thread] {
+    threads.emplace_back([&, id = fmt::format("d{}", thread)] {
       for (int i = 0; i < 100; ++i) {
-        const cage_health health = health_of(fmt::format("d{}", thread));
+        const cage_health health = health_of(id);
         host->health(host, &health);
         host->rescan(host);
       }
