@@ -3,6 +3,8 @@
 // Two configurations are equal if they mean the same: where a value was written does not count.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -126,10 +128,21 @@ struct RawOption {
   friend bool operator==(const RawOption& a, const RawOption& b) { return a.value == b.value; }
 };
 
+// The words of ProcessConfig::limits and the resource that each stands for (getrlimit(2)).
+constexpr std::pair<std::string_view, int> kProcessLimits[] = {
+    {"as", RLIMIT_AS},         {"core", RLIMIT_CORE},   {"cpu", RLIMIT_CPU},
+    {"data", RLIMIT_DATA},     {"fsize", RLIMIT_FSIZE}, {"memlock", RLIMIT_MEMLOCK},
+    {"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK}};
+
 // A module's process, with isolation = "process".
 struct ProcessConfig {
   // Variables of the daemon's environment that the module may see, beside PATH, LANG and TZ.
   std::vector<std::string> environment;
+  // setrlimit(2), soft and hard, by the lower-case word in RLIMIT_…: "nofile", "as"; the unit is that of the resource.
+  std::map<std::string, std::uint64_t> limits;
+  // Those it keeps of the daemon's, "CAP_SYS_ADMIN"; without a value all of them.
+  std::optional<std::vector<std::string>> capabilities;
+  bool seccomp = false;  // the filter of host/worker/confine.cc
   friend bool operator==(const ProcessConfig&, const ProcessConfig&) = default;
 };
 

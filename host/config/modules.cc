@@ -1,6 +1,5 @@
 // [[module]] blocks: what to load, with which options, and where its devices go.
 #include <algorithm>
-#include <cctype>
 
 #include "host/config/names.h"
 #include "host/config/sections.h"
@@ -197,24 +196,6 @@ void read_isolation(TableReader& table, ModuleConfig& module) {
   static constexpr std::pair<std::string_view, Isolation> kIsolations[] = {{"in-process", Isolation::kInProcess},
                                                                            {"process", Isolation::kProcess}};
   module.isolation = table.choice("isolation", kIsolations).value_or(module.isolation);
-}
-
-bool is_variable(std::string_view name) {
-  const auto fits = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
-  return !name.empty() && std::ranges::all_of(name, fits) && !std::isdigit(static_cast<unsigned char>(name.front()));
-}
-
-void read_process(TableReader table, ModuleConfig& module) {
-  if (table.raw() && module.isolation != Isolation::kProcess)
-    table.refuse(
-        "environment", table.position(),
-        "a module inside the daemon has no process of its own; set isolation = \"process\", or remove the table");
-  for (const auto& name : table.strings("environment")) {
-    if (!is_variable(name.value))
-      table.refuse("environment", name.position, fmt::format("'{}' is not the name of a variable", name.value));
-    module.process.environment.push_back(name.value);
-  }
-  table.refuse_the_rest();
 }
 
 void read_sha256(TableReader& table, ModuleConfig& module) {

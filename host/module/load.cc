@@ -103,6 +103,16 @@ wire::Request load_request(const ModuleConfig& config, const StagedModule& stage
   load.set_sha256(staged.sha256);
   load.set_run_path(staged.elf.run_path);
   load.set_log_level(log_level());
+  wire::Confinement& confinement = *load.mutable_confinement();
+  for (const auto& [word, resource] : kProcessLimits) {
+    const auto limit = config.process.limits.find(std::string(word));
+    if (limit == config.process.limits.end()) continue;
+    confinement.add_limits()->set_resource(static_cast<std::uint32_t>(resource));
+    confinement.mutable_limits()->rbegin()->set_value(limit->second);
+  }
+  confinement.set_keep_capabilities(!config.process.capabilities);
+  if (config.process.capabilities) write(*config.process.capabilities, *confinement.mutable_capabilities());
+  confinement.set_seccomp(config.process.seccomp);
   return request;
 }
 

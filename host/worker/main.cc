@@ -7,9 +7,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <optional>
 
 #include "host/core/log.h"
 #include "host/worker/bridge.h"
+#include "host/worker/confine.h"
 #include "host/worker/frame.h"
 
 namespace {
@@ -28,24 +30,49 @@ void send_line(ReportStream& out, LogLevel level, std::string_view message, std:
   out.send(report);
 }
 
-// True at the end of the stream, false if it makes no sense.
-bool serve(Bridge& bridge) {
+// What comes first, before there is a second thread.
+Status prepare_process(const wire::Request& request) {
+  if (!request.has_load()) return fail(Code::kFailedPrecondition, "the first message is to be load");
+  configure_log(static_cast<LogLevel>(std::min(request.load().log_level(), 4u)), LogFormat::kText);
+  if (auto confined = confine(request.load().confinement()); !confined)
+    return within(confined.error(), "module '{}'", request.load().module());
+  return {};
+}
+
+void refuse(ReportStream& out, const wire::Request& request, const Error& error) {
+  wire::Report report;
+  report.mutable_answer()->set_call(request.call());
+  report.mutable_answer()->set_code(static_cast<std::uint32_t>(error.code));
+  report.mutable_answer()->set_message(error.message);
+  out.send(report);
+}
+
+// Until the host closes the stream. Ends without the destructors of a module that may run, hang or be broken.
+[[noreturn]] void serve(ReportStream& out) {
   FrameReader reader;
+  std::optional<Bridge> bridge;
   std::array<char, 64 * 1024> piece{};
   for (;;) {
     const ssize_t size = ::read(kWorkerSocket, piece.data(), piece.size());
     if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return true;
+    if (size <= 0) ::_exit(0);
     reader.append({piece.data(), static_cast<std::size_t>(size)});
     for (;;) {
       wire::Request request;
       const auto complete = reader.next(request);
-      if (!complete) std::fprintf(stderr, "cardcage-worker: %s\n", complete.error().message.c_str());
-      if (!complete) return false;
+      if (!complete) {
+        std::fprintf(stderr, "cardcage-worker: %s\n", complete.error().message.c_str());
+        ::_exit(1);
+      }
       if (!*complete) break;
-      if (request.has_load())
-        configure_log(static_cast<LogLevel>(std::min(request.load().log_level(), 4u)), LogFormat::kText);
-      bridge.take(std::move(request));
+      if (!bridge) {
+        if (const Status ready = prepare_process(request); !ready) {
+          refuse(out, request, ready.error());
+          continue;
+        }
+        bridge.emplace(out, UniqueFd(kWorkerModule));
+      }
+      bridge->take(std::move(request));
     }
   }
 }
@@ -65,8 +92,5 @@ int main() {
   divert_log([&out](LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
     send_line(out, level, message, fields);
   });
-  Bridge bridge(out, UniqueFd(kWorkerModule));
-  const bool ended_well = serve(bridge);
-  // Without the destructors of a module that may run, hang or be broken.
-  ::_exit(ended_well ? 0 : 1);
+  serve(out);
 }

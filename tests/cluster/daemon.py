@@ -28,7 +28,7 @@ def build_folder() -> Path:
 
 def load_image() -> None:
     build = build_folder()
-    missing = [name for name in ("bin/cardcage", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
+    missing = [name for name in ("bin/cardcage", "bin/cardcage-worker", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
                if not (build / name).exists()]
     assert not missing, f"{build} has no {', '.join(missing)}: build first (or set CARDCAGE_BUILD)"
     layer = images.Layer()

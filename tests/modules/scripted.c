@@ -1,10 +1,13 @@
 /* A module that breaks the contract on demand: option `behave` holds "call=behaviour" pairs. */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,6 +72,31 @@ static void tell_surroundings(const cage_call* call) {
   explain(call, text);
 }
 
+/* The value of a line in /proc/self/status, without the space before it. */
+static void read_status(const char* name, char* value, size_t room) {
+  FILE* status = fopen("/proc/self/status", "re");
+  char line[256];
+  value[0] = '\0';
+  while (status != NULL && fgets(line, sizeof line, status) != NULL)
+    if (strncmp(line, name, strlen(name)) == 0) snprintf(value, room, "%s", line + strlen(name) + 1);
+  if (status != NULL) fclose(status);
+  value[strcspn(value, "\n")] = '\0';
+}
+
+static void tell_rights(const cage_call* call) {
+  struct rlimit files = {0, 0};
+  getrlimit(RLIMIT_NOFILE, &files);
+  char effective[64], privileges[64], filter[64], text[256];
+  read_status("CapEff:", effective, sizeof effective);
+  read_status("NoNewPrivs:", privileges, sizeof privileges);
+  read_status("Seccomp:", filter, sizeof filter);
+  errno = 0;
+  mount("none", "/nowhere-at-all", "tmpfs", 0, NULL);
+  snprintf(text, sizeof text, "nofile %lu, CapEff %s, NoNewPrivs %s, Seccomp %s, mount: %s",
+           (unsigned long)files.rlim_cur, effective, privileges, filter, strerror(errno));
+  explain(call, text);
+}
+
 /* What every call may be told to do. `name` is the name of the call. */
 static cage_status common(const cage_call* call, const char* name) {
   char wanted[64];
@@ -94,6 +122,11 @@ static cage_status common(const cage_call* call, const char* name) {
   snprintf(wanted, sizeof wanted, "%s=surroundings", name);
   if (behaves(wanted)) {
     tell_surroundings(call);
+    return CAGE_ABORTED;
+  }
+  snprintf(wanted, sizeof wanted, "%s=rights", name);
+  if (behaves(wanted)) {
+    tell_rights(call);
     return CAGE_ABORTED;
   }
   snprintf(wanted, sizeof wanted, "%s=patient", name);

@@ -103,6 +103,30 @@ pre_start = "7s"
   EXPECT_EQ(config->deadlines.pre_start, 7s);
 }
 
+TEST(ConfigTest, AProcessMayBeConfined) {
+  const Config config = accepted(R"(
+[[module]]
+name = "nvidia"
+path = "libnvidia.so"
+serve = [{ driver = "gpu.nvidia.com" }]
+[module.process]
+environment = ["LD_LIBRARY_PATH"]
+capabilities = []
+seccomp = true
+limits = { nofile = 1024, as = 8589934592 }
+[[module]]
+name = "nic"
+path = "libnic.so"
+serve = [{ driver = "nic.example.com" }]
+)");
+  const ProcessConfig& confined = config.modules.at(0).process;
+  EXPECT_EQ(confined.environment, std::vector<std::string>{"LD_LIBRARY_PATH"});
+  EXPECT_EQ(confined.capabilities, std::vector<std::string>()) << "none, which is not the same as no value";
+  EXPECT_TRUE(confined.seccomp);
+  EXPECT_EQ(confined.limits, (std::map<std::string, std::uint64_t>{{"nofile", 1024}, {"as", 8589934592}}));
+  EXPECT_EQ(config.modules.at(1).process, ProcessConfig());
+}
+
 TEST(ConfigTest, ModulesKeepTheirOrderOptionsAndRules) {
   const Config config = accepted(R"(
 [[module]]

@@ -28,8 +28,8 @@ TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
   ASSERT_TRUE(config) << config.error().to_string();
   for (const std::string& key : known_config_keys()) {
     const std::string word = key.substr(key.rfind('.') + 1);
-    const bool table = key == word || key == "module.serve" || key == "module.options" || key == "module.process" ||
-                       word == "attributes";
+    const bool table = key == word || key == "module.serve" || key == "module.options" || key.ends_with(".process") ||
+                       key.ends_with(".limits") || word == "attributes";
     const std::string shape = word == "attributes"                      ? "attributes."
                               : table                                   ? key + "]"
                               : key.starts_with("module.serve.select.") ? word + " = "

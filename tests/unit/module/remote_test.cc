@@ -76,6 +76,34 @@ TEST_P(RemoteTest, AWorkerHasAProcessGroupAndNothingThatItDoesNotNeed) {
             "module 'm' cannot check: 6 descriptors, 3 variables, own group 1");
 }
 
+// What /proc says of the process that the module sees itself in.
+TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
+  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"check=rights"}}});
+  wanted.process.limits = {{"nofile", 99}, {"core", 0}};
+  wanted.process.capabilities = {{"CAP_CHOWN"}};
+  wanted.process.seccomp = true;
+  const auto loaded = load(wanted);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  module = *loaded;
+  ASSERT_TRUE(run(module->start({}, soon())));
+  EXPECT_EQ(
+      run(module->check("dev-0", soon())).error().message,
+      "module 'm' cannot check: nofile 99, CapEff 0000000000000001, NoNewPrivs 1, Seccomp 2, mount: Operation not "
+      "permitted");
+}
+
+TEST_P(RemoteTest, ByDefaultAWorkerKeepsItsRightsAndGetsNoNewOnes) {
+  ASSERT_TRUE(start_scripted({"check=rights"}));
+  EXPECT_THAT(run(module->check("dev-0", soon())).error().message,
+              AllOf(HasSubstr("NoNewPrivs 1"), HasSubstr("Seccomp 0")));
+}
+
+TEST_P(RemoteTest, ALimitThatCannotBeHadIsSaid) {
+  ModuleConfig wanted = config("scripted.so");
+  wanted.process.limits = {{"nofile", std::uint64_t{1} << 62}};
+  EXPECT_THAT(load(wanted).error().message, HasSubstr("module 'm': module.process.limits: cannot set resource"));
+}
+
 TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsGoInParts) {
   modules_dir = CARDCAGE_MODULES;
   ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:10000"}}}));

@@ -1,0 +1,68 @@
+// [module.process]: what a module's own process may see and do.
+#include <sys/capability.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "host/config/sections.h"
+#include "host/core/nearest.h"
+
+namespace cardcage {
+namespace {
+
+bool is_variable(std::string_view name) {
+  const auto fits = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
+  return !name.empty() && std::ranges::all_of(name, fits) && !std::isdigit(static_cast<unsigned char>(name.front()));
+}
+
+void read_environment(TableReader& table, ProcessConfig& process) {
+  for (const auto& name : table.strings("environment")) {
+    if (!is_variable(name.value))
+      table.refuse("environment", name.position, fmt::format("'{}' is not the name of a variable", name.value));
+    process.environment.push_back(name.value);
+  }
+}
+
+void read_limits(TableReader limits, ProcessConfig& process) {
+  for (const auto& [word, resource] : kProcessLimits) {
+    const auto value = limits.integer(word);
+    if (!value) continue;
+    if (value->value < 0)
+      limits.refuse(word, value->position, fmt::format("{} is negative; write 0 or more", value->value));
+    else
+      process.limits[std::string(word)] = static_cast<std::uint64_t>(value->value);
+  }
+  limits.refuse_the_rest();
+}
+
+void read_capabilities(TableReader& table, ProcessConfig& process) {
+  if (!table.has("capabilities")) {
+    table.strings("capabilities");
+    return;
+  }
+  process.capabilities.emplace();
+  for (const auto& name : table.strings("capabilities")) {
+    cap_value_t number = 0;
+    if (!name.value.starts_with("CAP_") || ::cap_from_name(name.value.c_str(), &number) != 0)
+      table.refuse(
+          "capabilities", name.position,
+          fmt::format("'{}' is no capability; write them as capabilities(7) does, like \"CAP_SYS_ADMIN\"", name.value));
+    process.capabilities->push_back(name.value);
+  }
+}
+
+}  // namespace
+
+void read_process(TableReader table, ModuleConfig& module) {
+  if (table.raw() && module.isolation != Isolation::kProcess)
+    table.refuse(
+        "environment", table.position(),
+        "a module inside the daemon has no process of its own; set isolation = \"process\", or remove the table");
+  read_environment(table, module.process);
+  read_limits(table.table("limits"), module.process);
+  read_capabilities(table, module.process);
+  if (const auto seccomp = table.boolean("seccomp")) module.process.seccomp = seccomp->value;
+  table.refuse_the_rest();
+}
+
+}  // namespace cardcage
