@@ -14,6 +14,7 @@
 #include "tests/bench/bench_node.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/resource_figures.h"
+#include "tests/bench/worker_figures.h"
 
 namespace cardcage::bench {
 namespace {
@@ -181,6 +182,7 @@ int run(bool quick) {
   measure_process(table, quick);
   measure_rpcs(table, quick ? 100 : 1000);
   measure_resources(table, quick);
+  measure_workers(table, quick);
   measure_growth(table, quick ? 1000 : kManyClaims);
   return table.all_met() ? 0 : 1;
 }
