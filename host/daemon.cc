@@ -139,6 +139,7 @@ void Daemon::add_modules() {
   for (const ModuleConfig& module : config_.modules) {
     supervisors_.push_back(std::make_unique<Supervisor>(module, config_.deadlines, load, core_, clock_, listener));
     table_.add(*supervisors_.back());
+    module_files_.add(module.path, [supervisor = supervisors_.back().get()] { supervisor->renew(); });
   }
 }
 
@@ -188,6 +189,7 @@ void Daemon::run() {
        {"config", config_file_.native()},
        {"modules", std::to_string(supervisors_.size())}});
   for (const auto& supervisor : supervisors_) spawn(core_, supervisor->run());
+  spawn(core_, module_files_.run());
   spawn(core_, follow_pods());
   spawn(core_, stop_on_signal());
   core_.run();
@@ -204,6 +206,7 @@ Task<void> Daemon::stop_on_signal() {
 // Prepared claims stay as they are: their pods go on running.
 Task<void> Daemon::shut_down() {
   const Instant deadline = clock_.now() + kDrain;
+  module_files_.stop();
   pods_->stop();
   co_await pods_ended_.wait_until(deadline);
   co_await resources_->stop(deadline);

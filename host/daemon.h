@@ -16,6 +16,7 @@
 #include "host/driver.h"
 #include "host/kubelet/pod_reconciler.h"
 #include "host/metrics/endpoint.h"
+#include "host/module/module_files.h"
 #include "host/module/supervisor.h"
 #include "host/resources.h"
 
@@ -68,6 +69,7 @@ class Daemon final : public DaemonView {
   const CdiWriter cdi_;
   DeviceTable table_;
   std::vector<std::unique_ptr<Supervisor>> supervisors_;  // in the order of the configuration
+  ModuleFiles module_files_{core_, clock_, config_.node.modules_dir};
   Metrics metrics_;
   std::map<std::string, std::unique_ptr<Driver>> drivers_;
   ClientSlot<KubeletClients> kubelet_;

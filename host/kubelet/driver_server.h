@@ -7,7 +7,7 @@
 #include <string>
 
 #include "host/kubelet/dra_service.h"
-#include "host/kubelet/folder_watch.h"
+#include "host/core/folder_watch.h"
 #include "host/kubelet/grpc_server.h"
 #include "host/kubelet/health_stream.h"
 #include "host/kubelet/registration.h"

@@ -8,7 +8,7 @@
 #include "host/config/config.h"
 #include "host/kubelet/clients.h"
 #include "host/kubelet/device_plugin_service.h"
-#include "host/kubelet/folder_watch.h"
+#include "host/core/folder_watch.h"
 #include "host/kubelet/grpc_server.h"
 #include "host/kubelet/resource_way.h"
 

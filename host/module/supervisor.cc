@@ -81,8 +81,11 @@ Task<void> Supervisor::run() {
     co_await release();
     ++restarts_;
     const Instant retry = clock_.now() + back_off;
-    while (!stopping_ && clock_.now() < retry) co_await wakeup_.wait_until(clock_, retry);
-    back_off = std::min(back_off * 2, kLongestBackOff);
+    while (!stopping_ && !renew_ && clock_.now() < retry) co_await wakeup_.wait_until(clock_, retry);
+    if (renew_)
+      back_off = kFirstBackOff;
+    else
+      back_off = std::min(back_off * 2, kLongestBackOff);
   }
   co_await release();
   enter(ModuleState::kStopped);
@@ -96,23 +99,39 @@ Task<void> Supervisor::stop() {
   co_await ended_.wait();
 }
 
-Task<Status> Supervisor::start_instance() {
-  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
-  if (!loaded) co_return std::unexpected(loaded.error());
-  module_ = *loaded;
-  identity_ = module_->identity();
+void Supervisor::renew() {
+  renew_ = true;
+  wakeup_.wake();
+}
 
+// Of the running instance, or of one that may become it.
+ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
+  const std::weak_ptr<Module> which = instance;
   ModuleEvents events;
   events.rescan = [this] {
     rescan_ = true;
     wakeup_.wake();
   };
-  events.health = [this](const std::string& id, const Health& health) { note_health(id, health); };
-  events.lost = [this](Error error) {
+  events.health = [this, which](const std::string& id, const Health& health) {
+    if (which.lock() == module_) return note_health(id, health);
+    keep_for_later(id, health);
+  };
+  events.lost = [this, which](Error error) {
+    if (which.lock() != module_) return;
     lost_ = std::move(error);
     wakeup_.wake();
   };
-  auto started = co_await module_->start(std::move(events), clock_.now() + deadlines_.start);
+  return events;
+}
+
+Task<Status> Supervisor::start_instance() {
+  renew_ = false;
+  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
+  if (!loaded) co_return std::unexpected(loaded.error());
+  module_ = *loaded;
+  identity_ = module_->identity();
+
+  auto started = co_await module_->start(events(module_), clock_.now() + deadlines_.start);
   if (!started) co_return within(started.error(), "module '{}' does not start", config_.name);
 
   auto discovered = co_await discover();
@@ -120,6 +139,10 @@ Task<Status> Supervisor::start_instance() {
   // From here on others may call it: they queue behind reconcile, which the claims they add cannot be part of.
   offered_ = true;
   listener_.changed(*this);
+  co_return co_await reconcile();
+}
+
+Task<Status> Supervisor::reconcile() {
   auto reconciled = co_await module_->reconcile(listener_.live_claims(config_.name), clock_.now() + deadlines_.start);
   if (!reconciled) co_return within(reconciled.error(), "module '{}' cannot reconcile its claims", config_.name);
   co_return Status{};
@@ -129,6 +152,10 @@ Task<Status> Supervisor::start_instance() {
 Task<void> Supervisor::serve() {
   Instant next_check = clock_.now() + kHealthInterval;
   while (!stopping_ && !lost_) {
+    if (std::exchange(renew_, false)) {
+      co_await replace();
+      continue;
+    }
     if (rescan_) {
       co_await clock_.sleep_for(kRescanQuiet);
       rescan_ = false;
@@ -172,24 +199,69 @@ Task<Status> Supervisor::discover() {
   discovering_ = true;
   auto snapshot = co_await module_->discover(clock_.now() + deadlines_.discover);
   discovering_ = false;
-  const auto heard = std::exchange(heard_, {});
-  if (!snapshot) co_return within(snapshot.error(), "module '{}' cannot list its devices", config_.name);
-  for (const Device& device : (*snapshot)->devices) {
+  if (!snapshot) {
+    heard_.clear();
+    co_return within(snapshot.error(), "module '{}' cannot list its devices", config_.name);
+  }
+  adopt(std::move(*snapshot));
+  co_return Status{};
+}
+
+void Supervisor::adopt(SnapshotPtr snapshot) {
+  for (const Device& device : snapshot->devices) {
     // What was pushed since stays: a module may learn of health from events only.
     if (device.health != Health{} || !health_.contains(device.id)) set_health(device.id, device.health);
   }
-  std::erase_if(health_, [&](const auto& entry) { return !(*snapshot)->find(entry.first); });
-  const bool changed = !snapshot_ || *snapshot_ != **snapshot;
-  snapshot_ = *snapshot;
+  std::erase_if(health_, [&](const auto& entry) { return !snapshot->find(entry.first); });
+  const bool changed = !snapshot_ || *snapshot_ != *snapshot;
+  snapshot_ = std::move(snapshot);
   bool news = changed;
-  for (const auto& [device_id, health] : heard)
+  for (const auto& [device_id, health] : std::exchange(heard_, {}))
     if (snapshot_->find(device_id)) news |= set_health(device_id, health);
-  if (!offered_) co_return Status{};
+  if (!offered_) return;
   if (changed)
     log_limited(LogLevel::kInfo, config_.name + "/devices", "device list changed",
                 {{"module", config_.name}, {"devices", std::to_string(snapshot_->devices.size())}});
   if (news) listener_.changed(*this);
-  co_return Status{};
+}
+
+// -- another build of the module
+// ---------------------------------------------------------------------------------------
+
+Task<void> Supervisor::replace() {
+  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
+  if (loaded && (*loaded)->identity().sha256 == identity_->sha256) co_return;  // touched, not changed
+  Result<SnapshotPtr> devices = std::unexpected(loaded ? Error{} : loaded.error());
+  if (loaded) devices = co_await try_out(*loaded);
+  if (devices) co_return co_await take_over(std::move(*loaded), std::move(*devices));
+  heard_.clear();
+  if (loaded) std::ignore = co_await (*loaded)->stop(clock_.now() + deadlines_.stop);
+  last_error_ = within(devices.error(), "the new file of module '{}' is not taken over", config_.name).error();
+  log(LogLevel::kError, "the new file of a module is not taken over; the old one goes on",
+      {{"module", config_.name}, {"error", devices.error().message}});
+  listener_.changed(*this);
+}
+
+Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
+  auto started = co_await next->start(events(next), clock_.now() + deadlines_.start);
+  if (!started) co_return std::unexpected(started.error());
+  co_return co_await next->discover(clock_.now() + deadlines_.discover);
+}
+
+// From the first line on calls go to the new one, where they queue behind its reconcile; the old one ends what it has.
+Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
+  const auto old = std::exchange(module_, std::move(next));
+  log(LogLevel::kInfo, "a new file of the module is taken over",
+      {{"module", config_.name}, {"version", module_->identity().version}, {"before", identity_->version}});
+  identity_ = module_->identity();
+  lost_.reset();
+  last_error_.reset();
+  adopt(std::move(devices));
+  enter(ModuleState::kReady);
+  if (auto reconciled = co_await reconcile(); !reconciled) lost_ = reconciled.error();
+  const auto stopped = co_await old->stop(clock_.now() + deadlines_.stop);
+  if (!stopped)
+    log(LogLevel::kWarn, "module did not stop well", {{"module", config_.name}, {"error", stopped.error().message}});
 }
 
 Task<void> Supervisor::release() {
@@ -239,10 +311,13 @@ bool Supervisor::set_health(const std::string& device_id, Health health) {
   return true;
 }
 
+void Supervisor::keep_for_later(const std::string& device_id, const Health& health) {
+  if (heard_.size() < kMaxDevices || heard_.contains(device_id)) heard_.insert_or_assign(device_id, health);
+}
+
 void Supervisor::note_health(const std::string& device_id, Health health) {
   const bool listed = snapshot_ && snapshot_->find(device_id);
-  if ((discovering_ || !listed) && (heard_.size() < kMaxDevices || heard_.contains(device_id)))
-    heard_.insert_or_assign(device_id, health);
+  if (discovering_ || !listed) keep_for_later(device_id, health);
   if (listed && set_health(device_id, std::move(health))) listener_.changed(*this);
   if (!listed && snapshot_ && !discovering_)
     log_limited(LogLevel::kWarn, config_.name + "/unknown-device",

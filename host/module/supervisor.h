@@ -45,6 +45,10 @@ class Supervisor {
   // Ends run(), then stops and drops the instance. Idempotent.
   Task<void> stop();
 
+  // The module's file may be another one: takes it over if it starts and lists its devices, beside the running one
+  // until then; else that one goes on. A module that is away is tried again at once.
+  void renew();
+
   const ModuleConfig& config() const { return config_; }
   ModuleState state() const { return state_; }
   // The running instance, or why there is none.
@@ -62,11 +66,18 @@ class Supervisor {
 
  private:
   Task<Status> start_instance();
+  ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover();
+  Task<Status> reconcile();
+  Task<void> replace();
+  Task<Result<SnapshotPtr>> try_out(std::shared_ptr<Module> next);
+  Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
   Task<void> serve();
   Task<void> check_devices();
   Task<void> release();
   void enter(ModuleState state);
+  void adopt(SnapshotPtr snapshot);
+  void keep_for_later(const std::string& device_id, const Health& health);
   void note_health(const std::string& device_id, Health health);
   bool set_health(const std::string& device_id, Health health);  // whether it differs
 
@@ -90,6 +101,7 @@ class Supervisor {
   bool offered_ = false;  // others may have the instance
   bool rescan_ = false;
   bool discovering_ = false;
+  bool renew_ = false;
   bool stopping_ = false;
   int restarts_ = 0;
   Wakeup wakeup_;

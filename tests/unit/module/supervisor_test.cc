@@ -182,6 +182,71 @@ TEST_F(SupervisorTest, IgnoresHealthOfADeviceThatIsNotListed) {
   EXPECT_EQ(changes, before);
 }
 
+TEST_F(SupervisorTest, ANewFileIsTakenOverOnceItHasListedItsDevices) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.version = "2.0.0";
+  module->about.sha256 = "another";
+  module->devices.devices = {Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"},
+                             Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"}};
+  module->block(Verb::kDiscover);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.module().value(), old) << "it serves until the next one is ready";
+  EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u);
+  module->events.health("gpu-1", Health{.state = HealthState::kUnhealthy});
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.module().value(), module);
+  EXPECT_EQ(supervisor.identity()->version, "2.0.0");
+  ASSERT_EQ(supervisor.snapshot()->devices.size(), 2u);
+  EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[1]).health.state, HealthState::kUnhealthy);
+  EXPECT_EQ(module->reconciled.at(0).at(0).ref.uid, "uid-1");
+  EXPECT_EQ(old->count(Verb::kStop), 1);
+  old->events.lost(Error{Code::kUnavailable, "the old one is gone"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "nobody's business any more";
+  EXPECT_EQ(supervisor.restarts(), 0);
+}
+
+TEST_F(SupervisorTest, ANewFileThatDoesNotWorkChangesNothingAndIsSaid) {
+  settle();
+  const auto old = module;
+  for (const Verb fault : {Verb::kStart, Verb::kDiscover}) {
+    module = std::make_shared<FakeModule>(core);
+    module->about.sha256 = "another";
+    module->fail(fault, Error{Code::kUnavailable, "no driver loaded"});
+    supervisor.renew();
+    settle();
+    EXPECT_EQ(supervisor.module().value(), old);
+    EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+    EXPECT_EQ(supervisor.last_error()->message, "the new file of module 'fake' is not taken over: no driver loaded");
+    EXPECT_EQ(module->count(Verb::kStop), 1);
+  }
+  EXPECT_EQ(old->count(Verb::kStop), 0);
+}
+
+TEST_F(SupervisorTest, AFileThatWasOnlyTouchedIsNotTakenOver) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(loads, 2);
+  EXPECT_EQ(supervisor.module().value(), old);
+  EXPECT_EQ(module->count(Verb::kStart), 0);
+}
+
+TEST_F(SupervisorTest, ANewFileEndsTheBackOff) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
 TEST_F(SupervisorTest, StopsWhileItWaitsForTheNextTry) {
   module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 100);
   settle();

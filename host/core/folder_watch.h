@@ -1,4 +1,4 @@
-// Tells when something disappears from a few folders, or comes into them.
+// Tells when something disappears from a few folders, comes into them, or is written there.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ class FolderWatch {
 
   // Repeat it whenever the folder may be another one under the same name; for the same one it does nothing. Fails if
   // the user's inotify instances or watches are used up: look from time to time then.
-  enum class Of : std::uint8_t { kDepartures, kArrivalsToo };
+  enum class Of : std::uint8_t { kDepartures, kArrivalsToo, kWritesToo };
   Status watch(const std::filesystem::path& folder, Of of = Of::kDepartures);
 
  private:
