@@ -280,7 +280,7 @@ TEST_F(ResourceServerTest, Row22IsListedBeforeTheFirstPodIsAdmitted) {
         const auto now = kubelet->amounts(kResource);
         return now && now->allocatable == 4;
       },
-      milliseconds(200)));
+      seconds(1)));
   EXPECT_TRUE(kubelet->admit("pod-1", "main", kResource, 1));
 }
 
