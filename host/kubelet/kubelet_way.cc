@@ -212,15 +212,16 @@ void KubeletWay::call_kubelet(StreamCount streams) {
   call_->request.set_version("v1beta1");
   call_->request.set_endpoint(socket_->path().filename().native());
   call_->request.set_resource_name(options_.resource);
+  // It ends on a thread of gRPC and goes to the core as a whole: the last channel waits for these threads.
+  auto ended = [this, call = call_](const grpc::Status& status) mutable {
+    asio::post(host_.core, [this, call = std::move(call), status] {
+      call->answer = status;
+      if (ending_) return ended_.wake();
+      host_.wake();
+    });
+  };
   Call& call = *call_;
-  call.clients->registration->async()->Register(&call.context, &call.request, &call.response,
-                                                [this, call = call_](const grpc::Status& status) {
-                                                  asio::post(host_.core, [this, call, status] {
-                                                    call->answer = status;
-                                                    if (ending_) return ended_.wake();
-                                                    host_.wake();
-                                                  });
-                                                });
+  call.clients->registration->async()->Register(&call.context, &call.request, &call.response, std::move(ended));
 }
 
 void KubeletWay::again() {
