@@ -1,14 +1,13 @@
 #include "host/kubelet/pods_watch.h"
 
 #include <grpcpp/client_context.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 
 #include "host/core/log.h"
+#include "host/kubelet/unix_socket.h"
 
 namespace cardcage {
 namespace {
@@ -20,19 +19,6 @@ constexpr Duration kLookForSocket = 30s;
 constexpr Duration kGoodWatch = 5s;
 // A node runs hundreds; who sends more gets no memory for it.
 constexpr std::size_t kMaxPods = 10'000;
-
-// Tells one kubelet's socket from the next one's.
-struct SocketIdentity {
-  ino_t inode = 0;
-  std::int64_t seconds = 0, nanoseconds = 0;
-  friend bool operator==(const SocketIdentity&, const SocketIdentity&) = default;
-};
-
-std::optional<SocketIdentity> identity_of(const std::filesystem::path& socket) {
-  struct stat about{};
-  if (::stat(socket.c_str(), &about) != 0 || !S_ISSOCK(about.st_mode)) return std::nullopt;
-  return SocketIdentity{about.st_ino, about.st_ctim.tv_sec, about.st_ctim.tv_nsec};
-}
 
 }  // namespace
 
@@ -124,8 +110,8 @@ PodsWatch::PodsWatch(asio::io_context& core, Clock& clock, ClientSlot<KubeletCli
 
 Task<void> PodsWatch::run() {
   for (;;) {
-    const auto socket = identity_of(socket_);
-    if (!socket) {
+    const auto socket = socket_identity(socket_);
+    if (!socket || !socket->is_socket) {
       show(State::kAbsent, "");
       co_await clock_.sleep_for(kLookForSocket);
       continue;
@@ -135,7 +121,7 @@ Task<void> PodsWatch::run() {
     if (!end && end.error().code == Code::kUnimplemented) {
       // Until another kubelet serves another socket.
       show(State::kAbsent, end.error().message);
-      while (identity_of(socket_) == socket) co_await clock_.sleep_for(kLookForSocket);
+      while (socket_identity(socket_) == socket) co_await clock_.sleep_for(kLookForSocket);
       continue;
     }
     show(State::kFailing, end ? "the kubelet ended the stream" : end.error().message);
