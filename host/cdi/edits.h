@@ -58,4 +58,7 @@ struct Edits {
   friend bool operator==(const Edits&, const Edits&) = default;
 };
 
+// Adds what is not there yet: two modules may ask for the same library mount, and a runtime would apply it twice.
+void merge(Edits& to, const Edits& from);
+
 }  // namespace cardcage

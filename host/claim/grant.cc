@@ -2,32 +2,20 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "host/cdi/names.h"
 
 namespace cardcage {
 namespace {
 
-template <class T>
-void append_new(std::vector<T>& to, const std::vector<T>& from) {
-  for (const T& element : from)
-    if (std::ranges::find(to, element) == to.end()) to.push_back(element);
-}
-
-// The kubelet takes env by key and device nodes and mounts by path: the first of a name counts there.
-Status append_direct(Edits& to, const Edits& from, const std::string& device) {
-  const char* const what = !from.hooks.empty()             ? "hooks"
-                           : !from.net_devices.empty()     ? "network devices"
-                           : !from.additional_gids.empty() ? "group ids"
-                                                           : nullptr;
+Status check_direct(const Edits& edits, const std::string& device) {
+  const char* const what = !edits.hooks.empty()             ? "hooks"
+                           : !edits.net_devices.empty()     ? "network devices"
+                           : !edits.additional_gids.empty() ? "group ids"
+                                                            : nullptr;
   if (what)
     return fail(Code::kFailedPrecondition,
                 "device '{}': its module gives {}, which deliver = \"direct\" cannot carry; write deliver = \"cdi\"",
                 device, what);
-  append_new(to.env, from.env);
-  append_new(to.device_nodes, from.device_nodes);
-  append_new(to.mounts, from.mounts);
   return {};
 }
 
@@ -48,8 +36,11 @@ Result<ContainerGrant> container_grant(const std::string& resource, Delivery del
     for (const CdiDevice& device : spec.devices) {
       names.push_back(cdi_qualified_name(resource, device.name));
       if (delivery != Delivery::kDirect) continue;
-      for (const Edits* edits : {&spec.edits, &device.edits})
-        if (auto added = append_direct(grant.edits, *edits, device.name); !added) return std::unexpected(added.error());
+      // The kubelet takes env by key and device nodes and mounts by path: the first of a name counts there.
+      for (const Edits* edits : {&spec.edits, &device.edits}) {
+        if (auto fits = check_direct(*edits, device.name); !fits) return std::unexpected(fits.error());
+        merge(grant.edits, *edits);
+      }
     }
   }
   if (delivery == Delivery::kCdi) grant.cdi_devices = std::move(names);

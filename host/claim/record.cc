@@ -1,27 +1,9 @@
 #include "host/claim/record.h"
 
-#include <algorithm>
-
 #include "host/cdi/names.h"
 
 namespace cardcage {
 namespace {
-
-template <class T>
-void append_new(std::vector<T>& to, const std::vector<T>& from) {
-  for (const T& element : from)
-    if (std::ranges::find(to, element) == to.end()) to.push_back(element);
-}
-
-// Two modules may ask for the same library mount; a runtime would apply it twice.
-void merge(Edits& to, const Edits& from) {
-  append_new(to.env, from.env);
-  append_new(to.device_nodes, from.device_nodes);
-  append_new(to.mounts, from.mounts);
-  append_new(to.hooks, from.hooks);
-  append_new(to.net_devices, from.net_devices);
-  append_new(to.additional_gids, from.additional_gids);
-}
 
 // Runtimes refuse a device without edits, but the kubelet identifies the device by its CDI name: so a device whose
 // module gives it nothing of its own gets a variable that says that it is there.
