@@ -24,9 +24,7 @@ Condition ledger_condition(const Ledger& ledger) {
 
 void add_holders(const ClaimRecord& record, std::vector<ClaimRef>& holders) {
   if (!is_resource(record.driver)) return holders.push_back(record.ref);
-  for (const ModulePart& part : record.parts)
-    for (const HeldDevice& device : part.devices)
-      for (const Holder& holder : device.holders) holders.push_back({holder.name_space, holder.pod, holder.id});
+  for (const Holder& holder : holders_of(record)) holders.push_back({holder.name_space, holder.pod, holder.id});
 }
 
 ResourceReport report_of(const Resource& resource, const Supervisor* supervisor) {

@@ -98,8 +98,8 @@ void Resource::add_device(const ServedDevice& served, DeviceList& list) {
   bool healthy =
       usable(served.supervisor->health(device)) && !allocator_.unavailable(served.supervisor->config().name, device);
   // Handed out as a whole or with other replicas, before the configuration changed: not to be shared with that.
-  if (const auto record = context_.ledger.find({name_, device.name}); record && !record->parts.empty())
-    for (const Holder& holder : record->parts.front().devices.front().holders) healthy &= ids.contains(holder.id);
+  if (const auto record = context_.ledger.find({name_, device.name}))
+    for (const Holder& holder : holders_of(*record)) healthy &= ids.contains(holder.id);
   for (const std::string& id : ids) list.push_back({id, healthy, device.numa_nodes});
 }
 
@@ -109,10 +109,8 @@ void Resource::add_held(DeviceList& list) const {
   for (const ListedDevice& device : list) listed.insert(device.id);
   std::vector<std::string> missing;
   for (const auto& record : allocator_.records())
-    for (const ModulePart& part : record->parts)
-      for (const HeldDevice& device : part.devices)
-        for (const Holder& holder : device.holders)
-          if (!listed.contains(holder.id)) missing.push_back(holder.id);
+    for (const Holder& holder : holders_of(*record))
+      if (!listed.contains(holder.id)) missing.push_back(holder.id);
   for (std::string& id : missing) list.push_back({std::move(id), false, {}});
 }
 
@@ -241,8 +239,7 @@ std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids)
     }
     const Device& device = *entry->second;
     const auto record = context_.ledger.find({name_, device.name});
-    const std::size_t in_use =
-        record && !record->parts.empty() ? record->parts.front().devices.front().holders.size() : 0;
+    const std::size_t in_use = record ? holders_of(*record).size() : 0;
     known.push_back({.id = id,
                      .device = device_id,
                      .numa_nodes = device.numa_nodes,

@@ -189,9 +189,7 @@ void fill(wire::Claim& message, const ClaimRecord& record) {
     device->mutable_cdi_device_ids()->Add(prepared.cdi_device_ids.begin(), prepared.cdi_device_ids.end());
     device->set_share_id(prepared.share_id);
   }
-  for (const ModulePart& part : record.parts)
-    for (const HeldDevice& device : part.devices)
-      for (const Holder& holder : device.holders) fill(*message.add_holders(), holder);
+  for (const Holder& holder : holders_of(record)) fill(*message.add_holders(), holder);
 }
 
 void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {

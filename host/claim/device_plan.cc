@@ -28,9 +28,7 @@ Result<ClaimRecord> plan_device(const std::string& resource, const std::string& 
                     .values = defaults->front().values.front(),
                     .edits = {},
                     .holders = {}};
-  if (const auto known = ledger.find({resource, name}); known && !known->parts.empty())
-    for (const HeldDevice& held : known->parts.front().devices)
-      if (held.allocation.device == name) device.holders = held.holders;
+  if (const auto known = ledger.find({resource, name})) device.holders = holders_of(*known);
   ModulePart part;
   part.module = located->module_name;
   part.devices.push_back(std::move(device));

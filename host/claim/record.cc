@@ -27,6 +27,12 @@ std::string_view to_string(ClaimPhase phase) {
   return "unknown";
 }
 
+const std::vector<Holder>& holders_of(const ClaimRecord& record) {
+  static const std::vector<Holder> nobody;
+  if (record.parts.empty() || record.parts.front().devices.empty()) return nobody;
+  return record.parts.front().devices.front().holders;
+}
+
 std::string claim_label(const ClaimRef& ref) {
   return ref.name.empty() ? ref.uid : fmt::format("{}/{}", ref.name_space, ref.name);
 }

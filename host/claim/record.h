@@ -71,6 +71,9 @@ struct ClaimRecord {
   friend bool operator==(const ClaimRecord&, const ClaimRecord&) = default;
 };
 
+// Whom the device of a resource was handed out to; nobody of a claim, or while the record has no device.
+const std::vector<Holder>& holders_of(const ClaimRecord& record);
+
 // "ns/name", or the UID when the name is not known.
 std::string claim_label(const ClaimRef& ref);
 // "claim ns/name", "device gpu-0 of resource example.com/gpu"

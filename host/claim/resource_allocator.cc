@@ -190,7 +190,7 @@ Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant 
                      "and finds out within seconds",
                      id, resource_);
     const auto another = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) == ids.end(); };
-    const bool shared = std::ranges::any_of(the_device(*record)->holders, another);
+    const bool shared = std::ranges::any_of(holders_of(*record), another);
     if (shared || !done.insert(record->ref.uid).second) continue;  // what it would reset, another container uses [R15]
     const ModulePart& part = record->parts.front();
     const auto module = environment_.devices.module(part.module);
