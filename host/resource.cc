@@ -165,12 +165,8 @@ void Resource::open_server() {
 }
 
 Task<void> Resource::restore() {
-  const auto whole = [this](const auto& record) {
-    return record->phase == ClaimPhase::kPrepared && record->boot_id == context_.ledger.boot_id();
-  };
   while (!stopping_) {
-    co_await allocator_.restore(context_.clock.now() + kRestoreLimit);
-    if (std::ranges::all_of(allocator_.records(), whole)) co_return;
+    if (co_await allocator_.restore(context_.clock.now() + kRestoreLimit)) co_return;
     co_await context_.clock.sleep_for(kRestoreRetry);
   }
 }

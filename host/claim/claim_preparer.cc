@@ -93,8 +93,7 @@ Task<void> ClaimPreparer::work(std::shared_ptr<ClaimPreparer> self, std::shared_
 Task<ClaimPreparer::Answer> ClaimPreparer::prepare_now(Operation& operation, const ClaimRef& ref, Instant deadline) {
   const ClaimKey key{driver_, ref.uid};
   const auto known = environment_.ledger.find(key);
-  if (known && known->phase == ClaimPhase::kPrepared && known->boot_id == environment_.ledger.boot_id())
-    co_return answer_again(*known);
+  if (known && is_whole(*known, environment_.ledger.boot_id())) co_return answer_again(*known);
 
   auto plan = co_await planner_(ref, operation.waits_for, deadline);
   if (!plan) co_return std::unexpected(plan.error());

@@ -27,6 +27,10 @@ std::string_view to_string(ClaimPhase phase) {
   return "unknown";
 }
 
+bool is_whole(const ClaimRecord& record, std::string_view boot_id) {
+  return record.phase == ClaimPhase::kPrepared && record.boot_id == boot_id;
+}
+
 const std::vector<Holder>& holders_of(const ClaimRecord& record) {
   static const std::vector<Holder> nobody;
   if (record.parts.empty() || record.parts.front().devices.empty()) return nobody;

@@ -71,6 +71,8 @@ struct ClaimRecord {
   friend bool operator==(const ClaimRecord&, const ClaimRecord&) = default;
 };
 
+// The modules hold all of it, for certain: it is prepared, and the node was not booted since.
+bool is_whole(const ClaimRecord& record, std::string_view boot_id);
 // Whom the device of a resource was handed out to; nobody of a claim, or while the record has no device.
 const std::vector<Holder>& holders_of(const ClaimRecord& record);
 

@@ -5,7 +5,7 @@ namespace cardcage {
 CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi) {
   CdiRecovery recovery;
   for (const auto& [key, claim] : ledger.claims()) {
-    if (claim->phase != ClaimPhase::kPrepared || claim->boot_id != ledger.boot_id()) continue;
+    if (!is_whole(*claim, ledger.boot_id())) continue;
     if (auto written = cdi.write(key.driver, key.uid, cdi_spec(*claim)); written)
       ++recovery.written;
     else

@@ -264,11 +264,11 @@ Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant 
   co_return hold(name, ids, pod);
 }
 
-Task<void> ResourceAllocator::restore(Instant deadline) {
-  for (const auto& record : records()) {
-    const bool whole = record->phase == ClaimPhase::kPrepared && record->boot_id == environment_.ledger.boot_id();
-    if (!whole) (void)co_await preparer_->prepare(record->ref, deadline);  // logged by the preparer
-  }
+Task<bool> ResourceAllocator::restore(Instant deadline) {
+  const auto whole = [this](const auto& record) { return is_whole(*record, environment_.ledger.boot_id()); };
+  for (const auto& record : records())
+    if (!whole(record)) (void)co_await preparer_->prepare(record->ref, deadline);  // logged by the preparer
+  co_return std::ranges::all_of(records(), whole);
 }
 
 std::optional<std::string> ResourceAllocator::unavailable(const std::string& module, const Device& device) const {

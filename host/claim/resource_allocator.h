@@ -53,8 +53,9 @@ class ResourceAllocator {
   Task<Status> release(std::string id, Instant deadline);
   // The kubelet says that a pod holds the id, and we did not know: a ledger was lost.
   Task<Status> adopt(std::string id, PodContainer pod, Instant deadline);
-  // Prepares again what a reboot or a crash has undone. To be called when the modules may have changed.
-  Task<void> restore(Instant deadline);
+  // Prepares again what a reboot or a crash has undone. To be called when the modules may have changed; true if all is
+  // prepared then.
+  Task<bool> restore(Instant deadline);
 
   // Why the device is not to be offered now: it failed a moment ago, or somebody else has it. Pods that it is offered
   // to would fail one after the other.
