@@ -42,8 +42,7 @@ Resource::Resource(std::string name, const ServeConfig* rule, ResourceContext co
                   .clock = context_.clock,
                   .durability = Durability::kProcess,  // what is lost is learnt from the kubelet again
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod"},
-                 [this] { refresh_soon(); }),
-      restored_(context_.core) {
+                 [this] { refresh_soon(); }) {
   if (!allocator_.records().empty()) spawn(context_.core, open_later());
 }
 
@@ -227,7 +226,7 @@ std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids)
   };
   std::vector<Candidate> known;
   for (const std::string& id : ids) {
-    const std::string device_id = parse_replica_id(id, config_.replicas > 1).device_id;
+    const std::string device_id = device_id_of(id, config_.replicas > 1);
     const auto entry = devices.find(device_id);
     if (entry == devices.end()) {
       known.push_back({.id = id, .device = device_id});  // gone since: the kubelet may insist on it

@@ -86,7 +86,6 @@ class Resource final : public AllocationService {
   std::map<std::string, Instant> leaving_;  // ids of devices that are gone, until when they are still listed
   std::map<std::string, std::string> refused_;
   bool refreshing_ = false, restoring_ = false, stopping_ = false;
-  OneShot<bool> restored_;
 };
 
 }  // namespace cardcage

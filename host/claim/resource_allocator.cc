@@ -21,10 +21,8 @@ const HeldDevice* the_device(const ClaimRecord& record) { return the_device(cons
 
 }  // namespace
 
-ReplicaId parse_replica_id(const std::string& id, bool replicated) {
-  const auto divider = replicated ? id.rfind("::") : std::string::npos;
-  if (divider == std::string::npos) return {id, ""};
-  return {id.substr(0, divider), id.substr(divider + 2)};
+std::string device_id_of(const std::string& id, bool replicated) {
+  return replicated ? id.substr(0, id.rfind("::")) : id;
 }
 
 ResourceAllocator::ResourceAllocator(std::string resource, ResourceConfig config, ClaimEnvironment environment,
@@ -46,6 +44,12 @@ Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string name, Instant dead
   co_return plan_device(resource_, name, environment_.devices, environment_.ledger, environment_.clock.wall());
 }
 
+Result<LocatedDevice> ResourceAllocator::locate(const std::string& id) const {
+  auto located = environment_.devices.locate_id(resource_, device_id_of(id, config_.replicas > 1));
+  if (!located) return within(located.error(), "device '{}' of resource '{}'", id, resource_);
+  return located;
+}
+
 // -- allocate --------------------------------------------------------------------------------------------------------
 
 Status ResourceAllocator::check_request(const std::vector<std::string>& ids) const {
@@ -62,9 +66,8 @@ Task<Result<ContainerGrant>> ResourceAllocator::allocate(std::vector<std::string
   if (auto good = check_request(ids); !good) co_return std::unexpected(good.error());
   std::map<std::string, std::vector<std::string>> wanted;  // ids by device name
   for (const std::string& id : ids) {
-    const auto located =
-        environment_.devices.locate_id(resource_, parse_replica_id(id, config_.replicas > 1).device_id);
-    if (!located) co_return within(located.error(), "device '{}' of resource '{}'", id, resource_);
+    const auto located = locate(id);
+    if (!located) co_return std::unexpected(located.error());
     wanted[located->device.name].push_back(id);
   }
   std::vector<std::string> names;
@@ -254,8 +257,8 @@ void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
 }
 
 Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant deadline) {
-  const auto located = environment_.devices.locate_id(resource_, parse_replica_id(id, config_.replicas > 1).device_id);
-  if (!located) co_return within(located.error(), "device '{}' of resource '{}'", id, resource_);
+  const auto located = locate(id);
+  if (!located) co_return std::unexpected(located.error());
   const std::string name = located->device.name;
   const ClaimRef ref{"", "", name};
   auto prepared = co_await preparer_->prepare(ref, deadline);

@@ -21,10 +21,7 @@
 namespace cardcage {
 
 // "gpu-7::2" is the third replica of device "gpu-7".
-struct ReplicaId {
-  std::string device_id, replica;  // the replica is empty for the device itself
-};
-ReplicaId parse_replica_id(const std::string& id, bool replicated);
+std::string device_id_of(const std::string& id, bool replicated);
 
 struct HandedOutId {
   std::string id;
@@ -73,6 +70,7 @@ class ResourceAllocator {
     int failures = 0;
     std::string why;
   };
+  Result<LocatedDevice> locate(const std::string& id) const;
   Status check_request(const std::vector<std::string>& ids) const;
   Task<Result<ClaimRecord>> plan(std::string name, Instant deadline) const;
   Task<Status> take(std::string name, std::vector<std::string> ids, Instant deadline);
