@@ -65,23 +65,28 @@ void Resource::refresh() {
   if (stopping_) return;
   list_.set(devices_now());
   if (!server_ && !server_error_ && context_.table.known(name_)) open_server();
-  if (server_ && std::exchange(told_, traits()) != traits()) server_->reregister();
+  if (const ResourceTraits now = traits(); server_ && std::exchange(told_, now) != now) server_->reregister();
   if (context_.table.known(name_) && !std::exchange(restoring_, true)) spawn(context_.core, restore());
 }
 
 // -- the list --------------------------------------------------------------------------------------------------------
 
 DeviceList Resource::devices_now() {
-  DeviceList list;
+  std::map<std::string, ListedDevice> listed;
   refused_.clear();
-  for (const ServedDevice* served : context_.table.devices(name_)) add_device(*served, list);
-  add_held(list);
-  add_leaving(list);
-  std::ranges::sort(list, {}, &ListedDevice::id);
+  for (const ServedDevice* served : context_.table.devices(name_)) add_device(*served, listed);
+  // What pods have stays on the list whatever happens to the device, or the kubelet loses count.
+  for (const auto& record : allocator_.records())
+    for (const Holder& holder : holders_of(*record))
+      listed.try_emplace(holder.id, ListedDevice{.id = holder.id, .healthy = false, .numa_nodes = {}});
+  add_leaving(listed);
+  DeviceList list;
+  list.reserve(listed.size());
+  for (auto& [id, device] : listed) list.push_back(std::move(device));
   return list;
 }
 
-void Resource::add_device(const ServedDevice& served, DeviceList& list) {
+void Resource::add_device(const ServedDevice& served, std::map<std::string, ListedDevice>& listed) {
   const Device& device = served.device;
   std::set<std::string> ids;
   for (std::uint32_t n = 0; n < config_.replicas; ++n)
@@ -99,23 +104,10 @@ void Resource::add_device(const ServedDevice& served, DeviceList& list) {
   // Handed out as a whole or with other replicas, before the configuration changed: not to be shared with that.
   if (const auto record = context_.ledger.find({name_, device.name}))
     for (const Holder& holder : holders_of(*record)) healthy &= ids.contains(holder.id);
-  for (const std::string& id : ids) list.push_back({id, healthy, device.numa_nodes});
+  for (const std::string& id : ids) listed[id] = {id, healthy, device.numa_nodes};
 }
 
-// What pods have stays on the list whatever happens to the device, or the kubelet loses count.
-void Resource::add_held(DeviceList& list) const {
-  std::set<std::string_view> listed;
-  for (const ListedDevice& device : list) listed.insert(device.id);
-  std::vector<std::string> missing;
-  for (const auto& record : allocator_.records())
-    for (const Holder& holder : holders_of(*record))
-      if (!listed.contains(holder.id)) missing.push_back(holder.id);
-  for (std::string& id : missing) list.push_back({std::move(id), false, {}});
-}
-
-void Resource::add_leaving(DeviceList& list) {
-  std::set<std::string> listed;
-  for (const ListedDevice& device : list) listed.insert(device.id);
+void Resource::add_leaving(std::map<std::string, ListedDevice>& listed) {
   const Instant now = context_.clock.now();
   for (const ListedDevice& before : *list_.current()) {
     if (listed.contains(before.id)) {
@@ -125,7 +117,7 @@ void Resource::add_leaving(DeviceList& list) {
     const auto [entry, fresh] = leaving_.try_emplace(before.id, now + kLeaving);
     if (fresh) spawn(context_.core, refresh_later(kLeaving));
     if (now < entry->second || allocator_.busy(before.id))
-      list.push_back({before.id, false, before.numa_nodes});
+      listed[before.id] = {before.id, false, before.numa_nodes};
     else
       leaving_.erase(entry);
   }

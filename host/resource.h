@@ -66,9 +66,8 @@ class Resource final : public AllocationService {
   std::vector<Candidate> candidates(const std::vector<std::string>& ids) const;
   Task<Result<ContainerGrant>> grant(std::vector<std::string> ids, Instant deadline);
   DeviceList devices_now();
-  void add_device(const ServedDevice& served, DeviceList& list);
-  void add_held(DeviceList& list) const;
-  void add_leaving(DeviceList& list);
+  void add_device(const ServedDevice& served, std::map<std::string, ListedDevice>& listed);
+  void add_leaving(std::map<std::string, ListedDevice>& listed);
   void open_server();
   Task<void> open_later();
   Task<void> refresh_later(Duration pause);
