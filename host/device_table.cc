@@ -59,6 +59,7 @@ ServedDevice DeviceTable::serve(const Supervisor& supervisor, const Device& devi
 
 void DeviceTable::index() {
   served_.clear();
+  ids_.clear();
   std::map<std::string_view, const ServedDevice*> plugin_ids;
   for (Entry& entry : modules_) {
     for (ServedDevice& served : entry.devices) {
@@ -66,7 +67,10 @@ void DeviceTable::index() {
       if (is_resource(served.driver))
         warn_of_twins(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
       const auto [there, added] = served_.try_emplace({served.driver, served.pool, served.device.name}, &served);
-      if (added || there->second == &served) continue;
+      if (added) {
+        ids_.try_emplace({served.driver, served.device.id}, &served);
+        continue;
+      }
       log_limited(LogLevel::kError, entry.supervisor->config().name + "/same-name",
                   "device is not served: another module offers the same name in this pool; give one of them another "
                   "driver or pool",
@@ -94,6 +98,11 @@ std::vector<const ServedDevice*> DeviceTable::devices(const std::string& driver)
   return its;
 }
 
+const ServedDevice* DeviceTable::find_id(const std::string& resource, const std::string& device_id) const {
+  const auto entry = ids_.find({resource, device_id});
+  return entry == ids_.end() ? nullptr : entry->second;
+}
+
 const Supervisor* DeviceTable::supervisor(const std::string& driver) const {
   const auto entry = std::ranges::find_if(modules_, [&](const Entry& one) { return serves(one, driver); });
   return entry == modules_.end() ? nullptr : entry->supervisor;
@@ -109,9 +118,7 @@ SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
         pool.counters.insert(entry.snapshot->counter_sets.begin(), entry.snapshot->counter_sets.end());
     }
   }
-  for (const auto& [key, served] : served_) {
-    if (std::get<0>(key) == driver) pools[served->pool].devices.push_back(published(*served));
-  }
+  for (const ServedDevice* served : devices(driver)) pools[served->pool].devices.push_back(published(*served));
   SlicePublisher::Pools wanted;
   for (auto& [name, content] : pools) wanted[name] = std::make_shared<const PoolContent>(std::move(content));
   return wanted;
@@ -119,8 +126,7 @@ SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
 
 HealthList DeviceTable::health(const std::string& driver) const {
   HealthList list;
-  for (const auto& [key, served] : served_) {
-    if (std::get<0>(key) != driver) continue;
+  for (const ServedDevice* served : devices(driver)) {
     DeviceHealth known = served->supervisor->health(served->device);
     list.push_back({served->pool, served->device.name, std::move(known.health), known.changed});
   }
@@ -147,24 +153,18 @@ bool DeviceTable::known(const std::string& driver) const {
 Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::string& pool,
                                           const std::string& device) const {
   if (const auto exact = served_.find({driver, pool, device}); exact != served_.end()) return located(*exact->second);
-  const auto served = std::ranges::find_if(served_, [&](const auto& entry) {
-    const auto& [its_driver, its_pool, its_name] = entry.first;
-    return its_driver == driver && its_name == device && (pool.empty() || its_pool == pool);
-  });
-  if (served == served_.end()) {
-    return fail(
-        Code::kNotFound,
-        "device '{}' of pool '{}' is not on this node: driver '{}' lists {} devices here; `cagectl devices` shows "
-        "them",
-        device, pool, driver,
-        std::ranges::count_if(served_, [&](const auto& entry) { return std::get<0>(entry.first) == driver; }));
-  }
-  return located(*served->second);
+  const auto its = devices(driver);
+  const auto of_any_pool = std::ranges::find_if(
+      its, [&](const ServedDevice* served) { return pool.empty() && served->device.name == device; });
+  if (of_any_pool != its.end()) return located(**of_any_pool);
+  return fail(Code::kNotFound,
+              "device '{}' of pool '{}' is not on this node: driver '{}' lists {} devices here; `cagectl devices` "
+              "shows them",
+              device, pool, driver, its.size());
 }
 
 Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const std::string& device_id) const {
-  for (const ServedDevice* served : devices(resource))
-    if (served->device.id == device_id) return located(*served);
+  if (const ServedDevice* served = find_id(resource, device_id)) return located(*served);
   return fail(Code::kNotFound, "it is not on this node any more; the controller of the pod has to make a new one");
 }
 

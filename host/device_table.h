@@ -38,6 +38,8 @@ class DeviceTable final : public DeviceDirectory {
   std::vector<const ServedDevice*> devices() const;
   // Those of a driver or resource.
   std::vector<const ServedDevice*> devices(const std::string& driver) const;
+  // That of a resource with the module's id; null if there is none.
+  const ServedDevice* find_id(const std::string& resource, const std::string& device_id) const;
   // The first module that serves a driver; of a resource the only one. Null if none does.
   const Supervisor* supervisor(const std::string& driver) const;
   // What to publish, by pool. A device whose module says that it is bad is tainted, if the module so advises.
@@ -76,6 +78,8 @@ class DeviceTable final : public DeviceDirectory {
   mutable std::vector<std::pair<std::string, OneShot<bool>>> waiting_;  // for a driver to be complete
   // (driver, pool, device name)
   std::map<std::tuple<std::string, std::string, std::string>, const ServedDevice*> served_;
+  // (driver, the module's id), which is unique in a resource
+  std::map<std::pair<std::string_view, std::string_view>, const ServedDevice*> ids_;
 };
 
 }  // namespace cardcage

@@ -209,8 +209,6 @@ Task<Result<ContainerGrant>> Resource::grant(std::vector<std::string> ids, Insta
 }
 
 std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids) const {
-  std::map<std::string_view, const Device*> devices;
-  for (const ServedDevice* served : context_.table.devices(name_)) devices[served->device.id] = &served->device;
   const auto text_of = [](const Device& device, const char* attribute) {
     const auto entry = device.attributes.find(attribute);
     const auto* text = entry == device.attributes.end() ? nullptr : std::get_if<std::string>(&entry->second);
@@ -219,12 +217,12 @@ std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids)
   std::vector<Candidate> known;
   for (const std::string& id : ids) {
     const std::string device_id = device_id_of(id, config_.replicas > 1);
-    const auto entry = devices.find(device_id);
-    if (entry == devices.end()) {
+    const ServedDevice* const served = context_.table.find_id(name_, device_id);
+    if (!served) {
       known.push_back({.id = id, .device = device_id});  // gone since: the kubelet may insist on it
       continue;
     }
-    const Device& device = *entry->second;
+    const Device& device = served->device;
     const auto record = context_.ledger.find({name_, device.name});
     const std::size_t in_use = record ? holders_of(*record).size() : 0;
     known.push_back({.id = id,
