@@ -187,10 +187,8 @@ ResourceTraits Resource::traits() const {
 }
 
 Task<Result<ContainerGrant>> Resource::allocate(std::vector<std::string> ids, Instant deadline) {
-  const Instant begun = context_.clock.now();
-  auto granted = co_await grant(std::move(ids), deadline);
-  context_.metrics.answered(KubeletCall::kAllocate, name_, granted ? Code::kOk : granted.error().code,
-                            context_.clock.now() - begun);
+  auto granting = grant(std::move(ids), deadline);
+  auto granted = co_await context_.metrics.measured(KubeletCall::kAllocate, name_, context_.clock, std::move(granting));
   context_.handed_out();
   co_return granted;
 }
@@ -251,11 +249,8 @@ Task<std::vector<std::string>> Resource::preferred(PreferenceQuery query, Instan
 }
 
 Task<Status> Resource::pre_start(std::vector<std::string> ids, Instant deadline) {
-  const Instant begun = context_.clock.now();
-  Status ready = co_await allocator_.pre_start(std::move(ids), deadline);
-  context_.metrics.answered(KubeletCall::kPreStart, name_, ready ? Code::kOk : ready.error().code,
-                            context_.clock.now() - begun);
-  co_return ready;
+  return context_.metrics.measured(KubeletCall::kPreStart, name_, context_.clock,
+                                   allocator_.pre_start(std::move(ids), deadline));
 }
 
 }  // namespace cardcage

@@ -14,18 +14,10 @@ class MeasuredClaims final : public ClaimService {
       : driver_(std::move(driver)), claims_(claims), metrics_(metrics), clock_(clock) {}
 
   Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) override {
-    const Instant begun = clock_.now();
-    auto prepared = co_await claims_.prepare(std::move(claim), deadline);
-    metrics_.answered(KubeletCall::kPrepare, driver_, prepared ? Code::kOk : prepared.error().code,
-                      clock_.now() - begun);
-    co_return prepared;
+    return metrics_.measured(KubeletCall::kPrepare, driver_, clock_, claims_.prepare(std::move(claim), deadline));
   }
   Task<Status> unprepare(ClaimRef claim, Instant deadline) override {
-    const Instant begun = clock_.now();
-    Status unprepared = co_await claims_.unprepare(std::move(claim), deadline);
-    metrics_.answered(KubeletCall::kUnprepare, driver_, unprepared ? Code::kOk : unprepared.error().code,
-                      clock_.now() - begun);
-    co_return unprepared;
+    return metrics_.measured(KubeletCall::kUnprepare, driver_, clock_, claims_.unprepare(std::move(claim), deadline));
   }
 
  private:

@@ -4,8 +4,10 @@
 #include <prometheus/registry.h>
 
 #include <string>
+#include <utility>
 
 #include "host/admin/daemon_view.h"
+#include "host/core/clock.h"
 
 namespace cardcage {
 
@@ -20,6 +22,14 @@ class Metrics {
 
   // `name` is the driver or resource.
   void answered(KubeletCall call, const std::string& name, Code code, Duration took);
+  // Awaits the answer of a call and counts it with the time that it took. `name` outlives the call.
+  template <class T>
+  Task<Result<T>> measured(KubeletCall call, const std::string& name, Clock& clock, Task<Result<T>> answering) {
+    const Instant begun = clock.now();
+    Result<T> answer = co_await std::move(answering);
+    answered(call, name, answer ? Code::kOk : answer.error().code, clock.now() - begun);
+    co_return answer;
+  }
   // In the text format 0.0.4.
   std::string page(const DaemonView& daemon) const;
 
