@@ -120,7 +120,7 @@ DevicePluginService::DevicePluginService(asio::io_context& core, Clock& clock, s
       limits_(limits),
       lists_(core, clock, resource_, devices, std::move(streams_changed)),
       service_(std::make_unique<Service>(*this)),
-      idle_(core) {}
+      open_(core, clock) {}
 
 DevicePluginService::~DevicePluginService() = default;
 
@@ -143,14 +143,12 @@ grpc::ServerUnaryReactor* DevicePluginService::take(grpc::CallbackServerContext&
 
 template <class Response>
 Task<void> DevicePluginService::serve(Call call, Work<Response> work, UnaryExchange<Response>* exchange) {
-  open_.insert(call);
   call->begin();
-  if (draining_) call->abort(going_away());
+  open_.add(call);
   auto result = co_await work(call);
   if (!result) result = within(result.error(), "resource '{}'", resource_);
   exchange->answer(std::move(result));
-  open_.erase(call);
-  if (open_.empty()) idle_.wake();
+  open_.remove(call);
 }
 
 Task<Result<plugin::DevicePluginOptions>> DevicePluginService::options() const {
@@ -204,13 +202,6 @@ Task<Result<plugin::PreStartContainerResponse>> DevicePluginService::pre_start(C
   if (!done) co_return std::unexpected(call->why_over());
   if (!*done) co_return std::unexpected(done->error());
   co_return plugin::PreStartContainerResponse();
-}
-
-Task<void> DevicePluginService::drain(Instant deadline) {
-  draining_ = true;
-  while (!open_.empty() && clock_.now() < deadline) co_await idle_.wait_until(clock_, deadline);
-  for (const auto& call : open_) call->abort(going_away());
-  while (!open_.empty()) co_await idle_.wait();
 }
 
 }  // namespace cardcage

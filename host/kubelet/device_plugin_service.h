@@ -4,11 +4,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "host/claim/allocation_service.h"
 #include "host/kubelet/device_list_streams.h"
+#include "host/kubelet/unary_call.h"
 
 namespace cardcage {
 
@@ -38,7 +38,7 @@ class DevicePluginService {
   DeviceListStreams& lists() { return lists_; }
   const DeviceListStreams& lists() const { return lists_; }
   // Refuses new calls, waits for the open ones and fails with UNAVAILABLE what is still open at `deadline`.
-  Task<void> drain(Instant deadline);
+  Task<void> drain(Instant deadline) { return open_.drain(deadline); }
   std::size_t open_calls() const { return open_.size(); }
 
  private:
@@ -68,9 +68,7 @@ class DevicePluginService {
   const PluginLimits limits_;
   DeviceListStreams lists_;
   const std::unique_ptr<grpc::Service> service_;
-  bool draining_ = false;
-  std::set<Call> open_;
-  Wakeup idle_;
+  OpenCalls<OpenCall> open_;
 };
 
 }  // namespace cardcage

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "host/core/utf8.h"
-#include "host/kubelet/unary_call.h"
 
 namespace cardcage {
 namespace {
@@ -116,7 +115,7 @@ DraService::DraService(asio::io_context& core, Clock& clock, ClaimService& claim
       claims_(claims),
       limits_(limits),
       services_{std::make_unique<Service<V1>>(*this), std::make_unique<Service<V1Beta1>>(*this)},
-      idle_(core) {}
+      open_(core, clock) {}
 
 DraService::~DraService() = default;
 
@@ -125,7 +124,7 @@ std::array<grpc::Service*, 2> DraService::services() { return {services_[0].get(
 template <class Request, class Response>
 grpc::ServerUnaryReactor* DraService::take(grpc::CallbackServerContext& context, ClaimOperation operation,
                                            const Request& request, Response& response) {
-  if (draining_) return at_once(context, to_grpc(going_away()));
+  if (open_.draining()) return at_once(context, to_grpc(going_away()));
   if (request.claims().empty()) return at_once(context, grpc::Status::OK);
   if (request.claims_size() > kMaxClaims)
     return at_once(context,
@@ -146,19 +145,10 @@ grpc::ServerUnaryReactor* DraService::take(grpc::CallbackServerContext& context,
 
 Task<void> DraService::serve(std::shared_ptr<ClaimBatch> batch, Duration limit,
                              std::function<void(const ClaimBatch&)> answer) {
-  open_.insert(batch);
-  if (draining_) batch->abort(going_away());
+  open_.add(batch);
   co_await batch->run(claims_, clock_, limit);
   answer(*batch);
-  open_.erase(batch);
-  if (open_.empty()) idle_.wake();
-}
-
-Task<void> DraService::drain(Instant deadline) {
-  draining_ = true;
-  while (!open_.empty() && clock_.now() < deadline) co_await idle_.wait_until(clock_, deadline);
-  for (const auto& batch : open_) batch->abort(going_away());
-  while (!open_.empty()) co_await idle_.wait();
+  open_.remove(batch);
 }
 
 }  // namespace cardcage

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <set>
 
 #include "host/kubelet/claim_batch.h"
 #include "host/kubelet/protocol.h"
+#include "host/kubelet/unary_call.h"
 
 namespace cardcage {
 
@@ -29,7 +28,7 @@ class DraService {
 
   std::array<grpc::Service*, 2> services();
   // [core] Refuses new calls, waits for the open ones and fails with UNAVAILABLE what is still open at `deadline`.
-  Task<void> drain(Instant deadline);
+  Task<void> drain(Instant deadline) { return open_.drain(deadline); }
   // [core]
   std::size_t open_calls() const { return open_.size(); }
 
@@ -46,9 +45,7 @@ class DraService {
   ClaimService& claims_;
   const DraLimits limits_;
   const std::array<std::unique_ptr<grpc::Service>, 2> services_;
-  std::atomic<bool> draining_ = false;
-  std::set<std::shared_ptr<ClaimBatch>> open_;
-  Wakeup idle_;
+  OpenCalls<ClaimBatch> open_;
 };
 
 }  // namespace cardcage

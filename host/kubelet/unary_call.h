@@ -4,6 +4,7 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -61,6 +62,39 @@ class OpenCall {
   Instant deadline_ = Instant::max();
   std::optional<Error> aborted_;
   Wakeup wake_;
+};
+
+// [core] The calls of a service that are being answered; abort() ends one.
+template <class Call>
+class OpenCalls {
+ public:
+  OpenCalls(asio::io_context& core, Clock& clock) : clock_(clock), idle_(core) {}
+
+  // New calls are to be refused. [any-thread]
+  bool draining() const { return draining_; }
+  std::size_t size() const { return calls_.size(); }
+  // One that was on its way here when the drain began is aborted.
+  void add(const std::shared_ptr<Call>& call) {
+    calls_.insert(call);
+    if (draining_) call->abort(going_away());
+  }
+  void remove(const std::shared_ptr<Call>& call) {
+    calls_.erase(call);
+    if (calls_.empty()) idle_.wake();
+  }
+  // Waits for the calls, aborts at `deadline` those that are left and returns when there is none.
+  Task<void> drain(Instant deadline) {
+    draining_ = true;
+    while (!calls_.empty() && clock_.now() < deadline) co_await idle_.wait_until(clock_, deadline);
+    for (const auto& call : calls_) call->abort(going_away());
+    while (!calls_.empty()) co_await idle_.wait();
+  }
+
+ private:
+  Clock& clock_;
+  std::atomic<bool> draining_ = false;
+  std::set<std::shared_ptr<Call>> calls_;
+  Wakeup idle_;
 };
 
 // gRPC's side of a call. Reactions come on its threads and only post; the core answers, once.
