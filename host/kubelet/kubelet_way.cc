@@ -18,7 +18,6 @@ constexpr seconds kLook{1};            // inotify does not see a new mount over 
 constexpr seconds kRegisterLimit{15};  // the kubelet takes up to 10 s to dial back
 constexpr seconds kStreamLimit{5};     // from the registration to ListAndWatch
 constexpr seconds kSteady{10};         // a stream that lived so long was a good one
-constexpr seconds kSilence{30};
 constexpr milliseconds kFirstPause{100};
 constexpr seconds kLongestPause{10};
 
@@ -38,7 +37,7 @@ KubeletWay::KubeletWay(Host host, ClientSlot<KubeletClients>& clients, Options o
       clients_(clients),
       options_(std::move(options)),
       kubelet_socket_(options_.folder / "kubelet.sock"),
-      silent_since_(host_.clock.now()),
+      silence_(host_.clock.now()),
       next_call_(host_.clock.now()),
       backoff_(kFirstPause, kLongestPause, static_cast<std::uint32_t>(std::hash<std::string>()(options_.resource))),
       ended_(host_.core) {
@@ -65,7 +64,8 @@ Instant KubeletWay::look(StreamCount streams) {
   }();
   if (!usable && !open_) show(RegistrationState::kWaiting, usable.error().message);
   if (usable && !call_ && next_call_ && *next_call_ <= now) call_kubelet(streams);
-  note_silence();
+  if (silence_.noticed(view_.state == RegistrationState::kWaiting, now))
+    log(LogLevel::kWarn, "cannot register the resource", {{"resource", options_.resource}, {"error", view_.error}});
   Instant next = now + kLook;
   if (next_call_ && usable && !call_) next = std::min(next, *next_call_);
   if (awaited_until_) next = std::min(next, *awaited_until_);
@@ -165,13 +165,8 @@ Status KubeletWay::open_socket() {
   socket_.reset();
   auto path = resource_socket(options_.folder, options_.resource, fmt::format("{}-{}", options_.nonce, sockets_));
   if (!path) return std::unexpected(path.error());
-  auto opened = SocketListener::open(host_.core, std::move(*path), kFolderMode, host_.adopt,
-                                     SocketListener::Appearance::kListening);
-  if (!opened) {
-    log_limited(LogLevel::kError, "socket " + options_.resource, "cannot serve the resource",
-                {{"resource", options_.resource}, {"error", opened.error().message}});
-    return std::unexpected(opened.error());
-  }
+  auto opened = open_resource_socket(host_, options_.resource, std::move(*path), kFolderMode);
+  if (!opened) return std::unexpected(opened.error());
   ++sockets_;
   socket_ = std::move(*opened);
   socket_used_ = false;
@@ -188,17 +183,6 @@ Status KubeletWay::check_kubelet() const {
     return fail(Code::kFailedPrecondition, "'{}' is not a socket: is node.device_plugins_dir the kubelet's folder?",
                 kubelet_socket_.native());
   return {};
-}
-
-void KubeletWay::note_silence() {
-  const Instant now = host_.clock.now();
-  if (view_.state != RegistrationState::kWaiting) {
-    silent_since_ = now;
-    silence_noted_ = false;
-  }
-  if (silence_noted_ || now - silent_since_ < kSilence) return;
-  silence_noted_ = true;
-  log(LogLevel::kWarn, "cannot register the resource", {{"resource", options_.resource}, {"error", view_.error}});
 }
 
 void KubeletWay::call_kubelet(StreamCount streams) {

@@ -9,7 +9,6 @@
 #include "host/core/wakeup.h"
 #include "host/kubelet/clients.h"
 #include "host/kubelet/resource_way.h"
-#include "host/kubelet/socket_listener.h"
 #include "host/kubelet/unix_socket.h"
 
 namespace cardcage {
@@ -44,7 +43,6 @@ class KubeletWay final : public ResourceWay {
   void notice_streams(StreamCount streams);
   void notice_answer(StreamCount streams);
   void note_failure(const grpc::Status& status);
-  void note_silence();
   Status open_socket();
   Status check_kubelet() const;
   void call_kubelet(StreamCount streams);
@@ -60,8 +58,7 @@ class KubeletWay final : public ResourceWay {
   bool socket_used_ = false;  // a registration with it has succeeded
 
   std::optional<SocketIdentity> kubelet_;
-  Instant silent_since_;  // it has not answered us
-  bool silence_noted_ = false;
+  Silence silence_;
   std::shared_ptr<const KubeletClients> used_;  // by the last call
   std::shared_ptr<Call> call_;                  // on its way
 

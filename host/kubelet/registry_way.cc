@@ -11,12 +11,12 @@ using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr mode_t kFolderMode = 0755;  // as the kubelet makes it
 constexpr seconds kLook{1};
-constexpr seconds kPatience{5};     // the kubelet reconciles once a second
-// It opens the stream before it tells of the registration. Up to 1.36 the end of an old stream may tear the new one down.
+constexpr seconds kPatience{5};  // the kubelet reconciles once a second
+// It opens the stream before it tells of the registration. Up to 1.36 the end of an old stream may tear the new one
+// down.
 constexpr milliseconds kUnwatchedPatience{500};
 constexpr seconds kAskedLimit{15};  // it takes up to 10 s to dial after GetInfo
 constexpr seconds kSteady{10};      // a stream that lived so long was a good one
-constexpr seconds kSilence{30};
 constexpr int kMaxDoublings = 4;
 
 }  // namespace
@@ -29,7 +29,7 @@ RegistryWay::RegistryWay(Host host, RegistrationService& registration, Options o
       patience_(kPatience),
       after_loss_(milliseconds(100), seconds(10),
                   static_cast<std::uint32_t>(std::hash<std::string>()(options_.resource))),
-      silent_since_(host_.clock.now()) {
+      silence_(host_.clock.now()) {
   registration_.forget();
 }
 
@@ -72,8 +72,10 @@ Instant RegistryWay::look(StreamCount streams) {
   if (made) {
     registration_.forget();
     opened_before_ = streams.opened;
-    const Status opened = open_socket();
+    socket_.reset();
+    auto opened = open_resource_socket(host_, options_.resource, options_.socket, kFolderMode);
     error_ = opened ? "" : opened.error().message;
+    if (opened) socket_ = std::move(*opened);
   }
   // Also of a stream that is gone before the first look at it.
   if (streams.opened != std::exchange(opened_seen_, streams.opened)) {
@@ -87,7 +89,9 @@ Instant RegistryWay::look(StreamCount streams) {
     stage_since_ = now;
     patience_ = patience();
   }
-  note_silence();
+  if (silence_.noticed(stage_ == Stage::kWaiting, now))
+    log(LogLevel::kWarn, "no kubelet has asked for the resource: is node.kubelet_root the kubelet's --root-dir?",
+        {{"resource", options_.resource}, {"socket", options_.socket.native()}});
   if (stage_ == Stage::kWatched) return now + kLook;
   // Its time counts from when it is there to use it, and one that has just come looks by itself.
   const bool lives = is_served(options_.kubelet_socket);
@@ -102,31 +106,6 @@ Instant RegistryWay::look(StreamCount streams) {
     return now;
   }
   return std::min(now + kLook, stage_since_ + patience_);
-}
-
-Status RegistryWay::open_socket() {
-  socket_.reset();
-  auto opened = SocketListener::open(host_.core, options_.socket, kFolderMode, host_.adopt,
-                                     SocketListener::Appearance::kListening);
-  if (!opened) {
-    log_limited(LogLevel::kError, "socket " + options_.resource, "cannot serve the resource",
-                {{"resource", options_.resource}, {"error", opened.error().message}});
-    return std::unexpected(opened.error());
-  }
-  socket_ = std::move(*opened);
-  return {};
-}
-
-void RegistryWay::note_silence() {
-  const Instant now = host_.clock.now();
-  if (stage_ != Stage::kWaiting) {
-    silent_since_ = now;
-    silence_noted_ = false;
-  }
-  if (silence_noted_ || now - silent_since_ < kSilence) return;
-  silence_noted_ = true;
-  log(LogLevel::kWarn, "no kubelet has asked for the resource: is node.kubelet_root the kubelet's --root-dir?",
-      {{"resource", options_.resource}, {"socket", options_.socket.native()}});
 }
 
 Task<void> RegistryWay::end() {

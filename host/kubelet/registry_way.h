@@ -6,7 +6,6 @@
 
 #include "host/core/backoff.h"
 #include "host/kubelet/resource_way.h"
-#include "host/kubelet/socket_listener.h"
 #include "host/kubelet/unix_socket.h"
 
 namespace cardcage {
@@ -36,14 +35,12 @@ class RegistryWay final : public ResourceWay {
   enum class Stage : std::uint8_t { kWatched, kWaiting, kAsked, kRefused, kUnwatched, kLost };
   Stage stage(StreamCount streams) const;
   Duration patience();
-  Status open_socket();
-  void note_silence();
 
   const Host host_;
   RegistrationService& registration_;
   const Options options_;
   std::unique_ptr<SocketListener> socket_;
-  std::string error_;                      // of open_socket
+  std::string error_;                      // of opening it
   std::uint64_t opened_before_ = 0;        // streams, when the socket was made
   std::uint64_t opened_seen_ = 0;          // streams, at the last look
   std::optional<SocketIdentity> kubelet_;  // when a stream was last opened
@@ -53,8 +50,7 @@ class RegistryWay final : public ResourceWay {
   Duration patience_{};
   int offers_ = 0;  // in vain, one after the other
   Backoff after_loss_;
-  Instant silent_since_;
-  bool silence_noted_ = false;
+  Silence silence_;
 };
 
 }  // namespace cardcage

@@ -3,11 +3,14 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "host/config/config.h"
 #include "host/core/clock.h"
 #include "host/core/unique_fd.h"
 #include "host/kubelet/registration.h"
+#include "host/kubelet/socket_listener.h"
 
 namespace cardcage {
 
@@ -40,6 +43,22 @@ class ResourceWay {
   virtual RegistrationWay way() const = 0;
   virtual RegistrationView view() const = 0;
   virtual std::filesystem::path socket() const = 0;  // empty = none
+};
+
+// A socket for the kubelet to call a resource on; what is in the way is logged.
+Result<std::unique_ptr<SocketListener>> open_resource_socket(const ResourceWay::Host& host, const std::string& resource,
+                                                             std::filesystem::path path, mode_t folder_mode);
+
+// Notices once that nothing has been heard of the kubelet for long.
+class Silence {
+ public:
+  explicit Silence(Instant now) : since_(now) {}
+  // True the first time that it has lasted long.
+  bool noticed(bool silent, Instant now);
+
+ private:
+  Instant since_;
+  bool noticed_ = false;
 };
 
 }  // namespace cardcage
