@@ -10,6 +10,7 @@
 #include "host/core/clock.h"
 #include "host/kubelet/clients.h"
 #include "host/kubelet/grpc_library.h"
+#include "tests/fakes/eventually.h"
 
 namespace cardcage {
 namespace {
@@ -245,14 +246,11 @@ std::size_t FakeDeviceManager::attempts() const {
 }
 
 bool FakeDeviceManager::wait_for(const std::function<bool()>& condition, milliseconds limit) {
-  const Instant end = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
+  // The condition may hang on more than this kubelet knows: look again now and then.
+  return eventually(condition, limit, [this] {
     std::unique_lock lock(mutex_);
-    // The condition may hang on more than this kubelet knows: look again now and then.
     changed_.wait_for(lock, milliseconds(5));
-    if (std::chrono::steady_clock::now() > end) return false;
-  }
-  return true;
+  });
 }
 
 std::optional<FakeDeviceManager::Amounts> FakeDeviceManager::amounts(const std::string& resource) const {

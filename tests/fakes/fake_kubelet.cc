@@ -8,6 +8,7 @@
 #include <array>
 
 #include "host/core/unique_fd.h"
+#include "tests/fakes/eventually.h"
 
 namespace cardcage {
 namespace {
@@ -74,14 +75,11 @@ std::vector<std::string> FakeKubelet::history() const {
 bool FakeKubelet::registered(const std::string& driver) const { return plugin_of(driver) != nullptr; }
 
 bool FakeKubelet::wait_for(const std::function<bool()>& condition, milliseconds limit) {
-  const Instant end = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
+  // The condition may hang on more than this kubelet knows: look again now and then.
+  return eventually(condition, limit, [this] {
     std::unique_lock lock(mutex_);
-    // The condition may hang on more than this kubelet knows: look again now and then.
     changed_.wait_for(lock, milliseconds(5));
-    if (std::chrono::steady_clock::now() > end) return false;
-  }
-  return true;
+  });
 }
 
 void FakeKubelet::watch(std::stop_token stop) {

@@ -9,6 +9,7 @@
 
 #include "host/kubelet/clients.h"
 #include "host/kubelet/driver_server.h"
+#include "tests/fakes/eventually.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/live_core.h"
 #include "tests/fakes/mock_claim_service.h"
@@ -25,16 +26,6 @@ inline long connections_to(const std::filesystem::path& socket) {
   long count = 0;
   for (std::string line; std::getline(table, line);) count += line.ends_with(" " + socket.native()) ? 1 : 0;
   return count - 1;  // the listening socket
-}
-
-inline bool eventually(const std::function<bool()>& condition,
-                       std::chrono::milliseconds limit = std::chrono::seconds(5)) {
-  const Instant end = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
 }
 
 // Real time for what gRPC waits for, stepped time for what the host waits for.
