@@ -6,7 +6,7 @@
 
 #include "host/kubelet/resource_server.h"
 #include "tests/fakes/mock_allocation_service.h"
-#include "tests/unit/kubelet/driver_harness.h"
+#include "tests/unit/kubelet/server_harness.h"
 
 namespace cardcage {
 
@@ -32,7 +32,7 @@ Task<T> stuck() {
   co_return T{};
 }
 
-class ResourceHarness : public ::testing::Test {
+class ResourceHarness : public ServerHarness<ResourceServer> {
  protected:
   ResourceHarness() : clients(KubeletSockets::below(root.path(), folder())) {
     ON_CALL(allocations, traits).WillByDefault([this] { return traits; });
@@ -46,7 +46,6 @@ class ResourceHarness : public ::testing::Test {
     });
     ON_CALL(allocations, pre_start).WillByDefault([](const Ids&, Instant) { return ready(Status{}); });
   }
-  void TearDown() override { stop(); }
 
   std::filesystem::path folder() const { return root / "device-plugins"; }
   std::filesystem::path registry() const { return root / "plugins_registry"; }
@@ -65,26 +64,8 @@ class ResourceHarness : public ::testing::Test {
     return live.call(
         [&] { return ResourceServer::start(live.context(), clock, allocations, board, clients, std::move(wanted)); });
   }
-  void start(ResourceServerOptions wanted) {
-    auto made = make(std::move(wanted));
-    ASSERT_TRUE(made) << made.error().message;
-    server = std::move(*made);
-  }
+  void start(ResourceServerOptions wanted) { take(make(std::move(wanted))); }
   void start(RegistrationWay way = RegistrationWay::kKubelet) { start(options(way)); }
-  void stop(std::chrono::milliseconds budget = std::chrono::seconds(2)) {
-    if (server) stop_and_destroy(server, budget);
-  }
-  void stop_and_destroy(std::unique_ptr<ResourceServer>& which,
-                        std::chrono::milliseconds budget = std::chrono::seconds(2)) {
-    live.run([](ResourceServer& s, Instant deadline) -> Task<bool> {
-      co_await s.stop(deadline);
-      co_return true;
-    }(*which, clock.now() + budget));
-    live.call([&] { which.reset(); });
-  }
-  ResourceStatus status() {
-    return live.call([&] { return server->status(); });
-  }
   RegistrationState state() { return status().registration.state; }
   bool wait_registered() {
     return eventually([&] { return state() == RegistrationState::kRegistered; });
@@ -97,20 +78,11 @@ class ResourceHarness : public ::testing::Test {
     EXPECT_TRUE(eventually([&] { return !status().socket.empty(); }));
     return status().socket;
   }
-  static std::unique_ptr<grpc::ClientContext> context(std::chrono::milliseconds limit = std::chrono::seconds(5)) {
-    auto made = std::make_unique<grpc::ClientContext>();
-    made->set_deadline(std::chrono::system_clock::now() + limit);
-    return made;
-  }
 
-  LiveCore live;
-  ScratchFolder root;
-  SteppedRealClock clock{live};
   ResourceTraits traits;
   ::testing::NiceMock<MockAllocationService> allocations;
   DeviceListBoard board;
   ClientSlot<KubeletClients> clients;
-  std::unique_ptr<ResourceServer> server;
 };
 
 }  // namespace cardcage

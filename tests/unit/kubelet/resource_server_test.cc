@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "host/kubelet/unix_socket.h"
 #include "tests/fakes/fake_device_manager.h"
 #include "tests/unit/kubelet/resource_harness.h"
 

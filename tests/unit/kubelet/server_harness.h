@@ -1,0 +1,85 @@
+// A server with real sockets on a live core, its clock stepped by hand: what the harnesses have in common.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+
+#include <memory>
+
+#include "host/core/clock.h"
+#include "tests/fakes/eventually.h"
+#include "tests/fakes/live_core.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+
+// Real time for what gRPC waits for, stepped time for what the host waits for.
+class SteppedRealClock final : public Clock {
+ public:
+  explicit SteppedRealClock(LiveCore& live) : live_(live) {}
+  Instant now() const override { return std::chrono::steady_clock::now() + skipped_.load(); }
+  std::chrono::system_clock::time_point wall() const override { return std::chrono::system_clock::now(); }
+  Task<void> sleep_until(Instant wake) override {
+    auto timer = std::make_shared<asio::steady_timer>(live_.context());
+    sleepers_.push_back(timer);
+    while (now() < wake) {
+      timer->expires_at(wake - skipped_.load());
+      boost::system::error_code failed;
+      const auto skipped = skipped_.load();
+      co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, failed));
+      // Cancelled from outside, and not by a step of time?
+      if (failed && skipped == skipped_.load()) break;
+    }
+  }
+  // From outside the core.
+  void advance(Duration duration) {
+    live_.call([&] {
+      skipped_ = skipped_.load() + duration;
+      std::erase_if(sleepers_, [](const auto& sleeper) { return sleeper.expired(); });
+      for (const auto& sleeper : sleepers_)
+        if (const auto timer = sleeper.lock()) timer->cancel();
+    });
+  }
+
+ private:
+  LiveCore& live_;
+  std::atomic<Duration> skipped_{Duration::zero()};
+  std::vector<std::weak_ptr<asio::steady_timer>> sleepers_;
+};
+
+template <class Server>
+class ServerHarness : public ::testing::Test {
+ protected:
+  void TearDown() override { stop(); }
+
+  void take(Result<std::unique_ptr<Server>> made) {
+    ASSERT_TRUE(made) << made.error().message;
+    server = std::move(*made);
+  }
+  void stop(std::chrono::milliseconds budget = std::chrono::seconds(2)) {
+    if (server) stop_and_destroy(server, budget);
+  }
+  void stop_and_destroy(std::unique_ptr<Server>& which, std::chrono::milliseconds budget = std::chrono::seconds(2)) {
+    live.run([](Server& s, Instant deadline) -> Task<bool> {
+      co_await s.stop(deadline);
+      co_return true;
+    }(*which, clock.now() + budget));
+    live.call([&] { which.reset(); });
+  }
+  auto status() {
+    return live.call([&] { return server->status(); });
+  }
+  // Not later than the test's own limit.
+  static std::unique_ptr<grpc::ClientContext> context(std::chrono::milliseconds limit = std::chrono::seconds(5)) {
+    auto made = std::make_unique<grpc::ClientContext>();
+    made->set_deadline(std::chrono::system_clock::now() + limit);
+    return made;
+  }
+
+  LiveCore live;
+  ScratchFolder root;
+  SteppedRealClock clock{live};
+  std::unique_ptr<Server> server;
+};
+
+}  // namespace cardcage
