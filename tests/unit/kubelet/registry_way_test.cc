@@ -34,10 +34,7 @@ class RegistryWayTest : public ResourceHarness {
     wanted.devices = devices.get();
     kubelet = std::make_unique<FakeKubelet>(std::move(wanted));
   }
-  bool registered_again(std::size_t times) {
-    return devices->wait_for([&] { return devices->registrations(kResource) >= times; }) &&
-           devices->wait_allocatable(kResource, 4);
-  }
+  bool registered_again(std::size_t times) { return ResourceHarness::registered_again(*devices, times); }
   // Within some seconds of the host's time.
   bool in_time(const std::function<bool()>& condition) {
     for (int step = 0; step < 30; ++step) {
@@ -186,15 +183,7 @@ TEST_F(RegistryWayTest, MakesAWipedSocketAgain) {
 TEST_F(RegistryWayTest, TellsTheKubeletOfNewTraits) {
   play_kubelet();
   start(RegistrationWay::kRegistry);
-  ASSERT_TRUE(registered_again(1));
-  live.call([&] {
-    traits.pre_start = true;
-    server->reregister();
-  });
-  ASSERT_TRUE(registered_again(2));
-  EXPECT_CALL(allocations, pre_start).Times(1);
-  ASSERT_TRUE(devices->admit("pod-1", "main", kResource, 1));
-  EXPECT_TRUE(devices->start_container("pod-1", "main", kResource));
+  expect_new_traits_told(*devices);
 }
 
 TEST_F(RegistryWayTest, AutoIsKubeletSock) {

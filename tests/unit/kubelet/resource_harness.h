@@ -5,6 +5,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include "host/kubelet/resource_server.h"
+#include "tests/fakes/fake_device_manager.h"
 #include "tests/fakes/mock_allocation_service.h"
 #include "tests/unit/kubelet/server_harness.h"
 
@@ -77,6 +78,23 @@ class ResourceHarness : public ServerHarness<ResourceServer> {
   std::filesystem::path socket() {
     EXPECT_TRUE(eventually([&] { return !status().socket.empty(); }));
     return status().socket;
+  }
+  // With the devices of list(devices_of(4)).
+  static bool registered_again(FakeDeviceManager& kubelet, std::size_t times) {
+    return kubelet.wait_for([&] { return kubelet.registrations(kResource) >= times; }) &&
+           kubelet.wait_allocatable(kResource, 4);
+  }
+  // After the first registration.
+  void expect_new_traits_told(FakeDeviceManager& kubelet) {
+    ASSERT_TRUE(registered_again(kubelet, 1));
+    live.call([&] {
+      traits.pre_start = true;
+      server->reregister();
+    });
+    ASSERT_TRUE(registered_again(kubelet, 2));
+    EXPECT_CALL(allocations, pre_start).Times(1);
+    ASSERT_TRUE(kubelet.admit("pod-1", "main", kResource, 1));
+    EXPECT_TRUE(kubelet.start_container("pod-1", "main", kResource));
   }
 
   ResourceTraits traits;

@@ -7,7 +7,6 @@
 #include <fstream>
 
 #include "host/kubelet/unix_socket.h"
-#include "tests/fakes/fake_device_manager.h"
 #include "tests/unit/kubelet/resource_harness.h"
 
 namespace cardcage {
@@ -37,10 +36,7 @@ class ResourceServerTest : public ResourceHarness {
   void play_kubelet(FakeDeviceManagerOptions wanted, bool up = true) {
     kubelet = std::make_unique<FakeDeviceManager>(std::move(wanted), up);
   }
-  bool registered_again(std::size_t times) {
-    return kubelet->wait_for([&] { return kubelet->registrations(kResource) >= times; }, seconds(5)) &&
-           kubelet->wait_allocatable(kResource, 4);
-  }
+  bool registered_again(std::size_t times) { return ResourceHarness::registered_again(*kubelet, times); }
   // The order of destruction: the harness' server is stopped before the kubelet goes.
   void TearDown() override {
     ResourceHarness::TearDown();
@@ -288,15 +284,7 @@ TEST_F(ResourceServerTest, Row22IsListedBeforeTheFirstPodIsAdmitted) {
 TEST_F(ResourceServerTest, TellsTheKubeletOfNewTraits) {
   play_kubelet();
   start();
-  ASSERT_TRUE(registered_again(1));
-  live.call([&] {
-    traits.pre_start = true;
-    server->reregister();
-  });
-  ASSERT_TRUE(registered_again(2));
-  EXPECT_CALL(allocations, pre_start).Times(1);
-  ASSERT_TRUE(kubelet->admit("pod-1", "main", kResource, 1));
-  EXPECT_TRUE(kubelet->start_container("pod-1", "main", kResource));
+  expect_new_traits_told(*kubelet);
 }
 
 TEST_F(ResourceServerTest, ResourcesOfOneNodeDoNotWaitForEachOther) {
