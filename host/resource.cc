@@ -157,7 +157,8 @@ void Resource::open_server() {
 
 Task<void> Resource::restore() {
   while (!stopping_) {
-    if (co_await allocator_.restore(context_.clock.now() + kRestoreLimit)) co_return;
+    const bool whole = co_await allocator_.restore(context_.clock.now() + kRestoreLimit);
+    if (whole) co_return;  // GCC 12 goes on with the loop if the condition itself awaits
     co_await context_.clock.sleep_for(kRestoreRetry);
   }
 }
