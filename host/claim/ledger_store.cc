@@ -24,6 +24,15 @@ constexpr const char* kSchema[] = {
     " namespace TEXT NOT NULL, name TEXT NOT NULL, module TEXT NOT NULL, pool TEXT NOT NULL, device TEXT NOT NULL,"
     " request TEXT NOT NULL, share_id TEXT NOT NULL, prepared_ms INTEGER NOT NULL, released_ms INTEGER NOT NULL);"
     "CREATE INDEX history_by_age ON history(released_ms);",
+    // The key is the table: a change touches half the pages, and each page is two writes to the log.
+    "CREATE TABLE keyed_claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+    " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
+    " PRIMARY KEY(driver, uid)) WITHOUT ROWID;"
+    "INSERT INTO keyed_claims SELECT * FROM claims; DROP TABLE claims; ALTER TABLE keyed_claims RENAME TO claims;"
+    "CREATE TABLE keyed_parts(driver TEXT NOT NULL, uid TEXT NOT NULL, position INTEGER NOT NULL, module TEXT NOT NULL,"
+    " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
+    " PRIMARY KEY(driver, uid, position)) WITHOUT ROWID;"
+    "INSERT INTO keyed_parts SELECT * FROM parts; DROP TABLE parts; ALTER TABLE keyed_parts RENAME TO parts;",
 };
 
 // 4 MiB of log; a checkpoint then takes some milliseconds of disk time.

@@ -221,6 +221,27 @@ TEST_F(LedgerTest, ANewerSchemaIsRefusedWithARemedyAndLeftAlone) {
   EXPECT_THAT(files_aside(), SizeIs(0));
 }
 
+// Version 1 had the same tables with a rowid.
+TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsTakenAlong) {
+  const ClaimRecord full = a_full_record("u1");
+  {
+    auto ledger = open();
+    ASSERT_TRUE(put(*ledger, full));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2)));
+  }
+  auto database = sqlite::Database::open(folder_ / "ledger.db");
+  ASSERT_TRUE((*database)->execute("CREATE TABLE a AS SELECT * FROM claims; DROP TABLE claims; ALTER TABLE a RENAME TO "
+                                   "claims; CREATE TABLE b AS SELECT * FROM parts; DROP TABLE parts; ALTER TABLE b "
+                                   "RENAME TO parts; PRAGMA user_version=1"));
+  database->reset();
+  const auto ledger = open();
+  EXPECT_EQ(ledger->claims().size(), 2u);
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), full);
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
+  EXPECT_TRUE(put(*ledger, a_record("u2", 3))) << "the key is a key again";
+  EXPECT_EQ(ledger->claims().size(), 2u);
+}
+
 TEST_F(LedgerTest, MigrationRunsWhatIsMissingAndStopsAtAnErrorWithoutHalfAStep) {
   auto database = sqlite::Database::open(folder_ / "other.db");
   ASSERT_TRUE(database);
