@@ -19,15 +19,19 @@ inline std::string name_of_isolation(const ::testing::TestParamInfo<Isolation>& 
   return about.param == Isolation::kInProcess ? "InProcess" : "Process";
 }
 
-class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface<Isolation> {
+class ModuleFixture : public CoreFixture {
  protected:
-  ~ScenarioFixture() override {
+  explicit ModuleFixture(Isolation isolation) : isolation(isolation) {}
+  ~ModuleFixture() override { let_go(); }
+
+  // Stops the module if there is one, and ends what hangs.
+  void let_go() {
     release();
     if (module) run(ignore(module->stop(soon())));
     module.reset();
     settle();
     // A thread that was left alone ends before its files do; a process was killed.
-    if (GetParam() == Isolation::kInProcess && std::filesystem::exists(folder / "release.entered")) {
+    if (isolation == Isolation::kInProcess && is_hanging_now()) {
       EXPECT_TRUE(eventually([&] { return std::filesystem::exists(folder / "release.left"); }));
     }
   }
@@ -36,7 +40,7 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
     ModuleConfig made;
     made.name = "m";
     made.path = file;
-    made.isolation = GetParam();
+    made.isolation = isolation;
     made.process.environment = {"CARDCAGE_TEST_RELEASE"};
     made.position = {"t.toml", 1, 1};
     std::uint32_t line = 10;
@@ -51,15 +55,19 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
     auto loaded = load(config(file, options));
     if (!loaded) return std::unexpected(loaded.error());
     module = *loaded;
-    ModuleEvents events;
-    events.rescan = [this] { ++rescans; };
-    events.health = [this](std::string id, Health health) { reports.emplace_back(std::move(id), std::move(health)); };
-    events.lost = [this](Error error) { lost = std::move(error); };
-    return run(module->start(std::move(events), soon()));
+    return run(module->start(events(), soon()));
   }
-  Status start_scripted(const std::vector<std::string>& behave) {
-    return start("scripted.so", {{"behave", behave}, {"release", (folder / "release").native()}});
+  ModuleEvents events() {
+    ModuleEvents told;
+    told.rescan = [this] { ++rescans; };
+    told.health = [this](std::string id, Health health) { reports.emplace_back(std::move(id), std::move(health)); };
+    told.lost = [this](Error error) { lost = std::move(error); };
+    return told;
   }
+  Options scripted(const std::vector<std::string>& behave) const {
+    return {{"behave", behave}, {"release", (folder / "release").native()}};
+  }
+  Status start_scripted(const std::vector<std::string>& behave) { return start("scripted.so", scripted(behave)); }
 
   // Deadlines are the fake clock's: time stands still unless a test moves it.
   Instant soon() const { return clock.now() + std::chrono::seconds(10); }
@@ -93,14 +101,16 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
     return true;
   }
   [[nodiscard]] bool is_hanging() {
-    return eventually([&] { return std::filesystem::exists(folder / "release.entered"); });
+    return eventually([this] { return is_hanging_now(); });
   }
+  bool is_hanging_now() const { return std::filesystem::exists(folder / "release.entered"); }
   void release() { std::ofstream(folder / "release").flush(); }
   void advance(Duration duration) {
     clock.advance(duration);
     settle();
   }
 
+  const Isolation isolation;
   std::filesystem::path modules_dir = CARDCAGE_TEST_MODULES;
   ScratchFolder folder;
   FakeClock clock;
@@ -118,6 +128,12 @@ class ScenarioFixture : public CoreFixture, public ::testing::WithParamInterface
   static Task<void> ignore(Task<T> task) {
     co_await std::move(task);
   }
+};
+
+// What holds however a module is run.
+class ScenarioFixture : public ModuleFixture, public ::testing::WithParamInterface<Isolation> {
+ protected:
+  ScenarioFixture() : ModuleFixture(GetParam()) {}
 };
 
 }  // namespace cardcage
