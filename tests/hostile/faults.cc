@@ -1,0 +1,176 @@
+#include <signal.h>
+
+#include "tests/hostile/hostile_modules.h"
+
+namespace cardcage {
+namespace {
+
+using H = HostileModules;
+using ::testing::ExitedWithCode;
+using ::testing::KilledBySignal;
+
+std::vector<Fault> refused_faults() {
+  return {
+      {.id = "no_symbol",
+       .row = "no entry symbol",
+       .file = "no_entry.so",
+       .provoke = &H::only_start,
+       .said = "it does not export cage_module_v0"},
+      {.id = "null_table",
+       .row = "the entry returns no table",
+       .file = "null_table.so",
+       .provoke = &H::only_start,
+       .said = "returned no table"},
+      {.id = "bad_magic",
+       .row = "bad magic",
+       .file = "bad_magic.so",
+       .provoke = &H::only_start,
+       .said = "its table begins with 0xdeadbeef and not with CAGE_MAGIC"},
+      {.id = "short_table",
+       .row = "short table",
+       .file = "short_table.so",
+       .provoke = &H::only_start,
+       .said = "its table says struct_size 64"},
+      {.id = "other_major",
+       .row = "another ABI major",
+       .file = "other_major.so",
+       .provoke = &H::only_start,
+       .said = "it is built for module ABI major 7"},
+      {.id = "newer_minor",
+       .row = "a later ABI minor",
+       .file = "newer_minor.so",
+       .provoke = &H::only_start,
+       .said = "it needs a host with module ABI 0.99 or later"},
+      {.id = "big_tls",
+       .row = "static TLS too large",
+       .file = "big_tls.so",
+       .provoke = &H::only_start,
+       .said = "static TLS"},
+      {.id = "hung_constructor",
+       .row = "a constructor that hangs",
+       .file = "slow_constructor.so",
+       .provoke = &H::hang_while_loaded,
+       .said = "is stuck while it is loaded"},
+  };
+}
+
+std::vector<Fault> failing_calls() {
+  return {
+      {.id = "create_fails",
+       .row = "create fails",
+       .file = "scripted.so",
+       .behave = {"create=explain"},
+       .provoke = &H::only_start,
+       .said = "cannot start: the card in slot 3 is too hot"},
+      {.id = "create_crashes",
+       .row = "create crashes",
+       .file = "scripted.so",
+       .behave = {"create=crash"},
+       .provoke = &H::only_start,
+       .said = "was killed by signal 11 (Segmentation fault); it printed last: 'about to read register 0x10'",
+       .end_in_process = KilledBySignal(SIGSEGV)},
+      {.id = "create_hangs",
+       .row = "create never returns",
+       .file = "scripted.so",
+       .behave = {"create=hang"},
+       .provoke = &H::hang_in_start,
+       .said = "was stuck in start since",
+       .said_in_process = "is stuck in start since"},
+      {.id = "cancel_ignored",
+       .row = "cancel and deadline ignored",
+       .file = "scripted.so",
+       .behave = {"check=hang"},
+       .provoke = &H::hang_in_check,
+       .said = "was stuck in check since",
+       .said_in_process = "is stuck in check since"},
+      {.id = "unknown_status",
+       .row = "unknown status",
+       .file = "scripted.so",
+       .behave = {"check=number"},
+       .provoke = &H::check_once,
+       .said = "it returned 4711, which is no status"},
+      {.id = "invalid_devices",
+       .row = "duplicate or invalid devices",
+       .file = "invalid_devices.so",
+       .provoke = &H::find_only_the_valid_device},
+      {.id = "late_sink",
+       .row = "sink used after its call, or from another thread",
+       .file = "scripted.so",
+       .behave = {"check=late-sink", "check=stranger"},
+       .provoke = &H::use_late_sinks},
+      {.id = "eight_threads",
+       .row = "host called from 8 threads",
+       .file = "eight_threads.so",
+       .provoke = &H::hear_eight_threads},
+      {.id = "exception",
+       .row = "C++ exception",
+       .file = "throwing.so",
+       .provoke = &H::discover_once,
+       .said = "it threw an exception, none may leave a module [R9]: no driver"},
+  };
+}
+
+std::vector<Fault> ends_of_a_process() {
+  return {
+      {.id = "segv",
+       .row = "SIGSEGV",
+       .file = "scripted.so",
+       .behave = {"check=crash"},
+       .provoke = &H::check_once,
+       .said = "was killed by signal 11 (Segmentation fault); it printed last: 'about to read register 0x10'",
+       .end_in_process = KilledBySignal(SIGSEGV)},
+      {.id = "abort",
+       .row = "abort",
+       .file = "aborts.so",
+       .provoke = &H::check_once,
+       .said = "was killed by signal 6 (Aborted); it printed last: 'assertion failed: fans > 0'",
+       .end_in_process = KilledBySignal(SIGABRT)},
+      {.id = "exit",
+       .row = "exit",
+       .file = "exits.so",
+       .provoke = &H::check_once,
+       .said = "exited with status 3; it printed last: 'no license'",
+       .end_in_process = ExitedWithCode(3)},
+      {.id = "stack_overflow",
+       .row = "stack overflow",
+       .file = "overflows_stack.so",
+       .provoke = &H::check_once,
+       .said = "was killed by signal 11 (Segmentation fault)",
+       .end_in_process = KilledBySignal(SIGSEGV)},
+  };
+}
+
+std::vector<Fault> changes_to_a_process() {
+  return {
+      {.id = "fd_leak", .row = "descriptors leak", .file = "leaks_descriptors.so", .provoke = &H::check_once},
+      {.id = "memory_leak", .row = "memory leaks", .file = "leaks_memory.so", .provoke = &H::check_once},
+      {.id = "fork", .row = "fork", .file = "forks.so", .provoke = &H::leave_a_child},
+      {.id = "settings",
+       .row = "chdir, umask, setlocale, signal",
+       .file = "changes_process.so",
+       .provoke = &H::check_once},
+      {.id = "closed_descriptors",
+       .row = "host descriptors closed",
+       .file = "closes_descriptors.so",
+       .provoke = &H::close_descriptors,
+       .said = "exited with status 1"},
+      {.id = "other_protobuf",
+       .row = "a bundled, different Protobuf",
+       .file = "bundles_protobuf.so",
+       .provoke = &H::parse_with_both},
+  };
+}
+
+}  // namespace
+
+const std::vector<Fault>& faults() {
+  static const std::vector<Fault> all = [] {
+    std::vector<Fault> joined;
+    for (auto& some : {refused_faults(), failing_calls(), ends_of_a_process(), changes_to_a_process()})
+      joined.insert(joined.end(), some.begin(), some.end());
+    return joined;
+  }();
+  return all;
+}
+
+}  // namespace cardcage

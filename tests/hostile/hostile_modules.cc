@@ -1,0 +1,154 @@
+#include "tests/hostile/hostile_modules.h"
+
+#include <fcntl.h>
+
+#include <set>
+
+#include "host/core/unique_fd.h"
+#include "host/worker/frame.h"
+#include "host/worker/wire.h"
+
+namespace cardcage {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::SizeIs;
+
+constexpr int kSpare = 200;  // and above
+
+int spare_descriptor() {
+  const UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return ::fcntl(fd.get(), F_DUPFD_CLOEXEC, kSpare);
+}
+
+}  // namespace
+
+HostileModules::HostileModules() : ModuleFixture(GetParam().isolation), spare_(spare_descriptor()) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+}
+
+void HostileModules::use_a_good_module() {
+  const auto good = load(config("scripted.so"));
+  ASSERT_TRUE(good) << good.error().message;
+  const Status started = run((*good)->start({}, soon()));
+  ASSERT_TRUE(started) << started.error().message;
+  const auto snapshot = run((*good)->discover(soon()));
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  EXPECT_THAT((*snapshot)->devices, SizeIs(2));
+  EXPECT_TRUE(run((*good)->prepare(claim("good"), soon())));
+  EXPECT_TRUE(run((*good)->stop(soon())));
+}
+
+Status HostileModules::start_it() {
+  return start(fault().file, fault().behave.empty() ? Options() : scripted(fault().behave));
+}
+
+Status HostileModules::only_start() { return start_it(); }
+
+// A module that survived its fault has to go on.
+Status HostileModules::check(const std::string& argument) {
+  if (auto started = start_it(); !started) return started;
+  if (auto checked = run(module->check(argument, soon())); !checked) return checked;
+  const auto snapshot = run(module->discover(soon()));
+  return snapshot ? Status() : std::unexpected(snapshot.error());
+}
+
+Status HostileModules::check_once() { return check("dev-0"); }
+
+Status HostileModules::discover_once() {
+  if (auto started = start_it(); !started) return started;
+  const auto snapshot = run(module->discover(soon()));
+  return snapshot ? Status() : std::unexpected(snapshot.error());
+}
+
+Status HostileModules::find_only_the_valid_device() {
+  if (auto started = start_it(); !started) return started;
+  const auto snapshot = run(module->discover(soon()));
+  if (!snapshot) return std::unexpected(snapshot.error());
+  EXPECT_THAT((*snapshot)->devices, SizeIs(1));
+  EXPECT_NE((*snapshot)->find("dev-0"), nullptr);
+  return {};
+}
+
+Status HostileModules::hang_while_loaded() {
+  ::setenv("CARDCAGE_TEST_RELEASE", (folder / "release").c_str(), 1);
+  const auto loaded = begin(load_module(core, clock, config(fault().file), modules_dir, soon()));
+  EXPECT_TRUE(is_hanging());
+  ::unsetenv("CARDCAGE_TEST_RELEASE");
+  advance(seconds(10));
+  EXPECT_TRUE(eventually([&] { return loaded->has_value(); }));
+  if (!*loaded || **loaded) return {};
+  return std::unexpected((*loaded)->error());
+}
+
+// To its deadline, and until the host has given up.
+Status HostileModules::stay_in(const std::string& call) {
+  const auto going = begin(call == "start" ? module->start(events(), soon()) : module->check("dev-0", soon()));
+  EXPECT_TRUE(is_hanging());
+  advance(seconds(10));
+  EXPECT_TRUE(going->has_value());
+  advance(seconds(5));
+  EXPECT_TRUE(eventually([this] { return lost.has_value(); }));
+  return lost ? std::unexpected(*lost) : Status();
+}
+
+Status HostileModules::hang_in_start() {
+  auto loaded = load(config(fault().file, scripted(fault().behave)));
+  if (!loaded) return std::unexpected(loaded.error());
+  module = *loaded;
+  return stay_in("start");
+}
+
+Status HostileModules::hang_in_check() {
+  if (auto started = start_it(); !started) return started;
+  return stay_in("check");
+}
+
+Status HostileModules::use_late_sinks() {
+  if (auto discovered = discover_once(); !discovered) return discovered;
+  EXPECT_TRUE(run(module->prepare(claim("u1"), soon())));
+  if (auto checked = run(module->check("dev-0", soon())); !checked) return checked;
+  const auto snapshot = run(module->discover(soon()));
+  if (!snapshot) return std::unexpected(snapshot.error());
+  EXPECT_EQ((*snapshot)->find("late"), nullptr);
+  return {};
+}
+
+Status HostileModules::hear_eight_threads() {
+  if (auto checked = check_once(); !checked) return checked;
+  const auto all_heard = [this] {
+    std::set<std::string> ids;
+    for (const auto& [id, health] : reports) ids.insert(id);
+    return ids.size() == 8 && rescans > 0;
+  };
+  EXPECT_TRUE(eventually(all_heard));
+  return {};
+}
+
+Status HostileModules::leave_a_child() {
+  if (auto checked = check_once(); !checked) return checked;
+  EXPECT_TRUE(eventually([this] { return !reports.empty(); }));
+  if (reports.empty()) return {};
+  left_children.push_back(std::stoi(reports[0].first));
+  EXPECT_TRUE(is_alive(left_children[0]));
+  return {};
+}
+
+Status HostileModules::close_descriptors() {
+  return check(isolation == Isolation::kProcess ? "3" : std::to_string(spare_));
+}
+
+Status HostileModules::parse_with_both() {
+  if (auto checked = check_once(); !checked) return checked;
+  EXPECT_TRUE(eventually([this] { return !reports.empty(); }));
+  if (!reports.empty()) EXPECT_EQ(reports[0].first, "the-module");
+  wire::Request sent, received;
+  sent.set_check("dev-0");
+  FrameReader reader;
+  reader.append(*encode_frame(sent));
+  EXPECT_TRUE(reader.next(received).value_or(false));
+  EXPECT_EQ(received.check(), "dev-0");
+  return {};
+}
+
+}  // namespace cardcage

@@ -1,0 +1,109 @@
+// One fault of a module after the other, in each isolation that survives it; what is seen is what
+// docs/failure-modes.md says.
+#include <algorithm>
+#include <set>
+
+#include "tests/hostile/failure_table.h"
+#include "tests/hostile/hostile_modules.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+FailureRow row_of(const Fault& fault) {
+  const auto rows = read_failure_table();
+  const auto found = std::ranges::find(rows, fault.row, &FailureRow::fault);
+  return found == rows.end() ? FailureRow() : *found;
+}
+
+std::vector<FaultCase> cases() {
+  std::vector<FaultCase> all;
+  for (const Fault& fault : faults()) {
+    all.push_back({fault, Isolation::kInProcess});
+    all.push_back({fault, Isolation::kProcess});
+  }
+  return all;
+}
+
+class HostileModulesTest : public HostileModules {
+ protected:
+  bool is_deadly() const { return isolation == Isolation::kInProcess && fault().end_in_process; }
+  void die() { EXPECT_EXIT(std::ignore = (this->*fault().provoke)(), fault().end_in_process, ""); }
+
+  Outcome misbehave(const ProcessState& before) {
+    const Status told = (this->*fault().provoke)();
+    if (!told) EXPECT_THAT(told.error().message, HasSubstr(said()));
+    const bool loaded = module != nullptr;
+    let_go();
+    const std::string changes = changes_since(before);
+    if (isolation == Isolation::kProcess) {
+      EXPECT_THAT(changes, IsEmpty());
+      EXPECT_TRUE(eventually([this] { return std::ranges::none_of(left_children, is_alive); }));
+    }
+    if (!changes.empty()) return Outcome::kDaemonSpoiled;
+    if (!loaded) return Outcome::kRefused;
+    if (lost) return Outcome::kInstanceLost;
+    return told ? Outcome::kHarmless : Outcome::kCallFails;
+  }
+
+ private:
+  const std::string& said() const {
+    const bool same = isolation == Isolation::kProcess || fault().said_in_process.empty();
+    return same ? fault().said : fault().said_in_process;
+  }
+  std::string changes_since(const ProcessState& before) {
+    std::string changes = ProcessState::now().changes_since(before);
+    // A thread that hung is on its way out, with what it holds.
+    if (isolation == Isolation::kInProcess && is_hanging_now())
+      std::ignore = eventually([&] { return (changes = ProcessState::now().changes_since(before)).empty(); });
+    return changes;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, HostileModulesTest, ::testing::ValuesIn(cases()), [](const auto& about) {
+  return about.param.fault.id + (about.param.isolation == Isolation::kInProcess ? "_InProcess" : "_Process");
+});
+
+TEST_P(HostileModulesTest, IsSurvivedAsTheTableSays) {
+  const FailureRow row = row_of(fault());
+  const FailureRow::Cell& cell = isolation == Isolation::kInProcess ? row.in_process : row.process;
+  ASSERT_TRUE(cell.outcome) << "no row, or no outcome in it, for " << fault().row;
+  use_a_good_module();  // what it leaves open, the host keeps open
+  const ProcessState before = ProcessState::now();
+  if (is_deadly()) {
+    die();
+    EXPECT_EQ(*cell.outcome, Outcome::kDaemonDies);
+  } else {
+    EXPECT_EQ(to_string(misbehave(before)), to_string(*cell.outcome));
+  }
+  use_a_good_module();
+  restore(before);
+}
+
+TEST(FailureTable, HasOneRowForEachFaultAndNoOther) {
+  std::multiset<std::string> rows, known;
+  for (const FailureRow& row : read_failure_table()) rows.insert(row.fault);
+  for (const Fault& fault : faults()) known.insert(fault.row);
+  EXPECT_EQ(rows, known);
+}
+
+TEST(FailureTable, ExplainsItsWordsAndUsesNoOther) {
+  EXPECT_THAT(read_explained_outcomes(),
+              ElementsAre("refused", "call fails", "instance lost", "harmless", "daemon spoiled", "daemon dies"));
+  for (const FailureRow& row : read_failure_table())
+    for (const FailureRow::Cell& cell : {row.in_process, row.process}) {
+      EXPECT_TRUE(cell.outcome) << row.fault;
+      EXPECT_FALSE(cell.words.empty()) << row.fault;
+    }
+}
+
+TEST(FailureTable, SaysThatAProcessSparesTheDaemon) {
+  for (const FailureRow& row : read_failure_table())
+    EXPECT_LT(row.process.outcome, Outcome::kDaemonSpoiled) << row.fault;
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,20 @@
+/* Modules whose fault happens in check(). Where there is more than one way to go wrong, the device id says which. */
+#ifndef CARDCAGE_TESTS_HOSTILE_MODULES_MISBEHAVE_H_
+#define CARDCAGE_TESTS_HOSTILE_MODULES_MISBEHAVE_H_
+
+#include <string.h>
+
+#include "tests/modules/base.h"
+
+/* To the test, as the id of a device whose health is told. */
+UNUSED static void tell(const char* what) {
+  const cage_health health = {
+      .struct_size = sizeof health, .state = CAGE_HEALTH_OK, .device_id = {what, strlen(what)}, .timeout_s = 0};
+  base_host->health(base_host, &health);
+}
+
+#define MODULE_WITH(...)                                      \
+  static const cage_module table = {BASE_TABLE, __VA_ARGS__}; \
+  const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }
+
+#endif
