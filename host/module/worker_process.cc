@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxLine = 2048;
 constexpr std::size_t kPiece = 64 * 1024;
+constexpr int kLastPieces = 16;  // more than the kernel keeps of a stream
 constexpr int kReapMilliseconds = 1000;
 
 // What posix_spawn shall do in the child, freed with the object.
@@ -218,18 +219,28 @@ Task<void> WorkerProcess::await_end(std::weak_ptr<WorkerProcess> weak) {
   if (const auto self = weak.lock(); self && !failed) self->end();
 }
 
-void WorkerProcess::end() {
-  // What it said last; a process that it forked may hold the other ends open for ever.
+// What it said last, and no end is waited for: a process that it forked may hold the stream open, and never be silent.
+template <class Stream>
+void WorkerProcess::take_last(Stream& stream, void (WorkerProcess::*take)(std::string_view)) {
   std::vector<char> piece(kPiece);
-  boost::system::error_code empty;
-  while (const std::size_t size = socket_.read_some(asio::buffer(piece), empty)) take_messages({piece.data(), size});
-  while (const std::size_t size = output_.read_some(asio::buffer(piece), empty)) take_output({piece.data(), size});
-  if (!line_.empty()) events_.printed(std::exchange(line_, {}));
+  for (int i = 0; i < kLastPieces; ++i) {
+    boost::system::error_code empty;
+    const std::size_t size = stream.read_some(asio::buffer(piece), empty);
+    if (size == 0) return;
+    (this->*take)({piece.data(), size});
+  }
+}
+
+void WorkerProcess::end() {
   ::kill(-pid_, SIGKILL);
+  take_last(socket_, &WorkerProcess::take_messages);
+  take_last(output_, &WorkerProcess::take_output);
+  if (!line_.empty()) events_.printed(std::exchange(line_, {}));
   std::string how = reap();
   ended_ = true;
-  socket_.close(empty);
-  output_.close(empty);
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  output_.close(ignored);
   if (!broken_.empty()) how = fmt::format("sent what is no message ({}) and {}", broken_, how);
   events_.ended(how);
 }

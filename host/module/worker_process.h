@@ -57,6 +57,8 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   void end();
   void take_messages(std::string_view bytes);
   void take_output(std::string_view bytes);
+  template <class Stream>
+  void take_last(Stream& stream, void (WorkerProcess::*take)(std::string_view));
   std::string reap();
 
   asio::io_context& core_;

@@ -7,8 +7,8 @@ namespace cardcage {
 namespace {
 
 // In the order of the enumeration.
-constexpr std::array<std::string_view, 6> kOutcomes{"refused",  "call fails",     "instance lost",
-                                                    "harmless", "daemon spoiled", "daemon dies"};
+constexpr std::array<std::string_view, 7> kOutcomes{"refused",        "call fails",  "instance lost", "harmless",
+                                                    "daemon spoiled", "daemon dies", "not run"};
 constexpr std::size_t kColumns = 3;
 
 std::vector<std::string> lines_beginning_with(std::string_view start) {

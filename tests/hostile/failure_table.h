@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-enum class Outcome { kRefused, kCallFails, kInstanceLost, kHarmless, kDaemonSpoiled, kDaemonDies };
+enum class Outcome { kRefused, kCallFails, kInstanceLost, kHarmless, kDaemonSpoiled, kDaemonDies, kNotRun };
 
 std::string_view to_string(Outcome outcome);
 

@@ -125,14 +125,17 @@ Status HostileModules::hear_eight_threads() {
   return {};
 }
 
-Status HostileModules::leave_a_child() {
-  if (auto checked = check_once(); !checked) return checked;
+Status HostileModules::fork_and_go_on(const std::string& how) {
+  if (auto checked = check(how); !checked) return checked;
   EXPECT_TRUE(eventually([this] { return !reports.empty(); }));
   if (reports.empty()) return {};
   left_children.push_back(std::stoi(reports[0].first));
   EXPECT_TRUE(is_alive(left_children[0]));
   return {};
 }
+
+Status HostileModules::leave_a_child() { return fork_and_go_on("stay"); }
+Status HostileModules::leave_an_escaped_child() { return fork_and_go_on("escape"); }
 
 Status HostileModules::close_descriptors() {
   return check(isolation == Isolation::kProcess ? "3" : std::to_string(spare_));

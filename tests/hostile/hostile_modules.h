@@ -20,6 +20,7 @@ struct Fault {
   std::string said_in_process = {};  // if it is not the same there
   // How the daemon dies of it, if it does.
   std::function<bool(int)> end_in_process = {};
+  bool runs_in_process = true;
 };
 
 // All of them.
@@ -43,6 +44,7 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   Status use_late_sinks();
   Status hear_eight_threads();
   Status leave_a_child();
+  Status leave_an_escaped_child();
   Status close_descriptors();
   Status parse_with_both();
 
@@ -60,6 +62,7 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   Status start_it();
   Status check(const std::string& argument);
   Status stay_in(const std::string& call);
+  Status fork_and_go_on(const std::string& how);
 
   const int spare_;  // a descriptor that the daemon can do without
 };

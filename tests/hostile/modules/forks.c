@@ -1,23 +1,34 @@
-/* A child that lives on, with everything that its parent has open. */
+/* A child that lives on, with everything that its parent has open. Told to "escape", it leaves the process group and
+ * prints until nobody listens. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "misbehave.h"
 
-static void live(int ready) {
+static void chatter(void) {
+  static char lines[64 * 1024];
+  memset(lines, '.', sizeof lines);
+  for (size_t at = 0; at < sizeof lines; at += 128) lines[at] = '\n';
+  fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20); /* so that there is always something to read */
+  while (write(STDOUT_FILENO, lines, sizeof lines) > 0) continue;
+}
+
+static void live(int ready, int escape) {
+  if (escape) setsid();
   const ssize_t told = write(ready, "", 1);
-  while (told == 1) pause();
+  if (escape && told == 1) chatter();
+  while (!escape) pause();
   _exit(0);
 }
 
 static cage_status check(cage_instance* self, const cage_call* call, cage_str device_id) {
-  (void)self, (void)call, (void)device_id;
+  (void)self, (void)call;
   int ready[2];
   char byte;
   if (pipe2(ready, O_CLOEXEC) != 0) return CAGE_RESOURCE_EXHAUSTED;
   const pid_t child = fork();
-  if (child == 0) live(ready[1]);
+  if (child == 0) live(ready[1], strcmp(device_id.data, "escape") == 0);
   const ssize_t begun = child < 0 ? -1 : read(ready[0], &byte, 1);
   close(ready[0]);
   close(ready[1]);
