@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "host/core/version.h"
 #include "host/loader/loader.h"
@@ -34,7 +35,10 @@ void ReportStream::send(const wire::Report& report) {
   for (std::string_view rest = *frame; !rest.empty();) {
     const ssize_t sent = ::write(socket_, rest.data(), rest.size());
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) ::_exit(EXIT_FAILURE);
+    if (sent < 0) {
+      std::perror("cardcage-worker: cannot answer the daemon");
+      ::_exit(EXIT_FAILURE);
+    }
     rest.remove_prefix(static_cast<std::size_t>(sent));
   }
 }

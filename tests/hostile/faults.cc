@@ -158,7 +158,8 @@ std::vector<Fault> changes_to_a_process() {
        .row = "host descriptors closed",
        .file = "closes_descriptors.so",
        .provoke = &H::close_descriptors,
-       .said = "exited with status 1"},
+       .said = "exited with status 1; it printed last: 'cardcage-worker: cannot answer the daemon: Bad file "
+               "descriptor'"},
       {.id = "other_protobuf",
        .row = "a bundled, different Protobuf",
        .file = "bundles_protobuf.so",
