@@ -33,7 +33,7 @@ add_library(cardcage_protobuf INTERFACE)
 target_link_libraries(cardcage_protobuf INTERFACE -l:libprotobuf.a -l:libz.a Threads::Threads)
 add_library(cardcage_grpc INTERFACE)
 target_link_libraries(cardcage_grpc INTERFACE
-  -Wl,--start-group ${archives} -l:libupb.a -l:libaddress_sorting.a -l:libre2.a -l:libcares.a -Wl,--end-group
+  -Wl,--start-group ${archives} -l:libupb.a -l:libaddress_sorting.a -l:libre2.a -l:libcares.a -l:libz.a -Wl,--end-group
   cardcage_protobuf)
 
 add_library(cardcage_boost INTERFACE)

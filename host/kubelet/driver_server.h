@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "host/kubelet/dra_service.h"
 #include "host/core/folder_watch.h"
+#include "host/kubelet/dra_service.h"
 #include "host/kubelet/grpc_server.h"
 #include "host/kubelet/health_stream.h"
 #include "host/kubelet/registration.h"

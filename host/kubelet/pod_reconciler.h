@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "host/core/backoff.h"
+#include "host/core/folder_watch.h"
 #include "host/core/wakeup.h"
 #include "host/kubelet/device_checkpoint.h"
-#include "host/core/folder_watch.h"
 #include "host/kubelet/pod_holders.h"
 #include "host/kubelet/pod_resources.h"
 #include "host/kubelet/pods_watch.h"

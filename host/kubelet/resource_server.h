@@ -6,9 +6,9 @@
 #include <string>
 
 #include "host/config/config.h"
+#include "host/core/folder_watch.h"
 #include "host/kubelet/clients.h"
 #include "host/kubelet/device_plugin_service.h"
-#include "host/core/folder_watch.h"
 #include "host/kubelet/grpc_server.h"
 #include "host/kubelet/resource_way.h"
 

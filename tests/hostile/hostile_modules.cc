@@ -144,7 +144,9 @@ Status HostileModules::close_descriptors() {
 Status HostileModules::parse_with_both() {
   if (auto checked = check_once(); !checked) return checked;
   EXPECT_TRUE(eventually([this] { return !reports.empty(); }));
-  if (!reports.empty()) EXPECT_EQ(reports[0].first, "the-module");
+  if (!reports.empty()) {
+    EXPECT_EQ(reports[0].first, "the-module");
+  }
   wire::Request sent, received;
   sent.set_check("dev-0");
   FrameReader reader;

@@ -35,7 +35,9 @@ class HostileModulesTest : public HostileModules {
 
   Outcome misbehave(const ProcessState& before) {
     const Status told = (this->*fault().provoke)();
-    if (!told) EXPECT_THAT(told.error().message, HasSubstr(said()));
+    if (!told) {
+      EXPECT_THAT(told.error().message, HasSubstr(said()));
+    }
     const bool loaded = module != nullptr;
     let_go();
     const std::string changes = changes_since(before);

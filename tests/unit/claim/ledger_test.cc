@@ -230,9 +230,10 @@ TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsTakenAlong) {
     ASSERT_TRUE(put(*ledger, a_record("u2", 2)));
   }
   auto database = sqlite::Database::open(folder_ / "ledger.db");
-  ASSERT_TRUE((*database)->execute("CREATE TABLE a AS SELECT * FROM claims; DROP TABLE claims; ALTER TABLE a RENAME TO "
-                                   "claims; CREATE TABLE b AS SELECT * FROM parts; DROP TABLE parts; ALTER TABLE b "
-                                   "RENAME TO parts; PRAGMA user_version=1"));
+  ASSERT_TRUE(
+      (*database)->execute("CREATE TABLE a AS SELECT * FROM claims; DROP TABLE claims; ALTER TABLE a RENAME TO "
+                           "claims; CREATE TABLE b AS SELECT * FROM parts; DROP TABLE parts; ALTER TABLE b "
+                           "RENAME TO parts; PRAGMA user_version=1"));
   database->reset();
   const auto ledger = open();
   EXPECT_EQ(ledger->claims().size(), 2u);

@@ -21,7 +21,7 @@ inline std::string name_of_isolation(const ::testing::TestParamInfo<Isolation>& 
 
 class ModuleFixture : public CoreFixture {
  protected:
-  explicit ModuleFixture(Isolation isolation) : isolation(isolation) {}
+  explicit ModuleFixture(Isolation chosen) : isolation(chosen) {}
   ~ModuleFixture() override { let_go(); }
 
   // Stops the module if there is one, and ends what hangs.
