@@ -10,7 +10,6 @@
 namespace cardcage {
 namespace {
 
-constexpr std::uint64_t kLogLinesPerSecond = 100;
 constexpr std::size_t kMaxLogLine = 2048;
 
 LogLevel level_of(std::uint32_t level) {
@@ -42,20 +41,15 @@ ModuleNews HostServices::take() {
 
 void HostServices::log(std::uint32_t level, cage_str text) {
   if (closed_.load() || text.data == nullptr || !log_enabled(level_of(level))) return;
-  std::uint64_t left_out = 0;
+  std::optional<std::uint64_t> left_out;
   {
     const std::lock_guard lock(mutex_);
-    const auto now = std::chrono::steady_clock::now();
-    if (now - log_second_ >= std::chrono::seconds(1)) {
-      if (log_lines_ > kLogLinesPerSecond) left_out = log_lines_ - kLogLinesPerSecond;
-      log_second_ = now;
-      log_lines_ = 0;
-    }
-    if (++log_lines_ > kLogLinesPerSecond) return;
+    left_out = log_budget_.take();
   }
-  if (left_out > 0)
+  if (!left_out) return;
+  if (*left_out > 0)
     cardcage::log(LogLevel::kWarn, "module logs too much, lines were left out",
-                  {{"module", module_}, {"lines", std::to_string(left_out)}});
+                  {{"module", module_}, {"lines", std::to_string(*left_out)}});
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
   cardcage::log(level_of(level), printable(start, kMaxLogLine), {{"module", module_}});
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include "cardcage/module.h"
 #include "host/core/log.h"
 #include "host/device/device.h"
+#include "host/module/line_budget.h"
 
 namespace cardcage {
 
@@ -50,8 +50,7 @@ class HostServices {
   std::mutex mutex_;
   ModuleNews news_;
   bool told_ = false;
-  std::chrono::steady_clock::time_point log_second_{};
-  std::uint64_t log_lines_ = 0;
+  LineBudget log_budget_;
   cage_host table_;
 };
 

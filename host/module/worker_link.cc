@@ -73,7 +73,9 @@ void WorkerLink::take(const wire::Answer& answer) {
   whole.answered(whole.answers);
 }
 
-void WorkerLink::log_line(const wire::LogLine& line) const {
+// The worker bounds them, too, as long as it is itself.
+void WorkerLink::log_line(const wire::LogLine& line) {
+  if (!log_budget_.take()) return;
   std::string text = printable(line.text(), kMaxLine);
   for (int i = 0; i + 1 < line.fields_size(); i += 2)
     if (line.fields(i) != "module")
@@ -84,8 +86,12 @@ void WorkerLink::log_line(const wire::LogLine& line) const {
 void WorkerLink::note_printed(const std::string& line) {
   last_lines_.push_back(printable(line, kMaxLine));
   if (last_lines_.size() > kLastLines) last_lines_.pop_front();
-  log_limited(LogLevel::kWarn, module_ + "/printed " + last_lines_.back().substr(0, 32),
-              "printed: " + last_lines_.back(), {{"module", module_}});
+  const auto left_out = print_budget_.take();
+  if (!left_out) return;
+  if (*left_out > 0)
+    log(LogLevel::kWarn, "module prints too much, lines were left out",
+        {{"module", module_}, {"lines", std::to_string(*left_out)}});
+  log(LogLevel::kWarn, "printed: " + last_lines_.back(), {{"module", module_}});
 }
 
 void WorkerLink::end(const std::string& how) {

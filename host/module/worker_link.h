@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "host/module/line_budget.h"
 #include "host/module/worker_process.h"
 
 namespace cardcage {
@@ -54,7 +55,7 @@ class WorkerLink {
   WorkerLink(asio::io_context& core, std::string module) : module_(std::move(module)), over_(core) {}
   void hear(const wire::Report& report);
   void take(const wire::Answer& answer);
-  void log_line(const wire::LogLine& line) const;
+  void log_line(const wire::LogLine& line);
   void note_printed(const std::string& line);
   void end(const std::string& how);
 
@@ -63,6 +64,7 @@ class WorkerLink {
   Listener listener_;
   std::map<std::uint64_t, Open> open_;
   std::deque<std::string> last_lines_;
+  LineBudget print_budget_, log_budget_;
   OneShot<bool> over_;
 };
 
