@@ -168,7 +168,7 @@ void measure_process(Table& table, bool quick) {
     if (i == 4) table.budget("ready to serve from exec", ms(took), 300, "ms");
   }
   node.wait_for_slices();
-  table.budget("daemon with four modules, PSS", static_cast<double>(node.daemon().pss_kb()) / 1024, 32, "MB");
+  table.budget("daemon and its four modules, PSS", static_cast<double>(node.daemon().pss_kb()) / 1024, 32, "MB");
   const auto span = quick ? 2s : 20s;
   std::this_thread::sleep_for(2s);
   const auto before = node.daemon().cpu_time();

@@ -84,22 +84,39 @@ bool DaemonProcess::running() const {
 
 std::string DaemonProcess::log() const { return read_file(folder_ / "log", 1 << 24).value_or(""); }
 
-long DaemonProcess::pss_kb() const {
-  std::ifstream rollup(fmt::format("/proc/{}/smaps_rollup", pid_));
-  for (std::string line; std::getline(rollup, line);) {
-    if (line.starts_with("Pss:")) return std::stol(line.substr(4));
+// The daemon and the workers of its modules.
+std::vector<pid_t> DaemonProcess::processes() const {
+  std::vector<pid_t> pids{pid_};
+  for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid_))) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t pid = 0; children >> pid;) pids.push_back(pid);
   }
-  throw std::runtime_error("no Pss in smaps_rollup");
+  return pids;
+}
+
+long DaemonProcess::pss_kb() const {
+  long sum = 0;
+  for (const pid_t pid : processes()) {
+    std::ifstream rollup(fmt::format("/proc/{}/smaps_rollup", pid));
+    std::string line;
+    while (std::getline(rollup, line) && !line.starts_with("Pss:")) {
+    }
+    if (!line.starts_with("Pss:")) throw std::runtime_error("no Pss in smaps_rollup");
+    sum += std::stol(line.substr(4));
+  }
+  return sum;
 }
 
 std::chrono::nanoseconds DaemonProcess::cpu_time() const {
   // Per thread: /proc/PID/stat counts in ticks of 10 ms.
   std::chrono::nanoseconds sum{0};
-  for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid_))) {
-    std::ifstream schedstat(thread.path() / "schedstat");
-    std::int64_t nanoseconds = 0;
-    schedstat >> nanoseconds;
-    sum += std::chrono::nanoseconds(nanoseconds);
+  for (const pid_t pid : processes()) {
+    for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+      std::ifstream schedstat(thread.path() / "schedstat");
+      std::int64_t nanoseconds = 0;
+      schedstat >> nanoseconds;
+      sum += std::chrono::nanoseconds(nanoseconds);
+    }
   }
   return sum;
 }

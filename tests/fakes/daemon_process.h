@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "host/core/task.h"
 #include "tests/fakes/scratch_folder.h"
@@ -37,11 +38,12 @@ class DaemonProcess {
   bool running() const;
   std::string log() const;
 
-  // Proportional set size in kB (/proc/PID/smaps_rollup) and CPU time used so far.
+  // Proportional set size in kB (/proc/PID/smaps_rollup) and CPU time used so far, workers included.
   long pss_kb() const;
   std::chrono::nanoseconds cpu_time() const;
 
  private:
+  std::vector<pid_t> processes() const;
   ScratchFolder folder_;
   std::filesystem::path binary_;
   pid_t pid_ = -1;
