@@ -158,4 +158,13 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   return identity;
 }
 
+Result<IdentifiedModule> load_identified(const std::string& name, StagedModule staged) {
+  auto loaded = load(std::move(staged));
+  if (!loaded) return within(loaded.error(), "module '{}'", name);
+  auto identity = read_identity(loaded->table(), loaded->sha256());
+  if (!identity)
+    return within(identity.error(), "module '{}': module file '{}' is refused", name, loaded->path().native());
+  return IdentifiedModule{std::move(*loaded), std::move(*identity)};
+}
+
 }  // namespace cardcage

@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::size_t kMaxLogLine = 2048;
 
-LogLevel level_of(std::uint32_t level) {
+}  // namespace
+
+LogLevel log_level_of(std::uint32_t level) {
   return level > CAGE_LOG_ERROR ? LogLevel::kError : static_cast<LogLevel>(level);
 }
-
-}  // namespace
 
 HostServices::HostServices(std::string module, std::function<void()> arrived)
     : module_(std::move(module)), arrived_(std::move(arrived)), table_{} {
@@ -25,7 +25,7 @@ HostServices::HostServices(std::string module, std::function<void()> arrived)
   table_.host_data = this;
   table_.version = {version().data(), version().size()};
   table_.log_enabled = [](const cage_host*, std::uint32_t level) -> std::int32_t {
-    return log_enabled(level_of(level)) ? 1 : 0;
+    return log_enabled(log_level_of(level)) ? 1 : 0;
   };
   table_.log = [](const cage_host* table, std::uint32_t level, cage_str text) { self_of(table).log(level, text); };
   table_.rescan = [](const cage_host* table) { self_of(table).note_rescan(); };
@@ -40,7 +40,7 @@ ModuleNews HostServices::take() {
 }
 
 void HostServices::log(std::uint32_t level, cage_str text) {
-  if (closed_.load() || text.data == nullptr || !log_enabled(level_of(level))) return;
+  if (closed_.load() || text.data == nullptr || !log_enabled(log_level_of(level))) return;
   std::optional<std::uint64_t> left_out;
   {
     const std::lock_guard lock(mutex_);
@@ -51,7 +51,7 @@ void HostServices::log(std::uint32_t level, cage_str text) {
     cardcage::log(LogLevel::kWarn, "module logs too much, lines were left out",
                   {{"module", module_}, {"lines", std::to_string(*left_out)}});
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
-  cardcage::log(level_of(level), printable(start, kMaxLogLine), {{"module", module_}});
+  cardcage::log(log_level_of(level), printable(start, kMaxLogLine), {{"module", module_}});
 }
 
 template <class Change>

@@ -14,6 +14,9 @@
 
 namespace cardcage {
 
+// The levels of the module ABI and of worker.proto, which count as ours do; what is beyond the last is an error.
+LogLevel log_level_of(std::uint32_t level);
+
 // What modules said unasked since it was taken last; the newest word on each device counts.
 struct ModuleNews {
   bool rescan = false;

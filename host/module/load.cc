@@ -25,18 +25,16 @@ Result<OptionValues> checked_options(const ModuleConfig& config, const ModuleIde
 Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const std::filesystem::path& modules_dir) {
   auto staged = stage(modules_dir, config.path, config.sha256);
   if (!staged) return within(staged.error(), "module '{}'", config.name);
-  auto loaded = load(std::move(*staged));
-  if (!loaded) return within(loaded.error(), "module '{}'", config.name);
-  auto identity = read_identity(loaded->table(), loaded->sha256());
-  if (!identity)
-    return within(identity.error(), "module '{}': module file '{}' is refused", config.name, loaded->path().native());
-  if (identity->process_only)
+  auto loaded = load_identified(config.name, std::move(*staged));
+  if (!loaded) return std::unexpected(loaded.error());
+  if (loaded->identity.process_only)
     return fail(Code::kFailedPrecondition,
                 "module '{}' must run in a process of its own: set isolation = \"process\" at {}", config.name,
                 config.position.to_string());
-  auto options = checked_options(config, *identity);
+  auto options = checked_options(config, loaded->identity);
   if (!options) return std::unexpected(options.error());
-  return InProcessModule::Parts{config.name, std::move(*loaded), std::move(*identity), std::move(*options)};
+  return InProcessModule::Parts{config.name, std::move(loaded->module), std::move(loaded->identity),
+                                std::move(*options)};
 }
 
 Error stuck_while_loaded(const std::string& module) {

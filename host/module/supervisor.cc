@@ -225,20 +225,23 @@ void Supervisor::adopt(SnapshotPtr snapshot) {
   if (news) listener_.changed(*this);
 }
 
-// -- another build of the module
-// ---------------------------------------------------------------------------------------
+// -- another build of the module --------------------------------------------------------------------------------------
 
 Task<void> Supervisor::replace() {
   auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
-  if (loaded && (*loaded)->identity().sha256 == identity_->sha256) co_return;  // touched, not changed
-  Result<SnapshotPtr> devices = std::unexpected(loaded ? Error{} : loaded.error());
-  if (loaded) devices = co_await try_out(*loaded);
+  if (!loaded) co_return refuse_file(loaded.error());
+  if ((*loaded)->identity().sha256 == identity_->sha256) co_return;  // touched, not changed
+  auto devices = co_await try_out(*loaded);
   if (devices) co_return co_await take_over(std::move(*loaded), std::move(*devices));
   heard_.clear();
-  if (loaded) std::ignore = co_await (*loaded)->stop(clock_.now() + deadlines_.stop);
-  last_error_ = within(devices.error(), "the new file of module '{}' is not taken over", config_.name).error();
+  std::ignore = co_await (*loaded)->stop(clock_.now() + deadlines_.stop);
+  refuse_file(devices.error());
+}
+
+void Supervisor::refuse_file(const Error& error) {
+  last_error_ = within(error, "the new file of module '{}' is not taken over", config_.name).error();
   log(LogLevel::kError, "the new file of a module is not taken over; the old one goes on",
-      {{"module", config_.name}, {"error", devices.error().message}});
+      {{"module", config_.name}, {"error", error.message}});
   listener_.changed(*this);
 }
 
@@ -259,20 +262,20 @@ Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   adopt(std::move(devices));
   enter(ModuleState::kReady);
   if (auto reconciled = co_await reconcile(); !reconciled) lost_ = reconciled.error();
-  const auto stopped = co_await old->stop(clock_.now() + deadlines_.stop);
-  if (!stopped)
-    log(LogLevel::kWarn, "module did not stop well", {{"module", config_.name}, {"error", stopped.error().message}});
+  co_await let_go_of(old);
 }
 
 Task<void> Supervisor::release() {
   offered_ = false;
   heard_.clear();
   if (!module_) co_return;
-  const auto module = std::exchange(module_, nullptr);
-  const auto stopped = co_await module->stop(clock_.now() + deadlines_.stop);
-  if (!stopped) {
+  co_await let_go_of(std::exchange(module_, nullptr));
+}
+
+Task<void> Supervisor::let_go_of(std::shared_ptr<Module> instance) {
+  const auto stopped = co_await instance->stop(clock_.now() + deadlines_.stop);
+  if (!stopped)
     log(LogLevel::kWarn, "module did not stop well", {{"module", config_.name}, {"error", stopped.error().message}});
-  }
 }
 
 void Supervisor::enter(ModuleState state) {

@@ -71,10 +71,12 @@ class Supervisor {
   Task<Status> reconcile();
   Task<void> replace();
   Task<Result<SnapshotPtr>> try_out(std::shared_ptr<Module> next);
+  void refuse_file(const Error& error);
   Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
   Task<void> serve();
   Task<void> check_devices();
   Task<void> release();
+  Task<void> let_go_of(std::shared_ptr<Module> instance);
   void enter(ModuleState state);
   void adopt(SnapshotPtr snapshot);
   void keep_for_later(const std::string& device_id, const Health& health);

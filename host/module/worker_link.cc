@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "host/core/log.h"
+#include "host/module/host_services.h"
 #include "host/module/text_rules.h"
 
 namespace cardcage {
@@ -12,10 +13,6 @@ namespace {
 constexpr std::size_t kMaxAnswer = 128u << 20;
 constexpr std::size_t kLastLines = 5;
 constexpr std::size_t kMaxLine = 2048;
-
-LogLevel level_of(std::uint32_t level) {
-  return static_cast<LogLevel>(std::min(level, static_cast<std::uint32_t>(LogLevel::kError)));
-}
 
 }  // namespace
 
@@ -80,7 +77,7 @@ void WorkerLink::log_line(const wire::LogLine& line) {
   for (int i = 0; i + 1 < line.fields_size(); i += 2)
     if (line.fields(i) != "module")
       text += fmt::format(" {}={}", printable(line.fields(i), kMaxLine), printable(line.fields(i + 1), kMaxLine));
-  log(level_of(line.level()), text, {{"module", module_}});
+  log(log_level_of(line.level()), text, {{"module", module_}});
 }
 
 void WorkerLink::note_printed(const std::string& line) {

@@ -6,8 +6,6 @@
 #include <cstdio>
 
 #include "host/core/version.h"
-#include "host/loader/loader.h"
-#include "host/module/declarations.h"
 #include "host/worker/frame.h"
 
 namespace cardcage {
@@ -24,13 +22,7 @@ Instant deadline_of(const wire::Request& request) {
 
 void ReportStream::send(const wire::Report& report) {
   auto frame = encode_frame(report);
-  if (!frame) {
-    wire::Report refusal;
-    refusal.mutable_answer()->set_call(report.answer().call());
-    refusal.mutable_answer()->set_code(static_cast<std::uint32_t>(frame.error().code));
-    refusal.mutable_answer()->set_message("its answer: " + frame.error().message);
-    frame = encode_frame(refusal);
-  }
+  if (!frame) return answer(report.answer().call(), within(frame.error(), "its answer"));
   const std::lock_guard lock(mutex_);
   for (std::string_view rest = *frame; !rest.empty();) {
     const ssize_t sent = ::write(socket_, rest.data(), rest.size());
@@ -41,6 +33,17 @@ void ReportStream::send(const wire::Report& report) {
     }
     rest.remove_prefix(static_cast<std::size_t>(sent));
   }
+}
+
+void ReportStream::answer(std::uint64_t call, const Status& outcome, wire::Answer content) {
+  wire::Report report;
+  *report.mutable_answer() = std::move(content);
+  report.mutable_answer()->set_call(call);
+  if (!outcome) {
+    report.mutable_answer()->set_code(static_cast<std::uint32_t>(outcome.error().code));
+    report.mutable_answer()->set_message(outcome.error().message);
+  }
+  send(report);
 }
 
 template <class Work>
@@ -63,7 +66,7 @@ void Bridge::run(std::string what, const wire::Request& request, Work work) {
       const std::lock_guard lock(mutex_);
       calls_.erase(call->number());
     }
-    send_answer(call->number(), outcome, std::move(answer));
+    out_.answer(call->number(), outcome, std::move(answer));
   });
 }
 
@@ -75,7 +78,7 @@ void Bridge::take(wire::Request request) {
       return lane_.post([this, number, wanted = std::move(*request.mutable_load())] {
         wire::Answer answer;
         const Status outcome = load(wanted, answer);
-        send_answer(number, outcome, std::move(answer));
+        out_.answer(number, outcome, std::move(answer));
       });
     case wire::Request::kStart: return take_start(request);
     case wire::Request::kDiscover:
@@ -119,7 +122,7 @@ void Bridge::take(wire::Request request) {
       return run("stop", request,
                  [](Instance& instance, CallContext& call, wire::Answer&) { return instance.stop(call); });
     case wire::Request::kCancel: return cancel(number);
-    case wire::Request::kPing: return send_answer(number, {});
+    case wire::Request::kPing: return out_.answer(number, {});
     case wire::Request::WHAT_NOT_SET: return;
   }
 }
@@ -127,8 +130,8 @@ void Bridge::take(wire::Request request) {
 void Bridge::take_start(const wire::Request& request) {
   lane_.post([this, options = read(request.start().options())] {
     if (!loaded_) return;  // the run that follows says so
-    instance_ =
-        std::make_unique<Instance>(name_, std::move(*loaded_), std::move(identity_), options, [this] { send_news(); });
+    instance_ = std::make_unique<Instance>(name_, std::move(loaded_->module), std::move(loaded_->identity), options,
+                                           [this] { send_news(); });
     loaded_.reset();
   });
   run("start", request, [](Instance& instance, CallContext& call, wire::Answer&) { return instance.start(call); });
@@ -156,14 +159,10 @@ Status Bridge::load(const wire::Load& wanted, wire::Answer& answer) {
   staged.sha256 = wanted.sha256();
   staged.elf.run_path = wanted.run_path();
   staged.image = std::move(image_);
-  auto loaded = cardcage::load(std::move(staged));
-  if (!loaded) return within(loaded.error(), "module '{}'", name_);
-  auto identity = read_identity(loaded->table(), loaded->sha256());
-  if (!identity)
-    return within(identity.error(), "module '{}': module file '{}' is refused", name_, loaded->path().native());
-  write(*identity, *answer.mutable_identity());
+  auto loaded = load_identified(name_, std::move(staged));
+  if (!loaded) return std::unexpected(loaded.error());
+  write(loaded->identity, *answer.mutable_identity());
   loaded_.emplace(std::move(*loaded));
-  identity_ = std::move(*identity);
   return {};
 }
 
@@ -204,18 +203,7 @@ void Bridge::cancel(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     calls_.erase(number);
   }
-  send_answer(number, fail(Code::kCancelled, "module '{}' cannot {}: the call was cancelled", name_, call->what()));
-}
-
-void Bridge::send_answer(std::uint64_t number, const Status& outcome, wire::Answer answer) {
-  wire::Report report;
-  *report.mutable_answer() = std::move(answer);
-  report.mutable_answer()->set_call(number);
-  if (!outcome) {
-    report.mutable_answer()->set_code(static_cast<std::uint32_t>(outcome.error().code));
-    report.mutable_answer()->set_message(outcome.error().message);
-  }
-  out_.send(report);
+  out_.answer(number, fail(Code::kCancelled, "module '{}' cannot {}: the call was cancelled", name_, call->what()));
 }
 
 void Bridge::send_news() {

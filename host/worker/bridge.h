@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/core/unique_fd.h"
+#include "host/module/declarations.h"
 #include "host/module/instance.h"
 #include "host/module/lane.h"
 #include "host/worker/wire.h"
@@ -22,6 +23,8 @@ class ReportStream {
   explicit ReportStream(int socket) : socket_(socket) {}
   // [any-thread] What is too large is answered with an error, what cannot be sent ends the process: the host is gone.
   void send(const wire::Report& report);
+  // [any-thread] The end of a call.
+  void answer(std::uint64_t call, const Status& outcome, wire::Answer content = {});
 
  private:
   const int socket_;
@@ -45,7 +48,6 @@ class Bridge {
   Status load(const wire::Load& wanted, wire::Answer& answer);
   Status discover(CallContext& call);
   void cancel(std::uint64_t number);
-  void send_answer(std::uint64_t number, const Status& outcome, wire::Answer answer = {});
   void send_news();
 
   ReportStream& out_;
@@ -55,8 +57,7 @@ class Bridge {
   std::mutex mutex_;
   std::map<std::uint64_t, Call> calls_;  // with the lock held
   // Of the module's thread.
-  std::optional<LoadedModule> loaded_;
-  ModuleIdentity identity_;
+  std::optional<IdentifiedModule> loaded_;  // until it is an instance
   std::unique_ptr<Instance> instance_;
   Lane lane_;
 };

@@ -1,6 +1,20 @@
 #include "host/worker/frame.h"
 
+#include <cstdint>
+
 namespace cardcage {
+namespace {
+
+// The size of the message behind a header; an error before anything is allocated for one that is too large.
+Result<std::size_t> decode_header(std::span<const char> header) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < kFrameHeader; ++i) size |= std::size_t{static_cast<std::uint8_t>(header[i])} << (8 * i);
+  if (size > kMaxFrame)
+    return fail(Code::kDataLoss, "a frame of {} bytes is announced and {} MiB are allowed", size, kMaxFrame >> 20);
+  return size;
+}
+
+}  // namespace
 
 Result<std::string> encode_frame(const google::protobuf::MessageLite& message) {
   const std::size_t size = message.ByteSizeLong();
@@ -13,19 +27,10 @@ Result<std::string> encode_frame(const google::protobuf::MessageLite& message) {
   return frame;
 }
 
-Result<std::size_t> decode_header(std::span<const std::uint8_t, kFrameHeader> header) {
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < kFrameHeader; ++i) size |= std::size_t{header[i]} << (8 * i);
-  if (size > kMaxFrame)
-    return fail(Code::kDataLoss, "a frame of {} bytes is announced and {} MiB are allowed", size, kMaxFrame >> 20);
-  return size;
-}
-
 Result<bool> FrameReader::next(google::protobuf::MessageLite& message) {
   const std::span<const char> rest(buffer_.data() + begin_, buffer_.size() - begin_);
   if (rest.size() < kFrameHeader) return false;
-  const auto* header = reinterpret_cast<const std::uint8_t*>(rest.data());
-  const auto size = decode_header(std::span<const std::uint8_t, kFrameHeader>(header, kFrameHeader));
+  const auto size = decode_header(rest.first(kFrameHeader));
   if (!size) return std::unexpected(size.error());
   if (rest.size() < kFrameHeader + *size) {
     buffer_.erase(0, std::exchange(begin_, 0));

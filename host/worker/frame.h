@@ -4,7 +4,6 @@
 #include <google/protobuf/message_lite.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 
@@ -20,9 +19,6 @@ constexpr std::size_t kMaxFrame = 4u << 20;  // of the message alone
 
 // An error for a message that is too large.
 Result<std::string> encode_frame(const google::protobuf::MessageLite& message);
-
-// The size of the message behind a header; an error before anything is allocated for one that is too large.
-Result<std::size_t> decode_header(std::span<const std::uint8_t, kFrameHeader> header);
 
 // Collects what arrives, in pieces of any size, and hands out message after message.
 class FrameReader {

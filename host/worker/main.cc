@@ -33,18 +33,10 @@ void send_line(ReportStream& out, LogLevel level, std::string_view message, std:
 // What comes first, before there is a second thread.
 Status prepare_process(const wire::Request& request) {
   if (!request.has_load()) return fail(Code::kFailedPrecondition, "the first message is to be load");
-  configure_log(static_cast<LogLevel>(std::min(request.load().log_level(), 4u)), LogFormat::kText);
+  configure_log(log_level_of(request.load().log_level()), LogFormat::kText);
   if (auto confined = confine(request.load().confinement()); !confined)
     return within(confined.error(), "module '{}'", request.load().module());
   return {};
-}
-
-void refuse(ReportStream& out, const wire::Request& request, const Error& error) {
-  wire::Report report;
-  report.mutable_answer()->set_call(request.call());
-  report.mutable_answer()->set_code(static_cast<std::uint32_t>(error.code));
-  report.mutable_answer()->set_message(error.message);
-  out.send(report);
 }
 
 // Until the host closes the stream. Ends without the destructors of a module that may run, hang or be broken.
@@ -67,7 +59,7 @@ void refuse(ReportStream& out, const wire::Request& request, const Error& error)
       if (!*complete) break;
       if (!bridge) {
         if (const Status ready = prepare_process(request); !ready) {
-          refuse(out, request, ready.error());
+          out.answer(request.call(), ready);
           continue;
         }
         bridge.emplace(out, UniqueFd(kWorkerModule));

@@ -21,6 +21,7 @@ Health read(const wire::Health& from);
 void write(const Device& from, wire::Device& to);
 Result<Device> read(const wire::Device& from);
 void write(const std::string& name, const std::map<std::string, Quantity>& from, wire::CounterSet& to);
+void write(const std::map<std::string, Quantity>& from, google::protobuf::RepeatedPtrField<wire::NamedQuantity>& to);
 std::map<std::string, Quantity> read(const google::protobuf::RepeatedPtrField<wire::NamedQuantity>& from);
 
 void write(const ModuleClaim& from, wire::Claim& to);

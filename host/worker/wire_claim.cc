@@ -4,12 +4,6 @@
 namespace cardcage {
 namespace {
 
-void write(const std::map<std::string, Quantity>& from, google::protobuf::RepeatedPtrField<wire::NamedQuantity>& to) {
-  wire::CounterSet set;
-  cardcage::write({}, from, set);
-  to.Swap(set.mutable_counters());
-}
-
 void write(const DeviceNode& from, wire::DeviceNode& to) {
   to.set_path(from.path);
   to.set_host_path(from.host_path);

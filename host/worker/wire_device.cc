@@ -6,16 +6,6 @@ namespace {
 
 using NamedQuantities = google::protobuf::RepeatedPtrField<wire::NamedQuantity>;
 
-void write(const std::map<std::string, Quantity>& from, NamedQuantities& to) {
-  for (const auto& [name, quantity] : from) {
-    wire::NamedQuantity& out = *to.Add();
-    out.set_name(name);
-    out.mutable_quantity()->set_value(quantity.value);
-    out.mutable_quantity()->set_exp10(quantity.exp10);
-    out.mutable_quantity()->set_binary(quantity.format == Quantity::Format::kBinary);
-  }
-}
-
 struct WriteAttribute {
   wire::AttributeValue& to;
   void operator()(std::int64_t value) const { to.add_integers(value); }
@@ -62,6 +52,16 @@ Enum clamped(std::uint32_t number, Enum last) {
 }
 
 }  // namespace
+
+void write(const std::map<std::string, Quantity>& from, NamedQuantities& to) {
+  for (const auto& [name, quantity] : from) {
+    wire::NamedQuantity& out = *to.Add();
+    out.set_name(name);
+    out.mutable_quantity()->set_value(quantity.value);
+    out.mutable_quantity()->set_exp10(quantity.exp10);
+    out.mutable_quantity()->set_binary(quantity.format == Quantity::Format::kBinary);
+  }
+}
 
 void write(const std::string& name, const std::map<std::string, Quantity>& from, wire::CounterSet& to) {
   to.set_name(name);
