@@ -26,7 +26,7 @@ class ResourceNode {
                       fmt::format("[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\n"
                                   "devices = [\"fpga:{}\"]\nscript_file = \"{}\"\n[[module.serve]]\n"
                                   "api = \"device-plugin\"\nresource = \"{}\"\n",
-                                  devices, (daemon_.folder() / "script").native(), kResource));
+                                  devices, script().native(), kResource));
   }
 
   void start(std::size_t devices) {
@@ -47,8 +47,7 @@ class ResourceNode {
   }
   // Until the kubelet has the list that says so.
   void set_health(const std::string& id, bool good) {
-    std::ofstream(daemon_.folder() / "script", std::ios::app)
-        << fmt::format("health {} {}\n", id, good ? "ok" : "bad Broken");
+    std::ofstream(script(), std::ios::app) << fmt::format("health {} {}\n", id, good ? "ok" : "bad Broken");
     wait("a device's health", [&] { return (manager_.devices(kResource).at(id).health() == "Healthy") == good; });
   }
   void restart_kubelet() {
@@ -59,6 +58,8 @@ class ResourceNode {
   }
 
  private:
+  // In a folder of its own: the module watches the folder, and the daemon's log would wake it with every line.
+  std::filesystem::path script() const { return script_.path() / "script"; }
   std::size_t allocatable() const {
     const auto amounts = manager_.amounts(kResource);
     return amounts ? amounts->allocatable : 0;
@@ -69,6 +70,7 @@ class ResourceNode {
   }
 
   ScratchFolder cdi_{"/dev/shm"};  // see BenchNode
+  ScratchFolder script_;
   DaemonProcess daemon_;
   FakeDeviceManager manager_{{.folder = daemon_.folder() / "device-plugins"}};
 };
