@@ -208,7 +208,7 @@ Task<void> Daemon::shut_down() {
   const Instant deadline = clock_.now() + kDrain;
   module_files_.stop();
   pods_->stop();
-  co_await pods_ended_.wait_until(deadline);
+  co_await pods_ended_.wait_until(clock_, deadline);
   co_await resources_->stop(deadline);
   for (const auto& [name, driver] : drivers_) co_await driver->stop(deadline);
   for (const auto& supervisor : supervisors_) co_await supervisor->stop();

@@ -186,7 +186,8 @@ Task<void> DeviceTable::started(std::string driver, Instant deadline) const {
   if (complete(driver)) co_return;
   const OneShot<bool> over(core_);
   waiting_.emplace_back(driver, over);
-  co_await over.wait_until(deadline);
+  SystemClock clock;
+  co_await over.wait_until(clock, deadline);
 }
 
 }  // namespace cardcage

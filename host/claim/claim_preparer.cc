@@ -57,7 +57,7 @@ Task<ClaimPreparer::Answer> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant 
     operation->waiters.push_back(done);
     ++operation->waiting;
     if (idle) spawn(environment_.core, work(shared_from_this(), operation, ref, deadline));
-    std::optional<Answer> answer = co_await done.wait_until(deadline);
+    std::optional<Answer> answer = co_await done.wait_until(environment_.clock, deadline);
     if (!answer) {
       --operation->waiting;
       co_return fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}; the work goes on, {}",

@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -43,26 +44,26 @@ class OneShot {
 
   // [any-thread]
   void set(T value) const {
-    asio::post(state_->core, [state = state_, value = std::move(value)]() mutable {
+    asio::dispatch(state_->core, [state = state_, value = std::move(value)]() mutable {
       if (state->value) return;
       state->value = std::move(value);
       state->ready.cancel();
     });
   }
 
-  // [core] The value, or nothing when `deadline` passes first.
-  Task<std::optional<T>> wait_until(Instant deadline) const {
+  // [core] The value, or nothing when `deadline` passes or the surrounding coroutine is cancelled first.
+  template <class Clock>
+  Task<std::optional<T>> wait_until(Clock& clock, Instant deadline) const {
     auto state = state_;
-    if (!state->value) {
-      state->ready.expires_at(deadline);
-      boost::system::error_code ignored;
-      co_await state->ready.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-    }
+    if (!state->value) co_await clock.wait(state->ready, deadline);
     co_return std::move(state->value);
   }
   Task<T> wait() const {
-    auto value = co_await wait_until(Instant::max());
-    co_return std::move(*value);
+    auto state = state_;
+    state->ready.expires_at(Instant::max());
+    boost::system::error_code ignored;
+    if (!state->value) co_await state->ready.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_return std::move(*state->value);
   }
 
  private:

@@ -1,8 +1,6 @@
 // Lets a loop of the core sleep until something happens or a time comes.
 #pragma once
 
-#include <boost/asio/experimental/awaitable_operators.hpp>
-
 #include "host/core/clock.h"
 
 namespace cardcage {
@@ -10,7 +8,7 @@ namespace cardcage {
 // [core] One waiter. A wake that comes while nobody waits is remembered, once.
 class Wakeup {
  public:
-  explicit Wakeup(asio::io_context& core) : timer_(core, Instant::max()) {}
+  explicit Wakeup(asio::io_context& core) : timer_(core) {}
 
   void wake() {
     woken_ = true;
@@ -18,6 +16,7 @@ class Wakeup {
   }
 
   Task<void> wait() {
+    timer_.expires_at(Instant::max());
     boost::system::error_code ignored;
     if (!woken_) co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     woken_ = false;
@@ -25,8 +24,8 @@ class Wakeup {
 
   // Returns at `wake_at` even if nothing happened.
   Task<void> wait_until(Clock& clock, Instant wake_at) {
-    using namespace asio::experimental::awaitable_operators;
-    co_await (wait() || clock.sleep_until(wake_at));
+    if (!woken_) co_await clock.wait(timer_, wake_at);
+    woken_ = false;
   }
   Task<void> wait_for(Clock& clock, Duration duration) { return wait_until(clock, clock.now() + duration); }
 

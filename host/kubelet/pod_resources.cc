@@ -88,7 +88,7 @@ Task<Result<Response>> PodResources::call(Begin begin) {
     co_return fail(Code::kUnavailable, "no socket '{}'", socket_.native());
   const auto set = clients_.current();
   const auto done = calls_.begin<Request, Response>(set, Request(), kCallLimit, begin);
-  auto answer = co_await done.wait_until(Instant::max());
+  auto answer = co_await done.wait_until(clock_, Instant::max());
   if (!answer) co_return fail(Code::kCancelled, "given up");
   if (!*answer && answer->error().code == Code::kUnavailable) clients_.replace(set);
   // Others of the node may be at it: leave them some calls.

@@ -1,6 +1,5 @@
 #include "host/module/load.h"
 
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <set>
 
 #include "host/core/version.h"
@@ -11,8 +10,6 @@
 
 namespace cardcage {
 namespace {
-
-using namespace asio::experimental::awaitable_operators;
 
 Result<OptionValues> checked_options(const ModuleConfig& config, const ModuleIdentity& identity) {
   auto options = check_options(config, identity.options);
@@ -55,8 +52,8 @@ auto run_on(std::unique_ptr<Lane>& lane, std::shared_ptr<CoreGate> gate, asio::i
       if (const auto waiting = weak.lock()) waiting->set(true);
     });
   });
-  auto first = co_await (ended->wait_until(Instant::max()) || clock.sleep_until(deadline));
-  if (const auto* outcome = std::get_if<0>(&first); outcome != nullptr && *outcome) co_return std::move(*answer);
+  const auto outcome = co_await ended->wait_until(clock, deadline);
+  if (outcome) co_return std::move(*answer);
   gate->close();
   lane->leave_alone();
   co_return std::nullopt;
@@ -135,10 +132,9 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   auto told =
       (*link)->call(0, load_request(config, *staged), [loaded](const Answers& answers) { loaded.set(answers.back()); });
   if (!told) co_return std::unexpected(told.error());
-  auto first = co_await (loaded.wait_until(Instant::max()) || clock.sleep_until(deadline));
-  auto* outcome = std::get_if<0>(&first);
-  if (outcome == nullptr || !*outcome) co_return std::unexpected(stuck_while_loaded(config.name));
-  const Result<wire::Answer>& answer = **outcome;
+  const auto outcome = co_await loaded.wait_until(clock, deadline);
+  if (!outcome) co_return std::unexpected(stuck_while_loaded(config.name));
+  const Result<wire::Answer>& answer = *outcome;
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->code() != 0) co_return fail(static_cast<Code>(answer->code()), "{}", answer->message());
   ModuleIdentity identity = read(answer->identity());

@@ -191,10 +191,9 @@ Task<Status> RemoteModule::stop(Instant deadline) {
 
 // Waits for the end: a worker that goes on would hold the hardware while the next one takes it.
 Task<void> RemoteModule::end_worker(Instant deadline) {
-  using namespace asio::experimental::awaitable_operators;
   link_->kill();
   const auto limit = std::max(deadline, clock().now() + std::chrono::seconds(1));
-  if (!link_->has_ended()) co_await (link_->over().wait_until(Instant::max()) || clock().sleep_until(limit));
+  if (!link_->has_ended()) co_await link_->over().wait_until(clock(), limit);
   if (link_->has_ended()) co_return;
   const char state = link_->process().kernel_state();
   log(LogLevel::kError,

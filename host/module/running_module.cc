@@ -2,8 +2,6 @@
 
 #include <fmt/chrono.h>
 
-#include <boost/asio/experimental/awaitable_operators.hpp>
-
 namespace cardcage {
 
 RunningModule::RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity)
@@ -42,15 +40,14 @@ Error RunningModule::too_late(std::uint64_t number, const std::string& what) con
 }
 
 Task<Status> RunningModule::wait(std::uint64_t number, Ended ended, Instant deadline) {
-  using namespace asio::experimental::awaitable_operators;
   const auto since = clock_.wall();
-  auto first = co_await (ended->wait_until(Instant::max()) || clock_.sleep_until(deadline));
+  std::optional<Status> outcome = co_await ended->wait_until(clock_, deadline);
   const std::string what = open_[number].what;
-  if (auto* outcome = std::get_if<0>(&first); outcome != nullptr && *outcome) {
+  if (outcome) {
     open_.erase(number);
-    co_return std::move(**outcome);
+    co_return std::move(*outcome);
   }
-  const bool late = first.index() == 1;
+  const bool late = clock_.now() >= deadline;
   const Error error =
       late ? too_late(number, what)
            : Error{Code::kCancelled, fmt::format("module '{}' cannot {}: the call was cancelled", name_, what)};

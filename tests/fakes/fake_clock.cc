@@ -2,19 +2,23 @@
 
 namespace cardcage {
 
-Task<void> FakeClock::sleep_until(Instant wake) {
+Task<void> FakeClock::wait(asio::steady_timer& timer, Instant wake) {
   if (wake <= now_) co_return;
-  auto timer = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, Instant::max());
-  const auto entry = sleepers_.emplace(wake, timer);
+  timer.expires_at(Instant::max());
+  struct Sleeper {
+    std::shared_ptr<Sleepers> all;
+    Sleepers::iterator entry;
+    ~Sleeper() { all->erase(entry); }
+  };
+  const Sleeper sleeper{sleepers_, sleepers_->emplace(wake, &timer)};
   boost::system::error_code ignored;
-  co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  sleepers_.erase(entry);
+  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }
 
 void FakeClock::advance(Duration duration) {
   now_ += duration;
   wall_ += std::chrono::duration_cast<std::chrono::system_clock::duration>(duration);
-  for (auto entry = sleepers_.begin(); entry != sleepers_.end() && entry->first <= now_; ++entry)
+  for (auto entry = sleepers_->begin(); entry != sleepers_->end() && entry->first <= now_; ++entry)
     entry->second->cancel();
 }
 

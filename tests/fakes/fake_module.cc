@@ -22,7 +22,8 @@ Task<Status> FakeModule::answer(Verb verb, std::string about_what, Instant deadl
   if (const auto gate = blocked_.find(verb); gate != blocked_.end()) {
     const OneShot<bool> opened(core_);
     gate->second.push_back(opened);
-    const auto in_time = co_await opened.wait_until(deadline);
+    SystemClock clock;
+    const auto in_time = co_await opened.wait_until(clock, deadline);
     if (!in_time) co_return cardcage::fail(Code::kDeadlineExceeded, "the module did not answer in time");
   }
   Failure& failure = failures_[verb];

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "host/core/clock.h"
 #include "host/module/module.h"
 
 namespace cardcage {

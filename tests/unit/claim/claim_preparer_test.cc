@@ -273,12 +273,14 @@ TEST_F(ClaimPreparerTest, PrepareAndUnprepareOfOneClaimTakeTurns) {
 TEST_F(ClaimPreparerTest, WorkGoesOnAfterTheDeadlineAndTheNextTryFindsItsResult) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
   gpus->block(Verb::kPrepare);
-  const auto late =
-      run(preparer->prepare(ref_of("u1"), std::chrono::steady_clock::now() + std::chrono::milliseconds(20)));
-  ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().code, Code::kDeadlineExceeded);
-  EXPECT_THAT(late.error().message, HasSubstr("claim team/claim-u1: out of time while waiting for module 'gpus' to "
-                                              "prepare device 'gpu-0'"));
+  const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  clock.advance(std::chrono::seconds(6));
+  ASSERT_TRUE(until([&] { return late->has_value(); }));
+  ASSERT_FALSE(**late);
+  EXPECT_EQ((*late)->error().code, Code::kDeadlineExceeded);
+  EXPECT_THAT((*late)->error().message, HasSubstr("claim team/claim-u1: out of time while waiting for module 'gpus' to "
+                                                  "prepare device 'gpu-0'"));
   const auto again = begin(preparer->prepare(ref_of("u1"), soon()));
   settle();
   gpus->unblock(Verb::kPrepare);

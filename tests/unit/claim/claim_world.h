@@ -85,7 +85,7 @@ class ClaimWorld : public CoreFixture {
   using Devices = Result<std::vector<PreparedDevice>>;
 
   ClaimWorld() {
-    // Deadlines are of the real clock, since modules and answers wait on it.
+    // The fake modules and the fake cluster know the real time only.
     clock.advance(std::max(Duration(0), real_clock.now() - clock.now()));
     directory.add("gpus", gpus, "gpu", 100);
     directory.add("nics", nics, "nic", 4);
@@ -110,7 +110,7 @@ class ClaimWorld : public CoreFixture {
         {.core = core, .ledger = *ledger, .devices = directory, .cdi = cdi, .clock = clock, .fault = std::move(fault)});
   }
 
-  static Instant soon() { return std::chrono::steady_clock::now() + std::chrono::seconds(5); }
+  Instant soon() const { return std::max(clock.now(), real_clock.now()) + std::chrono::seconds(5); }
   static ClaimRef ref_of(const std::string& uid) { return {"team", "claim-" + uid, uid}; }
   Devices prepare(const std::string& uid) { return run(preparer->prepare(ref_of(uid), soon())); }
   Status unprepare(const std::string& uid) { return run(preparer->unprepare(ref_of(uid), soon())); }
@@ -140,7 +140,7 @@ class ClaimWorld : public CoreFixture {
   // Runs the core until `done`, at most a few seconds.
   template <class Done>
   bool until(Done done) {
-    const Instant end = soon();
+    const Instant end = real_clock.now() + std::chrono::seconds(5);
     core.restart();
     while (!done() && std::chrono::steady_clock::now() < end) core.run_one_until(end);
     return done();

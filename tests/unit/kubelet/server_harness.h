@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 
+#include <list>
 #include <memory>
 
 #include "host/core/clock.h"
@@ -19,14 +20,18 @@ class SteppedRealClock final : public Clock {
   explicit SteppedRealClock(LiveCore& live) : live_(live) {}
   Instant now() const override { return std::chrono::steady_clock::now() + skipped_.load(); }
   std::chrono::system_clock::time_point wall() const override { return std::chrono::system_clock::now(); }
-  Task<void> sleep_until(Instant wake) override {
-    auto timer = std::make_shared<asio::steady_timer>(live_.context());
-    sleepers_.push_back(timer);
+  Task<void> wait(asio::steady_timer& timer, Instant wake) override {
+    struct Sleeper {
+      std::shared_ptr<Sleepers> all;
+      Sleepers::iterator entry;
+      ~Sleeper() { all->erase(entry); }
+    };
+    const Sleeper sleeper{sleepers_, sleepers_->insert(sleepers_->end(), &timer)};
     while (now() < wake) {
-      timer->expires_at(wake - skipped_.load());
+      timer.expires_at(wake == Instant::max() ? wake : wake - skipped_.load());
       boost::system::error_code failed;
       const auto skipped = skipped_.load();
-      co_await timer->async_wait(asio::redirect_error(asio::use_awaitable, failed));
+      co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, failed));
       // Cancelled from outside, and not by a step of time?
       if (failed && skipped == skipped_.load()) break;
     }
@@ -35,16 +40,15 @@ class SteppedRealClock final : public Clock {
   void advance(Duration duration) {
     live_.call([&] {
       skipped_ = skipped_.load() + duration;
-      std::erase_if(sleepers_, [](const auto& sleeper) { return sleeper.expired(); });
-      for (const auto& sleeper : sleepers_)
-        if (const auto timer = sleeper.lock()) timer->cancel();
+      for (asio::steady_timer* const sleeper : *sleepers_) sleeper->cancel();
     });
   }
 
  private:
   LiveCore& live_;
   std::atomic<Duration> skipped_{Duration::zero()};
-  std::vector<std::weak_ptr<asio::steady_timer>> sleepers_;
+  using Sleepers = std::list<asio::steady_timer*>;
+  const std::shared_ptr<Sleepers> sleepers_ = std::make_shared<Sleepers>();  // those on the core may outlive us
 };
 
 template <class Server>
