@@ -5,6 +5,7 @@
 #include "host/config/document.h"
 #include "host/config/reader.h"
 #include "host/config/sections.h"
+#include "host/core/digest.h"
 #include "host/core/file.h"
 
 namespace cardcage {
@@ -56,6 +57,7 @@ std::expected<Config, ConfigErrors> parse_config(std::string_view text, const st
   }
   Config config = read_document(*document, file, reading);
   if (reading.failed()) return std::unexpected(reading.take_errors());
+  config.sha256 = sha256_hex(text);
   return config;
 }
 

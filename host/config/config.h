@@ -161,7 +161,14 @@ struct ModuleConfig {
   }
 };
 
+// Of two instances of one file, the same would come: all but the rules, which no instance sees.
+inline bool same_instance(const ModuleConfig& a, const ModuleConfig& b) {
+  return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.options) ==
+         std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.options);
+}
+
 struct Config {
+  std::string sha256;  // of the text, hex
   NodeConfig node;
   ApiServerConfig apiserver;
   LogConfig log;
