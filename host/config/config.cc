@@ -61,9 +61,15 @@ std::expected<Config, ConfigErrors> parse_config(std::string_view text, const st
   return config;
 }
 
+Result<std::string> read_config(const std::filesystem::path& file) { return read_file(file, kLargestFile); }
+
+ConfigErrors unreadable(const std::filesystem::path& file, const Error& why) {
+  return {{{{file.native()}, why.message}}};
+}
+
 std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file, const Environment& environment) {
-  const auto text = read_file(file, kLargestFile);
-  if (!text) return std::unexpected(ConfigErrors{{{{file.native()}, text.error().message}}});
+  const auto text = read_config(file);
+  if (!text) return std::unexpected(unreadable(file, text.error()));
   return parse_config(*text, file.native(), environment);
 }
 

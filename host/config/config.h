@@ -191,6 +191,11 @@ struct ConfigErrors {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
 
+// The text of a configuration file, of a bounded size.
+Result<std::string> read_config(const std::filesystem::path& file);
+// As an error of the configuration.
+ConfigErrors unreadable(const std::filesystem::path& file, const Error& why);
+
 // `$VAR` and `${VAR}` are replaced in node.name, node.instance and every path; `$$` is a dollar sign.
 std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file,
                                                 const Environment& environment = process_environment);

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 #include <algorithm>
-#include <set>
 
 namespace cardcage {
 namespace {
@@ -80,10 +79,14 @@ const ModuleConfig* former(const ModuleConfig& added, const Config& running, con
   return found;
 }
 
+void add_served(const ModuleConfig* module, std::set<std::string>& names) {
+  if (!module) return;
+  for (const ServeConfig& rule : module->serve) names.insert(rule.name());
+}
+
 std::set<std::string> served(const Config& config) {
   std::set<std::string> names;
-  for (const ModuleConfig& module : config.modules)
-    for (const ServeConfig& rule : module.serve) names.insert(rule.name());
+  for (const ModuleConfig& module : config.modules) add_served(&module, names);
   return names;
 }
 
@@ -127,6 +130,10 @@ ConfigPlan plan_change(const Config& running, const Config& wanted) {
   add_modules(running, wanted, plan);
   plan.settings = changed_settings(running, wanted);
   plan.restart = changed_foundations(running, wanted);
+  for (const ModuleChange& change : plan.modules) {
+    add_served(find(running.modules, change.before), plan.affected);
+    add_served(find(wanted.modules, change.name), plan.affected);
+  }
   const auto before = served(running), now = served(wanted);
   std::ranges::set_difference(now, before, std::back_inserter(plan.come));
   std::ranges::set_difference(before, now, std::back_inserter(plan.go));

@@ -1,6 +1,7 @@
 // What a changed configuration asks for: the difference between the one that runs and the one that is wanted.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct ConfigPlan {
   std::vector<std::string> settings;  // keys that are applied as they are: "log.level"
   std::vector<std::string> restart;   // keys whose change has to wait for a restart of the daemon: "node.state_dir"
   std::vector<std::string> come, go;  // drivers and resources
+  std::set<std::string> affected;     // drivers and resources whose devices may be others than before
   friend bool operator==(const ConfigPlan&, const ConfigPlan&) = default;
 
   // Nothing that would be applied.

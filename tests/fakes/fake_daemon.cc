@@ -101,6 +101,15 @@ Task<Result<std::vector<HistoryEntry>>> FakeDaemon::history(HistoryQuery query) 
   co_return history_entries;
 }
 
+Task<Result<ReloadReport>> FakeDaemon::reload(bool dry_run) {
+  if (failure.code != Code::kOk) co_return std::unexpected(failure);
+  ReloadReport report = reload_report;
+  report.applied = !dry_run && report.errors.empty();
+  if (!report.applied)
+    for (auto& step : report.steps) step.outcome = {};
+  co_return report;
+}
+
 FakeDaemon FakeDaemon::busy_node() {
   FakeDaemon daemon;
   daemon.status_report = {.node = "node1",

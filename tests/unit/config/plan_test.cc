@@ -37,6 +37,7 @@ TEST(PlanTest, ModulesComeAndGoWithTheirDrivers) {
               ElementsAre(ModuleChange{Kind::kAdded, "fpga", "", {}}, ModuleChange{Kind::kRemoved, "nic", "nic", {}}));
   EXPECT_THAT(change.come, ElementsAre("fpga.example.com"));
   EXPECT_THAT(change.go, ElementsAre("nic.example.com"));
+  EXPECT_THAT(change.affected, ElementsAre("fpga.example.com", "nic.example.com")) << "not those of gpu";
   EXPECT_FALSE(change.empty());
 }
 
