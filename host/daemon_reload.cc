@@ -68,6 +68,7 @@ Condition Daemon::outcome_of(const std::string& module) const {
 }
 
 Task<Result<ReloadReport>> Daemon::reload(bool dry_run) {
+  if (stopping_) co_return fail(Code::kUnavailable, "the daemon is stopping");
   std::vector<std::string> modules;
   ReloadReport report{.file = live_config_.file(), .applied = false, .errors = {}, .steps = {}};
   const auto retried = dry_run ? std::vector<std::string>{} : supervisors_->retry();

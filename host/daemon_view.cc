@@ -65,6 +65,8 @@ DriverReport Daemon::report(const Driver& driver) const {
   }
   const PublisherStatus& published = driver.publisher_status();
   report.publication = publication_of(published);
+  if (report.module.empty())
+    report.publication = {"withdrawn", "it is not configured any more, and goes when nothing holds its devices"};
   for (const auto& [pool, status] : published.pools) {
     report.pool += (report.pool.empty() ? "" : ", ") + pool;
     report.generation = std::max(report.generation, status.generation);

@@ -53,10 +53,10 @@ Task<void> Drivers::stop(Instant deadline) {
 }
 
 std::vector<const Driver*> Drivers::all() const {
-  std::vector<const Driver*> running;
+  std::vector<const Driver*> all;
   for (const auto& [name, driver] : drivers_)
-    if (driver->running()) running.push_back(driver.get());
-  return running;
+    if (configured(name) || driver->running()) all.push_back(driver.get());
+  return all;
 }
 
 }  // namespace cardcage

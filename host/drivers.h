@@ -27,7 +27,7 @@ class Drivers {
   Task<void> tidy();
   bool untidy() const;
   Task<void> stop(Instant deadline);
-  // Those that run.
+  // Those that are configured, or still run.
   std::vector<const Driver*> all() const;
 
  private:

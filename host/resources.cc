@@ -61,10 +61,10 @@ Task<void> Resources::stop(Instant deadline) {
 }
 
 std::vector<const Resource*> Resources::all() const {
-  std::vector<const Resource*> running;
+  std::vector<const Resource*> all;
   for (const auto& [name, resource] : resources_)
-    if (resource->running()) running.push_back(resource.get());
-  return running;
+    if (resource->configured() || resource->running()) all.push_back(resource.get());
+  return all;
 }
 
 Resource* Resources::find(const std::string& name) const {

@@ -28,7 +28,7 @@ class Resources final : public HandedOut {
   Task<void> tidy();
   bool untidy() const;
   Task<void> stop(Instant deadline);
-  // Those that run.
+  // Those that are configured, or still run.
   std::vector<const Resource*> all() const;
 
   std::vector<ServedResource> served() const override;

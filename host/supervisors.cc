@@ -24,6 +24,7 @@ void Supervisors::configure(const Config& config, const ConfigPlan& plan) {
     Entry entry = take(before == former.end() ? module.name : before->second);
     if (entry.supervisor) {
       entry.removed = false;
+      entry.file_gone &= entry.supervisor->wanted().path == module.path;
       entry.supervisor->configure(module, config.deadlines);
     } else {
       entry.supervisor = std::make_unique<Supervisor>(module, config.deadlines, environment_.loader, environment_.core,
@@ -86,7 +87,8 @@ Task<void> Supervisors::tidy() {
     if (!entry.removed && is_over(entry)) entry.supervisor->let_go();
   const auto gone = [this](const Entry& entry) { return entry.removed && is_over(entry); };
   // The configuration may change while one of them stops.
-  for (auto next = std::ranges::find_if(all_, gone); next != all_.end(); next = std::ranges::find_if(all_, gone)) {
+  for (auto next = std::ranges::find_if(all_, gone); !stopping_ && next != all_.end();
+       next = std::ranges::find_if(all_, gone)) {
     const std::unique_ptr<Supervisor> leaving = std::move(next->supervisor);
     all_.erase(next);
     arrange();
@@ -108,6 +110,7 @@ std::vector<std::string> Supervisors::retry() {
 }
 
 Task<void> Supervisors::stop() {
+  stopping_ = true;
   files_.stop();
   for (const Entry& entry : all_) co_await entry.supervisor->stop();
 }

@@ -38,6 +38,7 @@ class Supervisors {
   bool untidy() const;
   // Tries again what was refused: the names of those modules.
   std::vector<std::string> retry();
+  // Nothing may be configured any more.
   Task<void> stop();
 
   // In the order of the configuration, then those that drain.
@@ -63,6 +64,7 @@ class Supervisors {
   const Environment environment_;
   std::vector<Entry> all_;
   ModuleFiles files_;
+  bool stopping_ = false;
 };
 
 }  // namespace cardcage

@@ -202,6 +202,50 @@ TEST_F(LiveConfigTest, OtherRulesMoveDevicesWithoutANewInstance) {
   EXPECT_THAT(daemon.log(), Not(HasSubstr("a new configuration of the module")));
 }
 
+TEST_F(LiveConfigTest, AModuleWithAnotherNameKeepsItsClaims) {
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  start_all();
+  const auto before = prepare(claim);
+  std::string renamed = gpu();
+  renamed.replace(renamed.find("\"gpu\""), 5, "\"nvidia\"");
+  configure_as(renamed + others());
+  ASSERT_TRUE(kubelet.wait_for([&] { return admin.state_of("nvidia") == "ready"; })) << daemon.log();
+  EXPECT_EQ(admin.state_of("gpu"), "");
+  EXPECT_EQ(prepare(claim), before);
+  EXPECT_THAT(files(hardware() / "gpu"), SizeIs(1)) << "reconciled under the new name, not released";
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_THAT(files(hardware() / "gpu"), IsEmpty());
+}
+
+TEST_F(LiveConfigTest, AModuleMovesIntoTheDaemonAndOutAgain) {
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  start_all();
+  const auto before = prepare(claim);
+  std::string inside = gpu();
+  inside.insert(inside.find("[module.options]"), "isolation = \"in-process\"\n");
+  for (const std::string& text : {inside, gpu()}) {
+    configure_as(text + others());
+    const std::string wanted = text == inside ? "in-process" : "process";
+    ASSERT_TRUE(kubelet.wait_for([&] { return admin.modules().modules(0).isolation() == wanted; })) << daemon.log();
+    EXPECT_EQ(prepare(claim), before);
+  }
+  EXPECT_THAT(files(hardware() / "gpu"), SizeIs(1));
+  EXPECT_TRUE(unprepare(claim));
+}
+
+TEST_F(LiveConfigTest, AResourceThatRegistersInAnotherWayIsThereAgainWithWhatPodsHave) {
+  start_all();
+  const auto grant = manager.admit("train", "main", kFpga, 1);
+  ASSERT_TRUE(grant) << grant.error().message;
+  const auto registrations = manager.registrations(kFpga);
+  configure_as(gpu() + module("nic", "devices = [\"nic:2\"]", dra(kNic)) +
+               module("fpga", "devices = [\"fpga:3\"]", plugin(kFpga, "registration = \"registry\"\n")));
+  ASSERT_TRUE(kubelet.wait_for([&] { return manager.registrations(kFpga) == registrations + 1; })) << daemon.log();
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 3)) << daemon.log();
+  EXPECT_EQ(admin.status().resources(0).way(), "registry");
+  EXPECT_EQ(admin.status().resources(0).handed_out(), 1u);
+}
+
 TEST_F(LiveConfigTest, AResourceThatIsRemovedKeepsWhatPodsHave) {
   FakePodResources pods{daemon.folder() / "kubelet", daemon.folder() / "device-plugins"};
   pods.start();
