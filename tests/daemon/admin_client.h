@@ -25,7 +25,8 @@ class AdminClient {
   }
   // "ready", or what cagectl shows instead; empty if there is no such module.
   std::string state_of(const std::string& module) {
-    for (const auto& one : modules().modules())
+    const auto list = modules();
+    for (const auto& one : list.modules())
       if (one.name() == module) return one.state().state();
     return "";
   }

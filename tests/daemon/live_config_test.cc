@@ -70,6 +70,10 @@ class LiveConfigTest : public DaemonTest {
     return false;
   }
 
+  std::size_t descriptors() const {
+    const fs::directory_iterator open("/proc/" + std::to_string(daemon.pid()) + "/fd");
+    return static_cast<std::size_t>(std::distance(fs::begin(open), fs::end(open)));
+  }
   // What the kubelet and the API server have got of the modules that no test touches.
   struct Heard {
     Instant when;
@@ -358,6 +362,8 @@ TEST_F(LiveConfigTest, AHundredReloadsLeaveTheOthersStreamsUntouchedAndTheLastOn
   start_all();
   const auto before = prepare(claim);
   const Heard others_before = heard();
+  EXPECT_EQ(admin.status().config_reloads(), 0u);  // it has its connection now
+  const std::size_t open_before = descriptors();
   for (int i = 0; i < 100; ++i) {
     configure_as(gpu("devices = [\"gpu:" + std::to_string(2 + i % 4) + "\"]") + others());
     ::kill(daemon.pid(), SIGHUP);
@@ -366,6 +372,7 @@ TEST_F(LiveConfigTest, AHundredReloadsLeaveTheOthersStreamsUntouchedAndTheLastOn
   ASSERT_TRUE(kubelet.wait_for([&] { return offers(kDriver, "gpu-6"); }, 20s)) << daemon.log();
   EXPECT_TRUE(kubelet.wait_for([&] { return admin.state_of("gpu") == "ready"; }));
   expect_silence_since(others_before);
+  EXPECT_TRUE(kubelet.wait_for([&] { return descriptors() <= open_before; })) << descriptors() << " of " << open_before;
   EXPECT_EQ(prepare(claim), before);
   EXPECT_TRUE(unprepare(claim));
 }
