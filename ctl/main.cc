@@ -21,6 +21,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_devices(app, session);
   add_claims(app, session);
   add_history(app, session);
+  add_reload(app, session);
   add_prepare(app, session);
   add_unprepare(app, session);
   add_watch_health(app, session);

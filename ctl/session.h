@@ -24,6 +24,7 @@ void add_modules(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);
 void add_claims(CLI::App& app, Session& session);
 void add_history(CLI::App& app, Session& session);
+void add_reload(CLI::App& app, Session& session);
 void add_prepare(CLI::App& app, Session& session);
 void add_unprepare(CLI::App& app, Session& session);
 void add_watch_health(CLI::App& app, Session& session);

@@ -43,7 +43,15 @@ json::value status_json(const wire::GetStatusResponse& status) {
           {"pid", status.pid()},
           {"started", time_json(status.started())},
           {"uptimeSeconds", status.uptime_ms() / 1000},
-          {"config", {{"file", status.config_file()}, {"sha256", status.config_sha256()}}},
+          {"config",
+           {{"file", status.config_file()},
+            {"sha256", status.config_sha256()},
+            {"state", to_json(status.config())},
+            {"applied", time_json(status.config_applied())},
+            {"reloads", status.config_reloads()},
+            {"failures", status.config_reload_failures()},
+            {"errors", strings_json(status.config_errors())},
+            {"restart", strings_json(status.config_restart())}}},
           {"apiServer", to_json(status.api_server())},
           {"ledger", to_json(status.ledger())},
           {"liveClaims", status.live_claims()},
@@ -66,12 +74,19 @@ std::string registration(const wire::Resource& resource) {
   return fmt::format("{} ({})", text, resource.way() == "kubelet" ? "kubelet.sock" : "plugins_registry");
 }
 
+// The digest is of what runs; a file that is something else shows behind it.
+std::string config(const wire::GetStatusResponse& status) {
+  const std::string text = fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12));
+  const bool same = status.config().state().empty() || status.config().state() == "applied";
+  return same ? text : fmt::format("{}, {}", text, to_text(status.config()));
+}
+
 void print(const wire::GetStatusResponse& status) {
   const auto uptime = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(status.uptime_ms()));
   fmt::print("cardcage {} on node {}, pid {}, up {}\n", printable(status.version()), printable(status.node()),
              status.pid(), format_duration(uptime));
   print_facts(
-      {{"config", fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12))},
+      {{"config", config(status)},
        {"api server", to_text(status.api_server())},
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
        {"pod resources", to_text(status.pod_resources())}});

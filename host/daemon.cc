@@ -1,9 +1,5 @@
 #include "host/daemon.h"
 
-#include <fmt/ranges.h>
-#include <openssl/evp.h>
-
-#include <array>
 #include <thread>
 #include <utility>
 
@@ -22,22 +18,12 @@ namespace {
 constexpr Duration kDrain = std::chrono::seconds(15);
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(100), kLedgerReminder = std::chrono::seconds(30);
 
-// Of the configuration that runs, for an operator to compare with the file.
-std::string sha256_of(const std::filesystem::path& file) {
-  const auto content = read_file(file, 16 << 20);
-  std::array<unsigned char, 32> digest{};
-  if (!content ||
-      EVP_Q_digest(nullptr, "SHA256", nullptr, content->data(), content->size(), digest.data(), nullptr) != 1)
-    return "";
-  return fmt::format("{:02x}", fmt::join(digest, ""));
-}
-
 }  // namespace
 
 Daemon::Daemon(Config config, std::filesystem::path config_file)
     : config_(std::move(config)),
-      config_file_(std::move(config_file)),
-      config_sha256_(sha256_of(config_file_)),
+      live_config_(core_, clock_, std::move(config_file), config_,
+                   [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
       cdi_(config_.node.cdi_dir),
       table_(core_, config_.node.name, "/sys"),
       kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {}
@@ -52,10 +38,12 @@ Status Daemon::open() {
   if (auto made = make_folder(config_.node.state_dir, 0700); !made) return made;
   if (auto opened = open_ledger(); !opened) return opened;
   if (auto opened = open_cluster(); !opened) return opened;
-  add_modules();
-  // Sockets of drivers whose claims are in the ledger are up before any module is: the kubelet may need to unprepare.
-  add_drivers();
+  supervisors_ = std::make_unique<Supervisors>(modules_environment(), config_.node.modules_dir);
+  drivers_ =
+      std::make_unique<Drivers>(DriverContext{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_, metrics_});
   add_resources();
+  // Sockets of drivers whose claims are in the ledger are up before any module is: the kubelet may need to unprepare.
+  serve(plan_change({}, config_));
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
   if (!admin) return std::unexpected(admin.error());
   admin_ = std::move(*admin);
@@ -129,34 +117,17 @@ Status Daemon::open_ledger() {
   return {};
 }
 
-void Daemon::add_modules() {
-  const auto load = [this](const ModuleConfig& module, Instant deadline) {
-    return load_module(core_, clock_, module, config_.node.modules_dir, deadline);
-  };
-  const Supervisor::Listener listener{
-      [this](const Supervisor& supervisor) { changed(supervisor); },
-      [this](const std::string& module) { return live_claims(*ledger_, table_, module); }};
-  for (const ModuleConfig& module : config_.modules) {
-    supervisors_.push_back(std::make_unique<Supervisor>(module, config_.deadlines, load, core_, clock_, listener));
-    table_.add(*supervisors_.back());
-    module_files_.add(module.path, [supervisor = supervisors_.back().get()] { supervisor->renew(); });
-  }
-}
-
-void Daemon::add_drivers() {
-  const DriverContext context{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_, metrics_};
-  for (const ModuleConfig& module : config_.modules) {
-    for (const ServeConfig& rule : module.serve) {
-      if (rule.api != Api::kDra || drivers_.contains(rule.driver)) continue;
-      drivers_[rule.driver] = std::make_unique<Driver>(rule.driver, context);
-    }
-  }
-  // A driver that is not configured any more may still have to let go of claims.
-  for (const auto& [key, record] : ledger_->claims()) {
-    if (is_resource(key.driver)) continue;
-    auto& driver = drivers_[key.driver];
-    if (!driver) driver = std::make_unique<Driver>(key.driver, context);
-  }
+Supervisors::Environment Daemon::modules_environment() {
+  return {.core = core_,
+          .clock = clock_,
+          .table = table_,
+          .loader =
+              [this](const ModuleConfig& module, Instant deadline) {
+                return load_module(core_, clock_, module, config_.node.modules_dir, deadline);
+              },
+          .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
+                       [this](const std::string& module) { return live_claims(*ledger_, table_, module); }},
+          .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
 
 void Daemon::add_resources() {
@@ -171,25 +142,27 @@ void Daemon::add_resources() {
 }
 
 Task<void> Daemon::follow_pods() {
-  if (!resources_->all().empty()) co_await pods_->run();
+  while (resources_->all().empty() && !stopping_) co_await resources_come_.wait();
+  if (!stopping_) co_await pods_->run();
   pods_ended_.set(true);
 }
 
 void Daemon::changed(const Supervisor& supervisor) {
   table_.refresh(supervisor);
-  for (const ServeConfig& rule : supervisor.config().serve) {
-    if (rule.api == Api::kDra) drivers_.at(rule.driver)->refresh_soon();
-  }
+  drivers_->refresh(supervisor);
   resources_->refresh(supervisor);
+  if (!supervisor.draining().empty()) tidy_.wake();
 }
 
 void Daemon::run() {
   log(LogLevel::kInfo, fmt::format("cardcage {} starts", version()),
       {{"node", config_.node.name},
-       {"config", config_file_.native()},
-       {"modules", std::to_string(supervisors_.size())}});
-  for (const auto& supervisor : supervisors_) spawn(core_, supervisor->run());
-  spawn(core_, module_files_.run());
+       {"config", live_config_.file().native()},
+       {"modules", std::to_string(config_.modules.size())}});
+  spawn(core_, supervisors_->watch_files());
+  spawn(core_, live_config_.run());
+  spawn(core_, reload_on_signal());
+  spawn(core_, tidy());
   spawn(core_, follow_pods());
   spawn(core_, stop_on_signal());
   core_.run();
@@ -206,12 +179,17 @@ Task<void> Daemon::stop_on_signal() {
 // Prepared claims stay as they are: their pods go on running.
 Task<void> Daemon::shut_down() {
   const Instant deadline = clock_.now() + kDrain;
-  module_files_.stop();
+  stopping_ = true;
+  live_config_.stop();
+  hang_ups_.cancel();
+  tidy_.wake();
+  resources_come_.wake();
   pods_->stop();
+  co_await tidied_.wait_until(clock_, deadline);
   co_await pods_ended_.wait_until(clock_, deadline);
   co_await resources_->stop(deadline);
-  for (const auto& [name, driver] : drivers_) co_await driver->stop(deadline);
-  for (const auto& supervisor : supervisors_) co_await supervisor->stop();
+  co_await drivers_->stop(deadline);
+  co_await supervisors_->stop();
   endpoint_.reset();
   co_await admin_->stop();
 }

@@ -3,22 +3,20 @@
 
 #include <boost/asio/signal_set.hpp>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "host/admin/admin_server.h"
 #include "host/cdi/writer.h"
-#include "host/config/config.h"
+#include "host/config/live_config.h"
 #include "host/core/unique_fd.h"
 #include "host/device_table.h"
-#include "host/driver.h"
+#include "host/drivers.h"
 #include "host/kubelet/pod_reconciler.h"
 #include "host/metrics/endpoint.h"
-#include "host/module/module_files.h"
-#include "host/module/supervisor.h"
 #include "host/resources.h"
+#include "host/supervisors.h"
 
 namespace cardcage {
 
@@ -35,6 +33,7 @@ class Daemon final : public DaemonView {
   std::vector<DeviceReport> devices() const override;
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
+  Task<Result<ReloadReport>> reload(bool dry_run) override;
 
  private:
   Daemon(Config config, std::filesystem::path config_file);
@@ -42,40 +41,45 @@ class Daemon final : public DaemonView {
   Status open_cluster();
   Status open_ledger();
   Result<std::unique_ptr<Ledger>> take_ledger();
-  void add_modules();
-  void add_drivers();
+  Supervisors::Environment modules_environment();
   void add_resources();
   Task<void> follow_pods();
+  void apply(Config wanted, const ConfigPlan& plan);
+  void serve(const ConfigPlan& plan);
+  Task<void> tidy();
+  Task<void> reload_on_signal();
+  Condition outcome_of(const std::string& module) const;
   Condition pod_resources_condition() const;
   void open_metrics();
   HttpPage page(const std::string& path) const;
   void changed(const Supervisor& supervisor);
   DriverReport report(const Driver& driver) const;
+  std::vector<std::string> config_warnings() const;
   Condition api_server_condition() const;
   Task<void> stop_on_signal();
   Task<void> shut_down();
 
-  const Config config_;
-  const std::filesystem::path config_file_;
-  const std::string config_sha256_;
+  Config config_;  // what runs
   asio::io_context core_{1};
   SystemClock clock_;
   const std::chrono::system_clock::time_point started_ = clock_.wall();
   const Instant begun_ = clock_.now();
-  asio::signal_set signals_{core_, SIGTERM, SIGINT};
+  asio::signal_set signals_{core_, SIGTERM, SIGINT}, hang_ups_{core_, SIGHUP};
+  LiveConfig live_config_;
 
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Ledger> ledger_;
   const CdiWriter cdi_;
   DeviceTable table_;
-  std::vector<std::unique_ptr<Supervisor>> supervisors_;  // in the order of the configuration
-  ModuleFiles module_files_{core_, clock_, config_.node.modules_dir};
+  std::unique_ptr<Supervisors> supervisors_;
   Metrics metrics_;
-  std::map<std::string, std::unique_ptr<Driver>> drivers_;
+  std::unique_ptr<Drivers> drivers_;
   ClientSlot<KubeletClients> kubelet_;
   std::unique_ptr<Resources> resources_;
   std::unique_ptr<PodReconciler> pods_;
-  OneShot<bool> pods_ended_{core_};
+  Wakeup tidy_{core_}, resources_come_{core_};
+  OneShot<bool> pods_ended_{core_}, tidied_{core_};
+  bool stopping_ = false;
   std::unique_ptr<AdminServer> admin_;
   std::unique_ptr<HttpEndpoint> endpoint_;
 };

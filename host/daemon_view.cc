@@ -65,6 +65,8 @@ DriverReport Daemon::report(const Driver& driver) const {
   }
   const PublisherStatus& published = driver.publisher_status();
   report.publication = publication_of(published);
+  if (report.module.empty())
+    report.publication = {"withdrawn", "it is not configured any more, and goes when nothing holds its devices"};
   for (const auto& [pool, status] : published.pools) {
     report.pool += (report.pool.empty() ? "" : ", ") + pool;
     report.generation = std::max(report.generation, status.generation);
@@ -74,16 +76,31 @@ DriverReport Daemon::report(const Driver& driver) const {
   return report;
 }
 
+std::vector<std::string> Daemon::config_warnings() const {
+  std::vector<std::string> warnings;
+  for (const std::string& error : live_config_.state().errors)
+    warnings.push_back("the configuration file is not what runs: " + error);
+  for (const std::string& key : live_config_.state().restart)
+    warnings.push_back(fmt::format("the configuration file has another {}, which needs a restart of the daemon", key));
+  for (const Supervisor* supervisor : supervisors_->all())
+    if (supervisor->refused()) warnings.push_back(supervisor->refused()->message);
+  return warnings;
+}
+
 StatusReport Daemon::status() const {
-  StatusReport report{
-      .node = config_.node.name, .started = started_, .uptime = clock_.now() - begun_, .config_file = config_file_};
+  StatusReport report{.node = config_.node.name,
+                      .started = started_,
+                      .uptime = clock_.now() - begun_,
+                      .config_file = live_config_.file()};
   report.api_server = api_server_condition();
   report.ledger = ledger_condition(*ledger_);
-  report.config_sha256 = config_sha256_;
+  report.config_sha256 = config_.sha256;
+  report.config = live_config_.state();
+  report.warnings = config_warnings();
   report.live_claims = ledger_->claims().size();
-  for (const auto& driver : drivers_ | std::views::values) report.drivers.push_back(this->report(*driver));
+  for (const Driver* driver : drivers_->all()) report.drivers.push_back(this->report(*driver));
   if (!resources_->all().empty()) report.pod_resources = pod_resources_condition();
-  for (const auto& resource : resources_->all() | std::views::values) {
+  for (const Resource* resource : resources_->all()) {
     report.resources.push_back(report_of(*resource, table_.supervisor(resource->name())));
     for (const auto& [id, why] : resource->refused())
       report.warnings.push_back(
@@ -94,7 +111,7 @@ StatusReport Daemon::status() const {
 
 std::vector<ModuleReport> Daemon::modules() const {
   std::vector<ModuleReport> reports;
-  for (const auto& supervisor : supervisors_) {
+  for (const Supervisor* supervisor : supervisors_->all()) {
     const ModuleConfig& config = supervisor->config();
     ModuleReport report{
         .name = config.name,
@@ -103,6 +120,7 @@ std::vector<ModuleReport> Daemon::modules() const {
         .state = {to_string(supervisor->state()), supervisor->last_error() ? supervisor->last_error()->message : ""},
         .devices = supervisor->snapshot() ? static_cast<std::uint32_t>(supervisor->snapshot()->devices.size()) : 0,
         .restarts = static_cast<std::uint32_t>(supervisor->restarts())};
+    if (auto why = supervisors_->draining(*supervisor); !why.empty()) report.state = {"draining", std::move(why)};
     report.identity = supervisor->identity();
     if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
     reports.push_back(std::move(report));
@@ -130,7 +148,7 @@ std::vector<DeviceReport> Daemon::devices() const {
 Condition Daemon::api_server_condition() const {
   if (!config_.node.claims_folder.empty()) return {"embedded", config_.node.claims_folder.native()};
   Condition condition{"waiting", "nothing is published yet"};
-  for (const auto& driver : drivers_ | std::views::values) {
+  for (const Driver* driver : drivers_->all()) {
     const PublisherStatus& published = driver->publisher_status();
     if (!published.last_error.empty()) return {"unreachable", published.last_error};
     if (published.last_success) condition = {"connected", ""};
@@ -155,7 +173,7 @@ HttpPage Daemon::page(const std::string& path) const {
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.page(*this)};
   if (path == "/healthz") return {.body = "ok\n"};
   if (path != "/readyz") return {.status = 404, .body = "the pages are /metrics, /healthz and /readyz\n"};
-  for (const auto& supervisor : supervisors_)
+  for (const Supervisor* supervisor : supervisors_->all())
     if (!supervisor->settled())
       return {.status = 503, .body = fmt::format("module '{}' is starting\n", supervisor->config().name)};
   return {.body = "ok\n"};

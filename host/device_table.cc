@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "host/apiserver/slice_device.h"
 #include "host/cdi/names.h"
@@ -29,32 +30,59 @@ void warn_of_twins(const ServedDevice& first, const ServedDevice& second) {
 
 }  // namespace
 
+void DeviceTable::arrange(const std::vector<const Supervisor*>& modules) {
+  std::vector<Entry> before = std::exchange(modules_, {});
+  const auto add = [&](const Supervisor* supervisor) {
+    const auto known = std::ranges::find(before, supervisor, &Entry::supervisor);
+    if (known != before.end())
+      modules_.push_back(std::move(*known));
+    else
+      take_snapshot(modules_.emplace_back(Entry{supervisor, nullptr, {}}));
+  };
+  for (const Supervisor* supervisor : modules)
+    if (supervisor->draining().empty()) add(supervisor);
+  for (const Supervisor* supervisor : modules)
+    if (!supervisor->draining().empty()) add(supervisor);
+  for (Entry& entry : modules_)
+    for (ServedDevice& served : entry.devices) assign(served);
+  index();
+  tell_waiting();
+}
+
 void DeviceTable::refresh(const Supervisor& supervisor) {
   const auto entry = std::ranges::find(modules_, &supervisor, &Entry::supervisor);
   if (entry == modules_.end()) return;
+  tell_waiting();
+  if (entry->snapshot == supervisor.snapshot()) return;
+  take_snapshot(*entry);
+  index();
+}
+
+void DeviceTable::tell_waiting() {
   std::erase_if(waiting_, [this](const auto& waiter) {
     const bool over = complete(waiter.first);
     if (over) waiter.second.set(true);
     return over;
   });
-  if (entry->snapshot == supervisor.snapshot()) return;
-  entry->snapshot = supervisor.snapshot();
-  entry->devices.clear();
-  for (const Device& device : entry->snapshot->devices) entry->devices.push_back(serve(supervisor, device));
-  index();
 }
 
-ServedDevice DeviceTable::serve(const Supervisor& supervisor, const Device& device) const {
-  ServedDevice served{&supervisor, device, nullptr, "", ""};
-  add_topology(sysfs_, served.device);
-  for (const ServeConfig& rule : supervisor.config().serve) {
-    if (!matches(rule.select, served.device)) continue;
-    served.rule = &rule;
-    served.driver = rule.name();
-    served.pool = pool_of(rule);
-    break;
+void DeviceTable::take_snapshot(Entry& entry) const {
+  entry.snapshot = entry.supervisor->snapshot();
+  entry.devices.clear();
+  if (!entry.snapshot) return;
+  for (const Device& device : entry.snapshot->devices) {
+    ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, "", ""});
+    add_topology(sysfs_, served.device);
+    assign(served);
   }
-  return served;
+}
+
+void DeviceTable::assign(ServedDevice& served) const {
+  const auto& rules = served.supervisor->config().serve;
+  const auto rule = std::ranges::find_if(
+      rules, [&](const ServeConfig& candidate) { return matches(candidate.select, served.device); });
+  served.driver = rule == rules.end() ? "" : rule->name();
+  served.pool = rule == rules.end() ? "" : pool_of(*rule);
 }
 
 void DeviceTable::index() {
@@ -64,13 +92,14 @@ void DeviceTable::index() {
   for (Entry& entry : modules_) {
     for (ServedDevice& served : entry.devices) {
       if (served.driver.empty()) continue;
-      if (is_resource(served.driver))
+      if (is_resource(served.driver) && served.offered())
         warn_of_twins(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
       const auto [there, added] = served_.try_emplace({served.driver, served.pool, served.device.name}, &served);
       if (added) {
         ids_.try_emplace({served.driver, served.device.id}, &served);
         continue;
       }
+      if (!served.offered()) continue;
       log_limited(LogLevel::kError, entry.supervisor->config().name + "/same-name",
                   "device is not served: another module offers the same name in this pool; give one of them another "
                   "driver or pool",
@@ -91,6 +120,12 @@ std::vector<const ServedDevice*> DeviceTable::devices() const {
 }
 
 std::vector<const ServedDevice*> DeviceTable::devices(const std::string& driver) const {
+  auto its = served(driver);
+  std::erase_if(its, [](const ServedDevice* one) { return !one->offered(); });
+  return its;
+}
+
+std::vector<const ServedDevice*> DeviceTable::served(const std::string& driver) const {
   std::vector<const ServedDevice*> its;
   for (auto entry = served_.lower_bound({driver, "", ""});
        entry != served_.end() && std::get<0>(entry->first) == driver; ++entry)
@@ -104,6 +139,7 @@ const ServedDevice* DeviceTable::find_id(const std::string& resource, const std:
 }
 
 const Supervisor* DeviceTable::supervisor(const std::string& driver) const {
+  // One that drains comes last.
   const auto entry = std::ranges::find_if(modules_, [&](const Entry& one) { return serves(one, driver); });
   return entry == modules_.end() ? nullptr : entry->supervisor;
 }
@@ -111,6 +147,7 @@ const Supervisor* DeviceTable::supervisor(const std::string& driver) const {
 SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
   std::map<std::string, PoolContent> pools;
   for (const Entry& entry : modules_) {
+    if (!offers(entry, driver)) continue;
     for (const ServeConfig& rule : entry.supervisor->config().serve) {
       if (rule.driver != driver) continue;
       PoolContent& pool = pools[pool_of(rule)];
@@ -118,7 +155,7 @@ SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
         pool.counters.insert(entry.snapshot->counter_sets.begin(), entry.snapshot->counter_sets.end());
     }
   }
-  for (const ServedDevice* served : devices(driver)) pools[served->pool].devices.push_back(published(*served));
+  for (const ServedDevice* one : devices(driver)) pools[one->pool].devices.push_back(published(*one));
   SlicePublisher::Pools wanted;
   for (auto& [name, content] : pools) wanted[name] = std::make_shared<const PoolContent>(std::move(content));
   return wanted;
@@ -126,9 +163,9 @@ SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
 
 HealthList DeviceTable::health(const std::string& driver) const {
   HealthList list;
-  for (const ServedDevice* served : devices(driver)) {
-    DeviceHealth known = served->supervisor->health(served->device);
-    list.push_back({served->pool, served->device.name, std::move(known.health), known.changed});
+  for (const ServedDevice* one : served(driver)) {
+    DeviceHealth known = one->supervisor->health(one->device);
+    list.push_back({one->pool, one->device.name, std::move(known.health), known.changed});
   }
   return list;
 }
@@ -136,6 +173,10 @@ HealthList DeviceTable::health(const std::string& driver) const {
 bool DeviceTable::serves(const Entry& entry, const std::string& driver) {
   return std::ranges::any_of(entry.supervisor->config().serve,
                              [&](const ServeConfig& rule) { return rule.name() == driver; });
+}
+
+bool DeviceTable::offers(const Entry& entry, const std::string& driver) {
+  return entry.supervisor->draining().empty() && serves(entry, driver);
 }
 
 bool DeviceTable::complete(const std::string& driver) const {
@@ -147,15 +188,15 @@ bool DeviceTable::complete(const std::string& driver) const {
 }
 
 bool DeviceTable::known(const std::string& driver) const {
-  return std::ranges::any_of(modules_, [&](const Entry& entry) { return entry.snapshot && serves(entry, driver); });
+  return std::ranges::any_of(modules_, [&](const Entry& entry) { return entry.snapshot && offers(entry, driver); });
 }
 
 Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::string& pool,
                                           const std::string& device) const {
   if (const auto exact = served_.find({driver, pool, device}); exact != served_.end()) return located(*exact->second);
-  const auto its = devices(driver);
-  const auto of_any_pool = std::ranges::find_if(
-      its, [&](const ServedDevice* served) { return pool.empty() && served->device.name == device; });
+  const auto its = served(driver);
+  const auto of_any_pool =
+      std::ranges::find_if(its, [&](const ServedDevice* one) { return pool.empty() && one->device.name == device; });
   if (of_any_pool != its.end()) return located(**of_any_pool);
   return fail(Code::kNotFound,
               "device '{}' of pool '{}' is not on this node: driver '{}' lists {} devices here; `cagectl devices` "
@@ -171,7 +212,7 @@ Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const 
 Result<LocatedDevice> DeviceTable::located(const ServedDevice& served) {
   auto module = served.supervisor->module();
   if (!module) return std::unexpected(module.error());
-  return LocatedDevice{*module, served.supervisor->config().name, served.device};
+  return LocatedDevice{*module, served.supervisor->config().name, served.device, served.supervisor->draining()};
 }
 
 Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) const {

@@ -8,6 +8,8 @@ namespace {
 
 // A socket path that is in the way, or a kubelet folder that does not exist yet.
 constexpr Duration kSocketRetry = std::chrono::seconds(1);
+// An API server that is away does not hold a driver that goes: the kubelet removes its slices.
+constexpr Duration kPublisherPatience = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -22,13 +24,19 @@ Driver::Driver(std::string name, DriverContext context)
            .cdi = context.cdi,
            .clock = context.clock})),
       measured_(name_, *claims_, context.metrics, context.clock),
-      publisher_(context.core, context.clock, context.cluster,
-                 {.driver = name_,
-                  .node_name = context.config.node.name,
-                  .request_timeout = context.config.apiserver.request_timeout,
-                  .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(context.config.node.name))}),
+      publisher_(make_publisher()),
       publisher_ended_(context.core) {
   if (has_claims()) open_sockets();
+}
+
+std::unique_ptr<SlicePublisher> Driver::make_publisher() const {
+  const Config& config = context_.config;
+  return std::make_unique<SlicePublisher>(
+      context_.core, context_.clock, context_.cluster,
+      PublisherOptions{.driver = name_,
+                       .node_name = config.node.name,
+                       .request_timeout = config.apiserver.request_timeout,
+                       .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(config.node.name))});
 }
 
 bool Driver::has_claims() const {
@@ -48,12 +56,17 @@ void Driver::refresh() {
   health_.set(context_.table.health(name_));
   if (!server_ && !server_error_ && context_.table.known(name_)) open_sockets();
   if (!context_.table.complete(name_)) return;
-  publisher_.set_pools(context_.table.pools(name_));
+  auto pools = context_.table.pools(name_);
+  if (!pools.empty())
+    offers_nothing_.reset();
+  else if (!offers_nothing_)
+    offers_nothing_ = context_.clock.now();
+  publisher_->set_pools(std::move(pools));
   if (!std::exchange(published_, true)) spawn(context_.core, publish());
 }
 
 Task<void> Driver::publish() {
-  co_await publisher_.run();
+  co_await publisher_->run();
   publisher_ended_.set(true);
 }
 
@@ -80,14 +93,35 @@ void Driver::open_sockets() {
 
 Task<void> Driver::retry_later() {
   co_await context_.clock.sleep_for(kSocketRetry);
-  if (!stopping_) open_sockets();
+  if (!stopping_ && !server_) open_sockets();
 }
 
 Task<void> Driver::stop(Instant deadline) {
-  stopping_ = true;
-  publisher_.stop();
+  if (std::exchange(stopping_, true)) co_return;
+  publisher_->stop();
   if (published_) co_await publisher_ended_.wait();
   if (server_) co_await server_->stop(deadline);
+}
+
+void Driver::start() {
+  server_.reset();
+  server_error_.reset();
+  publisher_ = make_publisher();
+  publisher_ended_ = OneShot<bool>(context_.core);
+  published_ = stopping_ = false;
+  offers_nothing_.reset();
+  refresh_soon();
+}
+
+bool Driver::idle() const {
+  if (has_claims()) return false;
+  if (!published_) return true;
+  return offers_nothing_ &&
+         (publisher_->status().in_sync || context_.clock.now() - *offers_nothing_ > kPublisherPatience);
+}
+
+void Driver::set_deadlines(const DeadlineConfig& deadlines) {
+  if (server_) server_->set_limits({deadlines.prepare, deadlines.unprepare});
 }
 
 std::optional<DriverStatus> Driver::server_status() const {

@@ -15,6 +15,8 @@ namespace {
 constexpr const char* kDefaultConfig = "/etc/cardcage/cardcage.toml";
 
 int run(const std::string& file) {
+  // Until the daemon listens to it: a look at the file is what it asks for, and that is to come anyway.
+  std::signal(SIGHUP, SIG_IGN);
   auto config = cardcage::load_config(file);
   if (!config) {
     std::fputs(config.error().to_string().c_str(), stderr);

@@ -22,6 +22,13 @@ constexpr Duration kAnswerReserve = std::chrono::milliseconds(50);
 // The kubelet waits for the choice in its admission loop; the host's own takes less than a millisecond.
 constexpr Duration kModuleChoice = std::chrono::milliseconds(500);
 
+PluginLimits limits_of(const DeadlineConfig& deadlines) {
+  PluginLimits limits;
+  limits.allocate = deadlines.allocate;
+  limits.pre_start = deadlines.pre_start;
+  return limits;
+}
+
 bool usable(const DeviceHealth& known) {
   return known.health.state == HealthState::kHealthy ||
          (known.health.state == HealthState::kUnknown && known.health.reason.empty());  // nobody watches it
@@ -29,10 +36,8 @@ bool usable(const DeviceHealth& known) {
 
 }  // namespace
 
-Resource::Resource(std::string name, const ServeConfig* rule, ResourceContext context)
+Resource::Resource(std::string name, ResourceContext context)
     : name_(std::move(name)),
-      rule_(rule),
-      config_(rule ? rule->plugin : ResourceConfig{}),
       context_(std::move(context)),
       allocator_(name_, config_,
                  {.core = context_.core,
@@ -134,17 +139,17 @@ Task<void> Resource::open_later() {
 }
 
 void Resource::open_server() {
-  if (!rule_) return;
+  if (!configured_) return;
   const Config& config = context_.config;
   told_ = traits();
+  way_ = config_.registration;
   ResourceServerOptions options{.resource = name_,
                                 .kubelet_root = config.node.kubelet_root,
                                 .device_plugins_dir = config.node.device_plugins_dir,
                                 .instance = config.node.instance,
                                 .way = config_.registration,
                                 .limits = {}};
-  options.limits.allocate = config.deadlines.allocate;
-  options.limits.pre_start = config.deadlines.pre_start;
+  options.limits = limits_of(config.deadlines);
   auto server =
       ResourceServer::start(context_.core, context_.clock, *this, list_, context_.kubelet, std::move(options));
   if (server) {
@@ -164,8 +169,29 @@ Task<void> Resource::restore() {
 }
 
 Task<void> Resource::stop(Instant deadline) {
-  stopping_ = true;
+  if (std::exchange(stopping_, true)) co_return;
   if (server_) co_await server_->stop(deadline);
+}
+
+void Resource::start() {
+  server_.reset();
+  server_error_.reset();
+  stopping_ = restoring_ = false;
+  refresh_soon();
+}
+
+void Resource::configure(const ResourceConfig* config) {
+  configured_ = config != nullptr;
+  if (config) config_ = *config;
+  allocator_.configure(config_);
+}
+
+bool Resource::outdated() const { return configured_ && server_ && way_ != config_.registration; }
+
+bool Resource::idle() const { return allocator_.records().empty() && list_.current()->empty(); }
+
+void Resource::set_deadlines(const DeadlineConfig& deadlines) {
+  if (server_) server_->set_limits(limits_of(deadlines));
 }
 
 std::optional<ResourceStatus> Resource::server_status() const {

@@ -31,17 +31,30 @@ struct ResourceContext {
   std::function<void()> handed_out;  // something was: the kubelet will know for whom
 };
 
-// [core]
+// [core] Stays until the end once it was made, though it may be stopped in between: calls may be under way.
 class Resource final : public AllocationService {
  public:
-  // A resource that is in the ledger but not in the configuration any more has no rule: its devices are only let go of.
-  Resource(std::string name, const ServeConfig* rule, ResourceContext context);
+  Resource(std::string name, ResourceContext context);
   ~Resource() override;
 
   // Takes what the table says, soon and once for a burst of changes. The first time that there is something to list,
   // devices or holders of the ledger, the kubelet is told of the resource.
   void refresh_soon();
   Task<void> stop(Instant deadline);
+  // After a stop: as it was made, with the configuration as it is now.
+  void start();
+  // False between a stop and a start.
+  bool running() const { return !stopping_; }
+  // What the rule says. Without one the resource is only in the ledger, or was configured before: its devices are let
+  // go of.
+  void configure(const ResourceConfig* config);
+  bool configured() const { return configured_; }
+  // The way of registration is another one: a stop and a start are due.
+  bool outdated() const;
+  // Nothing would be missed: nobody has a device, and the kubelet was told that there is none.
+  bool idle() const;
+  // The newest [deadlines].
+  void set_deadlines(const DeadlineConfig& deadlines);
   // The kubelet has lost the resource.
   void reregister();
   // The kubelet is to get its list once more.
@@ -74,8 +87,8 @@ class Resource final : public AllocationService {
   Task<void> restore();
 
   const std::string name_;
-  const ServeConfig* const rule_;
-  const ResourceConfig config_;
+  ResourceConfig config_;
+  bool configured_ = false;
   ResourceContext context_;
   ResourceAllocator allocator_;
   DeviceListBoard list_;
@@ -84,6 +97,7 @@ class Resource final : public AllocationService {
   ResourceTraits told_;                     // to the kubelet
   std::map<std::string, Instant> leaving_;  // ids of devices that are gone, until when they are still listed
   std::map<std::string, std::string> refused_;
+  RegistrationWay way_ = RegistrationWay::kAuto;  // of the server
   bool refreshing_ = false, restoring_ = false, stopping_ = false;
 };
 

@@ -1,5 +1,7 @@
 #include "host/resources.h"
 
+#include <algorithm>
+
 #include "host/cdi/names.h"
 
 namespace cardcage {
@@ -7,27 +9,62 @@ namespace {
 
 // A module may take its time to scrub a device; nobody waits for it.
 constexpr Duration kReleaseLimit = std::chrono::minutes(2);
+// Of a resource that nobody would miss, or that registers in another way.
+constexpr Duration kStopLimit = std::chrono::seconds(2);
+
+bool is_over(const Resource& resource) {
+  return resource.running() && (resource.configured() ? resource.outdated() : resource.idle());
+}
 
 }  // namespace
 
-Resources::Resources(const ResourceContext& context) : context_(context) {
+void Resources::configure(const std::set<std::string>& affected) {
+  std::map<std::string, const ResourceConfig*> configured;
   for (const ModuleConfig& module : context_.config.modules)
     for (const ServeConfig& rule : module.serve)
-      if (rule.api == Api::kDevicePlugin)
-        resources_[rule.resource] = std::make_unique<Resource>(rule.resource, &rule, context_);
-  for (const auto& [key, record] : context_.ledger.claims()) {
-    if (!is_resource(key.driver) || resources_.contains(key.driver)) continue;
-    resources_[key.driver] = std::make_unique<Resource>(key.driver, nullptr, context_);
+      if (rule.api == Api::kDevicePlugin) configured[rule.resource] = &rule.plugin;
+  for (const auto& [key, record] : context_.ledger.claims())
+    if (is_resource(key.driver)) configured.try_emplace(key.driver, nullptr);
+  for (const auto& [name, config] : configured) {
+    auto& resource = resources_[name];
+    if (!resource) resource = std::make_unique<Resource>(name, context_);
+  }
+  for (const auto& [name, resource] : resources_) {
+    const auto config = configured.find(name);
+    resource->configure(config == configured.end() ? nullptr : config->second);
+    resource->set_deadlines(context_.config.deadlines);
+    if (affected.contains(name)) resource->refresh_soon();
   }
 }
 
 void Resources::refresh(const Supervisor& supervisor) {
   for (const ServeConfig& rule : supervisor.config().serve)
-    if (rule.api == Api::kDevicePlugin) resources_.at(rule.resource)->refresh_soon();
+    if (Resource* const resource = find(rule.resource)) resource->refresh_soon();
+}
+
+Task<void> Resources::tidy() {
+  for (const auto& [name, resource] : resources_) {
+    if (is_over(*resource)) co_await resource->stop(context_.clock.now() + kStopLimit);
+    if (resource->configured() && !resource->running()) resource->start();
+  }
+}
+
+bool Resources::untidy() const {
+  return std::ranges::any_of(resources_, [](const auto& entry) {
+    const Resource& resource = *entry.second;
+    return resource.outdated() || resource.configured() != resource.running();
+  });
 }
 
 Task<void> Resources::stop(Instant deadline) {
   for (const auto& [name, resource] : resources_) co_await resource->stop(deadline);
+}
+
+std::vector<const Resource*> Resources::all() const {
+  std::vector<const Resource*> all;
+  for (const auto& [name, resource] : resources_)
+    if (resource->configured() || resource->running()) all.push_back(resource.get());
+  return all;
 }
 
 Resource* Resources::find(const std::string& name) const {

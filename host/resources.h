@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,21 @@ namespace cardcage {
 // [core]
 class Resources final : public HandedOut {
  public:
-  // One per [[module.serve]] rule of the device-plugin API, and one per resource that only the ledger knows any more.
-  explicit Resources(const ResourceContext& context);
+  // None before configure().
+  explicit Resources(const ResourceContext& context) : context_(context) {}
 
+  // One per [[module.serve]] rule of the device-plugin API, and one per resource that only the ledger knows any more.
+  // Those of `affected` take what the table says.
+  void configure(const std::set<std::string>& affected);
   // The table has news of the module.
   void refresh(const Supervisor& supervisor);
+  // Stops those that are not configured any more and that nobody would miss, and starts again those that are. To be
+  // repeated while it is untidy().
+  Task<void> tidy();
+  bool untidy() const;
   Task<void> stop(Instant deadline);
-  const std::map<std::string, std::unique_ptr<Resource>>& all() const { return resources_; }
+  // Those that are configured, or still run.
+  std::vector<const Resource*> all() const;
 
   std::vector<ServedResource> served() const override;
   std::vector<HandedOutDevice> handed_out() const override;

@@ -45,6 +45,11 @@ class AdminService final : public wire::Admin::CallbackService {
     return answer_later(context, response,
                         [query = history_query(*request)](DaemonView& view) { return view.history(query); });
   }
+  grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const wire::ReloadRequest* request,
+                                   wire::ReloadResponse* response) override {
+    return answer_later(context, response,
+                        [dry_run = request->dry_run()](DaemonView& view) { return view.reload(dry_run); });
+  }
 
  private:
   // `ask` gives the report at once.

@@ -10,7 +10,7 @@
 
 #include "host/claim/history.h"
 #include "host/claim/record.h"
-#include "host/config/config.h"
+#include "host/config/live_config.h"
 #include "host/core/task.h"
 #include "host/device/device.h"
 #include "host/module/module.h"
@@ -44,7 +44,8 @@ struct StatusReport {
   WallTime started;
   Duration uptime{};
   std::filesystem::path config_file;
-  std::string config_sha256;
+  std::string config_sha256;  // of what runs
+  ConfigState config;
   Condition api_server;  // "connected"; "unreachable": the last error; "embedded": no cluster
   Condition ledger;      // "ok"; "rebuilt" after corruption; "failing": the last error
   std::uint64_t live_claims = 0;
@@ -71,6 +72,18 @@ struct DeviceReport {
   std::vector<ClaimRef> holders;  // whose claims it is prepared for; pods of a resource, with the kubelet's id as uid
 };
 
+// What a reload did, or would do.
+struct ReloadReport {
+  struct Step {
+    PlanStep what;
+    Condition outcome;  // of a module, if it was applied: its state; "refused", "draining", "gone"
+  };
+  std::filesystem::path file;
+  bool applied = false;
+  std::vector<std::string> errors;  // of the file: nothing is applied
+  std::vector<Step> steps;
+};
+
 // [core] The daemon as the admin API sees it.
 class DaemonView {
  public:
@@ -81,6 +94,8 @@ class DaemonView {
   virtual std::vector<DeviceReport> devices() const = 0;  // by module, then by device id
   virtual std::vector<std::shared_ptr<const ClaimRecord>> claims() const = 0;
   virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
+  // Applies the configuration file, and waits for the modules that it concerns, but not for long.
+  virtual Task<Result<ReloadReport>> reload(bool dry_run) = 0;
 };
 
 }  // namespace cardcage

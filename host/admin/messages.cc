@@ -204,6 +204,24 @@ void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {
   message.set_released(milliseconds(entry.released));
 }
 
+Condition condition_of(const ConfigState& state) {
+  const auto count = [](std::size_t number, const char* one, const char* many) {
+    return fmt::format("{} {}", number, number == 1 ? one : many);
+  };
+  if (!state.errors.empty()) return {"refused", count(state.errors.size(), "error", "errors")};
+  if (!state.restart.empty()) return {"needs restart", count(state.restart.size(), "key", "keys")};
+  return {"applied", ""};
+}
+
+void fill_config(wire::GetStatusResponse& message, const ConfigState& state) {
+  fill(*message.mutable_config(), condition_of(state));
+  message.set_config_applied(milliseconds(state.applied));
+  message.set_config_reloads(state.reloads);
+  message.set_config_reload_failures(state.failures);
+  for (const auto& error : state.errors) message.add_config_errors(text(error));
+  for (const auto& key : state.restart) message.add_config_restart(key);
+}
+
 }  // namespace
 
 void fill(wire::GetStatusResponse& message, const StatusReport& report) {
@@ -214,6 +232,7 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   message.set_uptime_ms(milliseconds(report.uptime));
   message.set_config_file(text(report.config_file.native()));
   message.set_config_sha256(report.config_sha256);
+  fill_config(message, report.config);
   fill(*message.mutable_api_server(), report.api_server);
   fill(*message.mutable_ledger(), report.ledger);
   message.set_live_claims(report.live_claims);
@@ -237,6 +256,19 @@ void fill(wire::ListClaimsResponse& message, const std::vector<std::shared_ptr<c
 
 void fill(wire::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries) {
   for (const auto& entry : entries) fill(*message.add_entries(), entry);
+}
+
+void fill(wire::ReloadResponse& message, const ReloadReport& report) {
+  message.set_file(text(report.file.native()));
+  message.set_applied(report.applied);
+  for (const auto& error : report.errors) message.add_errors(text(error));
+  for (const auto& [what, outcome] : report.steps) {
+    auto* step = message.add_steps();
+    step->set_subject(what.subject);
+    step->set_action(what.action);
+    step->set_detail(text(what.detail));
+    if (!outcome.state.empty()) fill(*step->mutable_outcome(), outcome);
+  }
 }
 
 HistoryQuery history_query(const wire::ListHistoryRequest& request) {

@@ -12,6 +12,7 @@ void fill(admin::v1::ListModulesResponse& message, const std::vector<ModuleRepor
 void fill(admin::v1::ListDevicesResponse& message, const std::vector<DeviceReport>& reports);
 void fill(admin::v1::ListClaimsResponse& message, const std::vector<std::shared_ptr<const ClaimRecord>>& records);
 void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries);
+void fill(admin::v1::ReloadResponse& message, const ReloadReport& report);
 
 HistoryQuery history_query(const admin::v1::ListHistoryRequest& request);
 

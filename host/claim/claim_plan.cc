@@ -132,7 +132,7 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
   std::set<std::string> cdi_names;
   for (const Allocation& allocation : claim.allocations) {
     if (allocation.driver != driver) continue;
-    auto located = devices.locate(driver, allocation.pool, allocation.device);
+    auto located = offered(devices.locate(driver, allocation.pool, allocation.device));
     if (!located) return within(located.error(), "device '{}' of pool '{}'", allocation.device, allocation.pool);
     HeldDevice device{.allocation = allocation,
                       .device_id = located->device.id,

@@ -13,6 +13,14 @@ bool is_configured(const std::string& module, const DeviceDirectory& devices) {
 
 }  // namespace
 
+Result<LocatedDevice> offered(Result<LocatedDevice> located) {
+  if (!located || located->draining.empty()) return located;
+  return fail(Code::kFailedPrecondition,
+              "its module '{}' drains and gives no device away any more: {}; delete the pod, so that it is scheduled "
+              "anew",
+              located->module_name, located->draining);
+}
+
 LocatedParts locate_parts(const ClaimRecord& record, const DeviceDirectory& devices) {
   LocatedParts located;
   for (const ModulePart& part : record.parts) {

@@ -15,7 +15,11 @@ struct LocatedDevice {
   std::shared_ptr<Module> module;
   std::string module_name;  // as configured
   Device device;
+  std::string draining;  // not empty: why nobody may get it any more
 };
+
+// For the planners: a device that nobody may get is an error that says so.
+Result<LocatedDevice> offered(Result<LocatedDevice> located);
 
 // [core] Errors say why and what to do: kNotFound for a device that no module reports, kUnavailable for a module that
 // is starting, backing off or quiesced.

@@ -13,7 +13,7 @@ std::shared_ptr<const ClaimRecord> held_elsewhere(const std::string& resource, c
 
 Result<ClaimRecord> plan_device(const std::string& resource, const std::string& name, const DeviceDirectory& devices,
                                 const Ledger& ledger, WallTime now) {
-  const auto located = devices.locate(resource, "", name);
+  const auto located = offered(devices.locate(resource, "", name));
   if (!located) return std::unexpected(located.error());
   if (const auto holder = held_elsewhere(resource, located->module_name, located->device, ledger))
     return fail(Code::kAlreadyExists,

@@ -1,5 +1,7 @@
 #include "host/claim/recovery.h"
 
+#include <algorithm>
+
 namespace cardcage {
 
 CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi) {
@@ -30,6 +32,14 @@ std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory
       if (part.module == module) live.push_back(module_claim(*claim, part, ledger.boot_id()));
   }
   return live;
+}
+
+std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module) {
+  return static_cast<std::size_t>(std::ranges::count_if(ledger.claims(), [&](const auto& entry) {
+    const ClaimRecord& claim = *entry.second;
+    const auto its = [&](const ModulePart& part) { return part.module == module; };
+    return std::ranges::any_of(claim.parts, its) || std::ranges::any_of(locate_parts(claim, devices).parts, its);
+  }));
 }
 
 }  // namespace cardcage

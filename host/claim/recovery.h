@@ -23,4 +23,7 @@ CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi);
 // module's devices: claims of a rebuilt ledger, or of a module that was renamed, are found by them.
 std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
 
+// How many claims hold devices of the module, found as above.
+std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
+
 }  // namespace cardcage

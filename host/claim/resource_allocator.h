@@ -40,6 +40,8 @@ class ResourceAllocator {
   ResourceAllocator(const ResourceAllocator&) = delete;
   ResourceAllocator& operator=(const ResourceAllocator&) = delete;
 
+  // For what is handed out from now on.
+  void configure(const ResourceConfig& config) { config_ = config; }
   // See AllocationService. The ids are on the list and healthy.
   Task<Result<ContainerGrant>> allocate(std::vector<std::string> ids, Instant deadline);
   Task<Status> pre_start(std::vector<std::string> ids, Instant deadline);
@@ -84,7 +86,7 @@ class ResourceAllocator {
   Result<ContainerGrant> grant(const std::vector<std::string>& names) const;
 
   const std::string resource_;
-  const ResourceConfig config_;
+  ResourceConfig config_;
   const ClaimEnvironment environment_;
   const std::function<void()> changed_;
   const std::shared_ptr<ClaimPreparer> preparer_;

@@ -5,6 +5,7 @@
 #include "host/config/document.h"
 #include "host/config/reader.h"
 #include "host/config/sections.h"
+#include "host/core/digest.h"
 #include "host/core/file.h"
 
 namespace cardcage {
@@ -56,12 +57,19 @@ std::expected<Config, ConfigErrors> parse_config(std::string_view text, const st
   }
   Config config = read_document(*document, file, reading);
   if (reading.failed()) return std::unexpected(reading.take_errors());
+  config.sha256 = sha256_hex(text);
   return config;
 }
 
+Result<std::string> read_config(const std::filesystem::path& file) { return read_file(file, kLargestFile); }
+
+ConfigErrors unreadable(const std::filesystem::path& file, const Error& why) {
+  return {{{{file.native()}, why.message}}};
+}
+
 std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file, const Environment& environment) {
-  const auto text = read_file(file, kLargestFile);
-  if (!text) return std::unexpected(ConfigErrors{{{{file.native()}, text.error().message}}});
+  const auto text = read_config(file);
+  if (!text) return std::unexpected(unreadable(file, text.error()));
   return parse_config(*text, file.native(), environment);
 }
 

@@ -161,7 +161,14 @@ struct ModuleConfig {
   }
 };
 
+// Of two instances of one file, the same would come: all but the rules, which no instance sees.
+inline bool same_instance(const ModuleConfig& a, const ModuleConfig& b) {
+  return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.options) ==
+         std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.options);
+}
+
 struct Config {
+  std::string sha256;  // of the text, hex
   NodeConfig node;
   ApiServerConfig apiserver;
   LogConfig log;
@@ -183,6 +190,11 @@ struct ConfigErrors {
 // The value of an environment variable, or nothing if it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
+
+// The text of a configuration file, of a bounded size.
+Result<std::string> read_config(const std::filesystem::path& file);
+// As an error of the configuration.
+ConfigErrors unreadable(const std::filesystem::path& file, const Error& why);
 
 // `$VAR` and `${VAR}` are replaced in node.name, node.instance and every path; `$$` is a dollar sign.
 std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file,

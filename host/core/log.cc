@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <chrono>
@@ -31,9 +32,14 @@ spdlog::level::level_enum spd_level(LogLevel level) {
 struct Output {
   std::shared_ptr<spdlog::logger> logger =
       std::make_shared<spdlog::logger>("cardcage", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  LogFormat format = LogFormat::kText;
+  std::atomic<LogFormat> format = LogFormat::kText;
   LogSink sink;
-  Output() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%-5l%$ %v", spdlog::pattern_time_type::utc); }
+  Output() { set_pattern(); }
+  void set_pattern() {
+    logger->set_pattern(format == LogFormat::kJson ? "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v}"
+                                                   : "%Y-%m-%dT%H:%M:%S.%eZ %^%-5l%$ %v",
+                        spdlog::pattern_time_type::utc);
+  }
 };
 
 Output& output() {
@@ -49,8 +55,7 @@ void configure_log(LogLevel level, LogFormat format) {
   Output& out = output();
   out.logger->set_level(spd_level(level));
   out.format = format;
-  if (format == LogFormat::kJson)
-    out.logger->set_pattern("{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v}", spdlog::pattern_time_type::utc);
+  out.set_pattern();
 }
 
 void divert_log(LogSink sink) { output().sink = std::move(sink); }

@@ -18,6 +18,7 @@ struct LogField {
   std::string value;
 };
 
+// Takes effect at once, also later on. [one thread at a time]
 void configure_log(LogLevel level, LogFormat format);
 // Lines go to `sink`, which may be called from any thread, and not to stderr. Once, before there are other threads.
 using LogSink = std::function<void(LogLevel level, std::string_view message, std::initializer_list<LogField> fields)>;

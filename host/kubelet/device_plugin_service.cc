@@ -68,7 +68,7 @@ class DevicePluginService::Service final : public plugin::DevicePlugin::Callback
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context, const plugin::Empty*,
                                                    plugin::DevicePluginOptions* response) override {
-    return owner_.take<plugin::DevicePluginOptions>(*context, owner_.limits_.preferred, *response,
+    return owner_.take<plugin::DevicePluginOptions>(*context, owner_.preferred_limit_, *response,
                                                     [this](const Call&) { return owner_.options(); });
   }
   grpc::ServerWriteReactor<plugin::ListAndWatchResponse>* ListAndWatch(grpc::CallbackServerContext*,
@@ -83,7 +83,7 @@ class DevicePluginService::Service final : public plugin::DevicePlugin::Callback
       queries.push_back({copy(container.available_deviceids()), copy(container.must_include_deviceids()),
                          static_cast<std::size_t>(std::max(container.allocation_size(), 0))});
     return owner_.take<plugin::PreferredAllocationResponse>(
-        *context, owner_.limits_.preferred, *response,
+        *context, owner_.preferred_limit_, *response,
         [this, queries = std::move(queries)](Call call) { return owner_.preferred(std::move(call), queries); });
   }
   grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context, const plugin::AllocateRequest* request,
@@ -92,7 +92,7 @@ class DevicePluginService::Service final : public plugin::DevicePlugin::Callback
     for (const auto& container : request->container_requests()) requests.push_back(copy(container.devices_ids()));
     if (auto checked = check_requests(requests); !checked) return at_once(*context, owner_.refusal(checked.error()));
     return owner_.take<plugin::AllocateResponse>(
-        *context, owner_.limits_.allocate, *response,
+        *context, owner_.allocate_limit_, *response,
         [this, requests = std::move(requests)](Call call) { return owner_.allocate(std::move(call), requests); });
   }
   grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
@@ -101,7 +101,7 @@ class DevicePluginService::Service final : public plugin::DevicePlugin::Callback
     auto ids = copy(request->devices_ids());
     if (auto checked = check_ids(ids); !checked) return at_once(*context, owner_.refusal(checked.error()));
     return owner_.take<plugin::PreStartContainerResponse>(
-        *context, owner_.limits_.pre_start, *response,
+        *context, owner_.pre_start_limit_, *response,
         [this, ids = std::move(ids)](Call call) { return owner_.pre_start(std::move(call), ids); });
   }
 
@@ -117,12 +117,20 @@ DevicePluginService::DevicePluginService(asio::io_context& core, Clock& clock, s
       resource_(std::move(resource)),
       allocations_(allocations),
       devices_(devices),
-      limits_(limits),
+      allocate_limit_(limits.allocate),
+      preferred_limit_(limits.preferred),
+      pre_start_limit_(limits.pre_start),
       lists_(core, clock, resource_, devices, std::move(streams_changed)),
       service_(std::make_unique<Service>(*this)),
       open_(core, clock) {}
 
 DevicePluginService::~DevicePluginService() = default;
+
+void DevicePluginService::set_limits(const PluginLimits& limits) {
+  allocate_limit_ = limits.allocate;
+  preferred_limit_ = limits.preferred;
+  pre_start_limit_ = limits.pre_start;
+}
 
 grpc::Service* DevicePluginService::service() { return service_.get(); }
 

@@ -1,6 +1,7 @@
 // v1beta1.DevicePlugin: what the kubelet asks of one resource.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -34,6 +35,8 @@ class DevicePluginService {
   DevicePluginService& operator=(const DevicePluginService&) = delete;
 
   grpc::Service* service();
+  // [any-thread] Of calls from now on.
+  void set_limits(const PluginLimits& limits);
   // [core]
   DeviceListStreams& lists() { return lists_; }
   const DeviceListStreams& lists() const { return lists_; }
@@ -65,7 +68,7 @@ class DevicePluginService {
   const std::string resource_;
   AllocationService& allocations_;
   DeviceListBoard& devices_;
-  const PluginLimits limits_;
+  std::atomic<Duration> allocate_limit_, preferred_limit_, pre_start_limit_;
   DeviceListStreams lists_;
   const std::unique_ptr<grpc::Service> service_;
   OpenCalls<OpenCall> open_;

@@ -113,11 +113,17 @@ DraService::DraService(asio::io_context& core, Clock& clock, ClaimService& claim
     : core_(core),
       clock_(clock),
       claims_(claims),
-      limits_(limits),
+      prepare_limit_(limits.prepare),
+      unprepare_limit_(limits.unprepare),
       services_{std::make_unique<Service<V1>>(*this), std::make_unique<Service<V1Beta1>>(*this)},
       open_(core, clock) {}
 
 DraService::~DraService() = default;
+
+void DraService::set_limits(const DraLimits& limits) {
+  prepare_limit_ = limits.prepare;
+  unprepare_limit_ = limits.unprepare;
+}
 
 std::array<grpc::Service*, 2> DraService::services() { return {services_[0].get(), services_[1].get()}; }
 
@@ -135,7 +141,7 @@ grpc::ServerUnaryReactor* DraService::take(grpc::CallbackServerContext& context,
   for (const auto& claim : request.claims()) refs.push_back({claim.namespace_(), claim.name(), claim.uid()});
   const auto batch = std::make_shared<ClaimBatch>(core_, operation, claim_entries(std::move(refs)));
   const Duration limit =
-      time_to_answer(context, operation == ClaimOperation::kPrepare ? limits_.prepare : limits_.unprepare);
+      time_to_answer(context, operation == ClaimOperation::kPrepare ? prepare_limit_ : unprepare_limit_);
   auto* exchange = new Exchange<Response>(core_, batch, response);
   asio::post(core_, [this, batch, limit, exchange] {
     spawn(core_, serve(batch, limit, [exchange](const ClaimBatch& done) { exchange->answer(done); }));

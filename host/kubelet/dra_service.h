@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -27,6 +28,8 @@ class DraService {
   DraService& operator=(const DraService&) = delete;
 
   std::array<grpc::Service*, 2> services();
+  // [any-thread] Of calls from now on.
+  void set_limits(const DraLimits& limits);
   // [core] Refuses new calls, waits for the open ones and fails with UNAVAILABLE what is still open at `deadline`.
   Task<void> drain(Instant deadline) { return open_.drain(deadline); }
   // [core]
@@ -43,7 +46,7 @@ class DraService {
   asio::io_context& core_;
   Clock& clock_;
   ClaimService& claims_;
-  const DraLimits limits_;
+  std::atomic<Duration> prepare_limit_, unprepare_limit_;
   const std::array<std::unique_ptr<grpc::Service>, 2> services_;
   OpenCalls<ClaimBatch> open_;
 };

@@ -48,6 +48,7 @@ class DriverServer {
   // Takes the sockets away, lets the open calls end, ends the rest before `deadline` and returns when nothing is left.
   Task<void> stop(Instant deadline);
   DriverStatus status() const;
+  void set_limits(const DraLimits& limits) { dra_.set_limits(limits); }
 
  private:
   DriverServer(asio::io_context& core, Clock& clock, ClaimService& claims, HealthBoard& health,

@@ -19,13 +19,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kCloseReserve{500}, kLeastGrace{100};
 
-// Of this start of the process.
-const std::string& nonce() {
-  static const std::string nonce = [] {
-    std::random_device random;
-    return fmt::format("{:08x}", random());
-  }();
-  return nonce;
+// Of one server: a resource may be served again later in the life of the process.
+std::string nonce() {
+  std::random_device random;
+  return fmt::format("{:08x}", random());
 }
 
 // The socket itself is the endpoint: it serves both services.

@@ -55,6 +55,7 @@ class ResourceServer {
 
   // The kubelet is to ask for the traits again.
   void reregister();
+  void set_limits(const PluginLimits& limits) { plugin_.set_limits(limits); }
   // The kubelet is to get its list once more though nothing has changed.
   void resend() { plugin_.lists().resend(); }
   // Ends the device lists and takes the socket away, so that the kubelet lets go of this instance before another one

@@ -28,9 +28,9 @@ struct StagedModule {
   UniqueFd image;  // memfd, sealed against every change
 };
 
-// [any-thread, reads the disk] `file` is relative to `folder` (modules_dir) and reached without symbolic links; it and
-// every folder on the way belong to root or to this process and are writable by nobody else. `pinned_sha256` is hex
-// in either case, or empty for any content.
+// [any-thread, reads the disk] `file` is relative to `folder` (modules_dir), and links on the way stay below it (see
+// open_below); it and every folder on the way belong to root or to this process and are writable by nobody else, unless
+// its content is pinned. `pinned_sha256` is hex in either case, or empty for any content.
 Result<StagedModule> stage(const std::filesystem::path& folder, const std::filesystem::path& file,
                            std::string_view pinned_sha256);
 

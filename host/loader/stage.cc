@@ -1,10 +1,8 @@
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "host/loader/descent.h"
 #include "host/loader/loader.h"
 
 #ifndef MFD_EXEC
@@ -23,83 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::unexpected<Error> refuse_open(int error, const fs::path& path) {
-  switch (error) {
-    case ELOOP:
-      return fail(Code::kFailedPrecondition,
-                  "module file '{}' is reached through a symbolic link, which the host does not follow: copy the file "
-                  "itself there",
-                  path.native());
-    case EXDEV:
-      return fail(Code::kInvalidArgument, "module file '{}' leaves modules_dir: give a path below it without '..'",
-                  path.native());
-    case ENOSYS:
-      return fail(Code::kUnimplemented,
-                  "cannot open module file '{}': this kernel lacks openat2, which keeps symbolic links out; run Linux "
-                  "5.6 or later, and a container runtime whose seccomp profile knows the call",
-                  path.native());
-    default: return fail_errno(error, fmt::format("cannot open module file '{}'", path.native()));
-  }
-}
-
-Result<UniqueFd> open_beneath(const UniqueFd& folder, const fs::path& file, int flags, const fs::path& shown) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  for (int attempt = 0;; ++attempt) {
-    UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, folder.get(), file.c_str(), &how, sizeof how)));
-    if (fd) return fd;
-    if (errno != EINTR && (errno != EAGAIN || attempt == 8)) return refuse_open(errno, shown);
-  }
-}
-
-// Whoever may write a module, or swap it in its folder, runs code as this daemon.
-Status check_owner(const struct stat& about, std::string_view what, const fs::path& path) {
-  if (about.st_uid != 0 && about.st_uid != ::geteuid())
-    return fail(Code::kPermissionDenied,
-                "{} '{}' belongs to uid {}, who could run code as this daemon: chown root:root {}", what, path.native(),
-                about.st_uid, path.native());
-  if ((about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail(Code::kPermissionDenied,
-                "{} '{}' is writable by others than its owner (mode {:04o}), who could run code as this daemon: chmod "
-                "go-w {}",
-                what, path.native(), about.st_mode & 07777u, path.native());
-  return {};
-}
-
-Status check_folder(int fd, const fs::path& path) {
-  struct stat about{};
-  if (::fstat(fd, &about) != 0) return fail_errno(errno, fmt::format("cannot stat modules folder '{}'", path.native()));
-  return check_owner(about, "modules folder", path);
-}
-
-// Opens modules_dir itself; it may be a link, since only who owns its parent could have made it.
-Result<UniqueFd> open_folder(const fs::path& path) {
-  UniqueFd fd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return fail_errno(errno, fmt::format("cannot open modules folder '{}'", path.native()));
-  if (auto checked = check_folder(fd.get(), path); !checked) return std::unexpected(checked.error());
-  return fd;
-}
-
-Result<UniqueFd> open_module(const fs::path& folder, const fs::path& file) {
-  const auto root = open_folder(folder);
-  if (!root) return std::unexpected(root.error());
-  fs::path parent;
-  for (const fs::path& part : file.parent_path()) {
-    parent /= part;
-    const auto fd = open_beneath(*root, parent, O_PATH | O_DIRECTORY, folder / parent);
-    if (!fd) return std::unexpected(fd.error());
-    if (auto checked = check_folder(fd->get(), folder / parent); !checked) return std::unexpected(checked.error());
-  }
-  return open_beneath(*root, file, O_RDONLY | O_NONBLOCK | O_NOCTTY, folder / file);
-}
-
 Error too_large() {
   return {Code::kOutOfRange, fmt::format("it is larger than {} MiB: name the module, not an archive or an image of it",
                                          kMaxModuleBytes >> 20)};
 }
 
-Status check_file(int fd, const fs::path& path) {
+Status check_file(int fd, const fs::path& path, Trust trust) {
   struct stat about{};
   if (::fstat(fd, &about) != 0) return fail_errno(errno, fmt::format("cannot stat module file '{}'", path.native()));
   if (!S_ISREG(about.st_mode))
@@ -107,7 +35,7 @@ Status check_file(int fd, const fs::path& path) {
                 path.native());
   if (static_cast<std::uint64_t>(about.st_size) > kMaxModuleBytes)
     return within(too_large(), "module file '{}' is refused", path.native());
-  return check_owner(about, "module file", path);
+  return trust == Trust::kAnybody ? Status{} : check_owner(about, "module file", path);
 }
 
 Result<UniqueFd> make_image(const fs::path& path) {
@@ -198,9 +126,11 @@ Result<StagedModule> stage(const fs::path& folder, const fs::path& file, std::st
   if (file.empty() || file.is_absolute())
     return fail(Code::kInvalidArgument, "module path '{}' must be relative to modules_dir '{}'", file.native(),
                 folder.native());
-  const auto source = open_module(folder, file);
+  // Whose it is does not matter for a content that the configuration pins: what is checked is what will run.
+  const Trust trust = pinned_sha256.empty() ? Trust::kOwnersOnly : Trust::kAnybody;
+  const auto source = open_below(folder, file, trust);
   if (!source) return std::unexpected(source.error());
-  if (auto checked = check_file(source->get(), staged.path); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_file(source->get(), staged.path, trust); !checked) return std::unexpected(checked.error());
 
   auto image = make_image(staged.path);
   if (!image) return std::unexpected(image.error());

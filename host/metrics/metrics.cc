@@ -87,11 +87,26 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
   }
 }
 
+void add_config(Page& page, const ConfigState& config) {
+  Page::add(page.family("cardcage_config_reloads_total", "configuration files that were applied", MetricType::Counter),
+            {}, static_cast<double>(config.reloads));
+  Page::add(page.family("cardcage_config_reload_failures_total", "configuration files that were refused",
+                        MetricType::Counter),
+            {}, static_cast<double>(config.failures));
+  Page::add(page.family("cardcage_config_ok", "0 while the configuration file is refused"), {}, config.errors.empty());
+  Page::add(page.family("cardcage_config_restart_needed", "keys whose change waits for a restart of the daemon"), {},
+            static_cast<double>(config.restart.size()));
+  Page::add(page.family("cardcage_config_last_success_timestamp_seconds",
+                        "when the configuration file was last found good, in Unix seconds"),
+            {}, std::chrono::duration<double>(config.applied.time_since_epoch()).count());
+}
+
 void add_status(Page& page, const StatusReport& status) {
   Page::add(page.family("cardcage_build_info", "1, with the version as a label"), {{"version", std::string(version())}},
             1);
   Page::add(page.family("cardcage_start_time_seconds", "when the daemon started, in Unix seconds"), {},
             std::chrono::duration<double>(status.started.time_since_epoch()).count());
+  add_config(page, status.config);
   Page::add(page.family("cardcage_claims", "claims prepared and devices handed out"), {},
             static_cast<double>(status.live_claims));
   Page::add(page.family("cardcage_ledger_ok", "0 while the ledger cannot be written"), {},

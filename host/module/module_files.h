@@ -1,11 +1,13 @@
-// Notices that the file of a module is another one: replaced by a rename, or overwritten in place.
+// Notices that the file of a module is another one: replaced by a rename, overwritten in place, reached through a link
+// that was swapped, or removed.
 #pragma once
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <tuple>
-#include <vector>
 
 #include "host/core/folder_watch.h"
 #include "host/core/wakeup.h"
@@ -15,11 +17,18 @@ namespace cardcage {
 // [core] Told by inotify(7) where there is some left, and looks every half minute anyway.
 class ModuleFiles {
  public:
-  ModuleFiles(asio::io_context& core, Clock& clock, std::filesystem::path modules_dir);
+  struct Listener {
+    // The file differs from what it was, or is back, and has been at rest for a while: who copies a module there takes
+    // some time to do so.
+    std::function<void(const std::filesystem::path& file)> changed;
+    // It has not been there for longer than an installer takes to put the next one there.
+    std::function<void(const std::filesystem::path& file)> gone;
+  };
+  ModuleFiles(asio::io_context& core, Clock& clock, std::filesystem::path modules_dir, Listener listener);
 
-  // `changed` is called when the file, which is below modules_dir, differs from what it is now and has been at rest for
-  // a while: who copies a module there takes some time to do so. A file that is gone is no change.
-  void add(const std::filesystem::path& file, std::function<void()> changed);
+  // The files from now on, relative to modules_dir. One that is new here is as it is now; if it is not there, that is
+  // no news.
+  void follow(const std::set<std::filesystem::path>& files);
   // Until stop().
   Task<void> run();
   void stop();
@@ -28,18 +37,23 @@ class ModuleFiles {
   // What stat(2) tells of a content: device, inode, size, and both times.
   using Stamp = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
   struct File {
-    std::filesystem::path path;
-    std::function<void()> changed;
     std::optional<Stamp> known, seen;
+    std::optional<Instant> missing;  // since when it should be there
   };
-  static std::optional<Stamp> stamp_of(const std::filesystem::path& path);
+  struct Look {
+    bool there = true;  // or nobody can tell
+    std::optional<Stamp> stamp;
+  };
+  Look look_at(const std::filesystem::path& file) const;
   void watch_folders();
-  // True if one of them is being written.
+  // True if one of them is being written, or may come back.
   bool look();
+  bool look_for(const std::filesystem::path& name, File& file);
 
   Clock& clock_;
   const std::filesystem::path modules_dir_;
-  std::vector<File> files_;
+  const Listener listener_;
+  std::map<std::filesystem::path, File> files_;
   Wakeup wake_;
   FolderWatch watch_;
   bool stopping_ = false;

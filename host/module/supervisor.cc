@@ -104,6 +104,40 @@ void Supervisor::renew() {
   wakeup_.wake();
 }
 
+void Supervisor::configure(ModuleConfig config, DeadlineConfig deadlines) {
+  deadlines_ = deadlines;
+  config_.serve = config.serve;
+  config_.position = config.position;
+  if (same_instance(config, config_)) {
+    config_.options = std::move(config.options);  // they may stand in other lines
+    if (refused_ && last_error_ == refused_) last_error_.reset();
+    wanted_.reset();
+    refused_.reset();
+    return;
+  }
+  if (wanted_ && same_instance(*wanted_, config)) {
+    wanted_->serve = std::move(config.serve);
+    return;
+  }
+  wanted_ = std::move(config);
+  refused_.reset();
+  renew();
+}
+
+void Supervisor::drain(std::string why) {
+  if (draining_ == why) return;
+  log(LogLevel::kInfo, why.empty() ? "module is taken back" : "module drains",
+      {{"module", config_.name}, {"why", why.empty() ? draining_ : why}});
+  draining_ = std::move(why);
+  listener_.changed(*this);
+}
+
+void Supervisor::let_go() {
+  if (draining_.empty() || !module_) return;
+  lost_ = Error{Code::kUnavailable, draining_};
+  wakeup_.wake();
+}
+
 // Of the running instance, or of one that may become it.
 ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   const std::weak_ptr<Module> which = instance;
@@ -125,7 +159,11 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
 }
 
 Task<Status> Supervisor::start_instance() {
-  renew_ = false;
+  // Nothing runs that would be better off with the old one.
+  if (std::exchange(renew_, false) && wanted_) {
+    config_ = *std::exchange(wanted_, std::nullopt);
+    refused_.reset();
+  }
   auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
@@ -225,22 +263,32 @@ void Supervisor::adopt(SnapshotPtr snapshot) {
   if (news) listener_.changed(*this);
 }
 
-// -- another build of the module --------------------------------------------------------------------------------------
+// -- another build of the module, or another configuration
+// -------------------------------------------------------------
 
 Task<void> Supervisor::replace() {
-  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
-  if (!loaded) co_return refuse_file(loaded.error());
-  if ((*loaded)->identity().sha256 == identity_->sha256) co_return;  // touched, not changed
+  const std::optional<ModuleConfig> wanted = wanted_;
+  const ModuleConfig next = wanted.value_or(config_);
+  refused_.reset();
+  auto loaded = co_await loader_(next, clock_.now() + deadlines_.start);
+  if (!loaded) co_return refuse(loaded.error());
+  if (!wanted && (*loaded)->identity().sha256 == identity_->sha256) co_return;  // touched, not changed
   auto devices = co_await try_out(*loaded);
-  if (devices) co_return co_await take_over(std::move(*loaded), std::move(*devices));
+  const bool outdated = wanted_.has_value() != wanted.has_value() || (wanted && !same_instance(*wanted, *wanted_));
+  if (devices && !outdated) {
+    if (wanted_) config_ = *std::exchange(wanted_, std::nullopt);
+    co_return co_await take_over(std::move(*loaded), std::move(*devices));
+  }
   heard_.clear();
   std::ignore = co_await (*loaded)->stop(clock_.now() + deadlines_.stop);
-  refuse_file(devices.error());
+  if (!outdated) refuse(devices.error());
 }
 
-void Supervisor::refuse_file(const Error& error) {
-  last_error_ = within(error, "the new file of module '{}' is not taken over", config_.name).error();
-  log(LogLevel::kError, "the new file of a module is not taken over; the old one goes on",
+void Supervisor::refuse(const Error& error) {
+  const std::string what = wanted_ ? "configuration" : "file";
+  last_error_ = within(error, "the new {} of module '{}' is not taken over", what, config_.name).error();
+  if (wanted_) refused_ = last_error_;
+  log(LogLevel::kError, fmt::format("the new {} of a module is not taken over; the old one goes on", what),
       {{"module", config_.name}, {"error", error.message}});
   listener_.changed(*this);
 }
@@ -254,7 +302,8 @@ Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
 // From the first line on calls go to the new one, where they queue behind its reconcile; the old one ends what it has.
 Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
   const auto old = std::exchange(module_, std::move(next));
-  log(LogLevel::kInfo, "a new file of the module is taken over",
+  const bool other_file = module_->identity().sha256 != identity_->sha256;
+  log(LogLevel::kInfo, fmt::format("a new {} of the module is taken over", other_file ? "file" : "configuration"),
       {{"module", config_.name}, {"version", module_->identity().version}, {"before", identity_->version}});
   identity_ = module_->identity();
   lost_.reset();

@@ -48,8 +48,24 @@ class Supervisor {
   // The module's file may be another one: takes it over if it starts and lists its devices, beside the running one
   // until then; else that one goes on. A module that is away is tried again at once.
   void renew();
+  // The configuration from now on. Rules and deadlines count at once; what an instance sees is taken over with a new
+  // one, as another file is. Repeat it as often as you like: it asks for nothing if nothing differs.
+  void configure(ModuleConfig config, DeadlineConfig deadlines);
+  // Why the module is to be gone when nothing holds its devices, for people; empty takes it back. It serves what it
+  // has prepared until then, and nobody gets its devices any more.
+  void drain(std::string why);
+  // Nothing is held any more: ends the instance of a module that drains. It is tried again when somebody calls renew().
+  void let_go();
 
+  // Of the running instance, with the newest rules.
   const ModuleConfig& config() const { return config_; }
+  // What it is to run as: the same, unless a new one is being tried or was refused.
+  const ModuleConfig& wanted() const { return wanted_ ? *wanted_ : config_; }
+  // Why the wanted configuration is not that of the instance; nothing if it is, or is being tried.
+  const std::optional<Error>& refused() const { return refused_; }
+  // True until it is known what becomes of a start, a new file or a new configuration.
+  bool undecided() const { return renew_ || (wanted_ && !refused_) || state_ == ModuleState::kStarting; }
+  const std::string& draining() const { return draining_; }
   ModuleState state() const { return state_; }
   // The running instance, or why there is none.
   Result<std::shared_ptr<Module>> module() const;
@@ -71,7 +87,7 @@ class Supervisor {
   Task<Status> reconcile();
   Task<void> replace();
   Task<Result<SnapshotPtr>> try_out(std::shared_ptr<Module> next);
-  void refuse_file(const Error& error);
+  void refuse(const Error& error);
   Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
   Task<void> serve();
   Task<void> check_devices();
@@ -84,6 +100,9 @@ class Supervisor {
   bool set_health(const std::string& device_id, Health health);  // whether it differs
 
   ModuleConfig config_;
+  std::optional<ModuleConfig> wanted_;  // what config_ is to become; stays while it is refused, for the next try
+  std::optional<Error> refused_;
+  std::string draining_;
   DeadlineConfig deadlines_;
   Loader loader_;
   Clock& clock_;

@@ -101,6 +101,15 @@ Task<Result<std::vector<HistoryEntry>>> FakeDaemon::history(HistoryQuery query) 
   co_return history_entries;
 }
 
+Task<Result<ReloadReport>> FakeDaemon::reload(bool dry_run) {
+  if (failure.code != Code::kOk) co_return std::unexpected(failure);
+  ReloadReport report = reload_report;
+  report.applied = !dry_run && report.errors.empty();
+  if (!report.applied)
+    for (auto& step : report.steps) step.outcome = {};
+  co_return report;
+}
+
 FakeDaemon FakeDaemon::busy_node() {
   FakeDaemon daemon;
   daemon.status_report = {.node = "node1",
@@ -136,6 +145,17 @@ FakeDaemon FakeDaemon::busy_node() {
                                          .handed_out = 2}},
                           .pod_resources = {"ok", ""},
                           .warnings = {"module 'nic' restarts for the 4th time"}};
+  daemon.status_report.config.applied = kNow - 2h;
+  daemon.status_report.config.reloads = 3;
+  daemon.reload_report = {
+      .file = "/etc/cardcage/cardcage.toml",
+      .steps = {{{"module fpga", "add", ""}, {"ready", ""}},
+                {{"module mock", "replace", "a new instance, for another options.mode"}, {"ready", ""}},
+                {{"module nic", "remove", "drains, and goes when nothing holds its devices"},
+                 {"draining", "it was removed from the configuration; 2 claims hold devices of it"}},
+                {{"resource example.com/fpga", "add", ""}, {}},
+                {{"log.level", "set", ""}, {}},
+                {{"node.kubelet_root", "restart", "needs a restart of the daemon"}, {}}}};
   daemon.module_reports = {mock_module(),
                            {.name = "nic",
                             .path = "vendor/libnic.so",

@@ -11,7 +11,8 @@ struct FakeDaemon final : DaemonView {
   std::vector<DeviceReport> device_reports;
   std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
   std::vector<HistoryEntry> history_entries;
-  Error failure;            // history() fails with it unless its code is kOk
+  ReloadReport reload_report;
+  Error failure;            // history() and reload() fail with it unless its code is kOk
   HistoryQuery last_asked;  // of history()
 
   StatusReport status() const override { return status_report; }
@@ -19,6 +20,8 @@ struct FakeDaemon final : DaemonView {
   std::vector<DeviceReport> devices() const override { return device_reports; }
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override { return claim_records; }
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
+  // With the errors, or with the steps: those of a dry run have no outcome.
+  Task<Result<ReloadReport>> reload(bool dry_run) override;
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
   static FakeDaemon busy_node();

@@ -2,7 +2,7 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${COMP_WORDS[i]} in
-      status|modules|devices|claims|history|prepare|unprepare|watch-health|completion) command=${COMP_WORDS[i]}; break ;;
+      status|modules|devices|claims|history|reload|prepare|unprepare|watch-health|completion) command=${COMP_WORDS[i]}; break ;;
     esac
   done
   case "$command $before" in
@@ -16,12 +16,13 @@ _cagectl() {
     unprepare" --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     watch-health" --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     *) case $command in
-      "") words="status modules devices claims history prepare unprepare watch-health completion --help --socket --json --version" ;;
+      "") words="status modules devices claims history reload prepare unprepare watch-health completion --help --socket --json --version" ;;
       status) words="--help --socket --json --version" ;;
       modules) words="--help --options --socket --json --version" ;;
       devices) words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
       claims) words="--help --socket --json --version" ;;
       history) words="--help --claim --driver --device --since --limit --socket --json --version" ;;
+      reload) words="--help --dry-run --socket --json --version" ;;
       prepare) words="--help --driver --kubelet-root --driver-socket --cdi-dir --socket --json --version" ;;
       unprepare) words="--help --driver --kubelet-root --driver-socket --socket --json --version" ;;
       watch-health) words="--help --driver --messages --kubelet-root --driver-socket --socket --json --version" ;;

@@ -61,6 +61,9 @@ const GoldenCase kCases[] = {
     {"history.txt", {"history"}},
     {"history.json", {"history", "--json"}},
     {"names.txt", {"names", "drivers"}},
+    {"reload.txt", {"reload"}},
+    {"reload.json", {"reload", "--json"}},
+    {"reload_plan.txt", {"reload", "--dry-run"}},
 };
 INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kCases), [](const auto& about) {
   return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
@@ -78,6 +81,43 @@ TEST_F(InspectTest, AnEmptyDaemonIsSaidInWordsAndIsEmptyJson) {
   for (const std::string command : {"modules", "devices", "claims", "history"})
     EXPECT_EQ(cagectl({command, "--json"}).out, "[]\n") << command;
   EXPECT_EQ(cagectl({"status"}).code, 0);
+}
+
+TEST_F(InspectTest, AReloadThatDoesNotGoWellIsAnError) {
+  stop();
+  daemon.reload_report.errors = {"c.toml:3:1: unknown key 'modul'", "c.toml:9:2: missing"};
+  start();
+  Ended ended = cagectl({"reload"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.out, "");
+  EXPECT_EQ(
+      ended.err,
+      "c.toml:3:1: unknown key 'modul'\nc.toml:9:2: missing\ncagectl: /etc/cardcage/cardcage.toml is refused, with 2 "
+      "errors; the old configuration goes on\n");
+  stop();
+  daemon.reload_report.errors.clear();
+  daemon.reload_report.steps[1].outcome = {"refused", "no such option"};
+  start();
+  ended = cagectl({"reload"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("refused: no such option"));
+  EXPECT_THAT(ended.err, HasSubstr("module mock is not as the configuration wants it"));
+  EXPECT_EQ(cagectl({"reload", "--dry-run"}).code, 0);
+  stop();
+  daemon.reload_report.steps.clear();
+  start();
+  EXPECT_EQ(cagectl({"reload"}).out, "/etc/cardcage/cardcage.toml: nothing differs from what runs\n");
+}
+
+TEST_F(InspectTest, AFileThatIsNotWhatRunsShowsInTheStatus) {
+  stop();
+  daemon.status_report.config.restart = {"node.name"};
+  start();
+  EXPECT_THAT(cagectl({"status"}).out, HasSubstr("(sha256 2c26b46b68ff), needs restart: 1 key\n"));
+  stop();
+  daemon.status_report.config.errors = {"c.toml:3:1: unknown key 'modul'", "c.toml:9:2: missing"};
+  start();
+  EXPECT_THAT(cagectl({"status"}).out, HasSubstr("(sha256 2c26b46b68ff), refused: 2 errors\n"));
 }
 
 TEST_F(InspectTest, EveryJsonIsJsonAndSecretsAreInNone) {

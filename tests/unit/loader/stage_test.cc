@@ -70,15 +70,71 @@ TEST_F(StageTest, NamesAMissingFileAndFolder) {
             (Error{Code::kNotFound, "cannot open modules folder '/nonexistent': No such file or directory"}));
 }
 
-TEST_F(StageTest, RefusesSymbolicLinksToAFileAndToAFolder) {
-  fs::create_symlink("x.so", folder / "link.so");
-  fs::create_directory_symlink(folder.path(), folder / "sub");
-  EXPECT_EQ(refusal("link.so"),
-            (Error{Code::kFailedPrecondition,
-                   "module file '" + at("link.so") +
-                       "' is reached through a symbolic link, which the host does not follow: copy the file itself "
-                       "there"}));
-  EXPECT_EQ(refusal("sub/x.so").code, Code::kFailedPrecondition);
+TEST_F(StageTest, FollowsLinksThatStayBelowTheFolder) {
+  fs::create_directories(folder / "..2026_1");
+  fs::create_directories(folder / "v2/sub");
+  install("good.so", "..2026_1/x.so");
+  install("good.so", "v2/y.so");
+  fs::create_directory_symlink("..2026_1", folder / "..data");
+  fs::create_symlink("..data/x.so", folder / "mapped.so");
+  fs::create_directory_symlink("v2", folder / "current");
+  fs::create_directory_symlink(folder / "v2", folder / "absolute");
+  fs::create_symlink("../y.so", folder / "v2/sub/up.so");
+  for (const char* file : {"mapped.so", "current/y.so", "absolute/y.so", "current/sub/up.so"}) {
+    const auto staged = stage(folder.path(), file, {});
+    EXPECT_TRUE(staged) << staged.error().message;
+  }
+}
+
+TEST_F(StageTest, RefusesLinksOutOfTheFolder) {
+  ScratchFolder outside;
+  fs::copy_file(folder / "x.so", outside / "x.so");
+  fs::create_symlink(outside / "x.so", folder / "absolute.so");
+  fs::create_symlink("../" + outside.path().filename().native() + "/x.so", folder / "relative.so");
+  fs::create_directory_symlink("..", folder / "up");
+  for (const char* file : {"absolute.so", "relative.so", "up/x.so"}) {
+    const Error refused = refusal(file);
+    EXPECT_EQ(refused.code, Code::kFailedPrecondition);
+    EXPECT_THAT(refused.message, ::testing::HasSubstr("is reached through a link out of modules_dir, '"));
+  }
+  EXPECT_EQ(refusal("up/x.so").message, "module file '" + at("up/x.so") +
+                                            "' is reached through a link out of modules_dir, '" + at("up") +
+                                            "' -> '..': link to what lies below it, or copy the file itself there");
+  const std::string digest = stage(folder.path(), "x.so", {})->sha256;
+  EXPECT_FALSE(stage(folder.path(), "absolute.so", digest)) << "not even a file that is pinned";
+}
+
+TEST_F(StageTest, RefusesALoopOfLinksAndALinkToNothing) {
+  fs::create_symlink("b.so", folder / "a.so");
+  fs::create_symlink("a.so", folder / "b.so");
+  fs::create_symlink("nothing", folder / "dangling.so");
+  EXPECT_THAT(refusal("a.so").message, ::testing::HasSubstr("is reached through a loop of links, '"));
+  EXPECT_EQ(refusal("dangling.so").code, Code::kNotFound);
+}
+
+TEST_F(StageTest, RefusesALinkOfAnotherUserAndAFolderBehindALinkThatOthersCanWrite) {
+  fs::create_directories(folder / "v2");
+  install("good.so", "v2/x.so");
+  fs::create_directory_symlink("v2", folder / "current");
+  fs::permissions(folder / "v2", fs::perms(0777));
+  EXPECT_THAT(refusal("current/x.so").message, ::testing::HasSubstr("is writable by others than its owner"));
+  fs::permissions(folder / "v2", fs::perms(0755));
+  EXPECT_TRUE(stage(folder.path(), "current/x.so", {}));
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give links away";
+  ASSERT_EQ(::lchown(at("current").c_str(), 12345, 12345), 0);
+  EXPECT_EQ(refusal("current/x.so").message, "link '" + at("current") +
+                                                 "' belongs to uid 12345, who could run code as this daemon: chown -h "
+                                                 "root:root " +
+                                                 at("current"));
+}
+
+TEST_F(StageTest, APinnedFileMayLieWhereOthersCanWrite) {
+  const std::string digest = stage(folder.path(), "x.so", {})->sha256;
+  fs::permissions(folder.path(), fs::perms(0777));  // as the folder of a ConfigMap is
+  EXPECT_EQ(refusal("x.so").code, Code::kPermissionDenied);
+  EXPECT_TRUE(stage(folder.path(), "x.so", digest));
+  std::ofstream(folder / "x.so", std::ios::app) << "more";
+  EXPECT_THAT(refusal("x.so", digest).message, ::testing::HasSubstr("and the configuration pins"));
 }
 
 TEST_F(StageTest, RefusesAPathThatLeavesTheFolder) {

@@ -27,6 +27,20 @@ TEST(MetricsTest, ThePageShowsWhatTheDaemonKnows) {
   EXPECT_THAT(page, Not(HasSubstr("cardcage_call_seconds"))) << "nothing was called yet";
 }
 
+TEST(MetricsTest, AConfigurationThatIsNotAppliedShows) {
+  FakeDaemon daemon = FakeDaemon::busy_node();
+  for (const char* line :
+       {"cardcage_config_ok 1\n", "cardcage_config_reloads_total 3\n", "cardcage_config_reload_failures_total 0\n",
+        "cardcage_config_restart_needed 0\n", "cardcage_config_last_success_timestamp_seconds 1799992800\n"})
+    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+  daemon.status_report.config.errors = {"c.toml:3:1: unknown key 'modul'"};
+  daemon.status_report.config.restart = {"node.name"};
+  daemon.status_report.config.failures = 2;
+  for (const char* line :
+       {"cardcage_config_ok 0\n", "cardcage_config_reload_failures_total 2\n", "cardcage_config_restart_needed 1\n"})
+    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+}
+
 TEST(MetricsTest, CallsAreCountedByNameAndResult) {
   Metrics metrics;
   metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::microseconds(300));

@@ -18,8 +18,7 @@ class ModuleFilesTest : public CoreFixture {
   ModuleFilesTest() {
     write("a.so", "one");
     write("b.so", "one");
-    files.add("a.so", [this] { ++changes; });
-    files.add("b.so", [this] { ++others; });
+    files.follow({"a.so", "b.so"});
     spawn(core, files.run());
     settle();
   }
@@ -38,8 +37,12 @@ class ModuleFilesTest : public CoreFixture {
 
   ScratchFolder folder;
   SystemClock clock;
-  int changes = 0, others = 0;
-  ModuleFiles files{core, clock, folder.path()};
+  int changes = 0, others = 0, gone = 0;
+  ModuleFiles files{core,
+                    clock,
+                    folder.path(),
+                    {.changed = [this](const fs::path& file) { ++(file == "a.so" ? changes : others); },
+                     .gone = [this](const fs::path& file) { gone += file == "a.so"; }}};
 };
 
 TEST_F(ModuleFilesTest, TellsOfAFileThatIsReplacedByARename) {
@@ -61,13 +64,47 @@ TEST_F(ModuleFilesTest, TellsOfAFileThatIsOverwrittenInPlaceOnceItIsAtRest) {
   EXPECT_TRUE(eventually([&] { return changes == 1; }));
 }
 
-TEST_F(ModuleFilesTest, AFileThatIsGoneIsNoChangeUntilAnotherComes) {
+TEST_F(ModuleFilesTest, AFileThatIsGoneIsToldAfterAWhileAndThatItIsBack) {
   fs::remove(folder / "a.so");
   core.restart();
   core.run_for(700ms);
+  EXPECT_EQ(gone, 0) << "the next one may be on its way";
+  EXPECT_TRUE(eventually([&] { return gone == 1; }));
   EXPECT_EQ(changes, 0);
   write("a.so", "two");
   EXPECT_TRUE(eventually([&] { return changes == 1; }));
+  EXPECT_EQ(gone, 1);
+}
+
+TEST_F(ModuleFilesTest, AnInstallerThatRemovesTheOldFileFirstIsAChangeOnly) {
+  fs::remove(folder / "a.so");
+  core.restart();
+  core.run_for(500ms);
+  write("a.so", "two");
+  EXPECT_TRUE(eventually([&] { return changes == 1; }));
+  EXPECT_EQ(gone, 0);
+}
+
+TEST_F(ModuleFilesTest, FollowsOtherFilesWhenItIsTold) {
+  write("c.so", "one");
+  files.follow({"b.so", "c.so"});
+  write("a.so", "two");
+  write("c.so", "two");
+  EXPECT_TRUE(eventually([&] { return others == 1; }));
+  EXPECT_EQ(changes, 0);
+}
+
+TEST_F(ModuleFilesTest, TellsOfALinkThatIsSwapped) {
+  for (const char* version : {"v1", "v2"}) {
+    fs::create_directory(folder / version);
+    write(std::string(version) + "/l.so", version);
+  }
+  fs::create_symlink("v1", folder / "current");
+  files.follow({"current/l.so"});
+  settle();
+  fs::create_symlink("v2", folder / "next");
+  fs::rename(folder / "next", folder / "current");
+  EXPECT_TRUE(eventually([&] { return others == 1; }));
 }
 
 }  // namespace

@@ -247,6 +247,114 @@ TEST_F(SupervisorTest, ANewFileEndsTheBackOff) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
+ModuleConfig with_option(const std::string& value) {
+  ModuleConfig config{.name = "fake"};
+  config.options["mode"].value = value;
+  return config;
+}
+
+TEST_F(SupervisorTest, ANewConfigurationIsTakenOverByANewInstanceOfTheSameFile) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->devices = old->devices;
+  module->block(Verb::kDiscover);
+  supervisor.configure(with_option("b"), {});
+  settle();
+  EXPECT_TRUE(supervisor.undecided());
+  EXPECT_EQ(supervisor.module().value(), old);
+  EXPECT_EQ(supervisor.config().options.size(), 0u) << "that of the instance";
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_FALSE(supervisor.undecided());
+  EXPECT_EQ(supervisor.module().value(), module);
+  EXPECT_EQ(supervisor.config(), with_option("b"));
+  EXPECT_EQ(old->count(Verb::kStop), 1);
+}
+
+TEST_F(SupervisorTest, AConfigurationThatIsRefusedLeavesTheOldOneAndIsTriedAgain) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->fail(Verb::kStart, Error{Code::kInvalidArgument, "mode 'b' is not known"});
+  supervisor.configure(with_option("b"), {});
+  settle();
+  ASSERT_TRUE(supervisor.refused());
+  EXPECT_EQ(supervisor.refused()->message,
+            "the new configuration of module 'fake' is not taken over: mode 'b' is not known");
+  EXPECT_FALSE(supervisor.undecided());
+  EXPECT_EQ(supervisor.module().value(), old);
+  old->events.lost(Error{Code::kUnavailable, "crashed"});
+  module = old;
+  settle();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "with the configuration that is known to work";
+  EXPECT_EQ(supervisor.config().options.size(), 0u);
+
+  module = std::make_shared<FakeModule>(core);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.config(), with_option("b")) << "the file may know the option now";
+  EXPECT_FALSE(supervisor.refused());
+}
+
+TEST_F(SupervisorTest, AConfigurationThatIsTakenBackWhileItIsTriedIsNotTakenOver) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = old->about.sha256;
+  module->block(Verb::kDiscover);
+  supervisor.configure(with_option("b"), {});
+  settle();
+  supervisor.configure(ModuleConfig{.name = "fake"}, {});
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.module().value(), old);
+  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_FALSE(supervisor.undecided());
+  EXPECT_FALSE(supervisor.last_error());
+}
+
+TEST_F(SupervisorTest, AModuleThatIsAwayIsTriedWithItsNewConfigurationAtOnce) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no such option"}, 1);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  supervisor.configure(with_option("b"), {});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(supervisor.config(), with_option("b"));
+}
+
+TEST_F(SupervisorTest, OtherRulesNeedNoNewInstance) {
+  settle();
+  ModuleConfig config{.name = "fake"};
+  config.serve.push_back({.driver = "gpu.example.com"});
+  supervisor.configure(config, {});
+  settle();
+  EXPECT_EQ(supervisor.config().serve.size(), 1u);
+  EXPECT_EQ(loads, 1);
+}
+
+TEST_F(SupervisorTest, AModuleThatDrainsServesUntilItIsLetGoOf) {
+  settle();
+  supervisor.let_go();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "it does not drain";
+  supervisor.drain("its file is gone");
+  settle();
+  EXPECT_TRUE(supervisor.module()) << "for what it has prepared";
+  supervisor.let_go();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(supervisor.last_error()->message, "its file is gone");
+  EXPECT_EQ(module->count(Verb::kStop), 1);
+  supervisor.drain("");
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
 TEST_F(SupervisorTest, StopsWhileItWaitsForTheNextTry) {
   module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 100);
   settle();

@@ -1,0 +1,70 @@
+// cagectl reload [--dry-run]
+#include "ctl/admin.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+namespace wire = admin::v1;
+
+json::value reload_json(const wire::ReloadResponse& reload) {
+  json::array steps;
+  for (const auto& step : reload.steps())
+    steps.push_back({{"action", step.action()},
+                     {"subject", step.subject()},
+                     {"detail", step.detail()},
+                     {"outcome", step.has_outcome() ? to_json(step.outcome()) : json::value()}});
+  return {{"file", reload.file()},
+          {"applied", reload.applied()},
+          {"errors", strings_json(reload.errors())},
+          {"steps", std::move(steps)}};
+}
+
+void print(const wire::ReloadResponse& reload) {
+  for (const auto& error : reload.errors()) fmt::print(stderr, "{}\n", printable(error));
+  if (!reload.errors().empty()) return;
+  if (reload.steps().empty()) return fmt::print("{}: nothing differs from what runs\n", printable(reload.file()));
+  fmt::print("{}: {}\n", printable(reload.file()), reload.applied() ? "applied" : "not applied, only planned");
+  Table table(reload.applied() ? std::vector<std::string>{"ACTION", "WHAT", "HOW", "NOW"}
+                               : std::vector<std::string>{"ACTION", "WHAT", "HOW"});
+  for (const auto& step : reload.steps()) {
+    std::vector<std::string> row{step.action(), step.subject(), step.detail()};
+    if (reload.applied()) row.push_back(step.has_outcome() ? to_text(step.outcome()) : "");
+    table.row(std::move(row));
+  }
+  table.print();
+}
+
+Status run(const Session& session, bool dry_run) {
+  wire::ReloadRequest request;
+  request.set_dry_run(dry_run);
+  const auto reload = ask(session.socket, &wire::Admin::Stub::Reload, request);
+  if (!reload) return std::unexpected(reload.error());
+  if (session.json)
+    print_json(reload_json(*reload));
+  else
+    print(*reload);
+  if (!reload->errors().empty())
+    return fail(Code::kInvalidArgument, "{} is refused, with {}; the old configuration goes on", reload->file(),
+                count(static_cast<std::uint64_t>(reload->errors_size()), "error"));
+  for (const auto& step : reload->steps()) {
+    const std::string& state = step.outcome().state();
+    if (state == "refused" || state == "backing off")
+      return fail(Code::kFailedPrecondition, "{} is not as the configuration wants it; 'cagectl modules' shows more",
+                  step.subject());
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_reload(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("reload", "apply the configuration file, and say what became of it");
+  auto dry_run = std::make_shared<bool>(false);
+  command->add_flag("--dry-run", *dry_run, "only say what would be done");
+  command->callback([&session, dry_run] { session.outcome = run(session, *dry_run); });
+}
+
+}  // namespace cardcage

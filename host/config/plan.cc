@@ -1,0 +1,162 @@
+#include "host/config/plan.h"
+
+#include <fmt/ranges.h>
+#include <algorithm>
+
+namespace cardcage {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+template <class Section, class... Fields>
+void compare(const Section& running, const Section& wanted, Keys& changed,
+             const std::pair<const char*, Fields Section::*>&... fields) {
+  ((running.*fields.second == wanted.*fields.second ? void() : changed.push_back(fields.first)), ...);
+}
+
+Keys changed_settings(const Config& running, const Config& wanted) {
+  using std::pair;
+  Keys keys;
+  compare(running.log, wanted.log, keys, pair("log.level", &LogConfig::level), pair("log.format", &LogConfig::format));
+  compare(running.metrics, wanted.metrics, keys, pair("metrics.listen", &MetricsConfig::listen));
+  compare(running.deadlines, wanted.deadlines, keys, pair("deadlines.prepare", &DeadlineConfig::prepare),
+          pair("deadlines.unprepare", &DeadlineConfig::unprepare),
+          pair("deadlines.discover", &DeadlineConfig::discover), pair("deadlines.start", &DeadlineConfig::start),
+          pair("deadlines.stop", &DeadlineConfig::stop), pair("deadlines.allocate", &DeadlineConfig::allocate),
+          pair("deadlines.pre_start", &DeadlineConfig::pre_start));
+  return keys;
+}
+
+// Folders, sockets, names and credentials that everything was built on.
+Keys changed_foundations(const Config& running, const Config& wanted) {
+  using std::pair;
+  Keys keys;
+  compare(running.node, wanted.node, keys, pair("node.name", &NodeConfig::name),
+          pair("node.kubelet_root", &NodeConfig::kubelet_root), pair("node.state_dir", &NodeConfig::state_dir),
+          pair("node.cdi_dir", &NodeConfig::cdi_dir), pair("node.modules_dir", &NodeConfig::modules_dir),
+          pair("node.admin_socket", &NodeConfig::admin_socket), pair("node.claims", &NodeConfig::claims_folder),
+          pair("node.device_plugins_dir", &NodeConfig::device_plugins_dir),
+          pair("node.instance", &NodeConfig::instance));
+  compare(running.apiserver, wanted.apiserver, keys, pair("apiserver.kubeconfig", &ApiServerConfig::kubeconfig),
+          pair("apiserver.request_timeout", &ApiServerConfig::request_timeout));
+  return keys;
+}
+
+Keys changed_keys(const ModuleConfig& running, const ModuleConfig& wanted) {
+  using std::pair;
+  Keys keys;
+  compare(running, wanted, keys, pair("name", &ModuleConfig::name), pair("path", &ModuleConfig::path),
+          pair("isolation", &ModuleConfig::isolation), pair("process", &ModuleConfig::process),
+          pair("sha256", &ModuleConfig::sha256));
+  std::set<std::string> options;
+  for (const auto& [name, option] : running.options) options.insert(name);
+  for (const auto& [name, option] : wanted.options) options.insert(name);
+  for (const std::string& name : options) {
+    const auto before = running.options.find(name), after = wanted.options.find(name);
+    const bool same =
+        before != running.options.end() && after != wanted.options.end() && before->second == after->second;
+    if (!same) keys.push_back("options." + name);
+  }
+  compare(running, wanted, keys, pair("serve", &ModuleConfig::serve));
+  return keys;
+}
+
+const ModuleConfig* find(const std::vector<ModuleConfig>& modules, const std::string& name) {
+  const auto entry = std::ranges::find(modules, name, &ModuleConfig::name);
+  return entry == modules.end() ? nullptr : &*entry;
+}
+
+// The running module that `added` is under another name: the only one with all the rest the same.
+const ModuleConfig* former(const ModuleConfig& added, const Config& running, const Config& wanted) {
+  const ModuleConfig* found = nullptr;
+  for (const ModuleConfig& module : running.modules) {
+    ModuleConfig renamed = module;
+    renamed.name = added.name;
+    if (find(wanted.modules, module.name) || !same_instance(renamed, added)) continue;
+    if (found) return nullptr;
+    found = &module;
+  }
+  return found;
+}
+
+void add_served(const ModuleConfig* module, std::set<std::string>& names) {
+  if (!module) return;
+  for (const ServeConfig& rule : module->serve) names.insert(rule.name());
+}
+
+std::set<std::string> served(const Config& config) {
+  std::set<std::string> names;
+  for (const ModuleConfig& module : config.modules) add_served(&module, names);
+  return names;
+}
+
+void add_modules(const Config& running, const Config& wanted, ConfigPlan& plan) {
+  std::set<std::string> kept;
+  for (const ModuleConfig& module : wanted.modules) {
+    const ModuleConfig* before = find(running.modules, module.name);
+    if (!before) before = former(module, running, wanted);
+    if (!before || !kept.insert(before->name).second) {
+      plan.modules.push_back({ModuleChange::Kind::kAdded, module.name, "", {}});
+      continue;
+    }
+    if (*before == module) continue;
+    const auto kind = same_instance(*before, module) ? ModuleChange::Kind::kServed : ModuleChange::Kind::kReplaced;
+    plan.modules.push_back({kind, module.name, before->name, changed_keys(*before, module)});
+  }
+  for (const ModuleConfig& module : running.modules)
+    if (!kept.contains(module.name))
+      plan.modules.push_back({ModuleChange::Kind::kRemoved, module.name, module.name, {}});
+}
+
+PlanStep step(const ModuleChange& change) {
+  const std::string keys = fmt::format("{}", fmt::join(change.keys, ", "));
+  const std::string subject = "module " + change.name;
+  switch (change.kind) {
+    case ModuleChange::Kind::kAdded: return {subject, "add", ""};
+    case ModuleChange::Kind::kRemoved: return {subject, "remove", "drains, and goes when nothing holds its devices"};
+    case ModuleChange::Kind::kServed: return {subject, "serve", "other rules; the module itself goes on"};
+    case ModuleChange::Kind::kReplaced:
+      return {subject, "replace",
+              (change.before == change.name ? "" : fmt::format("so far '{}'; ", change.before)) +
+                  fmt::format("a new instance, for another {}", keys)};
+  }
+  return {};
+}
+
+}  // namespace
+
+ConfigPlan plan_change(const Config& running, const Config& wanted) {
+  ConfigPlan plan;
+  add_modules(running, wanted, plan);
+  plan.settings = changed_settings(running, wanted);
+  plan.restart = changed_foundations(running, wanted);
+  for (const ModuleChange& change : plan.modules) {
+    add_served(find(running.modules, change.before), plan.affected);
+    add_served(find(wanted.modules, change.name), plan.affected);
+  }
+  const auto before = served(running), now = served(wanted);
+  std::ranges::set_difference(now, before, std::back_inserter(plan.come));
+  std::ranges::set_difference(before, now, std::back_inserter(plan.go));
+  return plan;
+}
+
+Config after(const Config& running, Config wanted) {
+  wanted.node = running.node;
+  wanted.apiserver = running.apiserver;
+  return wanted;
+}
+
+std::vector<PlanStep> steps(const ConfigPlan& plan) {
+  const auto what = [](const std::string& name) {
+    return (name.find('/') == std::string::npos ? "driver " : "resource ") + name;
+  };
+  std::vector<PlanStep> all;
+  for (const ModuleChange& change : plan.modules) all.push_back(step(change));
+  for (const std::string& name : plan.come) all.push_back({what(name), "add", ""});
+  for (const std::string& name : plan.go) all.push_back({what(name), "remove", "goes when nothing holds its devices"});
+  for (const std::string& key : plan.settings) all.push_back({key, "set", ""});
+  for (const std::string& key : plan.restart) all.push_back({key, "restart", "needs a restart of the daemon"});
+  return all;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,98 @@
+// The daemon while its configuration changes.
+#include <algorithm>
+
+#include "host/daemon.h"
+
+namespace cardcage {
+namespace {
+
+// What is not configured any more goes at the next look after nothing holds it.
+constexpr Duration kLook = std::chrono::seconds(1);
+// How long somebody who asks for a reload waits for the modules; cagectl waits 30 s.
+constexpr Duration kPatience = std::chrono::seconds(20), kGlance = std::chrono::milliseconds(20);
+
+}  // namespace
+
+void Daemon::apply(Config wanted, const ConfigPlan& plan) {
+  config_ = after(config_, std::move(wanted));
+  configure_log(config_.log.level, config_.log.format);
+  if (std::ranges::count(plan.settings, "metrics.listen") > 0) {
+    endpoint_.reset();
+    open_metrics();
+  }
+  serve(plan);
+}
+
+// Whatever is served comes after what serves it, and the table knows both.
+void Daemon::serve(const ConfigPlan& plan) {
+  supervisors_->configure(config_, plan);
+  drivers_->configure(plan.affected);
+  resources_->configure(plan.affected);
+  if (!resources_->all().empty()) resources_come_.wake();
+  tidy_.wake();
+}
+
+Task<void> Daemon::tidy() {
+  while (!stopping_) {
+    co_await supervisors_->tidy();
+    co_await drivers_->tidy();
+    co_await resources_->tidy();
+    const bool again = supervisors_->untidy() || drivers_->untidy() || resources_->untidy();
+    if (stopping_) break;
+    if (again)
+      co_await tidy_.wait_for(clock_, kLook);
+    else
+      co_await tidy_.wait();
+  }
+  tidied_.set(true);
+}
+
+Task<void> Daemon::reload_on_signal() {
+  while (!stopping_) {
+    boost::system::error_code cancelled;
+    co_await hang_ups_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    if (cancelled || stopping_) break;
+    supervisors_->retry();
+    live_config_.reload(false);
+  }
+}
+
+Condition Daemon::outcome_of(const std::string& module) const {
+  const Supervisor* const supervisor = supervisors_->find(module);
+  if (!supervisor) return {"gone", ""};
+  if (auto why = supervisors_->draining(*supervisor); !why.empty()) return {"draining", std::move(why)};
+  if (supervisor->undecided()) return {"starting", "'cagectl modules' shows what becomes of it"};
+  if (supervisor->refused()) return {"refused", supervisor->refused()->message};
+  const bool ready = supervisor->state() == ModuleState::kReady;
+  return {to_string(supervisor->state()), ready || !supervisor->last_error() ? "" : supervisor->last_error()->message};
+}
+
+Task<Result<ReloadReport>> Daemon::reload(bool dry_run) {
+  if (stopping_) co_return fail(Code::kUnavailable, "the daemon is stopping");
+  std::vector<std::string> modules;
+  ReloadReport report{.file = live_config_.file(), .applied = false, .errors = {}, .steps = {}};
+  const auto retried = dry_run ? std::vector<std::string>{} : supervisors_->retry();
+  const ReloadResult result = live_config_.reload(dry_run);
+  report.errors = result.errors;
+  report.applied = !dry_run && result.errors.empty();
+  for (PlanStep& step : steps(result.plan)) report.steps.push_back({std::move(step), {}});
+  for (const ModuleChange& change : result.plan.modules) modules.push_back(change.name);
+  if (!report.applied) co_return report;
+  for (const std::string& name : retried) {
+    if (std::ranges::find(modules, name) != modules.end()) continue;
+    report.steps.insert(report.steps.begin() + static_cast<std::ptrdiff_t>(modules.size()),
+                        {PlanStep{"module " + name, "replace", "refused before, tried again"}, {}});
+    modules.push_back(name);
+  }
+  const auto undecided = [this](const std::string& name) {
+    const Supervisor* const supervisor = supervisors_->find(name);
+    return supervisor && supervisor->undecided();
+  };
+  const Instant limit = clock_.now() + kPatience;
+  while (clock_.now() < limit && !stopping_ && std::ranges::any_of(modules, undecided))
+    co_await clock_.sleep_for(kGlance);
+  for (std::size_t i = 0; i < modules.size(); ++i) report.steps[i].outcome = outcome_of(modules[i]);
+  co_return report;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,49 @@
+// Asks a running daemon on its admin socket, as cagectl does.
+#pragma once
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+
+#include <filesystem>
+
+#include "cardcage/admin.grpc.pb.h"
+
+namespace cardcage {
+
+class AdminClient {
+ public:
+  explicit AdminClient(const std::filesystem::path& socket)
+      : stub_(admin::v1::Admin::NewStub(
+            grpc::CreateChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials()))) {}
+
+  admin::v1::GetStatusResponse status() { return call(&admin::v1::Admin::Stub::GetStatus, {}); }
+  admin::v1::ListModulesResponse modules() { return call(&admin::v1::Admin::Stub::ListModules, {}); }
+  admin::v1::ReloadResponse reload(bool dry_run = false) {
+    admin::v1::ReloadRequest request;
+    request.set_dry_run(dry_run);
+    return call(&admin::v1::Admin::Stub::Reload, request);
+  }
+  // "ready", or what cagectl shows instead; empty if there is no such module.
+  std::string state_of(const std::string& module) {
+    const auto list = modules();
+    for (const auto& one : list.modules())
+      if (one.name() == module) return one.state().state();
+    return "";
+  }
+
+ private:
+  // An empty answer if it fails: what is expected is then not there.
+  template <class Request, class Response>
+  Response call(grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                const Request& request) {
+    Response response;
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    (stub_.get()->*method)(&context, request, &response);
+    return response;
+  }
+  std::unique_ptr<admin::v1::Admin::Stub> stub_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,109 @@
+#include "host/config/plan.h"
+
+#include <gmock/gmock.h>
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Kind = ModuleChange::Kind;
+
+Config parse(const std::string& text) {
+  const auto config = parse_config("[node]\nname = \"node1\"\n" + text, "t.toml");
+  EXPECT_TRUE(config) << (config ? "" : config.error().to_string());
+  return config.value_or(Config{});
+}
+
+std::string module(const std::string& name, const std::string& rest = "", const std::string& rule = "") {
+  return "[[module]]\nname = \"" + name + "\"\npath = \"lib" + name + ".so\"\n" + rest +
+         "[[module.serve]]\ndriver = \"" + name + ".example.com\"\n" + rule;
+}
+
+ConfigPlan plan(const std::string& before, const std::string& after) {
+  return plan_change(parse(before), parse(after));
+}
+
+TEST(PlanTest, AFileThatMeansTheSameAsksForNothing) {
+  const ConfigPlan none = plan(module("gpu"), "# moved down\n\n" + module("gpu"));
+  EXPECT_EQ(none, ConfigPlan{});
+  EXPECT_TRUE(none.empty());
+  EXPECT_THAT(steps(none), IsEmpty());
+}
+
+TEST(PlanTest, ModulesComeAndGoWithTheirDrivers) {
+  const ConfigPlan change = plan(module("gpu") + module("nic"), module("fpga") + module("gpu"));
+  EXPECT_THAT(change.modules,
+              ElementsAre(ModuleChange{Kind::kAdded, "fpga", "", {}}, ModuleChange{Kind::kRemoved, "nic", "nic", {}}));
+  EXPECT_THAT(change.come, ElementsAre("fpga.example.com"));
+  EXPECT_THAT(change.go, ElementsAre("nic.example.com"));
+  EXPECT_THAT(change.affected, ElementsAre("fpga.example.com", "nic.example.com")) << "not those of gpu";
+  EXPECT_FALSE(change.empty());
+}
+
+TEST(PlanTest, OnlyTheModuleThatDiffersGetsANewInstanceAndTheKeysAreNamed) {
+  const ConfigPlan change =
+      plan(module("gpu", "[module.options]\nmode = \"a\"\nold = 1\n") + module("nic"),
+           module("gpu", "isolation = \"in-process\"\n[module.options]\nmode = \"b\"\nnew = 1\n") + module("nic"));
+  EXPECT_THAT(change.modules,
+              ElementsAre(ModuleChange{
+                  Kind::kReplaced, "gpu", "gpu", {"isolation", "options.mode", "options.new", "options.old"}}));
+  EXPECT_THAT(change.come, IsEmpty());
+}
+
+TEST(PlanTest, OtherRulesNeedNoNewInstance) {
+  const ConfigPlan change = plan(module("gpu", "", "pool = \"a\"\n"), module("gpu", "", "pool = \"b\"\n"));
+  EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"serve"}}));
+}
+
+TEST(PlanTest, AModuleThatOnlyHasAnotherNameGoesOnUnderIt) {
+  const std::string before = module("gpu"),
+                    after = "[[module]]\nname = \"nvidia\"" + before.substr(before.find("\npath"));
+  EXPECT_THAT(plan(before, after).modules, ElementsAre(ModuleChange{Kind::kReplaced, "nvidia", "gpu", {"name"}}));
+  const std::string twice =
+      after + "[[module]]\nname = \"amd\"\npath = \"libgpu.so\"\n[[module.serve]]\ndriver = \"d\"\n";
+  EXPECT_THAT(plan(before, twice).modules, ElementsAre(ModuleChange{Kind::kReplaced, "nvidia", "gpu", {"name"}},
+                                                       ModuleChange{Kind::kAdded, "amd", "", {}}))
+      << "only one of them";
+}
+
+TEST(PlanTest, AModuleOfTheSameFileWithOtherOptionsIsAnother) {
+  const std::string before = module("gpu");
+  const std::string after =
+      "[[module]]\nname = \"nvidia\"\npath = \"libgpu.so\"\noptions.mode = \"a\"\n[[module.serve]]\ndriver = \"d\"\n";
+  EXPECT_THAT(plan(before, after).modules, ElementsAre(ModuleChange{Kind::kAdded, "nvidia", "", {}},
+                                                       ModuleChange{Kind::kRemoved, "gpu", "gpu", {}}));
+}
+
+TEST(PlanTest, SettingsAreToldFromWhatNeedsARestart) {
+  const Config running = parse("");
+  const auto wanted = parse_config(
+      "[node]\nname = \"node2\"\nkubelet_root = \"/k\"\n[apiserver]\nrequest_timeout = \"3s\"\n[log]\nlevel = "
+      "\"debug\"\n"
+      "[metrics]\nlisten = \"\"\n[deadlines]\nstart = \"7s\"\n",
+      "t.toml");
+  ASSERT_TRUE(wanted);
+  const ConfigPlan change = plan_change(running, *wanted);
+  EXPECT_THAT(change.settings, ElementsAre("log.level", "metrics.listen", "deadlines.start"));
+  EXPECT_THAT(change.restart, ElementsAre("node.name", "node.kubelet_root", "apiserver.request_timeout"));
+
+  const Config next = after(running, *wanted);
+  EXPECT_EQ(next.node.name, "node1");
+  EXPECT_EQ(next.log.level, LogLevel::kDebug);
+  EXPECT_THAT(plan_change(next, *wanted).restart, change.restart) << "until it is restarted";
+  EXPECT_TRUE(plan_change(next, *wanted).empty());
+}
+
+TEST(PlanTest, EveryStepIsALineForPeople) {
+  std::vector<std::string> lines;
+  for (const PlanStep& step : steps(
+           plan(module("gpu") + module("nic"), module("gpu", "options.mode = \"a\"\n") + "[log]\nlevel = \"warn\"\n")))
+    lines.push_back(step.subject + " | " + step.action + " | " + step.detail);
+  EXPECT_THAT(lines, ElementsAre("module gpu | replace | a new instance, for another options.mode",
+                                 "module nic | remove | drains, and goes when nothing holds its devices",
+                                 "driver nic.example.com | remove | goes when nothing holds its devices",
+                                 "log.level | set | "));
+}
+
+}  // namespace
+}  // namespace cardcage
