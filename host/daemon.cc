@@ -20,16 +20,17 @@ constexpr Duration kLedgerRetry = std::chrono::milliseconds(100), kLedgerReminde
 
 }  // namespace
 
-Daemon::Daemon(Config config, std::filesystem::path config_file)
+Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault)
     : config_(std::move(config)),
+      fault_(std::move(fault)),
       live_config_(core_, clock_, std::move(config_file), config_,
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
       cdi_(config_.node.cdi_dir),
       table_(core_, config_.node.name, "/sys"),
       kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {}
 
-Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file) {
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file)));
+Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file, FaultHook fault) {
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file), std::move(fault)));
   if (auto opened = daemon->open(); !opened) return std::unexpected(opened.error());
   return daemon;
 }
@@ -39,8 +40,8 @@ Status Daemon::open() {
   if (auto opened = open_ledger(); !opened) return opened;
   if (auto opened = open_cluster(); !opened) return opened;
   supervisors_ = std::make_unique<Supervisors>(modules_environment(), config_.node.modules_dir);
-  drivers_ =
-      std::make_unique<Drivers>(DriverContext{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_, metrics_});
+  drivers_ = std::make_unique<Drivers>(
+      DriverContext{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_, metrics_, fault_});
   add_resources();
   // Sockets of drivers whose claims are in the ledger are up before any module is: the kubelet may need to unprepare.
   serve(plan_change({}, config_));
@@ -84,7 +85,7 @@ Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
                               .cdi_folder = config_.node.cdi_dir,
                               .boot_id = *boot_id,
                               .history = {},
-                              .fault = {}};
+                              .fault = fault_};
   bool stop = false;
   signals_.async_wait([&stop](const boost::system::error_code& error, int) { stop = stop || !error; });
   auto ledger = Ledger::open(core_, options);
@@ -126,13 +127,13 @@ Supervisors::Environment Daemon::modules_environment() {
                 return load_module(core_, clock_, module, config_.node.modules_dir, deadline);
               },
           .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
-                       [this](const std::string& module) { return live_claims(*ledger_, table_, module); }},
+                       [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_},
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
 
 void Daemon::add_resources() {
-  resources_ = std::make_unique<Resources>(
-      ResourceContext{core_, clock_, config_, *ledger_, cdi_, table_, kubelet_, metrics_, [this] { pods_->nudge(); }});
+  resources_ = std::make_unique<Resources>(ResourceContext{core_, clock_, config_, *ledger_, cdi_, table_, kubelet_,
+                                                           metrics_, [this] { pods_->nudge(); }, fault_});
   const NodeConfig& node = config_.node;
   pods_ = std::make_unique<PodReconciler>(
       core_, clock_, kubelet_, *resources_, KubeletSockets::below(node.kubelet_root, node.device_plugins_dir),

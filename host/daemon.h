@@ -24,7 +24,7 @@ namespace cardcage {
 class Daemon final : public DaemonView {
  public:
   // Everything that can be refused is refused here, before anything is served: folders, ledger, credentials.
-  static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file);
+  static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file, FaultHook fault = {});
   // The calling thread is the core until SIGTERM or SIGINT.
   void run();
 
@@ -36,7 +36,7 @@ class Daemon final : public DaemonView {
   Task<Result<ReloadReport>> reload(bool dry_run) override;
 
  private:
-  Daemon(Config config, std::filesystem::path config_file);
+  Daemon(Config config, std::filesystem::path config_file, FaultHook fault);
   Status open();
   Status open_cluster();
   Status open_ledger();
@@ -60,6 +60,7 @@ class Daemon final : public DaemonView {
   Task<void> shut_down();
 
   Config config_;  // what runs
+  const FaultHook fault_;
   asio::io_context core_{1};
   SystemClock clock_;
   const std::chrono::system_clock::time_point started_ = clock_.wall();

@@ -21,6 +21,7 @@ void Daemon::apply(Config wanted, const ConfigPlan& plan) {
     open_metrics();
   }
   serve(plan);
+  if (fault_) fault_(FaultPoint::kAfterReload);
 }
 
 // Whatever is served comes after what serves it, and the table knows both.

@@ -22,7 +22,8 @@ Driver::Driver(std::string name, DriverContext context)
            .ledger = context.ledger,
            .devices = context.table,
            .cdi = context.cdi,
-           .clock = context.clock})),
+           .clock = context.clock,
+           .fault = context.fault})),
       measured_(name_, *claims_, context.metrics, context.clock),
       publisher_(make_publisher()),
       publisher_ended_(context.core) {

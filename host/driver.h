@@ -24,6 +24,7 @@ struct DriverContext {
   const CdiWriter& cdi;
   const DeviceTable& table;
   Metrics& metrics;
+  FaultHook fault;
 };
 
 // [core] Stays until the end once it was made, though it may be stopped in between: calls may be under way.

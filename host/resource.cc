@@ -45,6 +45,7 @@ Resource::Resource(std::string name, ResourceContext context)
                   .devices = context_.table,
                   .cdi = context_.cdi,
                   .clock = context_.clock,
+                  .fault = context_.fault,
                   .durability = Durability::kProcess,  // what is lost is learnt from the kubelet again
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod"},
                  [this] { refresh_soon(); }) {

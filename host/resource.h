@@ -29,6 +29,7 @@ struct ResourceContext {
   ClientSlot<KubeletClients>& kubelet;
   Metrics& metrics;
   std::function<void()> handed_out;  // something was: the kubelet will know for whom
+  FaultHook fault;
 };
 
 // [core] Stays until the end once it was made, though it may be stopped in between: calls may be under way.

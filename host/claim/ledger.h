@@ -14,22 +14,10 @@
 #include <vector>
 
 #include "host/claim/ledger_store.h"
+#include "host/core/fault_point.h"
 #include "host/core/task.h"
 
 namespace cardcage {
-
-// Places where tests end the process.
-enum class FaultPoint {
-  kBeforeCommit,  // on the writer thread
-  kAfterIntent,
-  kAfterModulePrepare,
-  kAfterCdiWrite,
-  kAfterPrepared,
-  kAfterModuleUnprepare,
-  kAfterCdiRemove,
-  kAfterRelease,
-};
-using FaultHook = std::function<void(FaultPoint)>;
 
 struct LedgerOptions {
   std::filesystem::path file;

@@ -301,6 +301,7 @@ Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
 
 // From the first line on calls go to the new one, where they queue behind its reconcile; the old one ends what it has.
 Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
+  if (listener_.fault) listener_.fault(FaultPoint::kBeforeTakeOver);
   const auto old = std::exchange(module_, std::move(next));
   const bool other_file = module_->identity().sha256 != identity_->sha256;
   log(LogLevel::kInfo, fmt::format("a new {} of the module is taken over", other_file ? "file" : "configuration"),
@@ -312,6 +313,7 @@ Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   enter(ModuleState::kReady);
   if (auto reconciled = co_await reconcile(); !reconciled) lost_ = reconciled.error();
   co_await let_go_of(old);
+  if (listener_.fault) listener_.fault(FaultPoint::kAfterTakeOver);
 }
 
 Task<void> Supervisor::release() {

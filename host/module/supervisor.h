@@ -12,6 +12,7 @@
 #include <string>
 
 #include "host/config/config.h"
+#include "host/core/fault_point.h"
 #include "host/core/wakeup.h"
 #include "host/module/module.h"
 
@@ -35,6 +36,7 @@ class Supervisor {
     std::function<void(const Supervisor&)> changed;
     // After the first discover: the claims that the module may keep; it is told before anybody else calls it.
     std::function<std::vector<ModuleClaim>(const std::string& module)> live_claims;
+    FaultHook fault = {};
   };
 
   Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core, Clock& clock,

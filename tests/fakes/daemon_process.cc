@@ -84,13 +84,18 @@ bool DaemonProcess::running() const {
 
 std::string DaemonProcess::log() const { return read_file(folder_ / "log", 1 << 24).value_or(""); }
 
-// The daemon and the workers of its modules.
-std::vector<pid_t> DaemonProcess::processes() const {
-  std::vector<pid_t> pids{pid_};
+std::vector<pid_t> DaemonProcess::workers() const {
+  std::vector<pid_t> pids;
   for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid_))) {
     std::ifstream children(thread.path() / "children");
     for (pid_t pid = 0; children >> pid;) pids.push_back(pid);
   }
+  return pids;
+}
+
+std::vector<pid_t> DaemonProcess::processes() const {
+  std::vector<pid_t> pids = workers();
+  pids.push_back(pid_);
   return pids;
 }
 

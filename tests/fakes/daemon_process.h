@@ -36,6 +36,8 @@ class DaemonProcess {
 
   pid_t pid() const { return pid_; }
   bool running() const;
+  // The processes of its modules.
+  std::vector<pid_t> workers() const;
   std::string log() const;
 
   // Proportional set size in kB (/proc/PID/smaps_rollup) and CPU time used so far, workers included.

@@ -1,0 +1,88 @@
+#include "tests/kill/kill_fixture.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "host/cdi/writer.h"
+
+namespace cardcage {
+
+using ::testing::IsEmpty;
+
+void KillTest::configure_with(const std::string& options) { configure("devices = [\"gpu:4\", \"nic:4\"]\n" + options); }
+
+void KillTest::start_with(const Death& death) {
+  ::setenv("MORTAL", fmt::format("{} {} {}", static_cast<int>(death.point), death.nth, death.victim).c_str(), 1);
+  start_and_register();
+  ::unsetenv("MORTAL");
+}
+
+bool KillTest::prepare_at_last(const ClaimRef& claim) {
+  return kubelet.wait_for(
+      [&] {
+        const auto answer = kubelet.prepare(kDriver, {claim});
+        return answer && answer->at(claim.uid);
+      },
+      std::chrono::seconds(15));
+}
+
+bool KillTest::unprepare_at_last(const ClaimRef& claim) {
+  return kubelet.wait_for([&] { return unprepare(claim).has_value(); }, std::chrono::seconds(15));
+}
+
+void KillTest::expect_nothing_left() {
+  EXPECT_THAT(files(hardware()), IsEmpty());
+  EXPECT_THAT(cdi_files(), IsEmpty());
+  daemon.stop();
+  EXPECT_THAT(audit().held, IsEmpty());
+}
+
+KillTest::Books KillTest::audit() const {
+  Books books;
+  for (const std::string& name : files(hardware()))
+    books.hardware[name.substr(0, name.find('@'))] = name.substr(name.find('@') + 1);
+  asio::io_context core;
+  const LedgerOptions options{.file = daemon.folder() / "state/ledger.db",
+                              .cdi_folder = daemon.folder() / "cdi",
+                              .boot_id = read_boot_id().value(),
+                              .history = {},
+                              .fault = {}};
+  const auto ledger = Ledger::open(core, options);
+  if (!ledger) {
+    ADD_FAILURE() << ledger.error().message;
+    return books;
+  }
+  EXPECT_FALSE((*ledger)->rebuilt());
+  std::map<std::string, std::string> holders;
+  for (const auto& [key, record] : (*ledger)->claims()) {
+    for (const ModulePart& part : record->parts)
+      for (const HeldDevice& device : part.devices) {
+        books.held[key.uid].insert(device.device_id);
+        if (record->phase == ClaimPhase::kPrepared) books.prepared[key.uid].insert(device.device_id);
+        const auto [holder, alone] = holders.emplace(device.device_id, key.uid);
+        EXPECT_TRUE(alone) << device.device_id << " is held by " << holder->second << " and " << key.uid;
+      }
+  }
+  for (const auto& [device, uid] : books.hardware)
+    EXPECT_TRUE(books.held[uid].contains(device)) << device << " is set up for " << uid << ", the ledger does not know";
+  for (const auto& [uid, devices] : books.prepared)
+    for (const std::string& device : devices) EXPECT_EQ(books.hardware[device], uid) << device;
+  return books;
+}
+
+void KillTest::expect_cdi_files(const Books& books) const {
+  const auto written = cdi_files();
+  for (const auto& [uid, devices] : books.prepared) EXPECT_TRUE(written.contains(uid)) << uid << " has no CDI file";
+  for (const std::string& uid : written) EXPECT_TRUE(books.held.contains(uid)) << uid << " is not in the ledger";
+}
+
+std::set<std::string> KillTest::cdi_files() const {
+  std::set<std::string> uids;
+  const auto written = CdiWriter(daemon.folder() / "cdi").list();
+  if (!written) ADD_FAILURE() << written.error().message;
+  for (const ClaimFile& file : written.value_or(std::vector<ClaimFile>{})) uids.insert(file.uid);
+  return uids;
+}
+
+}  // namespace cardcage
