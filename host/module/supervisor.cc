@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "host/module/snapshot_sink.h"
+#include "host/core/log.h"
 
 namespace cardcage {
 namespace {
@@ -16,18 +16,6 @@ constexpr Duration kProven = std::chrono::minutes(10);
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
 // A burst of rescan requests (a bus re-enumerates) costs one discover.
 constexpr Duration kRescanQuiet = std::chrono::milliseconds(20);
-
-// A device that nobody has reported yet is no news; one that is bad from the start is.
-void log_health(const std::string& module, const std::string& device, HealthState before, const Health& now) {
-  if (now.state == before || (now.state == HealthState::kHealthy && before == HealthState::kUnknown)) return;
-  if (now.state == HealthState::kHealthy)
-    return log_limited(LogLevel::kInfo, fmt::format("{} {} healthy", module, device), "device is healthy again",
-                       {{"module", module}, {"device", device}});
-  const bool bad = now.state == HealthState::kUnhealthy;
-  log_limited(LogLevel::kWarn, fmt::format("{} {} {}", module, device, bad ? "unhealthy" : "unknown"),
-              bad ? "device is unhealthy" : "health of the device is unknown",
-              {{"module", module}, {"device", device}, {"reason", now.reason}, {"message", now.message}});
-}
 
 }  // namespace
 
@@ -48,6 +36,7 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
       loader_(std::move(loader)),
       clock_(clock),
       listener_(std::move(listener)),
+      devices_(config_.name, clock),
       since_(clock.wall()),
       wakeup_(core),
       ended_(core) {}
@@ -63,7 +52,7 @@ Task<void> Supervisor::run() {
     if (status) {
       last_error_.reset();
       log(LogLevel::kInfo, "module is ready",
-          {{"module", config_.name}, {"devices", std::to_string(snapshot_->devices.size())}});
+          {{"module", config_.name}, {"devices", std::to_string(snapshot()->devices.size())}});
       enter(ModuleState::kReady);
       co_await serve();
     } else {
@@ -113,8 +102,8 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
     wakeup_.wake();
   };
   events.health = [this, which](const std::string& id, const Health& health) {
-    if (which.lock() == module_) return note_health(id, health);
-    keep_for_later(id, health);
+    if (which.lock() != module_) return devices_.keep_for_later(id, health);
+    if (devices_.note(id, health)) listener_.changed(*this);
   };
   events.lost = [this, which](Error error) {
     if (which.lock() != module_) return;
@@ -176,9 +165,9 @@ Task<void> Supervisor::serve() {
 }
 
 Task<void> Supervisor::check_devices() {
-  const SnapshotPtr snapshot = snapshot_;
+  const SnapshotPtr listed = snapshot();
   if (identity_->has_check) {
-    for (const Device& device : snapshot->devices) {
+    for (const Device& device : listed->devices) {
       if (stopping_ || lost_) co_return;
       auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
       if (!checked) {
@@ -187,20 +176,14 @@ Task<void> Supervisor::check_devices() {
       }
     }
   }
-  const auto silent = [this](const Device& device) {
-    const auto entry = health_.find(device.id);
-    return entry != health_.end() && entry->second.health.timeout.count() > 0 &&
-           clock_.now() - entry->second.reported > entry->second.health.timeout;
-  };
-  if (std::ranges::any_of(snapshot->devices, silent)) listener_.changed(*this);
+  if (devices_.any_silent()) listener_.changed(*this);
 }
 
 Task<Status> Supervisor::discover() {
-  discovering_ = true;
+  devices_.expect();
   auto snapshot = co_await module_->discover(clock_.now() + deadlines_.discover);
-  discovering_ = false;
   if (!snapshot) {
-    heard_.clear();
+    devices_.failed();
     co_return within(snapshot.error(), "module '{}' cannot list its devices", config_.name);
   }
   adopt(std::move(*snapshot));
@@ -208,21 +191,12 @@ Task<Status> Supervisor::discover() {
 }
 
 void Supervisor::adopt(SnapshotPtr snapshot) {
-  for (const Device& device : snapshot->devices) {
-    // What was pushed since stays: a module may learn of health from events only.
-    if (device.health != Health{} || !health_.contains(device.id)) set_health(device.id, device.health);
-  }
-  std::erase_if(health_, [&](const auto& entry) { return !snapshot->find(entry.first); });
-  const bool changed = !snapshot_ || *snapshot_ != *snapshot;
-  snapshot_ = std::move(snapshot);
-  bool news = changed;
-  for (const auto& [device_id, health] : std::exchange(heard_, {}))
-    if (snapshot_->find(device_id)) news |= set_health(device_id, health);
+  const ListedDevices::News news = devices_.adopt(std::move(snapshot));
   if (!offered_) return;
-  if (changed)
+  if (news.list)
     log_limited(LogLevel::kInfo, config_.name + "/devices", "device list changed",
-                {{"module", config_.name}, {"devices", std::to_string(snapshot_->devices.size())}});
-  if (news) listener_.changed(*this);
+                {{"module", config_.name}, {"devices", std::to_string(devices_.snapshot()->devices.size())}});
+  if (news.list || news.health) listener_.changed(*this);
 }
 
 // -- another build of the module --------------------------------------------------------------------------------------
@@ -233,7 +207,7 @@ Task<void> Supervisor::replace() {
   if ((*loaded)->identity().sha256 == identity_->sha256) co_return;  // touched, not changed
   auto devices = co_await try_out(*loaded);
   if (devices) co_return co_await take_over(std::move(*loaded), std::move(*devices));
-  heard_.clear();
+  devices_.forget_kept();
   std::ignore = co_await (*loaded)->stop(clock_.now() + deadlines_.stop);
   refuse_file(devices.error());
 }
@@ -267,7 +241,7 @@ Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
 
 Task<void> Supervisor::release() {
   offered_ = false;
-  heard_.clear();
+  devices_.forget_kept();
   if (!module_) co_return;
   co_await let_go_of(std::exchange(module_, nullptr));
 }
@@ -291,41 +265,13 @@ Result<std::shared_ptr<Module>> Supervisor::module() const {
 }
 
 DeviceHealth Supervisor::health(const Device& device) const {
-  const auto entry = health_.find(device.id);
-  DeviceHealth known = entry != health_.end() ? entry->second : DeviceHealth{};
+  DeviceHealth known = devices_.health(device.id);
   if (!offered_ || lost_) {
     const Error* why = lost_ ? &*lost_ : last_error_ ? &*last_error_ : nullptr;
     known.health = Health{.reason = "ModuleAway", .message = why ? why->message : "the module is not running"};
     known.changed = since_;
-  } else if (known.health.timeout.count() > 0 && clock_.now() - known.reported > known.health.timeout) {
-    known.health = Health{.reason = "Silent",
-                          .message = fmt::format("no report for more than {} s", known.health.timeout.count())};
   }
   return known;
-}
-
-bool Supervisor::set_health(const std::string& device_id, Health health) {
-  DeviceHealth& entry = health_[device_id];
-  entry.reported = clock_.now();
-  if (entry.health == health && entry.changed.time_since_epoch().count() != 0) return false;
-  log_health(config_.name, device_id, entry.health.state, health);
-  entry.health = std::move(health);
-  entry.changed = clock_.wall();
-  return true;
-}
-
-void Supervisor::keep_for_later(const std::string& device_id, const Health& health) {
-  if (heard_.size() < kMaxDevices || heard_.contains(device_id)) heard_.insert_or_assign(device_id, health);
-}
-
-void Supervisor::note_health(const std::string& device_id, Health health) {
-  const bool listed = snapshot_ && snapshot_->find(device_id);
-  if (discovering_ || !listed) keep_for_later(device_id, health);
-  if (listed && set_health(device_id, std::move(health))) listener_.changed(*this);
-  if (!listed && snapshot_ && !discovering_)
-    log_limited(LogLevel::kWarn, config_.name + "/unknown-device",
-                "health of a device that is not listed waits for the next discover",
-                {{"module", config_.name}, {"device", device_id}});
 }
 
 }  // namespace cardcage

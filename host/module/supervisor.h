@@ -6,25 +6,19 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "host/config/config.h"
 #include "host/core/wakeup.h"
+#include "host/module/listed_devices.h"
 #include "host/module/module.h"
 
 namespace cardcage {
 
 enum class ModuleState { kStarting, kReady, kBackingOff, kStopped };
 std::string to_string(ModuleState state);
-
-struct DeviceHealth {
-  Health health;
-  std::chrono::system_clock::time_point changed;
-  Instant reported;
-};
 
 class Supervisor {
  public:
@@ -56,7 +50,7 @@ class Supervisor {
   // What the newest instance said of itself; nothing before the first successful load.
   const std::optional<ModuleIdentity>& identity() const { return identity_; }
   // The last good one, also while the module is away; null before the first.
-  const SnapshotPtr& snapshot() const { return snapshot_; }
+  const SnapshotPtr& snapshot() const { return devices_.snapshot(); }
   // True once the first start ended, well or not: from then on the device list is as good as it gets.
   bool settled() const { return settled_; }
   DeviceHealth health(const Device& device) const;
@@ -79,9 +73,6 @@ class Supervisor {
   Task<void> let_go_of(std::shared_ptr<Module> instance);
   void enter(ModuleState state);
   void adopt(SnapshotPtr snapshot);
-  void keep_for_later(const std::string& device_id, const Health& health);
-  void note_health(const std::string& device_id, Health health);
-  bool set_health(const std::string& device_id, Health health);  // whether it differs
 
   ModuleConfig config_;
   DeadlineConfig deadlines_;
@@ -91,10 +82,7 @@ class Supervisor {
 
   std::shared_ptr<Module> module_;
   std::optional<ModuleIdentity> identity_;
-  SnapshotPtr snapshot_;
-  std::map<std::string, DeviceHealth, std::less<>> health_;
-  // Told since the last discover began, which may have listed the device before: goes over what that one says.
-  std::map<std::string, Health> heard_;
+  ListedDevices devices_;
   ModuleState state_ = ModuleState::kStarting;
   std::chrono::system_clock::time_point since_;
   std::optional<Error> last_error_;
@@ -102,7 +90,6 @@ class Supervisor {
   bool settled_ = false;
   bool offered_ = false;  // others may have the instance
   bool rescan_ = false;
-  bool discovering_ = false;
   bool renew_ = false;
   bool stopping_ = false;
   int restarts_ = 0;
