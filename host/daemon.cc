@@ -130,6 +130,7 @@ Status Daemon::open_ledger() {
 }
 
 void Daemon::add_modules() {
+  quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
   const auto load = [this](const ModuleConfig& module, Instant deadline) {
     return load_module(core_, clock_, module, config_.node.modules_dir, deadline);
   };
@@ -137,7 +138,8 @@ void Daemon::add_modules() {
       [this](const Supervisor& supervisor) { changed(supervisor); },
       [this](const std::string& module) { return live_claims(*ledger_, table_, module); }};
   for (const ModuleConfig& module : config_.modules) {
-    supervisors_.push_back(std::make_unique<Supervisor>(module, config_.deadlines, load, core_, clock_, listener));
+    supervisors_.push_back(
+        std::make_unique<Supervisor>(module, config_.deadlines, load, core_, clock_, *quiesced_, listener));
     table_.add(*supervisors_.back());
     module_files_.add(module.path, [supervisor = supervisors_.back().get()] { supervisor->renew(); });
   }

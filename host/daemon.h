@@ -35,6 +35,7 @@ class Daemon final : public DaemonView {
   std::vector<DeviceReport> devices() const override;
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
+  Task<Result<Condition>> command(ModuleCommand command) override;
 
  private:
   Daemon(Config config, std::filesystem::path config_file);
@@ -68,6 +69,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<Ledger> ledger_;
   const CdiWriter cdi_;
   DeviceTable table_;
+  std::unique_ptr<QuiesceMarks> quiesced_;
   std::vector<std::unique_ptr<Supervisor>> supervisors_;  // in the order of the configuration
   ModuleFiles module_files_{core_, clock_, config_.node.modules_dir};
   Metrics metrics_;

@@ -3,6 +3,7 @@
 #include <ranges>
 
 #include "host/cdi/names.h"
+#include "host/core/nearest.h"
 #include "host/daemon.h"
 #include "host/module/options.h"
 
@@ -45,6 +46,8 @@ ResourceReport report_of(const Resource& resource, const Supervisor* supervisor)
   report.handed_out = static_cast<std::uint32_t>(resource.allocator().handed_out().size());
   return report;
 }
+
+Condition condition_of(const Supervisor& supervisor) { return {to_string(supervisor.state()), supervisor.detail()}; }
 
 }  // namespace
 
@@ -89,6 +92,8 @@ StatusReport Daemon::status() const {
       report.warnings.push_back(
           fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name(), why));
   }
+  for (const auto& supervisor : supervisors_)
+    if (const std::string warning = supervisor->warning(); !warning.empty()) report.warnings.push_back(warning);
   return report;
 }
 
@@ -100,7 +105,7 @@ std::vector<ModuleReport> Daemon::modules() const {
         .name = config.name,
         .path = config_.node.modules_dir / config.path,
         .isolation = config.isolation,
-        .state = {to_string(supervisor->state()), supervisor->last_error() ? supervisor->last_error()->message : ""},
+        .state = condition_of(*supervisor),
         .devices = supervisor->snapshot() ? static_cast<std::uint32_t>(supervisor->snapshot()->devices.size()) : 0,
         .restarts = static_cast<std::uint32_t>(supervisor->restarts())};
     report.identity = supervisor->identity();
@@ -159,6 +164,20 @@ HttpPage Daemon::page(const std::string& path) const {
     if (!supervisor->settled())
       return {.status = 503, .body = fmt::format("module '{}' is starting\n", supervisor->config().name)};
   return {.body = "ok\n"};
+}
+
+Task<Result<Condition>> Daemon::command(ModuleCommand command) {
+  std::vector<std::string> names;
+  for (const auto& supervisor : supervisors_) names.push_back(supervisor->config().name);
+  const auto named = std::ranges::find(names, command.module);
+  if (named == names.end())
+    co_return fail(Code::kNotFound, "no module '{}'{}", command.module, nearest_hint(command.module, names));
+  Supervisor& supervisor = *supervisors_[static_cast<std::size_t>(named - names.begin())];
+  const Status done = co_await supervisor.obey(std::move(command));
+  if (done) co_return condition_of(supervisor);
+  // That the module cannot is no sign of a daemon that does not answer.
+  const Code code = done.error().code == Code::kUnavailable ? Code::kFailedPrecondition : done.error().code;
+  co_return std::unexpected(Error{code, done.error().message});
 }
 
 Task<Result<std::vector<HistoryEntry>>> Daemon::history(HistoryQuery query) {

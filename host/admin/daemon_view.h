@@ -13,6 +13,7 @@
 #include "host/config/config.h"
 #include "host/core/task.h"
 #include "host/device/device.h"
+#include "host/module/command.h"
 #include "host/module/module.h"
 
 namespace cardcage {
@@ -81,6 +82,8 @@ class DaemonView {
   virtual std::vector<DeviceReport> devices() const = 0;  // by module, then by device id
   virtual std::vector<std::shared_ptr<const ClaimRecord>> claims() const = 0;
   virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
+  // The state that the module is in then.
+  virtual Task<Result<Condition>> command(ModuleCommand command) = 0;
 };
 
 }  // namespace cardcage

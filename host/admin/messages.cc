@@ -16,6 +16,7 @@ namespace wire = admin::v1;
 
 constexpr std::int64_t kUsualHistory = 100, kLongestHistory = 10'000;
 constexpr std::size_t kLongestText = 8 * 1024;
+constexpr Duration kUsualLimit = std::chrono::seconds(30), kLongestLimit = std::chrono::minutes(10);
 
 std::int64_t milliseconds(auto duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
@@ -237,6 +238,17 @@ void fill(wire::ListClaimsResponse& message, const std::vector<std::shared_ptr<c
 
 void fill(wire::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries) {
   for (const auto& entry : entries) fill(*message.add_entries(), entry);
+}
+
+void fill(wire::ModuleCommandResponse& message, const Condition& state) { fill(*message.mutable_state(), state); }
+
+ModuleCommand module_command(ModuleVerb verb, const wire::ModuleCommandRequest& request) {
+  const std::chrono::milliseconds wanted(request.limit_ms());
+  return {.verb = verb,
+          .module = request.module(),
+          .by = request.by().empty() ? "an operator" : request.by(),
+          .reason = request.reason(),
+          .limit = wanted.count() <= 0 ? kUsualLimit : std::min<Duration>(wanted, kLongestLimit)};
 }
 
 HistoryQuery history_query(const wire::ListHistoryRequest& request) {

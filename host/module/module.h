@@ -124,6 +124,8 @@ class Module {
   virtual Task<Status> pre_start(ModuleClaim claim, Instant deadline) = 0;
   // Polls one device's health; the answer comes through ModuleEvents::health.
   virtual Task<Status> check(std::string device_id, Instant deadline) = 0;
+  // Returns once no call is open; DEADLINE_EXCEEDED says which one still is.
+  virtual Task<Status> finish_calls(Instant deadline) = 0;
   virtual Task<Status> quiesce(Instant deadline) = 0;
   virtual Task<Status> resume(Instant deadline) = 0;
   // stop and destroy; no event comes after it. Idempotent.

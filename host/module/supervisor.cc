@@ -8,10 +8,6 @@
 namespace cardcage {
 namespace {
 
-constexpr Duration kFirstBackOff = std::chrono::seconds(1);
-constexpr Duration kLongestBackOff = std::chrono::minutes(5);
-// A module that ran this long starts over with the first back-off.
-constexpr Duration kProven = std::chrono::minutes(10);
 // Polls a module that has check(), and notices devices that fell silent.
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
 // A burst of rescan requests (a bus re-enumerates) costs one discover.
@@ -24,61 +20,98 @@ std::string to_string(ModuleState state) {
     case ModuleState::kStarting: return "starting";
     case ModuleState::kReady: return "ready";
     case ModuleState::kBackingOff: return "backing off";
+    case ModuleState::kQuiesced: return "quiesced";
     case ModuleState::kStopped: return "stopped";
   }
   return "unknown";
 }
 
 Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core,
-                       Clock& clock, Listener listener)
+                       Clock& clock, QuiesceMarks& quiesced, Listener listener)
     : config_(std::move(config)),
       deadlines_(deadlines),
       loader_(std::move(loader)),
+      core_(core),
       clock_(clock),
+      quiesced_(quiesced),
       listener_(std::move(listener)),
       devices_(config_.name, clock),
       since_(clock.wall()),
+      retry_(clock.now()),
       wakeup_(core),
       ended_(core) {}
 
 Task<void> Supervisor::run() {
-  Duration back_off = kFirstBackOff;
   while (!stopping_) {
-    enter(ModuleState::kStarting);
-    const Instant started = clock_.now();
-    lost_.reset();
-    auto status = co_await start_instance();
-    settled_ = true;
-    if (status) {
-      last_error_.reset();
-      log(LogLevel::kInfo, "module is ready",
-          {{"module", config_.name}, {"devices", std::to_string(snapshot()->devices.size())}});
-      enter(ModuleState::kReady);
-      co_await serve();
-    } else {
-      lost_ = status.error();
-    }
-    if (stopping_) break;
-
-    if (clock_.now() - started > kProven) back_off = kFirstBackOff;
-    last_error_ = lost_;
-    log(LogLevel::kError, "module is away",
-        {{"module", config_.name},
-         {"error", last_error_->message},
-         {"retry_in", fmt::format("{} s", std::chrono::duration_cast<std::chrono::seconds>(back_off).count())}});
-    enter(ModuleState::kBackingOff);
-    co_await release();
-    ++restarts_;
-    const Instant retry = clock_.now() + back_off;
-    while (!stopping_ && !renew_ && clock_.now() < retry) co_await wakeup_.wait_until(clock_, retry);
-    if (renew_)
-      back_off = kFirstBackOff;
+    if (quiesced())
+      co_await stay_quiesced();
+    else if (clock_.now() < retry_ && !renew_)
+      co_await rest();
     else
-      back_off = std::min(back_off * 2, kLongestBackOff);
+      co_await live();
   }
+  if (order_) answer(fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config_.name));
   co_await release();
   enter(ModuleState::kStopped);
   ended_.set(true);
+}
+
+// One instance, until it is lost or to be stopped. One that let go of its hardware is kept until it is told otherwise.
+Task<void> Supervisor::live() {
+  enter(ModuleState::kStarting);
+  const Instant begun = clock_.now();
+  const Status up = co_await bring_up();
+  settled_ = true;
+  if (up) {
+    last_error_.reset();
+    log(LogLevel::kInfo, "module is ready",
+        {{"module", config_.name}, {"devices", std::to_string(snapshot()->devices.size())}});
+    enter(ModuleState::kReady);
+  } else {
+    lost_ = up.error();
+  }
+  if (order_ && order_->begun) answer(up);
+  if (up) co_await serve();
+  if (lost_ && !stopping_) co_await back_off(begun);
+}
+
+Task<void> Supervisor::back_off(Instant begun) {
+  const Duration pause = policy_.failed(clock_.now() - begun);
+  last_error_ = lost_;
+  log(LogLevel::kError, "module is away",
+      {{"module", config_.name},
+       {"error", last_error_->message},
+       {"retry_in", fmt::format("{} s", std::chrono::duration_cast<std::chrono::seconds>(pause).count())}});
+  enter(ModuleState::kBackingOff);
+  co_await release();
+  ++restarts_;
+  retry_ = clock_.now() + pause;
+}
+
+Task<void> Supervisor::rest() {
+  while (!stopping_ && !renew_ && !quiesced() && clock_.now() < retry_) {
+    if (order_)
+      obey_while_away();
+    else
+      co_await wakeup_.wait_until(clock_, retry_);
+  }
+  if (renew_) policy_.forgive();
+}
+
+// Whatever comes, a crash or another file: nothing starts.
+Task<void> Supervisor::stay_quiesced() {
+  settled_ = true;
+  enter(ModuleState::kQuiesced);
+  while (!stopping_ && quiesced()) {
+    if (order_) {
+      obey_while_quiesced();
+    } else if (lost_ && module_) {
+      log(LogLevel::kWarn, "module that is quiesced is away", {{"module", config_.name}, {"error", lost_->message}});
+      co_await release();
+    } else {
+      co_await wakeup_.wait();
+    }
+  }
 }
 
 Task<void> Supervisor::stop() {
@@ -113,8 +146,23 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   return events;
 }
 
+Task<Status> Supervisor::bring_up() {
+  lost_.reset();
+  if (module_ && !renew_) {
+    Status resumed = co_await module_->resume(clock_.now() + deadlines_.start);
+    if (resumed) resumed = co_await take_up();
+    if (resumed) co_return resumed;
+    // Perhaps it has libraries of the driver before: a fresh process has those of today.
+    log(LogLevel::kWarn, "module does not take its hardware back; a fresh instance is started",
+        {{"module", config_.name}, {"error", resumed.error().message}});
+  }
+  co_await release();
+  co_return co_await start_instance();
+}
+
 Task<Status> Supervisor::start_instance() {
   renew_ = false;
+  lost_.reset();
   auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
@@ -122,7 +170,10 @@ Task<Status> Supervisor::start_instance() {
 
   auto started = co_await module_->start(events(module_), clock_.now() + deadlines_.start);
   if (!started) co_return within(started.error(), "module '{}' does not start", config_.name);
+  co_return co_await take_up();
+}
 
+Task<Status> Supervisor::take_up() {
   auto discovered = co_await discover();
   if (!discovered) co_return discovered;
   // From here on others may call it: they queue behind reconcile, which the claims they add cannot be part of.
@@ -137,10 +188,15 @@ Task<Status> Supervisor::reconcile() {
   co_return Status{};
 }
 
-// Ends when the instance is lost or to be stopped.
+// Ends when the instance is lost, has let go of its hardware, or is to be stopped.
 Task<void> Supervisor::serve() {
   Instant next_check = clock_.now() + kHealthInterval;
   while (!stopping_ && !lost_) {
+    if (order_) {
+      const bool goes_on = co_await obey_while_ready();
+      if (!goes_on) co_return;
+      continue;
+    }
     if (std::exchange(renew_, false)) {
       co_await replace();
       continue;
@@ -258,7 +314,18 @@ void Supervisor::enter(ModuleState state) {
   listener_.changed(*this);
 }
 
+std::string Supervisor::detail() const {
+  if (const QuiesceMark* mark = quiesced()) return to_string(*mark).substr(std::string_view("quiesced ").size());
+  return last_error_ ? last_error_->message : "";
+}
+
+std::string Supervisor::warning() const {
+  if (const QuiesceMark* mark = quiesced()) return refusal(*mark).error().message;
+  return "";
+}
+
 Result<std::shared_ptr<Module>> Supervisor::module() const {
+  if (const QuiesceMark* mark = quiesced()) return refusal(*mark);
   if (offered_ && !lost_) return module_;
   const std::string why = lost_ ? lost_->message : last_error_ ? last_error_->message : "it has not started yet";
   return fail(Code::kUnavailable, "module '{}' is {}: {}", config_.name, to_string(state_), why);
@@ -266,7 +333,11 @@ Result<std::shared_ptr<Module>> Supervisor::module() const {
 
 DeviceHealth Supervisor::health(const Device& device) const {
   DeviceHealth known = devices_.health(device.id);
-  if (!offered_ || lost_) {
+  if (const QuiesceMark* mark = quiesced()) {
+    known.health =
+        Health{.reason = "Quiesced", .message = refusal(*mark).error().message, .taint = TaintEffect::kNoSchedule};
+    known.changed = mark->since;
+  } else if (!offered_ || lost_) {
     const Error* why = lost_ ? &*lost_ : last_error_ ? &*last_error_ : nullptr;
     known.health = Health{.reason = "ModuleAway", .message = why ? why->message : "the module is not running"};
     known.changed = since_;

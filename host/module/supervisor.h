@@ -1,7 +1,8 @@
-// Keeps one configured module running: load, start, first discover; again with back-off after a failure.
+// Keeps one configured module running: load, start, first discover; again with back-off after a failure; and lets go of
+// its hardware while an operator says so.
 //
-// [core] The one owner of a module's instance, its last good snapshot and the health of its devices. A module that
-// is lost keeps its devices listed, with health unknown and the reason.
+// [core] The one owner of a module's instance. A module that is away keeps its devices listed, with health unknown and
+// the reason.
 #pragma once
 
 #include <chrono>
@@ -12,12 +13,15 @@
 
 #include "host/config/config.h"
 #include "host/core/wakeup.h"
+#include "host/module/command.h"
 #include "host/module/listed_devices.h"
 #include "host/module/module.h"
+#include "host/module/quiesce_marks.h"
+#include "host/module/restart_policy.h"
 
 namespace cardcage {
 
-enum class ModuleState { kStarting, kReady, kBackingOff, kStopped };
+enum class ModuleState { kStarting, kReady, kBackingOff, kQuiesced, kStopped };
 std::string to_string(ModuleState state);
 
 class Supervisor {
@@ -32,7 +36,7 @@ class Supervisor {
   };
 
   Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core, Clock& clock,
-             Listener listener);
+             QuiesceMarks& quiesced, Listener listener);
 
   // Runs until stop(); ends only then.
   Task<void> run();
@@ -42,6 +46,9 @@ class Supervisor {
   // The module's file may be another one: takes it over if it starts and lists its devices, beside the running one
   // until then; else that one goes on. A module that is away is tried again at once.
   void renew();
+  // What an operator says: done, or why not. One at a time. A quiesce that fails has changed nothing; a resume or
+  // restart that comes to no end within its limit goes on.
+  Task<Status> obey(ModuleCommand command);
 
   const ModuleConfig& config() const { return config_; }
   ModuleState state() const { return state_; }
@@ -55,11 +62,31 @@ class Supervisor {
   bool settled() const { return settled_; }
   DeviceHealth health(const Device& device) const;
   const std::optional<Error>& last_error() const { return last_error_; }
+  // Why the module is in its state, for people; empty if there is nothing to say.
+  std::string detail() const;
+  // What an operator should look at; empty if there is nothing.
+  std::string warning() const;
   int restarts() const { return restarts_; }
   std::chrono::system_clock::time_point since() const { return since_; }
 
  private:
+  // A command that waits for its turn, or is being carried out.
+  struct Order {
+    std::uint64_t number;
+    ModuleCommand command;
+    Instant deadline;
+    OneShot<Status> done;
+    bool begun = false;
+  };
+
+  // What run() does, one after the other; each ends when another is to be done.
+  Task<void> live();
+  Task<void> rest();
+  Task<void> stay_quiesced();
+
+  Task<Status> bring_up();
   Task<Status> start_instance();
+  Task<Status> take_up();
   ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover();
   Task<Status> reconcile();
@@ -69,15 +96,28 @@ class Supervisor {
   Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
   Task<void> serve();
   Task<void> check_devices();
+  Task<void> back_off(Instant begun);
   Task<void> release();
   Task<void> let_go_of(std::shared_ptr<Module> instance);
   void enter(ModuleState state);
   void adopt(SnapshotPtr snapshot);
 
+  const QuiesceMark* quiesced() const { return quiesced_.find(config_.name); }
+  std::unexpected<Error> refusal(const QuiesceMark& mark) const;
+  Task<bool> obey_while_ready();
+  void obey_while_away();
+  void obey_while_quiesced();
+  Status note_quiesced();
+  Task<void> quiesce_instance();
+  Task<Status> let_go(Instant deadline);
+  void answer(Status outcome);
+
   ModuleConfig config_;
   DeadlineConfig deadlines_;
   Loader loader_;
+  asio::io_context& core_;
   Clock& clock_;
+  QuiesceMarks& quiesced_;
   Listener listener_;
 
   std::shared_ptr<Module> module_;
@@ -93,6 +133,10 @@ class Supervisor {
   bool renew_ = false;
   bool stopping_ = false;
   int restarts_ = 0;
+  RestartPolicy policy_;
+  Instant retry_;  // not before
+  std::uint64_t last_order_ = 0;
+  std::optional<Order> order_;
   Wakeup wakeup_;
   OneShot<bool> ended_;
 };

@@ -84,7 +84,6 @@ bool DaemonProcess::running() const {
 
 std::string DaemonProcess::log() const { return read_file(folder_ / "log", 1 << 24).value_or(""); }
 
-// The daemon and the workers of its modules.
 std::vector<pid_t> DaemonProcess::processes() const {
   std::vector<pid_t> pids{pid_};
   for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid_))) {

@@ -101,6 +101,12 @@ Task<Result<std::vector<HistoryEntry>>> FakeDaemon::history(HistoryQuery query) 
   co_return history_entries;
 }
 
+Task<Result<Condition>> FakeDaemon::command(ModuleCommand command) {
+  last_command = std::move(command);
+  if (failure.code != Code::kOk) co_return std::unexpected(failure);
+  co_return Condition{"done", ""};
+}
+
 FakeDaemon FakeDaemon::busy_node() {
   FakeDaemon daemon;
   daemon.status_report = {.node = "node1",

@@ -11,14 +11,16 @@ struct FakeDaemon final : DaemonView {
   std::vector<DeviceReport> device_reports;
   std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
   std::vector<HistoryEntry> history_entries;
-  Error failure;            // history() fails with it unless its code is kOk
-  HistoryQuery last_asked;  // of history()
+  Error failure;               // history() and command() fail with it unless its code is kOk
+  HistoryQuery last_asked;     // of history()
+  ModuleCommand last_command;  // answered "done"
 
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
   std::vector<DeviceReport> devices() const override { return device_reports; }
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override { return claim_records; }
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
+  Task<Result<Condition>> command(ModuleCommand command) override;
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
   static FakeDaemon busy_node();

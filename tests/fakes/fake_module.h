@@ -21,6 +21,7 @@ class FakeModule final : public Module {
     kChoose,
     kPreStart,
     kCheck,
+    kFinishCalls,
     kQuiesce,
     kResume,
     kStop
@@ -71,6 +72,8 @@ class FakeModule final : public Module {
                                                 std::size_t want, Instant deadline) override;
   Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
   Task<Status> check(std::string device_id, Instant deadline) override;
+  // As its own call, so that a test can hold it up.
+  Task<Status> finish_calls(Instant deadline) override { return answer(Verb::kFinishCalls, "", deadline); }
   Task<Status> quiesce(Instant deadline) override { return answer(Verb::kQuiesce, "", deadline); }
   Task<Status> resume(Instant deadline) override { return answer(Verb::kResume, "", deadline); }
   Task<Status> stop(Instant deadline) override { return answer(Verb::kStop, "", deadline); }

@@ -1,10 +1,4 @@
-#include "host/module/supervisor.h"
-
-#include <gmock/gmock.h>
-
-#include "tests/fakes/core_fixture.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/fake_module.h"
+#include "tests/unit/module/supervisor_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -13,32 +7,7 @@ using ::testing::HasSubstr;
 using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
-class SupervisorTest : public CoreFixture {
- protected:
-  SupervisorTest() {
-    module->devices.devices = {Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"}};
-    spawn(core, supervisor.run());
-  }
-  ~SupervisorTest() override { run(supervisor.stop()); }
-
-  Task<Result<std::shared_ptr<Module>>> load() {
-    ++loads;
-    co_return module;
-  }
-  const Device& device() { return supervisor.snapshot()->devices.front(); }
-
-  FakeClock clock;
-  std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
-  int loads = 0, changes = 0;
-  Supervisor supervisor{
-      ModuleConfig{.name = "fake"},
-      {},
-      [this](const ModuleConfig&, Instant) { return load(); },
-      core,
-      clock,
-      {[this](const Supervisor&) { ++changes; },
-       [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; }}};
-};
+class SupervisorTest : public SupervisorFixture {};
 
 TEST_F(SupervisorTest, IsReadyAfterTheFirstDiscoverAndTellsTheModuleItsLiveClaims) {
   EXPECT_EQ(supervisor.state(), ModuleState::kStarting);
