@@ -131,8 +131,8 @@ Status Daemon::open_ledger() {
 
 void Daemon::add_modules() {
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
-  const auto load = [this](const ModuleConfig& module, Instant deadline) {
-    return load_module(core_, clock_, module, config_.node.modules_dir, deadline);
+  const auto load = [this](const ModuleConfig& module, Instant deadline, Leftover& left) {
+    return load_module(core_, clock_, module, config_.node.modules_dir, deadline, &left);
   };
   const Supervisor::Listener listener{
       [this](const Supervisor& supervisor) { changed(supervisor); },

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -100,6 +101,10 @@ struct ModuleEvents {
   std::function<void(Error)> lost;
 };
 
+// Of what its owner has let go of: why it may still hold the hardware, for people; nothing once it is gone for good.
+// Null is nothing, too. [core]
+using Leftover = std::function<std::optional<std::string>()>;
+
 class Module {
  public:
   virtual ~Module() = default;
@@ -130,6 +135,8 @@ class Module {
   virtual Task<Status> resume(Instant deadline) = 0;
   // stop and destroy; no event comes after it. Idempotent.
   virtual Task<Status> stop(Instant deadline) = 0;
+  // After stop(). It holds nothing of the object.
+  virtual Leftover leftover() const = 0;
 };
 
 }  // namespace cardcage

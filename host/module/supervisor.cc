@@ -10,6 +10,7 @@ namespace {
 
 // Polls a module that has check(), and notices devices that fell silent.
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
+constexpr Duration kLookForLeftovers = std::chrono::seconds(1);
 // A burst of rescan requests (a bus re-enumerates) costs one discover.
 constexpr Duration kRescanQuiet = std::chrono::milliseconds(20);
 
@@ -20,6 +21,7 @@ std::string to_string(ModuleState state) {
     case ModuleState::kStarting: return "starting";
     case ModuleState::kReady: return "ready";
     case ModuleState::kBackingOff: return "backing off";
+    case ModuleState::kStuck: return "stuck";
     case ModuleState::kQuiesced: return "quiesced";
     case ModuleState::kStopped: return "stopped";
   }
@@ -43,7 +45,9 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
 
 Task<void> Supervisor::run() {
   while (!stopping_) {
-    if (quiesced())
+    if (remains())
+      co_await stay_stuck();
+    else if (quiesced())
       co_await stay_quiesced();
     else if (clock_.now() < retry_ && !renew_)
       co_await rest();
@@ -96,6 +100,33 @@ Task<void> Supervisor::rest() {
       co_await wakeup_.wait_until(clock_, retry_);
   }
   if (renew_) policy_.forgive();
+}
+
+// What is left of the instance before may hold the hardware: two at a time would be worse than none. Nobody tells when
+// it goes.
+Task<void> Supervisor::stay_stuck() {
+  enter(ModuleState::kStuck);
+  log(LogLevel::kError, "module is stuck", {{"module", config_.name}, {"error", stuck_}});
+  while (!stopping_ && remains()) {
+    if (order_)
+      refuse_while_stuck();
+    else
+      co_await wakeup_.wait_for(clock_, kLookForLeftovers);
+  }
+  if (stopping_) co_return;
+  log(LogLevel::kInfo, "what was left of the module is gone", {{"module", config_.name}});
+  retry_ = clock_.now();
+}
+
+std::optional<std::string> Supervisor::remains() {
+  for (; !leftovers_.empty(); leftovers_.erase(leftovers_.begin())) {
+    if (!leftovers_.front()) continue;
+    auto text = leftovers_.front()();
+    if (!text) continue;
+    stuck_ = *text;
+    return text;
+  }
+  return std::nullopt;
 }
 
 // Whatever comes, a crash or another file: nothing starts.
@@ -163,7 +194,7 @@ Task<Status> Supervisor::bring_up() {
 Task<Status> Supervisor::start_instance() {
   renew_ = false;
   lost_.reset();
-  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
+  auto loaded = co_await load();
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
@@ -171,6 +202,13 @@ Task<Status> Supervisor::start_instance() {
   auto started = co_await module_->start(events(module_), clock_.now() + deadlines_.start);
   if (!started) co_return within(started.error(), "module '{}' does not start", config_.name);
   co_return co_await take_up();
+}
+
+Task<Result<std::shared_ptr<Module>>> Supervisor::load() {
+  Leftover left;
+  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start, left);
+  if (left) leftovers_.push_back(std::move(left));
+  co_return loaded;
 }
 
 Task<Status> Supervisor::take_up() {
@@ -197,7 +235,8 @@ Task<void> Supervisor::serve() {
       if (!goes_on) co_return;
       continue;
     }
-    if (std::exchange(renew_, false)) {
+    if (renew_ && !remains()) {
+      renew_ = false;
       co_await replace();
       continue;
     }
@@ -255,46 +294,6 @@ void Supervisor::adopt(SnapshotPtr snapshot) {
   if (news.list || news.health) listener_.changed(*this);
 }
 
-// -- another build of the module --------------------------------------------------------------------------------------
-
-Task<void> Supervisor::replace() {
-  auto loaded = co_await loader_(config_, clock_.now() + deadlines_.start);
-  if (!loaded) co_return refuse_file(loaded.error());
-  if ((*loaded)->identity().sha256 == identity_->sha256) co_return;  // touched, not changed
-  auto devices = co_await try_out(*loaded);
-  if (devices) co_return co_await take_over(std::move(*loaded), std::move(*devices));
-  devices_.forget_kept();
-  std::ignore = co_await (*loaded)->stop(clock_.now() + deadlines_.stop);
-  refuse_file(devices.error());
-}
-
-void Supervisor::refuse_file(const Error& error) {
-  last_error_ = within(error, "the new file of module '{}' is not taken over", config_.name).error();
-  log(LogLevel::kError, "the new file of a module is not taken over; the old one goes on",
-      {{"module", config_.name}, {"error", error.message}});
-  listener_.changed(*this);
-}
-
-Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
-  auto started = co_await next->start(events(next), clock_.now() + deadlines_.start);
-  if (!started) co_return std::unexpected(started.error());
-  co_return co_await next->discover(clock_.now() + deadlines_.discover);
-}
-
-// From the first line on calls go to the new one, where they queue behind its reconcile; the old one ends what it has.
-Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
-  const auto old = std::exchange(module_, std::move(next));
-  log(LogLevel::kInfo, "a new file of the module is taken over",
-      {{"module", config_.name}, {"version", module_->identity().version}, {"before", identity_->version}});
-  identity_ = module_->identity();
-  lost_.reset();
-  last_error_.reset();
-  adopt(std::move(devices));
-  enter(ModuleState::kReady);
-  if (auto reconciled = co_await reconcile(); !reconciled) lost_ = reconciled.error();
-  co_await let_go_of(old);
-}
-
 Task<void> Supervisor::release() {
   offered_ = false;
   devices_.forget_kept();
@@ -306,6 +305,7 @@ Task<void> Supervisor::let_go_of(std::shared_ptr<Module> instance) {
   const auto stopped = co_await instance->stop(clock_.now() + deadlines_.stop);
   if (!stopped)
     log(LogLevel::kWarn, "module did not stop well", {{"module", config_.name}, {"error", stopped.error().message}});
+  leftovers_.push_back(instance->leftover());
 }
 
 void Supervisor::enter(ModuleState state) {
@@ -315,20 +315,26 @@ void Supervisor::enter(ModuleState state) {
 }
 
 std::string Supervisor::detail() const {
+  if (state_ == ModuleState::kStuck) return stuck_;
   if (const QuiesceMark* mark = quiesced()) return to_string(*mark).substr(std::string_view("quiesced ").size());
   return last_error_ ? last_error_->message : "";
 }
 
 std::string Supervisor::warning() const {
+  if (state_ == ModuleState::kStuck) return stuck_;
   if (const QuiesceMark* mark = quiesced()) return refusal(*mark).error().message;
   return "";
+}
+
+std::string Supervisor::why_away() const {
+  if (state_ == ModuleState::kStuck) return stuck_;
+  return lost_ ? lost_->message : last_error_ ? last_error_->message : "it has not started yet";
 }
 
 Result<std::shared_ptr<Module>> Supervisor::module() const {
   if (const QuiesceMark* mark = quiesced()) return refusal(*mark);
   if (offered_ && !lost_) return module_;
-  const std::string why = lost_ ? lost_->message : last_error_ ? last_error_->message : "it has not started yet";
-  return fail(Code::kUnavailable, "module '{}' is {}: {}", config_.name, to_string(state_), why);
+  return fail(Code::kUnavailable, "module '{}' is {}: {}", config_.name, to_string(state_), why_away());
 }
 
 DeviceHealth Supervisor::health(const Device& device) const {
@@ -338,8 +344,7 @@ DeviceHealth Supervisor::health(const Device& device) const {
         Health{.reason = "Quiesced", .message = refusal(*mark).error().message, .taint = TaintEffect::kNoSchedule};
     known.changed = mark->since;
   } else if (!offered_ || lost_) {
-    const Error* why = lost_ ? &*lost_ : last_error_ ? &*last_error_ : nullptr;
-    known.health = Health{.reason = "ModuleAway", .message = why ? why->message : "the module is not running"};
+    known.health = Health{.reason = "ModuleAway", .message = why_away()};
     known.changed = since_;
   }
   return known;

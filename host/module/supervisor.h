@@ -21,13 +21,15 @@
 
 namespace cardcage {
 
-enum class ModuleState { kStarting, kReady, kBackingOff, kQuiesced, kStopped };
+enum class ModuleState { kStarting, kReady, kBackingOff, kStuck, kQuiesced, kStopped };
 std::string to_string(ModuleState state);
 
 class Supervisor {
  public:
-  // Loads and checks the module's file; called again for every start.
-  using Loader = std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline)>;
+  // Loads and checks the module's file; called again for every start. What a load that fails leaves behind goes to
+  // `left`.
+  using Loader =
+      std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline, Leftover& left)>;
   struct Listener {
     // A first or different snapshot, or the health of a device: look at snapshot() and health().
     std::function<void(const Supervisor&)> changed;
@@ -82,9 +84,11 @@ class Supervisor {
   // What run() does, one after the other; each ends when another is to be done.
   Task<void> live();
   Task<void> rest();
+  Task<void> stay_stuck();
   Task<void> stay_quiesced();
 
   Task<Status> bring_up();
+  Task<Result<std::shared_ptr<Module>>> load();
   Task<Status> start_instance();
   Task<Status> take_up();
   ModuleEvents events(const std::shared_ptr<Module>& instance);
@@ -98,6 +102,8 @@ class Supervisor {
   Task<void> check_devices();
   Task<void> back_off(Instant begun);
   Task<void> release();
+  std::optional<std::string> remains();
+  std::string why_away() const;
   Task<void> let_go_of(std::shared_ptr<Module> instance);
   void enter(ModuleState state);
   void adopt(SnapshotPtr snapshot);
@@ -105,6 +111,7 @@ class Supervisor {
   const QuiesceMark* quiesced() const { return quiesced_.find(config_.name); }
   std::unexpected<Error> refusal(const QuiesceMark& mark) const;
   Task<bool> obey_while_ready();
+  void refuse_while_stuck();
   void obey_while_away();
   void obey_while_quiesced();
   Status note_quiesced();
@@ -123,6 +130,8 @@ class Supervisor {
   std::shared_ptr<Module> module_;
   std::optional<ModuleIdentity> identity_;
   ListedDevices devices_;
+  std::vector<Leftover> leftovers_;  // of instances and loads before
+  std::string stuck_;                // what the first of them says
   ModuleState state_ = ModuleState::kStarting;
   std::chrono::system_clock::time_point since_;
   std::optional<Error> last_error_;

@@ -70,6 +70,11 @@ Task<bool> Supervisor::obey_while_ready() {
   co_return quiesced() == nullptr;
 }
 
+void Supervisor::refuse_while_stuck() {
+  answer(fail(Code::kFailedPrecondition, "module '{}' cannot be {} now: {}", config_.name,
+              done_text(order_->command.verb), stuck_));
+}
+
 // There is no instance: nothing has to let go, and nothing can be resumed.
 void Supervisor::obey_while_away() {
   switch (order_->command.verb) {
@@ -117,6 +122,9 @@ Task<void> Supervisor::quiesce_instance() {
   order_->begun = true;
   if (auto noted = note_quiesced(); !noted) co_return answer(noted);
   const Status done = co_await let_go(order_->deadline);
+  if (const auto left = done ? remains() : std::nullopt)
+    co_return answer(
+        fail(Code::kFailedPrecondition, "module '{}' was stopped and stays quiesced, but {}", config_.name, *left));
   if (done) {
     log(LogLevel::kInfo, "module is quiesced", {{"module", config_.name}});
     co_return answer({});

@@ -21,8 +21,8 @@ class DaemonTest : public ::testing::Test {
 
   // [module.options] of the mock module.
   void configure(const std::string& options, const std::string& driver = kDriver,
-                 const std::string& isolation = "process") {
-    daemon.configure(daemon.node_section((daemon.folder() / "node").native()) +
+                 const std::string& isolation = "process", const std::string& sections = "") {
+    daemon.configure(daemon.node_section((daemon.folder() / "node").native()) + sections +
                      "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\nisolation = \"" + isolation +
                      "\"\n[module.options]\nmount_dir = \"" + hardware().native() + "\"\n" + options +
                      "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + driver + "\"\n");

@@ -46,6 +46,7 @@ class FakeModule final : public Module {
   std::function<std::vector<std::string>(const std::vector<std::string>& available,
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;
+  Leftover left;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
@@ -77,6 +78,7 @@ class FakeModule final : public Module {
   Task<Status> quiesce(Instant deadline) override { return answer(Verb::kQuiesce, "", deadline); }
   Task<Status> resume(Instant deadline) override { return answer(Verb::kResume, "", deadline); }
   Task<Status> stop(Instant deadline) override { return answer(Verb::kStop, "", deadline); }
+  Leftover leftover() const override { return left; }
 
  private:
   struct Failure {

@@ -1,6 +1,10 @@
 // What holds only for modules in a process of their own.
 #include <signal.h>
+#include <sys/ptrace.h>
 
+#include <cstring>
+
+#include "host/core/file.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -12,7 +16,21 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-class RemoteTest : public ScenarioFixture {};
+class RemoteTest : public ScenarioFixture {
+ protected:
+  static pid_t newest_child() {
+    pid_t newest = -1;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream children(thread.path() / "children");
+      for (pid_t pid = 0; children >> pid;) newest = std::max(newest, pid);
+    }
+    return newest;
+  }
+  static char state_of(pid_t pid) {
+    const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or(") ?");
+    return stat.at(stat.rfind(')') + 2);
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(Isolation, RemoteTest, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
@@ -126,6 +144,35 @@ TEST_P(RemoteTest, ARequestThatIsTooLargeFailsAloneAndNothingElse) {
   EXPECT_THAT(run(module->prepare(huge, soon())).error().message,
               AllOf(HasSubstr("module 'm' cannot prepare"), HasSubstr("larger than the 4 MiB")));
   EXPECT_TRUE(run(module->prepare(claim("u2"), soon())));
+}
+
+// The kernel holds back what a tracer wants to see the end of, as it does what waits for a driver.
+TEST_P(RemoteTest, AWorkerThatDoesNotEndIsSaidUntilItIsGone) {
+  ASSERT_TRUE(start_scripted({}));
+  const pid_t worker = newest_child();
+  ASSERT_GT(worker, 0);
+  if (::ptrace(PTRACE_SEIZE, worker, nullptr, PTRACE_O_TRACEEXIT) != 0)
+    GTEST_SKIP() << "may not trace: " << std::strerror(errno);
+  const auto stopped = begin(module->stop(soon()));
+  ASSERT_TRUE(eventually([&] { return state_of(worker) == 't'; }));
+  EXPECT_FALSE(*stopped);
+  advance(seconds(10));
+  ASSERT_TRUE(eventually([&] { return stopped->has_value(); }));
+  const Leftover left = module->leftover();
+  module.reset();
+  ASSERT_TRUE(left());
+  EXPECT_THAT(*left(), StartsWith(fmt::format("the worker (pid {}) of module 'm' was killed and does not end: it is in "
+                                              "state t (a debugger holds it)",
+                                              worker)));
+  ASSERT_EQ(::ptrace(PTRACE_DETACH, worker, nullptr, nullptr), 0);
+  EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
+  EXPECT_EQ(::kill(worker, 0), -1) << "reaped";
+}
+
+TEST_P(RemoteTest, AWorkerThatEndedLeavesNothing) {
+  ASSERT_TRUE(start_scripted({}));
+  ASSERT_TRUE(run(module->stop(soon())));
+  EXPECT_EQ(module->leftover()(), std::nullopt);
 }
 
 }  // namespace

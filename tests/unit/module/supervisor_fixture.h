@@ -34,13 +34,17 @@ class SupervisorFixture : public CoreFixture {
 
   FakeClock clock;
   std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
+  Leftover load_leftover;
   int loads = 0, changes = 0;
   ScratchFolder folder;
   QuiesceMarks marks{folder / "quiesced", "this boot"};
   Supervisor supervisor{
       ModuleConfig{.name = "fake"},
       {},
-      [this](const ModuleConfig&, Instant) { return load(); },
+      [this](const ModuleConfig&, Instant, Leftover& left) {
+        left = load_leftover;
+        return load();
+      },
       core,
       clock,
       marks,

@@ -223,5 +223,114 @@ TEST_F(SupervisorTest, StopsWhileItWaitsForTheNextTry) {
   EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
 }
 
+class StuckTest : public SupervisorFixture {
+ protected:
+  // The instance is lost, and something of it stays.
+  void get_stuck() {
+    settle();
+    module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
+    module->left = [this] { return held; };
+    module->events.lost(Error{Code::kUnavailable, "stuck in prepare"});
+    settle();
+    ASSERT_EQ(supervisor.state(), ModuleState::kStuck);
+  }
+  std::optional<std::string> held = "module 'fake' is stuck in prepare since noon: restart the daemon";
+};
+
+TEST_F(StuckTest, NoOtherInstanceIsMadeUntilTheOldOneIsGone) {
+  get_stuck();
+  EXPECT_EQ(supervisor.module().error(),
+            (Error{Code::kUnavailable,
+                   "module 'fake' is stuck: module 'fake' is stuck in prepare since noon: restart the daemon"}));
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnknown);
+  EXPECT_EQ(supervisor.health(device()).health.message, *held);
+  EXPECT_EQ(supervisor.warning(), *held);
+  for (int i = 0; i < 3; ++i) {
+    clock.advance(10min);
+    supervisor.renew();
+    settle();
+  }
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
+
+  held.reset();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(loads, 2);
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(module->reconciled.size(), 2u) << "with the claims that are live then";
+  EXPECT_TRUE(supervisor.module());
+}
+
+TEST_F(StuckTest, CommandsAreRefusedWithTheRemedy) {
+  get_stuck();
+  for (const ModuleVerb verb : {ModuleVerb::kQuiesce, ModuleVerb::kResume, ModuleVerb::kRestart}) {
+    const auto done = order(verb);
+    ASSERT_TRUE(*done);
+    EXPECT_THAT((*done)->error().message, HasSubstr("now: module 'fake' is stuck in prepare since noon: restart"));
+  }
+}
+
+TEST_F(StuckTest, ItCanBeStopped) {
+  get_stuck();
+  run(supervisor.stop());
+  EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
+}
+
+TEST_F(StuckTest, AModuleThatDoesNotStopStaysQuiescedWithoutHavingLetGo) {
+  settle();
+  module->left = [this] { return held; };
+  const auto done = order(ModuleVerb::kQuiesce);
+  ASSERT_TRUE(*done);
+  EXPECT_EQ((*done)->error().message, "module 'fake' was stopped and stays quiesced, but " + *held);
+  EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
+  held.reset();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kQuiesced);
+  EXPECT_EQ(loads, 1);
+}
+
+TEST_F(StuckTest, ANewFileWaitsForWhatIsLeftOfTheOldOne) {
+  settle();
+  const auto old = module;
+  old->left = [this] { return held; };
+  const auto newer = [&](const std::string& digest) {
+    module = std::make_shared<FakeModule>(core);
+    module->about.sha256 = digest;
+    module->devices = old->devices;
+    supervisor.renew();
+    settle();
+  };
+  newer("another");
+  ASSERT_EQ(supervisor.module().value(), module) << "beside the old one";
+  newer("a third");
+  EXPECT_EQ(loads, 2);
+  held.reset();
+  clock.advance(30s);
+  settle();
+  EXPECT_EQ(supervisor.module().value(), module);
+}
+
+class StuckLoadTest : public StuckTest {
+ protected:
+  StuckLoadTest() {
+    load_leftover = [this] { return held; };
+  }
+};
+
+TEST_F(StuckLoadTest, AConstructorThatHangsIsNotCalledAgain) {
+  module->fail(Verb::kStart, Error{Code::kDeadlineExceeded, "stuck while it is loaded"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
+  clock.advance(10min);
+  settle();
+  EXPECT_EQ(loads, 1);
+  held.reset();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
 }  // namespace
 }  // namespace cardcage
