@@ -107,7 +107,11 @@ std::vector<ModuleReport> Daemon::modules() const {
         .isolation = config.isolation,
         .state = condition_of(*supervisor),
         .devices = supervisor->snapshot() ? static_cast<std::uint32_t>(supervisor->snapshot()->devices.size()) : 0,
-        .restarts = static_cast<std::uint32_t>(supervisor->restarts())};
+        .restarts = static_cast<std::uint32_t>(supervisor->restarts()),
+        .since = supervisor->since(),
+        .recent_failures = static_cast<std::uint32_t>(supervisor->recent_failures()),
+        .lines = supervisor->last_lines(),
+        .last_end = supervisor->last_end()};
     report.identity = supervisor->identity();
     if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
     reports.push_back(std::move(report));

@@ -61,6 +61,10 @@ struct ModuleReport {
   Isolation isolation = Isolation::kInProcess;
   Condition state;  // to_string(ModuleState), and the last error
   std::uint32_t devices = 0, restarts = 0;
+  WallTime since;                     // in this state
+  std::uint32_t recent_failures = 0;  // as the restart policy counts them
+  std::vector<SaidLine> lines;        // that the running instance said last
+  std::optional<ModuleEnd> last_end;
   std::optional<ModuleIdentity> identity;  // nothing until the module was loaded
   OptionValues options;                    // secret ones included: they do not leave the process
 };

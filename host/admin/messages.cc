@@ -99,6 +99,17 @@ void fill_value(wire::Option& message, const OptionValues& values) {
     std::visit([&](const auto& value) { fill(*message.mutable_value(), value); }, entry->second.value);
 }
 
+void fill(wire::ModuleLine& message, const SaidLine& line) {
+  message.set_time(milliseconds(line.time));
+  message.set_text(text(line.text));
+}
+
+void fill(wire::ModuleEnd& message, const ModuleEnd& end) {
+  message.set_time(milliseconds(end.time));
+  message.set_how(text(end.how));
+  for (const SaidLine& line : end.lines) fill(*message.add_lines(), line);
+}
+
 void fill(wire::Module& message, const ModuleReport& report) {
   message.set_name(report.name);
   message.set_path(text(report.path.native()));
@@ -106,6 +117,10 @@ void fill(wire::Module& message, const ModuleReport& report) {
   fill(*message.mutable_state(), report.state);
   message.set_devices(report.devices);
   message.set_restarts(report.restarts);
+  message.set_since(milliseconds(report.since));
+  message.set_recent_failures(report.recent_failures);
+  for (const SaidLine& line : report.lines) fill(*message.add_lines(), line);
+  if (report.last_end) fill(*message.mutable_last_end(), *report.last_end);
   if (!report.identity) return;
   const ModuleIdentity& identity = *report.identity;
   message.set_id(identity.id);

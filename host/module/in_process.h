@@ -44,6 +44,7 @@ class InProcessModule final : public RunningModule {
   Task<Status> quiesce(Instant deadline) override;
   Task<Status> resume(Instant deadline) override;
   Task<Status> stop(Instant deadline) override;
+  std::vector<SaidLine> last_lines() const override { return instance_->services().last_lines(); }
   Leftover leftover() const override;
 
  private:

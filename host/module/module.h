@@ -17,6 +17,7 @@
 #include "host/claim/claim.h"
 #include "host/core/task.h"
 #include "host/device/device.h"
+#include "host/module/last_lines.h"
 
 namespace cardcage {
 
@@ -135,6 +136,8 @@ class Module {
   virtual Task<Status> resume(Instant deadline) = 0;
   // stop and destroy; no event comes after it. Idempotent.
   virtual Task<Status> stop(Instant deadline) = 0;
+  // What it logged and printed last, oldest first.
+  virtual std::vector<SaidLine> last_lines() const = 0;
   // After stop(). It holds nothing of the object.
   virtual Leftover leftover() const = 0;
 };

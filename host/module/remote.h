@@ -37,6 +37,7 @@ class RemoteModule final : public RunningModule {
   Task<Status> quiesce(Instant deadline) override;
   Task<Status> resume(Instant deadline) override;
   Task<Status> stop(Instant deadline) override;
+  std::vector<SaidLine> last_lines() const override { return link_->last_lines(); }
   Leftover leftover() const override { return leftover_of(name(), link_->process().child()); }
 
  private:

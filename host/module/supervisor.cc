@@ -21,6 +21,7 @@ std::string to_string(ModuleState state) {
     case ModuleState::kStarting: return "starting";
     case ModuleState::kReady: return "ready";
     case ModuleState::kBackingOff: return "backing off";
+    case ModuleState::kBroken: return "broken";
     case ModuleState::kStuck: return "stuck";
     case ModuleState::kQuiesced: return "quiesced";
     case ModuleState::kStopped: return "stopped";
@@ -79,20 +80,25 @@ Task<void> Supervisor::live() {
   if (lost_ && !stopping_) co_await back_off(begun);
 }
 
+void Supervisor::note_end() { last_end_ = ModuleEnd{clock_.wall(), lost_->message, last_lines()}; }
+
 Task<void> Supervisor::back_off(Instant begun) {
-  const Duration pause = policy_.failed(clock_.now() - begun);
+  const Duration pause = policy_.failed(clock_.now(), clock_.now() - begun);
   last_error_ = lost_;
-  log(LogLevel::kError, "module is away",
+  note_end();
+  log(LogLevel::kError, policy_.is_broken() ? "module is broken: it failed too often" : "module is away",
       {{"module", config_.name},
        {"error", last_error_->message},
        {"retry_in", fmt::format("{} s", std::chrono::duration_cast<std::chrono::seconds>(pause).count())}});
-  enter(ModuleState::kBackingOff);
+  enter(policy_.is_broken() ? ModuleState::kBroken : ModuleState::kBackingOff);
   co_await release();
   ++restarts_;
   retry_ = clock_.now() + pause;
 }
 
 Task<void> Supervisor::rest() {
+  if (const auto state = policy_.is_broken() ? ModuleState::kBroken : ModuleState::kBackingOff; state_ != state)
+    enter(state);  // after it was stuck
   while (!stopping_ && !renew_ && !quiesced() && clock_.now() < retry_) {
     if (order_)
       obey_while_away();
@@ -115,7 +121,7 @@ Task<void> Supervisor::stay_stuck() {
   }
   if (stopping_) co_return;
   log(LogLevel::kInfo, "what was left of the module is gone", {{"module", config_.name}});
-  retry_ = clock_.now();
+  if (!policy_.is_broken()) retry_ = clock_.now();
 }
 
 std::optional<std::string> Supervisor::remains() {
@@ -137,6 +143,7 @@ Task<void> Supervisor::stay_quiesced() {
     if (order_) {
       obey_while_quiesced();
     } else if (lost_ && module_) {
+      note_end();
       log(LogLevel::kWarn, "module that is quiesced is away", {{"module", config_.name}, {"error", lost_->message}});
       co_await release();
     } else {
@@ -323,6 +330,12 @@ std::string Supervisor::detail() const {
 std::string Supervisor::warning() const {
   if (state_ == ModuleState::kStuck) return stuck_;
   if (const QuiesceMark* mark = quiesced()) return refusal(*mark).error().message;
+  if (state_ == ModuleState::kBroken)
+    return fmt::format(
+        "module '{0}' is broken: it failed {1} times within 30 min and is tried once in 30 min now; 'cagectl module "
+        "restart "
+        "{0}' tries at once, as a new file does: {2}",
+        config_.name, recent_failures(), why_away());
   return "";
 }
 

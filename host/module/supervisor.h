@@ -21,7 +21,7 @@
 
 namespace cardcage {
 
-enum class ModuleState { kStarting, kReady, kBackingOff, kStuck, kQuiesced, kStopped };
+enum class ModuleState { kStarting, kReady, kBackingOff, kBroken, kStuck, kQuiesced, kStopped };
 std::string to_string(ModuleState state);
 
 class Supervisor {
@@ -68,7 +68,11 @@ class Supervisor {
   std::string detail() const;
   // What an operator should look at; empty if there is nothing.
   std::string warning() const;
+  const std::optional<ModuleEnd>& last_end() const { return last_end_; }
+  // Of the running instance.
+  std::vector<SaidLine> last_lines() const { return module_ ? module_->last_lines() : std::vector<SaidLine>(); }
   int restarts() const { return restarts_; }
+  std::size_t recent_failures() const { return policy_.recent_failures(clock_.now()); }
   std::chrono::system_clock::time_point since() const { return since_; }
 
  private:
@@ -100,6 +104,7 @@ class Supervisor {
   Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
   Task<void> serve();
   Task<void> check_devices();
+  void note_end();
   Task<void> back_off(Instant begun);
   Task<void> release();
   std::optional<std::string> remains();
@@ -136,6 +141,7 @@ class Supervisor {
   std::chrono::system_clock::time_point since_;
   std::optional<Error> last_error_;
   std::optional<Error> lost_;
+  std::optional<ModuleEnd> last_end_;
   bool settled_ = false;
   bool offered_ = false;  // others may have the instance
   bool rescan_ = false;

@@ -62,6 +62,7 @@ Task<bool> Supervisor::obey_while_ready() {
       order_->begun = true;
       log(LogLevel::kInfo, "module is restarted by an operator",
           {{"module", config_.name}, {"by", order_->command.by}, {"reason", order_->command.reason}});
+      policy_.forgive();
       enter(ModuleState::kStarting);
       co_await release();
       ++restarts_;

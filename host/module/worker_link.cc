@@ -11,7 +11,7 @@ namespace {
 
 // All parts of one answer: the largest snapshot that a sink takes, with room for its names.
 constexpr std::size_t kMaxAnswer = 128u << 20;
-constexpr std::size_t kLastLines = 5;
+constexpr std::size_t kLastPrinted = 5;
 constexpr std::size_t kMaxLine = 2048;
 
 }  // namespace
@@ -77,25 +77,27 @@ void WorkerLink::log_line(const wire::LogLine& line) {
   for (int i = 0; i + 1 < line.fields_size(); i += 2)
     if (line.fields(i) != "module")
       text += fmt::format(" {}={}", printable(line.fields(i), kMaxLine), printable(line.fields(i + 1), kMaxLine));
+  last_lines_.add(text);
   log(log_level_of(line.level()), text, {{"module", module_}});
 }
 
 void WorkerLink::note_printed(const std::string& line) {
-  last_lines_.push_back(printable(line, kMaxLine));
-  if (last_lines_.size() > kLastLines) last_lines_.pop_front();
+  last_printed_.push_back(printable(line, kMaxLine));
+  if (last_printed_.size() > kLastPrinted) last_printed_.pop_front();
+  last_lines_.add("printed: " + last_printed_.back());
   const auto left_out = print_budget_.take();
   if (!left_out) return;
   if (*left_out > 0)
     log(LogLevel::kWarn, "module prints too much, lines were left out",
         {{"module", module_}, {"lines", std::to_string(*left_out)}});
-  log(LogLevel::kWarn, "printed: " + last_lines_.back(), {{"module", module_}});
+  log(LogLevel::kWarn, "printed: " + last_printed_.back(), {{"module", module_}});
 }
 
 void WorkerLink::end(const std::string& how) {
   open_.clear();
   over_.set(true);
   std::string why = how;
-  if (!last_lines_.empty()) why += fmt::format("; it printed last: '{}'", fmt::join(last_lines_, " | "));
+  if (!last_printed_.empty()) why += fmt::format("; it printed last: '{}'", fmt::join(last_printed_, " | "));
   if (listener_.ended) listener_.ended(why);
 }
 

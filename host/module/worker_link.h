@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "host/module/last_lines.h"
 #include "host/module/line_budget.h"
 #include "host/module/worker_process.h"
 
@@ -44,6 +45,8 @@ class WorkerLink {
   bool has_ended() const { return process_->has_ended(); }
   // Set when the worker is gone.
   const OneShot<bool>& over() const { return over_; }
+  // Logged and printed.
+  std::vector<SaidLine> last_lines() const { return last_lines_.all(); }
   const WorkerProcess& process() const { return *process_; }
 
  private:
@@ -63,7 +66,8 @@ class WorkerLink {
   std::shared_ptr<WorkerProcess> process_;
   Listener listener_;
   std::map<std::uint64_t, Open> open_;
-  std::deque<std::string> last_lines_;
+  std::deque<std::string> last_printed_;
+  LastLines last_lines_;
   LineBudget print_budget_, log_budget_;
   OneShot<bool> over_;
 };

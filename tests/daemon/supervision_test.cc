@@ -83,6 +83,9 @@ TEST_F(DaemonTest, AWorkerThatCrashesIsReplacedAndReconciled) {
   EXPECT_THAT(unprepare(claim).error().message, HasSubstr("was killed by signal 11")) << "never a fake success";
   ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }));
   EXPECT_THAT(files(hardware()), SizeIs(1)) << "reconciled with the live claim";
+  EXPECT_THAT(cagectl("modules mock").text,
+              AllOf(HasSubstr("restarts   1, 1 failure in the last 30 minutes"), HasSubstr("last end"),
+                    HasSubstr("was killed by signal 11 (Segmentation fault)")));
   EXPECT_TRUE(unprepare(claim));
   EXPECT_THAT(files(hardware()), IsEmpty());
 }

@@ -142,11 +142,17 @@ FakeDaemon FakeDaemon::busy_node() {
                                          .handed_out = 2}},
                           .pod_resources = {"ok", ""},
                           .warnings = {"module 'nic' restarts for the 4th time"}};
-  daemon.module_reports = {mock_module(),
-                           {.name = "nic",
-                            .path = "vendor/libnic.so",
-                            .state = {"backing off", "start: the driver 'mlx5_core' is not loaded"},
-                            .restarts = 4}};
+  daemon.module_reports = {
+      mock_module(),
+      {.name = "nic",
+       .path = "vendor/libnic.so",
+       .state = {"backing off", "start: the driver 'mlx5_core' is not loaded"},
+       .restarts = 4,
+       .since = kNow - 2min,
+       .recent_failures = 4,
+       .last_end = ModuleEnd{kNow - 2min,
+                             "start: the driver 'mlx5_core' is not loaded",
+                             {{kNow - 2min - 1s, "looking for cards"}, {kNow - 2min, "printed: no card in slot 3"}}}}};
   daemon.device_reports = {gpu(0, HealthState::kHealthy),
                            gpu(1, HealthState::kUnhealthy),
                            {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "Lüfter"}}};

@@ -47,6 +47,7 @@ class FakeModule final : public Module {
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;
   Leftover left;
+  std::vector<SaidLine> said;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
@@ -78,6 +79,7 @@ class FakeModule final : public Module {
   Task<Status> quiesce(Instant deadline) override { return answer(Verb::kQuiesce, "", deadline); }
   Task<Status> resume(Instant deadline) override { return answer(Verb::kResume, "", deadline); }
   Task<Status> stop(Instant deadline) override { return answer(Verb::kStop, "", deadline); }
+  std::vector<SaidLine> last_lines() const override { return said; }
   Leftover leftover() const override { return left; }
 
  private:

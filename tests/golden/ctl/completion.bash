@@ -18,7 +18,7 @@ _cagectl() {
     *) case $command in
       "") words="status modules module devices claims history prepare unprepare watch-health completion --help --socket --json --version" ;;
       "status") words="--help --socket --json --version" ;;
-      "modules") words="--help --options --socket --json --version" ;;
+      "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module") words="--help --socket --json --version quiesce resume restart" ;;
       "module quiesce") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module resume") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;

@@ -6,6 +6,7 @@ complete -c cagectl -n __fish_use_subcommand -f -a status -d 'the daemon: versio
 complete -c cagectl -n '__fish_seen_subcommand_from status' -l help -d 'Print this help message and exit'
 complete -c cagectl -n __fish_use_subcommand -f -a modules -d 'the modules: state, version, file, options'
 complete -c cagectl -n '__fish_seen_subcommand_from modules' -l help -d 'Print this help message and exit'
+complete -c cagectl -n '__fish_seen_subcommand_from modules' -f -a '(cagectl names modules 2>/dev/null)'
 complete -c cagectl -n '__fish_seen_subcommand_from modules' -l options -x -a '(cagectl names modules 2>/dev/null)' -d 'print the options that this module declares, and their values'
 complete -c cagectl -n __fish_use_subcommand -f -a module -d 'tell one module: quiesce, resume, restart'
 complete -c cagectl -n '__fish_seen_subcommand_from module' -l help -d 'Print this help message and exit'

@@ -49,6 +49,7 @@ const GoldenCase kCases[] = {
     {"status.json", {"status", "--json"}},
     {"modules.txt", {"modules"}},
     {"modules.json", {"modules", "--json"}},
+    {"one_module.txt", {"modules", "nic"}},
     {"options.txt", {"modules", "--options", "mock"}},
     {"options.json", {"modules", "--options", "mock", "--json"}},
     {"devices.txt", {"devices"}},

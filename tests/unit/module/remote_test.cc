@@ -44,6 +44,8 @@ TEST_P(RemoteTest, ACrashLosesTheInstanceAndSaysHowAndWhatWasPrintedLast) {
   EXPECT_EQ(lost->message,
             "module 'm' is gone: its worker was killed by signal 11 (Segmentation fault); it printed last: 'about to "
             "read register 0x10'");
+  ASSERT_FALSE(module->last_lines().empty());
+  EXPECT_EQ(module->last_lines().back().text, "printed: about to read register 0x10");
   EXPECT_EQ((*prepared)->error(), *lost);
   EXPECT_EQ((*queued)->error(), *lost);
   EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost) << "never a fake success";

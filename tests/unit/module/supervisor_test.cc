@@ -45,8 +45,14 @@ TEST_F(SupervisorTest, ALostModuleKeepsItsDevicesListedWithHealthUnknownAndTheRe
   settle();
   module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+  module->said = {{clock.wall(), "about to reset"}};
   module->events.lost(Error{Code::kUnavailable, "prepare has not returned for 45 s"});
   settle();
+  ASSERT_TRUE(supervisor.last_end());
+  EXPECT_EQ(supervisor.last_end()->how, "prepare has not returned for 45 s");
+  ASSERT_EQ(supervisor.last_end()->lines.size(), 1u);
+  EXPECT_EQ(supervisor.last_end()->lines[0].text, "about to reset");
+  EXPECT_EQ(supervisor.recent_failures(), 1u);
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   ASSERT_TRUE(supervisor.snapshot());
   const Health health = supervisor.health(device()).health;
@@ -221,6 +227,65 @@ TEST_F(SupervisorTest, StopsWhileItWaitsForTheNextTry) {
   settle();
   run(supervisor.stop());
   EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
+}
+
+class BrokenTest : public SupervisorFixture {
+ protected:
+  // It fails at every start.
+  void break_it() {
+    module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1000);
+    settle();
+    for (int i = 0; i < 1000 && supervisor.state() == ModuleState::kBackingOff; ++i) {
+      clock.advance(1s);
+      settle();
+    }
+    ASSERT_EQ(supervisor.state(), ModuleState::kBroken);
+    ASSERT_EQ(loads, 10);
+  }
+};
+
+TEST_F(BrokenTest, AModuleThatFailsAgainAndAgainIsTriedSeldom) {
+  break_it();
+  EXPECT_THAT(
+      supervisor.warning(),
+      HasSubstr("module 'fake' is broken: it failed 10 times within 30 min and is tried once in 30 min now; "
+                "'cagectl module restart fake' tries at once, as a new file does: module 'fake' does not start: "
+                "no driver loaded"));
+  EXPECT_THAT(supervisor.module().error().message, HasSubstr("is broken: module 'fake' does not start"));
+  clock.advance(29min);
+  settle();
+  EXPECT_EQ(loads, 10);
+  clock.advance(1min);
+  settle();
+  EXPECT_EQ(loads, 11);
+  EXPECT_EQ(supervisor.state(), ModuleState::kBroken) << "one failure is enough now";
+}
+
+TEST_F(BrokenTest, AnOperatorOrANewFileMakesItBeginAnew) {
+  break_it();
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(loads, 11);
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(supervisor.recent_failures(), 1u);
+  EXPECT_FALSE(**order(ModuleVerb::kRestart));
+  EXPECT_EQ(loads, 12);
+  module->fail(Verb::kStart, Error{}, 0);
+  EXPECT_TRUE(**order(ModuleVerb::kRestart));
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
+TEST_F(BrokenTest, AnInstanceThatRunsLongIsNotBrokenAnyMore) {
+  break_it();
+  module->fail(Verb::kStart, Error{}, 0);
+  clock.advance(30min);
+  settle();
+  ASSERT_EQ(supervisor.state(), ModuleState::kReady);
+  clock.advance(11min);
+  settle();
+  module->events.lost(Error{Code::kUnavailable, "killed"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
 }
 
 class StuckTest : public SupervisorFixture {
