@@ -137,7 +137,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   if (!staged) co_return within(staged.error(), "module '{}'", config.name);
   const auto program = worker_program(config.process);
   if (!program) co_return within(program.error(), "module '{}'", config.name);
-  auto link = WorkerLink::start(core, config.name, *program, staged->image.get());
+  auto link = WorkerLink::start(core, clock, config.name, *program, staged->image.get());
   if (!link) co_return std::unexpected(link.error());
   left = leftover_of(config.name, (*link)->process().child());
   const OneShot<Result<wire::Answer>> loaded(core);

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <limits>
+
 #include "host/core/log.h"
 #include "host/module/host_services.h"
 #include "host/module/text_rules.h"
@@ -13,10 +15,13 @@ namespace {
 constexpr std::size_t kMaxAnswer = 128u << 20;
 constexpr std::size_t kLastPrinted = 5;
 constexpr std::size_t kMaxLine = 2048;
+// Seldom, since each wakes the daemon and the worker. No call has this number.
+constexpr std::chrono::seconds kPing{10};
+constexpr std::uint64_t kPingNumber = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, std::string module,
+Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, Clock& clock, std::string module,
                                                       const WorkerProcess::Program& program, int image) {
   std::unique_ptr<WorkerLink> link(new WorkerLink(core, std::move(module)));
   auto process =
@@ -26,7 +31,29 @@ Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, st
                             .ended = [link = link.get()](const std::string& how) { link->end(how); }});
   if (!process) return within(process.error(), "module '{}'", link->module_);
   link->process_ = std::move(*process);
+  spawn(core, ping_now_and_then(link->self_, clock));
   return link;
+}
+
+Task<void> WorkerLink::ping_now_and_then(std::weak_ptr<WorkerLink*> weak, Clock& clock) {
+  for (;;) {
+    const Instant due = clock.now() + kPing;
+    co_await clock.sleep_until(due);
+    const auto self = weak.lock();
+    if (!self || (*self)->has_ended()) co_return;
+    WorkerLink& link = **self;
+    // A daemon that itself was held up, or a machine that slept, is no judge.
+    const bool in_time = clock.now() - due < kPing;
+    if (link.pinged_ && in_time) {
+      link.why_killed_ = fmt::format("did not answer a ping for {} s, being stopped or starved, and ", kPing.count());
+      link.kill();
+      co_return;
+    }
+    if (link.pinged_) continue;
+    wire::Request request;
+    request.mutable_ping();
+    link.pinged_ = link.tell(kPingNumber, std::move(request)).has_value();
+  }
 }
 
 Status WorkerLink::call(std::uint64_t number, wire::Request request, std::function<void(Answers)> answered) {
@@ -55,6 +82,7 @@ void WorkerLink::hear(const wire::Report& report) {
 }
 
 void WorkerLink::take(const wire::Answer& answer) {
+  if (answer.call() == kPingNumber) pinged_ = false;
   const auto found = open_.find(answer.call());
   if (found == open_.end()) return;
   Open& open = found->second;
@@ -96,7 +124,7 @@ void WorkerLink::note_printed(const std::string& line) {
 void WorkerLink::end(const std::string& how) {
   open_.clear();
   over_.set(true);
-  std::string why = how;
+  std::string why = why_killed_ + how;
   if (!last_printed_.empty()) why += fmt::format("; it printed last: '{}'", fmt::join(last_printed_, " | "));
   if (listener_.ended) listener_.ended(why);
 }

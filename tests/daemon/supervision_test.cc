@@ -90,5 +90,17 @@ TEST_F(DaemonTest, AWorkerThatCrashesIsReplacedAndReconciled) {
   EXPECT_THAT(files(hardware()), IsEmpty());
 }
 
+TEST_F(DaemonTest, AWorkerThatIsStoppedIsReplaced) {
+  start_and_register();
+  const std::vector<pid_t> before = daemon.processes();
+  ASSERT_THAT(before, SizeIs(2));
+  ASSERT_EQ(::kill(before[1], SIGSTOP), 0);
+  ASSERT_TRUE(kubelet.wait_for(
+      [&] { return cagectl("modules mock").text.find("did not answer a ping for 10 s") != std::string::npos; }, 30s))
+      << daemon.log();
+  ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }));
+  EXPECT_NE(daemon.processes().at(1), before[1]);
+}
+
 }  // namespace
 }  // namespace cardcage

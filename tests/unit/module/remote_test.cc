@@ -171,6 +171,41 @@ TEST_P(RemoteTest, AWorkerThatDoesNotEndIsSaidUntilItIsGone) {
   EXPECT_EQ(::kill(worker, 0), -1) << "reaped";
 }
 
+TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
+  ASSERT_TRUE(start_scripted({}));
+  const pid_t worker = newest_child();
+  for (int i = 0; i < 5; ++i) {
+    advance(seconds(10));
+    ASSERT_TRUE(run(module->discover(soon()))) << "whose answer comes behind that to the ping";
+  }
+  ASSERT_FALSE(lost);
+  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  advance(seconds(10));
+  EXPECT_FALSE(lost);
+  advance(seconds(10));
+  ASSERT_TRUE(eventually([&] { return lost.has_value(); }));
+  EXPECT_EQ(
+      lost->message,
+      "module 'm' is gone: its worker did not answer a ping for 10 s, being stopped or starved, and was killed by "
+      "signal 9 (Killed)");
+}
+
+TEST_P(RemoteTest, ADaemonThatWasHeldUpDoesNotJudge) {
+  ASSERT_TRUE(start_scripted({}));
+  const pid_t worker = newest_child();
+  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  advance(seconds(10));
+  advance(seconds(60));
+  EXPECT_FALSE(lost);
+  ASSERT_EQ(::kill(worker, SIGCONT), 0);
+  EXPECT_TRUE(run(module->discover(soon())));
+  for (int i = 0; i < 3; ++i) {
+    advance(seconds(10));
+    EXPECT_TRUE(run(module->discover(soon())));
+  }
+  EXPECT_FALSE(lost);
+}
+
 TEST_P(RemoteTest, AWorkerThatEndedLeavesNothing) {
   ASSERT_TRUE(start_scripted({}));
   ASSERT_TRUE(run(module->stop(soon())));
