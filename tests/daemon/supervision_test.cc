@@ -61,9 +61,9 @@ TEST_P(SupervisionTest, AStuckModuleIsContainedAndComesBack) {
     EXPECT_EQ(cagectl("module restart mock").code, 1);
     play("heal discover");  // the call returns after all
   } else {
-    fs::remove(script());  // or the next one hangs as well
     ASSERT_TRUE(
         kubelet.wait_for([&] { return daemon.log().find("was stuck in discover since ") != std::string::npos; }, 20s));
+    fs::remove(script());  // or the next one hangs as well
   }
   ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }, 20s))
       << daemon.log();
