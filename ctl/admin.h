@@ -17,13 +17,13 @@ class AdminConnection {
   // Errors tell a daemon that is not running (kUnavailable) from a socket that may not be opened, and say what to do.
   static Result<AdminConnection> open(const std::filesystem::path& socket);
 
-  // One call, at most 30 s.
+  // One call.
   template <class Request, class Response>
   Result<Response> call(grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                        const Request& request) {
+                        const Request& request, std::chrono::nanoseconds limit = std::chrono::seconds(30)) {
     Response response;
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    context.set_deadline(std::chrono::system_clock::now() + limit);
     const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
     if (!status.ok()) return std::unexpected(explain(status));
     return response;

@@ -26,6 +26,21 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return commands;
 }
 
+// A command, or a command of a command: "status", "module quiesce".
+struct Phrase {
+  std::string text;
+  const CLI::App* command;
+};
+std::vector<Phrase> phrases_of(const CLI::App& app) {
+  std::vector<Phrase> phrases;
+  for (const CLI::App* command : commands_of(app)) {
+    phrases.push_back({command->get_name(), command});
+    for (const CLI::App* verb : commands_of(*command))
+      phrases.push_back({command->get_name() + " " + verb->get_name(), verb});
+  }
+  return phrases;
+}
+
 std::vector<std::string> long_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -45,6 +60,7 @@ std::string bash_words(const CLI::App& command, const std::vector<std::string>& 
   for (const std::string& name : global)
     if (std::ranges::find(words, name) == words.end()) words.push_back(name);
   if (command.get_name() == "completion") words.insert(words.end(), {"bash", "zsh", "fish"});
+  for (const std::string& verb : names_of(commands_of(command))) words.push_back(verb);
   std::string text = fmt::format("{}", fmt::join(words, " "));
   for (const CLI::Option* option : command.get_options())
     if (option->get_positional() && !names_for(*option).empty())
@@ -53,10 +69,9 @@ std::string bash_words(const CLI::App& command, const std::vector<std::string>& 
 }
 
 std::string bash_script(const CLI::App& app) {
-  const auto commands = commands_of(app);
-  const auto names = names_of(commands);
+  const auto names = names_of(commands_of(app));
   const auto global = long_names(app);
-  std::string values, words;
+  std::string values, words, cases;
   std::set<std::string> files;
   const auto add_values = [&](const CLI::App& command, const std::string& pattern) {
     for (const CLI::Option* option : command.get_options()) {
@@ -66,19 +81,21 @@ std::string bash_script(const CLI::App& app) {
         files.insert(flag);
       else
         values +=
-            fmt::format("    {}\" {}\") words=$(cagectl names {} 2>/dev/null) ;;\n", pattern, flag, names_for(*option));
+            fmt::format("    {} {}\") words=$(cagectl names {} 2>/dev/null) ;;\n", pattern, flag, names_for(*option));
     }
   };
-  add_values(app, "*");
-  for (const CLI::App* command : commands) {
-    add_values(*command, command->get_name());
-    words += fmt::format("      {}) words=\"{}\" ;;\n", command->get_name(), bash_words(*command, global));
+  add_values(app, "*\"");
+  for (const auto& [phrase, command] : phrases_of(app)) {
+    add_values(*command, "\"" + phrase);
+    words += fmt::format("      \"{}\") words=\"{}\" ;;\n", phrase, bash_words(*command, global));
+    const std::string seen = phrase.contains(' ') ? phrase : " " + phrase;  // after what was seen before it
+    cases += fmt::format("{}\"{}\"", cases.empty() ? "" : "|", seen);
   }
   return fmt::format(R"(_cagectl() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${{COMP_WORDS[i]}} in
-      {}) command=${{COMP_WORDS[i]}}; break ;;
+    case "$command ${{COMP_WORDS[i]}}" in
+      {}) command="${{command:+$command }}${{COMP_WORDS[i]}}" ;;
     esac
   done
   case "$command $before" in
@@ -91,8 +108,7 @@ std::string bash_script(const CLI::App& app) {
 }}
 complete -o default -F _cagectl cagectl
 )",
-                     fmt::join(names, "|"), fmt::join(files, "|*\" \""), values, fmt::join(names, " "),
-                     fmt::join(global, " "), words);
+                     cases, fmt::join(files, "|*\" \""), values, fmt::join(names, " "), fmt::join(global, " "), words);
 }
 
 std::string fish_quoted(std::string text) {
@@ -121,8 +137,17 @@ std::string fish_script(const CLI::App& app) {
   for (const CLI::App* command : commands_of(app)) {
     script += fmt::format("complete -c cagectl -n __fish_use_subcommand -f -a {} -d {}\n", command->get_name(),
                           fish_quoted(command->get_description()));
-    const std::string seen = fmt::format(" -n '__fish_seen_subcommand_from {}'", command->get_name());
+    const auto verbs = commands_of(*command);
+    const std::string name = fmt::format("__fish_seen_subcommand_from {}", command->get_name());
+    const std::string seen = fmt::format(" -n '{}'", name);
     script += fish_options(*command, seen);
+    for (const CLI::App* verb : verbs) {
+      script +=
+          fmt::format("complete -c cagectl -n '{}; and not __fish_seen_subcommand_from {}' -f -a {} -d {}\n", name,
+                      fmt::join(names_of(verbs), " "), verb->get_name(), fish_quoted(verb->get_description()));
+      script +=
+          fish_options(*verb, fmt::format(" -n '{}; and __fish_seen_subcommand_from {}'", name, verb->get_name()));
+    }
     if (command->get_name() == "completion")
       script += fmt::format("complete -c cagectl{} -f -a 'bash zsh fish'\n", seen);
   }

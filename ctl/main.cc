@@ -1,4 +1,4 @@
-// cagectl: looks into a running cardcage, and plays the kubelet for it.
+// cagectl: looks into a running cardcage, tells its modules what to do, and plays the kubelet for it.
 #include <clocale>
 
 #include "ctl/session.h"
@@ -18,6 +18,7 @@ void add_commands(CLI::App& app, Session& session) {
   app.fallthrough();
   add_status(app, session);
   add_modules(app, session);
+  add_module(app, session);
   add_devices(app, session);
   add_claims(app, session);
   add_history(app, session);

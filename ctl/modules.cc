@@ -1,4 +1,4 @@
-// cagectl modules [--options NAME]
+// cagectl modules [MODULE ...] [--options MODULE]
 #include <algorithm>
 
 #include "ctl/admin.h"
@@ -29,6 +29,19 @@ json::array options_json(const Options& options) {
   return array;
 }
 
+template <class Lines>
+json::array lines_json(const Lines& lines) {
+  json::array array;
+  for (const auto& line : lines) array.push_back({{"time", time_json(line.time())}, {"text", line.text()}});
+  return array;
+}
+
+json::value end_json(const wire::Module& module) {
+  if (!module.has_last_end()) return nullptr;
+  const wire::ModuleEnd& end = module.last_end();
+  return {{"time", time_json(end.time())}, {"how", end.how()}, {"lines", lines_json(end.lines())}};
+}
+
 json::value module_json(const wire::Module& module) {
   return {{"name", module.name()},
           {"state", to_json(module.state())},
@@ -36,6 +49,10 @@ json::value module_json(const wire::Module& module) {
           {"isolation", module.isolation()},
           {"devices", module.devices()},
           {"restarts", module.restarts()},
+          {"since", time_json(module.since())},
+          {"recentFailures", module.recent_failures()},
+          {"lastEnd", end_json(module)},
+          {"lines", lines_json(module.lines())},
           {"id", module.id()},
           {"version", module.version()},
           {"vendor", module.vendor()},
@@ -112,9 +129,53 @@ void print(const wire::ListModulesResponse& list) {
   table.print();
 }
 
-Status run(const Session& session, const std::string& options_of) {
+template <class Lines>
+void print_lines(std::string_view title, const Lines& lines) {
+  if (lines.empty()) return;
+  fmt::print("  {}\n", title);
+  for (const auto& line : lines) fmt::print("    {}  {}\n", to_rfc3339(line.time()), printable(line.text()));
+}
+
+void print_detail(const wire::Module& module) {
+  const wire::ModuleEnd& end = module.last_end();
+  fmt::print("{}\n", printable(module.name()));
+  print_facts({{"state", to_text(module.state())},
+               {"since", to_rfc3339(module.since())},
+               {"file", module.path()},
+               {"sha256", module.sha256()},
+               {"version", module.id().empty() ? "" : fmt::format("{} {}", module.id(), module.version())},
+               {"isolation", module.isolation()},
+               {"devices", fmt::to_string(module.devices())},
+               {"restarts", fmt::format("{}, {} in the last 30 minutes", module.restarts(),
+                                        count(module.recent_failures(), "failure"))},
+               {"last end", module.has_last_end() ? fmt::format("{}: {}", to_rfc3339(end.time()), end.how()) : ""}},
+              2);
+  print_lines("before that end it said", end.lines());
+  print_lines("it said", module.lines());
+}
+
+Status print_modules(const Session& session, const wire::ListModulesResponse& list,
+                     const std::vector<std::string>& wanted) {
+  std::vector<std::string> names;
+  for (const auto& module : list.modules()) names.push_back(module.name());
+  json::array chosen;
+  for (const std::string& name : wanted) {
+    const auto module = std::ranges::find(list.modules(), name, &wire::Module::name);
+    if (module == list.modules().end())
+      return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
+    if (session.json)
+      chosen.push_back(module_json(*module));
+    else
+      print_detail(*module);
+  }
+  if (session.json) print_json(chosen);
+  return {};
+}
+
+Status run(const Session& session, const std::string& options_of, const std::vector<std::string>& wanted) {
   const auto list = ask(session.socket, &wire::Admin::Stub::ListModules);
   if (!list) return std::unexpected(list.error());
+  if (!wanted.empty()) return print_modules(session, *list, wanted);
   if (options_of.empty()) {
     if (!session.json) return print(*list), Status{};
     json::array modules;
@@ -138,9 +199,12 @@ Status run(const Session& session, const std::string& options_of) {
 void add_modules(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("modules", "the modules: state, version, file, options");
   auto name = std::make_shared<std::string>();
+  auto wanted = std::make_shared<std::vector<std::string>>();
+  command->add_option("MODULE", *wanted, "all about these: how they ended last, and what they said");
   command->add_option("--options", *name, "print the options that this module declares, and their values")
-      ->type_name("MODULE");
-  command->callback([&session, name] { session.outcome = run(session, *name); });
+      ->type_name("MODULE")
+      ->excludes("MODULE");
+  command->callback([&session, name, wanted] { session.outcome = run(session, *name, *wanted); });
 }
 
 }  // namespace cardcage

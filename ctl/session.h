@@ -21,6 +21,7 @@ struct Session {
 // stored in lives as long as the app.
 void add_status(CLI::App& app, Session& session);
 void add_modules(CLI::App& app, Session& session);
+void add_module(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);
 void add_claims(CLI::App& app, Session& session);
 void add_history(CLI::App& app, Session& session);

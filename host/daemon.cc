@@ -39,6 +39,7 @@ Status Daemon::open() {
   if (auto made = make_folder(config_.node.state_dir, 0700); !made) return made;
   if (auto opened = open_ledger(); !opened) return opened;
   if (auto opened = open_cluster(); !opened) return opened;
+  quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
   supervisors_ = std::make_unique<Supervisors>(modules_environment(), config_.node.modules_dir);
   drivers_ = std::make_unique<Drivers>(
       DriverContext{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_, metrics_, fault_});
@@ -123,9 +124,10 @@ Supervisors::Environment Daemon::modules_environment() {
           .clock = clock_,
           .table = table_,
           .loader =
-              [this](const ModuleConfig& module, Instant deadline) {
-                return load_module(core_, clock_, module, config_.node.modules_dir, deadline);
+              [this](const ModuleConfig& module, Instant deadline, Leftover& left) {
+                return load_module(core_, clock_, module, config_.node.modules_dir, deadline, &left);
               },
+          .quiesced = *quiesced_,
           .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
                        [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_},
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};

@@ -34,6 +34,7 @@ class Daemon final : public DaemonView {
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
   Task<Result<ReloadReport>> reload(bool dry_run) override;
+  Task<Result<Condition>> command(ModuleCommand command) override;
 
  private:
   Daemon(Config config, std::filesystem::path config_file, FaultHook fault);
@@ -72,6 +73,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<Ledger> ledger_;
   const CdiWriter cdi_;
   DeviceTable table_;
+  std::unique_ptr<QuiesceMarks> quiesced_;
   std::unique_ptr<Supervisors> supervisors_;
   Metrics metrics_;
   std::unique_ptr<Drivers> drivers_;

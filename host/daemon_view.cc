@@ -3,6 +3,7 @@
 #include <ranges>
 
 #include "host/cdi/names.h"
+#include "host/core/nearest.h"
 #include "host/daemon.h"
 #include "host/module/options.h"
 
@@ -45,6 +46,8 @@ ResourceReport report_of(const Resource& resource, const Supervisor* supervisor)
   report.handed_out = static_cast<std::uint32_t>(resource.allocator().handed_out().size());
   return report;
 }
+
+Condition condition_of(const Supervisor& supervisor) { return {to_string(supervisor.state()), supervisor.detail()}; }
 
 }  // namespace
 
@@ -106,6 +109,8 @@ StatusReport Daemon::status() const {
       report.warnings.push_back(
           fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name(), why));
   }
+  for (const Supervisor* supervisor : supervisors_->all())
+    if (const std::string warning = supervisor->warning(); !warning.empty()) report.warnings.push_back(warning);
   return report;
 }
 
@@ -117,9 +122,13 @@ std::vector<ModuleReport> Daemon::modules() const {
         .name = config.name,
         .path = config_.node.modules_dir / config.path,
         .isolation = config.isolation,
-        .state = {to_string(supervisor->state()), supervisor->last_error() ? supervisor->last_error()->message : ""},
+        .state = condition_of(*supervisor),
         .devices = supervisor->snapshot() ? static_cast<std::uint32_t>(supervisor->snapshot()->devices.size()) : 0,
-        .restarts = static_cast<std::uint32_t>(supervisor->restarts())};
+        .restarts = static_cast<std::uint32_t>(supervisor->restarts()),
+        .since = supervisor->since(),
+        .recent_failures = static_cast<std::uint32_t>(supervisor->recent_failures()),
+        .lines = supervisor->last_lines(),
+        .last_end = supervisor->last_end()};
     if (auto why = supervisors_->draining(*supervisor); !why.empty()) report.state = {"draining", std::move(why)};
     report.identity = supervisor->identity();
     if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
@@ -177,6 +186,22 @@ HttpPage Daemon::page(const std::string& path) const {
     if (!supervisor->settled())
       return {.status = 503, .body = fmt::format("module '{}' is starting\n", supervisor->config().name)};
   return {.body = "ok\n"};
+}
+
+Task<Result<Condition>> Daemon::command(ModuleCommand command) {
+  std::vector<std::string> names;
+  for (const Supervisor* supervisor : supervisors_->all()) names.push_back(supervisor->wanted().name);
+  const std::string name = command.module;
+  Supervisor* const supervisor = supervisors_->find(name);
+  if (!supervisor) co_return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
+  const Status done = co_await supervisor->obey(std::move(command));
+  // It may have been removed meanwhile.
+  const Supervisor* const told = supervisors_->find(name);
+  if (done && told) co_return condition_of(*told);
+  if (done) co_return Condition{"gone", ""};
+  // That the module cannot is no sign of a daemon that does not answer.
+  const Code code = done.error().code == Code::kUnavailable ? Code::kFailedPrecondition : done.error().code;
+  co_return std::unexpected(Error{code, done.error().message});
 }
 
 Task<Result<std::vector<HistoryEntry>>> Daemon::history(HistoryQuery query) {

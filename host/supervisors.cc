@@ -28,7 +28,7 @@ void Supervisors::configure(const Config& config, const ConfigPlan& plan) {
       entry.supervisor->configure(module, config.deadlines);
     } else {
       entry.supervisor = std::make_unique<Supervisor>(module, config.deadlines, environment_.loader, environment_.core,
-                                                      environment_.clock, environment_.listener);
+                                                      environment_.clock, environment_.quiesced, environment_.listener);
       spawn(environment_.core, entry.supervisor->run());
     }
     configured.push_back(std::move(entry));
@@ -84,7 +84,7 @@ bool Supervisors::is_over(const Entry& entry) const {
 
 Task<void> Supervisors::tidy() {
   for (const Entry& entry : all_)
-    if (!entry.removed && is_over(entry)) entry.supervisor->let_go();
+    if (!entry.removed && is_over(entry)) entry.supervisor->end_drained();
   const auto gone = [this](const Entry& entry) { return entry.removed && is_over(entry); };
   // The configuration may change while one of them stops.
   for (auto next = std::ranges::find_if(all_, gone); !stopping_ && next != all_.end();
@@ -121,7 +121,7 @@ std::vector<const Supervisor*> Supervisors::all() const {
   return supervisors;
 }
 
-const Supervisor* Supervisors::find(const std::string& name) const {
+Supervisor* Supervisors::find(const std::string& name) const {
   const auto entry = std::ranges::find(all_, name, [](const Entry& one) { return one.supervisor->wanted().name; });
   return entry == all_.end() ? nullptr : entry->supervisor.get();
 }

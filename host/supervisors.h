@@ -21,6 +21,7 @@ class Supervisors {
     Clock& clock;
     DeviceTable& table;
     Supervisor::Loader loader;
+    QuiesceMarks& quiesced;
     Supervisor::Listener listener;
     // How many claims hold devices of the module.
     std::function<std::size_t(const std::string& module)> held;
@@ -44,7 +45,7 @@ class Supervisors {
   // In the order of the configuration, then those that drain.
   std::vector<const Supervisor*> all() const;
   // By the name in the configuration; null if there is none.
-  const Supervisor* find(const std::string& name) const;
+  Supervisor* find(const std::string& name) const;
   // Why it drains and what it waits for, for people; empty if it does not.
   std::string draining(const Supervisor& supervisor) const;
 

@@ -50,8 +50,28 @@ class AdminService final : public wire::Admin::CallbackService {
     return answer_later(context, response,
                         [dry_run = request->dry_run()](DaemonView& view) { return view.reload(dry_run); });
   }
+  grpc::ServerUnaryReactor* QuiesceModule(grpc::CallbackServerContext* context,
+                                          const wire::ModuleCommandRequest* request,
+                                          wire::ModuleCommandResponse* response) override {
+    return command(context, ModuleVerb::kQuiesce, *request, response);
+  }
+  grpc::ServerUnaryReactor* ResumeModule(grpc::CallbackServerContext* context,
+                                         const wire::ModuleCommandRequest* request,
+                                         wire::ModuleCommandResponse* response) override {
+    return command(context, ModuleVerb::kResume, *request, response);
+  }
+  grpc::ServerUnaryReactor* RestartModule(grpc::CallbackServerContext* context,
+                                          const wire::ModuleCommandRequest* request,
+                                          wire::ModuleCommandResponse* response) override {
+    return command(context, ModuleVerb::kRestart, *request, response);
+  }
 
  private:
+  grpc::ServerUnaryReactor* command(grpc::CallbackServerContext* context, ModuleVerb verb,
+                                    const wire::ModuleCommandRequest& request, wire::ModuleCommandResponse* response) {
+    return answer_later(context, response,
+                        [command = module_command(verb, request)](DaemonView& view) { return view.command(command); });
+  }
   // `ask` gives the report at once.
   template <class Response, class Ask>
   grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Response* response, Ask ask) {

@@ -13,6 +13,7 @@
 #include "host/config/live_config.h"
 #include "host/core/task.h"
 #include "host/device/device.h"
+#include "host/module/command.h"
 #include "host/module/module.h"
 
 namespace cardcage {
@@ -61,6 +62,10 @@ struct ModuleReport {
   Isolation isolation = Isolation::kInProcess;
   Condition state;  // to_string(ModuleState), and the last error
   std::uint32_t devices = 0, restarts = 0;
+  WallTime since;                     // in this state
+  std::uint32_t recent_failures = 0;  // as the restart policy counts them
+  std::vector<SaidLine> lines;        // that the running instance said last
+  std::optional<ModuleEnd> last_end;
   std::optional<ModuleIdentity> identity;  // nothing until the module was loaded
   OptionValues options;                    // secret ones included: they do not leave the process
 };
@@ -96,6 +101,8 @@ class DaemonView {
   virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
   // Applies the configuration file, and waits for the modules that it concerns, but not for long.
   virtual Task<Result<ReloadReport>> reload(bool dry_run) = 0;
+  // The state that the module is in then.
+  virtual Task<Result<Condition>> command(ModuleCommand command) = 0;
 };
 
 }  // namespace cardcage

@@ -16,6 +16,7 @@ namespace wire = admin::v1;
 
 constexpr std::int64_t kUsualHistory = 100, kLongestHistory = 10'000;
 constexpr std::size_t kLongestText = 8 * 1024;
+constexpr Duration kUsualLimit = std::chrono::seconds(30), kLongestLimit = std::chrono::minutes(10);
 
 std::int64_t milliseconds(auto duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
@@ -98,6 +99,17 @@ void fill_value(wire::Option& message, const OptionValues& values) {
     std::visit([&](const auto& value) { fill(*message.mutable_value(), value); }, entry->second.value);
 }
 
+void fill(wire::ModuleLine& message, const SaidLine& line) {
+  message.set_time(milliseconds(line.time));
+  message.set_text(text(line.text));
+}
+
+void fill(wire::ModuleEnd& message, const ModuleEnd& end) {
+  message.set_time(milliseconds(end.time));
+  message.set_how(text(end.how));
+  for (const SaidLine& line : end.lines) fill(*message.add_lines(), line);
+}
+
 void fill(wire::Module& message, const ModuleReport& report) {
   message.set_name(report.name);
   message.set_path(text(report.path.native()));
@@ -105,6 +117,10 @@ void fill(wire::Module& message, const ModuleReport& report) {
   fill(*message.mutable_state(), report.state);
   message.set_devices(report.devices);
   message.set_restarts(report.restarts);
+  message.set_since(milliseconds(report.since));
+  message.set_recent_failures(report.recent_failures);
+  for (const SaidLine& line : report.lines) fill(*message.add_lines(), line);
+  if (report.last_end) fill(*message.mutable_last_end(), *report.last_end);
   if (!report.identity) return;
   const ModuleIdentity& identity = *report.identity;
   message.set_id(identity.id);
@@ -269,6 +285,17 @@ void fill(wire::ReloadResponse& message, const ReloadReport& report) {
     step->set_detail(text(what.detail));
     if (!outcome.state.empty()) fill(*step->mutable_outcome(), outcome);
   }
+}
+
+void fill(wire::ModuleCommandResponse& message, const Condition& state) { fill(*message.mutable_state(), state); }
+
+ModuleCommand module_command(ModuleVerb verb, const wire::ModuleCommandRequest& request) {
+  const std::chrono::milliseconds wanted(request.limit_ms());
+  return {.verb = verb,
+          .module = request.module(),
+          .by = request.by().empty() ? "an operator" : request.by(),
+          .reason = request.reason(),
+          .limit = wanted.count() <= 0 ? kUsualLimit : std::min<Duration>(wanted, kLongestLimit)};
 }
 
 HistoryQuery history_query(const wire::ListHistoryRequest& request) {

@@ -13,7 +13,9 @@ void fill(admin::v1::ListDevicesResponse& message, const std::vector<DeviceRepor
 void fill(admin::v1::ListClaimsResponse& message, const std::vector<std::shared_ptr<const ClaimRecord>>& records);
 void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries);
 void fill(admin::v1::ReloadResponse& message, const ReloadReport& report);
+void fill(admin::v1::ModuleCommandResponse& message, const Condition& state);
 
+ModuleCommand module_command(ModuleVerb verb, const admin::v1::ModuleCommandRequest& request);
 HistoryQuery history_query(const admin::v1::ListHistoryRequest& request);
 
 }  // namespace cardcage

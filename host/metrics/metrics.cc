@@ -52,7 +52,9 @@ void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
   auto& state = page.family("cardcage_module_state", "1 for the state that the module is in");
   auto& devices = page.family("cardcage_module_devices", "devices that the module lists");
   auto& restarts = page.family("cardcage_module_restarts_total", "restarts of the module", MetricType::Counter);
+  auto& failures = page.family("cardcage_module_recent_failures", "failures that may make the module broken");
   for (const ModuleReport& module : modules) {
+    Page::add(failures, {{"module", module.name}}, module.recent_failures);
     Page::add(state, {{"module", module.name}, {"state", module.state.state}}, 1);
     Page::add(devices, {{"module", module.name}}, module.devices);
     Page::add(restarts, {{"module", module.name}}, module.restarts);

@@ -51,7 +51,17 @@ void HostServices::log(std::uint32_t level, cage_str text) {
     cardcage::log(LogLevel::kWarn, "module logs too much, lines were left out",
                   {{"module", module_}, {"lines", std::to_string(*left_out)}});
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
-  cardcage::log(log_level_of(level), printable(start, kMaxLogLine), {{"module", module_}});
+  const std::string line = printable(start, kMaxLogLine);
+  {
+    const std::lock_guard lock(mutex_);
+    last_lines_.add(line);
+  }
+  cardcage::log(log_level_of(level), line, {{"module", module_}});
+}
+
+std::vector<SaidLine> HostServices::last_lines() {
+  const std::lock_guard lock(mutex_);
+  return last_lines_.all();
 }
 
 template <class Change>

@@ -10,6 +10,7 @@
 #include "cardcage/module.h"
 #include "host/core/log.h"
 #include "host/device/device.h"
+#include "host/module/last_lines.h"
 #include "host/module/line_budget.h"
 
 namespace cardcage {
@@ -34,6 +35,8 @@ class HostServices {
   const cage_host* table() const { return &table_; }
   // [any-thread] From now on everything is ignored and nothing arrives.
   void close() { closed_.store(true); }
+  // [any-thread] The lines that it logged last.
+  std::vector<SaidLine> last_lines();
   // [any-thread] The news, which are gone afterwards.
   ModuleNews take();
 
@@ -54,6 +57,7 @@ class HostServices {
   ModuleNews news_;
   bool told_ = false;
   LineBudget log_budget_;
+  LastLines last_lines_;
   cage_host table_;
 };
 

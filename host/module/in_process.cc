@@ -33,7 +33,7 @@ std::shared_ptr<InProcessModule> InProcessModule::make(asio::io_context& core, C
 
 InProcessModule::~InProcessModule() {
   if (state() == State::kStarted) tear_down_later();
-  const bool at_rest = state() != State::kStarted && !lost() &&
+  const bool at_rest = (state() == State::kLoaded || (state() == State::kStopped && *torn_down_)) &&
                        std::ranges::all_of(calls_, [](const auto& call) { return call.second->has_ended(); });
   for (const auto& [number, context] : calls_) context->cancel();
   gate_->close();
@@ -42,10 +42,11 @@ InProcessModule::~InProcessModule() {
 
 void InProcessModule::tear_down_later() {
   const auto context = std::make_shared<CallContext>("stop", next_number(), clock().now() + kUnwatchedStop);
-  lane_->post([instance = instance_, context] {
+  lane_->post([instance = instance_, context, torn_down = torn_down_] {
     instance->services().close();
     if (const auto stopped = instance->stop(*context); !stopped)
       log(LogLevel::kWarn, "module did not stop well", {{"error", stopped.error().message}});
+    torn_down->store(true);
   });
 }
 
@@ -93,10 +94,22 @@ Task<Result<T>> InProcessModule::call(std::string what, Instant deadline, Functi
 
 Error InProcessModule::give_up(const std::string& what, WallTime since) {
   for (const auto& [number, context] : calls_) context->abandon();
-  return {Code::kUnavailable,
-          fmt::format("module '{}' is stuck in {} since {}: its thread cannot be ended, restart the daemon, or set "
-                      "isolation = \"process\" to let the host end the module",
-                      name(), what, timestamp(since))};
+  return {Code::kUnavailable, stuck_text(what, since)};
+}
+
+std::string InProcessModule::stuck_text(const std::string& what, WallTime since) const {
+  return fmt::format(
+      "module '{}' is stuck in {} since {}: its thread cannot be ended, restart the daemon, or set isolation = "
+      "\"process\" to let the host end the module",
+      name(), what, timestamp(since));
+}
+
+Leftover InProcessModule::leftover() const {
+  if (state() == State::kLoaded || *torn_down_) return {};
+  return [torn_down = torn_down_, text = lost() ? lost()->message : stuck_]() -> std::optional<std::string> {
+    if (*torn_down) return std::nullopt;
+    return text;
+  };
 }
 
 void InProcessModule::deliver_news() {
@@ -182,9 +195,22 @@ Task<Status> InProcessModule::stop(Instant deadline) {
     tear_down_later();
     co_return std::unexpected(*lost());
   }
-  const Status stopped = co_await call<void>(
-      "stop", deadline, [](Instance& instance, CallContext& context) { return instance.stop(context); });
+  const auto since = clock().wall();
+  const auto begun = std::make_shared<std::atomic<bool>>(false);
+  auto work = [begun, torn_down = torn_down_](Instance& instance, CallContext& context) {
+    begun->store(true);
+    Status outcome = instance.stop(context);
+    torn_down->store(true);
+    return outcome;
+  };
+  const Status stopped = co_await call<void>("stop", deadline, std::move(work));
   events() = {};
+  if (*torn_down_) co_return stopped;
+  std::string busy = "stop";
+  for (const auto& [number, context] : calls_)
+    if (context->is_running()) busy = context->what();
+  stuck_ = stuck_text(busy, since);
+  if (!*begun) tear_down_later();  // nobody else would, once the call before has returned
   co_return stopped;
 }
 

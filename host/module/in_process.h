@@ -4,6 +4,7 @@
 // optimisation that they permit, not one that they need.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ class InProcessModule final : public RunningModule {
   Task<Status> quiesce(Instant deadline) override;
   Task<Status> resume(Instant deadline) override;
   Task<Status> stop(Instant deadline) override;
+  std::vector<SaidLine> last_lines() const override { return instance_->services().last_lines(); }
+  Leftover leftover() const override;
 
  private:
   using Work = std::move_only_function<void(Instance&, CallContext&)>;
@@ -58,11 +61,14 @@ class InProcessModule final : public RunningModule {
   Error give_up(const std::string& what, WallTime since) override;
   void deliver_news();
   void tear_down_later();
+  std::string stuck_text(const std::string& what, WallTime since) const;
 
   const std::shared_ptr<CoreGate> gate_;
   const std::unique_ptr<Lane> lane_;
   std::shared_ptr<Instance> instance_;
   std::map<std::uint64_t, std::shared_ptr<CallContext>> calls_;
+  const std::shared_ptr<std::atomic<bool>> torn_down_ = std::make_shared<std::atomic<bool>>(false);
+  std::string stuck_;  // in what, if the instance could not be stopped in time
 };
 
 }  // namespace cardcage

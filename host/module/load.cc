@@ -1,5 +1,6 @@
 #include "host/module/load.h"
 
+#include <atomic>
 #include <set>
 
 #include "host/core/version.h"
@@ -40,14 +41,18 @@ Error stuck_while_loaded(const std::string& module) {
                       module)};
 }
 
-// What `function` returns on the lane, or nothing if the deadline passes before: then the thread is left alone.
+// What `function` returns on the lane, or nothing if the deadline passes before: then the thread is left alone, and
+// `left` says `late` until it ends.
 template <class Function>
 auto run_on(std::unique_ptr<Lane>& lane, std::shared_ptr<CoreGate> gate, asio::io_context& core, Clock& clock,
-            Instant deadline, Function function) -> Task<std::optional<decltype(function())>> {
+            Instant deadline, Function function, std::string late, Leftover& left)
+    -> Task<std::optional<decltype(function())>> {
   const auto answer = std::make_shared<std::optional<decltype(function())>>();
   const auto ended = std::make_shared<OneShot<bool>>(core);
-  lane->post([gate, answer, weak = std::weak_ptr(ended), function = std::move(function)] {
+  const auto over = std::make_shared<std::atomic<bool>>(false);
+  lane->post([gate, answer, over, weak = std::weak_ptr(ended), function = std::move(function)] {
     answer->emplace(function());
+    over->store(true);
     gate->post([weak] {
       if (const auto waiting = weak.lock()) waiting->set(true);
     });
@@ -56,16 +61,19 @@ auto run_on(std::unique_ptr<Lane>& lane, std::shared_ptr<CoreGate> gate, asio::i
   if (outcome) co_return std::move(*answer);
   gate->close();
   lane->leave_alone();
+  left = [over, late = std::move(late)] { return *over ? std::nullopt : std::optional(late); };
   co_return std::nullopt;
 }
 
 Task<Result<std::shared_ptr<Module>>> load_in_process(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                      std::filesystem::path modules_dir, Instant deadline) {
+                                                      std::filesystem::path modules_dir, Instant deadline,
+                                                      Leftover& left) {
   auto lane = std::make_unique<Lane>("cage/" + config.name);
   const auto gate = std::make_shared<CoreGate>(core);
   auto work = [config, modules_dir] { return load_and_check(config, modules_dir); };
-  auto loaded = co_await run_on(lane, gate, core, clock, deadline, std::move(work));
-  if (!loaded) co_return std::unexpected(stuck_while_loaded(config.name));
+  const Error stuck = stuck_while_loaded(config.name);
+  auto loaded = co_await run_on(lane, gate, core, clock, deadline, std::move(work), stuck.message, left);
+  if (!loaded) co_return std::unexpected(stuck);
   if (!*loaded) co_return std::unexpected(loaded->error());
   co_return InProcessModule::make(core, clock, gate, std::move(lane), std::move(**loaded));
 }
@@ -112,19 +120,23 @@ wire::Request load_request(const ModuleConfig& config, const StagedModule& stage
 }
 
 Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                     std::filesystem::path modules_dir, Instant deadline) {
+                                                     std::filesystem::path modules_dir, Instant deadline,
+                                                     Leftover& left) {
   auto lane = std::make_unique<Lane>("cage/" + config.name);
+  const Error unreadable{
+      Code::kDeadlineExceeded,
+      fmt::format("module '{}': its file cannot be read in time: is the disk healthy?", config.name)};
   auto work = [config, modules_dir] { return stage(modules_dir, config.path, config.sha256); };
-  auto copied = co_await run_on(lane, std::make_shared<CoreGate>(core), core, clock, deadline, std::move(work));
-  if (!copied)
-    co_return fail(Code::kDeadlineExceeded, "module '{}': its file cannot be read in time: is the disk healthy?",
-                   config.name);
+  const auto gate = std::make_shared<CoreGate>(core);
+  auto copied = co_await run_on(lane, gate, core, clock, deadline, std::move(work), unreadable.message, left);
+  if (!copied) co_return std::unexpected(unreadable);
   const Result<StagedModule>& staged = *copied;
   if (!staged) co_return within(staged.error(), "module '{}'", config.name);
   const auto program = worker_program(config.process);
   if (!program) co_return within(program.error(), "module '{}'", config.name);
-  auto link = WorkerLink::start(core, config.name, *program, staged->image.get());
+  auto link = WorkerLink::start(core, clock, config.name, *program, staged->image.get());
   if (!link) co_return std::unexpected(link.error());
+  left = leftover_of(config.name, (*link)->process().child());
   const OneShot<Result<wire::Answer>> loaded(core);
   (*link)->listen({.health = {}, .rescan = {}, .ended = [loaded, name = config.name](const std::string& how) {
                      loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
@@ -148,10 +160,14 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
 }  // namespace
 
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                  std::filesystem::path modules_dir, Instant deadline) {
-  return config.isolation == Isolation::kProcess
-             ? load_in_worker(core, clock, std::move(config), std::move(modules_dir), deadline)
-             : load_in_process(core, clock, std::move(config), std::move(modules_dir), deadline);
+                                                  std::filesystem::path modules_dir, Instant deadline, Leftover* left) {
+  Leftover remains;
+  const bool in_worker = config.isolation == Isolation::kProcess;
+  auto loading = in_worker ? load_in_worker(core, clock, std::move(config), std::move(modules_dir), deadline, remains)
+                           : load_in_process(core, clock, std::move(config), std::move(modules_dir), deadline, remains);
+  auto loaded = co_await std::move(loading);
+  if (!loaded && left) *left = std::move(remains);
+  co_return loaded;
 }
 
 }  // namespace cardcage

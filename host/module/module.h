@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "host/claim/claim.h"
 #include "host/core/task.h"
 #include "host/device/device.h"
+#include "host/module/last_lines.h"
 
 namespace cardcage {
 
@@ -100,6 +102,10 @@ struct ModuleEvents {
   std::function<void(Error)> lost;
 };
 
+// Of what its owner has let go of: why it may still hold the hardware, for people; nothing once it is gone for good.
+// Null is nothing, too. [core]
+using Leftover = std::function<std::optional<std::string>()>;
+
 class Module {
  public:
   virtual ~Module() = default;
@@ -124,10 +130,16 @@ class Module {
   virtual Task<Status> pre_start(ModuleClaim claim, Instant deadline) = 0;
   // Polls one device's health; the answer comes through ModuleEvents::health.
   virtual Task<Status> check(std::string device_id, Instant deadline) = 0;
+  // Returns once no call is open; DEADLINE_EXCEEDED says which one still is.
+  virtual Task<Status> finish_calls(Instant deadline) = 0;
   virtual Task<Status> quiesce(Instant deadline) = 0;
   virtual Task<Status> resume(Instant deadline) = 0;
   // stop and destroy; no event comes after it. Idempotent.
   virtual Task<Status> stop(Instant deadline) = 0;
+  // What it logged and printed last, oldest first.
+  virtual std::vector<SaidLine> last_lines() const = 0;
+  // After stop(). It holds nothing of the object.
+  virtual Leftover leftover() const = 0;
 };
 
 }  // namespace cardcage

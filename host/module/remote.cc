@@ -3,7 +3,6 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include "cardcage/module.h"
-#include "host/core/log.h"
 
 namespace cardcage {
 namespace {
@@ -29,6 +28,17 @@ Result<SnapshotPtr> read_snapshot(const Answers& answers) {
 }
 
 }  // namespace
+
+Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker) {
+  return [name = std::move(module), child = std::move(worker)]() -> std::optional<std::string> {
+    if (child->is_gone()) return std::nullopt;
+    return fmt::format(
+        "the worker (pid {}) of module '{}' was killed and does not end: it {}; it may hold the hardware, so no other "
+        "is "
+        "started; if it stays so, restart the node",
+        child->pid(), name, child->hold());
+  };
+}
 
 RemoteModule::RemoteModule(asio::io_context& core, Clock& clock, Parts parts)
     : RunningModule(core, clock, std::move(parts.name), std::move(parts.identity)),
@@ -93,7 +103,7 @@ bool RemoteModule::cancel(std::uint64_t number) {
 Error RemoteModule::give_up(const std::string& what, WallTime since) {
   link_->kill();
   return {Code::kUnavailable, fmt::format("module '{}' was stuck in {} since {}: its worker (pid {}) was killed",
-                                          name(), what, timestamp(since), link_->process().pid())};
+                                          name(), what, timestamp(since), link_->process().child()->pid())};
 }
 
 Task<Status> RemoteModule::start(ModuleEvents told, Instant deadline) {
@@ -194,14 +204,6 @@ Task<void> RemoteModule::end_worker(Instant deadline) {
   link_->kill();
   const auto limit = std::max(deadline, clock().now() + std::chrono::seconds(1));
   if (!link_->has_ended()) co_await link_->over().wait_until(clock(), limit);
-  if (link_->has_ended()) co_return;
-  const char state = link_->process().kernel_state();
-  log(LogLevel::kError,
-      state == 'D'
-          ? "worker does not end: it waits inside the kernel, for a driver that does not answer; the device may "
-            "stay unusable until the node is restarted"
-          : "worker does not end although it was killed",
-      {{"module", name()}, {"pid", std::to_string(link_->process().pid())}, {"state", std::string(1, state)}});
 }
 
 }  // namespace cardcage

@@ -9,6 +9,9 @@
 
 namespace cardcage {
 
+// A worker that was killed and is still there.
+Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker);
+
 // [core] A call that is stuck is answered with SIGKILL, and a worker that ends, for whatever reason, is a lost
 // instance.
 class RemoteModule final : public RunningModule {
@@ -34,6 +37,8 @@ class RemoteModule final : public RunningModule {
   Task<Status> quiesce(Instant deadline) override;
   Task<Status> resume(Instant deadline) override;
   Task<Status> stop(Instant deadline) override;
+  std::vector<SaidLine> last_lines() const override { return link_->last_lines(); }
+  Leftover leftover() const override { return leftover_of(name(), link_->process().child()); }
 
  private:
   RemoteModule(asio::io_context& core, Clock& clock, Parts parts);

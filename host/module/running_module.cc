@@ -2,7 +2,15 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
+
 namespace cardcage {
+namespace {
+
+// Between two looks whether calls are over: an operator waits for it, nobody else.
+constexpr std::chrono::milliseconds kLook{20};
+
+}  // namespace
 
 RunningModule::RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity)
     : core_(core), clock_(clock), name_(std::move(name)), identity_(std::move(identity)) {
@@ -37,6 +45,19 @@ Error RunningModule::too_late(std::uint64_t number, const std::string& what) con
   const std::string why =
       busy.empty() ? "it did not answer in time" : fmt::format("it had no time for it, being busy with {}", busy);
   return {Code::kDeadlineExceeded, fmt::format("module '{}' cannot {}: {}", name_, what, why)};
+}
+
+Task<Status> RunningModule::finish_calls(Instant deadline) {
+  const auto self = shared_from_this();
+  for (;;) {
+    if (lost_) co_return std::unexpected(*lost_);
+    const auto busy = std::ranges::find_if(
+        open_, [this](const auto& one) { return is_running(one.first) || !one.second.ended.expired(); });
+    if (busy == open_.end()) co_return Status{};
+    if (clock_.now() >= deadline)
+      co_return fail(Code::kDeadlineExceeded, "module '{}' is still busy with {}", name_, busy->second.what);
+    co_await clock_.sleep_for(kLook);
+  }
 }
 
 Task<Status> RunningModule::wait(std::uint64_t number, Ended ended, Instant deadline) {

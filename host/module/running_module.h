@@ -22,6 +22,7 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
  public:
   ~RunningModule() override { binding_->module = nullptr; }
   const ModuleIdentity& identity() const override { return identity_; }
+  Task<Status> finish_calls(Instant deadline) override;
 
  protected:
   enum class State { kLoaded, kStarted, kStopped };

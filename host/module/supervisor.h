@@ -1,12 +1,12 @@
-// Keeps one configured module running: load, start, first discover; again with back-off after a failure.
+// Keeps one configured module running: load, start, first discover; again with back-off after a failure; and lets go of
+// its hardware while an operator says so.
 //
-// [core] The one owner of a module's instance, its last good snapshot and the health of its devices. A module that
-// is lost keeps its devices listed, with health unknown and the reason.
+// [core] The one owner of a module's instance. A module that is away keeps its devices listed, with health unknown and
+// the reason.
 #pragma once
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,23 +14,23 @@
 #include "host/config/config.h"
 #include "host/core/fault_point.h"
 #include "host/core/wakeup.h"
+#include "host/module/command.h"
+#include "host/module/listed_devices.h"
 #include "host/module/module.h"
+#include "host/module/quiesce_marks.h"
+#include "host/module/restart_policy.h"
 
 namespace cardcage {
 
-enum class ModuleState { kStarting, kReady, kBackingOff, kStopped };
+enum class ModuleState { kStarting, kReady, kBackingOff, kBroken, kStuck, kQuiesced, kStopped };
 std::string to_string(ModuleState state);
-
-struct DeviceHealth {
-  Health health;
-  std::chrono::system_clock::time_point changed;
-  Instant reported;
-};
 
 class Supervisor {
  public:
-  // Loads and checks the module's file; called again for every start.
-  using Loader = std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline)>;
+  // Loads and checks the module's file; called again for every start. What a load that fails leaves behind goes to
+  // `left`.
+  using Loader =
+      std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline, Leftover& left)>;
   struct Listener {
     // A first or different snapshot, or the health of a device: look at snapshot() and health().
     std::function<void(const Supervisor&)> changed;
@@ -40,7 +40,7 @@ class Supervisor {
   };
 
   Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core, Clock& clock,
-             Listener listener);
+             QuiesceMarks& quiesced, Listener listener);
 
   // Runs until stop(); ends only then.
   Task<void> run();
@@ -57,7 +57,10 @@ class Supervisor {
   // has prepared until then, and nobody gets its devices any more.
   void drain(std::string why);
   // Nothing is held any more: ends the instance of a module that drains. It is tried again when somebody calls renew().
-  void let_go();
+  void end_drained();
+  // What an operator says: done, or why not. One at a time. A quiesce that fails has changed nothing; a resume or
+  // restart that comes to no end within its limit goes on.
+  Task<Status> obey(ModuleCommand command);
 
   // Of the running instance, with the newest rules.
   const ModuleConfig& config() const { return config_; }
@@ -66,7 +69,7 @@ class Supervisor {
   // Why the wanted configuration is not that of the instance; nothing if it is, or is being tried.
   const std::optional<Error>& refused() const { return refused_; }
   // True until it is known what becomes of a start, a new file or a new configuration.
-  bool undecided() const { return renew_ || (wanted_ && !refused_) || state_ == ModuleState::kStarting; }
+  bool undecided() const;
   const std::string& draining() const { return draining_; }
   ModuleState state() const { return state_; }
   // The running instance, or why there is none.
@@ -74,16 +77,42 @@ class Supervisor {
   // What the newest instance said of itself; nothing before the first successful load.
   const std::optional<ModuleIdentity>& identity() const { return identity_; }
   // The last good one, also while the module is away; null before the first.
-  const SnapshotPtr& snapshot() const { return snapshot_; }
+  const SnapshotPtr& snapshot() const { return devices_.snapshot(); }
   // True once the first start ended, well or not: from then on the device list is as good as it gets.
   bool settled() const { return settled_; }
   DeviceHealth health(const Device& device) const;
   const std::optional<Error>& last_error() const { return last_error_; }
+  // Why the module is in its state, for people; empty if there is nothing to say.
+  std::string detail() const;
+  // What an operator should look at; empty if there is nothing.
+  std::string warning() const;
+  const std::optional<ModuleEnd>& last_end() const { return last_end_; }
+  // Of the running instance.
+  std::vector<SaidLine> last_lines() const { return module_ ? module_->last_lines() : std::vector<SaidLine>(); }
   int restarts() const { return restarts_; }
+  std::size_t recent_failures() const { return policy_.recent_failures(clock_.now()); }
   std::chrono::system_clock::time_point since() const { return since_; }
 
  private:
+  // A command that waits for its turn, or is being carried out.
+  struct Order {
+    std::uint64_t number;
+    ModuleCommand command;
+    Instant deadline;
+    OneShot<Status> done;
+    bool begun = false;
+  };
+
+  // What run() does, one after the other; each ends when another is to be done.
+  Task<void> live();
+  Task<void> rest();
+  Task<void> stay_stuck();
+  Task<void> stay_quiesced();
+
+  Task<Status> bring_up();
+  Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config);
   Task<Status> start_instance();
+  Task<Status> take_up();
   ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover();
   Task<Status> reconcile();
@@ -93,13 +122,25 @@ class Supervisor {
   Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
   Task<void> serve();
   Task<void> check_devices();
+  void note_end();
+  Task<void> back_off(Instant begun);
   Task<void> release();
+  std::optional<std::string> remains();
+  std::string why_away() const;
   Task<void> let_go_of(std::shared_ptr<Module> instance);
   void enter(ModuleState state);
   void adopt(SnapshotPtr snapshot);
-  void keep_for_later(const std::string& device_id, const Health& health);
-  void note_health(const std::string& device_id, Health health);
-  bool set_health(const std::string& device_id, Health health);  // whether it differs
+
+  const QuiesceMark* quiesced() const { return quiesced_.find(config_.name); }
+  std::unexpected<Error> refusal(const QuiesceMark& mark) const;
+  Task<bool> obey_while_ready();
+  void refuse_while_stuck();
+  void obey_while_away();
+  void obey_while_quiesced();
+  Status note_quiesced();
+  Task<void> quiesce_instance();
+  Task<Status> let_go(Instant deadline);
+  void answer(Status outcome);
 
   ModuleConfig config_;
   std::optional<ModuleConfig> wanted_;  // what config_ is to become; stays while it is refused, for the next try
@@ -107,26 +148,31 @@ class Supervisor {
   std::string draining_;
   DeadlineConfig deadlines_;
   Loader loader_;
+  asio::io_context& core_;
   Clock& clock_;
+  QuiesceMarks& quiesced_;
   Listener listener_;
 
   std::shared_ptr<Module> module_;
   std::optional<ModuleIdentity> identity_;
-  SnapshotPtr snapshot_;
-  std::map<std::string, DeviceHealth, std::less<>> health_;
-  // Told since the last discover began, which may have listed the device before: goes over what that one says.
-  std::map<std::string, Health> heard_;
+  ListedDevices devices_;
+  std::vector<Leftover> leftovers_;  // of instances and loads before
+  std::string stuck_;                // what the first of them says
   ModuleState state_ = ModuleState::kStarting;
   std::chrono::system_clock::time_point since_;
   std::optional<Error> last_error_;
   std::optional<Error> lost_;
+  std::optional<ModuleEnd> last_end_;
   bool settled_ = false;
   bool offered_ = false;  // others may have the instance
   bool rescan_ = false;
-  bool discovering_ = false;
   bool renew_ = false;
   bool stopping_ = false;
   int restarts_ = 0;
+  RestartPolicy policy_;
+  Instant retry_;  // not before
+  std::uint64_t last_order_ = 0;
+  std::optional<Order> order_;
   Wakeup wakeup_;
   OneShot<bool> ended_;
 };

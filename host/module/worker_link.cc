@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <limits>
+
 #include "host/core/log.h"
 #include "host/module/host_services.h"
 #include "host/module/text_rules.h"
@@ -11,12 +13,15 @@ namespace {
 
 // All parts of one answer: the largest snapshot that a sink takes, with room for its names.
 constexpr std::size_t kMaxAnswer = 128u << 20;
-constexpr std::size_t kLastLines = 5;
+constexpr std::size_t kLastPrinted = 5;
 constexpr std::size_t kMaxLine = 2048;
+// Seldom, since each wakes the daemon and the worker. No call has this number.
+constexpr std::chrono::seconds kPing{10};
+constexpr std::uint64_t kPingNumber = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, std::string module,
+Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, Clock& clock, std::string module,
                                                       const WorkerProcess::Program& program, int image) {
   std::unique_ptr<WorkerLink> link(new WorkerLink(core, std::move(module)));
   auto process =
@@ -26,7 +31,29 @@ Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, st
                             .ended = [link = link.get()](const std::string& how) { link->end(how); }});
   if (!process) return within(process.error(), "module '{}'", link->module_);
   link->process_ = std::move(*process);
+  spawn(core, ping_now_and_then(link->self_, clock));
   return link;
+}
+
+Task<void> WorkerLink::ping_now_and_then(std::weak_ptr<WorkerLink*> weak, Clock& clock) {
+  for (;;) {
+    const Instant due = clock.now() + kPing;
+    co_await clock.sleep_until(due);
+    const auto self = weak.lock();
+    if (!self || (*self)->has_ended()) co_return;
+    WorkerLink& link = **self;
+    // A daemon that itself was held up, or a machine that slept, is no judge.
+    const bool in_time = clock.now() - due < kPing;
+    if (link.pinged_ && in_time) {
+      link.why_killed_ = fmt::format("did not answer a ping for {} s, being stopped or starved, and ", kPing.count());
+      link.kill();
+      co_return;
+    }
+    if (link.pinged_) continue;
+    wire::Request request;
+    request.mutable_ping();
+    link.pinged_ = link.tell(kPingNumber, std::move(request)).has_value();
+  }
 }
 
 Status WorkerLink::call(std::uint64_t number, wire::Request request, std::function<void(Answers)> answered) {
@@ -55,6 +82,7 @@ void WorkerLink::hear(const wire::Report& report) {
 }
 
 void WorkerLink::take(const wire::Answer& answer) {
+  if (answer.call() == kPingNumber) pinged_ = false;
   const auto found = open_.find(answer.call());
   if (found == open_.end()) return;
   Open& open = found->second;
@@ -77,25 +105,27 @@ void WorkerLink::log_line(const wire::LogLine& line) {
   for (int i = 0; i + 1 < line.fields_size(); i += 2)
     if (line.fields(i) != "module")
       text += fmt::format(" {}={}", printable(line.fields(i), kMaxLine), printable(line.fields(i + 1), kMaxLine));
+  last_lines_.add(text);
   log(log_level_of(line.level()), text, {{"module", module_}});
 }
 
 void WorkerLink::note_printed(const std::string& line) {
-  last_lines_.push_back(printable(line, kMaxLine));
-  if (last_lines_.size() > kLastLines) last_lines_.pop_front();
+  last_printed_.push_back(printable(line, kMaxLine));
+  if (last_printed_.size() > kLastPrinted) last_printed_.pop_front();
+  last_lines_.add("printed: " + last_printed_.back());
   const auto left_out = print_budget_.take();
   if (!left_out) return;
   if (*left_out > 0)
     log(LogLevel::kWarn, "module prints too much, lines were left out",
         {{"module", module_}, {"lines", std::to_string(*left_out)}});
-  log(LogLevel::kWarn, "printed: " + last_lines_.back(), {{"module", module_}});
+  log(LogLevel::kWarn, "printed: " + last_printed_.back(), {{"module", module_}});
 }
 
 void WorkerLink::end(const std::string& how) {
   open_.clear();
   over_.set(true);
-  std::string why = how;
-  if (!last_lines_.empty()) why += fmt::format("; it printed last: '{}'", fmt::join(last_lines_, " | "));
+  std::string why = why_killed_ + how;
+  if (!last_printed_.empty()) why += fmt::format("; it printed last: '{}'", fmt::join(last_printed_, " | "));
   if (listener_.ended) listener_.ended(why);
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "host/core/clock.h"
+#include "host/module/last_lines.h"
 #include "host/module/line_budget.h"
 #include "host/module/worker_process.h"
 
@@ -16,7 +18,8 @@ namespace cardcage {
 // Everything that came back for one call: the last one says how it went, those before it carry parts.
 using Answers = std::vector<wire::Answer>;
 
-// [core]
+// [core] A worker whose main thread does not answer for 10 s is killed: it is stopped, or starved, and no call would
+// come to an end.
 class WorkerLink {
  public:
   struct Listener {
@@ -26,7 +29,7 @@ class WorkerLink {
     std::function<void(const std::string& how)> ended;
   };
   // `module` is its name in the configuration, for the lines that it logs and prints.
-  static Result<std::unique_ptr<WorkerLink>> start(asio::io_context& core, std::string module,
+  static Result<std::unique_ptr<WorkerLink>> start(asio::io_context& core, Clock& clock, std::string module,
                                                    const WorkerProcess::Program& program, int image);
   WorkerLink(const WorkerLink&) = delete;
   WorkerLink& operator=(const WorkerLink&) = delete;
@@ -44,6 +47,8 @@ class WorkerLink {
   bool has_ended() const { return process_->has_ended(); }
   // Set when the worker is gone.
   const OneShot<bool>& over() const { return over_; }
+  // Logged and printed.
+  std::vector<SaidLine> last_lines() const { return last_lines_.all(); }
   const WorkerProcess& process() const { return *process_; }
 
  private:
@@ -53,6 +58,8 @@ class WorkerLink {
     std::size_t size = 0;
   };
   WorkerLink(asio::io_context& core, std::string module) : module_(std::move(module)), over_(core) {}
+  // Holds nothing of the link while it waits.
+  static Task<void> ping_now_and_then(std::weak_ptr<WorkerLink*> weak, Clock& clock);
   void hear(const wire::Report& report);
   void take(const wire::Answer& answer);
   void log_line(const wire::LogLine& line);
@@ -60,10 +67,14 @@ class WorkerLink {
   void end(const std::string& how);
 
   const std::string module_;
+  const std::shared_ptr<WorkerLink*> self_ = std::make_shared<WorkerLink*>(this);
+  bool pinged_ = false;     // and not answered
+  std::string why_killed_;  // if the link did it by itself
   std::shared_ptr<WorkerProcess> process_;
   Listener listener_;
   std::map<std::uint64_t, Open> open_;
-  std::deque<std::string> last_lines_;
+  std::deque<std::string> last_printed_;
+  LastLines last_lines_;
   LineBudget print_budget_, log_budget_;
   OneShot<bool> over_;
 };

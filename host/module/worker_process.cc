@@ -10,8 +10,6 @@
 
 #include <array>
 #include <boost/asio/write.hpp>
-#include <cstring>
-#include <fstream>
 
 namespace cardcage {
 namespace {
@@ -19,7 +17,7 @@ namespace {
 constexpr std::size_t kMaxLine = 2048;
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr int kLastPieces = 16;  // more than the kernel keeps of a stream
-constexpr int kReapMilliseconds = 1000;
+constexpr int kReapMilliseconds = 100;
 
 // What posix_spawn shall do in the child, freed with the object.
 class SpawnPlan {
@@ -66,15 +64,10 @@ Result<UniqueFd> high(UniqueFd fd) {
   return moved;
 }
 
-std::string describe(const siginfo_t& end) {
-  if (end.si_code == CLD_EXITED) return fmt::format("exited with status {}", end.si_status);
-  return fmt::format("was killed by signal {} ({})", end.si_status, ::strsignal(end.si_status));
-}
-
 }  // namespace
 
 WorkerProcess::WorkerProcess(asio::io_context& core, Events events)
-    : core_(core), events_(std::move(events)), socket_(core), output_(core), child_(core) {}
+    : core_(core), events_(std::move(events)), socket_(core), output_(core), end_(core) {}
 
 Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(asio::io_context& core, const Program& program, int image,
                                                             Events events) {
@@ -106,42 +99,35 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
   plan.give(theirs->get(), kWorkerSocket);
   plan.give(module->get(), kWorkerModule);
   plan.give_no_more();
-  if (const int error = plan.run(program.file, program.environment, pid_); error != 0)
+  pid_t pid = -1;
+  if (const int error = plan.run(program.file, program.environment, pid); error != 0)
     return fail_errno(error, fmt::format("cannot start '{}'", program.file.native()));
-  UniqueFd child(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));  // glibc 2.36 declares it for C alone
-  if (!child) {
+  UniqueFd child(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // glibc 2.36 declares it for C alone
+  UniqueFd end(child ? ::fcntl(child.get(), F_DUPFD_CLOEXEC, 0) : -1);
+  if (!end) {
     const int error = errno;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
     return fail_errno(error, "cannot watch a worker");
   }
+  child_ = std::make_shared<ChildProcess>(pid, std::move(child));
   socket_.assign(asio::local::stream_protocol(), ours.release());
   output_.assign(printed.release());
-  child_.assign(child.release());
+  end_.assign(end.release());
   socket_.non_blocking(true);
   output_.non_blocking(true);
   return {};
 }
 
+// It mostly goes at once, and then it is reaped here.
 WorkerProcess::~WorkerProcess() {
-  if (pid_ < 0 || ended_) return;
-  kill();
-  reap();
+  if (!child_ || ended_) return;
+  child_->kill();
+  pollfd over{child_->descriptor(), POLLIN, 0};
+  if (::poll(&over, 1, kReapMilliseconds) > 0) child_->is_gone();
 }
 
-void WorkerProcess::kill() {
-  if (ended_) return;
-  ::kill(-pid_, SIGKILL);
-  ::kill(pid_, SIGKILL);  // before it has made its group
-}
-
-char WorkerProcess::kernel_state() const {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid_));
-  std::string text;
-  std::getline(stat, text);
-  const std::size_t name_end = text.rfind(')');
-  return name_end + 2 < text.size() ? text[name_end + 2] : '?';
-}
+void WorkerProcess::kill() { child_->kill(); }
 
 Status WorkerProcess::send(const wire::Request& request) {
   auto frame = encode_frame(request);
@@ -214,8 +200,8 @@ Task<void> WorkerProcess::await_end(std::weak_ptr<WorkerProcess> weak) {
   WorkerProcess* const worker = weak.lock().get();
   if (worker == nullptr) co_return;
   boost::system::error_code failed;
-  co_await worker->child_.async_wait(asio::posix::stream_descriptor::wait_read,
-                                     asio::redirect_error(asio::use_awaitable, failed));
+  co_await worker->end_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                   asio::redirect_error(asio::use_awaitable, failed));
   if (const auto self = weak.lock(); self && !failed) self->end();
 }
 
@@ -232,26 +218,18 @@ void WorkerProcess::take_last(Stream& stream, void (WorkerProcess::*take)(std::s
 }
 
 void WorkerProcess::end() {
-  ::kill(-pid_, SIGKILL);
+  child_->kill();
   take_last(socket_, &WorkerProcess::take_messages);
   take_last(output_, &WorkerProcess::take_output);
   if (!line_.empty()) events_.printed(std::exchange(line_, {}));
-  std::string how = reap();
+  child_->is_gone();
+  std::string how = child_->end();
   ended_ = true;
   boost::system::error_code ignored;
   socket_.close(ignored);
   output_.close(ignored);
   if (!broken_.empty()) how = fmt::format("sent what is no message ({}) and {}", broken_, how);
   events_.ended(how);
-}
-
-std::string WorkerProcess::reap() {
-  pollfd over{child_.native_handle(), POLLIN, 0};
-  siginfo_t end{};
-  if (::poll(&over, 1, kReapMilliseconds) <= 0 ||
-      ::waitid(P_PIDFD, static_cast<id_t>(child_.native_handle()), &end, WEXITED | WNOHANG) != 0 || end.si_pid == 0)
-    return "does not end";
-  return describe(end);
 }
 
 }  // namespace cardcage

@@ -12,13 +12,13 @@
 
 #include "host/core/task.h"
 #include "host/core/unique_fd.h"
+#include "host/module/child_process.h"
 #include "host/worker/frame.h"
 #include "host/worker/wire.h"
 
 namespace cardcage {
 
-// [core] Killed, with all that it started, when the object goes; a child that cannot be killed (it waits inside the
-// kernel) is left to itself.
+// [core] Killed, with all that it started, when the object goes; who has the child sees whether that ends it.
 class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
  public:
   struct Program {
@@ -41,10 +41,9 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   Status send(const wire::Request& request);
   // SIGKILL to the worker and to what it forked. `ended` follows, unless the kernel holds it.
   void kill();
-  pid_t pid() const { return pid_; }
   bool has_ended() const { return ended_; }
-  // The state letter of the process in /proc, '?' if there is none: 'D' is one that even SIGKILL does not end.
-  char kernel_state() const;
+  // It may outlive the object.
+  const std::shared_ptr<ChildProcess>& child() const { return child_; }
 
  private:
   WorkerProcess(asio::io_context& core, Events events);
@@ -59,13 +58,12 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   void take_output(std::string_view bytes);
   template <class Stream>
   void take_last(Stream& stream, void (WorkerProcess::*take)(std::string_view));
-  std::string reap();
 
   asio::io_context& core_;
   Events events_;
   asio::local::stream_protocol::socket socket_;
-  asio::posix::stream_descriptor output_, child_;
-  pid_t pid_ = -1;
+  asio::posix::stream_descriptor output_, end_;
+  std::shared_ptr<ChildProcess> child_;
   FrameReader reader_;
   std::string line_;
   std::deque<std::string> frames_;

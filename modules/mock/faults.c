@@ -97,12 +97,21 @@ static cage_status wait_for(const cage_call* call, uint64_t delay_ns) {
                 "the hardware was still busy at the deadline (a delay of the mock's options)");
 }
 
-cage_status faults_enter(struct faults* faults, enum call_kind kind, const cage_call* call) {
+static struct fault fault_of(struct faults* faults, enum call_kind kind) {
   pthread_mutex_lock(&faults->lock);
   struct fault fault = faults->of[kind];
   pthread_mutex_unlock(&faults->lock);
+  return fault;
+}
+
+cage_status faults_enter(struct faults* faults, enum call_kind kind, const cage_call* call) {
+  struct fault fault = fault_of(faults, kind);
   if (fault.crash) abort();
-  while (fault.hang) pause();
+  while (fault.hang) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+    nanosleep(&pause, NULL);
+    fault = fault_of(faults, kind);
+  }
   if (fault.delay_ns > 0) {
     cage_status status = wait_for(call, fault.delay_ns);
     if (status != CAGE_OK) return status;

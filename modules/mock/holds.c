@@ -20,6 +20,16 @@ void holds_close(struct holds* holds) {
   holds->fd = -1;
 }
 
+void holds_let_go(struct holds* holds) { holds_close(holds); }
+
+cage_status holds_take_back(struct holds* holds, const cage_call* call) {
+  if (holds->folder[0] == '\0' || holds->fd >= 0) return CAGE_OK;
+  holds->fd = open(holds->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (holds->fd >= 0) return CAGE_OK;
+  return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot open '%s' again: %s", holds->folder,
+                strerrordesc_np(errno));
+}
+
 static struct holder* find(const struct device* device, const char* claim) {
   struct holder* holder = device->holders;
   while (holder != NULL && strcmp(holder->claim, claim) != 0) holder = holder->next;
@@ -136,6 +146,9 @@ cage_status holds_take(struct holds* holds, struct device* device, const char* c
 }
 
 cage_status holds_release(struct holds* holds, struct device* device, const char* claim, const cage_call* call) {
+  if (holds->fd < 0 && holds->folder[0] != '\0') {
+    return refuse(call, CAGE_UNAVAILABLE, "device '%s': the hardware is quiesced; resume the module first", device->id);
+  }
   char name[MAX_NAME];
   name_file(device, claim, name);
   if (holds->fd >= 0 && unlinkat(holds->fd, name, 0) != 0 && errno != ENOENT) {

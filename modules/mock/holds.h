@@ -15,6 +15,9 @@ void holds_init(struct holds* holds);
 /* Makes the folder if need be and takes over the holds that a former instance left there. */
 cage_status holds_open(struct holds* holds, const char* folder, struct devices* devices, const cage_call* call);
 void holds_close(struct holds* holds);
+/* While the hardware is quiesced the folder is not open, and nothing can be released. */
+void holds_let_go(struct holds* holds);
+cage_status holds_take_back(struct holds* holds, const cage_call* call);
 
 /* FAILED_PRECONDITION if another claim has the device, its gpu or one of its partitions. */
 cage_status holds_free_for(const struct devices* devices, const struct device* device, const char* claim,

@@ -73,12 +73,15 @@ static cage_status mock_check(cage_instance* mock, const cage_call* call, cage_s
 
 static cage_status mock_quiesce(cage_instance* mock, const cage_call* call) {
   cage_status status = faults_enter(&mock->faults, CALL_QUIESCE, call);
-  if (status == CAGE_OK) mock->quiesced = true;
-  return status;
+  if (status != CAGE_OK) return status;
+  mock->quiesced = true;
+  holds_let_go(&mock->holds);
+  return CAGE_OK;
 }
 
 static cage_status mock_resume(cage_instance* mock, const cage_call* call) {
   cage_status status = faults_enter(&mock->faults, CALL_RESUME, call);
+  if (status == CAGE_OK) status = holds_take_back(&mock->holds, call);
   if (status == CAGE_OK) mock->quiesced = false;
   return status;
 }

@@ -302,5 +302,28 @@ TEST(MockQuiesce, prepare_waits_for_resume_and_unprepare_does_not) {
   prepared(instance, "uid-2", {{.device = "gpu-1"}});
 }
 
+bool holds_open(const std::filesystem::path& folder) {
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code closed;  // that of this very loop
+    if (std::filesystem::read_symlink(fd, closed) == folder) return true;
+  }
+  return false;
+}
+
+TEST(MockQuiesce, holds_nothing_open_meanwhile_and_releases_nothing) {
+  const ScratchFolder folder;
+  Instance instance(mock(), {{"mount_dir", folder.path().string()}});
+  const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
+  const Call call;
+  EXPECT_TRUE(holds_open(folder.path()));
+  ASSERT_EQ(mock()->quiesce(instance.get(), call.get()), CAGE_OK);
+  EXPECT_FALSE(holds_open(folder.path()));
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_UNAVAILABLE);
+  EXPECT_TRUE(std::filesystem::exists(folder / "gpu-0@uid-1"));
+  ASSERT_EQ(mock()->resume(instance.get(), call.get()), CAGE_OK);
+  EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_OK);
+  EXPECT_FALSE(std::filesystem::exists(folder / "gpu-0@uid-1"));
+}
+
 }  // namespace
 }  // namespace cardcage::raw

@@ -14,6 +14,7 @@ from waiting import until
 SOURCE = Path(__file__).resolve().parents[2]
 NAMESPACE = "cardcage"
 IMAGE = "cardcage.test/cardcage:built"
+NEXT_IMAGE = "cardcage.test/cardcage:next"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/cardcage"
 CDI = Path("/var/run/cdi")
 STATE = Path("/var/lib/cardcage")
@@ -26,7 +27,7 @@ def build_folder() -> Path:
     return release if (release / "bin" / "cardcage").exists() else SOURCE / "build" / "dev"
 
 
-def load_image() -> None:
+def load_image(name: str = IMAGE) -> None:
     build = build_folder()
     missing = [name for name in ("bin/cardcage", "bin/cardcage-worker", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
                if not (build / name).exists()]
@@ -42,7 +43,8 @@ def load_image() -> None:
                    "/run/cardcage", "/dev", "/proc", "/sys"):
         layer.folder(folder)
     layer.folder("/tmp", 0o1777)
-    images.load(IMAGE, layer, ["/usr/bin/cardcage"])
+    layer.file("/etc/image", name.encode(), 0o644)  # so that no two of them are the same
+    images.load(name, layer, ["/usr/bin/cardcage"])
 
 
 class Daemon:
@@ -130,6 +132,12 @@ class Daemon:
     def replace_pod(self) -> None:
         """As an update does: the old pod goes, and a new one comes."""
         kubectl("rollout", "restart", f"--namespace={NAMESPACE}", "daemonset/cardcage")
+        self._rolled_out()
+
+    def upgrade(self) -> None:
+        """To another image, as an operator does it."""
+        load_image(NEXT_IMAGE)
+        kubectl("set", "image", f"--namespace={NAMESPACE}", "daemonset/cardcage", f"cardcage={NEXT_IMAGE}")
         self._rolled_out()
 
     def slices(self, driver: str) -> list[dict]:

@@ -3,19 +3,26 @@
 import threading
 
 from api import Api
+from mock import use
 from resources import kind_of
 from scene import Scene, container, pod
 from waiting import until
 
 
 class Stream:
-    """Pods with one device each, every so many seconds, from enter to exit. Each looks whether it has its device, and ends."""
+    """Pods with one device each, every so many seconds, from enter to exit. Each looks whether it has its device, and ends.
 
-    def __init__(self, scene: Scene, resource: str, every: float = 0.25):
+    The device is one of `resource`, or of a claim that is made from `template`, of `kind`.
+    """
+
+    def __init__(self, scene: Scene, resource: str = "", template: str = "", kind: str = "", every: float = 0.25):
         self.scene, self.every = scene, every
-        kind = kind_of(resource)
+        kind = kind or kind_of(resource)
         look = f"env | grep ^MOCK_{kind.upper()}_ && ls /dev/mock/ | grep ^{kind}-"
-        self.containers = [container(command=look, limits={resource: 1})]
+        of_claim = {"claims": [{"name": "device"}]} if template else {"limits": {resource: 1}}
+        self.containers = [container(command=look, **of_claim)]
+        self.claims = [use("device", template=template)] if template else []
+        self.prefix = f"stream-{kind}"
         self.names: list[str] = []
         self.ended = threading.Event()
         self.failure: Exception | None = None
@@ -33,8 +40,8 @@ class Stream:
         api = Api()  # of its own: a connection is one thread's
         try:
             while not self.ended.wait(self.every):
-                name = f"stream-{len(self.names):03}"
-                api.create(self.scene.path("pods"), pod(name, self.containers))
+                name = f"{self.prefix}-{len(self.names):03}"
+                api.create(self.scene.path("pods"), pod(name, self.containers, self.claims))
                 self.names.append(name)
         except Exception as error:
             self.failure = error

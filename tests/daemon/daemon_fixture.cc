@@ -1,8 +1,11 @@
 #include "tests/daemon/daemon_fixture.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <fstream>
 
 namespace cardcage {
@@ -48,6 +51,20 @@ std::vector<PreparedDevice> DaemonTest::prepare(const ClaimRef& claim) {
 Status DaemonTest::unprepare(const ClaimRef& claim) {
   auto answer = kubelet.unprepare(kDriver, {claim});
   return answer ? answer->at(claim.uid) : std::unexpected(answer.error());
+}
+
+DaemonTest::Said DaemonTest::cagectl(const std::string& words) const {
+  const std::string line =
+      fmt::format("{} --socket {} {} 2>&1", CAGECTL, (daemon.folder() / "admin.sock").native(), words);
+  FILE* const stream = ::popen(line.c_str(), "r");
+  if (stream == nullptr) return {-1, "popen failed"};
+  Said said{};
+  std::array<char, 4096> piece{};
+  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), stream))
+    said.text.append(piece.data(), size);
+  const int status = ::pclose(stream);
+  said.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return said;
 }
 
 std::vector<std::string> DaemonTest::files(const std::filesystem::path& folder) const {

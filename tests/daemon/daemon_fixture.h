@@ -20,11 +20,12 @@ class DaemonTest : public ::testing::Test {
   ~DaemonTest() override;
 
   // [module.options] of the mock module.
-  void configure(const std::string& options, const std::string& driver = kDriver) {
-    daemon.configure(daemon.node_section((daemon.folder() / "node").native()) +
-                     "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
-                     hardware().native() + "\"\n" + options + "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" +
-                     driver + "\"\n");
+  void configure(const std::string& options, const std::string& driver = kDriver,
+                 const std::string& isolation = "process", const std::string& sections = "") {
+    daemon.configure(daemon.node_section((daemon.folder() / "node").native()) + sections +
+                     "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\nisolation = \"" + isolation +
+                     "\"\n[module.options]\nmount_dir = \"" + hardware().native() + "\"\n" + options +
+                     "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + driver + "\"\n");
   }
   // Where the mock keeps a file per prepared device: its hardware's state.
   std::filesystem::path hardware() const { return daemon.folder() / "hardware"; }
@@ -35,6 +36,12 @@ class DaemonTest : public ::testing::Test {
 
   std::vector<PreparedDevice> prepare(const ClaimRef& claim);
   Status unprepare(const ClaimRef& claim);
+  struct Said {
+    int code;
+    std::string text;  // both streams
+  };
+  // `words` as a shell reads them.
+  Said cagectl(const std::string& words) const;
   std::vector<std::string> files(const std::filesystem::path& folder) const;
 
   DaemonProcess daemon{CARDCAGE_DAEMON, CARDCAGE_MOCK};

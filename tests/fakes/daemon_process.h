@@ -40,12 +40,13 @@ class DaemonProcess {
   std::vector<pid_t> workers() const;
   std::string log() const;
 
+  // The daemon and then the workers of its modules.
+  std::vector<pid_t> processes() const;
   // Proportional set size in kB (/proc/PID/smaps_rollup) and CPU time used so far, workers included.
   long pss_kb() const;
   std::chrono::nanoseconds cpu_time() const;
 
  private:
-  std::vector<pid_t> processes() const;
   ScratchFolder folder_;
   std::filesystem::path binary_;
   pid_t pid_ = -1;

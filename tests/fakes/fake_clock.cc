@@ -1,5 +1,7 @@
 #include "tests/fakes/fake_clock.h"
 
+#include <optional>
+
 namespace cardcage {
 
 Task<void> FakeClock::wait(asio::steady_timer& timer, Instant wake) {
@@ -10,7 +12,8 @@ Task<void> FakeClock::wait(asio::steady_timer& timer, Instant wake) {
     Sleepers::iterator entry;
     ~Sleeper() { all->erase(entry); }
   };
-  const Sleeper sleeper{sleepers_, sleepers_->emplace(wake, &timer)};
+  std::optional<Sleeper> sleeper;
+  if (wake != Instant::max()) sleeper.emplace(sleepers_, sleepers_->emplace(wake, &timer));
   boost::system::error_code ignored;
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
 }

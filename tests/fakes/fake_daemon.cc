@@ -110,6 +110,12 @@ Task<Result<ReloadReport>> FakeDaemon::reload(bool dry_run) {
   co_return report;
 }
 
+Task<Result<Condition>> FakeDaemon::command(ModuleCommand command) {
+  last_command = std::move(command);
+  if (failure.code != Code::kOk) co_return std::unexpected(failure);
+  co_return Condition{"done", ""};
+}
+
 FakeDaemon FakeDaemon::busy_node() {
   FakeDaemon daemon;
   daemon.status_report = {.node = "node1",
@@ -156,11 +162,17 @@ FakeDaemon FakeDaemon::busy_node() {
                 {{"resource example.com/fpga", "add", ""}, {}},
                 {{"log.level", "set", ""}, {}},
                 {{"node.kubelet_root", "restart", "needs a restart of the daemon"}, {}}}};
-  daemon.module_reports = {mock_module(),
-                           {.name = "nic",
-                            .path = "vendor/libnic.so",
-                            .state = {"backing off", "start: the driver 'mlx5_core' is not loaded"},
-                            .restarts = 4}};
+  daemon.module_reports = {
+      mock_module(),
+      {.name = "nic",
+       .path = "vendor/libnic.so",
+       .state = {"backing off", "start: the driver 'mlx5_core' is not loaded"},
+       .restarts = 4,
+       .since = kNow - 2min,
+       .recent_failures = 4,
+       .last_end = ModuleEnd{kNow - 2min,
+                             "start: the driver 'mlx5_core' is not loaded",
+                             {{kNow - 2min - 1s, "looking for cards"}, {kNow - 2min, "printed: no card in slot 3"}}}}};
   daemon.device_reports = {gpu(0, HealthState::kHealthy),
                            gpu(1, HealthState::kUnhealthy),
                            {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "Lüfter"}}};

@@ -12,8 +12,9 @@ struct FakeDaemon final : DaemonView {
   std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
   std::vector<HistoryEntry> history_entries;
   ReloadReport reload_report;
-  Error failure;            // history() and reload() fail with it unless its code is kOk
-  HistoryQuery last_asked;  // of history()
+  Error failure;               // history(), reload() and command() fail with it unless its code is kOk
+  HistoryQuery last_asked;     // of history()
+  ModuleCommand last_command;  // answered "done"
 
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
@@ -22,6 +23,7 @@ struct FakeDaemon final : DaemonView {
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
   // With the errors, or with the steps: those of a dry run have no outcome.
   Task<Result<ReloadReport>> reload(bool dry_run) override;
+  Task<Result<Condition>> command(ModuleCommand command) override;
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
   static FakeDaemon busy_node();

@@ -22,6 +22,7 @@ class FakeModule final : public Module {
     kChoose,
     kPreStart,
     kCheck,
+    kFinishCalls,
     kQuiesce,
     kResume,
     kStop
@@ -46,6 +47,8 @@ class FakeModule final : public Module {
   std::function<std::vector<std::string>(const std::vector<std::string>& available,
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;
+  Leftover left;
+  std::vector<SaidLine> said;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
@@ -72,9 +75,13 @@ class FakeModule final : public Module {
                                                 std::size_t want, Instant deadline) override;
   Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
   Task<Status> check(std::string device_id, Instant deadline) override;
+  // As its own call, so that a test can hold it up.
+  Task<Status> finish_calls(Instant deadline) override { return answer(Verb::kFinishCalls, "", deadline); }
   Task<Status> quiesce(Instant deadline) override { return answer(Verb::kQuiesce, "", deadline); }
   Task<Status> resume(Instant deadline) override { return answer(Verb::kResume, "", deadline); }
   Task<Status> stop(Instant deadline) override { return answer(Verb::kStop, "", deadline); }
+  std::vector<SaidLine> last_lines() const override { return said; }
+  Leftover leftover() const override { return left; }
 
  private:
   struct Failure {

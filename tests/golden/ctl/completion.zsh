@@ -3,32 +3,36 @@ autoload -U +X bashcompinit && bashcompinit
 _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
-    case ${COMP_WORDS[i]} in
-      status|modules|devices|claims|history|reload|prepare|unprepare|watch-health|completion) command=${COMP_WORDS[i]}; break ;;
+    case "$command ${COMP_WORDS[i]}" in
+      " status"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|" devices"|" claims"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
-    *" "--cdi-dir|*" "--claim|*" "--driver-socket|*" "--kubelet-root|*" "--limit|*" "--messages|*" "--since|*" "--socket) COMPREPLY=(); return ;;
-    modules" --options") words=$(cagectl names modules 2>/dev/null) ;;
-    devices" --module") words=$(cagectl names modules 2>/dev/null) ;;
-    devices" --driver") words=$(cagectl names drivers 2>/dev/null) ;;
-    history" --driver") words=$(cagectl names drivers 2>/dev/null) ;;
-    history" --device") words=$(cagectl names devices 2>/dev/null) ;;
-    prepare" --driver") words=$(cagectl names drivers 2>/dev/null) ;;
-    unprepare" --driver") words=$(cagectl names drivers 2>/dev/null) ;;
-    watch-health" --driver") words=$(cagectl names drivers 2>/dev/null) ;;
+    *" "--cdi-dir|*" "--claim|*" "--driver-socket|*" "--kubelet-root|*" "--limit|*" "--messages|*" "--reason|*" "--since|*" "--socket|*" "--timeout) COMPREPLY=(); return ;;
+    "modules --options") words=$(cagectl names modules 2>/dev/null) ;;
+    "devices --module") words=$(cagectl names modules 2>/dev/null) ;;
+    "devices --driver") words=$(cagectl names drivers 2>/dev/null) ;;
+    "history --driver") words=$(cagectl names drivers 2>/dev/null) ;;
+    "history --device") words=$(cagectl names devices 2>/dev/null) ;;
+    "prepare --driver") words=$(cagectl names drivers 2>/dev/null) ;;
+    "unprepare --driver") words=$(cagectl names drivers 2>/dev/null) ;;
+    "watch-health --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     *) case $command in
-      "") words="status modules devices claims history reload prepare unprepare watch-health completion --help --socket --json --version" ;;
-      status) words="--help --socket --json --version" ;;
-      modules) words="--help --options --socket --json --version" ;;
-      devices) words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
-      claims) words="--help --socket --json --version" ;;
-      history) words="--help --claim --driver --device --since --limit --socket --json --version" ;;
-      reload) words="--help --dry-run --socket --json --version" ;;
-      prepare) words="--help --driver --kubelet-root --driver-socket --cdi-dir --socket --json --version" ;;
-      unprepare) words="--help --driver --kubelet-root --driver-socket --socket --json --version" ;;
-      watch-health) words="--help --driver --messages --kubelet-root --driver-socket --socket --json --version" ;;
-      completion) words="--help --socket --json --version bash zsh fish" ;;
+      "") words="status modules module devices claims history reload prepare unprepare watch-health completion --help --socket --json --version" ;;
+      "status") words="--help --socket --json --version" ;;
+      "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
+      "module") words="--help --socket --json --version quiesce resume restart" ;;
+      "module quiesce") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
+      "module resume") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
+      "module restart") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
+      "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
+      "claims") words="--help --socket --json --version" ;;
+      "history") words="--help --claim --driver --device --since --limit --socket --json --version" ;;
+      "reload") words="--help --dry-run --socket --json --version" ;;
+      "prepare") words="--help --driver --kubelet-root --driver-socket --cdi-dir --socket --json --version" ;;
+      "unprepare") words="--help --driver --kubelet-root --driver-socket --socket --json --version" ;;
+      "watch-health") words="--help --driver --messages --kubelet-root --driver-socket --socket --json --version" ;;
+      "completion") words="--help --socket --json --version bash zsh fish" ;;
     esac ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))

@@ -46,13 +46,16 @@ TEST(CompletionTest, ScriptsAreTheGoldenOnes) {
 
 TEST(CompletionTest, BashOffersCommandsOptionsAndNames) {
   EXPECT_EQ(offered({"cagectl", "sta"}), "status\n");
-  EXPECT_THAT(offered({"cagectl", ""}), HasSubstr("status modules devices"));
+  EXPECT_THAT(offered({"cagectl", ""}), HasSubstr("status modules module devices"));
   EXPECT_EQ(offered({"cagectl", "--js"}), "--json\n");
   EXPECT_EQ(offered({"cagectl", "history", "--li"}), "--limit\n");
   EXPECT_EQ(offered({"cagectl", "--socket", "/s", "history", "--li"}), "--limit\n");
   EXPECT_EQ(offered({"cagectl", "modules", "--options", ""}), "mock\n");
   EXPECT_EQ(offered({"cagectl", "devices", "gpu-"}), "gpu-0 gpu-1\n");
   EXPECT_EQ(offered({"cagectl", "completion", "z"}), "zsh\n");
+  EXPECT_EQ(offered({"cagectl", "module", "qu"}), "quiesce\n");
+  EXPECT_EQ(offered({"cagectl", "module", "quiesce", "mo"}), "mock\n");
+  EXPECT_EQ(offered({"cagectl", "module", "resume", "--re"}), "--reason\n");
   EXPECT_EQ(offered({"cagectl", "--socket", ""}), "\n") << "a file: left to the shell";
 }
 

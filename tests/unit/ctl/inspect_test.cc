@@ -49,6 +49,7 @@ const GoldenCase kCases[] = {
     {"status.json", {"status", "--json"}},
     {"modules.txt", {"modules"}},
     {"modules.json", {"modules", "--json"}},
+    {"one_module.txt", {"modules", "nic"}},
     {"options.txt", {"modules", "--options", "mock"}},
     {"options.json", {"modules", "--options", "mock", "--json"}},
     {"devices.txt", {"devices"}},
@@ -64,6 +65,8 @@ const GoldenCase kCases[] = {
     {"reload.txt", {"reload"}},
     {"reload.json", {"reload", "--json"}},
     {"reload_plan.txt", {"reload", "--dry-run"}},
+    {"module.txt", {"module", "quiesce", "mock", "--reason", "driver 580"}},
+    {"module.json", {"module", "resume", "mock", "--json"}},
 };
 INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kCases), [](const auto& about) {
   return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
@@ -159,6 +162,22 @@ TEST_F(InspectTest, FiltersOfTheHistoryReachTheDaemon) {
   const auto ago = std::chrono::system_clock::now() - daemon.last_asked.since;
   EXPECT_GE(ago, std::chrono::hours(1));
   EXPECT_LT(ago, std::chrono::hours(1) + std::chrono::minutes(1));
+}
+
+TEST_F(InspectTest, ACommandSaysWhoAndWhyAndHowLong) {
+  const auto tell = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"--socket", socket.native(), "module"});
+    return run_cagectl(words, "", {"SUDO_USER=alice"});
+  };
+  EXPECT_EQ(tell({"quiesce", "mock", "--reason", "driver 580", "--timeout", "2m"}).code, 0);
+  EXPECT_EQ(daemon.last_command.verb, ModuleVerb::kQuiesce);
+  EXPECT_EQ(daemon.last_command.by, "alice");
+  EXPECT_EQ(daemon.last_command.reason, "driver 580");
+  EXPECT_EQ(daemon.last_command.limit, std::chrono::minutes(2));
+  EXPECT_EQ(tell({"resume", "nic"}).out, "module 'nic' is done\nno claim holds a device of it\n");
+  EXPECT_EQ(tell({"restart"}).code, 2);
+  EXPECT_EQ(tell({}).code, 2);
+  EXPECT_EQ(tell({"restart", "mock", "--timeout", "soon"}).code, 1);
 }
 
 TEST_F(InspectTest, WrongUsageIsExitCodeTwo) {

@@ -18,7 +18,7 @@ TEST(OperatorDocTest, ItsOutputIsReal) {
     EXPECT_EQ(doc.substr(begin, doc.find("```", begin) - begin),
               read_file(source / (*match)[1].str(), 100'000).value_or("(missing)"));
   }
-  EXPECT_EQ(quotes, 9);
+  EXPECT_EQ(quotes, 10);
 }
 
 }  // namespace

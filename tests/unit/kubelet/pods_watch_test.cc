@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_pod_resources.h"

@@ -62,6 +62,19 @@ TEST(HostServicesTest, IgnoresInvalidReportsAndEverythingAfterTheEnd) {
   host->rescan(host);
 }
 
+TEST(HostServicesTest, KeepsTheLinesThatWereLoggedLast) {
+  HostServices services("m", [] {});
+  const cage_host* const host = services.table();
+  for (int i = 0; i < 60; ++i) {
+    const std::string line = fmt::format("line\n{}", i);
+    host->log(host, CAGE_LOG_INFO, {line.data(), line.size()});
+  }
+  const auto lines = services.last_lines();
+  ASSERT_THAT(lines, SizeIs(50));
+  EXPECT_EQ(lines.front().text, "line?10");
+  EXPECT_EQ(lines.back().text, "line?59");
+}
+
 TEST(HostServicesTest, NeverKeepsMoreReportsThanThereCanBeDevices) {
   HostServices services("m", [] {});
   const cage_host* const host = services.table();

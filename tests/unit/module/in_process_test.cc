@@ -1,9 +1,6 @@
 // What holds only for modules inside the daemon.
-#include <gmock/gmock.h>
-
 #include "host/core/clock.h"
-#include "host/module/load.h"
-#include "tests/fakes/core_fixture.h"
+#include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -51,6 +48,63 @@ TEST_F(InProcessTest, AModuleThatIsDroppedWhileItRunsStopsByItself) {
   ASSERT_TRUE(loaded);
   ASSERT_TRUE(run((*loaded)->start({}, soon())));
   EXPECT_EQ(loaded->use_count(), 1);
+}
+
+class StuckInProcessTest : public ModuleFixture {
+ protected:
+  StuckInProcessTest() : ModuleFixture(Isolation::kInProcess) {}
+};
+
+TEST_F(StuckInProcessTest, WhatIsLeftIsSaidUntilTheCallHasReturnedAndTheInstanceIsStopped) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + std::chrono::seconds(3)));
+  ASSERT_TRUE(is_hanging());
+  advance(std::chrono::seconds(3));
+  advance(std::chrono::seconds(5));
+  ASSERT_TRUE(lost);
+  EXPECT_FALSE(run(module->stop(soon())));
+  const Leftover left = module->leftover();
+  module.reset();
+  EXPECT_EQ(left(), lost->message);
+  release();
+  EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
+}
+
+// Nobody would stop it later, and it would have the hardware for ever.
+TEST_F(StuckInProcessTest, AStopThatCannotBeginInTimeComesLater) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + std::chrono::seconds(60)));
+  ASSERT_TRUE(is_hanging());
+  const auto stopped = begin(module->stop(clock.now() + std::chrono::seconds(1)));
+  advance(std::chrono::seconds(1));
+  ASSERT_TRUE(eventually([&] { return stopped->has_value(); }));
+  const Leftover left = module->leftover();
+  ASSERT_TRUE(left());
+  EXPECT_THAT(*left(), ::testing::HasSubstr("module 'm' is stuck in prepare since 2027-01-15T08:00:00Z"));
+  release();
+  EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
+}
+
+TEST_F(StuckInProcessTest, OneThatStoppedLeavesNothing) {
+  ASSERT_TRUE(start_scripted({}));
+  ASSERT_TRUE(run(module->stop(soon())));
+  EXPECT_FALSE(module->leftover());
+  const auto loaded = load(config("scripted.so"));
+  EXPECT_FALSE((*loaded)->leftover()) << "never started";
+}
+
+TEST_F(StuckInProcessTest, AConstructorThatHangsLeavesItsThread) {
+  ::setenv("CARDCAGE_TEST_RELEASE", (folder / "release").c_str(), 1);
+  Leftover left;
+  const auto loaded = begin(load_module(core, clock, config("slow_constructor.so"), modules_dir, soon(), &left));
+  ASSERT_TRUE(is_hanging());
+  advance(std::chrono::seconds(10));
+  ASSERT_TRUE(eventually([&] { return loaded->has_value(); }));
+  ::unsetenv("CARDCAGE_TEST_RELEASE");
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left(), (*loaded)->error().message);
+  release();
+  EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
 }
 
 }  // namespace

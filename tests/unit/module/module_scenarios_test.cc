@@ -232,6 +232,24 @@ TEST_P(ModuleScenarios, ACallThatReturnsWithinTheGraceKeepsTheInstance) {
   EXPECT_FALSE(lost);
 }
 
+TEST_P(ModuleScenarios, CallsThatRunCanBeWaitedFor) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  EXPECT_TRUE(run(module->finish_calls(soon())));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(60)));
+  ASSERT_TRUE(is_hanging());
+  const auto too_soon = begin(module->finish_calls(clock.now() + seconds(1)));
+  EXPECT_FALSE(*too_soon);
+  advance(seconds(1));
+  ASSERT_TRUE(*too_soon);
+  EXPECT_EQ((*too_soon)->error(), (Error{Code::kDeadlineExceeded, "module 'm' is still busy with prepare"}));
+  const auto finished = begin(module->finish_calls(clock.now() + seconds(30)));
+  release();
+  ASSERT_TRUE(eventually([&] { return prepared->has_value(); }));
+  advance(std::chrono::milliseconds(20));
+  ASSERT_TRUE(*finished);
+  EXPECT_TRUE(**finished);
+}
+
 TEST_P(ModuleScenarios, AModuleThatHangsHoldsNobodyThatLetsGoOfIt) {
   ASSERT_TRUE(start_scripted({"discover=hang"}));
   {

@@ -1,6 +1,10 @@
 // What holds only for modules in a process of their own.
 #include <signal.h>
+#include <sys/ptrace.h>
 
+#include <cstring>
+
+#include "host/core/file.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -12,7 +16,21 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-class RemoteTest : public ScenarioFixture {};
+class RemoteTest : public ScenarioFixture {
+ protected:
+  static pid_t newest_child() {
+    pid_t newest = -1;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream children(thread.path() / "children");
+      for (pid_t pid = 0; children >> pid;) newest = std::max(newest, pid);
+    }
+    return newest;
+  }
+  static char state_of(pid_t pid) {
+    const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or(") ?");
+    return stat.at(stat.rfind(')') + 2);
+  }
+};
 
 INSTANTIATE_TEST_SUITE_P(Isolation, RemoteTest, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
@@ -26,6 +44,8 @@ TEST_P(RemoteTest, ACrashLosesTheInstanceAndSaysHowAndWhatWasPrintedLast) {
   EXPECT_EQ(lost->message,
             "module 'm' is gone: its worker was killed by signal 11 (Segmentation fault); it printed last: 'about to "
             "read register 0x10'");
+  ASSERT_FALSE(module->last_lines().empty());
+  EXPECT_EQ(module->last_lines().back().text, "printed: about to read register 0x10");
   EXPECT_EQ((*prepared)->error(), *lost);
   EXPECT_EQ((*queued)->error(), *lost);
   EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost) << "never a fake success";
@@ -126,6 +146,70 @@ TEST_P(RemoteTest, ARequestThatIsTooLargeFailsAloneAndNothingElse) {
   EXPECT_THAT(run(module->prepare(huge, soon())).error().message,
               AllOf(HasSubstr("module 'm' cannot prepare"), HasSubstr("larger than the 4 MiB")));
   EXPECT_TRUE(run(module->prepare(claim("u2"), soon())));
+}
+
+// The kernel holds back what a tracer wants to see the end of, as it does what waits for a driver.
+TEST_P(RemoteTest, AWorkerThatDoesNotEndIsSaidUntilItIsGone) {
+  ASSERT_TRUE(start_scripted({}));
+  const pid_t worker = newest_child();
+  ASSERT_GT(worker, 0);
+  if (::ptrace(PTRACE_SEIZE, worker, nullptr, PTRACE_O_TRACEEXIT) != 0)
+    GTEST_SKIP() << "may not trace: " << std::strerror(errno);
+  const auto stopped = begin(module->stop(soon()));
+  ASSERT_TRUE(eventually([&] { return state_of(worker) == 't'; }));
+  EXPECT_FALSE(*stopped);
+  advance(seconds(10));
+  ASSERT_TRUE(eventually([&] { return stopped->has_value(); }));
+  const Leftover left = module->leftover();
+  module.reset();
+  ASSERT_TRUE(left());
+  EXPECT_THAT(*left(), StartsWith(fmt::format("the worker (pid {}) of module 'm' was killed and does not end: it is in "
+                                              "state t (a debugger holds it)",
+                                              worker)));
+  ASSERT_EQ(::ptrace(PTRACE_DETACH, worker, nullptr, nullptr), 0);
+  EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
+  EXPECT_EQ(::kill(worker, 0), -1) << "reaped";
+}
+
+TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
+  ASSERT_TRUE(start_scripted({}));
+  const pid_t worker = newest_child();
+  for (int i = 0; i < 5; ++i) {
+    advance(seconds(10));
+    ASSERT_TRUE(run(module->discover(soon()))) << "whose answer comes behind that to the ping";
+  }
+  ASSERT_FALSE(lost);
+  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  advance(seconds(10));
+  EXPECT_FALSE(lost);
+  advance(seconds(10));
+  ASSERT_TRUE(eventually([&] { return lost.has_value(); }));
+  EXPECT_EQ(
+      lost->message,
+      "module 'm' is gone: its worker did not answer a ping for 10 s, being stopped or starved, and was killed by "
+      "signal 9 (Killed)");
+}
+
+TEST_P(RemoteTest, ADaemonThatWasHeldUpDoesNotJudge) {
+  ASSERT_TRUE(start_scripted({}));
+  const pid_t worker = newest_child();
+  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  advance(seconds(10));
+  advance(seconds(60));
+  EXPECT_FALSE(lost);
+  ASSERT_EQ(::kill(worker, SIGCONT), 0);
+  EXPECT_TRUE(run(module->discover(soon())));
+  for (int i = 0; i < 3; ++i) {
+    advance(seconds(10));
+    EXPECT_TRUE(run(module->discover(soon())));
+  }
+  EXPECT_FALSE(lost);
+}
+
+TEST_P(RemoteTest, AWorkerThatEndedLeavesNothing) {
+  ASSERT_TRUE(start_scripted({}));
+  ASSERT_TRUE(run(module->stop(soon())));
+  EXPECT_EQ(module->leftover()(), std::nullopt);
 }
 
 }  // namespace

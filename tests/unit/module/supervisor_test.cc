@@ -1,10 +1,4 @@
-#include "host/module/supervisor.h"
-
-#include <gmock/gmock.h>
-
-#include "tests/fakes/core_fixture.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/fake_module.h"
+#include "tests/unit/module/supervisor_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -13,32 +7,7 @@ using ::testing::HasSubstr;
 using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
-class SupervisorTest : public CoreFixture {
- protected:
-  SupervisorTest() {
-    module->devices.devices = {Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"}};
-    spawn(core, supervisor.run());
-  }
-  ~SupervisorTest() override { run(supervisor.stop()); }
-
-  Task<Result<std::shared_ptr<Module>>> load() {
-    ++loads;
-    co_return module;
-  }
-  const Device& device() { return supervisor.snapshot()->devices.front(); }
-
-  FakeClock clock;
-  std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
-  int loads = 0, changes = 0;
-  Supervisor supervisor{
-      ModuleConfig{.name = "fake"},
-      {},
-      [this](const ModuleConfig&, Instant) { return load(); },
-      core,
-      clock,
-      {[this](const Supervisor&) { ++changes; },
-       [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; }}};
-};
+class SupervisorTest : public SupervisorFixture {};
 
 TEST_F(SupervisorTest, IsReadyAfterTheFirstDiscoverAndTellsTheModuleItsLiveClaims) {
   EXPECT_EQ(supervisor.state(), ModuleState::kStarting);
@@ -76,8 +45,14 @@ TEST_F(SupervisorTest, ALostModuleKeepsItsDevicesListedWithHealthUnknownAndTheRe
   settle();
   module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+  module->said = {{clock.wall(), "about to reset"}};
   module->events.lost(Error{Code::kUnavailable, "prepare has not returned for 45 s"});
   settle();
+  ASSERT_TRUE(supervisor.last_end());
+  EXPECT_EQ(supervisor.last_end()->how, "prepare has not returned for 45 s");
+  ASSERT_EQ(supervisor.last_end()->lines.size(), 1u);
+  EXPECT_EQ(supervisor.last_end()->lines[0].text, "about to reset");
+  EXPECT_EQ(supervisor.recent_failures(), 1u);
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   ASSERT_TRUE(supervisor.snapshot());
   const Health health = supervisor.health(device()).health;
@@ -338,13 +313,13 @@ TEST_F(SupervisorTest, OtherRulesNeedNoNewInstance) {
 
 TEST_F(SupervisorTest, AModuleThatDrainsServesUntilItIsLetGoOf) {
   settle();
-  supervisor.let_go();
+  supervisor.end_drained();
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "it does not drain";
   supervisor.drain("its file is gone");
   settle();
   EXPECT_TRUE(supervisor.module()) << "for what it has prepared";
-  supervisor.let_go();
+  supervisor.end_drained();
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   EXPECT_EQ(supervisor.last_error()->message, "its file is gone");

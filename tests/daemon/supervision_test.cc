@@ -1,0 +1,106 @@
+// A module that fails costs its own devices for a while, and no claim.
+#include <signal.h>
+
+#include <fstream>
+
+#include "tests/daemon/daemon_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+class SupervisionTest : public DaemonTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  SupervisionTest() {
+    configure("devices = [\"gpu:2\"]\nscript_file = \"" + script().native() + "\"", kDriver, GetParam(),
+              "[deadlines]\ndiscover = \"100ms\"\nstop = \"100ms\"\n");
+  }
+  bool in_process() const { return GetParam() == std::string("in-process"); }
+  fs::path script() const { return daemon.folder() / "script"; }
+  void play(const std::string& line) const { std::ofstream(script(), std::ios::app) << line << '\n'; }
+  bool shows(const std::string& command, const std::string& text) {
+    return kubelet.wait_for([&] { return cagectl(command).text.find(text) != std::string::npos; }, 20s);
+  }
+  // UNAVAILABLE for both directions, and the hardware as it was.
+  void expect_away(const ClaimRef& held, const ClaimRef& next, const std::string& why) {
+    EXPECT_THAT(cagectl("devices").text, HasSubstr("unknown (ModuleAway)"));
+    const auto refused = kubelet.prepare(kDriver, {next});
+    ASSERT_TRUE(refused) << refused.error().message;
+    ASSERT_FALSE(refused->at(next.uid));
+    EXPECT_THAT(refused->at(next.uid).error().message, HasSubstr(why));
+    EXPECT_THAT(unprepare(held).error().message, HasSubstr(why)) << "never a fake success";
+    EXPECT_THAT(files(hardware()), SizeIs(1));
+  }
+  void expect_back(const ClaimRef& held, const ClaimRef& next) {
+    EXPECT_THAT(files(hardware()), SizeIs(1)) << "reconciled with the live claim";
+    EXPECT_THAT(prepare(next), SizeIs(1));
+    EXPECT_TRUE(unprepare(held));
+    EXPECT_TRUE(unprepare(next));
+    EXPECT_THAT(files(hardware()), IsEmpty());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, SupervisionTest, ::testing::Values("process", "in-process"),
+                         [](const auto& about) { return about.param[0] == 'p' ? "Process" : "InProcess"; });
+
+TEST_P(SupervisionTest, AStuckModuleIsContainedAndComesBack) {
+  const ClaimRef held = add_claim("one", {"gpu-0"}), next = add_claim("two", {"gpu-1"});
+  start_and_register();
+  prepare(held);
+  play("hang discover\nrescan");
+  if (in_process()) {
+    ASSERT_TRUE(shows("modules", "stuck: module 'mock' is stuck in discover since ")) << daemon.log();
+    EXPECT_THAT(cagectl("status").text, HasSubstr("set isolation = \"process\" to let the host end the module"));
+    expect_away(held, next, "is stuck in discover since ");
+    EXPECT_EQ(cagectl("module restart mock").code, 1);
+    play("heal discover");  // the call returns after all
+  } else {
+    ASSERT_TRUE(
+        kubelet.wait_for([&] { return daemon.log().find("was stuck in discover since ") != std::string::npos; }, 20s));
+    fs::remove(script());  // or the next one hangs as well
+  }
+  ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }, 20s))
+      << daemon.log();
+  expect_back(held, next);
+}
+
+TEST_F(DaemonTest, AWorkerThatCrashesIsReplacedAndReconciled) {
+  configure("devices = [\"gpu:2\"]");
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  start_and_register();
+  prepare(claim);
+  const std::vector<pid_t> workers = daemon.workers();
+  ASSERT_THAT(workers, SizeIs(1));
+  ASSERT_EQ(::kill(workers[0], SIGSEGV), 0);
+  ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("backing off") != std::string::npos; }));
+  EXPECT_THAT(cagectl("devices").text, HasSubstr("unknown (ModuleAway)"));
+  EXPECT_THAT(unprepare(claim).error().message, HasSubstr("was killed by signal 11")) << "never a fake success";
+  ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }));
+  EXPECT_THAT(files(hardware()), SizeIs(1)) << "reconciled with the live claim";
+  EXPECT_THAT(cagectl("modules mock").text,
+              AllOf(HasSubstr("restarts   1, 1 failure in the last 30 minutes"), HasSubstr("last end"),
+                    HasSubstr("was killed by signal 11 (Segmentation fault)")));
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_THAT(files(hardware()), IsEmpty());
+}
+
+TEST_F(DaemonTest, AWorkerThatIsStoppedIsReplaced) {
+  start_and_register();
+  const std::vector<pid_t> before = daemon.workers();
+  ASSERT_THAT(before, SizeIs(1));
+  ASSERT_EQ(::kill(before[0], SIGSTOP), 0);
+  ASSERT_TRUE(kubelet.wait_for(
+      [&] { return cagectl("modules mock").text.find("did not answer a ping for 10 s") != std::string::npos; }, 30s))
+      << daemon.log();
+  ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }));
+  EXPECT_NE(daemon.workers().at(0), before[0]);
+}
+
+}  // namespace
+}  // namespace cardcage

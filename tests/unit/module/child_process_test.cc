@@ -1,0 +1,56 @@
+#include "host/module/child_process.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "tests/fakes/eventually.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+class ChildProcessTest : public ::testing::Test {
+ protected:
+  void write(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((proc / file).parent_path());
+    std::ofstream(proc / file) << text;
+  }
+  std::string hold() const { return ChildProcess(7, UniqueFd(), proc.path()).hold(); }
+  ScratchFolder proc;
+};
+
+TEST_F(ChildProcessTest, AThreadThatWaitsInsideTheKernelIsWhatKeepsIt) {
+  write("7/stat", "7 (cardcage) worker) Z 1 7");
+  write("7/task/7/stat", "7 (cardcage) worker) Z 1 7");
+  write("7/task/8/stat", "8 (module) D 1 7");
+  write("7/task/8/wchan", "nvidia_ioctl");
+  EXPECT_EQ(hold(), "is in state D (it waits inside the kernel), in nvidia_ioctl");
+}
+
+TEST_F(ChildProcessTest, WhereItWaitsIsLeftOutIfTheKernelDoesNotTell) {
+  write("7/task/7/stat", "7 (module) D 1 7");
+  write("7/task/7/wchan", "0");
+  EXPECT_EQ(hold(), "is in state D (it waits inside the kernel)");
+  EXPECT_EQ(ChildProcess(9, UniqueFd(), proc.path()).hold(), "is in state ?");
+}
+
+TEST_F(ChildProcessTest, IsReapedOnceAndTellsHowItEnded) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  ChildProcess child(pid, UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
+  EXPECT_FALSE(child.is_gone());
+  EXPECT_EQ(child.end(), "does not end");
+  child.kill();
+  EXPECT_TRUE(eventually([&] { return child.is_gone(); }));
+  EXPECT_TRUE(child.is_gone());
+  EXPECT_EQ(child.end(), "was killed by signal 9 (Killed)");
+}
+
+}  // namespace
+}  // namespace cardcage
