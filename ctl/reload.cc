@@ -51,7 +51,7 @@ Status run(const Session& session, bool dry_run) {
                 count(static_cast<std::uint64_t>(reload->errors_size()), "error"));
   for (const auto& step : reload->steps()) {
     const std::string& state = step.outcome().state();
-    if (state == "refused" || state == "backing off")
+    if (state == "refused" || state == "backing off" || state == "broken" || state == "stuck")
       return fail(Code::kFailedPrecondition, "{} is not as the configuration wants it; 'cagectl modules' shows more",
                   step.subject());
   }

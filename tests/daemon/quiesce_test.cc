@@ -115,6 +115,20 @@ TEST_P(QuiesceTest, OutlivesTheDaemonAndNoNewFileStartsIt) {
   EXPECT_THAT(files(hardware()), IsEmpty());
 }
 
+TEST_P(QuiesceTest, AConfigurationThatChangesMeanwhileWaitsForTheResume) {
+  const ClaimRef claim = add_claim("one", {"gpu-0"}), late = add_claim("late", {"gpu-4"});
+  start_and_register();
+  const auto before = prepare(claim);
+  ASSERT_EQ(cagectl("module quiesce mock").code, 0);
+  configure("devices = [\"gpu:5\"]", kDriver, GetParam());
+  EXPECT_EQ(cagectl("reload").code, 0) << "that it waits is no failure";
+  EXPECT_THAT(cagectl("modules").text, HasSubstr("quiesced: by "));
+  EXPECT_FALSE(hardware_is_open());
+  EXPECT_EQ(cagectl("module resume mock").code, 0);
+  EXPECT_EQ(prepare(claim), before);
+  EXPECT_THAT(prepare(late), SizeIs(1)) << "with the new options";
+}
+
 TEST_P(QuiesceTest, WhatTheModuleDoesNotDoIsAnError) {
   start_and_register();
   play("fail quiesce * gpu-0 is in use by process 42");

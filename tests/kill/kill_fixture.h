@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <ostream>
 #include <set>
 #include <string>
 
@@ -14,7 +15,8 @@ namespace cardcage {
 struct Death {
   FaultPoint point;
   int nth;
-  const char* victim;  // "host", "workers"
+  const char* victim;                                                                   // "host", "workers"
+  friend void PrintTo(const Death& death, std::ostream* out) { *out << death.victim; }  // the rest is in the name
 };
 
 // gpu-0 to gpu-3 and nic-0 to nic-3.
