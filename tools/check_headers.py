@@ -9,17 +9,17 @@ import sys
 
 
 def flags():
-    """The include and define flags of all units together."""
+    """The include and define flags of all units together; of a macro that two programs define, the first."""
     found = {}
     with open("build/dev/compile_commands.json", encoding="utf-8") as file:
         for unit in json.load(file):
             words = shlex.split(unit["command"])
             for index, word in enumerate(words):
                 if word.startswith(("-I", "-D")):
-                    found[word] = None
+                    found.setdefault(word.partition("=")[0], word)
                 elif word == "-isystem":
-                    found[f"-isystem{words[index + 1]}"] = None
-    return list(found)
+                    found[words[index + 1]] = f"-isystem{words[index + 1]}"
+    return list(found.values())
 
 
 def compile_alone(header, common):
