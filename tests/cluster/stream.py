@@ -41,7 +41,7 @@ class Stream:
         try:
             while not self.ended.wait(self.every):
                 name = f"{self.prefix}-{len(self.names):03}"
-                api.create(self.scene.path("pods"), pod(name, self.containers, self.claims))
+                api.create(self.scene.path("pods"), pod(name, self.containers, self.claims, restartPolicy="OnFailure"))
                 self.names.append(name)
         except Exception as error:
             self.failure = error
@@ -57,5 +57,16 @@ class Stream:
                        if found["status"].get("phase") not in ("Succeeded", "Failed")}
             assert len(pods) == len(self.names) and not waiting, f"of {len(pods)} pods these have not ended: {waiting}"
             return pods
-        return [f"{found['metadata']['name']}: {found['status'].get('reason')}: {found['status'].get('message')}"
-                for found in until(ended, "all pods have ended", seconds) if found["status"]["phase"] == "Failed"]
+        complaints = ((found, complaint(found["status"])) for found in until(ended, "all pods have ended", seconds))
+        return [f"{found['metadata']['name']}: {text}" for found, text in complaints if text]
+
+
+def complaint(status: dict) -> str:
+    """Why a pod did not end well at once. A kubelet that is told to end cancels the start of a container that is under
+    way (reason StartError, "context canceled"), and the next one starts it again: that is between it and the runtime."""
+    if status["phase"] == "Failed":
+        return f"{status.get('reason')}: {status.get('message')}"
+    ends = [state["terminated"] for found in status.get("containerStatuses", [])
+            for state in [found.get("lastState", {})] if "terminated" in state]
+    return "; ".join(f"{end.get('reason')}: {end.get('message')}" for end in ends
+                     if not (end.get("reason") == "StartError" and "context canceled" in end.get("message", "")))
