@@ -77,15 +77,15 @@ TEST_F(DaemonTest, AWorkerThatCrashesIsReplacedAndReconciled) {
   prepare(claim);
   const std::vector<pid_t> workers = daemon.workers();
   ASSERT_THAT(workers, SizeIs(1));
-  ASSERT_EQ(::kill(workers[0], SIGSEGV), 0);
+  ASSERT_EQ(::kill(workers[0], SIGABRT), 0);
   ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("backing off") != std::string::npos; }));
   EXPECT_THAT(cagectl("devices").text, HasSubstr("unknown (ModuleAway)"));
-  EXPECT_THAT(unprepare(claim).error().message, HasSubstr("was killed by signal 11")) << "never a fake success";
+  EXPECT_THAT(unprepare(claim).error().message, HasSubstr("was killed by signal 6")) << "never a fake success";
   ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }));
   EXPECT_THAT(files(hardware()), SizeIs(1)) << "reconciled with the live claim";
   EXPECT_THAT(cagectl("modules mock").text,
               AllOf(HasSubstr("restarts   1, 1 failure in the last 30 minutes"), HasSubstr("last end"),
-                    HasSubstr("was killed by signal 11 (Segmentation fault)")));
+                    HasSubstr("was killed by signal 6 (Aborted)")));
   EXPECT_TRUE(unprepare(claim));
   EXPECT_THAT(files(hardware()), IsEmpty());
 }
