@@ -31,14 +31,16 @@ Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, Cl
                             .ended = [link = link.get()](const std::string& how) { link->end(how); }});
   if (!process) return within(process.error(), "module '{}'", link->module_);
   link->process_ = std::move(*process);
-  spawn(core, ping_now_and_then(link->self_, clock));
+  spawn(core, ping_now_and_then(link->self_, link->pings_end_, clock));
   return link;
 }
 
-Task<void> WorkerLink::ping_now_and_then(std::weak_ptr<WorkerLink*> weak, Clock& clock) {
+WorkerLink::~WorkerLink() { pings_end_->wake(); }
+
+Task<void> WorkerLink::ping_now_and_then(std::weak_ptr<WorkerLink*> weak, std::shared_ptr<Wakeup> end, Clock& clock) {
   for (;;) {
     const Instant due = clock.now() + kPing;
-    co_await clock.sleep_until(due);
+    co_await end->wait_until(clock, due);
     const auto self = weak.lock();
     if (!self || (*self)->has_ended()) co_return;
     WorkerLink& link = **self;

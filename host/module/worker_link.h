@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "host/core/clock.h"
+#include "host/core/wakeup.h"
 #include "host/module/last_lines.h"
 #include "host/module/line_budget.h"
 #include "host/module/worker_process.h"
@@ -31,6 +31,7 @@ class WorkerLink {
   // `module` is its name in the configuration, for the lines that it logs and prints.
   static Result<std::unique_ptr<WorkerLink>> start(asio::io_context& core, Clock& clock, std::string module,
                                                    const WorkerProcess::Program& program, int image);
+  ~WorkerLink();
   WorkerLink(const WorkerLink&) = delete;
   WorkerLink& operator=(const WorkerLink&) = delete;
 
@@ -57,9 +58,10 @@ class WorkerLink {
     Answers answers;
     std::size_t size = 0;
   };
-  WorkerLink(asio::io_context& core, std::string module) : module_(std::move(module)), over_(core) {}
+  WorkerLink(asio::io_context& core, std::string module)
+      : module_(std::move(module)), pings_end_(std::make_shared<Wakeup>(core)), over_(core) {}
   // Holds nothing of the link while it waits.
-  static Task<void> ping_now_and_then(std::weak_ptr<WorkerLink*> weak, Clock& clock);
+  static Task<void> ping_now_and_then(std::weak_ptr<WorkerLink*> weak, std::shared_ptr<Wakeup> end, Clock& clock);
   void hear(const wire::Report& report);
   void take(const wire::Answer& answer);
   void log_line(const wire::LogLine& line);
@@ -68,8 +70,9 @@ class WorkerLink {
 
   const std::string module_;
   const std::shared_ptr<WorkerLink*> self_ = std::make_shared<WorkerLink*>(this);
-  bool pinged_ = false;     // and not answered
-  std::string why_killed_;  // if the link did it by itself
+  const std::shared_ptr<Wakeup> pings_end_;  // with the link, not seconds after it
+  bool pinged_ = false;                      // and not answered
+  std::string why_killed_;                   // if the link did it by itself
   std::shared_ptr<WorkerProcess> process_;
   Listener listener_;
   std::map<std::uint64_t, Open> open_;
