@@ -108,7 +108,7 @@ TEST_F(LiveConfigTest, AModuleThatIsAddedComesAndTheOthersHearNothing) {
   daemon.start();
   ASSERT_TRUE(kubelet.wait_registered(kNic)) << daemon.log();
   ASSERT_TRUE(manager.wait_allocatable(kFpga, 3));
-  ASSERT_TRUE(kubelet.wait_for([&] { return kubelet.health_messages(kNic) > 0; }));
+  ASSERT_TRUE(kubelet.wait_for([&] { return kubelet.health_messages(kNic) > 0 && heard().slices.size() == 1; }));
   const Heard before = heard();
   configure_as(gpu() + others());
   ASSERT_TRUE(kubelet.wait_registered(kDriver)) << daemon.log();
