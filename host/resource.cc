@@ -149,8 +149,7 @@ void Resource::open_server() {
                                 .device_plugins_dir = config.node.device_plugins_dir,
                                 .instance = config.node.instance,
                                 .way = config_.registration,
-                                .limits = {}};
-  options.limits = limits_of(config.deadlines);
+                                .limits = limits_of(config.deadlines)};
   auto server =
       ResourceServer::start(context_.core, context_.clock, *this, list_, context_.kubelet, std::move(options));
   if (server) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ class DaemonTest : public ::testing::Test {
   }
   // Where the mock keeps a file per prepared device: its hardware's state.
   std::filesystem::path hardware() const { return daemon.folder() / "hardware"; }
+
+  // Where the mock reads what happens to its hardware, if the options name it, and a line more of that.
+  std::filesystem::path script() const { return daemon.folder() / "script"; }
+  void play(const std::string& line) const { std::ofstream(script(), std::ios::app) << line << '\n'; }
 
   // An allocated claim in the embedded node's folder.
   ClaimRef add_claim(const std::string& name, const std::vector<std::string>& devices);

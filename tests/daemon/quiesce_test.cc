@@ -22,8 +22,6 @@ class QuiesceTest : public DaemonTest, public ::testing::WithParamInterface<cons
   QuiesceTest() {
     configure("devices = [\"gpu:2\"]\nscript_file = \"" + script().native() + "\"", kDriver, GetParam());
   }
-  fs::path script() const { return daemon.folder() / "script"; }
-  void play(const std::string& line) const { std::ofstream(script(), std::ios::app) << line << '\n'; }
 
   // Whether a process of the daemon has the mock's hardware open.
   bool hardware_is_open() const {

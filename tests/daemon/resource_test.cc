@@ -33,8 +33,6 @@ class ResourceTest : public DaemonTest, public ::testing::WithParamInterface<con
                      GetParam() + "\"\nselect = { kind = \"fpga\" }\n" + rule +
                      "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + kDriver + "\"\n");
   }
-  std::filesystem::path script() const { return daemon.folder() / "script"; }
-  void play(const std::string& line) const { std::ofstream(script(), std::ios::app) << line << "\n"; }
 
   void start_and_list(std::size_t count) {
     daemon.start();

@@ -22,8 +22,6 @@ class SupervisionTest : public DaemonTest, public ::testing::WithParamInterface<
               "[deadlines]\ndiscover = \"100ms\"\nstop = \"100ms\"\n");
   }
   bool in_process() const { return GetParam() == std::string("in-process"); }
-  fs::path script() const { return daemon.folder() / "script"; }
-  void play(const std::string& line) const { std::ofstream(script(), std::ios::app) << line << '\n'; }
   bool shows(const std::string& command, const std::string& text) {
     return kubelet.wait_for([&] { return cagectl(command).text.find(text) != std::string::npos; }, 20s);
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <exception>
+#include <functional>
 #include <optional>
 
 #include "host/core/task.h"
@@ -42,6 +43,13 @@ class CoreFixture : public ::testing::Test {
     core.restart();
     while (core.poll() > 0) {
     }
+  }
+  // Runs the core until `done`, at most 5 s of real time.
+  bool runs_until(const std::function<bool()>& done) {
+    const Instant end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    core.restart();
+    while (!done() && std::chrono::steady_clock::now() < end) core.run_one_for(std::chrono::milliseconds(10));
+    return done();
   }
 
   asio::io_context core;

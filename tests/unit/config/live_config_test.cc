@@ -36,13 +36,6 @@ class LiveConfigTest : public CoreFixture {
     settle();
   }
   void write(const std::string& text) const { std::ofstream(file) << text; }
-  // Runs the core until `done`, at most 5 s.
-  bool eventually(const std::function<bool()>& done) {
-    const Instant end = std::chrono::steady_clock::now() + 5s;
-    core.restart();
-    while (!done() && std::chrono::steady_clock::now() < end) core.run_one_for(10ms);
-    return done();
-  }
 
   ScratchFolder folder;
   const std::filesystem::path file = folder / "cardcage.toml";
@@ -54,10 +47,10 @@ class LiveConfigTest : public CoreFixture {
 
 TEST_F(LiveConfigTest, AppliesWhatChangedOnce) {
   write(kLoud);
-  ASSERT_TRUE(eventually([&] { return !applied.empty(); }));
+  ASSERT_TRUE(runs_until([&] { return !applied.empty(); }));
   EXPECT_THAT(applied[0].settings, ElementsAre("log.level"));
   write(std::string(kLoud) + "# a remark\n");
-  ASSERT_TRUE(eventually([&] { return applied.size() == 2; }));
+  ASSERT_TRUE(runs_until([&] { return applied.size() == 2; }));
   EXPECT_TRUE(applied[1].empty());
   EXPECT_EQ(running.sha256, load_config(file)->sha256) << "it follows the file even so";
   EXPECT_EQ(live->state().reloads, 2u);
@@ -73,20 +66,20 @@ TEST_F(LiveConfigTest, AFileIsNotJudgedWhileItIsBeingWritten) {
   }
   writing << kLoud << std::flush;
   writing.close();
-  EXPECT_TRUE(eventually([&] { return applied.size() == 1; }));
+  EXPECT_TRUE(runs_until([&] { return applied.size() == 1; }));
   EXPECT_EQ(live->state().failures, 0u);
 }
 
 TEST_F(LiveConfigTest, ABrokenFileIsSaidOnceAndItsRepairEndsThat) {
   write("[node]\nname = 7\n");
-  ASSERT_TRUE(eventually([&] { return live->state().failures == 1; }));
+  ASSERT_TRUE(runs_until([&] { return live->state().failures == 1; }));
   EXPECT_THAT(live->state().errors, ElementsAre(HasSubstr("cardcage.toml:2:")));
   std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now());
   core.restart();
   core.run_for(700ms);
   EXPECT_EQ(live->state().failures, 1u);
   write(kPlain);
-  EXPECT_TRUE(eventually([&] { return live->state().errors.empty(); }));
+  EXPECT_TRUE(runs_until([&] { return live->state().errors.empty(); }));
   EXPECT_THAT(applied, SizeIs(1));
   EXPECT_TRUE(applied[0].empty());
 }

@@ -27,13 +27,6 @@ class ModuleFilesTest : public CoreFixture {
     settle();
   }
   void write(const std::string& name, const std::string& content) const { std::ofstream(folder / name) << content; }
-  // Runs the core until `done`, at most 5 s.
-  bool eventually(const std::function<bool()>& done) {
-    const Instant end = std::chrono::steady_clock::now() + 5s;
-    core.restart();
-    while (!done() && std::chrono::steady_clock::now() < end) core.run_one_for(10ms);
-    return done();
-  }
 
   ScratchFolder folder;
   SystemClock clock;
@@ -48,7 +41,7 @@ class ModuleFilesTest : public CoreFixture {
 TEST_F(ModuleFilesTest, TellsOfAFileThatIsReplacedByARename) {
   write("next", "two");
   fs::rename(folder / "next", folder / "a.so");
-  EXPECT_TRUE(eventually([&] { return changes == 1; }));
+  EXPECT_TRUE(runs_until([&] { return changes == 1; }));
   EXPECT_EQ(others, 0);
 }
 
@@ -61,7 +54,7 @@ TEST_F(ModuleFilesTest, TellsOfAFileThatIsOverwrittenInPlaceOnceItIsAtRest) {
     EXPECT_EQ(changes, 0) << "the copy goes on";
   }
   copying.close();
-  EXPECT_TRUE(eventually([&] { return changes == 1; }));
+  EXPECT_TRUE(runs_until([&] { return changes == 1; }));
 }
 
 TEST_F(ModuleFilesTest, AFileThatIsGoneIsToldAfterAWhileAndThatItIsBack) {
@@ -69,10 +62,10 @@ TEST_F(ModuleFilesTest, AFileThatIsGoneIsToldAfterAWhileAndThatItIsBack) {
   core.restart();
   core.run_for(700ms);
   EXPECT_EQ(gone, 0) << "the next one may be on its way";
-  EXPECT_TRUE(eventually([&] { return gone == 1; }));
+  EXPECT_TRUE(runs_until([&] { return gone == 1; }));
   EXPECT_EQ(changes, 0);
   write("a.so", "two");
-  EXPECT_TRUE(eventually([&] { return changes == 1; }));
+  EXPECT_TRUE(runs_until([&] { return changes == 1; }));
   EXPECT_EQ(gone, 1);
 }
 
@@ -81,7 +74,7 @@ TEST_F(ModuleFilesTest, AnInstallerThatRemovesTheOldFileFirstIsAChangeOnly) {
   core.restart();
   core.run_for(500ms);
   write("a.so", "two");
-  EXPECT_TRUE(eventually([&] { return changes == 1; }));
+  EXPECT_TRUE(runs_until([&] { return changes == 1; }));
   EXPECT_EQ(gone, 0);
 }
 
@@ -90,7 +83,7 @@ TEST_F(ModuleFilesTest, FollowsOtherFilesWhenItIsTold) {
   files.follow({"b.so", "c.so"});
   write("a.so", "two");
   write("c.so", "two");
-  EXPECT_TRUE(eventually([&] { return others == 1; }));
+  EXPECT_TRUE(runs_until([&] { return others == 1; }));
   EXPECT_EQ(changes, 0);
 }
 
@@ -104,7 +97,7 @@ TEST_F(ModuleFilesTest, TellsOfALinkThatIsSwapped) {
   settle();
   fs::create_symlink("v2", folder / "next");
   fs::rename(folder / "next", folder / "current");
-  EXPECT_TRUE(eventually([&] { return others == 1; }));
+  EXPECT_TRUE(runs_until([&] { return others == 1; }));
 }
 
 }  // namespace
