@@ -18,7 +18,7 @@ namespace cardcage {
 // Everything that came back for one call: the last one says how it went, those before it carry parts.
 using Answers = std::vector<wire::Answer>;
 
-// [core] A worker whose main thread does not answer for 10 s is killed: it is stopped, or starved, and no call would
+// [core] A worker that does not answer a ping for 10 s is killed: it is stopped, or starved, and no call would
 // come to an end.
 class WorkerLink {
  public:

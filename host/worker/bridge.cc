@@ -53,7 +53,7 @@ void Bridge::run(std::string what, const wire::Request& request, Work work) {
     const std::lock_guard lock(mutex_);
     calls_[call->number()] = call;
   }
-  lane_.post([this, call, work = std::move(work)]() mutable {
+  inbox_.post([this, call, work = std::move(work)]() mutable {
     if (!call->begin()) return;
     wire::Answer answer;
     Status outcome;
@@ -75,7 +75,7 @@ void Bridge::take(wire::Request request) {
   switch (request.what_case()) {
     case wire::Request::kLoad:
       name_ = request.load().module();
-      return lane_.post([this, number, wanted = std::move(*request.mutable_load())] {
+      return inbox_.post([this, number, wanted = std::move(*request.mutable_load())] {
         wire::Answer answer;
         const Status outcome = load(wanted, answer);
         out_.answer(number, outcome, std::move(answer));
@@ -128,7 +128,7 @@ void Bridge::take(wire::Request request) {
 }
 
 void Bridge::take_start(const wire::Request& request) {
-  lane_.post([this, options = read(request.start().options())] {
+  inbox_.post([this, options = read(request.start().options())] {
     if (!loaded_) return;  // the run that follows says so
     instance_ = std::make_unique<Instance>(name_, std::move(loaded_->module), std::move(loaded_->identity), options,
                                            [this] { send_news(); });

@@ -11,7 +11,7 @@
 #include "host/core/unique_fd.h"
 #include "host/module/declarations.h"
 #include "host/module/instance.h"
-#include "host/module/lane.h"
+#include "host/worker/inbox.h"
 #include "host/worker/wire.h"
 
 namespace cardcage {
@@ -31,11 +31,12 @@ class ReportStream {
   std::mutex mutex_;
 };
 
-// [main thread] Calls of the module happen on a thread of their own, so that a cancel and a ping get through.
+// Calls of the module happen on its thread, everything else on whichever reads.
 class Bridge {
  public:
-  Bridge(ReportStream& out, UniqueFd image) : out_(out), image_(std::move(image)), lane_("module") {}
+  Bridge(ReportStream& out, Inbox& inbox, UniqueFd image) : out_(out), inbox_(inbox), image_(std::move(image)) {}
 
+  // [reading thread]
   void take(wire::Request request);
 
  private:
@@ -51,6 +52,7 @@ class Bridge {
   void send_news();
 
   ReportStream& out_;
+  Inbox& inbox_;
   UniqueFd image_;
   std::string name_;
   std::vector<ModuleClaim> live_;  // of the reconcile to come
@@ -59,7 +61,6 @@ class Bridge {
   // Of the module's thread.
   std::optional<IdentifiedModule> loaded_;  // until it is an instance
   std::unique_ptr<Instance> instance_;
-  Lane lane_;
 };
 
 }  // namespace cardcage

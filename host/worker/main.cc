@@ -1,18 +1,17 @@
 // cardcage-worker: runs one module for the daemon that started it, and ends with it.
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <cstdio>
-#include <optional>
+#include <thread>
 
 #include "host/core/log.h"
 #include "host/worker/bridge.h"
 #include "host/worker/confine.h"
 #include "host/worker/frame.h"
+#include "host/worker/inbox.h"
 
 namespace {
 
@@ -39,34 +38,23 @@ Status prepare_process(const wire::Request& request) {
   return {};
 }
 
-// Until the host closes the stream. Ends without the destructors of a module that may run, hang or be broken.
+// Until the daemon closes the stream.
 [[noreturn]] void serve(ReportStream& out) {
-  FrameReader reader;
-  std::optional<Bridge> bridge;
-  std::array<char, 64 * 1024> piece{};
+  Inbox inbox(kWorkerSocket);
+  Bridge bridge(out, inbox, UniqueFd(kWorkerModule));
   for (;;) {
-    const ssize_t size = ::read(kWorkerSocket, piece.data(), piece.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) ::_exit(0);
-    reader.append({piece.data(), static_cast<std::size_t>(size)});
-    for (;;) {
-      wire::Request request;
-      const auto complete = reader.next(request);
-      if (!complete) {
-        std::fprintf(stderr, "cardcage-worker: %s\n", complete.error().message.c_str());
-        ::_exit(1);
-      }
-      if (!*complete) break;
-      if (!bridge) {
-        if (const Status ready = prepare_process(request); !ready) {
-          out.answer(request.call(), ready);
-          continue;
-        }
-        bridge.emplace(out, UniqueFd(kWorkerModule));
-      }
-      bridge->take(std::move(request));
+    wire::Request request = inbox.next();
+    const Status ready = prepare_process(request);
+    if (ready) {
+      bridge.take(std::move(request));
+      break;
     }
+    out.answer(request.call(), ready);
   }
+  inbox.give_to([&bridge](wire::Request request) { bridge.take(std::move(request)); });
+  std::thread module([&inbox] { inbox.work(); });
+  ::pthread_setname_np(module.native_handle(), "module");
+  inbox.stand_in();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What holds only for modules in a process of their own.
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 
 #include <cstring>
 
@@ -18,6 +19,11 @@ using ::testing::StartsWith;
 
 class RemoteTest : public ScenarioFixture {
  protected:
+  // All its threads, and before anything else happens.
+  static bool stop_process(pid_t pid) {
+    siginfo_t about{};
+    return ::kill(pid, SIGSTOP) == 0 && ::waitid(P_PID, static_cast<id_t>(pid), &about, WSTOPPED | WNOWAIT) == 0;
+  }
   static pid_t newest_child() {
     pid_t newest = -1;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -93,7 +99,7 @@ TEST_P(RemoteTest, AWorkerHasAProcessGroupAndNothingThatItDoesNotNeed) {
   ::setenv("CARDCAGE_TEST_RELEASE", "y", 1);
   ASSERT_TRUE(start_scripted({"check=surroundings"}));
   EXPECT_EQ(run(module->check("dev-0", soon())).error().message,
-            "module 'm' cannot check: 6 descriptors, 3 variables, own group 1");
+            "module 'm' cannot check: 8 descriptors, 3 variables, own group 1");
 }
 
 // What /proc says of the process that the module sees itself in.
@@ -179,7 +185,7 @@ TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
     ASSERT_TRUE(run(module->discover(soon()))) << "whose answer comes behind that to the ping";
   }
   ASSERT_FALSE(lost);
-  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  ASSERT_TRUE(stop_process(worker));
   advance(seconds(10));
   EXPECT_FALSE(lost);
   advance(seconds(10));
@@ -190,10 +196,34 @@ TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
       "signal 9 (Killed)");
 }
 
+TEST_P(RemoteTest, AModuleThatTakesItsTimeLetsPingsAndFurtherCallsThrough) {
+  ASSERT_TRUE(start_scripted({"check=hang"}));
+  for (int round = 0; round < 3; ++round) {
+    std::filesystem::remove(folder / "release");
+    std::filesystem::remove(folder / "release.entered");
+    const auto busy = begin(module->check("dev-0", clock.now() + seconds(60)));
+    ASSERT_TRUE(is_hanging());
+    std::vector<std::shared_ptr<std::optional<Status>>> queued;
+    for (int ping = 0; ping < 3; ++ping) {
+      queued.push_back(begin(module->unprepare(claim(std::to_string(ping)), clock.now() + seconds(60))));
+      advance(seconds(10));
+      const auto answered = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+      ASSERT_TRUE(eventually([&] { return std::chrono::steady_clock::now() > answered; }));
+      ASSERT_FALSE(lost) << lost->message;
+    }
+    EXPECT_FALSE(*busy);
+    release();
+    ASSERT_TRUE(eventually([&] { return queued.back()->has_value(); }));
+    for (const auto& one : queued) EXPECT_TRUE(**one) << (**one).error().message;
+    EXPECT_TRUE(**busy);
+    ASSERT_TRUE(run(module->discover(soon()))) << "read by the module's thread again";
+  }
+}
+
 TEST_P(RemoteTest, ADaemonThatWasHeldUpDoesNotJudge) {
   ASSERT_TRUE(start_scripted({}));
   const pid_t worker = newest_child();
-  ASSERT_EQ(::kill(worker, SIGSTOP), 0);
+  ASSERT_TRUE(stop_process(worker));
   advance(seconds(10));
   advance(seconds(60));
   EXPECT_FALSE(lost);

@@ -1,0 +1,128 @@
+#include "host/worker/inbox.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+
+namespace cardcage {
+namespace {
+
+// Most calls are over long before.
+constexpr long kPatienceNs = 10'000'000;
+
+// No destructors: a module may run, hang or be broken.
+[[noreturn]] void give_up(const char* what) {
+  std::perror(what);
+  ::_exit(EXIT_FAILURE);
+}
+
+}  // namespace
+
+Inbox::Inbox(int socket)
+    : socket_(socket),
+      alarm_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)),
+      call_back_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!alarm_ || !call_back_) give_up("cardcage-worker: no descriptor is left");
+}
+
+wire::Request Inbox::next() {
+  std::optional<wire::Request> first;
+  taker_ = [&](wire::Request request) { first = std::move(request); };
+  while (!take_one()) receive();
+  return std::move(*first);
+}
+
+void Inbox::post(Job job) {
+  const std::lock_guard lock(mutex_);
+  jobs_.push_back(std::move(job));
+}
+
+void Inbox::work() {
+  for (;;) {
+    run_jobs();
+    std::unique_lock reading(reading_, std::try_to_lock);
+    if (!reading) {
+      const std::uint64_t one = 1;
+      if (::write(call_back_.get(), &one, sizeof one) < 0) give_up("cardcage-worker: cannot read again");
+      reading.lock();
+    }
+    while (jobs_.empty() && !take_one()) receive();
+  }
+}
+
+void Inbox::run_jobs() {
+  constexpr itimerspec kPatience{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kPatienceNs}};
+  std::unique_lock lock(mutex_);
+  busy_ = true;
+  while (!jobs_.empty()) {
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    ::timerfd_settime(alarm_.get(), 0, &kPatience, nullptr);
+    job();
+    job = nullptr;
+    lock.lock();
+  }
+  busy_ = false;
+}
+
+void Inbox::stand_in() {
+  for (;;) {
+    wait_for_alarm();
+    // If it cannot be had, the module's thread reads, and sets the alarm anew before it does anything else.
+    const std::unique_lock reading(reading_, std::try_to_lock);
+    while (reading && busy_) {
+      while (take_one()) {
+      }
+      if (wait_for_message()) receive();
+    }
+  }
+}
+
+void Inbox::wait_for_alarm() const {
+  std::uint64_t times = 0;
+  while (::read(alarm_.get(), &times, sizeof times) < 0)
+    if (errno != EINTR) give_up("cardcage-worker: cannot wait");
+}
+
+// False if the module's thread wants to read by itself again, or nobody knows.
+bool Inbox::wait_for_message() const {
+  std::array<pollfd, 2> ready{{{socket_, POLLIN, 0}, {call_back_.get(), POLLIN, 0}}};
+  if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) give_up("cardcage-worker: cannot wait");
+  std::uint64_t times = 0;
+  return ::read(call_back_.get(), &times, sizeof times) < 0 && ready[0].revents != 0;
+}
+
+void Inbox::receive() {
+  // Not a read that waits: it would be woken whenever the daemon has read what we sent.
+  pollfd ready{socket_, POLLIN, 0};
+  if (::poll(&ready, 1, -1) < 0) {
+    if (errno == EINTR) return;
+    give_up("cardcage-worker: cannot wait");
+  }
+  std::array<char, 64 * 1024> piece;
+  const ssize_t size = ::read(socket_, piece.data(), piece.size());
+  if (size < 0 && errno == EINTR) return;
+  if (size <= 0) ::_exit(EXIT_SUCCESS);
+  frames_.append({piece.data(), static_cast<std::size_t>(size)});
+}
+
+bool Inbox::take_one() {
+  wire::Request request;
+  const auto complete = frames_.next(request);
+  if (!complete) {
+    std::fprintf(stderr, "cardcage-worker: %s\n", complete.error().message.c_str());
+    ::_exit(EXIT_FAILURE);
+  }
+  if (*complete) taker_(std::move(request));
+  return *complete;
+}
+
+}  // namespace cardcage
