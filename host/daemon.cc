@@ -83,6 +83,7 @@ Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
   auto boot_id = read_boot_id();
   if (!boot_id) return std::unexpected(boot_id.error());
   const LedgerOptions options{.file = config_.node.state_dir / "ledger.db",
+                              .intents = config_.node.run_dir / "intents",
                               .cdi_folder = config_.node.cdi_dir,
                               .boot_id = *boot_id,
                               .history = {},

@@ -103,9 +103,7 @@ Task<ClaimPreparer::Answer> ClaimPreparer::prepare_now(Operation& operation, con
     if (!cleared) co_return std::unexpected(cleared.error());
   }
 
-  operation.waits_for = "the ledger";
-  Status intended = co_await environment_.ledger.put(record, Durability::kProcess);
-  if (!intended) co_return std::unexpected(intended.error());
+  if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
   reach(FaultPoint::kAfterIntent);
   Status prepared = co_await prepare_parts(operation, record, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
@@ -189,17 +187,23 @@ Task<void> ClaimPreparer::roll_back(Operation& operation, ClaimRecord& record, s
           {{"claim", claim_label(record.ref)}, {"cause", undone.error().message}});
     }
   }
-  Status noted = co_await environment_.ledger.put(record, Durability::kProcess);
-  if (!noted) log(LogLevel::kWarn, "the roll-back is not in the ledger", {{"cause", noted.error().message}});
+  if (auto noted = environment_.ledger.intend(record); !noted)
+    log(LogLevel::kWarn, "the roll-back is not in the ledger", {{"cause", noted.error().message}});
 }
 
-// The file is written while the ledger syncs: it is made from the record and can be made again.
+// The file is written while the ledger syncs: it is made from the record and can be made again. Where the death of the
+// node may lose the record, the intent says enough until it is written.
 Task<Status> ClaimPreparer::commit(Operation& operation, const ClaimRecord& record) {
-  operation.waits_for = "the ledger";
-  Task<Status> committing = environment_.ledger.put(record, environment_.durability);
+  std::optional<Task<Status>> committing;
+  if (environment_.durability == Durability::kNode)
+    committing = environment_.ledger.put(record);
+  else
+    environment_.ledger.note(record);
   const Status written = environment_.cdi.write(driver_, record.ref.uid, cdi_spec(record));
   reach(FaultPoint::kAfterCdiWrite);
-  Status committed = co_await std::move(committing);
+  if (!committing) co_return written;
+  operation.waits_for = "the ledger";
+  Status committed = co_await std::move(*committing);
   reach(FaultPoint::kAfterPrepared);
   co_return committed ? written : committed;
 }
@@ -218,9 +222,8 @@ Task<ClaimPreparer::Answer> ClaimPreparer::unprepare_now(Operation& operation, c
     LocatedParts located = locate_parts(record, environment_.devices);
     if (located.missing) co_return within(*located.missing, "cannot tell which module holds its devices");
     record.parts = std::move(located.parts);
-    operation.waits_for = "the ledger";
-    Status intended = co_await environment_.ledger.put(record, Durability::kProcess);
-    if (!intended) co_return std::unexpected(intended.error());
+    if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
+    reach(FaultPoint::kAfterIntent);
     Status released = co_await unprepare_parts(operation, record, deadline);
     if (!released) co_return std::unexpected(released.error());
   }

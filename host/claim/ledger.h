@@ -1,9 +1,11 @@
-// The durable record of what is prepared for which claim.
+// The record of what is prepared for which claim.
 //
-// The core owns the live state, all of it in memory: reads never touch the disk. Changes are queued while a
-// transaction is under way and go together in the next one, on the writer thread (group commit).
+// The core owns the live state, all of it in memory: reads never touch the disk. What modules may be at work on is in
+// Intents, at once; what is certain is in the ledger's file. Its changes are queued while a transaction is under way
+// and go together in the next one, on the writer thread (group commit).
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <filesystem>
 #include <functional>
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "host/claim/intents.h"
 #include "host/claim/ledger_store.h"
 #include "host/core/fault_point.h"
 #include "host/core/task.h"
@@ -21,6 +24,7 @@ namespace cardcage {
 
 struct LedgerOptions {
   std::filesystem::path file;
+  std::filesystem::path intents;     // on a tmpfs
   std::filesystem::path cdi_folder;  // what a lost file is rebuilt from
   std::string boot_id;
   HistoryBounds history;
@@ -51,12 +55,19 @@ class Ledger {
                                                           const std::string& driver, const std::string& device) const;
   const std::string& boot_id() const { return options_.boot_id; }
 
+  // [core] Before a module is asked for anything: the claim is in doubt from now on, also for whoever comes after kill
+  // -9. It is until the next change of it is written.
+  Status intend(ClaimRecord record);
+
   // [core] Changes begin at the call and not when the task is awaited. The callers take care that there is one change
   // of a claim at a time. A put counts from the call on, so that a device is held at once, and is taken back if
-  // it fails; a release counts when it is durable. kResourceExhausted when the disk is full; later changes try again.
-  // `left` goes to the history: holders of a device that are not in the record any more.
-  Task<Status> put(ClaimRecord record, Durability durability, std::vector<HistoryEntry> left = {});
+  // it fails; a release counts when it is written. kResourceExhausted when the disk is full; later changes try again.
+  Task<Status> put(ClaimRecord record);
   Task<Status> release(ClaimKey key, WallTime when, Durability durability = Durability::kNode);
+  // A put that nobody waits for: it goes with the next transaction or makes one soon, and does not survive the death of
+  // the node before the kernel has written it. One that fails counts all the same, until this process ends.
+  // `left` goes to the history: holders of a device that are not in the record any more.
+  void note(ClaimRecord record, std::vector<HistoryEntry> left = {});
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query);
 
   // [core] For status and metrics.
@@ -67,24 +78,28 @@ class Ledger {
  private:
   struct Waiting {
     LedgerChange change;
-    OneShot<Status> done;
+    std::shared_ptr<const ClaimRecord> before;
+    std::optional<OneShot<Status>> done;  // nobody waits without it
   };
   using DeviceKey = std::pair<std::string, std::string>;
 
-  Ledger(asio::io_context& core, LedgerOptions options, std::unique_ptr<LedgerStore> store);
+  Ledger(asio::io_context& core, LedgerOptions options, std::unique_ptr<LedgerStore> store, Intents intents);
+  void take_intents();
   void set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record);
-  OneShot<Status> enqueue(LedgerChange change);
+  std::shared_ptr<const ClaimRecord> replace(ClaimRecord record);
+  Task<Status> enqueue(LedgerChange change, std::shared_ptr<const ClaimRecord> before);
   void write_next();
-  Task<Status> finish_put(ClaimKey key, std::shared_ptr<const ClaimRecord> before, OneShot<Status> done);
-  Task<Status> finish_release(ClaimKey key, OneShot<Status> done);
+  void settle(const Waiting& one, const Status& written);
 
   asio::io_context& core_;
   LedgerOptions options_;
   std::unique_ptr<LedgerStore> store_;  // the writer thread's after open()
+  Intents intents_;
   Claims claims_;
   std::map<DeviceKey, std::set<ClaimKey>> holders_;
   std::vector<Waiting> waiting_;
   bool writing_ = false;
+  asio::steady_timer notes_;  // what is waiting goes now
   std::uint64_t transactions_ = 0;
   std::optional<Error> last_error_;
   bool rebuilt_ = false;

@@ -85,9 +85,11 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
 CdiSpec cdi_spec(const ClaimRecord& record);
 std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record);
 
-// One part as the ledger stores it, without the state blob. Reading ignores what it does not know; kDataLoss for
-// what no host has written.
+// One part as the ledger stores it, without module and state, and a record with everything. Reading ignores what it
+// does not know; kDataLoss for what no host has written.
 std::string part_to_json(const ModulePart& part);
 Result<ModulePart> part_from_json(std::string_view text);
+std::string record_to_json(const ClaimRecord& record);
+Result<ClaimRecord> record_from_json(std::string_view text);
 
 }  // namespace cardcage

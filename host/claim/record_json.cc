@@ -1,3 +1,4 @@
+#include <boost/algorithm/hex.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -85,14 +86,82 @@ void describe(Fields& fields, ModulePart& part) {
   fields("edits", part.edits);
 }
 
-std::string part_to_json(const ModulePart& part) { return json::serialize(to_json_value(part)); }
+namespace {
 
-Result<ModulePart> part_from_json(std::string_view text) {
+struct WholePart {
+  ModulePart part;
+  std::string state;  // the module's bytes in hex
+  friend bool operator==(const WholePart&, const WholePart&) = default;
+};
+
+template <class Fields>
+void describe(Fields& fields, WholePart& whole) {
+  describe(fields, whole.part);
+  fields("module", whole.part.module);
+  fields("state", whole.state);
+  fields("stateVersion", whole.part.state_version);
+}
+
+struct WholeRecord {
+  ClaimRecord record;
+  std::vector<WholePart> parts;
+};
+
+template <class Fields>
+void describe(Fields& fields, WholeRecord& whole) {
+  ClaimRecord& record = whole.record;
+  fields("driver", record.driver);
+  fields("namespace", record.ref.name_space);
+  fields("name", record.ref.name);
+  fields("uid", record.ref.uid);
+  fields("phase", record.phase);
+  fields("bootId", record.boot_id);
+  fields("begunMs", record.begun);
+  fields("preparedMs", record.prepared);
+  fields("parts", whole.parts);
+}
+
+template <class T>
+Result<T> parse(std::string_view text) {
   boost::system::error_code error;
   const json::value parsed = json::parse(text, error);
-  ModulePart part;
-  if (error || !from_json_value(parsed, part)) return fail(Code::kDataLoss, "what it holds of a claim is not readable");
-  return part;
+  T value;
+  if (error || !from_json_value(parsed, value))
+    return fail(Code::kDataLoss, "what it holds of a claim is not readable");
+  return value;
+}
+
+}  // namespace
+
+std::string part_to_json(const ModulePart& part) { return json::serialize(to_json_value(part)); }
+
+Result<ModulePart> part_from_json(std::string_view text) { return parse<ModulePart>(text); }
+
+std::string record_to_json(const ClaimRecord& record) {
+  WholeRecord whole{record, {}};
+  for (ModulePart& part : whole.record.parts) {
+    std::string state = boost::algorithm::hex_lower(part.state);
+    whole.parts.push_back({std::move(part), std::move(state)});
+  }
+  return json::serialize(to_json_value(whole));
+}
+
+Result<ClaimRecord> record_from_json(std::string_view text) {
+  auto whole = parse<WholeRecord>(text);
+  if (!whole) return std::unexpected(whole.error());
+  ClaimRecord& record = whole->record;
+  for (WholePart& whole_part : whole->parts) {
+    ModulePart& part = record.parts.emplace_back(std::move(whole_part.part));
+    try {
+      part.state = boost::algorithm::unhex(whole_part.state);
+    } catch (const boost::algorithm::hex_decode_error&) {
+      return fail(Code::kDataLoss, "the state that module '{}' saved is not readable", part.module);
+    }
+  }
+  if (record.driver.empty() || record.ref.uid.empty() || record.phase < ClaimPhase::kPreparing ||
+      record.phase > ClaimPhase::kUnpreparing)
+    return fail(Code::kDataLoss, "it does not say what it is about");
+  return std::move(record);
 }
 
 }  // namespace cardcage

@@ -129,7 +129,8 @@ bool ResourceAllocator::same_pod(const Holder& holder) const {
   return holder.pod.empty() && before != allocated_.end() && environment_.clock.now() - before->second < kSamePod;
 }
 
-// Writes down who has the device from now on. Whoever had one of the ids has them no more.
+// Writes down who has the device from now on. Whoever had one of the ids has them no more. Nobody waits for it: the
+// kubelet tells again whom a device is for.
 Status ResourceAllocator::hold(const std::string& name, const std::vector<std::string>& ids, const PodContainer& pod) {
   const auto known = environment_.ledger.find({resource_, name});
   ClaimRecord record = known ? *known : ClaimRecord{};
@@ -146,18 +147,8 @@ Status ResourceAllocator::hold(const std::string& name, const std::vector<std::s
     }
     device->holders.push_back({id, pod.name_space, pod.pod, pod.container, now});
   }
-  if (record != *known) note(std::move(record), std::move(left));
+  if (record != *known) environment_.ledger.note(std::move(record), std::move(left));
   return {};
-}
-
-// Nobody waits for it: that the device is prepared is in the ledger, and the kubelet tells again whom it is for.
-void ResourceAllocator::note(ClaimRecord record, std::vector<HistoryEntry> left) {
-  spawn(environment_.core, [](Task<Status> writing) -> Task<void> {
-    const Status written = co_await std::move(writing);
-    if (!written)
-      log_limited(LogLevel::kWarn, "holder", "the ledger cannot note who holds a device",
-                  {{"error", written.error().message}});
-  }(environment_.ledger.put(std::move(record), Durability::kProcess, std::move(left))));
 }
 
 void ResourceAllocator::rest(const std::string& name, const Error& why) {
@@ -231,7 +222,7 @@ Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
     std::vector<HistoryEntry> left{
         history_entry(record, record.parts.front(), device, *holder, environment_.clock.wall())};
     device.holders.erase(holder);
-    released = co_await environment_.ledger.put(std::move(record), Durability::kProcess, std::move(left));
+    environment_.ledger.note(std::move(record), std::move(left));
   }
   if (released) allocated_.erase(id);
   changed_();
@@ -253,7 +244,7 @@ void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
   holder->name_space = pod.name_space;
   holder->pod = pod.pod;
   holder->container = pod.container;
-  if (record != *known) note(std::move(record), {});
+  if (record != *known) environment_.ledger.note(std::move(record));
 }
 
 Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant deadline) {

@@ -78,7 +78,6 @@ class ResourceAllocator {
   Task<Status> take(std::string name, std::vector<std::string> ids, Instant deadline);
   Task<Status> take_now(const std::string& name, const std::vector<std::string>& ids, Instant deadline);
   Status hold(const std::string& name, const std::vector<std::string>& ids, const PodContainer& pod);
-  void note(ClaimRecord record, std::vector<HistoryEntry> left);
   bool same_pod(const Holder& holder) const;
   void rest(const std::string& name, const Error& why);
   Task<void> wake_later(Instant when);

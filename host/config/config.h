@@ -36,6 +36,7 @@ struct NodeConfig {
   std::string name;
   std::filesystem::path kubelet_root = "/var/lib/kubelet";
   std::filesystem::path state_dir = "/var/lib/cardcage";
+  std::filesystem::path run_dir = "/run/cardcage";  // what ends with the boot of the node: on a tmpfs
   std::filesystem::path cdi_dir = "/var/run/cdi";
   std::filesystem::path modules_dir = "/etc/cardcage/modules";
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";

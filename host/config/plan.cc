@@ -33,8 +33,9 @@ Keys changed_foundations(const Config& running, const Config& wanted) {
   Keys keys;
   compare(running.node, wanted.node, keys, pair("node.name", &NodeConfig::name),
           pair("node.kubelet_root", &NodeConfig::kubelet_root), pair("node.state_dir", &NodeConfig::state_dir),
-          pair("node.cdi_dir", &NodeConfig::cdi_dir), pair("node.modules_dir", &NodeConfig::modules_dir),
-          pair("node.admin_socket", &NodeConfig::admin_socket), pair("node.claims", &NodeConfig::claims_folder),
+          pair("node.run_dir", &NodeConfig::run_dir), pair("node.cdi_dir", &NodeConfig::cdi_dir),
+          pair("node.modules_dir", &NodeConfig::modules_dir), pair("node.admin_socket", &NodeConfig::admin_socket),
+          pair("node.claims", &NodeConfig::claims_folder),
           pair("node.device_plugins_dir", &NodeConfig::device_plugins_dir),
           pair("node.instance", &NodeConfig::instance));
   compare(running.apiserver, wanted.apiserver, keys, pair("apiserver.kubeconfig", &ApiServerConfig::kubeconfig),

@@ -84,6 +84,7 @@ NodeConfig read_node(TableReader table) {
   read_name(table, node.name);
   read_short_path(table, "kubelet_root", node.kubelet_root, kLongestKubeletRoot);
   read_absolute(table, "state_dir", node.state_dir);
+  read_absolute(table, "run_dir", node.run_dir);
   read_absolute(table, "cdi_dir", node.cdi_dir);
   read_absolute(table, "modules_dir", node.modules_dir);
   read_short_path(table, "admin_socket", node.admin_socket, kLongestSocketPath);

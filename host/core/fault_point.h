@@ -7,6 +7,7 @@ namespace cardcage {
 
 enum class FaultPoint {
   kBeforeCommit,  // of the ledger, on its writer thread; the others are on the core
+  kAfterCommit,   // of the ledger; what it is about may still be in doubt for whoever comes
   kAfterIntent,
   kAfterModulePrepare,
   kAfterCdiWrite,

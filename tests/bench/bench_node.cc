@@ -32,6 +32,7 @@ BenchNode::BenchNode(int modules, int devices)
   write_kubeconfig();
   std::filesystem::remove(daemon_.folder() / "cdi");
   std::filesystem::create_directory_symlink(cdi_.path(), daemon_.folder() / "cdi");
+  std::filesystem::create_directory_symlink(run_.path(), daemon_.folder() / "run");
   std::string toml = daemon_.node_section("apiserver");
   toml += fmt::format("[apiserver]\nkubeconfig = \"{}\"\n", kubeconfig().native());
   for (int i = 0; i < modules; ++i) {

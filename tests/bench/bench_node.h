@@ -40,7 +40,7 @@ class BenchNode {
   FakeApiServer api_;
   // As on a node, where /var/run/cdi is in memory: ext4 without a journal searches ever longer for an inode that was
   // not deleted just now, which took half of the daemon's time here.
-  ScratchFolder cdi_{"/dev/shm"};
+  ScratchFolder cdi_{"/dev/shm"}, run_{"/dev/shm"};
   DaemonProcess daemon_;
   std::unique_ptr<DriverClients> clients_;
 };

@@ -22,6 +22,7 @@ class ResourceNode {
   explicit ResourceNode(int devices) : daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
     std::filesystem::remove(daemon_.folder() / "cdi");
     std::filesystem::create_directory_symlink(cdi_.path(), daemon_.folder() / "cdi");
+    std::filesystem::create_directory_symlink(run_.path(), daemon_.folder() / "run");
     daemon_.configure(daemon_.node_section((daemon_.folder() / "node").native()) +
                       fmt::format("[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\n"
                                   "devices = [\"fpga:{}\"]\nscript_file = \"{}\"\n[[module.serve]]\n"
@@ -69,7 +70,7 @@ class ResourceNode {
     if (!manager_.wait_for(condition)) throw std::runtime_error(fmt::format("timed out: {}\n{}", what, daemon_.log()));
   }
 
-  ScratchFolder cdi_{"/dev/shm"};  // see BenchNode
+  ScratchFolder cdi_{"/dev/shm"}, run_{"/dev/shm"};  // see BenchNode
   ScratchFolder script_;
   DaemonProcess daemon_;
   FakeDeviceManager manager_{{.folder = daemon_.folder() / "device-plugins"}};

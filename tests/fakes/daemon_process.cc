@@ -34,7 +34,7 @@ DaemonProcess::~DaemonProcess() {
 std::string DaemonProcess::node_section(const std::string& claims) const {
   return fmt::format(
       "[node]\nname = \"node1\"\nkubelet_root = \"{0}/kubelet\"\nstate_dir = \"{0}/state\"\ncdi_dir = \"{0}/cdi\"\n"
-      "modules_dir = \"{0}/modules\"\nadmin_socket = \"{0}/admin.sock\"\nclaims = \"{1}\"\n"
+      "run_dir = \"{0}/run\"\nmodules_dir = \"{0}/modules\"\nadmin_socket = \"{0}/admin.sock\"\nclaims = \"{1}\"\n"
       "device_plugins_dir = \"{0}/device-plugins\"\n[metrics]\nlisten = \"\"\n",
       folder().native(), claims);
 }

@@ -44,6 +44,7 @@ KillTest::Books KillTest::audit() const {
     books.hardware[name.substr(0, name.find('@'))] = name.substr(name.find('@') + 1);
   asio::io_context core;
   const LedgerOptions options{.file = daemon.folder() / "state/ledger.db",
+                              .intents = daemon.folder() / "run/intents",
                               .cdi_folder = daemon.folder() / "cdi",
                               .boot_id = read_boot_id().value(),
                               .history = {},

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 std::string name_of(const ::testing::TestParamInfo<Death>& info) {
   static constexpr const char* kPoints[] = {
-      "BeforeCommit",   "AfterIntent",  "AfterModulePrepare", "AfterCdiWrite", "AfterPrepared", "AfterModuleUnprepare",
-      "AfterCdiRemove", "AfterRelease", "BeforeTakeOver",     "AfterTakeOver", "AfterReload"};
+      "BeforeCommit",         "AfterCommit",    "AfterIntent",  "AfterModulePrepare", "AfterCdiWrite", "AfterPrepared",
+      "AfterModuleUnprepare", "AfterCdiRemove", "AfterRelease", "BeforeTakeOver",     "AfterTakeOver", "AfterReload"};
   return fmt::format("{}{}{}", info.param.victim, kPoints[static_cast<int>(info.param.point)], info.param.nth);
 }
 
@@ -47,10 +47,10 @@ class DeathTest : public KillTest, public ::testing::WithParamInterface<Death> {
 
 class DeathInPrepare : public DeathTest {};
 INSTANTIATE_TEST_SUITE_P(Each, DeathInPrepare,
-                         ::testing::ValuesIn(of_both({{FaultPoint::kBeforeCommit, 1},
-                                                      {FaultPoint::kAfterIntent, 1},
+                         ::testing::ValuesIn(of_both({{FaultPoint::kAfterIntent, 1},
                                                       {FaultPoint::kAfterModulePrepare, 1},
-                                                      {FaultPoint::kBeforeCommit, 2},
+                                                      {FaultPoint::kBeforeCommit, 1},
+                                                      {FaultPoint::kAfterCommit, 1},
                                                       {FaultPoint::kAfterCdiWrite, 1},
                                                       {FaultPoint::kAfterPrepared, 1}})),
                          name_of);
@@ -77,10 +77,11 @@ TEST_P(DeathInPrepare, IsUndoneIfThePodIsDeletedInstead) {
 
 class DeathInUnprepare : public DeathTest {};
 INSTANTIATE_TEST_SUITE_P(Each, DeathInUnprepare,
-                         ::testing::ValuesIn(of_both({{FaultPoint::kBeforeCommit, 1},
+                         ::testing::ValuesIn(of_both({{FaultPoint::kAfterIntent, 1},
                                                       {FaultPoint::kAfterModuleUnprepare, 1},
                                                       {FaultPoint::kAfterCdiRemove, 1},
-                                                      {FaultPoint::kBeforeCommit, 2},
+                                                      {FaultPoint::kBeforeCommit, 1},
+                                                      {FaultPoint::kAfterCommit, 1},
                                                       {FaultPoint::kAfterRelease, 1}})),
                          name_of);
 

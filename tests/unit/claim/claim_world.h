@@ -98,6 +98,7 @@ class ClaimWorld : public CoreFixture {
     ledger.reset();
     settle();
     auto opened = Ledger::open(core, {.file = folder / "state" / "ledger.db",
+                                      .intents = folder / "run" / "intents",
                                       .cdi_folder = cdi.folder(),
                                       .boot_id = boot_id,
                                       .history = {},

@@ -85,10 +85,10 @@ struct Kill {
 };
 class KilledPrepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
 INSTANTIATE_TEST_SUITE_P(Each, KilledPrepareTest,
-                         ::testing::Values(Kill{FaultPoint::kBeforeCommit, 1}, Kill{FaultPoint::kAfterIntent, 1},
-                                           Kill{FaultPoint::kAfterModulePrepare, 1},
-                                           Kill{FaultPoint::kAfterModulePrepare, 2}, Kill{FaultPoint::kBeforeCommit, 2},
-                                           Kill{FaultPoint::kAfterCdiWrite, 1}, Kill{FaultPoint::kAfterPrepared, 1}));
+                         ::testing::Values(Kill{FaultPoint::kAfterIntent, 1}, Kill{FaultPoint::kAfterModulePrepare, 1},
+                                           Kill{FaultPoint::kAfterModulePrepare, 2}, Kill{FaultPoint::kBeforeCommit, 1},
+                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterCdiWrite, 1},
+                                           Kill{FaultPoint::kAfterPrepared, 1}));
 
 TEST_P(KilledPrepareTest, IsRepeatedByTheKubelet) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
@@ -115,11 +115,11 @@ TEST_P(KilledPrepareTest, IsUndoneIfThePodIsDeletedInstead) {
 
 class KilledUnprepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
 INSTANTIATE_TEST_SUITE_P(Each, KilledUnprepareTest,
-                         ::testing::Values(Kill{FaultPoint::kBeforeCommit, 1},
+                         ::testing::Values(Kill{FaultPoint::kAfterIntent, 1},
                                            Kill{FaultPoint::kAfterModuleUnprepare, 1},
                                            Kill{FaultPoint::kAfterModuleUnprepare, 2},
-                                           Kill{FaultPoint::kAfterCdiRemove, 1}, Kill{FaultPoint::kBeforeCommit, 2},
-                                           Kill{FaultPoint::kAfterRelease, 1}));
+                                           Kill{FaultPoint::kAfterCdiRemove, 1}, Kill{FaultPoint::kBeforeCommit, 1},
+                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterRelease, 1}));
 
 TEST_P(KilledUnprepareTest, IsRepeatedByTheKubelet) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));

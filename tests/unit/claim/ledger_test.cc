@@ -27,7 +27,12 @@ const WallTime kLater(std::chrono::milliseconds(1'800'000'060'002));
 class LedgerTest : public CoreFixture {
  protected:
   LedgerOptions options() {
-    return {.file = folder_ / "ledger.db", .cdi_folder = folder_ / "cdi", .boot_id = kBoot, .history = {}, .fault = {}};
+    return {.file = folder_ / "ledger.db",
+            .intents = folder_ / "intents",
+            .cdi_folder = folder_ / "cdi",
+            .boot_id = kBoot,
+            .history = {},
+            .fault = {}};
   }
   std::unique_ptr<Ledger> open() { return open(options()); }
   std::unique_ptr<Ledger> open(LedgerOptions with) {
@@ -39,9 +44,7 @@ class LedgerTest : public CoreFixture {
     auto ledger = Ledger::open(core, options());
     return ledger ? Error{Code::kOk, "opened"} : ledger.error();
   }
-  Status put(Ledger& ledger, ClaimRecord record, Durability durability = Durability::kNode) {
-    return run(ledger.put(std::move(record), durability));
-  }
+  Status put(Ledger& ledger, ClaimRecord record) { return run(ledger.put(std::move(record))); }
   std::vector<std::string> files_aside() {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
@@ -81,7 +84,7 @@ TEST_F(LedgerTest, TwoDriversMayHoldTheSameClaim) {
 TEST_F(LedgerTest, ADeviceIsHeldFromTheCallOnAndFreeOnceTheReleaseIsDurable) {
   auto ledger = open();
   const auto holders = [&] { return ledger->holders("gpus", "GPU-0", kDriver, "gpu-0").size(); };
-  Task<Status> putting = ledger->put(a_record("u1"), Durability::kNode);
+  Task<Status> putting = ledger->put(a_record("u1"));
   EXPECT_EQ(holders(), 1u) << "before it is written";
   ASSERT_TRUE(run(std::move(putting)));
   Task<Status> releasing = ledger->release({kDriver, "u1"}, kLater);
@@ -94,7 +97,7 @@ TEST_F(LedgerTest, ADeviceIsHeldFromTheCallOnAndFreeOnceTheReleaseIsDurable) {
 TEST_F(LedgerTest, WritesThatComeTogetherShareATransaction) {
   auto ledger = open();
   std::vector<Task<Status>> puts;
-  for (int i = 0; i < 64; ++i) puts.push_back(ledger->put(a_record(fmt::format("u{}", i), i), Durability::kNode));
+  for (int i = 0; i < 64; ++i) puts.push_back(ledger->put(a_record(fmt::format("u{}", i), i)));
   for (auto& one : puts) EXPECT_TRUE(run(std::move(one)));
   EXPECT_LE(ledger->transactions(), 2u);
   EXPECT_THAT(ledger->claims(), SizeIs(64));
@@ -105,24 +108,89 @@ TEST_F(LedgerTest, APreparedRecordCostsOneSyncAndAnIntentNone) {
   auto ledger = open();
   ASSERT_TRUE(put(*ledger, a_record("warm-up")));  // a new log syncs its header once
   const int before = counter.syncs();
-  ASSERT_TRUE(put(*ledger, a_record("u1"), Durability::kProcess));
+  ASSERT_TRUE(ledger->intend(an_intent("u1")));
   EXPECT_EQ(counter.syncs(), before);
-  ASSERT_TRUE(put(*ledger, a_record("u1"), Durability::kNode));
+  ASSERT_TRUE(put(*ledger, a_record("u1")));
+  EXPECT_EQ(counter.syncs(), before + 1);
+  ledger->note(a_record("u1", 2));
+  EXPECT_TRUE(run(ledger->history({})));
   EXPECT_EQ(counter.syncs(), before + 1);
 }
 
 TEST_F(LedgerTest, AnIntentSurvivesTheDeathOfTheProcess) {
+  ClaimRecord intent = a_full_record("u1");
+  intent.phase = ClaimPhase::kUnpreparing;
+  intent.prepared = {};
   const pid_t child = ::fork();
   if (child == 0) {
     core.notify_fork(asio::io_context::fork_child);
     auto ledger = Ledger::open(core, options());
-    if (ledger && put(**ledger, a_record("u1"), Durability::kProcess)) ::kill(::getpid(), SIGKILL);
+    if (ledger && (*ledger)->intend(intent)) ::kill(::getpid(), SIGKILL);
     ::_exit(1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFSIGNALED(status));
-  EXPECT_NE(open()->find({kDriver, "u1"}), nullptr);
+  const auto ledger = open();
+  ASSERT_NE(ledger->find({kDriver, "u1"}), nullptr);
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), intent);
+  EXPECT_THAT(ledger->holders("gpus", "GPU-1", kDriver, "gpu-0"), SizeIs(1));
+}
+
+// Both files speak of the claim when a process ends between them.
+TEST_F(LedgerTest, AnIntentCountsUntilItsEndIsWritten) {
+  auto intents = Intents::open(options().intents, kBoot);
+  ASSERT_TRUE(intents);
+  ClaimRecord undone = an_intent("u2"), again = an_intent("u3", 3);
+  undone.phase = ClaimPhase::kUnpreparing;
+  for (const ClaimRecord& one : {an_intent("u1"), undone, again}) ASSERT_TRUE(intents->set(one));
+  intents = fail(Code::kCancelled, "the process ended");
+  ClaimRecord before_reboot = a_record("u3");
+  before_reboot.boot_id = "boot-0";
+  {
+    const auto store = LedgerStore::open(options().file, {});
+    std::vector<LedgerChange> changes;
+    for (const ClaimRecord& one : {a_record("u1"), a_record("u2"), before_reboot})
+      changes.push_back({std::make_shared<ClaimRecord>(one), std::nullopt, Durability::kNode});
+    ASSERT_TRUE((*store)->write(changes));
+  }
+  auto ledger = open();
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1")) << "the prepare was written after the intent";
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), undone) << "the release was not";
+  EXPECT_EQ(*ledger->find({kDriver, "u3"}), again) << "prepared anew after a reboot";
+  ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
+  ASSERT_TRUE(put(*ledger, a_record("u3")));
+  ledger.reset();
+  intents = Intents::open(options().intents, kBoot);
+  ASSERT_TRUE(intents);
+  EXPECT_THAT(intents->all(), SizeIs(0)) << "nothing is in doubt any more";
+}
+
+TEST_F(LedgerTest, ANoteCountsAtOnceAndIsWrittenAtTheLatestAtTheEnd) {
+  {
+    auto ledger = open();
+    ASSERT_TRUE(ledger->intend(an_intent("u1")));
+    ledger->note(a_record("u1"));
+    EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1"));
+    EXPECT_EQ(ledger->transactions(), 0u) << "nobody waits";
+    runs_until([&] { return ledger->transactions() == 1; });
+    ledger->note(a_record("u2", 2));
+  }
+  const auto ledger = open();
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1"));
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
+}
+
+TEST_F(LedgerTest, ANoteDoesNotEndTheDoubtThatFollowsIt) {
+  ClaimRecord undoing = a_record("u1");
+  undoing.phase = ClaimPhase::kUnpreparing;
+  {
+    auto ledger = open();
+    ledger->note(a_record("u1"));
+    ASSERT_TRUE(ledger->intend(undoing));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2))) << "takes the note along";
+  }
+  EXPECT_EQ(*open()->find({kDriver, "u1"}), undoing);
 }
 
 TEST_F(LedgerTest, HistorySaysWhoHeldWhatAndHowLong) {

@@ -33,6 +33,14 @@ inline ClaimRecord a_record(const std::string& uid, int n = 0) {
   return record;
 }
 
+// The same before its module was asked.
+inline ClaimRecord an_intent(const std::string& uid, int n = 0) {
+  ClaimRecord record = a_record(uid, n);
+  record.phase = ClaimPhase::kPreparing;
+  record.prepared = {};
+  return record;
+}
+
 // With every member that there is set to something.
 inline ClaimRecord a_full_record(const std::string& uid) {
   ClaimRecord record = a_record(uid);

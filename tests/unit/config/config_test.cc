@@ -58,6 +58,7 @@ TEST(ConfigTest, EveryKeyArrivesWhereItBelongs) {
 name = "$NODE_NAME"
 kubelet_root = "/k"
 state_dir = "/s/"
+run_dir = "/r"
 cdi_dir = "/c/./d"
 modules_dir = "/m"
 admin_socket = "/a.sock"
@@ -84,6 +85,7 @@ pre_start = "7s"
   EXPECT_EQ(config->node.name, "node1");
   EXPECT_EQ(config->node.kubelet_root.native(), "/k");
   EXPECT_EQ(config->node.state_dir.native(), "/s");
+  EXPECT_EQ(config->node.run_dir.native(), "/r");
   EXPECT_EQ(config->node.cdi_dir.native(), "/c/d");
   EXPECT_EQ(config->node.modules_dir.native(), "/m");
   EXPECT_EQ(config->node.admin_socket.native(), "/a.sock");

@@ -42,9 +42,9 @@ TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
 
 TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   std::string text = shipped("config/cardcage.toml");
-  for (const std::string key : {"kubelet_root", "state_dir", "cdi_dir", "modules_dir", "admin_socket", "claims",
-                                "request_timeout", "level", "format", "prepare", "unprepare", "discover", "start",
-                                "stop", "isolation", "device_plugins_dir", "allocate", "pre_start"}) {
+  for (const std::string key : {"kubelet_root", "state_dir", "run_dir", "cdi_dir", "modules_dir", "admin_socket",
+                                "claims", "request_timeout", "level", "format", "prepare", "unprepare", "discover",
+                                "start", "stop", "isolation", "device_plugins_dir", "allocate", "pre_start"}) {
     const auto at = text.find("\n#" + key + " = ");
     ASSERT_NE(at, std::string::npos) << key;
     text.erase(at + 1, 1);
@@ -54,6 +54,7 @@ TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   ASSERT_TRUE(shown) << shown.error().to_string();
   EXPECT_EQ(shown->node.kubelet_root, defaults->node.kubelet_root);
   EXPECT_EQ(shown->node.state_dir, defaults->node.state_dir);
+  EXPECT_EQ(shown->node.run_dir, defaults->node.run_dir);
   EXPECT_EQ(shown->node.cdi_dir, defaults->node.cdi_dir);
   EXPECT_EQ(shown->node.modules_dir, defaults->node.modules_dir);
   EXPECT_EQ(shown->node.admin_socket, defaults->node.admin_socket);
