@@ -222,9 +222,8 @@ Task<Result<ContainerGrant>> Resource::allocate(std::vector<std::string> ids, In
 
 Task<Result<ContainerGrant>> Resource::grant(std::vector<std::string> ids, Instant deadline) {
   for (const std::string& id : ids) {
-    const auto listed = std::ranges::lower_bound(*list_.current(), id, {}, &ListedDevice::id);
-    if (listed == list_.current()->end() || listed->id != id)
-      co_return fail(Code::kNotFound, "device '{}' of resource '{}' is not on this node", id, name_);
+    const ListedDevice* const listed = find_device(*list_.current(), id);
+    if (!listed) co_return fail(Code::kNotFound, "device '{}' of resource '{}' is not on this node", id, name_);
     if (!listed->healthy)
       co_return fail(Code::kUnavailable,
                      "device '{}' of resource '{}' cannot be used now; 'cagectl devices' on the node says why", id,

@@ -1,8 +1,10 @@
 // The devices of a device-plugin resource as the kubelet is to see them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/core/board.h"
@@ -18,8 +20,13 @@ struct ListedDevice {
   std::vector<std::int32_t> numa_nodes;
   friend bool operator==(const ListedDevice&, const ListedDevice&) = default;
 };
-// All of a resource, by id.
+// All of a resource, sorted by id.
 using DeviceList = std::vector<ListedDevice>;
+// Null if it is not listed.
+inline const ListedDevice* find_device(const DeviceList& list, std::string_view id) {
+  const auto entry = std::ranges::lower_bound(list, id, {}, &ListedDevice::id);
+  return entry != list.end() && entry->id == id ? &*entry : nullptr;
+}
 using DeviceListBoard = Board<DeviceList>;  // one per resource
 using DeviceListPtr = DeviceListBoard::Value;
 

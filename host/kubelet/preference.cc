@@ -22,9 +22,8 @@ std::vector<std::string> kept_once(const std::vector<std::string>& ids, Accepts 
 }  // namespace
 
 PreferenceQuery sane(PreferenceQuery query, const DeviceList& listed) {
-  Ids known;
-  for (const ListedDevice& device : listed) known.insert(device.id);
-  query.available = kept_once(query.available, [&](const std::string& id) { return known.contains(id); });
+  query.available =
+      kept_once(query.available, [&](const std::string& id) { return find_device(listed, id) != nullptr; });
   const Ids available(query.available.begin(), query.available.end());
   query.required = kept_once(query.required, [&](const std::string& id) { return available.contains(id); });
   query.wanted = std::min(query.wanted, query.available.size());
