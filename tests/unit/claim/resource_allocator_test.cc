@@ -257,6 +257,31 @@ TEST_F(ResourceAllocatorTest, ALedgerRebuiltFromCdiFilesLearnsItsHolders) {
   EXPECT_EQ(holders("gpu-0")[0].container, "main");
 }
 
+// Nobody waits for the note, so the answer may be out and the note not written.
+TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsAnswerFindsTheIntent) {
+  const auto copy = [](const std::filesystem::path& from, const std::filesystem::path& to) {
+    using Options = std::filesystem::copy_options;
+    std::filesystem::create_directories(to);
+    std::filesystem::copy(from, to, Options::recursive | Options::overwrite_existing);
+  };
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  for (const char* name : {"state", "run"}) copy(folder / name, folder / "kill" / name);
+  allocator.reset();
+  lose_ledger();
+  for (const char* name : {"state", "run"}) copy(folder / "kill" / name, folder / name);
+  restart();
+  ASSERT_NE(held("gpu-0"), nullptr);
+  EXPECT_EQ(held("gpu-0")->phase, ClaimPhase::kPreparing) << "in doubt";
+  EXPECT_TRUE(cdi.read({kResource, "gpu-0"})) << "the container may start at this moment";
+  EXPECT_TRUE(run(allocator->restore(soon())));
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "asked again";
+  allocator->seen("GPU-0", {"team", "train", "main"});
+  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
+  ASSERT_TRUE(release("GPU-0"));
+  EXPECT_THAT(gpus->holds, IsEmpty());
+  EXPECT_THAT(run(ledger->history({}))->at(0).ref.name, "train");
+}
+
 TEST_F(ResourceAllocatorTest, ADeviceIsNeverHeldThroughBothApis) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   const auto refused = allocate({"GPU-0"});
