@@ -16,7 +16,8 @@ namespace {
 
 // SIGTERM to the end: open calls, then modules. A pod's default grace period is 30 s.
 constexpr Duration kDrain = std::chrono::seconds(15);
-constexpr Duration kLedgerRetry = std::chrono::milliseconds(100), kLedgerReminder = std::chrono::seconds(30);
+// Nobody serves the node between the end of one daemon and the next try of the other.
+constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerReminder = std::chrono::seconds(30);
 
 }  // namespace
 

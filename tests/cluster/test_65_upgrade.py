@@ -23,7 +23,8 @@ def upgrade(cluster, daemon):
 def test_upgrade_under_a_stream_of_pods(cluster, scene, daemon, upgrade, measured, kind):
     scene.apply(template("one"))
     wait_allocatable(cluster.api, seconds=30)
-    source = {"template": "one", "kind": "gpu"} if kind == "claims" else {"resource": FPGA}
+    # Slow enough that a device is always free: pods that wait for one would be spared.
+    source = {"template": "one", "kind": "gpu"} if kind == "claims" else {"resource": FPGA, "every": 0.5}
     with Stream(scene, **source) as stream:
         time.sleep(1)
         upgrade()
@@ -33,4 +34,6 @@ def test_upgrade_under_a_stream_of_pods(cluster, scene, daemon, upgrade, measure
     with contextlib.suppress(StopIteration):
         pod = next(pod for pod in daemon.pods() if "deletionTimestamp" not in pod["metadata"])
         assert pod["spec"]["containers"][0]["image"] == NEXT_IMAGE
-    assert not lost
+    # For a moment nobody serves the node (docs/decisions/0009). What the kubelet admits in it is rejected.
+    rejected = [text for text in lost if "UnexpectedAdmissionError" in text] if kind == "resources" else []
+    assert lost == rejected and len(rejected) <= 1
