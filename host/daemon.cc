@@ -118,6 +118,7 @@ Status Daemon::open_ledger() {
          {"cdi_files_written", std::to_string(recovery.written)},
          {"cdi_files_removed", std::to_string(recovery.removed)}});
   }
+  cdi_keeper_ = std::make_unique<CdiKeeper>(core_, *ledger_, cdi_);
   return {};
 }
 

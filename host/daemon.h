@@ -9,6 +9,7 @@
 
 #include "host/admin/admin_server.h"
 #include "host/cdi/writer.h"
+#include "host/claim/cdi_keeper.h"
 #include "host/config/live_config.h"
 #include "host/core/unique_fd.h"
 #include "host/device_table.h"
@@ -72,6 +73,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Ledger> ledger_;
   const CdiWriter cdi_;
+  std::unique_ptr<CdiKeeper> cdi_keeper_;
   DeviceTable table_;
   std::unique_ptr<QuiesceMarks> quiesced_;
   std::unique_ptr<Supervisors> supervisors_;

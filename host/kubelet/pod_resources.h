@@ -1,4 +1,7 @@
 // Asks the kubelet who holds which device: PodResources v1, GA since Kubernetes 1.28.
+//
+// Get is not asked: it reads what List reads, leaves out the same init containers, and needs the name of the pod, which
+// is what we want to know (kubernetes pkg/kubelet/apis/podresources/server_v1.go).
 #pragma once
 
 #include <chrono>

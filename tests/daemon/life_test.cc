@@ -57,6 +57,27 @@ TEST_F(DaemonTest, AClaimSurvivesKillAndItsCdiFileComesBack) {
   EXPECT_THAT(files(hardware()), IsEmpty());
 }
 
+TEST_F(DaemonTest, CdiFilesThatSomebodyRemovesComeBack) {
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  const ClaimRef other = add_claim("two", {"gpu-1"});
+  start_and_register();
+  prepare(claim);
+  prepare(other);
+  const auto folder = daemon.folder() / "cdi";
+  const auto before = files(folder);
+  ASSERT_THAT(before, SizeIs(2));
+  std::filesystem::remove(folder / before.front());
+  EXPECT_TRUE(kubelet.wait_for([&] { return files(folder) == before; })) << "a file";
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(folder) && files(folder) == before; })) << "all";
+  ASSERT_TRUE(unprepare(other));
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(folder) && files(folder).size() == 1; }))
+      << "the new folder is watched, too";
+  ASSERT_TRUE(unprepare(claim));
+  EXPECT_THAT(files(folder), IsEmpty());
+}
+
 TEST_F(DaemonTest, UnprepareWorksAfterKillWithoutAnotherPrepare) {
   const ClaimRef claim = add_claim("one", {"gpu-2"});
   start_and_register();

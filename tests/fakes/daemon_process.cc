@@ -88,7 +88,11 @@ std::vector<pid_t> DaemonProcess::workers() const {
   std::vector<pid_t> pids;
   for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid_))) {
     std::ifstream children(thread.path() / "children");
-    for (pid_t pid = 0; children >> pid;) pids.push_back(pid);
+    for (pid_t pid = 0; children >> pid;) {
+      std::string name;  // a sanitizer has children, too
+      std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
+      if (name.starts_with("cardcage-worke")) pids.push_back(pid);
+    }
   }
   return pids;
 }

@@ -111,7 +111,10 @@ Task<Result<ReloadReport>> FakeDaemon::reload(bool dry_run) {
 }
 
 Task<Result<Condition>> FakeDaemon::command(ModuleCommand command) {
-  last_command = std::move(command);
+  {
+    const std::lock_guard lock(heard_->mutex);
+    heard_->command = std::move(command);
+  }
   if (failure.code != Code::kOk) co_return std::unexpected(failure);
   co_return Condition{"done", ""};
 }

@@ -1,6 +1,9 @@
 // A daemon that reports what a test wrote down.
 #pragma once
 
+#include <memory>
+#include <mutex>
+
 #include "host/admin/daemon_view.h"
 
 namespace cardcage {
@@ -12,9 +15,8 @@ struct FakeDaemon final : DaemonView {
   std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
   std::vector<HistoryEntry> history_entries;
   ReloadReport reload_report;
-  Error failure;               // history(), reload() and command() fail with it unless its code is kOk
-  HistoryQuery last_asked;     // of history()
-  ModuleCommand last_command;  // answered "done"
+  Error failure;            // history(), reload() and command() fail with it unless its code is kOk
+  HistoryQuery last_asked;  // of history()
 
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
@@ -23,12 +25,25 @@ struct FakeDaemon final : DaemonView {
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
   // With the errors, or with the steps: those of a dry run have no outcome.
   Task<Result<ReloadReport>> reload(bool dry_run) override;
+  // Answered "done".
   Task<Result<Condition>> command(ModuleCommand command) override;
+  // [any-thread]
+  ModuleCommand last_command() const {
+    const std::lock_guard lock(heard_->mutex);
+    return heard_->command;
+  }
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
   static FakeDaemon busy_node();
 
   FakeDaemon() { failure.code = Code::kOk; }
+
+ private:
+  struct Heard {
+    std::mutex mutex;
+    ModuleCommand command;
+  };
+  std::shared_ptr<Heard> heard_ = std::make_shared<Heard>();
 };
 
 }  // namespace cardcage

@@ -137,18 +137,18 @@ TEST_F(AdminServerTest, CommandsReachTheModule) {
     const auto result = call(method, request, response);
     EXPECT_TRUE(result.ok()) << result.error_message();
     EXPECT_EQ(response.state().state(), "done");
-    return daemon.last_command.verb;
+    return daemon.last_command().verb;
   };
   EXPECT_EQ(told(&wire::Admin::Stub::ResumeModule), ModuleVerb::kResume);
   EXPECT_EQ(told(&wire::Admin::Stub::RestartModule), ModuleVerb::kRestart);
   EXPECT_EQ(told(&wire::Admin::Stub::QuiesceModule), ModuleVerb::kQuiesce);
-  EXPECT_EQ(daemon.last_command.module, "mock");
-  EXPECT_EQ(daemon.last_command.by, "alice");
-  EXPECT_EQ(daemon.last_command.reason, "driver 580");
-  EXPECT_EQ(daemon.last_command.limit, 30s);
+  EXPECT_EQ(daemon.last_command().module, "mock");
+  EXPECT_EQ(daemon.last_command().by, "alice");
+  EXPECT_EQ(daemon.last_command().reason, "driver 580");
+  EXPECT_EQ(daemon.last_command().limit, 30s);
   request.set_limit_ms(1'000'000'000'000'000);
   told(&wire::Admin::Stub::QuiesceModule);
-  EXPECT_EQ(daemon.last_command.limit, 10min) << "no command waits for ever";
+  EXPECT_EQ(daemon.last_command().limit, 10min) << "no command waits for ever";
 }
 
 TEST_F(AdminServerTest, PassesTheDaemonsErrorsOn) {

@@ -170,10 +170,10 @@ TEST_F(InspectTest, ACommandSaysWhoAndWhyAndHowLong) {
     return run_cagectl(words, "", {"SUDO_USER=alice"});
   };
   EXPECT_EQ(tell({"quiesce", "mock", "--reason", "driver 580", "--timeout", "2m"}).code, 0);
-  EXPECT_EQ(daemon.last_command.verb, ModuleVerb::kQuiesce);
-  EXPECT_EQ(daemon.last_command.by, "alice");
-  EXPECT_EQ(daemon.last_command.reason, "driver 580");
-  EXPECT_EQ(daemon.last_command.limit, std::chrono::minutes(2));
+  EXPECT_EQ(daemon.last_command().verb, ModuleVerb::kQuiesce);
+  EXPECT_EQ(daemon.last_command().by, "alice");
+  EXPECT_EQ(daemon.last_command().reason, "driver 580");
+  EXPECT_EQ(daemon.last_command().limit, std::chrono::minutes(2));
   EXPECT_EQ(tell({"resume", "nic"}).out, "module 'nic' is done\nno claim holds a device of it\n");
   EXPECT_EQ(tell({"restart"}).code, 2);
   EXPECT_EQ(tell({}).code, 2);

@@ -1,0 +1,28 @@
+// Puts CDI files back that somebody else has removed: without its file no container of a prepared pod starts again.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+
+#include "host/cdi/writer.h"
+#include "host/claim/ledger.h"
+#include "host/core/folder_watch.h"
+
+namespace cardcage {
+
+// [core] From its birth on; both arguments outlive it. What is gone is back after a second.
+class CdiKeeper {
+ public:
+  CdiKeeper(asio::io_context& core, const Ledger& ledger, const CdiWriter& cdi);
+
+ private:
+  void look_soon();
+  void look();
+
+  const Ledger& ledger_;
+  const CdiWriter& cdi_;
+  asio::steady_timer soon_;
+  bool due_ = false;
+  FolderWatch watch_;
+};
+
+}  // namespace cardcage
