@@ -43,7 +43,8 @@ Result<Intents> Intents::open(std::filesystem::path file, std::string boot_id) {
 }
 
 Status Intents::read() {
-  if (!std::filesystem::exists(file_)) return {};
+  std::error_code unknown;
+  if (!std::filesystem::exists(file_, unknown)) return {};
   const auto content = read_file(file_, kLongest);
   if (!content) return std::unexpected(content.error());
   std::istringstream lines(*content);
