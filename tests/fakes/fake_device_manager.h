@@ -123,6 +123,7 @@ class FakeDeviceManager {
   using ContainerKey = std::tuple<std::string, std::string, std::string>;  // pod, container, resource
 
   std::string key_of(const std::string& resource, const std::filesystem::path& socket) const;
+  bool dialled(const Client& client) const;
   grpc::Status take(const api::device_plugin::RegisterRequest& request, grpc::ServerContext& context);
   void watch(std::shared_ptr<Client> client);
   void run_client(std::shared_ptr<Client> client);
