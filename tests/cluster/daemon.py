@@ -1,5 +1,6 @@
 """The daemon under test, installed the way a cluster operator does it: an image and `kubectl apply -k`."""
 
+import json
 import os
 import signal
 import time
@@ -65,6 +66,13 @@ class Daemon:
             kubectl("rollout", "status", f"--namespace={NAMESPACE}", "daemonset/cardcage", "--timeout=60s", seconds=70)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.picture()}") from None
+        # The next daemon counts as there while it waits for the one before: it serves when that one is gone.
+        until(lambda: len(self.pods()) == 1, "the daemon before is gone", 40)
+        until(self._registered, "kubelet has the drivers", 20)
+
+    def _registered(self) -> bool:
+        drivers = json.loads(self.cagectl("status", "--json"))["drivers"]
+        return all(driver["registration"]["state"] == "registered" for driver in drivers)
 
     def pods(self) -> list[dict]:
         return self.api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector="app.kubernetes.io/name=cardcage")
