@@ -15,7 +15,13 @@ constexpr Duration kPause = std::chrono::seconds(1);
 
 CdiKeeper::CdiKeeper(asio::io_context& core, const Ledger& ledger, const CdiWriter& cdi)
     : ledger_(ledger), cdi_(cdi), soon_(core), watch_(core, [this] { look_soon(); }) {
-  look();
+  watch();
+}
+
+// It may be another folder under the same name. If there can be none, the next prepare says so.
+void CdiKeeper::watch() {
+  std::ignore = make_folder(cdi_.folder(), 0755);
+  std::ignore = watch_.watch(cdi_.folder());
 }
 
 void CdiKeeper::look_soon() {
@@ -28,9 +34,7 @@ void CdiKeeper::look_soon() {
 
 void CdiKeeper::look() {
   due_ = false;
-  // It may be another folder under the same name. If there can be none, the next prepare says so.
-  std::ignore = make_folder(cdi_.folder(), 0755);
-  std::ignore = watch_.watch(cdi_.folder());
+  watch();
   const auto files = cdi_.list();
   if (!files) return;
   std::set<ClaimKey> there;

@@ -9,12 +9,14 @@
 
 namespace cardcage {
 
-// [core] From its birth on; both arguments outlive it. What is gone is back after a second.
+// [core] From its birth on, when recover_cdi() has written them all; both arguments outlive it. What is gone is back
+// after a second.
 class CdiKeeper {
  public:
   CdiKeeper(asio::io_context& core, const Ledger& ledger, const CdiWriter& cdi);
 
  private:
+  void watch();
   void look_soon();
   void look();
 
