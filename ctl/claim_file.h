@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "host/claim/claim.h"
 #include "host/core/result.h"
+#include "host/model/claim.h"
 
 namespace cardcage {
 

@@ -8,6 +8,7 @@
 #include "ctl/print.h"
 #include "ctl/session.h"
 #include "host/kubelet/clients.h"
+#include "host/rpc/status.h"
 
 namespace cardcage {
 namespace {

@@ -125,7 +125,6 @@ Status Daemon::open_ledger() {
 Supervisors::Environment Daemon::modules_environment() {
   return {.core = core_,
           .clock = clock_,
-          .table = table_,
           .loader =
               [this](const ModuleConfig& module, Instant deadline, Leftover& left) {
                 return load_module(core_, clock_, module, config_.node.modules_dir, deadline, &left);
@@ -133,6 +132,7 @@ Supervisors::Environment Daemon::modules_environment() {
           .quiesced = *quiesced_,
           .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
                        [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_},
+          .arranged = [this](const auto& modules) { table_.arrange(modules); },
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
 

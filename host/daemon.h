@@ -12,12 +12,14 @@
 #include "host/claim/cdi_keeper.h"
 #include "host/config/live_config.h"
 #include "host/core/unique_fd.h"
-#include "host/device_table.h"
-#include "host/drivers.h"
-#include "host/kubelet/pod_reconciler.h"
 #include "host/metrics/endpoint.h"
-#include "host/resources.h"
-#include "host/supervisors.h"
+#include "host/metrics/metrics.h"
+#include "host/pods/pod_reconciler.h"
+#include "host/rpc/client_slot.h"
+#include "host/serving/device_table.h"
+#include "host/serving/drivers.h"
+#include "host/serving/resources.h"
+#include "host/supervision/supervisors.h"
 
 namespace cardcage {
 

@@ -3,9 +3,9 @@
 #include <ranges>
 
 #include "host/cdi/names.h"
+#include "host/config/options.h"
 #include "host/core/nearest.h"
 #include "host/daemon.h"
-#include "host/module/options.h"
 
 namespace cardcage {
 namespace {

@@ -8,8 +8,8 @@
 #include "cardcage/admin.grpc.pb.h"
 #include "host/admin/messages.h"
 #include "host/core/log.h"
-#include "host/kubelet/grpc_server.h"
-#include "host/kubelet/socket_listener.h"
+#include "host/rpc/grpc_server.h"
+#include "host/rpc/socket_listener.h"
 
 namespace cardcage {
 namespace {

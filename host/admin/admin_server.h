@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "host/admin/daemon_view.h"
 #include "host/core/task.h"
+#include "host/view/daemon_view.h"
 
 namespace cardcage {
 

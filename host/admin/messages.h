@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cardcage/admin.pb.h"
-#include "host/admin/daemon_view.h"
+#include "host/view/daemon_view.h"
 
 namespace cardcage {
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "host/apiserver/api_session.h"
-#include "host/apiserver/cluster.h"
 #include "host/apiserver/slice_json.h"
 #include "host/config/config.h"
+#include "host/model/cluster.h"
 
 namespace cardcage {
 

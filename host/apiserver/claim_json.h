@@ -2,7 +2,7 @@
 #pragma once
 
 #include "host/apiserver/json_view.h"
-#include "host/claim/claim.h"
+#include "host/model/claim.h"
 
 namespace cardcage {
 

@@ -12,8 +12,8 @@
 #include <memory>
 #include <optional>
 
-#include "host/apiserver/cluster.h"
 #include "host/core/clock.h"
+#include "host/model/cluster.h"
 
 namespace cardcage {
 

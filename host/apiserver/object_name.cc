@@ -1,6 +1,6 @@
 #include "host/apiserver/object_name.h"
 
-#include "host/device/naming.h"
+#include "host/model/naming.h"
 
 namespace cardcage {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "host/apiserver/json_view.h"
-#include "host/apiserver/slice.h"
+#include "host/model/slice.h"
 
 namespace cardcage {
 

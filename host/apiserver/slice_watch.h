@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/apiserver/cluster.h"
+#include "host/model/cluster.h"
 
 namespace cardcage {
 

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "host/cdi/edits.h"
 #include "host/cdi/json_fields.h"
+#include "host/model/edits.h"
 
 namespace cardcage {
 

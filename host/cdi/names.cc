@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "host/device/naming.h"
+#include "host/model/naming.h"
 
 namespace cardcage {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "host/cdi/edits.h"
 #include "host/core/result.h"
+#include "host/model/edits.h"
 
 namespace cardcage {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "host/cdi/edits.h"
 #include "host/core/task.h"
+#include "host/model/edits.h"
 
 namespace cardcage {
 

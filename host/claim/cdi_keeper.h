@@ -4,8 +4,8 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "host/cdi/writer.h"
-#include "host/claim/ledger.h"
 #include "host/core/folder_watch.h"
+#include "host/ledger/ledger.h"
 
 namespace cardcage {
 

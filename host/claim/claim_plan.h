@@ -4,10 +4,10 @@
 #include <functional>
 #include <string>
 
-#include "host/apiserver/cluster.h"
 #include "host/claim/device_directory.h"
-#include "host/claim/ledger.h"
 #include "host/core/clock.h"
+#include "host/ledger/ledger.h"
+#include "host/model/cluster.h"
 
 namespace cardcage {
 

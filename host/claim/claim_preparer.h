@@ -15,8 +15,8 @@
 #include "host/claim/claim_plan.h"
 #include "host/claim/claim_service.h"
 #include "host/claim/device_directory.h"
-#include "host/claim/ledger.h"
 #include "host/core/clock.h"
+#include "host/ledger/ledger.h"
 
 namespace cardcage {
 

@@ -4,19 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "host/claim/claim.h"
 #include "host/core/task.h"
+#include "host/model/claim.h"
 
 namespace cardcage {
-
-// One device of the answer; the kubelet's Device message.
-struct PreparedDevice {
-  std::vector<std::string> request_names;  // base names
-  std::string pool, device;
-  std::vector<std::string> cdi_device_ids;  // the per-device one first: the kubelet uses it as resourceID
-  std::string share_id;                     // empty = none
-  friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
-};
 
 // [core] One per driver name. Both calls are idempotent and safe to run concurrently for any mix of claims.
 class ClaimService {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <boost/json/parse.hpp>
 
-#include "host/module/options.h"
+#include "host/config/options.h"
 
 namespace cardcage {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "host/claim/claim.h"
-#include "host/module/module.h"
+#include "host/model/claim.h"
+#include "host/model/module.h"
 
 namespace cardcage {
 

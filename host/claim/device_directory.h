@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "host/claim/record.h"
-#include "host/module/module.h"
+#include "host/ledger/record.h"
+#include "host/model/module.h"
 
 namespace cardcage {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "host/claim/device_directory.h"
-#include "host/claim/ledger.h"
+#include "host/ledger/ledger.h"
 
 namespace cardcage {
 

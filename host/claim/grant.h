@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "host/claim/allocation_service.h"
-#include "host/claim/record.h"
 #include "host/config/config.h"
+#include "host/ledger/record.h"
 
 namespace cardcage {
 

@@ -6,7 +6,7 @@
 
 #include "host/cdi/writer.h"
 #include "host/claim/device_directory.h"
-#include "host/claim/ledger.h"
+#include "host/ledger/ledger.h"
 
 namespace cardcage {
 

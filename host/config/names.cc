@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "host/device/naming.h"
+#include "host/model/naming.h"
 
 namespace cardcage {
 namespace {

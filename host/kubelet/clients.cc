@@ -3,7 +3,7 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
-#include "host/kubelet/grpc_library.h"
+#include "host/rpc/grpc_library.h"
 
 namespace cardcage {
 namespace {
@@ -45,10 +45,5 @@ KubeletClients::KubeletClients(const Address& sockets)
     : registration(api::device_plugin::Registration::NewStub(channel_to(sockets.device_plugins))),
       pod_resources(api::pod_resources::PodResourcesLister::NewStub(channel_to(sockets.pod_resources))),
       pods(api::pods::Pods::NewStub(channel_to(sockets.pods))) {}
-
-Status to_status(const grpc::Status& status) {
-  if (status.ok()) return {};
-  return fail(static_cast<Code>(status.error_code()), "{}", status.error_message());
-}
 
 }  // namespace cardcage

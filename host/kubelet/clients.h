@@ -9,11 +9,9 @@
 
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
-#include "host/core/result.h"
 #include "host/kubelet/protocol.h"
 
 namespace cardcage {
@@ -49,37 +47,5 @@ struct KubeletClients {
   const std::unique_ptr<api::pod_resources::PodResourcesLister::Stub> pod_resources;
   const std::unique_ptr<api::pods::Pods::Stub> pods;
 };
-
-// [any-thread] Where the current set is published. A set that is no longer current lives until its last user lets go,
-// and its connections end with it.
-template <class Set>
-class ClientSlot {
- public:
-  using Address = typename Set::Address;
-
-  explicit ClientSlot(Address address)
-      : address_(std::move(address)), current_(std::make_shared<const Set>(address_)) {}
-
-  // Never null. Take it once per task and use all of its stubs: they belong together.
-  std::shared_ptr<const Set> current() const {
-    const std::lock_guard lock(mutex_);
-    return current_;
-  }
-
-  // Puts a new set in the place of `broken`, once: whoever comes later with the same one gets the new one.
-  std::shared_ptr<const Set> replace(const std::shared_ptr<const Set>& broken) {
-    const std::lock_guard lock(mutex_);
-    if (current_ == broken) current_ = std::make_shared<const Set>(address_);
-    return current_;
-  }
-
- private:
-  const Address address_;
-  mutable std::mutex mutex_;  // held for a copy or for making a set, which does not block
-  std::shared_ptr<const Set> current_;
-};
-
-// The code and text of a finished call.
-Status to_status(const grpc::Status& status);
 
 }  // namespace cardcage

@@ -6,7 +6,7 @@
 #include "host/core/log.h"
 #include "host/core/utf8.h"
 #include "host/kubelet/socket_dir.h"
-#include "host/kubelet/unary_call.h"
+#include "host/rpc/unary_call.h"
 
 namespace cardcage {
 namespace {

@@ -9,7 +9,8 @@
 #include "host/core/wakeup.h"
 #include "host/kubelet/clients.h"
 #include "host/kubelet/resource_way.h"
-#include "host/kubelet/unix_socket.h"
+#include "host/rpc/client_slot.h"
+#include "host/rpc/unix_socket.h"
 
 namespace cardcage {
 

@@ -6,7 +6,7 @@
 
 #include "host/core/backoff.h"
 #include "host/kubelet/resource_way.h"
-#include "host/kubelet/unix_socket.h"
+#include "host/rpc/unix_socket.h"
 
 namespace cardcage {
 

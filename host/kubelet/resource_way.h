@@ -10,7 +10,7 @@
 #include "host/core/clock.h"
 #include "host/core/unique_fd.h"
 #include "host/kubelet/registration.h"
-#include "host/kubelet/socket_listener.h"
+#include "host/rpc/socket_listener.h"
 
 namespace cardcage {
 

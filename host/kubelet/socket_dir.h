@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "host/core/result.h"
-#include "host/kubelet/unix_socket.h"
+#include "host/rpc/unix_socket.h"
 
 namespace cardcage {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "host/core/file.h"
-#include "host/module/text_rules.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {

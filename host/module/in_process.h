@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "host/instance/instance.h"
 #include "host/module/core_gate.h"
-#include "host/module/instance.h"
 #include "host/module/lane.h"
 #include "host/module/running_module.h"
 

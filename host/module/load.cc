@@ -3,10 +3,10 @@
 #include <atomic>
 #include <set>
 
+#include "host/config/options.h"
 #include "host/core/version.h"
-#include "host/module/declarations.h"
+#include "host/instance/declarations.h"
 #include "host/module/in_process.h"
-#include "host/module/options.h"
 #include "host/module/remote.h"
 
 namespace cardcage {

@@ -6,7 +6,7 @@
 
 #include "host/config/config.h"
 #include "host/core/clock.h"
-#include "host/module/module.h"
+#include "host/model/module.h"
 
 namespace cardcage {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "host/core/clock.h"
-#include "host/module/module.h"
+#include "host/model/module.h"
 
 namespace cardcage {
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "host/core/log.h"
-#include "host/module/host_services.h"
-#include "host/module/text_rules.h"
+#include "host/instance/host_services.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "host/core/wakeup.h"
-#include "host/module/last_lines.h"
-#include "host/module/line_budget.h"
+#include "host/instance/line_budget.h"
+#include "host/model/last_lines.h"
 #include "host/module/worker_process.h"
 
 namespace cardcage {

@@ -13,8 +13,8 @@
 #include "host/core/task.h"
 #include "host/core/unique_fd.h"
 #include "host/module/child_process.h"
-#include "host/worker/frame.h"
-#include "host/worker/wire.h"
+#include "host/wire/frame.h"
+#include "host/wire/messages.h"
 
 namespace cardcage {
 

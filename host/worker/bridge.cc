@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "host/core/version.h"
-#include "host/worker/frame.h"
+#include "host/wire/frame.h"
 
 namespace cardcage {
 namespace {

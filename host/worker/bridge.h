@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "host/core/unique_fd.h"
-#include "host/module/declarations.h"
-#include "host/module/instance.h"
+#include "host/instance/declarations.h"
+#include "host/instance/instance.h"
+#include "host/wire/messages.h"
 #include "host/worker/inbox.h"
-#include "host/worker/wire.h"
 
 namespace cardcage {
 

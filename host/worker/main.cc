@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "host/core/log.h"
+#include "host/wire/frame.h"
 #include "host/worker/bridge.h"
 #include "host/worker/confine.h"
-#include "host/worker/frame.h"
 #include "host/worker/inbox.h"
 
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "host/claim/claim.h"
 #include "host/kubelet/clients.h"
+#include "host/model/claim.h"
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/fake_api_server.h"
 

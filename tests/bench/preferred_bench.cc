@@ -2,7 +2,7 @@
 // of 4, a third of them taken already.
 #include <benchmark/benchmark.h>
 
-#include "host/device/preferred.h"
+#include "host/serving/preferred.h"
 
 namespace cardcage {
 namespace {

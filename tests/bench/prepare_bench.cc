@@ -12,7 +12,7 @@
 #include "host/core/unique_fd.h"
 #include "tests/fakes/fake_module.h"
 #include "tests/fakes/scratch_folder.h"
-#include "tests/unit/claim/records.h"
+#include "tests/unit/ledger/records.h"
 
 namespace cardcage {
 namespace {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "host/apiserver/cluster.h"
 #include "host/core/clock.h"
 #include "host/core/wakeup.h"
+#include "host/model/cluster.h"
 
 namespace cardcage {
 

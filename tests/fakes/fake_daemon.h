@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-#include "host/admin/daemon_view.h"
+#include "host/view/daemon_view.h"
 
 namespace cardcage {
 

@@ -9,7 +9,8 @@
 
 #include "host/core/clock.h"
 #include "host/kubelet/clients.h"
-#include "host/kubelet/grpc_library.h"
+#include "host/rpc/grpc_library.h"
+#include "host/rpc/status.h"
 #include "tests/fakes/eventually.h"
 
 namespace cardcage {

@@ -5,6 +5,7 @@
 
 #include "host/core/file.h"
 #include "host/kubelet/clients.h"
+#include "host/rpc/status.h"
 #include "tests/fakes/fake_device_manager.h"
 
 namespace cardcage {

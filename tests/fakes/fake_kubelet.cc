@@ -8,6 +8,7 @@
 #include <array>
 
 #include "host/core/unique_fd.h"
+#include "host/rpc/status.h"
 #include "tests/fakes/eventually.h"
 
 namespace cardcage {

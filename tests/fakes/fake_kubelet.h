@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "host/device/device.h"
 #include "host/kubelet/clients.h"
+#include "host/model/device.h"
 #include "tests/fakes/fake_device_manager.h"
 #include "tests/fakes/kubelet_calls.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/core/clock.h"
-#include "host/module/module.h"
+#include "host/model/module.h"
 
 namespace cardcage {
 

@@ -8,7 +8,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "host/core/file.h"
-#include "host/kubelet/grpc_library.h"
+#include "host/rpc/grpc_library.h"
 
 namespace cardcage {
 namespace {

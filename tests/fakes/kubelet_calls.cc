@@ -1,4 +1,5 @@
 #include "tests/fakes/kubelet_calls.h"
+#include "host/rpc/status.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "host/kubelet/device_checkpoint.h"
+#include "host/pods/device_checkpoint.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "host/module/options.h"
-#include "host/module/text_rules.h"
+#include "host/config/options.h"
+#include "host/model/text_rules.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "host/core/unique_fd.h"
-#include "host/worker/frame.h"
-#include "host/worker/wire.h"
+#include "host/wire/frame.h"
+#include "host/wire/messages.h"
 
 namespace cardcage {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "host/claim/ledger.h"
+#include "host/ledger/ledger.h"
 #include "tests/daemon/daemon_fixture.h"
 
 namespace cardcage {

@@ -5,7 +5,7 @@
 #include "host/core/file.h"
 #include "tests/fakes/small_disk.h"
 #include "tests/unit/claim/claim_world.h"
-#include "tests/unit/claim/sync_counter.h"
+#include "tests/unit/ledger/sync_counter.h"
 
 namespace cardcage {
 namespace {

@@ -16,7 +16,7 @@
 #include "tests/fakes/fake_module.h"
 #include "tests/fakes/scratch_folder.h"
 #include "tests/fakes/small_disk.h"
-#include "tests/unit/claim/records.h"
+#include "tests/unit/ledger/records.h"
 
 namespace cardcage {
 

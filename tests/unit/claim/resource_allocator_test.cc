@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/unit/claim/claim_world.h"
-#include "tests/unit/claim/sync_counter.h"
+#include "tests/unit/ledger/sync_counter.h"
 
 namespace cardcage {
 namespace {

@@ -2,7 +2,9 @@
 
 #include <barrier>
 
-#include "tests/unit/kubelet/driver_harness.h"
+#include "host/rpc/client_slot.h"
+#include "host/rpc/status.h"
+#include "tests/unit/dra/driver_harness.h"
 
 namespace cardcage {
 namespace {

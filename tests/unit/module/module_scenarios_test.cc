@@ -1,5 +1,5 @@
 // What any module may do, and what the host makes of it, however the module is run.
-#include "host/module/options.h"
+#include "host/config/options.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {

@@ -1,0 +1,56 @@
+#include "host/instance/call_context.h"
+
+#include <sys/eventfd.h>
+
+#include "host/instance/borrowed.h"
+
+namespace cardcage {
+
+CallContext::CallContext(std::string what, std::uint64_t number, Instant deadline)
+    : what_(std::move(what)),
+      id_(fmt::format("{}-{}", what_, number)),
+      number_(number),
+      cancel_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      table_{} {
+  table_.struct_size = sizeof table_;
+  table_.attempt = 1;
+  table_.host_data = this;
+  table_.id = {id_.c_str(), id_.size()};
+  if (deadline != Instant::max())
+    table_.deadline_ns = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
+  table_.cancel_fd = cancel_fd_.get();  // -1 when descriptors are short: such a call cannot be cancelled by poll
+  table_.cancelled = [](const cage_call* table) -> std::int32_t {
+    return static_cast<CallContext*>(table->host_data)->is_cancelled() ? 1 : 0;
+  };
+  table_.explain = [](const cage_call* table, cage_str text) {
+    auto& self = *static_cast<CallContext*>(table->host_data);
+    if (text.data == nullptr) return;
+    // A text beyond the limit is cut, however long.
+    const std::string_view start(text.data, std::min(text.size, kMaxExplanation + 4));
+    const std::lock_guard lock(self.mutex_);
+    self.explanation_ = printable(start, kMaxExplanation);
+  };
+}
+
+void CallContext::cancel() {
+  if (cancelled_.exchange(true) || !cancel_fd_) return;
+  ::eventfd_write(cancel_fd_.get(), 1);
+}
+
+std::string CallContext::explanation() const {
+  const std::lock_guard lock(mutex_);
+  return explanation_;
+}
+
+bool CallContext::begin() {
+  Phase queued = Phase::kQueued;
+  return phase_.compare_exchange_strong(queued, Phase::kRunning);
+}
+void CallContext::end() { phase_.store(Phase::kEnded); }
+bool CallContext::abandon() {
+  Phase queued = Phase::kQueued;
+  return phase_.compare_exchange_strong(queued, Phase::kAbandoned) || queued == Phase::kAbandoned;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,32 @@
+// Copies of the devices that a module reports, checked against every rule of the ResourceSlice API (KEP-4381).
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "cardcage/module.h"
+#include "host/model/device.h"
+
+namespace cardcage {
+
+constexpr std::size_t kMaxAttributes = 32;       // attributes and capacities of a device together
+constexpr std::size_t kMaxAttributeValues = 48;  // with list elements counted
+constexpr std::size_t kMaxHealthMessage = 1024;  // ResourceHealthMessageMaxLength of the kubelet
+// What the host adds to a device with a PCI address: pciBusID, pcieRoot, numaNode.
+constexpr std::size_t kDerivedAttributes = 3;
+
+// The error names the member and, where there is one, the remedy; the caller knows the device.
+Result<Device> copy_device(const cage_device& given);
+
+// The device it is about, may be empty, and what is said. The message is repaired and cut, never refused.
+Result<std::pair<std::string, Health>> copy_health(const cage_health& given);
+
+Result<Quantity> copy_quantity(const cage_quantity& given);
+// By name; `rule` is what names must obey, `what` one of the items in messages.
+Result<std::map<std::string, Quantity>> copy_quantities(std::span<const cage_quantity> given,
+                                                        bool (*rule)(std::string_view), std::string_view what,
+                                                        std::string_view expected_name);
+
+}  // namespace cardcage

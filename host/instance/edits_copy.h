@@ -1,0 +1,16 @@
+// Copies of the container edits that a module asks for, checked against the rules of the CDI specification.
+#pragma once
+
+#include "cardcage/module.h"
+#include "host/core/result.h"
+#include "host/model/edits.h"
+
+namespace cardcage {
+
+Result<EnvVar> copy_env(cage_str name, cage_str value);
+Result<DeviceNode> copy_device_node(const cage_device_node& given);
+Result<Mount> copy_mount(const cage_mount& given);
+Result<Hook> copy_hook(const cage_hook& given);
+Result<NetDevice> copy_net_device(const cage_net_device& given);
+
+}  // namespace cardcage

@@ -1,0 +1,152 @@
+#include "host/instance/edits_sink.h"
+
+#include <algorithm>
+
+#include "host/instance/borrowed.h"
+#include "host/instance/edits_copy.h"
+
+namespace cardcage {
+namespace {
+
+std::size_t text_in(const std::vector<std::string>& texts) {
+  std::size_t size = 0;
+  for (const std::string& text : texts) size += text.size();
+  return size;
+}
+std::size_t text_in(const DeviceNode& node) { return node.path.size() + node.host_path.size(); }
+std::size_t text_in(const Mount& mount) {
+  return mount.host_path.size() + mount.container_path.size() + text_in(mount.options);
+}
+std::size_t text_in(const Hook& hook) { return hook.path.size() + text_in(hook.args) + text_in(hook.env); }
+std::size_t text_in(const NetDevice& device) { return device.host_interface.size() + device.name.size(); }
+
+// What two edits of one container must not both claim.
+const std::string& target_of(const DeviceNode& node) { return node.path; }
+const std::string& target_of(const Mount& mount) { return mount.container_path; }
+const std::string& target_of(const NetDevice& device) { return device.name; }
+
+template <class Copy>
+Status check_twice(const std::vector<Copy>& list, const Copy& copy, std::string_view type) {
+  if constexpr (requires { target_of(copy); })
+    for (const Copy& other : list)
+      if (target_of(other) == target_of(copy) && other != copy)
+        return fail(Code::kInvalidArgument, "'{}' is the target of two different {}", target_of(copy), type);
+  return {};
+}
+
+}  // namespace
+
+template <class Given, class Copy>
+Status EditsSink::add(std::int32_t allocation, const Given* given, std::string_view type,
+                      Result<Copy> (*copy)(const Given&), std::vector<Copy> Edits::* list) {
+  const auto edits = edits_of(allocation);
+  if (!edits) return std::unexpected(edits.error());
+  const auto adopted = adopt(given, type);
+  if (!adopted) return std::unexpected(adopted.error());
+  auto copied = copy(*adopted);
+  if (!copied) return std::unexpected(copied.error());
+  std::vector<Copy>& copies = (*edits)->*list;
+  if (auto checked = check_twice(copies, *copied, type); !checked) return checked;
+  if (auto charged = charge(text_in(*copied)); !charged) return charged;
+  if (std::ranges::find(copies, *copied) == copies.end()) copies.push_back(std::move(*copied));
+  return {};
+}
+
+EditsSink::EditsSink(const std::string& module) : guard_(module, "cage_edits") {
+  table_.struct_size = sizeof table_;
+  table_.host_data = this;
+  table_.env = [](cage_edits* table, std::int32_t alloc, cage_str key, cage_str value) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_env(alloc, key, value); });
+  };
+  table_.device_node = [](cage_edits* table, std::int32_t alloc, const cage_device_node* node) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run(
+        [&] { return self.add(alloc, node, "cage_device_node", copy_device_node, &Edits::device_nodes); });
+  };
+  table_.mount = [](cage_edits* table, std::int32_t alloc, const cage_mount* mount) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add(alloc, mount, "cage_mount", copy_mount, &Edits::mounts); });
+  };
+  table_.hook = [](cage_edits* table, std::int32_t alloc, const cage_hook* hook) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add(alloc, hook, "cage_hook", copy_hook, &Edits::hooks); });
+  };
+  table_.net_device = [](cage_edits* table, std::int32_t alloc, const cage_net_device* device) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run(
+        [&] { return self.add(alloc, device, "cage_net_device", copy_net_device, &Edits::net_devices); });
+  };
+  table_.group = [](cage_edits* table, std::int32_t alloc, std::uint32_t gid) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_group(alloc, gid); });
+  };
+  table_.state = [](cage_edits* table, cage_bytes blob) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.set_state(blob); });
+  };
+  table_.extension = [](cage_edits*, const char*) -> const void* { return nullptr; };
+}
+
+cage_edits* EditsSink::open(std::size_t allocations) {
+  collected_ = {};
+  collected_.allocations.resize(allocations);
+  count_ = text_ = 0;
+  guard_.open();
+  return &table_;
+}
+
+Result<PreparedEdits> EditsSink::finish() {
+  guard_.close();
+  if (guard_.refusal()) return std::unexpected(*guard_.refusal());
+  return std::move(collected_);
+}
+
+Result<Edits*> EditsSink::edits_of(std::int32_t allocation) {
+  if (allocation == -1) return &collected_.claim;
+  if (allocation < 0 || static_cast<std::size_t>(allocation) >= collected_.allocations.size())
+    return fail(Code::kOutOfRange, "allocation {} is not in 0 to {}, or -1 for the whole claim", allocation,
+                static_cast<std::int64_t>(collected_.allocations.size()) - 1);
+  return &collected_.allocations[static_cast<std::size_t>(allocation)];
+}
+
+Status EditsSink::charge(std::size_t text) {
+  if (++count_ > kMaxEdits || (text_ += text) > kMaxEditsText)
+    return fail(Code::kResourceExhausted, "a claim may have at most {} edits and {} KiB of text", kMaxEdits,
+                kMaxEditsText >> 10);
+  return {};
+}
+
+Status EditsSink::add_env(std::int32_t allocation, cage_str name, cage_str value) {
+  const auto edits = edits_of(allocation);
+  if (!edits) return std::unexpected(edits.error());
+  auto copy = copy_env(name, value);
+  if (!copy) return std::unexpected(copy.error());
+  if (std::ranges::find((*edits)->env, copy->name, &EnvVar::name) != (*edits)->env.end())
+    return fail(Code::kInvalidArgument, "environment variable '{}' is set twice", copy->name);
+  if (auto charged = charge(copy->name.size() + copy->value.size()); !charged) return charged;
+  (*edits)->env.push_back(std::move(*copy));
+  return {};
+}
+
+Status EditsSink::add_group(std::int32_t allocation, std::uint32_t gid) {
+  const auto edits = edits_of(allocation);
+  if (!edits) return std::unexpected(edits.error());
+  if (gid == 0 || gid == 0xffffffff)
+    return fail(Code::kInvalidArgument, "group {} is none that a container may be given", gid);
+  if (auto charged = charge(0); !charged) return charged;
+  auto& groups = (*edits)->additional_gids;
+  if (std::ranges::find(groups, gid) == groups.end()) groups.push_back(gid);
+  return {};
+}
+
+Status EditsSink::set_state(cage_bytes blob) {
+  if (blob.size > kMaxState)
+    return fail(Code::kInvalidArgument, "state has {} bytes, at most {} are allowed [R7]", blob.size, kMaxState);
+  if (blob.size > 0 && blob.data == nullptr)
+    return fail(Code::kInvalidArgument, "state has {} bytes and no data", blob.size);
+  collected_.state = blob.size == 0 ? std::string() : std::string(static_cast<const char*>(blob.data), blob.size);
+  return {};
+}
+
+}  // namespace cardcage

@@ -1,0 +1,50 @@
+// Where prepare() puts what containers get: copies each edit, checks it, and keeps the first refusal.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "cardcage/module.h"
+#include "host/instance/sink_guard.h"
+#include "host/model/module.h"
+
+namespace cardcage {
+
+constexpr std::size_t kMaxEdits = 4096;          // of one claim, of every sort
+constexpr std::size_t kMaxEditsText = 1u << 20;  // bytes of one claim
+constexpr std::size_t kMaxState = 64 * 1024;     // bytes of the blob
+
+// [module thread] between open() and finish(); its C functions refuse other threads and other times.
+class EditsSink {
+ public:
+  explicit EditsSink(const std::string& module);
+  EditsSink(const EditsSink&) = delete;
+  EditsSink& operator=(const EditsSink&) = delete;
+
+  // For a claim of `allocations` devices.
+  cage_edits* open(std::size_t allocations);
+  // What was collected, or the first refusal even if the module ignored it.
+  Result<PreparedEdits> finish();
+
+  std::uint64_t strangers() const { return guard_.strangers(); }
+
+ private:
+  Result<Edits*> edits_of(std::int32_t allocation);
+  Status charge(std::size_t text);
+  Status add_env(std::int32_t allocation, cage_str name, cage_str value);
+  Status add_group(std::int32_t allocation, std::uint32_t gid);
+  Status set_state(cage_bytes blob);
+  template <class Given, class Copy>
+  Status add(std::int32_t allocation, const Given* given, std::string_view type, Result<Copy> (*copy)(const Given&),
+             std::vector<Copy> Edits::* list);
+
+  static EditsSink& self_of(const cage_edits* table) { return *static_cast<EditsSink*>(table->host_data); }
+
+  SinkGuard guard_;
+  cage_edits table_{};
+  PreparedEdits collected_;
+  std::size_t count_ = 0, text_ = 0;
+};
+
+}  // namespace cardcage

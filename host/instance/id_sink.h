@@ -1,0 +1,39 @@
+// Where choose() puts the devices that it prefers: copies each id, checks it, and keeps the first refusal.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "cardcage/module.h"
+#include "host/core/result.h"
+#include "host/instance/sink_guard.h"
+
+namespace cardcage {
+
+// [module thread] between open() and finish(); its C function refuses other threads and other times.
+class IdSink {
+ public:
+  explicit IdSink(const std::string& module);
+  IdSink(const IdSink&) = delete;
+  IdSink& operator=(const IdSink&) = delete;
+
+  // Takes at most `most` of `available`, each once. Borrows `available` until finish().
+  cage_id_sink* open(const std::vector<std::string>& available, std::size_t most);
+  // In the order of the module, or the first refusal even if the module ignored it.
+  Result<std::vector<std::string>> finish();
+
+  std::uint64_t strangers() const { return guard_.strangers(); }
+
+ private:
+  Status add(cage_str id);
+
+  SinkGuard guard_;
+  cage_id_sink table_{};
+  std::unordered_set<std::string_view> free_;  // available and not chosen yet
+  std::size_t most_ = 0;
+  std::vector<std::string> chosen_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,15 @@
+#include "host/instance/sink_guard.h"
+
+#include "host/core/log.h"
+
+namespace cardcage {
+
+cage_status SinkGuard::refuse_stranger() {
+  const std::uint64_t count = ++strangers_;
+  log_limited(LogLevel::kError, module_ + sink_ + "/stranger",
+              "module uses a sink after the call it was for, or from another thread; refused [R3]",
+              {{"module", module_}, {"sink", sink_}, {"times", std::to_string(count)}});
+  return CAGE_FAILED_PRECONDITION;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,174 @@
+#include "host/instance/snapshot_sink.h"
+
+#include <string_view>
+
+#include "host/core/log.h"
+#include "host/instance/borrowed.h"
+#include "host/instance/device_copy.h"
+#include "host/model/naming.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::string_view kLabel = "a DNS label: lower-case letters, digits and '-', at most 63";
+
+// About what a device takes in memory and on its way to the API server.
+std::size_t size_of(const Device& device) {
+  std::size_t size = device.id.size() + device.parent_id.size() + device.health.message.size();
+  for (const auto& [name, value] : device.attributes) {
+    size += name.size() + sizeof value;
+    if (const auto* text = std::get_if<std::string>(&value)) size += text->size();
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value)) size += list->size() * kMaxAttributeText;
+  }
+  return size + device.capacity.size() * sizeof(Quantity);
+}
+
+std::string shown_id(cage_str id) {
+  const auto text = text_of(id, 4096, "id");
+  return text ? printable(*text, kQuoted) : std::string("?");
+}
+
+}  // namespace
+
+SnapshotSink::SnapshotSink(const std::string& module) : guard_(module, "cage_snapshot") {
+  table_.struct_size = sizeof table_;
+  table_.host_data = this;
+  table_.device = [](cage_snapshot* table, const cage_device* device) -> cage_status {
+    SnapshotSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add(device); });
+  };
+  table_.extension = [](cage_snapshot* table, const char* id) -> const void* {
+    const bool known = id != nullptr && std::string_view(id) == CAGE_SNAPSHOT_COUNTERS;
+    return known ? &self_of(table).counters_ : nullptr;
+  };
+  counters_.struct_size = sizeof counters_;
+  counters_.set = [](cage_snapshot* table, cage_str name, const cage_quantity* counters,
+                     std::uint32_t count) -> cage_status {
+    SnapshotSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_counter_set(name, counters, count); });
+  };
+  counters_.consumes = [](cage_snapshot* table, cage_str device_id, cage_str set, const cage_quantity* counters,
+                          std::uint32_t count) -> cage_status {
+    SnapshotSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_use(device_id, set, counters, count); });
+  };
+}
+
+cage_snapshot* SnapshotSink::open() {
+  abandon();
+  guard_.open();
+  return &table_;
+}
+
+void SnapshotSink::abandon() {
+  guard_.close();
+  devices_.clear();
+  counter_sets_.clear();
+  uses_.clear();
+  spoiled_.clear();
+  text_ = 0;
+}
+
+void SnapshotSink::leave_out(const std::string& device_id, const std::string& why) {
+  log_limited(LogLevel::kError, guard_.module() + "/device/" + device_id, "device is left out: " + why,
+              {{"module", guard_.module()}, {"device", device_id}});
+}
+
+Status SnapshotSink::add(const cage_device* given) {
+  const auto adopted = adopt(given, "cage_device");
+  if (!adopted) {
+    leave_out("?", adopted.error().message);
+    return std::unexpected(adopted.error());
+  }
+  const auto refuse = [&](const Error& error) -> Status {
+    leave_out(shown_id(adopted->id), error.message);
+    return std::unexpected(error);
+  };
+  auto device = copy_device(*adopted);
+  if (!device) return refuse(device.error());
+  const std::size_t size = size_of(*device);
+  if (devices_.size() == kMaxDevices || text_ + size > kMaxSnapshotText)
+    return refuse({Code::kResourceExhausted, fmt::format("an instance may have at most {} devices and {} MiB of text",
+                                                         kMaxDevices, kMaxSnapshotText >> 20)});
+  std::string id = device->id;
+  if (!devices_.emplace(std::move(id), std::move(*device)).second)
+    return refuse({Code::kAlreadyExists, "another device has this id: ids are unique in an instance"});
+  text_ += size;
+  return {};
+}
+
+Status SnapshotSink::add_counter_set(cage_str name, const cage_quantity* counters, std::uint32_t count) {
+  const auto refuse = [&](const Error& error) -> Status {
+    log_limited(LogLevel::kError, guard_.module() + "/counters", "counter set is left out: " + error.message,
+                {{"module", guard_.module()}, {"set", shown_id(name)}});
+    return std::unexpected(error);
+  };
+  auto set = ruled_text(name, is_dns_label, "counter set name", kLabel);
+  if (!set) return refuse(set.error());
+  const auto items = items_of(counters, count, kMaxCounters, "counter set");
+  if (!items) return refuse(items.error());
+  auto copies = copy_quantities(*items, is_dns_label, "counter", kLabel);
+  if (!copies) return refuse(copies.error());
+  if (copies->empty()) return refuse({Code::kInvalidArgument, "it has no counters"});
+  if (counter_sets_.size() == kMaxCounterSets)
+    return refuse({Code::kResourceExhausted, fmt::format("at most {} counter sets are allowed", kMaxCounterSets)});
+  if (!counter_sets_.emplace(std::move(*set), std::move(*copies)).second)
+    return refuse({Code::kAlreadyExists, "another counter set has this name"});
+  return {};
+}
+
+Status SnapshotSink::add_use(cage_str device_id, cage_str set, const cage_quantity* counters, std::uint32_t count) {
+  auto id = ruled_text(device_id, is_device_id, "device_id", "a device id");
+  if (!id) return std::unexpected(id.error());
+  const auto refuse = [&](const Error& error) -> Status {
+    if (spoiled_.size() < kMaxDevices) spoiled_.insert(*id);
+    leave_out(*id, "its use of counters is refused: " + error.message);
+    return std::unexpected(error);
+  };
+  auto name = ruled_text(set, is_dns_label, "counter set name", kLabel);
+  if (!name) return refuse(name.error());
+  const auto items = items_of(counters, count, kMaxCounters, "counters");
+  if (!items) return refuse(items.error());
+  auto copies = copy_quantities(*items, is_dns_label, "counter", kLabel);
+  if (!copies) return refuse(copies.error());
+  if (uses_.size() == kMaxDevices && !uses_.contains(*id))
+    return refuse({Code::kResourceExhausted, fmt::format("at most {} devices are allowed", kMaxDevices)});
+  auto& uses = uses_[*id];
+  if (uses.size() == kMaxCounterUses)
+    return refuse({Code::kInvalidArgument, fmt::format("a device may use at most {} counter sets", kMaxCounterUses)});
+  uses.push_back({std::move(*name), std::move(*copies)});
+  return {};
+}
+
+// Only now are all sets and devices known: the module may name them in any order.
+void SnapshotSink::resolve_uses() {
+  for (auto& [id, uses] : uses_) {
+    const auto device = devices_.find(id);
+    if (device == devices_.end()) continue;
+    for (const CounterUse& use : uses) {
+      const auto set = counter_sets_.find(use.set);
+      std::string missing = set == counter_sets_.end() ? fmt::format("there is no counter set '{}'", use.set) : "";
+      for (const auto& counter : use.counters)
+        if (missing.empty() && !set->second.contains(counter.first))
+          missing = fmt::format("counter set '{}' has no counter '{}'", use.set, counter.first);
+      if (missing.empty()) continue;
+      leave_out(id, missing);
+      spoiled_.insert(id);
+    }
+    device->second.consumes = std::move(uses);
+  }
+}
+
+Snapshot SnapshotSink::finish() {
+  guard_.close();
+  resolve_uses();
+  Snapshot snapshot;
+  for (auto& [id, device] : devices_)  // by id, as a Snapshot wants it
+    if (!spoiled_.contains(id)) snapshot.devices.push_back(std::move(device));
+  assign_names(snapshot.devices);
+  snapshot.counter_sets = std::move(counter_sets_);
+  abandon();
+  return snapshot;
+}
+
+}  // namespace cardcage

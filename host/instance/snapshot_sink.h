@@ -1,0 +1,54 @@
+// Where discover() puts its devices: copies each, checks it, and leaves out the ones that Kubernetes would refuse.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "cardcage/module.h"
+#include "host/instance/sink_guard.h"
+#include "host/model/device.h"
+
+namespace cardcage {
+
+constexpr std::size_t kMaxDevices = 10'000;
+constexpr std::size_t kMaxCounterSets = 1024;
+constexpr std::size_t kMaxCounters = 32;    // of one set, and of one entry of a device
+constexpr std::size_t kMaxCounterUses = 2;  // sets that one device may consume from
+constexpr std::size_t kMaxSnapshotText = 32u << 20;
+
+// [module thread] between open() and finish(); its C functions refuse other threads and other times.
+class SnapshotSink {
+ public:
+  explicit SnapshotSink(const std::string& module);
+  SnapshotSink(const SnapshotSink&) = delete;
+  SnapshotSink& operator=(const SnapshotSink&) = delete;
+
+  cage_snapshot* open();
+  // The snapshot so far, sorted, with names. Devices whose counters do not fit together are left out.
+  Snapshot finish();
+  // Drops what was collected.
+  void abandon();
+
+  std::uint64_t strangers() const { return guard_.strangers(); }
+
+ private:
+  Status add(const cage_device* given);
+  Status add_counter_set(cage_str name, const cage_quantity* counters, std::uint32_t count);
+  Status add_use(cage_str device_id, cage_str set, const cage_quantity* counters, std::uint32_t count);
+  void resolve_uses();
+  void leave_out(const std::string& device_id, const std::string& why);
+
+  static SnapshotSink& self_of(const cage_snapshot* table) { return *static_cast<SnapshotSink*>(table->host_data); }
+
+  SinkGuard guard_;
+  cage_snapshot table_{};
+  cage_snapshot_counters counters_{};
+  std::map<std::string, Device> devices_;
+  std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
+  std::map<std::string, std::vector<CounterUse>> uses_;  // by device id
+  std::set<std::string> spoiled_;  // devices whose use of counters was refused: alone they would be overcommitted
+  std::size_t text_ = 0;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,60 @@
+#include "host/instance/values.h"
+
+#include "host/core/log.h"
+#include "host/instance/borrowed.h"
+
+namespace cardcage {
+namespace {
+
+const ValuesView& self_of(const cage_values* table) { return *static_cast<const ValuesView*>(table->host_data); }
+
+}  // namespace
+
+template <class T>
+const T* ValuesView::find(const char* name, const char* asked_as) const {
+  const std::string_view wanted = name == nullptr ? std::string_view() : std::string_view(name);
+  const auto entry = values_.entries.find(wanted);
+  const T* const value = entry == values_.entries.end() ? nullptr : std::get_if<T>(&entry->second.value);
+  if (value == nullptr)
+    log_limited(LogLevel::kWarn, module_ + "/values", "module asks for a value that it does not declare so",
+                {{"module", module_}, {"name", printable(wanted, kQuoted)}, {"type", asked_as}});
+  return value;
+}
+
+ValuesView::ValuesView(const OptionValues& values, std::string module) : values_(values), module_(std::move(module)) {
+  for (const auto& [name, entry] : values_.entries)
+    if (const auto* items = std::get_if<std::vector<std::string>>(&entry.value)) {
+      std::vector<cage_str>& list = lists_[name];
+      for (const std::string& item : *items) list.push_back({item.c_str(), item.size()});
+    }
+  table_ = {};
+  table_.struct_size = sizeof table_;
+  table_.host_data = this;
+  table_.integer = [](const cage_values* table, const char* name) -> std::int64_t {
+    const auto* value = self_of(table).find<std::int64_t>(name, "integer");
+    return value == nullptr ? 0 : *value;
+  };
+  table_.boolean = [](const cage_values* table, const char* name) -> std::int32_t {
+    const auto* value = self_of(table).find<bool>(name, "boolean");
+    return value != nullptr && *value ? 1 : 0;
+  };
+  table_.string = [](const cage_values* table, const char* name) -> cage_str {
+    const auto* value = self_of(table).find<std::string>(name, "string");
+    return value == nullptr ? cage_str{"", 0} : cage_str{value->c_str(), value->size()};
+  };
+  table_.list = [](const cage_values* table, const char* name, const cage_str** items) -> std::uint32_t {
+    const ValuesView& self = self_of(table);
+    if (items != nullptr) *items = nullptr;
+    if (self.find<std::vector<std::string>>(name, "list") == nullptr || items == nullptr) return 0;
+    const std::vector<cage_str>& list = self.lists_.find(name)->second;
+    *items = list.data();
+    return static_cast<std::uint32_t>(list.size());
+  };
+  table_.given = [](const cage_values* table, const char* name) -> std::int32_t {
+    const auto& entries = self_of(table).values_.entries;
+    const auto entry = entries.find(std::string_view(name == nullptr ? "" : name));
+    return entry != entries.end() && entry->second.given ? 1 : 0;
+  };
+}
+
+}  // namespace cardcage

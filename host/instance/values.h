@@ -1,0 +1,33 @@
+// Checked values as a module reads them: cage_values over OptionValues.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cardcage/module.h"
+#include "host/model/module.h"
+
+namespace cardcage {
+
+// [module thread] Borrows `values`, which must outlive it. Asking for an unknown name or another type is answered
+// with the zero value and logged as a defect of `module`.
+class ValuesView {
+ public:
+  ValuesView(const OptionValues& values, std::string module);
+  ValuesView(const ValuesView&) = delete;
+  ValuesView& operator=(const ValuesView&) = delete;
+
+  const cage_values* table() const { return &table_; }
+
+ private:
+  template <class T>
+  const T* find(const char* name, const char* asked_as) const;
+
+  const OptionValues& values_;
+  std::string module_;
+  std::map<std::string, std::vector<cage_str>, std::less<>> lists_;  // what list() hands out
+  cage_values table_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,193 @@
+#include "host/ledger/ledger.h"
+
+#include "host/core/file.h"
+#include "host/core/log.h"
+#include "host/ledger/ledger_file.h"
+
+namespace cardcage {
+namespace {
+
+// Longer than a kubelet's call that made the note goes on.
+constexpr Duration kNotesWait = std::chrono::milliseconds(10);
+
+// What a device is found by: the module's id for it, and its name in Kubernetes. No module's name has a slash.
+template <class Visit>
+void each_device(const ClaimRecord& record, Visit visit) {
+  for (const ModulePart& part : record.parts)
+    for (const HeldDevice& device : part.devices) {
+      visit(std::pair(part.module, device.device_id));
+      visit(std::pair("/" + record.driver, device.allocation.device));
+    }
+}
+
+}  // namespace
+
+Result<std::string> read_boot_id() {
+  auto text = read_file("/proc/sys/kernel/random/boot_id", 64);
+  if (!text) return text;
+  while (!text->empty() && text->back() == '\n') text->pop_back();
+  return text;
+}
+
+Result<std::unique_ptr<Ledger>> Ledger::open(asio::io_context& core, LedgerOptions options) {
+  auto opened = open_ledger_file(options.file, options.cdi_folder, options.boot_id, options.history);
+  if (!opened) return std::unexpected(opened.error());
+  auto intents = Intents::open(options.intents, options.boot_id);
+  if (!intents) return std::unexpected(intents.error());
+  std::unique_ptr<Ledger> ledger(new Ledger(core, std::move(options), std::move(opened->store), std::move(*intents)));
+  ledger->rebuilt_ = opened->rebuilt;
+  for (ClaimRecord& claim : opened->claims) {
+    const ClaimKey key = claim.key();
+    ledger->set(key, std::make_shared<const ClaimRecord>(std::move(claim)));
+  }
+  ledger->take_intents();
+  return ledger;
+}
+
+Ledger::Ledger(asio::io_context& core, LedgerOptions options, std::unique_ptr<LedgerStore> store, Intents intents)
+    : core_(core), options_(std::move(options)), store_(std::move(store)), intents_(std::move(intents)), notes_(core) {}
+
+// A process may end between what it wrote to the file and the end of the intent.
+void Ledger::take_intents() {
+  for (ClaimRecord& intent : intents_.all()) {
+    const ClaimKey key = intent.key();
+    const auto known = find(key);
+    if (!known) intent.prepared = {};  // its row is history already, or there was none
+    if (intent.phase == ClaimPhase::kPreparing && known && is_whole(*known, options_.boot_id))
+      intents_.clear(key);
+    else
+      set(key, std::make_shared<const ClaimRecord>(std::move(intent)));
+  }
+}
+
+Ledger::~Ledger() {
+  writer_.join();
+  std::vector<LedgerChange> notes;
+  for (Waiting& one : waiting_) notes.push_back(std::move(one.change));
+  if (notes.empty()) return;
+  if (const Status written = store_->write(notes); !written)
+    log(LogLevel::kError, "the last notes are not in the ledger", {{"error", written.error().message}});
+}
+
+std::shared_ptr<const ClaimRecord> Ledger::find(const ClaimKey& key) const {
+  const auto entry = claims_.find(key);
+  return entry == claims_.end() ? nullptr : entry->second;
+}
+
+std::vector<std::shared_ptr<const ClaimRecord>> Ledger::holders(const std::string& module, const std::string& device_id,
+                                                                const std::string& driver,
+                                                                const std::string& device) const {
+  std::set<ClaimKey> keys;
+  for (const DeviceKey& found_by : {DeviceKey(module, device_id), DeviceKey("/" + driver, device)})
+    if (const auto entry = holders_.find(found_by); entry != holders_.end())
+      keys.insert(entry->second.begin(), entry->second.end());
+  std::vector<std::shared_ptr<const ClaimRecord>> records;
+  for (const ClaimKey& key : keys) records.push_back(find(key));
+  return records;
+}
+
+void Ledger::set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record) {
+  if (const auto old = find(key)) {
+    each_device(*old, [&](const DeviceKey& device) {
+      const auto entry = holders_.find(device);
+      if (entry == holders_.end()) return;
+      entry->second.erase(key);
+      if (entry->second.empty()) holders_.erase(entry);
+    });
+  }
+  if (!record) {
+    claims_.erase(key);
+    return;
+  }
+  each_device(*record, [&](const DeviceKey& device) { holders_[device].insert(key); });
+  claims_[key] = std::move(record);
+}
+
+std::shared_ptr<const ClaimRecord> Ledger::replace(ClaimRecord record) {
+  auto now = std::make_shared<const ClaimRecord>(std::move(record));
+  set(now->key(), now);
+  return now;
+}
+
+Status Ledger::intend(ClaimRecord record) {
+  Status noted = intents_.set(record);
+  if (noted) replace(std::move(record));
+  return noted;
+}
+
+Task<Status> Ledger::put(ClaimRecord record) {
+  auto before = find(record.key());
+  auto now = replace(std::move(record));
+  return enqueue({std::move(now), std::nullopt, Durability::kNode}, std::move(before));
+}
+
+Task<Status> Ledger::release(ClaimKey key, WallTime when, Durability durability) {
+  auto record = find(key);
+  if (!record) return [] -> Task<Status> { co_return Status{}; }();
+  return enqueue({record, when, durability}, record);
+}
+
+Task<Status> Ledger::enqueue(LedgerChange change, std::shared_ptr<const ClaimRecord> before) {
+  const OneShot<Status> done(core_);
+  waiting_.push_back({std::move(change), std::move(before), done});
+  if (!writing_) write_next();
+  return [](OneShot<Status> outcome) -> Task<Status> { co_return co_await outcome.wait(); }(done);
+}
+
+void Ledger::note(ClaimRecord record, std::vector<HistoryEntry> left) {
+  waiting_.push_back(
+      {{replace(std::move(record)), std::nullopt, Durability::kProcess, std::move(left)}, nullptr, std::nullopt});
+  if (writing_ || waiting_.size() > 1) return;
+  notes_.expires_after(kNotesWait);
+  notes_.async_wait([this, alive = std::weak_ptr<bool>(alive_)](const boost::system::error_code& cancelled) {
+    if (!cancelled && alive.lock() && !writing_ && !waiting_.empty()) write_next();
+  });
+}
+
+void Ledger::write_next() {
+  writing_ = true;
+  ++transactions_;
+  auto batch = std::make_shared<std::vector<Waiting>>(std::exchange(waiting_, {}));
+  asio::post(writer_, [this, batch, alive = std::weak_ptr<bool>(alive_)] {
+    std::vector<LedgerChange> changes;
+    for (const Waiting& one : *batch) changes.push_back(one.change);
+    const Status written = store_->write(changes, [this] {
+      if (options_.fault) options_.fault(FaultPoint::kBeforeCommit);
+    });
+    asio::post(core_, [this, batch, alive, written] {
+      if (!alive.lock()) return;
+      writing_ = false;
+      last_error_ = written ? std::optional<Error>() : written.error();
+      if (options_.fault) options_.fault(FaultPoint::kAfterCommit);
+      for (const Waiting& one : *batch) settle(one, written);
+      if (!waiting_.empty()) write_next();
+    });
+    store_->tidy();
+  });
+}
+
+void Ledger::settle(const Waiting& one, const Status& written) {
+  const ClaimKey key = one.change.record->key();
+  const auto now = find(key);
+  if (written && one.change.released) {
+    intents_.clear(key);
+    set(key, nullptr);
+  } else if (written && now && now->phase == ClaimPhase::kPrepared) {
+    intents_.clear(key);
+  } else if (!written && one.done && now == one.change.record) {
+    set(key, one.before);
+  }
+  if (one.done) return one.done->set(written);
+  if (!written)
+    log_limited(LogLevel::kWarn, "holder", "the ledger cannot note who holds a device",
+                {{"error", written.error().message}});
+}
+
+Task<Result<std::vector<HistoryEntry>>> Ledger::history(HistoryQuery query) {
+  if (!writing_ && !waiting_.empty()) write_next();
+  const OneShot<Result<std::vector<HistoryEntry>>> done(core_);
+  asio::post(writer_, [this, done, query] { done.set(store_->history(query)); });
+  co_return co_await done.wait();
+}
+
+}  // namespace cardcage

@@ -1,0 +1,96 @@
+#include "host/ledger/ledger_file.h"
+
+#include <fmt/chrono.h>
+
+#include "host/cdi/writer.h"
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+Result<OpenedLedger> open_and_load(const std::filesystem::path& file, HistoryBounds bounds) {
+  auto store = LedgerStore::open(file, bounds);
+  if (!store) return std::unexpected(store.error());
+  auto claims = (*store)->load();
+  if (!claims) return std::unexpected(claims.error());
+  return OpenedLedger{std::move(*store), std::move(*claims), false};
+}
+
+Status set_aside(const std::filesystem::path& file, const Error& why) {
+  const auto aside = fmt::format("{}.damaged-{:%Y%m%dT%H%M%SZ}", file.native(),
+                                 fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  // The log belongs to its file: without it a fresh database would be damaged too.
+  for (const char* tail : {"", "-wal", "-shm"}) {
+    std::error_code error;
+    std::filesystem::rename(file.native() + tail, aside + tail, error);
+    if (error && error != std::errc::no_such_file_or_directory)
+      return fail_errno(error.value(), fmt::format("cannot set the damaged ledger '{}' aside", file.native()));
+  }
+  log(LogLevel::kError,
+      "the ledger is damaged and was set aside; claims are rebuilt from the CDI files, module state and history "
+      "are lost",
+      {{"file", file.native()}, {"aside", aside}, {"cause", why.message}});
+  return {};
+}
+
+}  // namespace
+
+std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder, const std::string& boot_id) {
+  const CdiWriter cdi(cdi_folder);
+  std::vector<ClaimRecord> claims;
+  const auto files = cdi.list();
+  if (!files) {
+    log(LogLevel::kError, "claims cannot be rebuilt", {{"cause", files.error().message}});
+    return claims;
+  }
+  for (const ClaimFile& file : *files) {
+    const auto spec = cdi.read(file);
+    if (!spec) {
+      log(LogLevel::kError, "a claim cannot be rebuilt", {{"claim", file.uid}, {"cause", spec.error().message}});
+      continue;
+    }
+    ModulePart part;
+    part.edits = spec->edits;
+    for (const CdiDevice& device : spec->devices) {
+      const auto name = is_resource(file.driver) ? std::optional(CdiDeviceParts{device.name, {}})
+                                                 : parse_cdi_device_name(device.name, file.uid);
+      if (!name) continue;
+      HeldDevice& held = part.devices.emplace_back();
+      held.allocation.driver = file.driver;
+      held.allocation.device = name->device;
+      held.allocation.share_id = name->share_id;
+      held.cdi_name = device.name;
+      held.edits = device.edits;
+    }
+    claims.push_back({.driver = file.driver,
+                      .ref = {"", "", file.uid},
+                      .phase = ClaimPhase::kPreparing,
+                      .boot_id = boot_id,
+                      .begun = {},
+                      .prepared = {},
+                      .parts = {std::move(part)}});
+  }
+  return claims;
+}
+
+Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const std::filesystem::path& cdi_folder,
+                                      const std::string& boot_id, HistoryBounds bounds) {
+  auto opened = open_and_load(file, bounds);
+  if (!opened && opened.error().code == Code::kDataLoss) {
+    if (auto aside = set_aside(file, opened.error()); !aside) return std::unexpected(aside.error());
+    opened = open_and_load(file, bounds);
+    if (opened) opened->rebuilt = true;
+  }
+  if (!opened || !opened->store->fresh()) return opened;
+  opened->claims = claims_from_cdi(cdi_folder, boot_id);
+  if (opened->claims.empty()) return opened;
+  std::vector<LedgerChange> changes;
+  for (const ClaimRecord& claim : opened->claims)
+    changes.push_back({std::make_shared<ClaimRecord>(claim), std::nullopt, Durability::kNode});
+  if (auto written = opened->store->write(changes); !written) return std::unexpected(written.error());
+  opened->rebuilt = true;
+  log(LogLevel::kWarn, "claims were rebuilt from CDI files", {{"claims", std::to_string(changes.size())}});
+  return opened;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,264 @@
+#include "host/ledger/ledger_store.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
+#include "host/core/file.h"
+#include "host/core/unique_fd.h"
+
+namespace cardcage {
+namespace {
+
+// Step N takes a file from version N to N + 1. Never change one that was released: add another.
+constexpr const char* kSchema[] = {
+    "CREATE TABLE claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+    " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
+    " PRIMARY KEY(driver, uid));"
+    "CREATE TABLE parts(driver TEXT NOT NULL, uid TEXT NOT NULL, position INTEGER NOT NULL, module TEXT NOT NULL,"
+    " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
+    " PRIMARY KEY(driver, uid, position));"
+    "CREATE TABLE history(id INTEGER PRIMARY KEY AUTOINCREMENT, driver TEXT NOT NULL, uid TEXT NOT NULL,"
+    " namespace TEXT NOT NULL, name TEXT NOT NULL, module TEXT NOT NULL, pool TEXT NOT NULL, device TEXT NOT NULL,"
+    " request TEXT NOT NULL, share_id TEXT NOT NULL, prepared_ms INTEGER NOT NULL, released_ms INTEGER NOT NULL);"
+    "CREATE INDEX history_by_age ON history(released_ms);",
+    // The key is the table: a change touches half the pages, and each page is two writes to the log.
+    "CREATE TABLE keyed_claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+    " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
+    " PRIMARY KEY(driver, uid)) WITHOUT ROWID;"
+    "INSERT INTO keyed_claims SELECT * FROM claims; DROP TABLE claims; ALTER TABLE keyed_claims RENAME TO claims;"
+    "CREATE TABLE keyed_parts(driver TEXT NOT NULL, uid TEXT NOT NULL, position INTEGER NOT NULL, module TEXT NOT NULL,"
+    " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
+    " PRIMARY KEY(driver, uid, position)) WITHOUT ROWID;"
+    "INSERT INTO keyed_parts SELECT * FROM parts; DROP TABLE parts; ALTER TABLE keyed_parts RENAME TO parts;",
+};
+
+// 4 MiB of log; a checkpoint then takes some milliseconds of disk time.
+constexpr int kLongLogPages = 1000;
+
+std::int64_t to_ms(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
+WallTime from_ms(std::int64_t ms) { return WallTime(std::chrono::milliseconds(ms)); }
+
+Status create_private(const std::filesystem::path& file) {
+  if (auto folder = make_folder(file.parent_path(), 0700); !folder) return folder;
+  // Claim parameters may be secrets. SQLite gives its log the mode of the file.
+  const UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (fd) return {};
+  const Error error = fail_errno(errno, fmt::format("cannot open the ledger '{}'", file.native())).error();
+  return fail(error.code, "{}; make its folder writable or set [node] state_dir to one that is", error.message);
+}
+
+Status check_health(const sqlite::Database& database) {
+  const auto verdict = database.text("PRAGMA quick_check(1)");
+  if (!verdict) return std::unexpected(verdict.error());
+  if (*verdict != "ok") return fail(Code::kDataLoss, "the ledger is damaged: {}", *verdict);
+  return {};
+}
+
+}  // namespace
+
+struct LedgerStore::Statements {
+  sqlite::Statement put_claim, drop_parts, put_part, drop_claim, put_history, bound_history, age_history;
+};
+
+LedgerStore::LedgerStore(std::unique_ptr<sqlite::Database> database, HistoryBounds bounds)
+    : database_(std::move(database)), bounds_(bounds) {}
+LedgerStore::~LedgerStore() = default;
+
+Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::path& file, HistoryBounds bounds) {
+  if (auto created = create_private(file); !created) return std::unexpected(created.error());
+  auto database = sqlite::Database::open(file);
+  if (!database) return std::unexpected(database.error());
+  std::unique_ptr<LedgerStore> store(new LedgerStore(std::move(*database), bounds));
+  // Exclusive: nobody else may change what we hold in memory; it also saves the shared-memory file.
+  if (auto set = store->database_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;"); !set)
+    return std::unexpected(set.error());
+  const auto version = store->database_->integer("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  const auto known = static_cast<std::int64_t>(std::size(kSchema));
+  if (*version > known)
+    return fail(Code::kFailedPrecondition,
+                "ledger '{}' has schema {} and this cardcage knows up to {}: run the newer cardcage again, or move the "
+                "file away to have it rebuilt from the CDI files",
+                file.native(), *version, known);
+  store->fresh_ = *version == 0;
+  if (auto healthy = check_health(*store->database_); !healthy) return std::unexpected(healthy.error());
+  if (store->fresh_ && store->database_->integer("SELECT count(*) FROM sqlite_schema").value_or(0) > 0)
+    return fail(Code::kDataLoss, "'{}' is a database of something else", file.native());
+  if (auto migrated = migrate(*store->database_, kSchema); !migrated) return std::unexpected(migrated.error());
+  if (auto compiled = store->compile(); !compiled) return std::unexpected(compiled.error());
+  return store;
+}
+
+Status LedgerStore::migrate(const sqlite::Database& database, std::span<const char* const> steps) {
+  const auto version = database.integer("PRAGMA user_version");
+  if (!version) return std::unexpected(version.error());
+  for (auto done = static_cast<std::size_t>(*version); done < steps.size(); ++done) {
+    const auto step = fmt::format("BEGIN IMMEDIATE; {}; PRAGMA user_version={}; COMMIT;", steps[done], done + 1);
+    if (auto migrated = database.execute(step); !migrated) {
+      database.roll_back();
+      return within(migrated.error(), "cannot bring the ledger from schema {} to {}", done, done + 1);
+    }
+  }
+  return {};
+}
+
+Status LedgerStore::compile() {
+  std::optional<Error> failure;
+  const auto statement = [&](std::string_view text) {
+    auto compiled = database_->compile(text);
+    if (!compiled) failure = compiled.error();
+    return compiled;
+  };
+  auto put_claim = statement("INSERT OR REPLACE INTO claims VALUES(?,?,?,?,?,?,?,?)");
+  auto drop_parts = statement("DELETE FROM parts WHERE driver=? AND uid=?");
+  auto put_part = statement("INSERT INTO parts VALUES(?,?,?,?,?,?,?)");
+  auto drop_claim = statement("DELETE FROM claims WHERE driver=? AND uid=?");
+  auto put_history = statement(
+      "INSERT INTO history(driver,uid,namespace,name,module,pool,device,request,share_id,prepared_ms,released_ms)"
+      " VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+  auto bound_history = statement("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?");
+  auto age_history = statement("DELETE FROM history WHERE released_ms < ?");
+  // A schema of the right version without our tables is not our file.
+  if (failure) return fail(Code::kDataLoss, "{}", failure->message);
+  statements_.reset(new Statements{std::move(*put_claim), std::move(*drop_parts), std::move(*put_part),
+                                   std::move(*drop_claim), std::move(*put_history), std::move(*bound_history),
+                                   std::move(*age_history)});
+  return {};
+}
+
+Result<std::vector<ClaimRecord>> LedgerStore::load() const {
+  auto claims = database_->compile("SELECT driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms FROM claims");
+  if (!claims) return std::unexpected(claims.error());
+  std::map<ClaimKey, ClaimRecord> records;
+  auto row = claims->next();
+  for (; row && *row; row = claims->next()) {
+    ClaimRecord record{.driver = claims->text(0),
+                       .ref = {claims->text(2), claims->text(3), claims->text(1)},
+                       .phase = static_cast<ClaimPhase>(std::clamp<std::int64_t>(claims->integer(4), 1, 3)),
+                       .boot_id = claims->text(5),
+                       .begun = from_ms(claims->integer(6)),
+                       .prepared = from_ms(claims->integer(7)),
+                       .parts = {}};
+    records.emplace(record.key(), std::move(record));
+  }
+  if (!row) return std::unexpected(row.error());
+  auto parts = database_->compile("SELECT driver,uid,module,content,state,state_version FROM parts ORDER BY position");
+  if (!parts) return std::unexpected(parts.error());
+  for (row = parts->next(); row && *row; row = parts->next()) {
+    const auto record = records.find({parts->text(0), parts->text(1)});
+    auto part = part_from_json(parts->text(3));
+    if (record == records.end() || !part)
+      return fail(Code::kDataLoss, "the ledger's rows of claim {} are damaged", parts->text(1));
+    part->module = parts->text(2);
+    part->state = parts->text(4);
+    part->state_version = static_cast<std::uint32_t>(parts->integer(5));
+    record->second.parts.push_back(std::move(*part));
+  }
+  if (!row) return std::unexpected(row.error());
+  std::vector<ClaimRecord> loaded;
+  for (auto& [key, record] : records) loaded.push_back(std::move(record));
+  return loaded;
+}
+
+Status LedgerStore::set_durability(Durability durability) {
+  if (durability_ == durability) return {};
+  const bool sync = durability == Durability::kNode;
+  auto set = database_->execute(sync ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+  if (set) durability_ = durability;
+  return set;
+}
+
+Status LedgerStore::write(std::span<const LedgerChange> changes, const std::function<void()>& before_commit) {
+  const bool durable =
+      std::ranges::any_of(changes, [](const LedgerChange& change) { return change.durability == Durability::kNode; });
+  if (auto set = set_durability(durable ? Durability::kNode : Durability::kProcess); !set) return set;
+  auto done = database_->execute("BEGIN IMMEDIATE");
+  if (done) done = apply(changes);
+  if (done && before_commit) before_commit();
+  if (done) done = database_->execute("COMMIT");
+  if (!done) database_->roll_back();
+  return done;
+}
+
+Status LedgerStore::apply(std::span<const LedgerChange> changes) {
+  std::optional<WallTime> newest;
+  for (const LedgerChange& change : changes) {
+    auto done = change.released ? release(*change.record, *change.released) : put(*change.record);
+    for (const HistoryEntry& entry : change.left) {
+      if (done) done = note(entry);
+      newest = entry.released;
+    }
+    if (!done) return done;
+    if (change.released) newest = change.released;
+  }
+  if (!newest) return {};
+  if (auto bounded = statements_->bound_history.run(bounds_.rows); !bounded) return bounded;
+  return statements_->age_history.run(to_ms(*newest - bounds_.age));
+}
+
+Status LedgerStore::put(const ClaimRecord& record) {
+  const ClaimRef& ref = record.ref;
+  auto done = statements_->put_claim.run(record.driver, ref.uid, ref.name_space, ref.name,
+                                         static_cast<std::int64_t>(record.phase), record.boot_id, to_ms(record.begun),
+                                         to_ms(record.prepared));
+  if (done) done = statements_->drop_parts.run(record.driver, ref.uid);
+  std::int64_t position = 0;
+  for (const ModulePart& part : record.parts) {
+    if (!done) return done;
+    done = statements_->put_part.run(record.driver, ref.uid, position++, part.module, part_to_json(part),
+                                     sqlite::Blob{part.state}, static_cast<std::int64_t>(part.state_version));
+  }
+  return done;
+}
+
+Status LedgerStore::release(const ClaimRecord& record, WallTime when) {
+  const ClaimRef& ref = record.ref;
+  auto done = statements_->drop_claim.run(record.driver, ref.uid);
+  if (done) done = statements_->drop_parts.run(record.driver, ref.uid);
+  for (const HistoryEntry& entry : history_of(record, when)) {
+    if (done) done = note(entry);
+  }
+  return done;
+}
+
+Status LedgerStore::note(const HistoryEntry& entry) {
+  return statements_->put_history.run(entry.driver, entry.ref.uid, entry.ref.name_space, entry.ref.name, entry.module,
+                                      entry.pool, entry.device, entry.request, entry.share_id, to_ms(entry.prepared),
+                                      to_ms(entry.released));
+}
+
+Result<std::vector<HistoryEntry>> LedgerStore::history(const HistoryQuery& query) const {
+  auto rows = database_->compile(
+      "SELECT driver,uid,namespace,name,module,pool,device,request,share_id,prepared_ms,released_ms FROM history"
+      " WHERE (?1='' OR uid=?1 OR name=?1 OR namespace||'/'||name=?1) AND (?2='' OR driver=?2)"
+      " AND (?3='' OR device=?3) AND released_ms>=?4 ORDER BY id DESC LIMIT ?5");
+  if (!rows) return std::unexpected(rows.error());
+  rows->bind(query.claim, query.driver, query.device, to_ms(query.since), query.limit);
+  std::vector<HistoryEntry> entries;
+  auto row = rows->next();
+  for (; row && *row; row = rows->next()) {
+    entries.push_back({.driver = rows->text(0),
+                       .ref = {rows->text(2), rows->text(3), rows->text(1)},
+                       .module = rows->text(4),
+                       .pool = rows->text(5),
+                       .device = rows->text(6),
+                       .request = rows->text(7),
+                       .share_id = rows->text(8),
+                       .prepared = from_ms(rows->integer(9)),
+                       .released = from_ms(rows->integer(10))});
+  }
+  if (!row) return std::unexpected(row.error());
+  return entries;
+}
+
+void LedgerStore::tidy() {
+  // An error shows again, with somebody to tell it to, at the next write.
+  if (database_->log_pages() >= kLongLogPages) (void)database_->execute("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
+}  // namespace cardcage

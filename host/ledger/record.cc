@@ -1,0 +1,95 @@
+#include "host/ledger/record.h"
+
+#include "host/cdi/names.h"
+
+namespace cardcage {
+namespace {
+
+// Runtimes refuse a device without edits, but the kubelet identifies the device by its CDI name: so a device whose
+// module gives it nothing of its own gets a variable that says that it is there.
+EnvVar presence(const HeldDevice& device) {
+  std::string name = "CARDCAGE_DEVICE_" + device.allocation.device;
+  for (char& c : name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (c == '-' || c == '.') c = '_';
+  }
+  return {std::move(name), device.allocation.driver};
+}
+
+}  // namespace
+
+std::string_view to_string(ClaimPhase phase) {
+  switch (phase) {
+    case ClaimPhase::kPreparing: return "preparing";
+    case ClaimPhase::kPrepared: return "prepared";
+    case ClaimPhase::kUnpreparing: return "unpreparing";
+  }
+  return "unknown";
+}
+
+bool is_whole(const ClaimRecord& record, std::string_view boot_id) {
+  return record.phase == ClaimPhase::kPrepared && record.boot_id == boot_id;
+}
+
+const std::vector<Holder>& holders_of(const ClaimRecord& record) {
+  static const std::vector<Holder> nobody;
+  if (record.parts.empty() || record.parts.front().devices.empty()) return nobody;
+  return record.parts.front().devices.front().holders;
+}
+
+std::string claim_label(const ClaimRef& ref) {
+  return ref.name.empty() ? ref.uid : fmt::format("{}/{}", ref.name_space, ref.name);
+}
+
+std::string claim_subject(std::string_view driver, const ClaimRef& ref) {
+  return is_resource(driver) ? fmt::format("device '{}' of resource '{}'", ref.uid, driver)
+                             : fmt::format("claim {}", claim_label(ref));
+}
+
+ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std::string_view boot_id) {
+  ModuleClaim claim{.ref = record.ref,
+                    .allocations = {},
+                    .params = part.params,
+                    .state = part.state,
+                    .state_version = part.state_version,
+                    .other_boot = record.boot_id != boot_id};
+  for (const HeldDevice& device : part.devices) {
+    const Allocation& from = device.allocation;
+    claim.allocations.push_back({.device_id = device.device_id,
+                                 .request = from.request,
+                                 .share_id = from.share_id,
+                                 .admin_access = from.admin_access,
+                                 .consumed_capacity = from.consumed_capacity,
+                                 .values = device.values});
+  }
+  return claim;
+}
+
+CdiSpec cdi_spec(const ClaimRecord& record) {
+  CdiSpec spec;
+  spec.kind = cdi_kind(record.driver);
+  for (const ModulePart& part : record.parts) {
+    merge(spec.edits, part.edits);
+    for (const HeldDevice& device : part.devices) {
+      CdiDevice& entry = spec.devices.emplace_back(CdiDevice{device.cdi_name, device.edits});
+      if (entry.edits.empty()) entry.edits.env.push_back(presence(device));
+    }
+  }
+  return spec;
+}
+
+std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record) {
+  std::vector<PreparedDevice> devices;
+  for (const ModulePart& part : record.parts) {
+    for (const HeldDevice& device : part.devices) {
+      devices.push_back({.request_names = {base_request(device.allocation.request)},
+                         .pool = device.allocation.pool,
+                         .device = device.allocation.device,
+                         .cdi_device_ids = {cdi_qualified_name(record.driver, device.cdi_name)},
+                         .share_id = device.allocation.share_id});
+    }
+  }
+  return devices;
+}
+
+}  // namespace cardcage

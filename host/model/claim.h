@@ -1,0 +1,61 @@
+// A ResourceClaim as far as a node driver uses it (resource.k8s.io, status.allocation).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/model/quantity.h"
+
+namespace cardcage {
+
+// What the kubelet names in every call.
+struct ClaimRef {
+  std::string name_space, name, uid;
+  friend bool operator==(const ClaimRef&, const ClaimRef&) = default;
+};
+
+// One device of a claim: one entry of status.allocation.devices.results.
+struct Allocation {
+  std::string request;  // "main" or "main/sub"
+  std::string driver, pool, device;
+  bool admin_access = false;
+  std::string share_id;  // empty = none
+  std::map<std::string, Quantity> consumed_capacity;
+  friend bool operator==(const Allocation&, const Allocation&) = default;
+};
+
+enum class ConfigSource : std::uint8_t { kClass, kClaim };
+
+// One entry of status.allocation.devices.config, in the order of the API.
+struct OpaqueConfig {
+  ConfigSource source = ConfigSource::kClass;
+  std::vector<std::string> requests;  // empty = all; "main" or "main/sub"
+  std::string driver;                 // empty when the entry is of a type this host does not know
+  std::string parameters;             // JSON text
+  friend bool operator==(const OpaqueConfig&, const OpaqueConfig&) = default;
+};
+
+struct Claim {
+  ClaimRef ref;
+  bool allocated = false;
+  std::vector<Allocation> allocations;  // of every driver
+  std::vector<OpaqueConfig> configs;
+  friend bool operator==(const Claim&, const Claim&) = default;
+};
+
+// One device of the answer; the kubelet's Device message.
+struct PreparedDevice {
+  std::vector<std::string> request_names;  // base names
+  std::string pool, device;
+  std::vector<std::string> cdi_device_ids;  // the per-device one first: the kubelet uses it as resourceID
+  std::string share_id;                     // empty = none
+  friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
+};
+
+// The request a container names: "main" of "main/sub".
+inline std::string base_request(const std::string& request) { return request.substr(0, request.find('/')); }
+
+}  // namespace cardcage

@@ -1,0 +1,164 @@
+#include "host/model/naming.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <unordered_set>
+
+namespace cardcage {
+namespace {
+
+// <cctype> asks the locale; names are ASCII.
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
+bool is_label_char(char c) { return is_lower(c) || is_digit(c); }
+bool is_alphanumeric(char c) { return is_label_char(c) || is_upper(c); }
+
+// Calls `check` for each part between separators; true if all are.
+template <class Check>
+bool each_part(std::string_view text, char separator, Check check) {
+  while (true) {
+    const auto end = text.find(separator);
+    if (!check(text.substr(0, end))) return false;
+    if (end == std::string_view::npos) return true;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool is_subdomain_part(std::string_view text) {
+  return !text.empty() && is_label_char(text.front()) && is_label_char(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_label_char(c) || c == '-'; });
+}
+
+bool is_c_identifier(std::string_view text) {
+  return !text.empty() && !is_digit(text.front()) &&
+         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '_'; });
+}
+
+// The form that label values and the last part of label keys share.
+bool is_label_text(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxDnsLabel && is_alphanumeric(text.front()) &&
+         is_alphanumeric(text.back()) &&
+         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+// A decimal number without leading zeros that fits in 64 bits.
+bool is_semver_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return !text.empty() && is_digit(text.front()) && error == std::errc{} && end == text.data() + text.size() &&
+         (text.size() == 1 || text.front() != '0');
+}
+
+bool is_semver_identifier(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-'; });
+}
+
+bool has_pci_shape(std::string_view text, char colon, char dot) {
+  if (text.size() != 12 || text[4] != colon || text[7] != colon || text[10] != dot) return false;
+  return std::ranges::count_if(text, is_lower_hex) == 9;
+}
+
+// 8 characters of base 32 from 64-bit FNV-1a: the same on every host and in every release.
+std::string hash_suffix(std::string_view id, unsigned salt) {
+  std::uint64_t hash = 0xcbf29ce484222325u + salt;
+  for (char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  hash ^= hash >> 40;  // FNV mixes its high bits best; fold them into the 40 that are used
+  std::string text;
+  for (int i = 0; i < 8; ++i, hash >>= 5) text += "0123456789abcdefghijklmnopqrstuv"[hash & 31];
+  return text;
+}
+
+std::string hashed_name(std::string_view id, unsigned salt) {
+  constexpr std::size_t kMaxStem = kMaxDnsLabel - 9;
+  std::string stem;
+  for (char c : id) {
+    if (stem.size() == kMaxStem) break;
+    if (is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
+    if (is_label_char(c))
+      stem += c;
+    else if (!stem.empty() && stem.back() != '-')
+      stem += '-';
+  }
+  while (!stem.empty() && stem.back() == '-') stem.pop_back();
+  return fmt::format("{}-{}", stem.empty() ? "device" : stem, hash_suffix(id, salt));
+}
+
+}  // namespace
+
+bool is_dns_label(std::string_view text) { return text.size() <= kMaxDnsLabel && is_subdomain_part(text); }
+
+bool is_dns_subdomain(std::string_view text) {
+  return text.size() <= kMaxDnsSubdomain && each_part(text, '.', is_subdomain_part);
+}
+
+bool is_driver_name(std::string_view text) { return text.size() <= 63 && is_dns_subdomain(text); }
+
+bool is_pool_name(std::string_view text) { return text.size() <= 253 && each_part(text, '/', is_dns_subdomain); }
+
+bool is_qualified_name(std::string_view text) {
+  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
+    if (slash > 63 || !is_dns_subdomain(text.substr(0, slash))) return false;
+    text.remove_prefix(slash + 1);
+  }
+  return text.size() <= 32 && is_c_identifier(text);
+}
+
+bool is_label_key(std::string_view text) {
+  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
+    if (!is_dns_subdomain(text.substr(0, slash))) return false;
+    text.remove_prefix(slash + 1);
+  }
+  return is_label_text(text);
+}
+
+bool is_label_value(std::string_view text) { return text.empty() || is_label_text(text); }
+
+bool is_extended_resource_name(std::string_view text) {
+  if (text.find('/') == std::string_view::npos || text.find("kubernetes.io/") != std::string_view::npos) return false;
+  return !text.starts_with("requests.") && is_label_key(fmt::format("requests.{}", text));
+}
+
+bool is_semver(std::string_view text) {
+  if (text.size() > kMaxAttributeText) return false;
+  if (const auto plus = text.find('+'); plus != std::string_view::npos) {
+    if (!each_part(text.substr(plus + 1), '.', is_semver_identifier)) return false;
+    text = text.substr(0, plus);
+  }
+  if (const auto dash = text.find('-'); dash != std::string_view::npos) {
+    const bool good = each_part(text.substr(dash + 1), '.', [](std::string_view part) {
+      return is_semver_identifier(part) && (!std::ranges::all_of(part, is_digit) || is_semver_number(part));
+    });
+    if (!good) return false;
+    text = text.substr(0, dash);
+  }
+  return std::ranges::count(text, '.') == 2 && each_part(text, '.', is_semver_number);
+}
+
+bool is_pci_bus_id(std::string_view text) { return has_pci_shape(text, ':', '.'); }
+
+std::string device_name(std::string_view id) {
+  if (is_pci_bus_id(id)) {
+    std::string name(id);
+    std::ranges::replace_if(name, [](char c) { return c == ':' || c == '.'; }, '-');
+    return name;
+  }
+  // An id that looks like a converted bus address is hashed, so that the two cannot meet.
+  if (is_dns_label(id) && !has_pci_shape(id, '-', '-')) return std::string(id);
+  return hashed_name(id, 0);
+}
+
+void assign_names(std::vector<Device>& devices) {
+  std::unordered_set<std::string> taken;
+  taken.reserve(devices.size());
+  for (Device& device : devices) {
+    device.name = device_name(device.id);
+    for (unsigned salt = 1; !taken.insert(device.name).second; ++salt) device.name = hashed_name(device.id, salt);
+  }
+}
+
+}  // namespace cardcage

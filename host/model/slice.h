@@ -1,0 +1,49 @@
+// A ResourceSlice as Cardcage publishes it; versions of the API differ only in its JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/model/device.h"
+
+namespace cardcage {
+
+struct DeviceTaint {
+  std::string key, value;
+  std::string effect;      // "None", "NoSchedule", "NoExecute"
+  std::string time_added;  // RFC 3339; set by the server
+  friend bool operator==(const DeviceTaint&, const DeviceTaint&) = default;
+};
+
+struct SliceDevice {
+  std::string name;
+  std::map<std::string, AttributeValue> attributes;
+  std::map<std::string, Quantity> capacity;
+  std::vector<CounterUse> consumes;
+  std::vector<DeviceTaint> taints;
+  bool allow_multiple_allocations = false;
+  friend bool operator==(const SliceDevice&, const SliceDevice&) = default;
+};
+
+struct SlicePool {
+  std::string name;
+  std::int64_t generation = 0;
+  std::int64_t slice_count = 0;
+  friend bool operator==(const SlicePool&, const SlicePool&) = default;
+};
+
+struct Slice {
+  // metadata; name, uid and resource_version are the server's
+  std::string name, uid, resource_version;
+  std::string generate_name;
+  std::string owner_node_uid;  // ownerReference to the Node; empty = none
+
+  std::string driver, node_name;
+  SlicePool pool;
+  std::vector<SliceDevice> devices;
+  std::map<std::string, std::map<std::string, Quantity>> shared_counters;
+};
+
+}  // namespace cardcage

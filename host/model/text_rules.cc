@@ -1,0 +1,95 @@
+#include "host/model/text_rules.h"
+
+#include <algorithm>
+
+namespace cardcage {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_word(std::string_view text, std::size_t max) {
+  return !text.empty() && text.size() <= max &&
+         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+}
+
+// The bytes of the character that `text` begins with; 0 if they are none.
+std::size_t character_size(std::string_view text) {
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
+  // The second byte excludes overlong forms, surrogates and what lies beyond U+10FFFF.
+  const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (std::size_t index = 2; index < size; ++index)
+    if ((byte(index) & 0xc0) != 0x80) return 0;
+  return size;
+}
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+template <class Each>
+bool every_part(std::string_view text, char separator, Each each) {
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    if (!each(text.substr(0, end))) return false;
+    if (end == std::string_view::npos) return true;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = character_size(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+bool is_line(std::string_view text) { return is_utf8(text) && std::ranges::none_of(text, is_control); }
+
+std::string printable(std::string_view text, std::size_t max) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t size = character_size(text);
+    const std::size_t step = std::max<std::size_t>(size, 1);
+    if (result.size() + step > max) break;
+    if (size == 0 || is_control(text[0]))
+      result += '?';
+    else
+      result += text.substr(0, size);
+    text.remove_prefix(step);
+  }
+  return result;
+}
+
+bool is_device_id(std::string_view text) {
+  return !text.empty() && text.size() <= 253 && std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+bool is_camel_case(std::string_view text, std::size_t max) {
+  return !text.empty() && text.size() <= max && text[0] >= 'A' && text[0] <= 'Z' &&
+         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
+}
+
+bool is_env_name(std::string_view text) { return is_word(text, 256) && !is_digit(text[0]); }
+
+bool is_clean_path(std::string_view text) {
+  if (text.size() < 2 || text.size() > 4095 || text[0] != '/' || !is_line(text)) return false;
+  return every_part(text.substr(1), '/',
+                    [](std::string_view part) { return !part.empty() && part != "." && part != ".."; });
+}
+
+bool is_interface_name(std::string_view text) {
+  return !text.empty() && text.size() <= 15 && text != "." && text != ".." &&
+         std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f && c != '/' && c != ':'; });
+}
+
+bool is_option_name(std::string_view text) { return is_word(text, 32) && is_letter(text[0]); }
+
+}  // namespace cardcage

@@ -1,0 +1,218 @@
+#include "host/pods/pods_watch.h"
+
+#include <grpcpp/client_context.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "host/core/log.h"
+#include "host/rpc/status.h"
+#include "host/rpc/unix_socket.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kLookForSocket = 30s;
+// A stream that lasted less counts as failed, or a kubelet that ends them at once would be asked in a loop.
+constexpr Duration kGoodWatch = 5s;
+// A node runs hundreds; who sends more gets no memory for it.
+constexpr std::size_t kMaxPods = 10'000;
+
+}  // namespace
+
+std::string_view to_string(PodsWatchView::State state) {
+  switch (state) {
+    case PodsWatchView::State::kAbsent: return "absent";
+    case PodsWatchView::State::kSyncing: return "syncing";
+    case PodsWatchView::State::kWatching: return "watching";
+    case PodsWatchView::State::kFailing: return "failing";
+  }
+  return "unknown";
+}
+
+// One stream. The reactions come on threads of gRPC and only post; the next event is read when the core has taken the
+// last one. It belongs to the core: a channel must not go on a thread of gRPC.
+class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchPodsEvent>,
+                                public std::enable_shared_from_this<Stream> {
+ public:
+  // Both are called on the core, until close().
+  struct Listener {
+    std::function<void(const api::pods::WatchPodsEvent&)> event;
+    std::function<void(const grpc::Status&)> end;
+  };
+  Stream(asio::io_context& core, std::shared_ptr<const KubeletClients> clients, Listener listener)
+      : core_(core), clients_(std::move(clients)), listener_(std::move(listener)) {}
+
+  // [core]
+  void start() {
+    clients_->pods->async()->WatchPods(&context_, &request_, this);
+    AddHold();  // reads begin outside of reactions
+    StartRead(&event_);
+    StartCall();
+  }
+  // [core] Ends the call and waits until gRPC has let go of it; it does at once.
+  void close() {
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    context_.TryCancel();
+    if (!reading_) let_go();
+    done_.wait(lock, [this] { return is_done_; });
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    const std::lock_guard lock(mutex_);
+    reading_ = false;
+    if (!ok || closed_) return let_go();
+    asio::post(core_, [self = shared_from_this()] { self->deliver(); });
+  }
+  void OnDone(const grpc::Status& status) override {
+    const std::lock_guard lock(mutex_);
+    if (!closed_)
+      asio::post(core_, [self = shared_from_this(), status] {
+        if (!self->closed_) self->listener_.end(status);
+      });
+    is_done_ = true;
+    done_.notify_all();
+  }
+  void deliver() {
+    if (closed_) return;
+    listener_.event(event_);
+    const std::lock_guard lock(mutex_);
+    reading_ = true;
+    StartRead(&event_);
+  }
+  void let_go() {
+    if (!std::exchange(let_go_, true)) RemoveHold();
+  }
+
+  asio::io_context& core_;
+  const std::shared_ptr<const KubeletClients> clients_;
+  const Listener listener_;
+  grpc::ClientContext context_;
+  api::pods::WatchPodsRequest request_;
+  api::pods::WatchPodsEvent event_;
+  std::mutex mutex_;  // orders the core's close and read with gRPC's reactions
+  std::condition_variable done_;
+  bool reading_ = true, closed_ = false, let_go_ = false, is_done_ = false;
+};
+
+PodsWatch::PodsWatch(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients,
+                     std::filesystem::path socket, std::function<void()> gone, std::uint32_t jitter_seed)
+    : core_(core),
+      clock_(clock),
+      clients_(clients),
+      socket_(std::move(socket)),
+      gone_(std::move(gone)),
+      retry_(1s, 30s, jitter_seed) {}
+
+Task<void> PodsWatch::run() {
+  for (;;) {
+    const auto socket = socket_identity(socket_);
+    if (!socket || !socket->is_socket) {
+      show(State::kAbsent, "");
+      co_await clock_.sleep_for(kLookForSocket);
+      continue;
+    }
+    const Instant begun = clock_.now();
+    const Status end = co_await watch();
+    if (!end && end.error().code == Code::kUnimplemented) {
+      // Until another kubelet serves another socket.
+      show(State::kAbsent, end.error().message);
+      while (socket_identity(socket_) == socket) co_await clock_.sleep_for(kLookForSocket);
+      continue;
+    }
+    show(State::kFailing, end ? "the kubelet ended the stream" : end.error().message);
+    if (clock_.now() - begun >= kGoodWatch) retry_.reset();
+    co_await clock_.sleep_for(retry_.next());
+  }
+}
+
+// Returns when the stream has ended.
+Task<Status> PodsWatch::watch() {
+  struct Opened {
+    std::shared_ptr<Stream> stream;
+    ~Opened() { stream->close(); }
+  };
+  show(State::kSyncing, "");
+  listing_ = {};
+  const auto set = clients_.current();
+  Wakeup ended(core_);
+  grpc::Status status;
+  const Opened opened{std::make_shared<Stream>(
+      core_, set,
+      Stream::Listener{.event = [this](const api::pods::WatchPodsEvent& event) { take(event); },
+                       .end =
+                           [&](const grpc::Status& end) {
+                             status = end;
+                             ended.wake();
+                           }})};
+  opened.stream->start();
+  co_await ended.wait();
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) clients_.replace(set);
+  co_return to_status(status);
+}
+
+void PodsWatch::take(const api::pods::WatchPodsEvent& event) {
+  const bool syncing = view_.state == State::kSyncing;
+  if (event.type() == api::pods::INITIAL_SYNC_COMPLETE) {
+    pods_ = std::exchange(listing_, {});
+    show(State::kWatching, "");
+    return gone_();
+  }
+  api::core::Pod pod;
+  if (!pod.ParseFromString(event.pod()) || pod.metadata().uid().empty()) {
+    log_limited(LogLevel::kWarn, "pods api", "leaving out a pod of the kubelet's Pods API that cannot be read");
+    return;
+  }
+  Pods& pods = syncing ? listing_ : pods_;
+  bool over = false;
+  if (event.type() == api::pods::DELETED)
+    over = remove(pods, pod);
+  else if (event.type() == api::pods::ADDED || event.type() == api::pods::MODIFIED)
+    over = put(pods, pod);
+  view_.pods = pods_.ended.size();
+  if (over && !syncing) gone_();
+}
+
+// True if it has ended now.
+bool PodsWatch::put(Pods& pods, const api::core::Pod& pod) {
+  const auto& about = pod.metadata();
+  if (std::max(pods.ended.size(), pods.uids.size()) >= kMaxPods && !pods.ended.contains(about.uid())) return false;
+  const bool ended = pod.status().phase() == "Succeeded" || pod.status().phase() == "Failed";
+  pods.uids[{about.namespace_(), about.name()}] = about.uid();
+  return !std::exchange(pods.ended[about.uid()], ended) && ended;
+}
+
+bool PodsWatch::remove(Pods& pods, const api::core::Pod& pod) {
+  const auto& about = pod.metadata();
+  // A pod of the same name may have come already.
+  const auto named = pods.uids.find({about.namespace_(), about.name()});
+  if (named != pods.uids.end() && named->second == about.uid()) pods.uids.erase(named);
+  return pods.ended.erase(about.uid()) > 0;
+}
+
+void PodsWatch::show(State state, std::string error) {
+  const State before = std::exchange(view_.state, state);
+  view_.error = std::move(error);
+  view_.pods = pods_.ended.size();
+  if (state == State::kWatching && before != state)
+    log(LogLevel::kDebug, "watching the kubelet's pods", {{"pods", std::to_string(view_.pods)}});
+  if (state == State::kFailing)
+    log_limited(LogLevel::kDebug, "pods watch", "the watch of the kubelet's pods has ended", {{"error", view_.error}});
+}
+
+std::string PodsWatch::uid_of(const std::string& name_space, const std::string& pod) const {
+  const auto found = pods_.uids.find({name_space, pod});
+  return found == pods_.uids.end() ? "" : found->second;
+}
+
+bool PodsWatch::has_ended(const std::string& uid) const {
+  const auto found = pods_.ended.find(uid);
+  return found != pods_.ended.end() && found->second;
+}
+
+}  // namespace cardcage

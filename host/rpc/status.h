@@ -1,0 +1,20 @@
+// Our errors as gRPC statuses, and back: the codes have the same numbers.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <cstddef>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+// Pod events keep so many bytes of an error.
+constexpr std::size_t kMaxErrorText = 1024;
+
+// [any-thread]
+grpc::Status to_grpc(const Error& error);
+// The code and text of a finished call.
+Status to_status(const grpc::Status& status);
+
+}  // namespace cardcage

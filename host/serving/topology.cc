@@ -1,0 +1,66 @@
+#include "host/serving/topology.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "host/core/file.h"
+#include "host/model/naming.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::int32_t kMaxNumaNode = 1023;  // CONFIG_NODES_SHIFT is at most 10
+
+// "pci0000:3a": the host bridge, not a bus behind one.
+bool is_pcie_root(std::string_view text) {
+  return text.size() == 10 && text.starts_with("pci") && is_pci_bus_id(std::string(text.substr(3)) + ":00.0");
+}
+
+// The folder is a link such as ../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0.
+std::optional<std::string> pcie_root_of(const std::filesystem::path& folder, const std::string& pci_bus_id) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(folder, error);
+  if (error || target.filename() != pci_bus_id) return std::nullopt;
+  auto part = std::ranges::find(target, std::filesystem::path("devices"));
+  if (part == target.end() || ++part == target.end()) return std::nullopt;
+  return is_pcie_root(part->native()) ? std::optional(part->native()) : std::nullopt;
+}
+
+std::optional<std::int32_t> read_numa_node(const std::filesystem::path& folder) {
+  const auto text = read_file(folder / "numa_node", 4096);  // sysfs gives every file the size of a page
+  if (!text) return std::nullopt;
+  std::int32_t node = -1;
+  const char* const end = text->data() + text->size();
+  const auto [stop, error] = std::from_chars(text->data(), end, node);
+  if (error != std::errc{} || (stop != end && *stop != '\n')) return std::nullopt;
+  return node >= 0 && node <= kMaxNumaNode ? std::optional(node) : std::nullopt;
+}
+
+// Of the device, or of the nearest bridge above it: firmware often describes only those, and the device says -1.
+std::optional<std::int32_t> numa_node_of(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(folder, error);
+  auto place = error ? folder : (folder.parent_path() / target).lexically_normal();
+  for (; is_pci_bus_id(place.filename().native()); place = place.parent_path())
+    if (const auto node = read_numa_node(place)) return node;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_topology(const std::filesystem::path& sysfs, Device& device) {
+  // Only a checked address becomes part of a path.
+  if (is_pci_bus_id(device.pci_bus_id)) {
+    const std::filesystem::path folder = sysfs / "bus/pci/devices" / device.pci_bus_id;
+    device.attributes.try_emplace(kPciBusIdAttribute, device.pci_bus_id);
+    if (auto root = pcie_root_of(folder, device.pci_bus_id))
+      device.attributes.try_emplace(kPcieRootAttribute, *std::move(root));
+    if (device.numa_nodes.empty())
+      if (const auto node = numa_node_of(folder)) device.numa_nodes.push_back(*node);
+  }
+  if (!device.numa_nodes.empty())
+    device.attributes.try_emplace(kNumaNodeAttribute, std::int64_t{device.numa_nodes.front()});
+}
+
+}  // namespace cardcage

@@ -1,0 +1,67 @@
+#include "host/slices/slice_store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cardcage {
+namespace {
+
+bool is_number(const std::string& version) {
+  return !version.empty() && std::ranges::all_of(version, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// True if `version` says nothing new to who knows `known`.
+bool is_known(const std::string& version, const std::string& known) {
+  if (version == known) return true;
+  if (!is_number(version) || !is_number(known)) return false;
+  return std::pair(version.size(), version) < std::pair(known.size(), known);
+}
+
+}  // namespace
+
+void SliceStore::replace(std::vector<Slice> listed) {
+  std::map<std::string, Slice> old = std::exchange(slices_, {});
+  for (Slice& slice : listed) {
+    const auto known = old.find(slice.name);
+    // The same version may be stored here as it was sent.
+    Slice& kept =
+        known != old.end() && known->second.resource_version == slice.resource_version ? known->second : slice;
+    slices_.insert_or_assign(kept.name, std::move(kept));
+  }
+}
+
+SliceStore::News SliceStore::take(SliceEvent event) {
+  const auto known = slices_.find(event.slice.name);
+  if (known != slices_.end() && is_known(event.slice.resource_version, known->second.resource_version))
+    return News::kNone;
+  if (event.kind == SliceEvent::Kind::kDeleted) {
+    if (known == slices_.end()) return News::kNone;
+    slices_.erase(known);
+    return News::kDeleted;
+  }
+  slices_.insert_or_assign(event.slice.name, std::move(event.slice));
+  return News::kChanged;
+}
+
+void SliceStore::put(Slice stored) {
+  const auto known = slices_.find(stored.name);
+  // The same version may be known from its event.
+  if (known != slices_.end() && known->second.resource_version != stored.resource_version &&
+      is_known(stored.resource_version, known->second.resource_version))
+    return;
+  slices_.insert_or_assign(stored.name, std::move(stored));
+}
+
+void SliceStore::put_altered(const Slice& sent, Slice stored) {
+  stored.devices = sent.devices;
+  stored.shared_counters = sent.shared_counters;
+  put(std::move(stored));
+}
+
+std::map<std::string, std::vector<const Slice*>> SliceStore::by_pool() const {
+  std::map<std::string, std::vector<const Slice*>> pools;
+  for (const auto& [name, slice] : slices_) pools[slice.pool.name].push_back(&slice);
+  return pools;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,124 @@
+#include "host/slices/slice_view.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <unordered_set>
+
+#include "host/slices/slice_layout.h"
+
+namespace cardcage {
+namespace {
+
+bool is_list(const AttributeValue& value) { return value.index() >= 4; }
+static_assert(std::is_same_v<std::variant_alternative_t<4, AttributeValue>, std::vector<std::int64_t>>);
+
+bool has_list(const SliceDevice& device) {
+  return std::ranges::any_of(device.attributes, [](const auto& attribute) { return is_list(attribute.second); });
+}
+
+bool must_not_be_scheduled(const SliceDevice& device) {
+  return std::ranges::any_of(device.taints, [](const DeviceTaint& taint) { return taint.effect != "None"; });
+}
+
+std::optional<std::string> gate_against(const SliceDevice& device, const FeatureGates& gates) {
+  using enum FeatureGates::State;
+  if (!device.consumes.empty() && gates.partitionable == kOff)
+    return "is a partition, and the API server drops consumesCounters: enable its feature gate DRAPartitionableDevices";
+  if (!device.consumes.empty() && gates.partitionable == kUnknown)
+    return "is a partition, and it is not known yet whether the API server keeps consumesCounters";
+  if (!gates.taints && must_not_be_scheduled(device))
+    return "is tainted, and the API server drops taints: enable its feature gate DRADeviceTaints";
+  return std::nullopt;
+}
+
+// The device as this API server can keep it: itself, or a copy in `reduced`.
+const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, std::deque<SliceDevice>& reduced) {
+  const bool taints = !gates.taints && !device.taints.empty();
+  const bool lists = !gates.list_attributes && has_list(device);
+  const bool multiple = !gates.consumable_capacity && device.allow_multiple_allocations;
+  if (!taints && !lists && !multiple) return &device;
+  SliceDevice& copy = reduced.emplace_back(device);
+  if (taints) copy.taints.clear();
+  if (lists) std::erase_if(copy.attributes, [](const auto& attribute) { return is_list(attribute.second); });
+  if (multiple) copy.allow_multiple_allocations = false;
+  return &copy;
+}
+
+// A slice of Kubernetes 1.34 holds its counter sets and all their consumers: a larger group cannot be published.
+void withhold_large_groups(PoolView& view) {
+  std::unordered_set<const void*> large;
+  for (const SliceBin& group : group_by_counters(view)) {
+    if (group.devices.size() <= kMaxSpecialSliceDevices && group.counters.size() <= kMaxSliceCounterSets) continue;
+    for (const std::size_t i : group.counters) large.insert(view.counters[i]);
+    for (const std::size_t i : group.devices) {
+      large.insert(view.devices[i]);
+      view.withheld.push_back(
+          {view.devices[i]->name, "shares counters with more devices than fit in one slice of Kubernetes 1.34"});
+    }
+  }
+  const auto is_large = [&](const void* item) { return large.contains(item); };
+  std::erase_if(view.devices, is_large);
+  std::erase_if(view.counters, is_large);
+}
+
+}  // namespace
+
+bool is_special(const SliceDevice& device) {
+  return !device.taints.empty() || !device.consumes.empty() || has_list(device);
+}
+
+std::vector<std::string> FeatureGates::learn(const Slice& sent, const Slice& stored) {
+  const std::vector<std::string> before = off();
+  if (!sent.shared_counters.empty()) partitionable = stored.shared_counters.empty() ? State::kOff : State::kOn;
+  const std::size_t common = std::min(sent.devices.size(), stored.devices.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    const SliceDevice& wanted = sent.devices[i];
+    const SliceDevice& got = stored.devices[i];
+    if (!wanted.consumes.empty()) partitionable = got.consumes.empty() ? State::kOff : State::kOn;
+    if (!wanted.taints.empty() && got.taints.empty()) taints = false;
+    if (wanted.allow_multiple_allocations && !got.allow_multiple_allocations) consumable_capacity = false;
+    if (has_list(wanted) && !has_list(got)) list_attributes = false;
+  }
+  std::vector<std::string> found = off();
+  std::erase_if(found, [&](const std::string& name) { return std::ranges::find(before, name) != before.end(); });
+  return found;
+}
+
+void FeatureGates::forget_off() {
+  if (partitionable == State::kOff) partitionable = State::kUnknown;
+  taints = consumable_capacity = list_attributes = true;
+}
+
+std::vector<std::string> FeatureGates::off() const {
+  std::vector<std::string> names;
+  if (partitionable == State::kOff) names.emplace_back("DRAPartitionableDevices");
+  if (!taints) names.emplace_back("DRADeviceTaints");
+  if (!consumable_capacity) names.emplace_back("DRAConsumableCapacity");
+  if (!list_attributes) names.emplace_back("DRAListTypeAttributes");
+  return names;
+}
+
+std::shared_ptr<const PoolView> view_pool(PoolContentPtr content, CounterPlacement placement,
+                                          const FeatureGates& gates) {
+  auto view = std::make_shared<PoolView>();
+  view->content = std::move(content);
+  view->placement = placement;
+  std::unordered_set<std::string_view> names;
+  view->devices.reserve(view->content->devices.size());
+  for (const SliceDevice& device : view->content->devices) {
+    auto reason = flaw_of(device, view->content->counters);
+    if (!reason) reason = gate_against(device, gates);
+    if (!reason && !names.insert(device.name).second) reason = "another device has the same name";
+    if (reason)
+      view->withheld.push_back({device.name, *std::move(reason)});
+    else
+      view->devices.push_back(reduce(device, gates, view->reduced));
+  }
+  if (gates.partitionable != FeatureGates::State::kOff)
+    for (const auto& set : view->content->counters)
+      if (is_counter_set(set.first, set.second)) view->counters.push_back(&set);
+  if (placement == CounterPlacement::kCombined) withhold_large_groups(*view);
+  return view;
+}
+
+}  // namespace cardcage

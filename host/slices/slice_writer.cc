@@ -1,0 +1,62 @@
+#include "host/slices/slice_writer.h"
+
+#include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <utility>
+
+namespace cardcage {
+
+// 10,000 devices are 79 slices; more at once would only queue in the API server's fairness.
+static constexpr std::size_t kConcurrentWrites = 8;
+
+Task<Status> SliceWriter::carry_out(SlicePlan plan) {
+  Status done = co_await write_all(&SliceWriter::remove, std::move(plan.deletes));
+  if (done) done = co_await write_all(&SliceWriter::update, std::move(plan.updates));
+  if (done) done = co_await write_all(&SliceWriter::create, std::move(plan.creates));
+  co_return done;
+}
+
+Task<Status> SliceWriter::write_all(Write write, std::vector<Slice> slices) {
+  if (slices.empty()) co_return Status{};
+  Batch batch{.write = write, .slices = std::move(slices), .result = {}};
+  co_await work_together(batch, std::min(batch.slices.size(), kConcurrentWrites));
+  co_return std::move(batch.result);
+}
+
+Task<void> SliceWriter::work_together(Batch& batch, std::size_t workers) {
+  using namespace asio::experimental::awaitable_operators;
+  if (workers == 1)
+    co_await work(batch);
+  else
+    co_await (work(batch) && work_together(batch, workers - 1));
+}
+
+Task<void> SliceWriter::work(Batch& batch) {
+  while (batch.result && batch.next < batch.slices.size()) {
+    const Status done = co_await (this->*batch.write)(std::move(batch.slices[batch.next++]));
+    if (!done && batch.result) batch.result = done;
+  }
+}
+
+Task<Status> SliceWriter::remove(Slice slice) {
+  events_.deleting(slice);
+  co_return co_await cluster_.delete_slice(std::move(slice), clock_.now() + timeout_);
+}
+
+Task<Status> SliceWriter::update(Slice slice) {
+  const Slice sent = slice;
+  auto stored = co_await cluster_.update_slice(std::move(slice), clock_.now() + timeout_);
+  if (!stored) co_return std::unexpected(std::move(stored).error());
+  events_.updated(sent, *std::move(stored));
+  co_return Status{};
+}
+
+Task<Status> SliceWriter::create(Slice slice) {
+  const Slice sent = slice;
+  auto stored = co_await cluster_.create_slice(std::move(slice), clock_.now() + timeout_);
+  if (!stored) co_return std::unexpected(std::move(stored).error());
+  events_.created(sent, *std::move(stored));
+  co_return Status{};
+}
+
+}  // namespace cardcage

@@ -1,0 +1,85 @@
+#include "host/supervision/quiesce_marks.h"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <sstream>
+
+#include "host/core/file.h"
+#include "host/core/log.h"
+#include "host/model/text_rules.h"
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using WallTime = std::chrono::system_clock::time_point;
+
+constexpr std::size_t kMaxText = 256, kMaxFile = 4096;
+
+}  // namespace
+
+std::string to_string(const QuiesceMark& mark) {
+  return fmt::format("quiesced by {} since {:%Y-%m-%dT%H:%M:%SZ}{}", mark.by,
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(mark.since)),
+                     mark.reason.empty() ? "" : fmt::format(" ({})", mark.reason));
+}
+
+QuiesceMarks::QuiesceMarks(fs::path folder, std::string boot_id)
+    : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder_, none))
+    if (!entry.path().filename().native().starts_with('.')) read(entry.path());
+}
+
+// Boot, milliseconds since 1970, who, why: a line each.
+void QuiesceMarks::read(const fs::path& file) {
+  const auto content = read_file(file, kMaxFile);
+  std::istringstream lines(content.value_or(""));
+  std::string boot, since;
+  QuiesceMark mark;
+  if (!std::getline(lines, boot) || !std::getline(lines, since) || !std::getline(lines, mark.by)) {
+    log(LogLevel::kError, "a note that a module is quiesced cannot be read and does not count",
+        {{"file", file.native()}, {"error", content ? "it is cut off" : content.error().message}});
+    return;
+  }
+  std::getline(lines, mark.reason);
+  if (boot != boot_id_) {
+    std::error_code ignored;
+    fs::remove(file, ignored);
+    return;
+  }
+  std::int64_t number = 0;
+  std::from_chars(since.data(), since.data() + since.size(), number);
+  mark.since = WallTime(milliseconds(number));
+  marks_[file.filename().native()] = std::move(mark);
+}
+
+const QuiesceMark* QuiesceMarks::find(const std::string& module) const {
+  const auto entry = marks_.find(module);
+  return entry == marks_.end() ? nullptr : &entry->second;
+}
+
+Status QuiesceMarks::set(const std::string& module, QuiesceMark mark) {
+  mark.by = printable(mark.by, kMaxText);
+  mark.reason = printable(mark.reason, kMaxText);
+  if (auto made = make_folder(folder_, 0700); !made) return made;
+  const auto since = std::chrono::duration_cast<milliseconds>(mark.since.time_since_epoch()).count();
+  const std::string content = fmt::format("{}\n{}\n{}\n{}\n", boot_id_, since, mark.by, mark.reason);
+  if (auto written = write_file_atomically(folder_ / module, content, 0600); !written) return written;
+  marks_[module] = std::move(mark);
+  return {};
+}
+
+Status QuiesceMarks::clear(const std::string& module) {
+  std::error_code failed;
+  fs::remove(folder_ / module, failed);
+  if (failed) return fail_errno(failed.value(), fmt::format("cannot remove '{}'", (folder_ / module).native()));
+  marks_.erase(module);
+  return {};
+}
+
+}  // namespace cardcage

@@ -1,0 +1,152 @@
+// Claims as modules hear of them, and the container edits that prepare makes of them.
+#include "host/wire/messages.h"
+
+namespace cardcage {
+namespace {
+
+void write(const DeviceNode& from, wire::DeviceNode& to) {
+  to.set_path(from.path);
+  to.set_host_path(from.host_path);
+  to.set_type(from.type);
+  to.set_permissions(from.permissions);
+  if (from.major) to.set_major(*from.major);
+  if (from.minor) to.set_minor(*from.minor);
+  if (from.file_mode) to.set_file_mode(*from.file_mode);
+  if (from.uid) to.set_uid(*from.uid);
+  if (from.gid) to.set_gid(*from.gid);
+}
+
+DeviceNode read(const wire::DeviceNode& from) {
+  DeviceNode node{.path = from.path(),
+                  .host_path = from.host_path(),
+                  .type = from.type(),
+                  .permissions = from.permissions(),
+                  .major = {},
+                  .minor = {},
+                  .file_mode = {},
+                  .uid = {},
+                  .gid = {}};
+  if (from.has_major()) node.major = from.major();
+  if (from.has_minor()) node.minor = from.minor();
+  if (from.has_file_mode()) node.file_mode = from.file_mode();
+  if (from.has_uid()) node.uid = from.uid();
+  if (from.has_gid()) node.gid = from.gid();
+  return node;
+}
+
+void write(const Hook& from, wire::Hook& to) {
+  to.set_name(from.name);
+  to.set_path(from.path);
+  cardcage::write(from.args, *to.mutable_args());
+  cardcage::write(from.env, *to.mutable_env());
+  if (from.timeout_seconds) to.set_timeout_seconds(*from.timeout_seconds);
+}
+
+Hook read(const wire::Hook& from) {
+  Hook hook{.name = from.name(),
+            .path = from.path(),
+            .args = cardcage::read(from.args()),
+            .env = cardcage::read(from.env()),
+            .timeout_seconds = {}};
+  if (from.has_timeout_seconds()) hook.timeout_seconds = from.timeout_seconds();
+  return hook;
+}
+
+void write(const Edits& from, wire::Edits& to) {
+  for (const EnvVar& variable : from.env) {
+    wire::EnvVar& out = *to.add_env();
+    out.set_name(variable.name);
+    out.set_value(variable.value);
+  }
+  for (const DeviceNode& node : from.device_nodes) write(node, *to.add_device_nodes());
+  for (const Mount& mount : from.mounts) {
+    wire::Mount& out = *to.add_mounts();
+    out.set_host_path(mount.host_path);
+    out.set_container_path(mount.container_path);
+    out.set_type(mount.type);
+    cardcage::write(mount.options, *out.mutable_options());
+  }
+  for (const Hook& hook : from.hooks) write(hook, *to.add_hooks());
+  for (const NetDevice& device : from.net_devices) {
+    wire::NetDevice& out = *to.add_net_devices();
+    out.set_host_interface(device.host_interface);
+    out.set_name(device.name);
+  }
+  to.mutable_additional_gids()->Add(from.additional_gids.begin(), from.additional_gids.end());
+}
+
+Edits read(const wire::Edits& from) {
+  Edits edits;
+  for (const wire::EnvVar& in : from.env()) edits.env.push_back({in.name(), in.value()});
+  for (const wire::DeviceNode& in : from.device_nodes()) edits.device_nodes.push_back(read(in));
+  for (const wire::Mount& in : from.mounts())
+    edits.mounts.push_back({in.host_path(), in.container_path(), in.type(), cardcage::read(in.options())});
+  for (const wire::Hook& in : from.hooks()) edits.hooks.push_back(read(in));
+  for (const wire::NetDevice& in : from.net_devices()) edits.net_devices.push_back({in.host_interface(), in.name()});
+  edits.additional_gids.assign(from.additional_gids().begin(), from.additional_gids().end());
+  return edits;
+}
+
+}  // namespace
+
+void write(const ModuleClaim& from, wire::Claim& to) {
+  to.set_name_space(from.ref.name_space);
+  to.set_name(from.ref.name);
+  to.set_uid(from.ref.uid);
+  for (const ModuleAllocation& allocation : from.allocations) {
+    wire::Allocation& out = *to.add_allocations();
+    out.set_device_id(allocation.device_id);
+    out.set_request(allocation.request);
+    out.set_share_id(allocation.share_id);
+    out.set_admin_access(allocation.admin_access);
+    write(allocation.consumed_capacity, *out.mutable_consumed_capacity());
+    write(allocation.values, *out.mutable_values());
+  }
+  for (const ModuleParams& params : from.params) {
+    wire::Params& out = *to.add_params();
+    out.set_source(static_cast<std::uint32_t>(params.source));
+    write(params.requests, *out.mutable_requests());
+    out.set_json(params.json);
+  }
+  to.set_state(from.state);
+  to.set_state_version(from.state_version);
+  to.set_other_boot(from.other_boot);
+}
+
+ModuleClaim read(const wire::Claim& from) {
+  ModuleClaim claim;
+  claim.ref = {from.name_space(), from.name(), from.uid()};
+  for (const wire::Allocation& in : from.allocations())
+    claim.allocations.push_back({.device_id = in.device_id(),
+                                 .request = in.request(),
+                                 .share_id = in.share_id(),
+                                 .admin_access = in.admin_access(),
+                                 .consumed_capacity = read(in.consumed_capacity()),
+                                 .values = read(in.values())});
+  for (const wire::Params& in : from.params())
+    claim.params.push_back({.source = in.source() == 0 ? ConfigSource::kClass : ConfigSource::kClaim,
+                            .requests = read(in.requests()),
+                            .json = in.json()});
+  claim.state = from.state();
+  claim.state_version = from.state_version();
+  claim.other_boot = from.other_boot();
+  return claim;
+}
+
+void write(const PreparedEdits& from, wire::PreparedEdits& to) {
+  write(from.claim, *to.mutable_claim());
+  for (const Edits& edits : from.allocations) write(edits, *to.add_allocations());
+  to.set_state(from.state);
+  to.set_state_version(from.state_version);
+}
+
+PreparedEdits read(const wire::PreparedEdits& from) {
+  PreparedEdits edits;
+  edits.claim = read(from.claim());
+  for (const wire::Edits& in : from.allocations()) edits.allocations.push_back(read(in));
+  edits.state = from.state();
+  edits.state_version = from.state_version();
+  return edits;
+}
+
+}  // namespace cardcage

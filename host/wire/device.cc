@@ -1,0 +1,135 @@
+// Devices, their health and their counters.
+#include "host/wire/messages.h"
+
+namespace cardcage {
+namespace {
+
+using NamedQuantities = google::protobuf::RepeatedPtrField<wire::NamedQuantity>;
+
+struct WriteAttribute {
+  wire::AttributeValue& to;
+  void operator()(std::int64_t value) const { to.add_integers(value); }
+  void operator()(bool value) const { to.add_flags(value); }
+  void operator()(const std::string& value) const { to.add_texts(value); }
+  void operator()(const SemVer& value) const { to.add_versions(value.text); }
+  template <class T>
+  void operator()(const std::vector<T>& values) const {
+    for (const auto& value : values) (*this)(value);
+  }
+  void operator()(const std::vector<bool>& values) const {
+    for (const bool value : values) to.add_flags(value);
+  }
+};
+
+template <class T, class List>
+AttributeValue one_of(const List& list) {
+  return list.empty() ? AttributeValue(T{}) : AttributeValue(T{*list.begin()});
+}
+
+std::vector<SemVer> versions(const wire::AttributeValue& from) {
+  std::vector<SemVer> list;
+  for (const std::string& text : from.versions()) list.push_back({text});
+  return list;
+}
+
+Result<AttributeValue> read_attribute(const wire::AttributeValue& from) {
+  switch (from.kind()) {
+    case 0: return one_of<std::int64_t>(from.integers());
+    case 1: return one_of<bool>(from.flags());
+    case 2: return one_of<std::string>(from.texts());
+    case 3: return AttributeValue(SemVer{from.versions().empty() ? "" : from.versions(0)});
+    case 4: return std::vector<std::int64_t>(from.integers().begin(), from.integers().end());
+    case 5: return std::vector<bool>(from.flags().begin(), from.flags().end());
+    case 6: return std::vector<std::string>(from.texts().begin(), from.texts().end());
+    case 7: return versions(from);
+    default: return fail(Code::kDataLoss, "attribute '{}' is of the unknown kind {}", from.name(), from.kind());
+  }
+}
+
+template <class Enum>
+Enum clamped(std::uint32_t number, Enum last) {
+  return static_cast<Enum>(std::min(number, static_cast<std::uint32_t>(last)));
+}
+
+}  // namespace
+
+void write(const std::map<std::string, Quantity>& from, NamedQuantities& to) {
+  for (const auto& [name, quantity] : from) {
+    wire::NamedQuantity& out = *to.Add();
+    out.set_name(name);
+    out.mutable_quantity()->set_value(quantity.value);
+    out.mutable_quantity()->set_exp10(quantity.exp10);
+    out.mutable_quantity()->set_binary(quantity.format == Quantity::Format::kBinary);
+  }
+}
+
+void write(const std::string& name, const std::map<std::string, Quantity>& from, wire::CounterSet& to) {
+  to.set_name(name);
+  write(from, *to.mutable_counters());
+}
+
+std::map<std::string, Quantity> read(const NamedQuantities& from) {
+  std::map<std::string, Quantity> quantities;
+  for (const wire::NamedQuantity& in : from)
+    quantities[in.name()] = {in.quantity().value(), in.quantity().exp10(),
+                             in.quantity().binary() ? Quantity::Format::kBinary : Quantity::Format::kDecimal};
+  return quantities;
+}
+
+void write(const std::string& device_id, const Health& from, wire::Health& to) {
+  to.set_device_id(device_id);
+  to.set_state(static_cast<std::uint32_t>(from.state));
+  to.set_reason(from.reason);
+  to.set_message(from.message);
+  to.set_timeout_seconds(from.timeout.count());
+  to.set_taint(static_cast<std::uint32_t>(from.taint));
+}
+
+Health read(const wire::Health& from) {
+  return {.state = clamped(from.state(), HealthState::kUnhealthy),
+          .reason = from.reason(),
+          .message = from.message(),
+          .timeout = std::chrono::seconds(from.timeout_seconds()),
+          .taint = clamped(from.taint(), TaintEffect::kNoExecute)};
+}
+
+void write(const Device& from, wire::Device& to) {
+  to.set_id(from.id);
+  to.set_name(from.name);
+  to.set_kind(from.kind);
+  to.set_parent_id(from.parent_id);
+  to.set_pci_bus_id(from.pci_bus_id);
+  to.set_shared(from.shared);
+  to.mutable_numa_nodes()->Add(from.numa_nodes.begin(), from.numa_nodes.end());
+  for (const auto& [name, value] : from.attributes) {
+    wire::AttributeValue& out = *to.add_attributes();
+    out.set_name(name);
+    out.set_kind(static_cast<std::uint32_t>(value.index()));
+    std::visit(WriteAttribute{out}, value);
+  }
+  write(from.capacity, *to.mutable_capacity());
+  for (const CounterUse& use : from.consumes) cardcage::write(use.set, use.counters, *to.add_consumes());
+  cardcage::write({}, from.health, *to.mutable_health());
+}
+
+Result<Device> read(const wire::Device& from) {
+  Device device;
+  device.id = from.id();
+  device.name = from.name();
+  device.kind = from.kind();
+  device.parent_id = from.parent_id();
+  device.pci_bus_id = from.pci_bus_id();
+  device.shared = from.shared();
+  device.numa_nodes.assign(from.numa_nodes().begin(), from.numa_nodes().end());
+  for (const wire::AttributeValue& in : from.attributes()) {
+    auto value = read_attribute(in);
+    if (!value) return within(value.error(), "device '{}'", from.id());
+    device.attributes[in.name()] = std::move(*value);
+  }
+  device.capacity = read(from.capacity());
+  for (const wire::CounterSet& use : from.consumes()) device.consumes.push_back({use.name(), read(use.counters())});
+  device.health = read(from.health());
+  return device;
+}
+
+}  // namespace cardcage

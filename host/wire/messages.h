@@ -1,0 +1,36 @@
+// The host's own types as messages of worker.proto, and back. What comes back from a worker is whatever the memory of
+// a vendor's process held: numbers are checked here, and no text is trusted to be more than bytes.
+#pragma once
+
+#include "cardcage/worker.pb.h"
+#include "host/model/module.h"
+
+namespace cardcage {
+
+namespace wire = ::cardcage::worker::v1;
+
+void write(const ModuleIdentity& from, wire::Identity& to);
+ModuleIdentity read(const wire::Identity& from);
+
+void write(const OptionValues& from, google::protobuf::RepeatedPtrField<wire::OptionValue>& to);
+OptionValues read(const google::protobuf::RepeatedPtrField<wire::OptionValue>& from);
+
+void write(const std::string& device_id, const Health& from, wire::Health& to);
+Health read(const wire::Health& from);
+
+void write(const Device& from, wire::Device& to);
+Result<Device> read(const wire::Device& from);
+void write(const std::string& name, const std::map<std::string, Quantity>& from, wire::CounterSet& to);
+void write(const std::map<std::string, Quantity>& from, google::protobuf::RepeatedPtrField<wire::NamedQuantity>& to);
+std::map<std::string, Quantity> read(const google::protobuf::RepeatedPtrField<wire::NamedQuantity>& from);
+
+void write(const ModuleClaim& from, wire::Claim& to);
+ModuleClaim read(const wire::Claim& from);
+
+void write(const PreparedEdits& from, wire::PreparedEdits& to);
+PreparedEdits read(const wire::PreparedEdits& from);
+
+void write(const std::vector<std::string>& from, google::protobuf::RepeatedPtrField<std::string>& to);
+std::vector<std::string> read(const google::protobuf::RepeatedPtrField<std::string>& from);
+
+}  // namespace cardcage

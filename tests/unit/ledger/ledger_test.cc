@@ -1,0 +1,442 @@
+#include "host/ledger/ledger.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "host/cdi/writer.h"
+#include "host/core/file.h"
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/scratch_folder.h"
+#include "tests/fakes/small_disk.h"
+#include "tests/unit/ledger/records.h"
+#include "tests/unit/ledger/sync_counter.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+const WallTime kLater(std::chrono::milliseconds(1'800'000'060'002));
+
+class LedgerTest : public CoreFixture {
+ protected:
+  LedgerOptions options() {
+    return {.file = folder_ / "ledger.db",
+            .intents = folder_ / "intents",
+            .cdi_folder = folder_ / "cdi",
+            .boot_id = kBoot,
+            .history = {},
+            .fault = {}};
+  }
+  std::unique_ptr<Ledger> open() { return open(options()); }
+  std::unique_ptr<Ledger> open(LedgerOptions with) {
+    auto ledger = Ledger::open(core, std::move(with));
+    EXPECT_TRUE(ledger) << (ledger ? "" : ledger.error().message);
+    return ledger ? std::move(*ledger) : nullptr;
+  }
+  Error open_error() {
+    auto ledger = Ledger::open(core, options());
+    return ledger ? Error{Code::kOk, "opened"} : ledger.error();
+  }
+  Status put(Ledger& ledger, ClaimRecord record) { return run(ledger.put(std::move(record))); }
+  std::vector<std::string> files_aside() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      if (entry.path().filename().native().starts_with("ledger.db.damaged-")) names.push_back(entry.path().filename());
+    return names;
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(LedgerTest, EverythingOfARecordComesBackAfterAReopen) {
+  const ClaimRecord full = a_full_record("u1");
+  {
+    auto ledger = open();
+    ASSERT_TRUE(put(*ledger, full));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2)));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 3))) << "replaces the parts too";
+  }
+  auto ledger = open();
+  ASSERT_THAT(ledger->claims(), SizeIs(2));
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), full);
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 3));
+  EXPECT_FALSE(ledger->rebuilt());
+}
+
+TEST_F(LedgerTest, TwoDriversMayHoldTheSameClaim) {
+  auto ledger = open();
+  ClaimRecord other = a_record("u1");
+  other.driver = "nic.example.com";
+  ASSERT_TRUE(put(*ledger, a_record("u1")));
+  ASSERT_TRUE(put(*ledger, other));
+  ASSERT_TRUE(run(ledger->release({kDriver, "u1"}, kLater)));
+  EXPECT_EQ(ledger->find({kDriver, "u1"}), nullptr);
+  EXPECT_EQ(*ledger->find({"nic.example.com", "u1"}), other);
+}
+
+TEST_F(LedgerTest, ADeviceIsHeldFromTheCallOnAndFreeOnceTheReleaseIsDurable) {
+  auto ledger = open();
+  const auto holders = [&] { return ledger->holders("gpus", "GPU-0", kDriver, "gpu-0").size(); };
+  Task<Status> putting = ledger->put(a_record("u1"));
+  EXPECT_EQ(holders(), 1u) << "before it is written";
+  ASSERT_TRUE(run(std::move(putting)));
+  Task<Status> releasing = ledger->release({kDriver, "u1"}, kLater);
+  EXPECT_EQ(holders(), 1u) << "until it is durable";
+  ASSERT_TRUE(run(std::move(releasing)));
+  EXPECT_EQ(holders(), 0u);
+  EXPECT_TRUE(run(ledger->release({kDriver, "u1"}, kLater))) << "releasing is idempotent";
+}
+
+TEST_F(LedgerTest, WritesThatComeTogetherShareATransaction) {
+  auto ledger = open();
+  std::vector<Task<Status>> puts;
+  for (int i = 0; i < 64; ++i) puts.push_back(ledger->put(a_record(fmt::format("u{}", i), i)));
+  for (auto& one : puts) EXPECT_TRUE(run(std::move(one)));
+  EXPECT_LE(ledger->transactions(), 2u);
+  EXPECT_THAT(ledger->claims(), SizeIs(64));
+}
+
+TEST_F(LedgerTest, APreparedRecordCostsOneSyncAndAnIntentNone) {
+  const SyncCounter counter;
+  auto ledger = open();
+  ASSERT_TRUE(put(*ledger, a_record("warm-up")));  // a new log syncs its header once
+  const int before = counter.syncs();
+  ASSERT_TRUE(ledger->intend(an_intent("u1")));
+  EXPECT_EQ(counter.syncs(), before);
+  ASSERT_TRUE(put(*ledger, a_record("u1")));
+  EXPECT_EQ(counter.syncs(), before + 1);
+  ledger->note(a_record("u1", 2));
+  EXPECT_TRUE(run(ledger->history({})));
+  EXPECT_EQ(counter.syncs(), before + 1);
+}
+
+TEST_F(LedgerTest, AnIntentSurvivesTheDeathOfTheProcess) {
+  ClaimRecord intent = a_full_record("u1");
+  intent.phase = ClaimPhase::kUnpreparing;
+  intent.prepared = {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    core.notify_fork(asio::io_context::fork_child);
+    auto ledger = Ledger::open(core, options());
+    if (ledger && (*ledger)->intend(intent)) ::kill(::getpid(), SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto ledger = open();
+  ASSERT_NE(ledger->find({kDriver, "u1"}), nullptr);
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), intent);
+  EXPECT_THAT(ledger->holders("gpus", "GPU-1", kDriver, "gpu-0"), SizeIs(1));
+}
+
+// Both files speak of the claim when a process ends between them.
+TEST_F(LedgerTest, AnIntentCountsUntilItsEndIsWritten) {
+  auto intents = Intents::open(options().intents, kBoot);
+  ASSERT_TRUE(intents);
+  ClaimRecord undone = an_intent("u2"), again = an_intent("u3", 3);
+  undone.phase = ClaimPhase::kUnpreparing;
+  for (const ClaimRecord& one : {an_intent("u1"), undone, again}) ASSERT_TRUE(intents->set(one));
+  intents = fail(Code::kCancelled, "the process ended");
+  ClaimRecord before_reboot = a_record("u3");
+  before_reboot.boot_id = "boot-0";
+  {
+    const auto store = LedgerStore::open(options().file, {});
+    std::vector<LedgerChange> changes;
+    for (const ClaimRecord& one : {a_record("u1"), a_record("u2"), before_reboot})
+      changes.push_back({std::make_shared<ClaimRecord>(one), std::nullopt, Durability::kNode});
+    ASSERT_TRUE((*store)->write(changes));
+  }
+  auto ledger = open();
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1")) << "the prepare was written after the intent";
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), undone) << "the release was not";
+  EXPECT_EQ(*ledger->find({kDriver, "u3"}), again) << "prepared anew after a reboot";
+  ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
+  ASSERT_TRUE(put(*ledger, a_record("u3")));
+  ledger.reset();
+  intents = Intents::open(options().intents, kBoot);
+  ASSERT_TRUE(intents);
+  EXPECT_THAT(intents->all(), SizeIs(0)) << "nothing is in doubt any more";
+}
+
+TEST_F(LedgerTest, ANoteCountsAtOnceAndIsWrittenAtTheLatestAtTheEnd) {
+  {
+    auto ledger = open();
+    ASSERT_TRUE(ledger->intend(an_intent("u1")));
+    ledger->note(a_record("u1"));
+    EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1"));
+    EXPECT_EQ(ledger->transactions(), 0u) << "nobody waits";
+    runs_until([&] { return ledger->transactions() == 1; });
+    ledger->note(a_record("u2", 2));
+  }
+  const auto ledger = open();
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1"));
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
+}
+
+TEST_F(LedgerTest, ANoteDoesNotEndTheDoubtThatFollowsIt) {
+  ClaimRecord undoing = a_record("u1");
+  undoing.phase = ClaimPhase::kUnpreparing;
+  {
+    auto ledger = open();
+    ledger->note(a_record("u1"));
+    ASSERT_TRUE(ledger->intend(undoing));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2))) << "takes the note along";
+  }
+  EXPECT_EQ(*open()->find({kDriver, "u1"}), undoing);
+}
+
+TEST_F(LedgerTest, HistorySaysWhoHeldWhatAndHowLong) {
+  auto ledger = open();
+  ASSERT_TRUE(put(*ledger, a_record("u1")));
+  ClaimRecord never = a_record("u2", 2);
+  never.phase = ClaimPhase::kPreparing;
+  never.prepared = {};
+  ASSERT_TRUE(put(*ledger, never));
+  ASSERT_TRUE(run(ledger->release({kDriver, "u1"}, kLater)));
+  ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
+  const auto all = run(ledger->history({}));
+  ASSERT_TRUE(all);
+  ASSERT_THAT(*all, SizeIs(1)) << "what was never prepared is no history";
+  const HistoryEntry& entry = all->front();
+  EXPECT_EQ(entry.ref, (ClaimRef{"team", "claim-u1", "u1"}));
+  EXPECT_EQ(entry.module + "/" + entry.pool + "/" + entry.device + "/" + entry.request, "gpus/node/gpu-0/main/sub");
+  EXPECT_EQ(entry.held(), std::chrono::minutes(1));
+  const auto matches = [&](HistoryQuery query) { return run(ledger->history(std::move(query)))->size(); };
+  EXPECT_EQ(matches({.claim = "u1", .driver = "", .device = ""}), 1u);
+  EXPECT_EQ(matches({.claim = "claim-u1", .driver = kDriver, .device = "gpu-0"}), 1u);
+  EXPECT_EQ(matches({.claim = "team/claim-u1", .driver = "", .device = "", .since = kLater}), 1u);
+  EXPECT_EQ(matches({.claim = "other/claim-u1", .driver = "", .device = ""}), 0u);
+  EXPECT_EQ(matches({.claim = "", .driver = "", .device = "gpu-1"}), 0u);
+  EXPECT_EQ(matches({.claim = "", .driver = "", .device = "", .since = kLater + std::chrono::seconds(1)}), 0u);
+}
+
+TEST_F(LedgerTest, HistoryIsBoundInRowsAndAge) {
+  LedgerOptions bounded = options();
+  bounded.history = {.rows = 3, .age = std::chrono::hours(1)};
+  auto ledger = open(bounded);
+  const auto devices = [&] {
+    std::vector<std::string> names;
+    const auto entries = run(ledger->history({}));
+    for (const HistoryEntry& entry : *entries) names.push_back(entry.device);
+    return names;
+  };
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(put(*ledger, a_record("u", i)));
+    ASSERT_TRUE(run(ledger->release({kDriver, "u"}, kLater)));
+  }
+  EXPECT_THAT(devices(), ElementsAre("gpu-4", "gpu-3", "gpu-2"));
+  ASSERT_TRUE(put(*ledger, a_record("u", 9)));
+  ASSERT_TRUE(run(ledger->release({kDriver, "u"}, kLater + std::chrono::hours(2))));
+  EXPECT_THAT(devices(), ElementsAre("gpu-9"));
+}
+
+TEST_F(LedgerTest, AFullDiskIsAnErrorAndNothingElse) {
+  SmallDisk disk(folder_ / "small", "size=512k");
+  if (!disk.works()) GTEST_SKIP() << "needs to be able to mount";
+  LedgerOptions small = options();
+  small.file = disk.path() / "ledger.db";
+  {
+    auto ledger = open(small);
+    ASSERT_TRUE(put(*ledger, a_record("old")));
+    disk.fill();
+    ClaimRecord large = a_record("new", 1);
+    large.parts[0].state.assign(200'000, 's');
+    const Status refused = put(*ledger, large);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+    EXPECT_THAT(refused.error().message, HasSubstr("free space"));
+    EXPECT_EQ(ledger->last_error(), refused.error());
+    EXPECT_EQ(ledger->find({kDriver, "new"}), nullptr);
+    EXPECT_TRUE(ledger->holders("gpus", "GPU-1", kDriver, "gpu-1").empty());
+    large.ref.uid = "old";
+    EXPECT_FALSE(put(*ledger, large));
+    EXPECT_EQ(*ledger->find({kDriver, "old"}), a_record("old")) << "as it was";
+    disk.free();
+    EXPECT_TRUE(put(*ledger, a_record("new", 1)));
+    EXPECT_EQ(ledger->last_error(), std::nullopt);
+  }
+  auto again = open(small);
+  EXPECT_EQ(*again->find({kDriver, "old"}), a_record("old"));
+  EXPECT_EQ(*again->find({kDriver, "new"}), a_record("new", 1));
+}
+
+TEST_F(LedgerTest, ASecondHostHasToWait) {
+  auto first = open();
+  const Error error = open_error();
+  EXPECT_EQ(error.code, Code::kAborted);
+  EXPECT_THAT(error.message, HasSubstr("another cardcage"));
+  first.reset();
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(LedgerTest, ANewerSchemaIsRefusedWithARemedyAndLeftAlone) {
+  open().reset();
+  auto database = sqlite::Database::open(folder_ / "ledger.db");
+  ASSERT_TRUE((*database)->execute("PRAGMA user_version=99"));
+  database->reset();
+  const Error error = open_error();
+  EXPECT_EQ(error.code, Code::kFailedPrecondition);
+  EXPECT_THAT(error.message, HasSubstr("has schema 99"));
+  EXPECT_THAT(error.message, HasSubstr("run the newer cardcage again"));
+  EXPECT_THAT(files_aside(), SizeIs(0));
+}
+
+// Version 1 had the same tables with a rowid.
+TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsTakenAlong) {
+  const ClaimRecord full = a_full_record("u1");
+  {
+    auto ledger = open();
+    ASSERT_TRUE(put(*ledger, full));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2)));
+  }
+  auto database = sqlite::Database::open(folder_ / "ledger.db");
+  ASSERT_TRUE(
+      (*database)->execute("CREATE TABLE a AS SELECT * FROM claims; DROP TABLE claims; ALTER TABLE a RENAME TO "
+                           "claims; CREATE TABLE b AS SELECT * FROM parts; DROP TABLE parts; ALTER TABLE b "
+                           "RENAME TO parts; PRAGMA user_version=1"));
+  database->reset();
+  const auto ledger = open();
+  EXPECT_EQ(ledger->claims().size(), 2u);
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), full);
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
+  EXPECT_TRUE(put(*ledger, a_record("u2", 3))) << "the key is a key again";
+  EXPECT_EQ(ledger->claims().size(), 2u);
+}
+
+TEST_F(LedgerTest, MigrationRunsWhatIsMissingAndStopsAtAnErrorWithoutHalfAStep) {
+  auto database = sqlite::Database::open(folder_ / "other.db");
+  ASSERT_TRUE(database);
+  const char* const steps[] = {"CREATE TABLE a(x)", "INSERT INTO a VALUES(1); ALTER TABLE a ADD COLUMN y DEFAULT 5",
+                               "UPDATE a SET x=2; no sql"};
+  ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(1)));
+  ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(2)));
+  ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(2))) << "nothing is left to do";
+  EXPECT_EQ((*database)->integer("SELECT x+y FROM a").value(), 6);
+  const auto failed = LedgerStore::migrate(**database, steps);
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("from schema 2 to 3"));
+  EXPECT_EQ((*database)->integer("SELECT x FROM a").value(), 1);
+  EXPECT_EQ((*database)->integer("PRAGMA user_version").value(), 2);
+}
+
+// What may happen to the file, and that the claims are rebuilt from the CDI files that are left.
+struct Damage {
+  const char* name;
+  void (*inflict)(const std::filesystem::path& file);
+  bool set_aside = true;
+};
+class DamagedLedgerTest : public LedgerTest, public ::testing::WithParamInterface<Damage> {};
+
+void change(const std::filesystem::path& file, const std::string& statements) {
+  auto database = sqlite::Database::open(file);
+  ASSERT_TRUE(database);
+  ASSERT_TRUE((*database)->execute(statements));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, DamagedLedgerTest,
+    ::testing::Values(Damage{"Garbage", [](const auto& file) { std::ofstream(file) << std::string(10'000, 'g'); }},
+                      Damage{"Torn", [](const auto& file) { std::filesystem::resize_file(file, 5'000); }},
+                      Damage{"Scribbled",
+                             [](const auto& file) {
+                               std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+                               stream.seekp(4096) << std::string(16'384, '\x5a');
+                             }},
+                      Damage{"OfSomethingElse",
+                             [](const auto& file) {
+                               std::filesystem::remove(file);
+                               change(file, "CREATE TABLE songs(title)");
+                             }},
+                      Damage{"WithoutATable", [](const auto& file) { change(file, "DROP TABLE parts"); }},
+                      Damage{"WithABadRow",
+                             [](const auto& file) { change(file, "UPDATE parts SET content='{\"devices\":7}'"); }},
+                      Damage{"Empty", [](const auto& file) { std::filesystem::resize_file(file, 0); }, false},
+                      Damage{"Gone", [](const auto& file) { std::filesystem::remove(file); }, false}),
+    [](const auto& each) { return std::string(each.param.name); });
+
+TEST_P(DamagedLedgerTest, IsSetAsideAndRebuiltFromCdiFiles) {
+  const std::string share = "5b2c9f1e-0000-4000-8000-000000000001";
+  ClaimRecord record = a_record("u1");
+  record.parts[0].devices[0].allocation.share_id = share;
+  record.parts[0].devices[0].cdi_name = cdi_device_name("u1", "gpu-0", share);
+  const CdiWriter cdi(folder_ / "cdi");
+  ASSERT_TRUE(cdi.write(kDriver, "u1", cdi_spec(record)));
+  ASSERT_TRUE(write_file_atomically(folder_ / "cdi" / claim_file_name(kDriver, "broken"), "{", 0644, false));
+  ASSERT_TRUE(put(*open(), record));
+  GetParam().inflict(folder_ / "ledger.db");
+  {
+    auto ledger = open();
+    ASSERT_NE(ledger, nullptr);
+    EXPECT_TRUE(ledger->rebuilt());
+    ASSERT_THAT(ledger->claims(), SizeIs(1));
+    const auto rebuilt = ledger->find({kDriver, "u1"});
+    ASSERT_NE(rebuilt, nullptr);
+    EXPECT_EQ(rebuilt->phase, ClaimPhase::kPreparing) << "in doubt: the module is asked again";
+    EXPECT_EQ(cdi_spec(*rebuilt), cdi_spec(record));
+    EXPECT_EQ(rebuilt->parts[0].devices[0].allocation.device, "gpu-0");
+    EXPECT_EQ(rebuilt->parts[0].devices[0].allocation.share_id, share);
+    EXPECT_THAT(ledger->holders("gpus", "GPU-0", kDriver, "gpu-0"), SizeIs(1)) << "the device is not free";
+    EXPECT_THAT(files_aside(), SizeIs(GetParam().set_aside ? 1 : 0));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2)));
+  }
+  auto again = open();
+  EXPECT_FALSE(again->rebuilt());
+  EXPECT_THAT(again->claims(), SizeIs(2)) << "the rebuilt claims are in the new file";
+}
+
+TEST_F(LedgerTest, ATornLogLosesItsTailAndNothingElse) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    core.notify_fork(asio::io_context::fork_child);
+    auto ledger = Ledger::open(core, options());
+    if (ledger && put(**ledger, a_record("u1")) && put(**ledger, a_record("u2", 2))) ::kill(::getpid(), SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const auto log = folder_ / "ledger.db-wal";
+  std::filesystem::resize_file(log, std::filesystem::file_size(log) - 100);
+  auto ledger = open();
+  EXPECT_NE(ledger->find({kDriver, "u1"}), nullptr);
+  EXPECT_EQ(ledger->find({kDriver, "u2"}), nullptr);
+  EXPECT_THAT(files_aside(), SizeIs(0));
+}
+
+TEST_F(LedgerTest, TheFileIsForTheHostAlone) {
+  auto ledger = open();
+  ASSERT_TRUE(put(*ledger, a_record("u1")));
+  for (const char* name : {"ledger.db", "ledger.db-wal"})
+    EXPECT_EQ(std::filesystem::status(folder_ / name).permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+        << name;
+}
+
+TEST_F(LedgerTest, AReadOnlyFolderIsNamedWithItsRemedy) {
+  const ReadOnlyFolder read_only(folder_ / "read-only");
+  if (!read_only.works()) GTEST_SKIP() << "needs to be able to mount or not to be root";
+  LedgerOptions with = options();
+  with.file = read_only.path() / "ledger.db";
+  const auto ledger = Ledger::open(core, with);
+  ASSERT_FALSE(ledger);
+  EXPECT_EQ(ledger.error().code, Code::kPermissionDenied);
+  EXPECT_THAT(ledger.error().message, HasSubstr(with.file.native()));
+  EXPECT_THAT(ledger.error().message, HasSubstr("state_dir"));
+}
+
+TEST_F(LedgerTest, TheBootIdIsTheKernels) {
+  const auto id = read_boot_id();
+  ASSERT_TRUE(id);
+  EXPECT_THAT(*id, SizeIs(36));
+}
+
+}  // namespace
+}  // namespace cardcage

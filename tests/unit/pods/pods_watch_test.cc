@@ -1,0 +1,191 @@
+#include "host/pods/pods_watch.h"
+
+#include <gmock/gmock.h>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "host/rpc/client_slot.h"
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_pod_resources.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+using State = PodsWatchView::State;
+
+const FakePod kTrainer{"ml", "trainer-0", "uid-1", {}, "Running"}, kOther{"ml", "other", "uid-2", {}, "Running"};
+
+class PodsWatchTest : public CoreFixture {
+ protected:
+  ~PodsWatchTest() override {
+    stop.wake();
+    EXPECT_TRUE(!started || until([&] { return ended; }));
+  }
+
+  void start() {
+    started = true;
+    spawn(core, [](PodsWatch& w, Wakeup& s, bool& end) -> Task<void> {
+      using namespace asio::experimental::awaitable_operators;
+      co_await (w.run() || s.wait());
+      end = true;
+    }(watch, stop, ended));
+    settle();
+  }
+  // Runs the core in real time until then.
+  bool until(const std::function<bool()>& condition, Duration limit = 5s) {
+    const Instant end = std::chrono::steady_clock::now() + limit;
+    core.restart();
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      core.run_one_for(5ms);
+    }
+    return true;
+  }
+  bool until(State state) {
+    return until([&] { return watch.view().state == state; });
+  }
+  // Lets the pause after a failure pass.
+  bool until_watching_again(int watches) {
+    return until([&] {
+      if (clock.sleepers() > 0) clock.advance(1s);
+      return kubelet.watches() >= watches && watch.view().state == State::kWatching;
+    });
+  }
+  void start_synced() {
+    kubelet.start_pods_api();
+    start();
+    ASSERT_TRUE(until(State::kWatching));
+  }
+
+  ScratchFolder root;
+  KubeletSockets sockets = KubeletSockets::below(root.path(), root / "device-plugins");
+  FakePodResources kubelet{root.path(), root / "device-plugins"};
+  FakeClock clock;
+  ClientSlot<KubeletClients> clients{sockets};
+  int gone = 0;
+  PodsWatch watch{core, clock, clients, sockets.pods, [this] { ++gone; }, 1};
+  Wakeup stop{core};
+  bool started = false, ended = false;
+};
+
+TEST_F(PodsWatchTest, KnowsThePodsOnceTheListIsComplete) {
+  kubelet.put_pod(kTrainer);
+  start_synced();
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1");
+  EXPECT_EQ(watch.uid_of("other", "trainer-0"), "");
+  EXPECT_FALSE(watch.has_ended("uid-1"));
+  EXPECT_EQ(watch.view().pods, 1);
+  EXPECT_EQ(gone, 1) << "some may have gone before";
+  kubelet.put_pod(kOther);
+  EXPECT_TRUE(until([&] { return watch.uid_of("ml", "other") == "uid-2"; }));
+  EXPECT_EQ(gone, 1);
+}
+
+TEST_F(PodsWatchTest, TellsWhenAPodEndsAndWhenItIsDeleted) {
+  kubelet.put_pod(kTrainer);
+  start_synced();
+  auto done = kTrainer;
+  done.phase = "Succeeded";
+  kubelet.put_pod(done);
+  EXPECT_TRUE(until([&] { return gone == 2; }));
+  EXPECT_TRUE(watch.has_ended("uid-1"));
+  kubelet.put_pod(done);
+  kubelet.remove_pod("uid-1");  // the event has a name, a namespace and a UID
+  EXPECT_TRUE(until([&] { return gone == 3; })) << "not for the repetition";
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "");
+  EXPECT_FALSE(watch.has_ended("uid-1"));
+}
+
+TEST_F(PodsWatchTest, ANewPodOfTheSameNameOutlivesTheOldOne) {
+  kubelet.put_pod(kTrainer);
+  start_synced();
+  auto again = kTrainer;
+  again.uid = "uid-3";
+  kubelet.put_pod(again);
+  kubelet.remove_pod("uid-1");
+  EXPECT_TRUE(until([&] { return gone == 2; }));
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-3");
+}
+
+TEST_F(PodsWatchTest, IsOpenedAgainAfterItWasCutOff) {
+  kubelet.put_pod(kTrainer);
+  kubelet.put_pod(kOther);
+  start_synced();
+  kubelet.cut_off_watchers();
+  ASSERT_TRUE(until(State::kFailing));
+  EXPECT_THAT(watch.view().error, ::testing::HasSubstr("too slow"));
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1") << "what was known";
+  kubelet.remove_pod("uid-1");  // nobody hears of it
+  EXPECT_EQ(kubelet.watches(), 1) << "after a pause";
+  ASSERT_TRUE(until_watching_again(2));
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "");
+  EXPECT_EQ(watch.uid_of("ml", "other"), "uid-2");
+  EXPECT_EQ(gone, 2);
+}
+
+TEST_F(PodsWatchTest, ARestartOfTheKubeletIsOneMoreList) {
+  kubelet.put_pod(kTrainer);
+  start_synced();
+  kubelet.stop_pods_api();
+  ASSERT_TRUE(until(State::kFailing));
+  kubelet.start_pods_api();
+  ASSERT_TRUE(until_watching_again(2));
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1");
+}
+
+TEST_F(PodsWatchTest, ASocketThatIsNotThereIsLookedForNowAndThen) {
+  start();
+  EXPECT_EQ(watch.view().state, State::kAbsent);
+  EXPECT_EQ(clock.sleepers(), 1);
+  kubelet.start_pods_api();
+  clock.advance(29s);
+  settle();
+  EXPECT_EQ(watch.view().state, State::kAbsent);
+  clock.advance(1s);
+  EXPECT_TRUE(until(State::kWatching));
+}
+
+TEST_F(PodsWatchTest, AKubeletThatDoesNotKnowTheCallIsLeftAlone) {
+  kubelet.set_pods_status({grpc::StatusCode::UNIMPLEMENTED, "unknown service v1alpha1.Pods"});
+  kubelet.start_pods_api();
+  start();
+  ASSERT_TRUE(until([&] { return watch.view().state == State::kAbsent && clock.sleepers() == 1; }));
+  for (int i = 0; i < 10; ++i) {
+    clock.advance(30s);
+    settle();
+  }
+  EXPECT_EQ(kubelet.watches(), 1);
+  kubelet.stop_pods_api();
+  kubelet.set_pods_status(grpc::Status::OK);
+  kubelet.start_pods_api();
+  EXPECT_TRUE(until_watching_again(2)) << "another kubelet may know it";
+}
+
+TEST_F(PodsWatchTest, WhatCannotBeReadIsLeftOut) {
+  start_synced();
+  kubelet.send_raw_event(api::pods::ADDED, "\xff\xff\xff");
+  kubelet.send_raw_event(api::pods::ADDED, "");
+  kubelet.send_raw_event(api::pods::UNSPECIFIED, "");
+  kubelet.send_raw_event(static_cast<api::pods::EventType>(77), "");
+  kubelet.put_pod(kTrainer);
+  EXPECT_TRUE(until([&] { return watch.uid_of("ml", "trainer-0") == "uid-1"; }));
+  EXPECT_EQ(watch.view().pods, 1);
+  EXPECT_EQ(watch.view().state, State::kWatching);
+}
+
+TEST_F(PodsWatchTest, EndsWhileTheStreamIsOpen) {
+  start_synced();
+  const auto set = clients.current();
+  stop.wake();
+  ASSERT_TRUE(until([&] { return ended; }));
+  for (int i = 0; i < 20; ++i) kubelet.put_pod(kTrainer);
+  // Only the slot and this test hold the clients once gRPC has let go.
+  EXPECT_TRUE(until([&] { return set.use_count() == 2; }));
+  EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "");
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,106 @@
+// What the server drops, changes or wants elsewhere.
+#include "tests/unit/slices/publisher_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Verb = FakeCluster::Verb;
+using SliceGatesTest = SlicePublisherTest;
+
+PoolContent partitioned_pool() {
+  PoolContent content = numbered_pool(2);
+  content.counters = {{"card", slots(2)}};
+  content.devices.push_back(partition("part-0", "card"));
+  content.devices.push_back(partition("part-1", "card"));
+  return content;
+}
+
+TEST_F(SliceGatesTest, PartitionsFollowOnceTheServerHasKeptTheirCounters) {
+  start();
+  want(partitioned_pool());
+  EXPECT_TRUE(converges());
+  expect_published(partitioned_pool());
+  EXPECT_THAT(publisher.status().disabled_gates, IsEmpty());
+  cluster.forget_calls();
+  cluster.wipe_slices();
+  EXPECT_TRUE(converges());
+  EXPECT_EQ(cluster.writes(), 2u) << "the gate is known by now";
+}
+
+TEST_F(SliceGatesTest, APartitionIsNeverPublishedWithoutItsCounters) {
+  bool unsafe = false;
+  cluster.on_store([&](Slice& slice) {
+    slice.shared_counters.clear();
+    for (SliceDevice& device : slice.devices) {
+      device.consumes.clear();
+      unsafe = unsafe || device.name.starts_with("part");
+    }
+  });
+  start();
+  want(partitioned_pool());
+  EXPECT_TRUE(converges());
+  expect_published(numbered_pool(2));
+  EXPECT_FALSE(unsafe);
+  EXPECT_THAT(publisher.status().disabled_gates, ElementsAre("DRAPartitionableDevices"));
+  EXPECT_THAT(publisher.status().pools.at("node7").withheld, SizeIs(2));
+  const std::size_t writes = cluster.writes();
+  pass(10min, 1s);
+  EXPECT_EQ(cluster.writes(), writes);
+
+  // The server is upgraded, which ends its watches.
+  cluster.on_store({});
+  cluster.end_watches(fail(Code::kUnavailable, "connection reset"));
+  EXPECT_TRUE((pass(100ms), converges()));
+  expect_published(partitioned_pool());
+}
+
+TEST_F(SliceGatesTest, WhereTaintsAreDroppedASickDeviceIsWithheld) {
+  cluster.on_store([](Slice& slice) {
+    for (SliceDevice& device : slice.devices) device.taints.clear();
+  });
+  start();
+  PoolContent content = numbered_pool(3);
+  want(content);
+  ASSERT_TRUE(converges());
+  content.devices[1] = tainted_device(numbered(1));
+  want(content);
+  EXPECT_TRUE(converges());
+  EXPECT_EQ(consumer_view(stored()).devices, (std::set<std::string>{numbered(0), numbered(2)}));
+  content.devices[1] = plain_device(numbered(1));
+  want(content);
+  EXPECT_TRUE(converges());
+  expect_published(content);
+}
+
+TEST_F(SliceGatesTest, WhatAWebhookChangesIsNotFoughtOver) {
+  cluster.on_store([](Slice& slice) {
+    for (SliceDevice& device : slice.devices) device.attributes["added"] = true;
+  });
+  start();
+  want(numbered_pool(3));
+  EXPECT_TRUE(converges());
+  EXPECT_EQ(cluster.writes(), 1u);
+  cluster.end_watches(fail(Code::kOutOfRange, "gone"));
+  pass(1min, 1s);
+  EXPECT_EQ(cluster.writes(), 1u) << "not after a new list either";
+  want(numbered_pool(4));
+  EXPECT_TRUE(converges());
+  EXPECT_EQ(cluster.writes(), 2u);
+}
+
+TEST_F(SliceGatesTest, FindsOutWhereTheServerWantsCounters) {
+  start();
+  want(numbered_pool(2));
+  ASSERT_TRUE(converges());
+  // Kubernetes 1.34: a device may only consume counters of its own slice.
+  cluster.fail_next(Verb::kUpdate, 1, {Code::kInvalidArgument, "spec.devices[2].consumesCounters[0]: not found"});
+  want(partitioned_pool());
+  EXPECT_TRUE(converges());
+  expect_published(partitioned_pool());
+}
+
+}  // namespace
+}  // namespace cardcage

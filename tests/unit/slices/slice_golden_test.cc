@@ -1,0 +1,48 @@
+// tests/golden/apiserver/pool.json is what a cluster sees of a pool that uses everything.
+#include <gmock/gmock.h>
+
+#include "host/apiserver/slice_json.h"
+#include "host/core/file.h"
+#include "host/slices/slice_publisher.h"
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/unit/slices/slice_pool.h"
+
+namespace cardcage {
+namespace {
+
+using SliceGoldenTest = CoreFixture;
+
+TEST_F(SliceGoldenTest, APoolWithEverythingIsPublishedAsItAlwaysWas) {
+  FakeClock clock;
+  FakeCluster cluster(core, clock);
+  cluster.put_node("node7", "node-uid");
+  SlicePublisher publisher(core, clock, cluster, {.driver = "gpu.example.com", .node_name = "node7"});
+  spawn(core, publisher.run());
+
+  PoolContent content;
+  content.counters = {{"card-0", slots(4)}, {"card-1", slots(4)}};
+  content.devices = {plain_device("nic-0"), tainted_device("gpu-sick"), partition("gpu-0-part", "card-0"),
+                     partition("gpu-1-part", "card-1")};
+  content.devices[0].attributes["firmware"] = SemVer{"2.3.0"};
+  content.devices[0].attributes["resource.kubernetes.io/pciBusID"] = std::string("0000:3b:00.0");
+  content.devices[0].allow_multiple_allocations = true;
+  publisher.set_pools({{"node7", shared(content)}});
+  for (int i = 0; i < 20; ++i) {
+    settle();
+    clock.advance(std::chrono::milliseconds(5));
+  }
+  ASSERT_TRUE(publisher.status().in_sync);
+
+  json::array slices;
+  for (const auto& [name, slice] : cluster.slices()) slices.push_back(slice_to_json(slice, ResourceApi::kV1));
+  const auto golden =
+      read_file(std::string(CARDCAGE_SOURCE_DIR) + "/tests/golden/apiserver/pool.json", 1 << 20).value_or("null");
+  EXPECT_EQ(json::value(slices), json::parse(golden)) << json::serialize(slices);
+  publisher.stop();
+  settle();
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,60 @@
+// A supervisor of a fake module, stepped by hand.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "host/supervision/supervisor.h"
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_module.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+
+class SupervisorFixture : public CoreFixture {
+ protected:
+  SupervisorFixture() {
+    module->devices.devices = {Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"}};
+    spawn(core, supervisor.run());
+  }
+  ~SupervisorFixture() override { run(supervisor.stop()); }
+
+  Task<Result<std::shared_ptr<Module>>> load() {
+    ++loads;
+    co_return module;
+  }
+  // What an operator hears, once it is said.
+  std::shared_ptr<std::optional<Status>> order(ModuleVerb verb, Duration limit = std::chrono::seconds(10)) {
+    auto outcome = std::make_shared<std::optional<Status>>();
+    spawn(core, keep(supervisor.obey({verb, "fake", "alice", "driver 580", limit}), outcome));
+    settle();
+    return outcome;
+  }
+  const Device& device() { return supervisor.snapshot()->devices.front(); }
+
+  FakeClock clock;
+  std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
+  Leftover load_leftover;
+  int loads = 0, changes = 0;
+  ScratchFolder folder;
+  QuiesceMarks marks{folder / "quiesced", "this boot"};
+  Supervisor supervisor{
+      ModuleConfig{.name = "fake"},
+      {},
+      [this](const ModuleConfig&, Instant, Leftover& left) {
+        left = load_leftover;
+        return load();
+      },
+      core,
+      clock,
+      marks,
+      {[this](const Supervisor&) { ++changes; },
+       [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; }}};
+
+ private:
+  static Task<void> keep(Task<Status> task, std::shared_ptr<std::optional<Status>> outcome) {
+    outcome->emplace(co_await std::move(task));
+  }
+};
+
+}  // namespace cardcage

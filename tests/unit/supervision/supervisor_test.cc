@@ -1,0 +1,341 @@
+#include "tests/unit/supervision/supervisor_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using Verb = FakeModule::Verb;
+using namespace std::chrono_literals;
+
+class SupervisorTest : public SupervisorFixture {};
+
+TEST_F(SupervisorTest, IsReadyAfterTheFirstDiscoverAndTellsTheModuleItsLiveClaims) {
+  EXPECT_EQ(supervisor.state(), ModuleState::kStarting);
+  EXPECT_FALSE(supervisor.module());
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_TRUE(supervisor.settled());
+  ASSERT_TRUE(supervisor.module());
+  EXPECT_EQ(device().id, "gpu-0");
+  ASSERT_EQ(module->reconciled.size(), 1u);
+  EXPECT_EQ(module->reconciled[0].at(0).ref.uid, "uid-1");
+}
+
+TEST_F(SupervisorTest, StartsAgainWithGrowingBackOff) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 2);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_TRUE(supervisor.settled());
+  EXPECT_THAT(supervisor.module().error().message, HasSubstr("module 'fake' does not start: no driver loaded"));
+  EXPECT_EQ(module->count(Verb::kStop), 1) << "a failed instance is stopped before the next one";
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff) << "the second wait is longer";
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(loads, 3);
+  EXPECT_EQ(supervisor.last_error(), std::nullopt);
+}
+
+TEST_F(SupervisorTest, ALostModuleKeepsItsDevicesListedWithHealthUnknownAndTheReason) {
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+  module->said = {{clock.wall(), "about to reset"}};
+  module->events.lost(Error{Code::kUnavailable, "prepare has not returned for 45 s"});
+  settle();
+  ASSERT_TRUE(supervisor.last_end());
+  EXPECT_EQ(supervisor.last_end()->how, "prepare has not returned for 45 s");
+  ASSERT_EQ(supervisor.last_end()->lines.size(), 1u);
+  EXPECT_EQ(supervisor.last_end()->lines[0].text, "about to reset");
+  EXPECT_EQ(supervisor.recent_failures(), 1u);
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  ASSERT_TRUE(supervisor.snapshot());
+  const Health health = supervisor.health(device()).health;
+  EXPECT_EQ(health.state, HealthState::kUnknown);
+  EXPECT_EQ(health.reason, "ModuleAway");
+  EXPECT_EQ(health.message, "prepare has not returned for 45 s");
+}
+
+TEST_F(SupervisorTest, ABurstOfRescansCostsOneDiscoverAndAnEqualListChangesNothing) {
+  settle();
+  const int before = changes;
+  for (int i = 0; i < 100; ++i) module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(module->count(Verb::kDiscover), 2);
+  EXPECT_EQ(changes, before);
+
+  module->devices.devices.push_back(Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"});
+  module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(changes, before + 1);
+  EXPECT_EQ(supervisor.snapshot()->devices.size(), 2u);
+}
+
+TEST_F(SupervisorTest, AFailedRescanKeepsTheLastGoodList) {
+  settle();
+  module->fail(Verb::kDiscover, Error{Code::kInternal, "bus busy"});
+  module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u);
+  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("bus busy"));
+}
+
+TEST_F(SupervisorTest, HealthThatFallsSilentBecomesUnknown) {
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kHealthy, .timeout = 60s});
+  const int before = changes;
+  clock.advance(30s);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+  clock.advance(31s);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.reason, "Silent");
+  EXPECT_GT(changes, before) << "the silence itself is told";
+}
+
+TEST_F(SupervisorTest, PollsTheHealthOfAModuleThatHasCheck) {
+  module->about.has_check = true;
+  settle();
+  clock.advance(30s);
+  settle();
+  EXPECT_EQ(module->count(Verb::kCheck), 1);
+}
+
+TEST_F(SupervisorTest, HealthToldBeforeADeviceIsListedWaitsForTheList) {
+  settle();
+  const int before = changes;
+  module->events.health("gpu-1", Health{.state = HealthState::kUnhealthy});
+  EXPECT_EQ(changes, before);
+  module->devices.devices.push_back(Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"});
+  module->events.rescan();
+  settle();
+  clock.advance(1s);
+  settle();
+  ASSERT_EQ(supervisor.snapshot()->devices.size(), 2u);
+  EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[1]).health.state, HealthState::kUnhealthy);
+}
+
+TEST_F(SupervisorTest, HealthToldDuringADiscoverGoesOverWhatItFound) {
+  module->devices.devices[0].health.state = HealthState::kHealthy;
+  module->block(Verb::kDiscover);
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy});
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnhealthy) << "told before the first list was done";
+
+  module->block(Verb::kDiscover);
+  module->events.rescan();
+  settle();
+  clock.advance(1s);
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy, .message = "again"});
+  EXPECT_EQ(supervisor.health(device()).health.message, "again") << "a hung discover does not hold health back";
+  const int before = changes;
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.message, "again");
+  EXPECT_GT(changes, before);
+}
+
+TEST_F(SupervisorTest, IgnoresHealthOfADeviceThatIsNotListed) {
+  settle();
+  const int before = changes;
+  module->events.health("gpu-9", Health{.state = HealthState::kUnhealthy});
+  EXPECT_EQ(changes, before);
+}
+
+TEST_F(SupervisorTest, ANewFileIsTakenOverOnceItHasListedItsDevices) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.version = "2.0.0";
+  module->about.sha256 = "another";
+  module->devices.devices = {Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"},
+                             Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"}};
+  module->block(Verb::kDiscover);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.module().value(), old) << "it serves until the next one is ready";
+  EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u);
+  module->events.health("gpu-1", Health{.state = HealthState::kUnhealthy});
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.module().value(), module);
+  EXPECT_EQ(supervisor.identity()->version, "2.0.0");
+  ASSERT_EQ(supervisor.snapshot()->devices.size(), 2u);
+  EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[1]).health.state, HealthState::kUnhealthy);
+  EXPECT_EQ(module->reconciled.at(0).at(0).ref.uid, "uid-1");
+  EXPECT_EQ(old->count(Verb::kStop), 1);
+  old->events.lost(Error{Code::kUnavailable, "the old one is gone"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "nobody's business any more";
+  EXPECT_EQ(supervisor.restarts(), 0);
+}
+
+TEST_F(SupervisorTest, ANewFileThatDoesNotWorkChangesNothingAndIsSaid) {
+  settle();
+  const auto old = module;
+  for (const Verb fault : {Verb::kStart, Verb::kDiscover}) {
+    module = std::make_shared<FakeModule>(core);
+    module->about.sha256 = "another";
+    module->fail(fault, Error{Code::kUnavailable, "no driver loaded"});
+    supervisor.renew();
+    settle();
+    EXPECT_EQ(supervisor.module().value(), old);
+    EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+    EXPECT_EQ(supervisor.last_error()->message, "the new file of module 'fake' is not taken over: no driver loaded");
+    EXPECT_EQ(module->count(Verb::kStop), 1);
+  }
+  EXPECT_EQ(old->count(Verb::kStop), 0);
+}
+
+TEST_F(SupervisorTest, AFileThatWasOnlyTouchedIsNotTakenOver) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(loads, 2);
+  EXPECT_EQ(supervisor.module().value(), old);
+  EXPECT_EQ(module->count(Verb::kStart), 0);
+}
+
+TEST_F(SupervisorTest, ANewFileEndsTheBackOff) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
+ModuleConfig with_option(const std::string& value) {
+  ModuleConfig config{.name = "fake"};
+  config.options["mode"].value = value;
+  return config;
+}
+
+TEST_F(SupervisorTest, ANewConfigurationIsTakenOverByANewInstanceOfTheSameFile) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->devices = old->devices;
+  module->block(Verb::kDiscover);
+  supervisor.configure(with_option("b"), {});
+  settle();
+  EXPECT_TRUE(supervisor.undecided());
+  EXPECT_EQ(supervisor.module().value(), old);
+  EXPECT_EQ(supervisor.config().options.size(), 0u) << "that of the instance";
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_FALSE(supervisor.undecided());
+  EXPECT_EQ(supervisor.module().value(), module);
+  EXPECT_EQ(supervisor.config(), with_option("b"));
+  EXPECT_EQ(old->count(Verb::kStop), 1);
+}
+
+TEST_F(SupervisorTest, AConfigurationThatIsRefusedLeavesTheOldOneAndIsTriedAgain) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->fail(Verb::kStart, Error{Code::kInvalidArgument, "mode 'b' is not known"});
+  supervisor.configure(with_option("b"), {});
+  settle();
+  ASSERT_TRUE(supervisor.refused());
+  EXPECT_EQ(supervisor.refused()->message,
+            "the new configuration of module 'fake' is not taken over: mode 'b' is not known");
+  EXPECT_FALSE(supervisor.undecided());
+  EXPECT_EQ(supervisor.module().value(), old);
+  old->events.lost(Error{Code::kUnavailable, "crashed"});
+  module = old;
+  settle();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "with the configuration that is known to work";
+  EXPECT_EQ(supervisor.config().options.size(), 0u);
+
+  module = std::make_shared<FakeModule>(core);
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.config(), with_option("b")) << "the file may know the option now";
+  EXPECT_FALSE(supervisor.refused());
+}
+
+TEST_F(SupervisorTest, AConfigurationThatIsTakenBackWhileItIsTriedIsNotTakenOver) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = old->about.sha256;
+  module->block(Verb::kDiscover);
+  supervisor.configure(with_option("b"), {});
+  settle();
+  supervisor.configure(ModuleConfig{.name = "fake"}, {});
+  module->unblock(Verb::kDiscover);
+  settle();
+  EXPECT_EQ(supervisor.module().value(), old);
+  EXPECT_EQ(module->count(Verb::kStop), 1);
+  EXPECT_FALSE(supervisor.undecided());
+  EXPECT_FALSE(supervisor.last_error());
+}
+
+TEST_F(SupervisorTest, AModuleThatIsAwayIsTriedWithItsNewConfigurationAtOnce) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no such option"}, 1);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  supervisor.configure(with_option("b"), {});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(supervisor.config(), with_option("b"));
+}
+
+TEST_F(SupervisorTest, OtherRulesNeedNoNewInstance) {
+  settle();
+  ModuleConfig config{.name = "fake"};
+  config.serve.push_back({.driver = "gpu.example.com"});
+  supervisor.configure(config, {});
+  settle();
+  EXPECT_EQ(supervisor.config().serve.size(), 1u);
+  EXPECT_EQ(loads, 1);
+}
+
+TEST_F(SupervisorTest, AModuleThatDrainsServesUntilItIsLetGoOf) {
+  settle();
+  supervisor.end_drained();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "it does not drain";
+  supervisor.drain("its file is gone");
+  settle();
+  EXPECT_TRUE(supervisor.module()) << "for what it has prepared";
+  supervisor.end_drained();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(supervisor.last_error()->message, "its file is gone");
+  EXPECT_EQ(module->count(Verb::kStop), 1);
+  supervisor.drain("");
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
+TEST_F(SupervisorTest, StopsWhileItWaitsForTheNextTry) {
+  module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 100);
+  settle();
+  run(supervisor.stop());
+  EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
+}
+
+}  // namespace
+}  // namespace cardcage

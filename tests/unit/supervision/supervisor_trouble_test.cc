@@ -1,0 +1,180 @@
+// Modules that fail again and again, and what is left of those that do not end.
+#include "tests/unit/supervision/supervisor_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using Verb = FakeModule::Verb;
+using namespace std::chrono_literals;
+
+class BrokenTest : public SupervisorFixture {
+ protected:
+  // It fails at every start.
+  void break_it() {
+    module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1000);
+    settle();
+    for (int i = 0; i < 1000 && supervisor.state() == ModuleState::kBackingOff; ++i) {
+      clock.advance(1s);
+      settle();
+    }
+    ASSERT_EQ(supervisor.state(), ModuleState::kBroken);
+    ASSERT_EQ(loads, 10);
+  }
+};
+
+TEST_F(BrokenTest, AModuleThatFailsAgainAndAgainIsTriedSeldom) {
+  break_it();
+  EXPECT_THAT(
+      supervisor.warning(),
+      HasSubstr("module 'fake' is broken: it failed too often and is tried once in 30 min now; "
+                "'cagectl module restart fake' tries at once, as a new file does: module 'fake' does not start: "
+                "no driver loaded"));
+  EXPECT_THAT(supervisor.module().error().message, HasSubstr("is broken: module 'fake' does not start"));
+  clock.advance(29min);
+  settle();
+  EXPECT_EQ(loads, 10);
+  clock.advance(1min);
+  settle();
+  EXPECT_EQ(loads, 11);
+  EXPECT_EQ(supervisor.state(), ModuleState::kBroken) << "one failure is enough now";
+}
+
+TEST_F(BrokenTest, AnOperatorOrANewFileMakesItBeginAnew) {
+  break_it();
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(loads, 11);
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(supervisor.recent_failures(), 1u);
+  EXPECT_FALSE(**order(ModuleVerb::kRestart));
+  EXPECT_EQ(loads, 12);
+  module->fail(Verb::kStart, Error{}, 0);
+  EXPECT_TRUE(**order(ModuleVerb::kRestart));
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
+TEST_F(BrokenTest, AnInstanceThatRunsLongIsNotBrokenAnyMore) {
+  break_it();
+  module->fail(Verb::kStart, Error{}, 0);
+  clock.advance(30min);
+  settle();
+  ASSERT_EQ(supervisor.state(), ModuleState::kReady);
+  clock.advance(11min);
+  settle();
+  module->events.lost(Error{Code::kUnavailable, "killed"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+}
+
+class StuckTest : public SupervisorFixture {
+ protected:
+  // The instance is lost, and something of it stays.
+  void get_stuck() {
+    settle();
+    module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
+    module->left = [this] { return held; };
+    module->events.lost(Error{Code::kUnavailable, "stuck in prepare"});
+    settle();
+    ASSERT_EQ(supervisor.state(), ModuleState::kStuck);
+  }
+  std::optional<std::string> held = "module 'fake' is stuck in prepare since noon: restart the daemon";
+};
+
+TEST_F(StuckTest, NoOtherInstanceIsMadeUntilTheOldOneIsGone) {
+  get_stuck();
+  EXPECT_EQ(supervisor.module().error(),
+            (Error{Code::kUnavailable,
+                   "module 'fake' is stuck: module 'fake' is stuck in prepare since noon: restart the daemon"}));
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnknown);
+  EXPECT_EQ(supervisor.health(device()).health.message, *held);
+  EXPECT_EQ(supervisor.warning(), *held);
+  for (int i = 0; i < 3; ++i) {
+    clock.advance(10min);
+    supervisor.renew();
+    settle();
+  }
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
+
+  held.reset();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(loads, 2);
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(module->reconciled.size(), 2u) << "with the claims that are live then";
+  EXPECT_TRUE(supervisor.module());
+}
+
+TEST_F(StuckTest, CommandsAreRefusedWithTheRemedy) {
+  get_stuck();
+  for (const ModuleVerb verb : {ModuleVerb::kQuiesce, ModuleVerb::kResume, ModuleVerb::kRestart}) {
+    const auto done = order(verb);
+    ASSERT_TRUE(*done);
+    EXPECT_THAT((*done)->error().message, HasSubstr("now: module 'fake' is stuck in prepare since noon: restart"));
+  }
+}
+
+TEST_F(StuckTest, ItCanBeStopped) {
+  get_stuck();
+  run(supervisor.stop());
+  EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
+}
+
+TEST_F(StuckTest, AModuleThatDoesNotStopStaysQuiescedWithoutHavingLetGo) {
+  settle();
+  module->left = [this] { return held; };
+  const auto done = order(ModuleVerb::kQuiesce);
+  ASSERT_TRUE(*done);
+  EXPECT_EQ((*done)->error().message, "module 'fake' was stopped and stays quiesced, but " + *held);
+  EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
+  held.reset();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kQuiesced);
+  EXPECT_EQ(loads, 1);
+}
+
+TEST_F(StuckTest, ANewFileWaitsForWhatIsLeftOfTheOldOne) {
+  settle();
+  const auto old = module;
+  old->left = [this] { return held; };
+  const auto newer = [&](const std::string& digest) {
+    module = std::make_shared<FakeModule>(core);
+    module->about.sha256 = digest;
+    module->devices = old->devices;
+    supervisor.renew();
+    settle();
+  };
+  newer("another");
+  ASSERT_EQ(supervisor.module().value(), module) << "beside the old one";
+  newer("a third");
+  EXPECT_EQ(loads, 2);
+  held.reset();
+  clock.advance(30s);
+  settle();
+  EXPECT_EQ(supervisor.module().value(), module);
+}
+
+class StuckLoadTest : public StuckTest {
+ protected:
+  StuckLoadTest() {
+    load_leftover = [this] { return held; };
+  }
+};
+
+TEST_F(StuckLoadTest, AConstructorThatHangsIsNotCalledAgain) {
+  module->fail(Verb::kStart, Error{Code::kDeadlineExceeded, "stuck while it is loaded"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
+  clock.advance(10min);
+  settle();
+  EXPECT_EQ(loads, 1);
+  held.reset();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
+}  // namespace
+}  // namespace cardcage

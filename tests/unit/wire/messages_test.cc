@@ -1,0 +1,133 @@
+// Whatever crosses the border to a worker comes out as it went in.
+#include "host/wire/messages.h"
+
+#include <gmock/gmock.h>
+
+namespace cardcage {
+namespace {
+
+template <class Message>
+Message sent(const Message& message) {
+  Message arrived;
+  EXPECT_TRUE(arrived.ParseFromString(message.SerializeAsString()));
+  return arrived;
+}
+
+// Not UTF-8, and with a zero in it.
+const std::string kBytes("\xff\0\xfe", 3);
+
+TEST(WireTest, ADeviceWithEverySortOfAttribute) {
+  Device device{
+      .id = "gpu-0",
+      .name = "gpu-0",
+      .kind = "gpu",
+      .parent_id = "card-0",
+      .pci_bus_id = "0000:3b:00.0",
+      .shared = true,
+      .numa_nodes = {-1, 0, 3},
+      .attributes = {{"i", std::int64_t{-7}},
+                     {"b", true},
+                     {"s", kBytes},
+                     {"v", SemVer{"1.2.3"}},
+                     {"li", std::vector<std::int64_t>{1, -2}},
+                     {"lb", std::vector<bool>{true, false}},
+                     {"ls", std::vector<std::string>{"", "x"}},
+                     {"lv", std::vector<SemVer>{{"1.0.0"}, {"2.0.0"}}},
+                     {"none", std::vector<std::int64_t>{}}},
+      .capacity = {{"memory", {80, 9, Quantity::Format::kBinary}}},
+      .consumes = {{"slices", {{"a", {1, 0, {}}}}}},
+      .health = {HealthState::kUnhealthy, "TooHot", "93 degrees", std::chrono::seconds(30), TaintEffect::kNoExecute}};
+  wire::Device message;
+  write(device, message);
+  EXPECT_EQ(*read(sent(message)), device);
+  message.mutable_attributes(0)->set_kind(99);
+  EXPECT_EQ(read(message).error().code, Code::kDataLoss);
+}
+
+TEST(WireTest, NumbersThatAreNoHealthAreTheNearestOne) {
+  wire::Health message;
+  message.set_state(200);
+  message.set_taint(200);
+  EXPECT_EQ(read(message).state, HealthState::kUnhealthy);
+  EXPECT_EQ(read(message).taint, TaintEffect::kNoExecute);
+}
+
+TEST(WireTest, AClaimWithParametersAndState) {
+  ModuleClaim claim;
+  claim.ref = {"ns", "c", "uid-1"};
+  claim.allocations.push_back({.device_id = "gpu-0",
+                               .request = "main/sub",
+                               .share_id = "share",
+                               .admin_access = true,
+                               .consumed_capacity = {{"memory", {4, 0, {}}}},
+                               .values = {{{"n", {std::int64_t{1}, true}},
+                                           {"t", {std::string("x"), false}},
+                                           {"f", {true, true}},
+                                           {"l", {std::vector<std::string>{"a", "b"}, true}}}}});
+  claim.params.push_back({.source = ConfigSource::kClaim, .requests = {"main"}, .json = "{}"});
+  claim.params.push_back({.source = ConfigSource::kClass, .requests = {}, .json = "{\"a\":1}"});
+  claim.state = kBytes;
+  claim.state_version = 3;
+  claim.other_boot = true;
+  wire::Claim message;
+  write(claim, message);
+  EXPECT_EQ(read(sent(message)), claim);
+}
+
+TEST(WireTest, EditsWithAndWithoutTheirOptionalParts) {
+  PreparedEdits edits;
+  edits.claim.env = {{"A", kBytes}};
+  edits.claim.device_nodes = {{"/dev/a", "/dev/b", "c", "rw", 1, 0, 0660, 0, 5},
+                              {"/dev/c", "", "", "", {}, {}, {}, {}, {}}};
+  edits.claim.mounts = {{"/h", "/c", "bind", {"ro"}}};
+  edits.claim.hooks = {{"createRuntime", "/bin/x", {"a"}, {"B=c"}, 3}, {"poststop", "/bin/y", {}, {}, {}}};
+  edits.claim.net_devices = {{"eth1", "net0"}};
+  edits.claim.additional_gids = {44};
+  edits.allocations.resize(2);
+  edits.allocations[1].env = {{"C", "d"}};
+  edits.state = kBytes;
+  edits.state_version = 9;
+  wire::PreparedEdits message;
+  write(edits, message);
+  EXPECT_EQ(read(sent(message)), edits);
+}
+
+TEST(WireTest, AnIdentityWithItsDeclarations) {
+  ModuleIdentity identity;
+  identity.id = "com.example.x";
+  identity.version = "1.0.0";
+  identity.vendor = "Example";
+  identity.abi_minor = 2;
+  identity.state_version = 7;
+  identity.process_only = identity.has_check = identity.has_preferred = true;
+  identity.options = {{.name = "o",
+                       .type = OptionType::kDuration,
+                       .required = true,
+                       .secret = true,
+                       .live = true,
+                       .default_text = "3s",
+                       .help = "what",
+                       .choices = {"a", "b"},
+                       .min = -1,
+                       .max = 5}};
+  identity.params = {{.name = "p"}};
+  identity.params_api_version = "v1";
+  identity.params_kind = "K";
+  wire::Identity message;
+  write(identity, message);
+  const ModuleIdentity back = read(sent(message));
+  EXPECT_EQ(back.id, identity.id);
+  EXPECT_EQ(back.vendor, "Example");
+  EXPECT_EQ(back.state_version, 7u);
+  EXPECT_TRUE(back.process_only && back.has_check && back.has_preferred);
+  EXPECT_FALSE(back.concurrent || back.has_quiesce || back.has_pre_start || back.has_reconcile);
+  ASSERT_EQ(back.options.size(), 1u);
+  EXPECT_EQ(back.options[0].choices, identity.options[0].choices);
+  EXPECT_EQ(back.options[0].type, OptionType::kDuration);
+  EXPECT_EQ(back.options[0].min, -1);
+  EXPECT_EQ(back.params[0].name, "p");
+  EXPECT_EQ(back.params_kind, "K");
+}
+
+}  // namespace
+}  // namespace cardcage
