@@ -26,7 +26,7 @@ class LiveConfigTest : public CoreFixture {
     running = load_config(file).value();
     live.emplace(core, clock, file, running, [this](Config wanted, const ConfigPlan& plan) {
       applied.push_back(plan);
-      running = after(running, std::move(wanted));
+      running = effective_config(running, std::move(wanted));
     });
     spawn(core, live->run());
     settle();

@@ -87,7 +87,7 @@ TEST(PlanTest, SettingsAreToldFromWhatNeedsARestart) {
   EXPECT_THAT(change.settings, ElementsAre("log.level", "metrics.listen", "deadlines.start"));
   EXPECT_THAT(change.restart, ElementsAre("node.name", "node.kubelet_root", "apiserver.request_timeout"));
 
-  const Config next = after(running, *wanted);
+  const Config next = effective_config(running, *wanted);
   EXPECT_EQ(next.node.name, "node1");
   EXPECT_EQ(next.log.level, LogLevel::kDebug);
   EXPECT_THAT(plan_change(next, *wanted).restart, change.restart) << "until it is restarted";
@@ -98,10 +98,10 @@ TEST(PlanTest, EveryStepIsALineForPeople) {
   std::vector<std::string> lines;
   for (const PlanStep& step : steps(
            plan(module("gpu") + module("nic"), module("gpu", "options.mode = \"a\"\n") + "[log]\nlevel = \"warn\"\n")))
-    lines.push_back(step.subject + " | " + step.action + " | " + step.detail);
-  EXPECT_THAT(lines, ElementsAre("module gpu | replace | a new instance, for another options.mode",
-                                 "module nic | remove | drains, and goes when nothing holds its devices",
-                                 "driver nic.example.com | remove | goes when nothing holds its devices",
+    lines.push_back(fmt::format("{} | {} | {}", step.subject, to_string(step.action), step.detail));
+  EXPECT_THAT(lines, ElementsAre("module gpu | replace | new instance, since options.mode differs",
+                                 "module nic | remove | drains; removed when no claim holds its devices",
+                                 "driver nic.example.com | remove | removed when no claim holds its devices",
                                  "log.level | set | "));
 }
 
