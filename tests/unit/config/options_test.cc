@@ -71,7 +71,7 @@ TEST(OptionsTest, FillsDefaultsOfEveryType) {
   EXPECT_FALSE(values->entries.find("mig")->second.given);
 }
 
-TEST(OptionsTest, TakesWhatIsWritten) {
+TEST(OptionsTest, TakesWrittenValues) {
   const auto values = check({{"mig", "mixed"}, {"interval", "5m"}, {"strict", true}, {"ignore", Values{}}});
   ASSERT_TRUE(values);
   EXPECT_EQ(values->entries.find("interval")->second,
@@ -110,7 +110,7 @@ TEST(OptionsTest, NeverRepeatsASecret) {
   EXPECT_THAT(lines, ElementsAre(Not(HasSubstr("hunter2"))));
 }
 
-TEST(OptionsTest, WantsRequiredOptionsAtThePlaceOfTheModule) {
+TEST(OptionsTest, ReportsAMissingRequiredOptionAtItsModule) {
   auto address = declare("address", OptionType::kString);
   address.required = true;
   EXPECT_THAT(errors({}, {address}), ElementsAre("t.toml:3:1: module 'gpu' needs option 'address' (help of address)"));
@@ -140,7 +140,7 @@ class ParamsTest : public ::testing::Test {
   ModuleIdentity identity;
 };
 
-TEST_F(ParamsTest, DecodesWhatIsWrittenAndNothingElse) {
+TEST_F(ParamsTest, DecodesOnlyWrittenMembers) {
   const auto decoded = decode_params(
       identity, "{" + kType + R"(,"mig":"single","interval":"5s","ignore":["x"],"strict":true,"replicas":4})");
   ASSERT_TRUE(decoded) << decoded.error().message;
@@ -158,7 +158,7 @@ TEST_F(ParamsTest, ResolvesMemberByMemberInRisingPrecedence) {
   EXPECT_EQ(values->entries.find("strict")->second, (OptionValues::Entry{OptionValue(false), false}));
 }
 
-TEST_F(ParamsTest, WantsRequiredParametersSomewhere) {
+TEST_F(ParamsTest, RefusesClaimsWithoutARequiredParameter) {
   identity.params[0].required = true;
   identity.params[0].default_text.clear();
   EXPECT_EQ(resolve_params(identity, {}).error().message, "parameter 'mig' is required (help of mig)");
@@ -185,22 +185,22 @@ TEST_F(ParamsTest, ChecksValuesLikeOptions) {
             "parameter 'ignore' is a list with other values than strings, which no parameter can be");
 }
 
-// Errors reach pod events and logs: nobody in the cluster may write lines of their own there.
-TEST_F(ParamsTest, RepeatsNoControlCharacters) {
+// Errors reach pod events and logs, where nobody in the cluster may inject lines.
+TEST_F(ParamsTest, NeverRepeatsControlCharacters) {
   for (const char* members : {R"(,"interval":"1\n2")", R"(,"mig":"a\nb")", R"(,"a\nb":1)", R"(,"a\nb":1,"a\nb":2)"}) {
     EXPECT_EQ(refusal(members).find('\n'), std::string::npos) << members;
     EXPECT_NE(refusal(members), "was taken");
   }
 }
 
-TEST_F(ParamsTest, WantsTheDeclaredType) {
+TEST_F(ParamsTest, RefusesAnotherTypeThanTheDeclaredOne) {
   EXPECT_EQ(whole(R"({"kind":"GpuConfig"})"), "parameters have no apiVersion, expected 'gpu.example.com/v1'");
   EXPECT_EQ(whole(R"({"apiVersion":"gpu.example.com/v1","kind":"Other"})"),
             "parameters have kind \"Other\", expected 'GpuConfig'");
   EXPECT_EQ(whole(R"({"apiVersion":7})"), "parameters have apiVersion 7, expected 'gpu.example.com/v1'");
 }
 
-TEST_F(ParamsTest, RefusesWhatIsNoObjectOrTooLargeOrTooDeep) {
+TEST_F(ParamsTest, RefusesParametersThatAreNoObjectOrTooLargeOrTooDeep) {
   EXPECT_EQ(whole("[1]"), "parameters are not a JSON object");
   EXPECT_THAT(whole("{\"a\":"), HasSubstr("parameters are not JSON: "));
   EXPECT_THAT(whole("{} trailing"), HasSubstr("parameters are not JSON: "));
@@ -209,7 +209,7 @@ TEST_F(ParamsTest, RefusesWhatIsNoObjectOrTooLargeOrTooDeep) {
   EXPECT_THAT(whole(std::string(5000, '[')), HasSubstr("parameters are not JSON: "));
 }
 
-TEST_F(ParamsTest, LeavesTheRestToModulesThatDeclareNothing) {
+TEST_F(ParamsTest, ChecksOnlyTheSyntaxForModulesThatDeclareNothing) {
   const ModuleIdentity bare;
   const auto decoded = decode_params(bare, R"({"anything":{"goes":[1,2,null]},"kind":"X"})");
   ASSERT_TRUE(decoded);

@@ -24,7 +24,7 @@ ConfigPlan plan(const std::string& before, const std::string& after) {
   return plan_change(parse(before), parse(after));
 }
 
-TEST(PlanTest, AFileThatMeansTheSameAsksForNothing) {
+TEST(PlanTest, AnEquivalentFileNeedsNoChange) {
   const ConfigPlan none = plan(module("gpu"), "# moved down\n\n" + module("gpu"));
   EXPECT_EQ(none, ConfigPlan{});
   EXPECT_TRUE(none.empty());
@@ -51,12 +51,12 @@ TEST(PlanTest, OnlyTheModuleThatDiffersGetsANewInstanceAndTheKeysAreNamed) {
   EXPECT_THAT(change.come, IsEmpty());
 }
 
-TEST(PlanTest, OtherRulesNeedNoNewInstance) {
+TEST(PlanTest, ChangedRulesNeedNoNewInstance) {
   const ConfigPlan change = plan(module("gpu", "", "pool = \"a\"\n"), module("gpu", "", "pool = \"b\"\n"));
   EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"serve"}}));
 }
 
-TEST(PlanTest, AModuleThatOnlyHasAnotherNameGoesOnUnderIt) {
+TEST(PlanTest, ARenamedModuleIsReplacedNotRemoved) {
   const std::string before = module("gpu"),
                     after = "[[module]]\nname = \"nvidia\"" + before.substr(before.find("\npath"));
   EXPECT_THAT(plan(before, after).modules, ElementsAre(ModuleChange{Kind::kReplaced, "nvidia", "gpu", {"name"}}));
@@ -64,10 +64,10 @@ TEST(PlanTest, AModuleThatOnlyHasAnotherNameGoesOnUnderIt) {
       after + "[[module]]\nname = \"amd\"\npath = \"libgpu.so\"\n[[module.serve]]\ndriver = \"d\"\n";
   EXPECT_THAT(plan(before, twice).modules, ElementsAre(ModuleChange{Kind::kReplaced, "nvidia", "gpu", {"name"}},
                                                        ModuleChange{Kind::kAdded, "amd", "", {}}))
-      << "only one of them";
+      << "only one of them renames the old module";
 }
 
-TEST(PlanTest, AModuleOfTheSameFileWithOtherOptionsIsAnother) {
+TEST(PlanTest, ARenamedModuleWithOtherOptionsIsAnotherModule) {
   const std::string before = module("gpu");
   const std::string after =
       "[[module]]\nname = \"nvidia\"\npath = \"libgpu.so\"\noptions.mode = \"a\"\n[[module.serve]]\ndriver = \"d\"\n";
@@ -75,12 +75,11 @@ TEST(PlanTest, AModuleOfTheSameFileWithOtherOptionsIsAnother) {
                                                        ModuleChange{Kind::kRemoved, "gpu", "gpu", {}}));
 }
 
-TEST(PlanTest, SettingsAreToldFromWhatNeedsARestart) {
+TEST(PlanTest, KeysThatNeedARestartAreSeparateFromSettings) {
   const Config running = parse("");
   const auto wanted = parse_config(
-      "[node]\nname = \"node2\"\nkubelet_root = \"/k\"\n[apiserver]\nrequest_timeout = \"3s\"\n[log]\nlevel = "
-      "\"debug\"\n"
-      "[metrics]\nlisten = \"\"\n[deadlines]\nstart = \"7s\"\n",
+      "[node]\nname = \"node2\"\nkubelet_root = \"/k\"\n[apiserver]\nrequest_timeout = \"3s\"\n"
+      "[log]\nlevel = \"debug\"\n[metrics]\nlisten = \"\"\n[deadlines]\nstart = \"7s\"\n",
       "t.toml");
   ASSERT_TRUE(wanted);
   const ConfigPlan change = plan_change(running, *wanted);
@@ -90,11 +89,11 @@ TEST(PlanTest, SettingsAreToldFromWhatNeedsARestart) {
   const Config next = effective_config(running, *wanted);
   EXPECT_EQ(next.node.name, "node1");
   EXPECT_EQ(next.log.level, LogLevel::kDebug);
-  EXPECT_THAT(plan_change(next, *wanted).restart, change.restart) << "until it is restarted";
+  EXPECT_THAT(plan_change(next, *wanted).restart, change.restart) << "until the daemon restarts";
   EXPECT_TRUE(plan_change(next, *wanted).empty());
 }
 
-TEST(PlanTest, EveryStepIsALineForPeople) {
+TEST(PlanTest, EveryStepIsDescribed) {
   std::vector<std::string> lines;
   for (const PlanStep& step : steps(
            plan(module("gpu") + module("nic"), module("gpu", "options.mode = \"a\"\n") + "[log]\nlevel = \"warn\"\n")))
