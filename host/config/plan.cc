@@ -85,9 +85,11 @@ void add_served(const ModuleConfig* module, std::set<std::string>& names) {
   for (const ServeConfig& rule : module->serve) names.insert(rule.name());
 }
 
-std::set<std::string> served(const Config& config) {
-  std::set<std::string> names;
-  for (const ModuleConfig& module : config.modules) add_served(&module, names);
+std::set<std::pair<Api, std::string>> served(const Config& config) {
+  std::set<std::pair<Api, std::string>> names;
+  for (const ModuleConfig& module : config.modules)
+    for (const ServeConfig& rule : module.serve)
+      names.emplace(rule.api, rule.api == Api::kDra ? rule.driver : rule.resource);
   return names;
 }
 
@@ -163,14 +165,14 @@ std::string_view to_string(PlanAction action) {
 }
 
 std::vector<PlanStep> steps(const ConfigPlan& plan) {
-  const auto what = [](const std::string& name) {
-    return (name.find('/') == std::string::npos ? "driver " : "resource ") + name;
+  const auto subject_of = [](const std::pair<Api, std::string>& served) {
+    return (served.first == Api::kDra ? "driver " : "resource ") + served.second;
   };
   std::vector<PlanStep> all;
   for (const ModuleChange& change : plan.modules) all.push_back(step(change));
-  for (const std::string& name : plan.come) all.push_back({what(name), PlanAction::kAdd, "", ""});
-  for (const std::string& name : plan.go)
-    all.push_back({what(name), PlanAction::kRemove, "removed when no claim holds its devices", ""});
+  for (const auto& served : plan.come) all.push_back({subject_of(served), PlanAction::kAdd, "", ""});
+  for (const auto& served : plan.go)
+    all.push_back({subject_of(served), PlanAction::kRemove, "removed when no claim holds its devices", ""});
   for (const std::string& key : plan.settings) all.push_back({key, PlanAction::kSet, "", ""});
   for (const std::string& key : plan.restart)
     all.push_back({key, PlanAction::kRestart, "needs a restart of the daemon", ""});

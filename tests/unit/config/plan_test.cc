@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using Kind = ModuleChange::Kind;
 
 Config parse(const std::string& text) {
@@ -35,8 +36,8 @@ TEST(PlanTest, ModulesComeAndGoWithTheirDrivers) {
   const ConfigPlan change = plan(module("gpu") + module("nic"), module("fpga") + module("gpu"));
   EXPECT_THAT(change.modules,
               ElementsAre(ModuleChange{Kind::kAdded, "fpga", "", {}}, ModuleChange{Kind::kRemoved, "nic", "nic", {}}));
-  EXPECT_THAT(change.come, ElementsAre("fpga.example.com"));
-  EXPECT_THAT(change.go, ElementsAre("nic.example.com"));
+  EXPECT_THAT(change.come, ElementsAre(Pair(Api::kDra, "fpga.example.com")));
+  EXPECT_THAT(change.go, ElementsAre(Pair(Api::kDra, "nic.example.com")));
   EXPECT_THAT(change.affected, ElementsAre("fpga.example.com", "nic.example.com")) << "not those of gpu";
   EXPECT_FALSE(change.empty());
 }
