@@ -67,7 +67,7 @@ void Daemon::open_metrics() {
 
 Status Daemon::open_cluster() {
   if (!config_.node.claims_folder.empty()) {
-    auto node = EmbeddedNode::make(clock_, config_.node.claims_folder);
+    auto node = EmbeddedNode::make(core_, clock_, config_.node.claims_folder);
     if (!node) return std::unexpected(node.error());
     cluster_ = std::move(*node);
     return {};

@@ -14,9 +14,10 @@ constexpr Duration kPatience = std::chrono::seconds(20), kGlance = std::chrono::
 }  // namespace
 
 void Daemon::apply(Config wanted, const ConfigPlan& plan) {
-  config_ = after(config_, std::move(wanted));
+  const bool metrics_moved = wanted.metrics.listen != config_.metrics.listen;
+  config_ = effective_config(config_, std::move(wanted));
   configure_log(config_.log.level, config_.log.format);
-  if (std::ranges::count(plan.settings, "metrics.listen") > 0) {
+  if (metrics_moved) {
     endpoint_.reset();
     open_metrics();
   }
@@ -82,7 +83,7 @@ Task<Result<ReloadReport>> Daemon::reload(bool dry_run) {
   for (const std::string& name : retried) {
     if (std::ranges::find(modules, name) != modules.end()) continue;
     report.steps.insert(report.steps.begin() + static_cast<std::ptrdiff_t>(modules.size()),
-                        {PlanStep{"module " + name, "replace", "refused before, tried again"}, {}});
+                        {PlanStep{"module " + name, PlanAction::kReplace, "refused before, tried again", name}, {}});
     modules.push_back(name);
   }
   const auto undecided = [this](const std::string& name) {

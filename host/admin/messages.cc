@@ -281,7 +281,7 @@ void fill(wire::ReloadResponse& message, const ReloadReport& report) {
   for (const auto& [what, outcome] : report.steps) {
     auto* step = message.add_steps();
     step->set_subject(what.subject);
-    step->set_action(what.action);
+    step->set_action(std::string(to_string(what.action)));
     step->set_detail(text(what.detail));
     if (!outcome.state.empty()) fill(*step->mutable_outcome(), outcome);
   }

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
 constexpr int kPageSize = 50;
 constexpr std::size_t kMaxSlices = 10'000;
 constexpr std::chrono::seconds kWatchTime{480}, kWatchGrace{30};
-// Metadata is all we read of a Node; the whole object lists every image on it.
+// Only the metadata of a Node is read; the whole object would list every image on the node.
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
@@ -44,7 +44,7 @@ Result<std::string> selector(std::string_view driver, std::string_view node_name
 Result<json::value> parse_answer(const Result<std::string>& body) {
   if (!body) return std::unexpected(body.error());
   auto value = parse_json(*body, "the answer of the API server");
-  if (!value) value.error().code = Code::kUnavailable;  // cut short on the way: asking again may help
+  if (!value) value.error().code = Code::kUnavailable;  // it was cut short on the way, a retry may help
   return value;
 }
 
@@ -53,7 +53,7 @@ std::string from_environment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// Of the letters that Kubernetes itself uses, which spell no words.
+// Uses the letters that Kubernetes uses for generated names: they spell no words.
 std::string random_suffix() {
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::random_device random;
@@ -147,8 +147,8 @@ Task<Result<ResourceApi>> ApiServer::discover(Instant deadline) {
     }
   }
   co_return fail(Code::kUnimplemented,
-                 "the API server serves none of resource.k8s.io v1, v1beta2, v1beta1; Kubernetes 1.34 does by itself, "
-                 "1.32 and 1.33 with --runtime-config and the gate DynamicResourceAllocation");
+                 "the API server serves none of resource.k8s.io v1, v1beta2, v1beta1; Kubernetes 1.34 does by default, "
+                 "1.32 and 1.33 do with --runtime-config and the gate DynamicResourceAllocation");
 }
 
 Task<Result<std::string>> ApiServer::call(MakeCall make, Instant deadline) {
@@ -223,8 +223,8 @@ Task<Result<Slice>> ApiServer::write_slice(MakeCall make, Instant deadline) {
 }
 
 Task<Result<Slice>> ApiServer::create_slice(Slice slice, Instant deadline) {
-  // The server would add a suffix as well, but libcurl repeats a request whose reused connection broke: with the name
-  // chosen here the second one is a 409 and not a second slice.
+  // The server could add the suffix, but libcurl repeats a request if a reused connection breaks. With a name chosen
+  // here, the repeated request fails with 409 instead of creating a second slice.
   if (slice.name.empty()) slice.name = slice.generate_name + random_suffix();
   MakeCall make = [&slice](ResourceApi version) { return create_call(version, slice); };
   auto stored = co_await write_slice(std::move(make), deadline);

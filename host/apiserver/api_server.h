@@ -1,4 +1,4 @@
-// The cluster behind a kube-apiserver: resource.k8s.io v1, v1beta2 or v1beta1 over one HTTP/2 connection.
+// A cluster behind a kube-apiserver: resource.k8s.io v1, v1beta2 or v1beta1 over one HTTP/2 connection.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace cardcage {
 
-// [core] Outlives its calls.
+// [core] Must outlive its calls.
 class ApiServer final : public Cluster {
  public:
-  // With the kubeconfig of `config`, or the service account of the pod that we run in. Reads files, does not connect.
+  // Uses the kubeconfig in `config`, or else the service account of the pod. Reads files but does not connect.
   static Result<std::unique_ptr<ApiServer>> make(asio::io_context& core, Clock& clock, const ApiServerConfig& config);
   ApiServer(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace);
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
-  // Takes pages of 50 slices; starts again once if the pages expire meanwhile.
+  // Reads pages of 50 slices. Starts again once if the list expires between two pages.
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
-  // Without a name it gets generate_name and 8 random letters.
+  // A slice without a name is named generate_name and 8 random letters.
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
@@ -30,14 +30,14 @@ class ApiServer final : public Cluster {
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
 
-  // Of resource.k8s.io; found with the first call, and again when the server stops serving it.
+  // The version of resource.k8s.io in use. Found by the first call, and again when the server stops serving it.
   std::optional<ResourceApi> api_version() const { return version_; }
 
  private:
   using MakeCall = std::function<ApiCall(ResourceApi)>;
 
   Task<Result<ResourceApi>> discover(Instant deadline);
-  // A call whose path and body depend on the version.
+  // Makes a call whose path and body depend on the version.
   Task<Result<std::string>> call(MakeCall make, Instant deadline);
   Task<Result<Slice>> write_slice(MakeCall make, Instant deadline);
   Task<Result<SliceList>> list_pages(std::string selector, Instant deadline);

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <boost/asio/cancellation_state.hpp>
 
+#include "host/core/backoff.h"
+
 namespace cardcage {
 namespace {
 
 bool is_success(const Result<HttpResponse>& response) { return response && response->status / 100 == 2; }
 
-bool may_help(Code code, CallKind kind) {
-  if (code == Code::kResourceExhausted) return true;  // refused before anything was done
+bool retry_may_help(Code code, CallKind kind) {
+  if (code == Code::kResourceExhausted) return true;  // the server refused the call before it did anything
   return (code == Code::kUnavailable || code == Code::kDeadlineExceeded) && kind != CallKind::kCreate;
 }
 
@@ -30,15 +32,11 @@ Error ApiSession::failure(const ApiCall& call, const Result<HttpResponse>& respo
                             cause)};
 }
 
-Duration ApiSession::jittered(Duration pause) {
-  return std::chrono::duration_cast<Duration>(pause * std::uniform_real_distribution(0.75, 1.25)(random_));
-}
-
 Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
   const Instant start = clock_.now();
-  Duration pause = pace_.first_pause;
-  Error error{Code::kUnavailable, call.what + ": its deadline passed before the API server was asked"};
-  bool refreshed = false, repeated = false;
+  Backoff backoff(pace_.first_pause, pace_.longest_pause, static_cast<std::uint32_t>(seeds_()));
+  Error error{Code::kUnavailable, call.what + ": the deadline passed before the API server was called"};
+  bool refreshed = false, retried = false;
   for (Duration left = deadline - start; left > Duration::zero(); left = deadline - clock_.now()) {
     auto response = co_await http_.request(credentials_.current(), call.request, std::min(left, pace_.request_timeout));
     if (is_success(response)) co_return std::move(response->body);
@@ -48,18 +46,17 @@ Task<Result<std::string>> ApiSession::call(ApiCall call, Instant deadline) {
       refreshed = true;
       if (credentials_.refresh()) continue;
     }
-    const bool told = response && response->retry_after;
-    const Duration wait = told ? Duration(*response->retry_after) : jittered(pause);
-    if (!may_help(error.code, call.kind) || clock_.now() + wait >= deadline) break;
-    co_await clock_.sleep_for(wait);
+    const bool server_decides = response && response->retry_after;
+    const Duration pause = server_decides ? Duration(*response->retry_after) : backoff.next();
+    if (!retry_may_help(error.code, call.kind) || clock_.now() + pause >= deadline) break;
+    co_await clock_.sleep_for(pause);
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none)
       co_return fail(Code::kCancelled, "{}: cancelled", call.what);
-    repeated = true;
-    pause = std::min(pause * 2, pace_.longest_pause);
+    retried = true;
   }
   if (error.code == Code::kDeadlineExceeded) error.code = Code::kUnavailable;
-  if (repeated)
+  if (retried)
     error.message +=
         fmt::format("; kept retrying for {:.1f} s", std::chrono::duration<double>(clock_.now() - start).count());
   co_return std::unexpected(std::move(error));

@@ -1,4 +1,4 @@
-// One call to the API server: credentials, patience, and errors in words.
+// Calls to the API server, with credentials, retries and readable errors.
 #pragma once
 
 #include <random>
@@ -6,43 +6,44 @@
 
 #include "host/apiserver/api_status.h"
 #include "host/apiserver/credentials.h"
+#include "host/core/clock.h"
 
 namespace cardcage {
 
 struct ApiCall {
-  std::string what;  // opens every error: "get ResourceClaim 'ns/c1'"
+  std::string what;  // begins every error: "get ResourceClaim 'ns/c1'"
   HttpRequest request;
   CallKind kind = CallKind::kRead;
 };
 
 struct ApiPace {
-  Duration request_timeout = std::chrono::seconds(10);  // of one attempt
+  Duration request_timeout = std::chrono::seconds(10);  // for one attempt
   Duration first_pause = std::chrono::milliseconds(100), longest_pause = std::chrono::seconds(5);
 };
 
-// [core] Outlives its calls. Codes are those of cluster.h.
+// [core] Must outlive its calls. The error codes are those of cluster.h.
 class ApiSession {
  public:
   ApiSession(asio::io_context& core, Clock& clock, Credentials credentials, ApiPace pace);
 
-  // The body of a 2xx answer. A broken connection, silence and 5xx are tried again until the deadline, with doubling
-  // and jittered pauses, unless the call creates something: it may have been carried out. 429 is tried again for
-  // every kind; Retry-After is obeyed, and if it reaches past the deadline the answer is an error at once. 401 reads
-  // the credentials again and tries once more.
+  // Returns the body of a 2xx response. Retries until the deadline, with growing pauses:
+  //  - after a broken connection, a timeout or 5xx, unless the call creates something, which may have happened;
+  //  - after 429 for every kind of call. The pause is that of Retry-After, if there is one.
+  // Fails at once if the next attempt would begin after the deadline. After 401 it reads the credentials again and
+  // tries once more.
   Task<Result<std::string>> call(ApiCall call, Instant deadline);
 
-  // Lines of a 2xx answer until it ends (ok). Not tried again, except once after 401.
+  // Hands the lines of a 2xx response to `on_line` until it ends (ok). Retries once after 401, and never otherwise.
   Task<Status> stream(ApiCall call, Duration timeout, std::function<Status(std::string_view line)> on_line);
 
  private:
   Error failure(const ApiCall& call, const Result<HttpResponse>& response) const;
-  Duration jittered(Duration pause);
 
   Clock& clock_;
   Credentials credentials_;
   ApiPace pace_;
   HttpClient http_;
-  std::minstd_rand random_{std::random_device{}()};
+  std::minstd_rand seeds_{std::random_device{}()};
 };
 
 }  // namespace cardcage

@@ -1,6 +1,6 @@
 #include "host/apiserver/api_status.h"
 
-#include <algorithm>
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {
@@ -28,22 +28,16 @@ Code code_of(long status, CallKind kind, bool about_object) {
 std::string_view remedy_of(long status) {
   switch (status) {
     case 403: return "; grant it in the ClusterRole of the daemon's user";
-    case 429: return "; the server limits its load";
+    case 429: return "; the server is overloaded";
     default: return "";
   }
 }
 
-std::string printable(std::string_view text) {
-  std::string cut(text.substr(0, kMaxMessage));
-  std::ranges::replace_if(cut, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-  while (cut.ends_with(' ')) cut.pop_back();
-  return cut;
-}
-
 Error make_error(long status, CallKind kind, bool about_object, std::string_view message) {
+  while (message.ends_with('\n')) message.remove_suffix(1);
   return {code_of(status, kind, about_object),
-          fmt::format("API server answered {}{}{}{}", status, message.empty() ? "" : ": ", printable(message),
-                      remedy_of(status))};
+          fmt::format("API server answered {}{}{}{}", status, message.empty() ? "" : ": ",
+                      printable(message, kMaxMessage), remedy_of(status))};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What an answer of the API server that is not 2xx means (Kubernetes API conventions, "Response Status Kind").
+// Errors for responses of the API server that are not 2xx (Kubernetes API conventions, "Response Status Kind").
 #pragma once
 
 #include "host/apiserver/http.h"
@@ -8,10 +8,10 @@ namespace cardcage {
 
 enum class CallKind { kRead, kCreate, kUpdate, kDelete };
 
-// The codes of cluster.h. kUnimplemented for a 404 that is about the path, not about an object. The text holds the
-// message of the server's Status object, cut to 1 KiB, without control characters.
+// The codes are those of cluster.h; a 404 about the path instead of an object is kUnimplemented. The text contains the
+// message of the server's Status object, cut to 1 KiB and without control characters.
 Error api_error(const HttpResponse& response, CallKind kind);
-// The same for the Status object of a watch's ERROR event.
+// The same for the Status object in the ERROR event of a watch.
 Error api_error(const json::object& status, CallKind kind);
 
 }  // namespace cardcage

@@ -13,10 +13,10 @@ constexpr std::size_t kMaxParameters = std::size_t{32} << 10;
 
 Status check_size(std::size_t size, std::size_t limit, std::string_view what) {
   if (size <= limit) return {};
-  return fail(Code::kInvalidArgument, "{} has {} entries, at most {} are taken", what, size, limit);
+  return fail(Code::kInvalidArgument, "{} has {} entries, at most {} are allowed", what, size, limit);
 }
 
-// A required short text without anything that could end a line or a path.
+// A required short text of printable ASCII without spaces.
 Result<std::string> short_text(const json::object& object, std::string_view key, std::string_view what) {
   const auto text = text_at(object, key);
   const bool printable = std::ranges::all_of(text, [](unsigned char c) { return c > ' ' && c < 0x7f; });
@@ -35,7 +35,7 @@ Result<ClaimRef> ref_from(const json::object& metadata) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
   });
   if (ref.uid.empty() || ref.uid.size() > 64 || !plain)
-    return fail(Code::kInvalidArgument, "metadata.uid is missing or not a UUID; any UUID does");
+    return fail(Code::kInvalidArgument, "metadata.uid is missing or not a UUID; write any UUID");
   return ref;
 }
 
@@ -94,7 +94,7 @@ Result<OpaqueConfig> config_from(const json::object& entry, std::string_view wha
     config.requests.emplace_back(std::string_view(*text));
   }
   const auto& opaque = object_at(entry, "opaque");
-  if (opaque.empty()) return config;  // of a type that a later release added; whoever uses it must refuse it
+  if (opaque.empty()) return config;  // a later release added another type; code that uses it must refuse it
   auto driver = short_text(opaque, "driver", fmt::format("{}.opaque", what));
   if (!driver) return std::unexpected(driver.error());
   config.driver = std::move(*driver);

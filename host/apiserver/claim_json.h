@@ -1,4 +1,4 @@
-// A ResourceClaim out of its JSON; status.allocation is the same in v1, v1beta2 and v1beta1.
+// Reads a ResourceClaim from JSON. status.allocation is the same in v1, v1beta2 and v1beta1.
 #pragma once
 
 #include "host/apiserver/json_view.h"
@@ -6,8 +6,8 @@
 
 namespace cardcage {
 
-// The limits are a few times those of the API (32 results, 64 configs, parameters of 10 KiB), so that a later release
-// may raise its own: beyond them is not a claim but an attack. kInvalidArgument, the text names the field.
+// The limits are a few times those of the API (32 results, 64 configs, 10 KiB of parameters), since a later release may
+// raise its own; anything larger is an attack. Fails with kInvalidArgument, and the text names the field.
 Result<Claim> claim_from_json(const json::value& value);
 
 }  // namespace cardcage

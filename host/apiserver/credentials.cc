@@ -1,17 +1,14 @@
 #include "host/apiserver/credentials.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "host/apiserver/kubeconfig.h"
-#include "host/core/file.h"
 #include "host/core/log.h"
 
 namespace cardcage {
 namespace {
 
-constexpr std::chrono::seconds kLookInterval{5};
+constexpr std::chrono::seconds kCheckInterval{5};
 constexpr std::size_t kMaxCa = std::size_t{1} << 20;
 
 bool is_port(std::string_view text) {
@@ -37,8 +34,8 @@ Result<Credentials> Credentials::make(Clock& clock, Load load) {
   Credentials credentials(clock, std::move(load));
   auto loaded = credentials.load_();
   if (!loaded) return std::unexpected(loaded.error());
-  auto states = states_of(loaded->files);
-  credentials.adopt(std::move(*loaded), std::move(states));
+  auto stamps = stamps_of(loaded->files);
+  credentials.adopt(std::move(*loaded), std::move(stamps));
   return credentials;
 }
 
@@ -69,45 +66,40 @@ Result<Credentials::Loaded> Credentials::load_kubeconfig(const std::filesystem::
                 fmt::format("renew the credentials of user '{}' in kubeconfig '{}'", kubeconfig->user, file.native())};
 }
 
-std::vector<Credentials::FileState> Credentials::states_of(const std::vector<std::filesystem::path>& files) {
-  std::vector<FileState> states;
-  for (const auto& file : files) {
-    struct stat about{};
-    if (::stat(file.c_str(), &about) != 0) about = {};
-    states.push_back(
-        {about.st_dev, about.st_ino, about.st_mtim.tv_sec * 1'000'000'000 + about.st_mtim.tv_nsec, about.st_size});
-  }
-  return states;
+std::vector<FileStamp> Credentials::stamps_of(const std::vector<std::filesystem::path>& files) {
+  std::vector<FileStamp> stamps;
+  std::ranges::transform(files, std::back_inserter(stamps), stamp_of);
+  return stamps;
 }
 
-void Credentials::adopt(Loaded loaded, std::vector<FileState> states) {
+void Credentials::adopt(Loaded loaded, std::vector<FileStamp> stamps) {
   peer_ = std::make_shared<const HttpPeer>(std::move(loaded.peer));
   files_ = std::move(loaded.files);
   remedy_ = std::move(loaded.remedy);
-  states_ = std::move(states);
-  looked_ = clock_->now();
+  stamps_ = std::move(stamps);
+  checked_at_ = clock_->now();
 }
 
 std::shared_ptr<const HttpPeer> Credentials::current() {
-  if (clock_->now() - looked_ >= kLookInterval) {
-    looked_ = clock_->now();
-    if (states_of(files_) != states_) refresh();
+  if (clock_->now() - checked_at_ >= kCheckInterval) {
+    checked_at_ = clock_->now();
+    if (stamps_of(files_) != stamps_) refresh();
   }
   return peer_;
 }
 
 bool Credentials::refresh() {
-  // Taken before the read: a file that changes in between is read again next time.
-  auto states = states_of(files_);
+  // Stamps are taken before the read, so that a file that changes in between is read again next time.
+  auto stamps = stamps_of(files_);
   auto loaded = load_();
   if (!loaded) {
     log_limited(LogLevel::kWarn, "credentials", "keeping the last good credentials of the API server",
                 {{"error", loaded.error().message}});
     return false;
   }
-  if (loaded->files != files_) states = states_of(loaded->files);
+  if (loaded->files != files_) stamps = stamps_of(loaded->files);
   const bool changed = loaded->peer != *peer_;
-  adopt(std::move(*loaded), std::move(states));
+  adopt(std::move(*loaded), std::move(stamps));
   return changed;
 }
 

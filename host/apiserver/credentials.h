@@ -1,4 +1,4 @@
-// Who we are towards the API server, and who it is: from the pod's service account or from a kubeconfig.
+// Credentials for the API server and its address, from the pod's service account or from a kubeconfig.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 
 #include "host/apiserver/http.h"
 #include "host/core/clock.h"
+#include "host/core/file.h"
 
 namespace cardcage {
 
@@ -18,21 +19,21 @@ struct ServiceAccountPlaces {
   std::filesystem::path folder = "/var/run/secrets/kubernetes.io/serviceaccount";
 };
 
-// [core] Tokens rotate (about hourly for a service account): the files are looked at again at most every 5 s, and at
-// once after the server refused them. The reads are of small local files.
+// [core] Tokens rotate (about hourly for a service account), so the files are checked at most every 5 s, and at once
+// after the server refused the credentials. Reads block, but the files are small and local.
 class Credentials {
  public:
   // Errors name the file, the cause and the remedy.
   static Result<Credentials> from_service_account(Clock& clock, ServiceAccountPlaces places);
   static Result<Credentials> from_kubeconfig(Clock& clock, std::filesystem::path kubeconfig);
 
-  // Never null. When a changed file cannot be read the last good one is kept, and that is logged.
+  // Never null. If a changed file cannot be read, the last good credentials are kept and the failure is logged.
   std::shared_ptr<const HttpPeer> current();
-  // The same without looking at the files.
+  // The same without checking the files.
   const HttpPeer& peer() const { return *peer_; }
-  // Reads all files now. True if anything changed, so that another try may succeed.
+  // Reads all files now. True if anything changed, so that another attempt may succeed.
   bool refresh();
-  // What to do when the server keeps refusing: "check the token in '/var/run/...'".
+  // What an operator can do if the server keeps refusing: "check the token in '/var/run/...'".
   const std::string& remedy() const { return remedy_; }
 
  private:
@@ -41,28 +42,22 @@ class Credentials {
     std::vector<std::filesystem::path> files;  // where it came from
     std::string remedy;
   };
-  struct FileState {
-    std::uint64_t device = 0, inode = 0;
-    std::int64_t changed_ns = 0;
-    std::int64_t size = 0;
-    friend bool operator==(const FileState&, const FileState&) = default;
-  };
   using Load = std::function<Result<Loaded>()>;
 
   Credentials(Clock& clock, Load load) : clock_(&clock), load_(std::move(load)) {}
   static Result<Credentials> make(Clock& clock, Load load);
   static Result<Loaded> load_service_account(const ServiceAccountPlaces& places);
   static Result<Loaded> load_kubeconfig(const std::filesystem::path& file);
-  static std::vector<FileState> states_of(const std::vector<std::filesystem::path>& files);
-  void adopt(Loaded loaded, std::vector<FileState> states);
+  static std::vector<FileStamp> stamps_of(const std::vector<std::filesystem::path>& files);
+  void adopt(Loaded loaded, std::vector<FileStamp> stamps);
 
   Clock* clock_;
   Load load_;
   std::shared_ptr<const HttpPeer> peer_;
   std::vector<std::filesystem::path> files_;
-  std::vector<FileState> states_;
+  std::vector<FileStamp> stamps_;
   std::string remedy_;
-  Instant looked_;
+  Instant checked_at_;
 };
 
 }  // namespace cardcage

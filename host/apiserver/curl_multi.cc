@@ -6,7 +6,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kIdleHandles = 8;
-// Only reached against a server without HTTP/2, where every watch needs a connection of its own.
+// Matters only for a server without HTTP/2, where every watch needs a connection of its own.
 constexpr long kMaxConnections = 64;
 
 }  // namespace
@@ -20,7 +20,7 @@ CurlMulti::CurlMulti(asio::io_context& core) : core_(core), timer_(core) {
   curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
   curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
   curl_multi_setopt(multi_, CURLMOPT_MAX_HOST_CONNECTIONS, kMaxConnections);
-  // By default libcurl keeps four connections a running transfer, so the end of a batch would close most of them.
+  // By default libcurl keeps four connections per running transfer, so the end of a batch would close most of them.
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kMaxConnections);
 }
 
@@ -37,7 +37,7 @@ CurlHandle CurlMulti::take_handle() {
   return handle;
 }
 
-void CurlMulti::give_handle(CurlHandle handle) {
+void CurlMulti::give_back_handle(CurlHandle handle) {
   if (!handle || idle_.size() >= kIdleHandles) return;
   curl_easy_reset(handle.get());
   idle_.push_back(std::move(handle));
@@ -54,7 +54,7 @@ bool CurlMulti::start(CURL* handle) {
 
 void CurlMulti::stop(CURL* handle) { curl_multi_remove_handle(multi_, handle); }
 
-void CurlMulti::opened(curl_socket_t fd) {
+void CurlMulti::note_opened(curl_socket_t fd) {
   const auto stale = sockets_.find(fd);
   if (stale == sockets_.end()) return;
   const int wanted = stale->second->wanted;
@@ -67,7 +67,7 @@ void CurlMulti::close_silent_since(Instant start) {
     int domain = AF_UNIX;
     socklen_t size = sizeof domain;
     ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-    if (domain != AF_UNIX && socket->heard < start) ::shutdown(fd, SHUT_RDWR);  // AF_UNIX: libcurl's resolver
+    if (domain != AF_UNIX && socket->last_read < start) ::shutdown(fd, SHUT_RDWR);  // AF_UNIX: libcurl's resolver
   }
 }
 
@@ -95,17 +95,17 @@ void CurlMulti::wait_for(const std::shared_ptr<Socket>& socket, asio::posix::des
                          bool Socket::* waiting) {
   if ((*socket).*waiting) return;
   (*socket).*waiting = true;
-  // The number of a closed descriptor is soon used again: the weak pointer, not the number, says which one it was.
+  // The number of a closed descriptor is soon reused, so the weak pointer tells whether this is still the same socket.
   socket->descriptor.async_wait(type, [weak_self = weak_from_this(), weak = std::weak_ptr(socket), event,
                                        waiting](const boost::system::error_code& failure) {
     const auto self = weak_self.lock();
     auto ready = weak.lock();
     if (failure || !self || !ready) return;
     (*ready).*waiting = false;
-    if (event == CURL_CSELECT_IN) ready->heard = std::chrono::steady_clock::now();
+    if (event == CURL_CSELECT_IN) ready->last_read = now();
     const curl_socket_t fd = ready->descriptor.native_handle();
-    // Not kept over act(): libcurl may close the connection and open another one under the same number in there, and
-    // letting go of the old one afterwards would take the new one out of the reactor.
+    // Released before act(), in which libcurl may close the connection and open another one with the same number.
+    // Releasing the old one after that would remove the new one from the reactor.
     ready.reset();
     self->act(fd, event);
     ready = weak.lock();
@@ -117,7 +117,7 @@ int CurlMulti::on_timeout(CURLM*, long timeout_ms, void* self) {
   auto& multi = *static_cast<CurlMulti*>(self);
   multi.timeout_.reset();
   if (timeout_ms < 0 || multi.starting_) return 0;  // start() acts at once
-  multi.timeout_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  multi.timeout_ = now() + std::chrono::milliseconds(timeout_ms);
   if (!multi.armed_ || *multi.timeout_ < *multi.armed_) multi.arm(*multi.timeout_);
   return 0;
 }
@@ -130,7 +130,7 @@ void CurlMulti::arm(Instant expiry) {
     if (failure || !self) return;
     self->armed_.reset();
     if (!self->timeout_) return;
-    if (*self->timeout_ > std::chrono::steady_clock::now()) return self->arm(*self->timeout_);
+    if (*self->timeout_ > now()) return self->arm(*self->timeout_);
     self->timeout_.reset();
     self->act(CURL_SOCKET_TIMEOUT, 0);
   });

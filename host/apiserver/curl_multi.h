@@ -1,4 +1,6 @@
-// libcurl's multi handle on the core's event loop, and one transfer on it.
+// libcurl's multi interface on the core's event loop, and one transfer on it.
+//
+// libcurl measures its timeouts in real time, so these classes use the system's clock and no injected one.
 #pragma once
 
 #include <curl/curl.h>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "host/apiserver/http.h"
+#include "host/core/clock.h"
 
 namespace cardcage {
 
@@ -25,7 +28,7 @@ struct CurlListDeleter {
 };
 using CurlList = std::unique_ptr<curl_slist, CurlListDeleter>;
 
-// [core] Shared by its transfers, so that it outlives them.
+// [core] Its transfers share it, so that it outlives them.
 class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
  public:
   explicit CurlMulti(asio::io_context& core);
@@ -33,17 +36,18 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   CurlMulti& operator=(const CurlMulti&) = delete;
   ~CurlMulti();
 
+  static Instant now() { return SystemClock().now(); }
   asio::io_context& core() { return core_; }
-  // A handle with no options set; they are reused, making one costs more than a small request.
+  // Returns a handle without options. Handles are reused, since making one costs more than a small request.
   CurlHandle take_handle();
-  void give_handle(CurlHandle handle);
+  void give_back_handle(CurlHandle handle);
   // Starts the transfer of a handle whose CURLOPT_PRIVATE is its CurlTransfer. False when libcurl refuses.
   bool start(CURL* handle);
   void stop(CURL* handle);
-  // A new socket of libcurl's. 7.88 closes one that never got connected without a word; when the next one gets the same
-  // number, libcurl believes that we watch it already.
-  void opened(curl_socket_t fd);
-  // Closes the connections that brought no byte since `start`: their peer may be gone without a word.
+  // Called when libcurl opens a socket. libcurl 7.88 does not tell when it closes a socket that never got connected; if
+  // the next socket gets the same number, libcurl assumes that we watch it already.
+  void note_opened(curl_socket_t fd);
+  // Closes the connections on which no byte has arrived since `start`, since their peers may be gone.
   void close_silent_since(Instant start);
 
  private:
@@ -53,7 +57,7 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
     asio::posix::stream_descriptor descriptor;
     int wanted = CURL_POLL_NONE;
     bool reading = false, writing = false;
-    Instant heard = std::chrono::steady_clock::now();
+    Instant last_read = now();
   };
 
   static int on_socket(CURL*, curl_socket_t fd, int wanted, void* self, void*);
@@ -65,8 +69,8 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   void arm(Instant expiry);
 
   asio::io_context& core_;
-  // libcurl moves its timeout with every request, setting a timer each time would cost more than the rest of it. So the
-  // timer stays where it is when the timeout moves away, and looks again when it fires.
+  // libcurl moves its timeout with every request, and setting a timer each time would cost more than the rest of the
+  // request. So a timer that would fire too early is left alone, and compares with the timeout when it fires.
   asio::steady_timer timer_;
   std::optional<Instant> timeout_, armed_;
   bool starting_ = false;
@@ -75,7 +79,7 @@ class CurlMulti : public std::enable_shared_from_this<CurlMulti> {
   CURLM* multi_;
 };
 
-// [core] One exchange. It stops when it is destroyed.
+// [core] One request and its response. Destroying it cancels the request.
 class CurlTransfer {
  public:
   enum class Mode { kWhole, kLines };
@@ -87,20 +91,20 @@ class CurlTransfer {
 
   bool start(Duration timeout);
   bool ended() const { return result_.has_value(); }
-  // Until something happened: data, the end, the timeout, a cancellation. An error when there is no point in going on.
+  // Waits until data arrives or the transfer ends. Fails after the timeout or a cancellation.
   Task<Status> progress();
-  // The next whole line of a 2xx answer.
+  // The next complete line of a 2xx response.
   std::optional<std::string> next_line();
-  // After the end.
+  // Call it only after the end.
   Result<HttpResponse> take_response();
 
-  void on_end(CURLcode result);  // by CurlMulti
+  void on_end(CURLcode result);  // called by CurlMulti
 
  private:
   static std::size_t on_data(char* data, std::size_t, std::size_t size, void* self);
   void set_options(Duration timeout);
   void set_tls();
-  long status() const;  // 0 until the answer begins
+  long status() const;  // 0 until the response begins
   bool streams_lines() const { return mode_ == Mode::kLines && status() / 100 == 2; }
   Instant limit() const;
   Error transport_error() const;
@@ -114,7 +118,8 @@ class CurlTransfer {
   bool running_ = false;
   std::array<char, CURL_ERROR_SIZE> detail_{};
   std::string received_;
-  std::size_t taken_ = 0, scanned_ = 0;  // of received_: handed out; holds no end of line
+  std::size_t taken_ = 0;    // how much of received_ was handed out
+  std::size_t scanned_ = 0;  // how much of received_ is known to contain no further end of line
   std::optional<Error> refused_;
   std::optional<CURLcode> result_;
   Instant started_;

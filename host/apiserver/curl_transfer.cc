@@ -14,17 +14,17 @@ namespace cardcage {
 namespace {
 
 constexpr std::chrono::milliseconds kConnectTimeout{5'000};
-// A silent peer is probed after 10 s, every 5 s; without any acknowledgement for 20 s the connection is dead.
+// A silent peer is probed after 10 s, then every 5 s. The connection fails after 20 s without any acknowledgement.
 constexpr long kKeepIdle = 10, kKeepInterval = 5;
 constexpr unsigned kUserTimeoutMs = 20'000;
 constexpr long kMaxIdleSeconds = 600;
-constexpr std::chrono::seconds kStreamBegins{30};
+constexpr std::chrono::seconds kMaxWaitForStream{30};
 
 curl_socket_t open_socket(void* multi, curlsocktype, curl_sockaddr* address) {
   const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   if (fd < 0) return CURL_SOCKET_BAD;
   ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof kUserTimeoutMs);
-  static_cast<CurlMulti*>(multi)->opened(fd);
+  static_cast<CurlMulti*>(multi)->note_opened(fd);
   return fd;
 }
 
@@ -40,7 +40,7 @@ std::string seconds(Duration duration) {
   return fmt::format("{:.3g} s", std::chrono::duration<double>(duration).count());
 }
 
-// Not of names: "SSL certificate problem", "HTTP/2 stream 1 was not closed cleanly".
+// Keeps names as they are: "SSL certificate problem", "HTTP/2 stream 1 was not closed cleanly".
 std::string lower_first(std::string text) {
   const bool name = text.starts_with("SSL") || text.starts_with("OpenSSL") || text.starts_with("HTTP");
   if (!text.empty() && !name) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -60,15 +60,15 @@ CurlTransfer::CurlTransfer(std::shared_ptr<CurlMulti> multi, std::shared_ptr<con
 
 CurlTransfer::~CurlTransfer() {
   if (running_) multi_->stop(handle_.get());
-  multi_->give_handle(std::move(handle_));
+  multi_->give_back_handle(std::move(handle_));
 }
 
 bool CurlTransfer::start(Duration timeout) {
   timeout_ = timeout;
-  started_ = std::chrono::steady_clock::now();
+  started_ = CurlMulti::now();
   set_options(timeout);
   set_tls();
-  running_ = true;  // before: a refused connection may end the transfer inside of start()
+  running_ = true;  // set before start(), in which a refused connection may already end the transfer
   if (multi_->start(handle_.get())) return true;
   running_ = false;
   return false;
@@ -79,7 +79,7 @@ void CurlTransfer::set_options(Duration timeout) {
   const std::string url = peer_->url + request_.path;
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "https");
-  curl_easy_setopt(curl, CURLOPT_PROXY, "");  // what the environment says about proxies is not about this server
+  curl_easy_setopt(curl, CURLOPT_PROXY, "");  // ignore proxies that the environment sets
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
   curl_easy_setopt(curl, CURLOPT_PIPEWAIT, 1L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -117,7 +117,7 @@ void CurlTransfer::set_tls() {
   if (!peer_->ca_pem.empty()) {
     const curl_blob ca = blob_of(peer_->ca_pem);
     curl_easy_setopt(curl, CURLOPT_CAINFO_BLOB, &ca);
-    curl_easy_setopt(curl, CURLOPT_CAPATH, nullptr);  // these authorities and no others
+    curl_easy_setopt(curl, CURLOPT_CAPATH, nullptr);  // trust only these authorities
   }
   if (!peer_->client_certificate_pem.empty()) {
     const curl_blob certificate = blob_of(peer_->client_certificate_pem);
@@ -133,10 +133,10 @@ long CurlTransfer::status() const {
   return status;
 }
 
-// A stream may be quiet for long, but it must begin soon.
+// A stream may be silent for a long time, but it must begin soon.
 Instant CurlTransfer::limit() const {
   const bool waits_for_first_byte = mode_ == Mode::kLines && status() == 0;
-  return started_ + (waits_for_first_byte ? std::min<Duration>(timeout_, kStreamBegins) : timeout_);
+  return started_ + (waits_for_first_byte ? std::min<Duration>(timeout_, kMaxWaitForStream) : timeout_);
 }
 
 std::size_t CurlTransfer::on_data(char* data, std::size_t, std::size_t size, void* self) {
@@ -165,7 +165,7 @@ Task<Status> CurlTransfer::progress() {
   const auto state = co_await asio::this_coro::cancellation_state;
   if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the request was cancelled");
   const Instant limit = this->limit();
-  if (!result_ && std::chrono::steady_clock::now() >= limit) {
+  if (!result_ && CurlMulti::now() >= limit) {
     multi_->close_silent_since(started_);
     co_return fail(Code::kDeadlineExceeded, "no answer within {}", seconds(limit - started_));
   }
@@ -216,9 +216,10 @@ Error CurlTransfer::transport_error() const {
                           "or kubeconfig",
                           lower_first(detail))};
     case CURLE_SSL_CERTPROBLEM:
-      return {Code::kUnauthenticated, fmt::format("the client certificate or key cannot be used: {}; check "
-                                                  "client-certificate and client-key of the kubeconfig",
-                                                  lower_first(detail))};
+      return {Code::kUnauthenticated,
+              fmt::format("the client certificate or key cannot be used: {}; check client-certificate and client-key "
+                          "in the kubeconfig",
+                          lower_first(detail))};
     case CURLE_SSL_CACERT_BADFILE:
       return {Code::kUnauthenticated,
               fmt::format("the certificate authority cannot be used: {}; it must be PEM", lower_first(detail))};

@@ -1,13 +1,9 @@
 #include "host/apiserver/embedded_node.h"
 
 #include <fmt/chrono.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/cancellation_state.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <charconv>
 #include <ctime>
 
@@ -15,19 +11,19 @@
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/slice_json.h"
 #include "host/apiserver/yaml.h"
-#include "host/core/file.h"
+#include "host/core/folder_watch.h"
 #include "host/core/log.h"
-#include "host/core/unique_fd.h"
+#include "host/core/wakeup.h"
 
 namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{4} << 20;
 constexpr std::size_t kMaxEvents = 1024;
-constexpr std::uint64_t kMaxVersion = std::uint64_t{1} << 62;  // a larger one in a file is a mistake
+constexpr std::uint64_t kMaxVersion = std::uint64_t{1} << 62;  // a larger version in a file is a mistake
 constexpr std::string_view kNoMachineId = "00000000000000000000000000000000";
 
-// A machine id has the digits of a UUID.
+// `digits` are the 32 digits of a UUID, as in a machine id.
 std::string uid_from(std::string_view digits) {
   return fmt::format("{}-{}-{}-{}-{}", digits.substr(0, 8), digits.substr(8, 4), digits.substr(12, 4),
                      digits.substr(16, 4), digits.substr(20, 12));
@@ -77,21 +73,22 @@ class FolderWatch {
 
 }  // namespace
 
-Result<std::unique_ptr<EmbeddedNode>> EmbeddedNode::make(Clock& clock, const std::filesystem::path& folder,
+Result<std::unique_ptr<EmbeddedNode>> EmbeddedNode::make(asio::io_context& core, Clock& clock,
+                                                         const std::filesystem::path& folder,
                                                          const std::filesystem::path& machine_id) {
   for (const auto* part : {"claims", "slices"}) {
     if (auto made = make_folder(folder / part, 0755); !made) return within(made.error(), "embedded node");
   }
-  std::unique_ptr<EmbeddedNode> node(new EmbeddedNode(clock, folder, uid_from(read_machine_id(machine_id))));
+  std::unique_ptr<EmbeddedNode> node(new EmbeddedNode(core, clock, folder, uid_from(read_machine_id(machine_id))));
   node->rescan();
-  // What is there already is for a list; a watch starts after it.
+  // A list returns what exists already; a watch reports only later changes.
   node->events_.clear();
   node->oldest_ = node->version_;
   return node;
 }
 
-EmbeddedNode::EmbeddedNode(Clock& clock, std::filesystem::path folder, std::string node_uid)
-    : clock_(clock), folder_(std::move(folder)), node_uid_(std::move(node_uid)) {}
+EmbeddedNode::EmbeddedNode(asio::io_context& core, Clock& clock, std::filesystem::path folder, std::string node_uid)
+    : core_(core), clock_(clock), folder_(std::move(folder)), node_uid_(std::move(node_uid)) {}
 
 std::filesystem::path EmbeddedNode::slice_file(const std::string& name) const {
   return folder_ / "slices" / (name + ".json");
@@ -114,7 +111,7 @@ Task<Result<Claim>> EmbeddedNode::get_claim(std::string name_space, std::string 
   auto claim = claim_from_json(*value);
   if (!claim) co_return within(claim.error(), "{}", what);
   if (claim->ref.name_space != name_space || claim->ref.name != name)
-    co_return fail(Code::kInvalidArgument, "{} holds ResourceClaim '{}/{}', its name says '{}/{}'", what,
+    co_return fail(Code::kInvalidArgument, "{} holds ResourceClaim '{}/{}', but its name says '{}/{}'", what,
                    claim->ref.name_space, claim->ref.name, name_space, name);
   co_return claim;
 }
@@ -131,11 +128,10 @@ void EmbeddedNode::record(SliceEvent::Kind kind, Slice slice) {
 
 void EmbeddedNode::rescan_file(const std::filesystem::path& file, std::map<std::string, Stored>& found) {
   const std::string name = file.stem();
-  struct stat about{};
-  if (file.extension() != ".json" || ::stat(file.c_str(), &about) != 0) return;
-  const FileState state{about.st_ino, about.st_mtim.tv_sec * 1'000'000'000 + about.st_mtim.tv_nsec, about.st_size};
+  const FileStamp stamp = stamp_of(file);
+  if (file.extension() != ".json" || stamp == FileStamp{}) return;
   const auto* known = find(name);
-  if (known != nullptr && known->file == state) {
+  if (known != nullptr && known->file == stamp) {
     found.emplace(name, *known);
     return;
   }
@@ -145,14 +141,14 @@ void EmbeddedNode::rescan_file(const std::filesystem::path& file, std::map<std::
   if (slice && slice->name != name)
     slice = fail(Code::kInvalidArgument, "'{}' holds ResourceSlice '{}'", file.native(), slice->name);
   if (!slice) {
-    log_limited(LogLevel::kWarn, "embedded-slice", "leaving out a slice file that cannot be read",
+    log_limited(LogLevel::kWarn, "embedded-slice", "ignoring a slice file that cannot be read",
                 {{"file", file.native()}, {"error", slice.error().message}});
     return;
   }
   if (const auto written = number(slice->resource_version); written < kMaxVersion)
     version_ = std::max(version_, written);
   record(known != nullptr ? SliceEvent::Kind::kModified : SliceEvent::Kind::kAdded, *slice);
-  found.emplace(name, Stored{events_.back().event.slice, state});
+  found.emplace(name, Stored{events_.back().event.slice, stamp});
 }
 
 void EmbeddedNode::rescan() {
@@ -184,7 +180,7 @@ Task<Result<SliceList>> EmbeddedNode::list_slices(std::string driver, std::strin
   co_return list;
 }
 
-// As the API server does: a version of its own, and the time of a new taint.
+// Adds what the API server adds: a version, and the time of each new taint.
 Result<Slice> EmbeddedNode::write(Slice slice) {
   const std::time_t now = std::chrono::system_clock::to_time_t(clock_.wall());
   for (auto& device : slice.devices) {
@@ -207,7 +203,7 @@ Task<Result<Slice>> EmbeddedNode::create_slice(Slice slice, Instant) {
   if (auto valid = check_object_name(slice.name, "ResourceSlice name"); !valid)
     co_return std::unexpected(valid.error());
   if (find(slice.name) != nullptr)
-    co_return fail(Code::kAlreadyExists, "ResourceSlice '{}' exists already", slice.name);
+    co_return fail(Code::kAlreadyExists, "ResourceSlice '{}' already exists", slice.name);
   const auto digits = fmt::format("{:016x}{:016x}", clock_.wall().time_since_epoch().count(), ++made_);
   slice.uid = uid_from(digits);
   co_return write(std::move(slice));
@@ -218,7 +214,7 @@ Task<Result<Slice>> EmbeddedNode::update_slice(Slice slice, Instant) {
   const auto* stored = find(slice.name);
   if (stored == nullptr) co_return fail(Code::kNotFound, "ResourceSlice '{}' not found", slice.name);
   if (stored->slice.resource_version != slice.resource_version)
-    co_return fail(Code::kAborted, "ResourceSlice '{}' was changed meanwhile: it is at version {}, not {}", slice.name,
+    co_return fail(Code::kAborted, "ResourceSlice '{}' has been changed: it is at version {}, not {}", slice.name,
                    stored->slice.resource_version, slice.resource_version);
   slice.uid = stored->slice.uid;
   co_return write(std::move(slice));
@@ -229,7 +225,7 @@ Task<Status> EmbeddedNode::delete_slice(Slice slice, Instant) {
   const auto* stored = find(slice.name);
   if (stored == nullptr) co_return Status{};
   if (stored->slice.uid != slice.uid || stored->slice.resource_version != slice.resource_version)
-    co_return fail(Code::kAborted, "ResourceSlice '{}' was changed meanwhile", slice.name);
+    co_return fail(Code::kAborted, "ResourceSlice '{}' has been changed", slice.name);
   std::error_code failure;
   std::filesystem::remove(slice_file(slice.name), failure);
   if (failure)
@@ -240,15 +236,16 @@ Task<Status> EmbeddedNode::delete_slice(Slice slice, Instant) {
 
 Task<Status> EmbeddedNode::watch_slices(std::string driver, std::string node_name, std::string& version,
                                         std::function<void(SliceEvent)> on_event) {
-  const auto executor = co_await asio::this_coro::executor;
-  auto changes = FolderWatch::make(executor, folder_ / "slices");
-  if (!changes) co_return std::unexpected(changes.error());
+  Wakeup changed(core_);
+  FolderWatch folder_watch(core_, [&changed] { changed.wake(); });
+  const Status watching = folder_watch.watch(folder_ / "slices", FolderWatch::Events::kWritesToo);
+  if (!watching) co_return watching;
   for (;;) {
     rescan();
     std::uint64_t seen = number(version);
     if (seen < oldest_ || seen > version_)
-      co_return fail(Code::kOutOfRange, "the changes since version {} are not known any more", version);
-    // By version, not by iterator: who gets an event may change slices, and so the deque.
+      co_return fail(Code::kOutOfRange, "the changes since version {} are no longer known", version);
+    // Finds each event by its version, since `on_event` may change slices and so invalidate iterators.
     while (seen < version_) {
       const auto next = std::ranges::upper_bound(events_, seen, {}, &Event::version);
       if (next == events_.end()) break;
@@ -260,7 +257,7 @@ Task<Status> EmbeddedNode::watch_slices(std::string driver, std::string node_nam
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
     if (!std::filesystem::exists(folder_ / "slices")) co_return Status{};
-    co_await changes->changed();
+    co_await changed.wait();
     const auto after = co_await asio::this_coro::cancellation_state;
     if (after.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
   }

@@ -1,9 +1,9 @@
-// A cluster that is a folder: the whole life of a claim can be tried with no Kubernetes at all.
+// A cluster in a folder: the whole life of a claim works without Kubernetes.
 //
 //   <folder>/claims/<namespace>_<name>.json   ResourceClaims as `kubectl get -o json` prints them (or .yaml)
 //   <folder>/slices/<name>.json               the ResourceSlices that we publish, v1
 //
-// The slices folder is the truth: what somebody deletes or edits there by hand is an event to who watches.
+// The slices folder is authoritative: a file that somebody deletes or edits there by hand causes a watch event.
 #pragma once
 
 #include <deque>
@@ -13,15 +13,17 @@
 #include <optional>
 
 #include "host/core/clock.h"
+#include "host/core/file.h"
 #include "host/model/cluster.h"
 
 namespace cardcage {
 
-// [core] Outlives its calls. The files are small and local, they are read and written in place.
+// [core] Must outlive its calls. Reads and writes block, but the files are small and local.
 class EmbeddedNode final : public Cluster {
  public:
-  // Makes the folders. `machine_id` is where the node's uid comes from.
-  static Result<std::unique_ptr<EmbeddedNode>> make(Clock& clock, const std::filesystem::path& folder,
+  // Creates the folders. The node's uid is derived from the file `machine_id`.
+  static Result<std::unique_ptr<EmbeddedNode>> make(asio::io_context& core, Clock& clock,
+                                                    const std::filesystem::path& folder,
                                                     const std::filesystem::path& machine_id = "/etc/machine-id");
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
@@ -34,38 +36,33 @@ class EmbeddedNode final : public Cluster {
                             std::function<void(SliceEvent)> on_event) override;
 
  private:
-  struct FileState {
-    std::uint64_t inode = 0;
-    std::int64_t changed_ns = 0;
-    std::int64_t size = 0;
-    friend bool operator==(const FileState&, const FileState&) = default;
-  };
   struct Stored {
     Slice slice;
-    FileState file;
+    FileStamp file;
   };
   struct Event {
     std::uint64_t version = 0;
     SliceEvent event;
   };
 
-  EmbeddedNode(Clock& clock, std::filesystem::path folder, std::string node_uid);
+  EmbeddedNode(asio::io_context& core, Clock& clock, std::filesystem::path folder, std::string node_uid);
   std::filesystem::path slice_file(const std::string& name) const;
-  // Compares the folder with what we know of it; what changed becomes an event with a version of its own.
+  // Compares the folder with what is known of it. Each change becomes an event with a version of its own.
   void rescan();
   void rescan_file(const std::filesystem::path& file, std::map<std::string, Stored>& found);
   void record(SliceEvent::Kind kind, Slice slice);
   Result<Slice> write(Slice slice);
   const Stored* find(const std::string& name) const;
 
+  asio::io_context& core_;
   Clock& clock_;
   std::filesystem::path folder_;
   std::string node_uid_;
   std::map<std::string, Stored> stored_;  // by name
   std::deque<Event> events_;
   std::uint64_t version_ = 0;
-  std::uint64_t oldest_ = 0;  // a watch may start from here
-  std::uint64_t made_ = 0;    // uids and names handed out
+  std::uint64_t oldest_ = 0;  // the oldest version from which a watch may start
+  std::uint64_t made_ = 0;    // how many uids and names were generated
 };
 
 }  // namespace cardcage

@@ -1,9 +1,9 @@
-// HTTP/2 over TLS to one API server, by libcurl, driven by the core.
+// HTTP/2 over TLS to one API server, with libcurl on the core's event loop.
 //
-// Every request shares one connection (multiplexed); against a server that speaks only HTTP/1.1 each runs on a
-// connection of its own out of a small pool. The peer is always verified: there is no switch to turn that off.
-// A connection whose peer went silent is given up within 30 s: TCP keepalive and TCP_USER_TIMEOUT find a dead host,
-// and a request that runs into its timeout without a byte on its connection closes that connection.
+// All requests share one connection. With a server that speaks only HTTP/1.1, each request uses a connection of its own
+// from a small pool. The peer is always verified; nothing can turn that off. A connection to a silent peer is closed
+// within 30 s: TCP keepalive and TCP_USER_TIMEOUT detect a dead host, and a request that times out without having
+// received a byte closes its connection.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@ namespace cardcage {
 
 class CurlMulti;
 
-// Whom to talk to and as whom. All certificates are PEM text.
+// The server and the identity that we present to it. Certificates are PEM text.
 struct HttpPeer {
   std::string url;     // "https://10.0.0.1:443", no trailing slash
-  std::string ca_pem;  // empty = the system's authorities
+  std::string ca_pem;  // empty = trust the system's authorities
   std::string client_certificate_pem, client_key_pem;
   std::string bearer_token;
   friend bool operator==(const HttpPeer&, const HttpPeer&) = default;
@@ -34,7 +34,7 @@ struct HttpRequest {
   std::string path;  // with query, percent-encoded; appended to the peer's URL
   std::string body;  // JSON; empty = none
   std::string accept = "application/json";
-  std::size_t max_body = std::size_t{16} << 20;  // bytes; of a stream: what it has not handed out yet
+  std::size_t max_body = std::size_t{16} << 20;  // in bytes; for a stream, of what was not handed out yet
 };
 
 struct HttpResponse {
@@ -43,20 +43,20 @@ struct HttpResponse {
   std::optional<std::chrono::seconds> retry_after;
 };
 
-// [core] Errors are those of the transport, any HTTP status is a response: kUnavailable (no connection, or it
-// broke), kDeadlineExceeded, kCancelled (the surrounding coroutine was), kUnauthenticated (TLS: one side does not
-// trust the other), kInternal (the answer is larger than allowed).
+// [core] A response with any HTTP status is a success. Errors come from the transport: kUnavailable (no connection, or
+// it broke), kDeadlineExceeded, kCancelled (the surrounding coroutine was cancelled), kUnauthenticated (TLS: one side
+// does not trust the other), kInternal (the response is larger than allowed).
 class HttpClient {
  public:
   explicit HttpClient(asio::io_context& core);
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
-  ~HttpClient();  // requests that still run end as usual
+  ~HttpClient();  // running requests continue
 
   Task<Result<HttpResponse>> request(std::shared_ptr<const HttpPeer> peer, HttpRequest request, Duration timeout);
 
-  // Hands every line of a 2xx answer to `on_line`, outside of libcurl's callbacks, until the stream ends, `timeout`
-  // passes or `on_line` fails; its error is then the result. The answer to any other status is collected in `body`.
+  // Hands every line of a 2xx response to `on_line`, outside libcurl's callbacks, until the stream ends, `timeout`
+  // passes or `on_line` fails, whose error is then the result. The body of any other response is collected in `body`.
   Task<Result<HttpResponse>> stream(std::shared_ptr<const HttpPeer> peer, HttpRequest request, Duration timeout,
                                     std::function<Status(std::string_view line)> on_line);
 

@@ -3,7 +3,7 @@
 namespace cardcage {
 namespace {
 
-// Opaque parameters may nest deeper than the objects of Kubernetes themselves.
+// Opaque parameters may be nested more deeply than the objects of Kubernetes.
 constexpr std::size_t kMaxDepth = 128;
 
 const json::object kNoObject;

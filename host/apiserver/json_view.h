@@ -1,4 +1,4 @@
-// Reading JSON that others wrote: nothing is trusted to be there, to be of its type or to be small.
+// Reads JSON from untrusted sources: a member may be missing, of another type, or large.
 #pragma once
 
 #include <boost/json.hpp>
@@ -11,10 +11,10 @@ namespace cardcage {
 
 namespace json = boost::json;
 
-// `what` opens the message: "'{what}' is not JSON: ...". kInvalidArgument.
+// Fails with kInvalidArgument. `what` begins the message: "{what} is not JSON: ...".
 Result<json::value> parse_json(std::string_view text, std::string_view what);
 
-// The member if it is there and of that type; otherwise an empty one, "" or the given default.
+// The member if it exists and has that type; otherwise an empty one, "" or the given default.
 const json::object& object_at(const json::object& object, std::string_view key);
 const json::array& array_at(const json::object& object, std::string_view key);
 std::string_view text_at(const json::object& object, std::string_view key);

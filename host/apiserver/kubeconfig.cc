@@ -20,19 +20,16 @@ struct Unsupported {
   std::string_view key, why;
 };
 constexpr std::array kUnsupportedUser = {
-    Unsupported{"exec",
-                "exec credential plugins are not run by a daemon that is root; use a token or a client "
-                "certificate"},
+    Unsupported{"exec", "a daemon that is root runs no exec credential plugins; use a token or a client certificate"},
     Unsupported{"auth-provider", "authentication providers are not supported; use a token or a client certificate"},
     Unsupported{"username", "basic authentication is not supported; use a token or a client certificate"},
     Unsupported{"as", "impersonation is not supported; use the credentials of the user itself"},
 };
 constexpr std::array kUnsupportedCluster = {
     Unsupported{"insecure-skip-tls-verify",
-                "the server's certificate is always verified; set "
-                "certificate-authority instead"},
+                "the server's certificate is always verified; set certificate-authority instead"},
     Unsupported{"proxy-url", "proxies are not supported; reach the API server directly"},
-    Unsupported{"tls-server-name", "it is not supported; use a server name that the certificate holds"},
+    Unsupported{"tls-server-name", "another name is not supported; use a server name that the certificate contains"},
 };
 
 std::string trimmed(std::string_view text) {
@@ -46,7 +43,7 @@ Result<std::string> check_token(std::string_view text) {
   std::string token = trimmed(text);
   if (token.empty()) return fail(Code::kInvalidArgument, "is empty");
   if (std::ranges::any_of(token, [](unsigned char c) { return c <= ' ' || c >= 0x7f; }))
-    return fail(Code::kInvalidArgument, "holds a character that no token has");
+    return fail(Code::kInvalidArgument, "contains a character that no token may contain");
   return token;
 }
 
@@ -65,7 +62,7 @@ Result<std::string> decode_base64(std::string_view text) {
   return decoded;
 }
 
-// The values of one kubeconfig while it is read.
+// Reads one kubeconfig.
 struct Reader {
   std::filesystem::path file;
   json::object root;
@@ -136,7 +133,7 @@ struct Reader {
     auto key = pem(user, "client-key");
     if (!key) return std::unexpected(key.error());
     if (certificate->empty() != key->empty())
-      return refuse("client-certificate and client-key are only useful together, one is missing");
+      return refuse("client-certificate and client-key must be set together, one is missing");
     peer.client_certificate_pem = std::move(*certificate);
     peer.client_key_pem = std::move(*key);
     if (const auto path = text_at(user, "tokenFile"); !path.empty()) {
@@ -160,9 +157,7 @@ Result<std::string> check_server_url(std::string_view url) {
   if (url.empty()) return fail(Code::kInvalidArgument, "the cluster has no server");
   if (!url.starts_with("https://"))
     return fail(Code::kInvalidArgument,
-                "server '{}' is not an https:// address; plain http would show the token to "
-                "the network",
-                url);
+                "server '{}' is not an https:// address; plain http would send the token unencrypted", url);
   if (std::ranges::any_of(url,
                           [](unsigned char c) { return c <= ' ' || c >= 0x7f || c == '?' || c == '#' || c == '@'; }))
     return fail(Code::kInvalidArgument, "server '{}' is not an address", url);

@@ -9,7 +9,7 @@ namespace cardcage {
 
 // "namespace 'A/B' is not a DNS label ..."; kInvalidArgument.
 Status check_namespace(std::string_view name_space);
-// A DNS subdomain. `what` opens the message: "ResourceClaim name", "node name", ...
+// `name` must be a DNS subdomain. `what` begins the message: "ResourceClaim name", "node name", ...
 Status check_object_name(std::string_view name, std::string_view what);
 
 }  // namespace cardcage

@@ -7,7 +7,7 @@
 namespace cardcage {
 namespace {
 
-// Far more than the API takes (128 devices, 32 attributes, 8 counter sets); beyond it nothing is read.
+// Far more than the API allows (128 devices, 32 attributes, 8 counter sets); nothing beyond that is read.
 constexpr std::size_t kMaxDevices = 1024, kMaxEntries = 512;
 
 template <class T>
@@ -233,7 +233,7 @@ Result<Slice> slice_from_json(const json::value& value) {
     return fail(Code::kInvalidArgument, "ResourceSlice '{}' has no driver or no pool", slice.name);
   const auto& devices = array_at(spec, "devices");
   if (devices.size() > kMaxDevices)
-    return fail(Code::kInvalidArgument, "ResourceSlice '{}' has {} devices, at most {} are read", slice.name,
+    return fail(Code::kInvalidArgument, "ResourceSlice '{}' has {} devices, at most {} are allowed", slice.name,
                 devices.size(), kMaxDevices);
   for (const auto& device : devices) slice.devices.push_back(device_from(as_object(device)));
   for (const auto& item : array_at(spec, "sharedCounters")) {

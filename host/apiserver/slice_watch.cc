@@ -16,7 +16,7 @@ Status deliver_watch_event(std::string_view line, std::string& version,
   const auto& object = object_at(event, "object");
   if (type == "ERROR") return std::unexpected(api_error(object, CallKind::kRead));
 
-  // After the delivery: the caller may end the watch in it, and must then see the event again.
+  // `version` advances after the delivery: if the callback ends the watch, the next watch must see the event again.
   const std::string next(text_at(object_at(object, "metadata"), "resourceVersion"));
   if (type == "ADDED" || type == "MODIFIED" || type == "DELETED") {
     using Kind = SliceEvent::Kind;
@@ -24,7 +24,7 @@ Status deliver_watch_event(std::string_view line, std::string& version,
     if (auto slice = slice_from_json(object)) {
       on_event({kind, std::move(*slice)});
     } else {
-      log_limited(LogLevel::kWarn, "slice-event", "leaving out a ResourceSlice that cannot be read",
+      log_limited(LogLevel::kWarn, "slice-event", "ignoring a ResourceSlice that cannot be read",
                   {{"error", slice.error().message}});
     }
   }

@@ -1,4 +1,4 @@
-// Events of a watch on ResourceSlices: one JSON object per line.
+// Reads the events of a watch on ResourceSlices, one JSON object per line.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace cardcage {
 
-// Hands the event of one line on and advances `version`; a bookmark only advances it. An ERROR event is an error with
-// the codes of cluster.h (kOutOfRange: the version is too old, list again). Slices that cannot be read are logged and
-// left out.
+// Hands the event in `line` to `on_event` and advances `version`; a bookmark only advances it. An ERROR event becomes
+// an error with the codes of cluster.h (kOutOfRange: the version is too old, list again). A slice that cannot be read
+// is logged and skipped.
 Status deliver_watch_event(std::string_view line, std::string& version,
                            const std::function<void(SliceEvent)>& on_event);
 

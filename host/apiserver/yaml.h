@@ -1,4 +1,4 @@
-// YAML as JSON values, so that one reader serves both; yaml-cpp's exceptions end here.
+// Reads YAML as JSON values, so that one reader serves both. yaml-cpp's exceptions do not leave yaml.cc.
 #pragma once
 
 #include <boost/json.hpp>
@@ -8,8 +8,8 @@
 
 namespace cardcage {
 
-// The first document. Plain scalars get their type by YAML's core schema. Errors name `what`, line and column;
-// documents that unfold to more than 100,000 values (aliases) are refused. kInvalidArgument.
+// Reads the first document. Plain scalars get their type from YAML's core schema. Documents that expand to more than
+// 100,000 values (through aliases) are refused. Fails with kInvalidArgument; errors name `what`, line and column.
 Result<boost::json::value> parse_yaml(std::string_view text, std::string_view what);
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// Edits in the words of the CDI specification, containerEdits (SPEC.md 1.1.0).
+// Edits as containerEdits of the CDI specification (SPEC.md 1.1.0).
 #pragma once
 
 #include <utility>

@@ -1,11 +1,11 @@
-// Structs to JSON and back from one description of their members, so that reading and writing cannot drift apart.
+// Converts structs to JSON and back by one description of their members, so that reading and writing always agree.
 //
 //   template <class Fields> void describe(Fields& fields, Mount& mount) {
 //     fields("hostPath", mount.host_path);
 //   }
 //
-// Writing leaves out members that hold their default. Reading takes missing members as default, ignores unknown
-// ones (a newer host may have written them) and fails on wrong types and numbers out of range.
+// Writing omits members with their default value. Reading leaves missing members at their default, ignores unknown
+// members (a newer host may have written them) and fails on wrong types and numbers out of range.
 #pragma once
 
 #include <boost/json/array.hpp>
@@ -141,7 +141,7 @@ class FieldReader {
 template <Described T>
 json::value to_json_value(const T& value) {
   FieldWriter writer;
-  describe(writer, const_cast<T&>(value));  // one description serves both ways; the writer only reads
+  describe(writer, const_cast<T&>(value));  // one description serves both directions; the writer only reads
   return std::move(writer.object);
 }
 

@@ -25,7 +25,7 @@ void describe(Fields& fields, CdiSpec& spec) {
 
 namespace {
 
-// A host path equal to the path is the default and would only raise the version.
+// A host path that equals the path is the default; writing it would only raise the version.
 Edits without_defaults(Edits edits) {
   for (DeviceNode& node : edits.device_nodes)
     if (node.host_path == node.path) node.host_path.clear();
@@ -65,7 +65,7 @@ Status validate(const CdiSpec& spec) {
 }  // namespace
 
 std::string_view lowest_cdi_version(const CdiSpec& spec) {
-  // From specs-go/version.go of the specification: the newest feature decides. 0.8.0 and 1.0.0 added no field.
+  // As in specs-go/version.go of the specification, the newest feature decides. 0.8.0 and 1.0.0 added no field.
   if (any_edits(spec, [](const Edits& edits) { return !edits.net_devices.empty(); })) return "1.1.0";
   if (any_edits(spec, [](const Edits& edits) { return !edits.additional_gids.empty(); })) return "0.7.0";
   const auto slash = spec.kind.find('/');

@@ -1,4 +1,4 @@
-// A CDI spec file: what its devices and any container that gets one of them receive.
+// A CDI spec file: the edits that a container gets with each of its devices.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@ namespace cardcage {
 
 struct CdiDevice {
   std::string name;
-  Edits edits;  // never empty: runtimes refuse the whole file otherwise
+  Edits edits;  // never empty, or runtimes would refuse the whole file
   friend bool operator==(const CdiDevice&, const CdiDevice&) = default;
 };
 
 struct CdiSpec {
   std::string kind;  // "vendor/class"
   std::vector<CdiDevice> devices;
-  Edits edits;  // applied once to a container that gets any of the devices, before theirs
+  Edits edits;  // applied once, before those of the devices, to a container that gets any of them
   friend bool operator==(const CdiSpec&, const CdiSpec&) = default;
 };
 
-// The oldest cdiVersion that has every field used. A runtime drops a whole file whose version it does not know, so
-// a newer one than needed costs nodes with an older runtime their devices.
+// The oldest cdiVersion that has every field used. A runtime ignores a file whose version it does not know, so with a
+// newer version than needed, nodes with an older runtime would lose their devices.
 std::string_view lowest_cdi_version(const CdiSpec& spec);
 
-// The file's content; kInvalidArgument for a name that no runtime would accept, no device, two of one name, or one
-// without edits.
+// The content of the file. Fails with kInvalidArgument for a name that no runtime would accept, and unless there is at
+// least one device, every name is unique and every device has edits.
 Result<std::string> serialize_cdi(const CdiSpec& spec);
 
-// Reads what serialize_cdi wrote. kDataLoss for anything else.
+// Reads what serialize_cdi wrote. Fails with kDataLoss for anything else.
 Result<CdiSpec> parse_cdi(std::string_view text);
 
 }  // namespace cardcage

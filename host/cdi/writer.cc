@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-// 32 devices with everything a module may ask for stay far below.
+// Far more than 32 devices with everything that a module may ask for.
 constexpr std::size_t kMaxFileBytes = 8u << 20;
 
 // ".cardcage.gpu.example.com-claim_<uid>.json.tmp", as write_file_atomically names it.
@@ -19,7 +19,7 @@ bool is_half_written(std::string_view name) {
   return parse_claim_file_name(name.substr(1, name.size() - 1 - kTail.size())).has_value();
 }
 
-// Every name in the folder; a missing folder is an empty one.
+// Every name in the folder; empty if the folder is missing.
 Result<std::vector<std::string>> names_in(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -35,7 +35,7 @@ Result<std::vector<std::string>> names_in(const std::filesystem::path& folder) {
 std::unexpected<Error> CdiWriter::explain(Error error) const {
   if (error.code == Code::kPermissionDenied)
     error.message += fmt::format(
-        "; mount the CDI folder '{}' writable, or set [node] cdi_dir to one that is and that the container runtime "
+        "; mount the CDI folder '{}' writable, or set [node] cdi_dir to a writable folder that the container runtime "
         "reads",
         folder_.native());
   if (error.code == Code::kResourceExhausted)
@@ -49,7 +49,7 @@ Status CdiWriter::write(const std::string& driver, const std::string& claim_uid,
   const auto path = path_of(driver, claim_uid);
   auto written = write_file_atomically(path, *content, 0644, false);
   if (!written && written.error().code == Code::kNotFound) {
-    // The folder is often in a tmpfs that somebody may clear while we run.
+    // The folder is often on a tmpfs, which may be cleared while the daemon runs.
     if (auto made = make_folder(folder_, 0755); !made) return explain(made.error());
     written = write_file_atomically(path, *content, 0644, false);
   }

@@ -1,7 +1,7 @@
-// The CDI files of prepared claims in the folder that container runtimes watch.
+// Writes the CDI files of prepared claims into the folder that container runtimes watch.
 //
-// [core] Files are written under a dot-name that does not end in ".json", which runtimes ignore, and renamed. They are
-// not synced: after a power loss they are written again from the ledger.
+// [core] A file is written as a hidden file that does not end in ".json", which runtimes ignore, and then renamed. It
+// is not synced: after a power loss it is written again from the ledger.
 #pragma once
 
 #include <filesystem>
@@ -18,16 +18,17 @@ class CdiWriter {
  public:
   explicit CdiWriter(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Creates the folder if it is missing; replaces an older file of the claim. kPermissionDenied when the folder is
-  // read-only, kResourceExhausted when its file system is full: the texts name folder and remedy.
+  // Creates the folder if it is missing; replaces an older file of the claim. Fails with kPermissionDenied if the
+  // folder is read-only and with kResourceExhausted if its file system is full; the texts name the folder and the
+  // remedy.
   Status write(const std::string& driver, const std::string& claim_uid, const CdiSpec& spec) const;
-  // Ok if there is no such file.
+  // Succeeds if there is no such file.
   Status remove(const std::string& driver, const std::string& claim_uid) const;
 
-  // Claims with a file of ours; files of others are never looked at. Empty for a folder that does not exist.
+  // The claims for which we wrote files; files of others are ignored. Empty if the folder does not exist.
   Result<std::vector<ClaimFile>> list() const;
   Result<CdiSpec> read(const ClaimFile& file) const;
-  // Removes our files of claims that `keep` refuses and what a crash left of half-written ones; returns how many.
+  // Removes our files of claims for which `keep` is false, and incomplete files that a crash left. Returns how many.
   Result<std::size_t> sweep(const std::function<bool(const ClaimFile&)>& keep) const;
 
   const std::filesystem::path& folder() const { return folder_; }

@@ -8,11 +8,11 @@ namespace {
 // Remembers where each name was first used.
 class FirstUse {
  public:
-  // The earlier position if `name` was used before; an empty name is an error that was reported already.
+  // The earlier position if `name` was used before. An empty name was reported already.
   const SourcePosition* before(const std::string& name, const SourcePosition& position) {
     if (name.empty()) return nullptr;
-    const auto [entry, fresh] = first_.emplace(name, position);
-    return fresh ? nullptr : &entry->second;
+    const auto [entry, is_new] = first_.emplace(name, position);
+    return is_new ? nullptr : &entry->second;
   }
 
  private:
@@ -23,7 +23,7 @@ void check_reachable(const ModuleConfig& module, Reading& reading) {
   const ServeConfig* takes_all = nullptr;
   for (const ServeConfig& serve : module.serve) {
     if (takes_all)
-      reading.error(serve.position, "module '{}': no device reaches this rule, the one at {} takes all of them",
+      reading.error(serve.position, "module '{}': no device reaches this rule, since the rule at {} takes all of them",
                     module.name, takes_all->position.to_string());
     else if (serve.select.empty())
       takes_all = &serve;
@@ -32,7 +32,7 @@ void check_reachable(const ModuleConfig& module, Reading& reading) {
 
 }  // namespace
 
-void check_across(const std::vector<ModuleConfig>& modules, Reading& reading) {
+void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& reading) {
   FirstUse names, drivers, resources;
   for (const ModuleConfig& module : modules) {
     if (const auto* first = names.before(module.name, module.position))
@@ -47,7 +47,7 @@ void check_across(const std::vector<ModuleConfig>& modules, Reading& reading) {
                       serve.resource, first->to_string());
     }
   }
-  // A select that could not be read looks as if it took every device.
+  // A select that could not be read looks like one that takes every device.
   if (reading.failed()) return;
   for (const ModuleConfig& module : modules) check_reachable(module, reading);
 }

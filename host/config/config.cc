@@ -11,7 +11,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kLargestFile = 1024 * 1024;
+constexpr std::size_t kMaxFileBytes = 1024 * 1024;
 
 Config read_document(const toml::table& document, const std::string& file, Reading& reading) {
   TableReader root(reading, &document, "", {file, 1, 1});
@@ -22,8 +22,8 @@ Config read_document(const toml::table& document, const std::string& file, Readi
   config.metrics = read_metrics(root.table("metrics"));
   config.deadlines = read_deadlines(root.table("deadlines"));
   config.modules = read_modules(root.tables("module"));
-  root.refuse_the_rest();
-  check_across(config.modules, reading);
+  root.refuse_unknown_keys();
+  check_across_modules(config.modules, reading);
   return config;
 }
 
@@ -61,15 +61,15 @@ std::expected<Config, ConfigErrors> parse_config(std::string_view text, const st
   return config;
 }
 
-Result<std::string> read_config(const std::filesystem::path& file) { return read_file(file, kLargestFile); }
+Result<std::string> read_config(const std::filesystem::path& file) { return read_file(file, kMaxFileBytes); }
 
-ConfigErrors unreadable(const std::filesystem::path& file, const Error& why) {
-  return {{{{file.native()}, why.message}}};
+ConfigErrors unreadable_file(const std::filesystem::path& file, const Error& cause) {
+  return {{{{file.native()}, cause.message}}};
 }
 
 std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& file, const Environment& environment) {
   const auto text = read_config(file);
-  if (!text) return std::unexpected(unreadable(file, text.error()));
+  if (!text) return std::unexpected(unreadable_file(file, text.error()));
   return parse_config(*text, file.native(), environment);
 }
 
@@ -78,7 +78,7 @@ std::vector<std::string> known_config_keys() {
   const Environment nothing = [](const std::string&) { return std::nullopt; };
   Reading reading("", nothing);
   if (document) read_document(*document, "", reading);
-  return {reading.known().begin(), reading.known().end()};
+  return {reading.known_keys().begin(), reading.known_keys().end()};
 }
 
 int check_config(const std::filesystem::path& file, std::FILE* out) {

@@ -7,16 +7,16 @@
 namespace cardcage {
 namespace {
 
-// toml++ limits nested values but not the parts of a dotted key, each of which is a table in a table that is
-// destroyed recursively. Far beyond any real file, and harmless for a stack of 8 MiB.
-constexpr std::ptrdiff_t kMostDots = 10'000;
+// toml++ limits the nesting of values but not the parts of a dotted key, each of which becomes a nested table that is
+// destroyed recursively. The limit is far beyond any real file and harmless for a stack of 8 MiB.
+constexpr std::ptrdiff_t kMaxDots = 10'000;
 
-std::optional<SourcePosition> dot_too_many(std::string_view text, const std::string& file) {
-  if (std::ranges::count(text, '.') <= kMostDots) return std::nullopt;
+std::optional<SourcePosition> first_excess_dot(std::string_view text, const std::string& file) {
+  if (std::ranges::count(text, '.') <= kMaxDots) return std::nullopt;
   SourcePosition position{file, 1, 1};
   std::ptrdiff_t dots = 0;
   for (const char c : text) {
-    if (c == '.' && ++dots > kMostDots) break;
+    if (c == '.' && ++dots > kMaxDots) break;
     ++position.column;
     if (c == '\n') position = {file, position.line + 1, 1};
   }
@@ -32,8 +32,8 @@ std::string describe(const toml::parse_error& error) {
 }  // namespace
 
 std::expected<toml::table, ConfigErrors::Entry> parse_document(std::string_view text, const std::string& file) {
-  if (const auto position = dot_too_many(text, file))
-    return std::unexpected(ConfigErrors::Entry{*position, fmt::format("more than {} dots in one file", kMostDots)});
+  if (const auto position = first_excess_dot(text, file))
+    return std::unexpected(ConfigErrors::Entry{*position, fmt::format("more than {} dots in one file", kMaxDots)});
   try {
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {

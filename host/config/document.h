@@ -1,4 +1,4 @@
-// The TOML text behind a configuration. toml++ throws; its exceptions end in document.cc.
+// Parses the TOML text of a configuration. The exceptions of toml++ do not leave document.cc.
 #pragma once
 
 #include <toml++/toml.h>
@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// Refuses what would make the parser recurse too deep; every other text is parsed or answered with its first error.
+// Returns the first error if `text` is not TOML. Refuses a text that would make the parser recurse too deeply.
 std::expected<toml::table, ConfigErrors::Entry> parse_document(std::string_view text, const std::string& file);
 
 }  // namespace cardcage

@@ -8,9 +8,9 @@
 namespace cardcage {
 namespace {
 
-constexpr Duration kAnyway = std::chrono::seconds(30);
-// Who writes in place, or removes the file to write another, is done by then.
-constexpr Duration kRest = std::chrono::milliseconds(300);
+constexpr Duration kCheckInterval = std::chrono::seconds(30);
+// An editor that writes in place, or removes the file before it writes another, has finished after this time.
+constexpr Duration kSettleTime = std::chrono::milliseconds(300);
 
 std::vector<std::string> lines_of(const ConfigErrors& errors) {
   std::vector<std::string> lines;
@@ -19,10 +19,10 @@ std::vector<std::string> lines_of(const ConfigErrors& errors) {
   return lines;
 }
 
-std::string words(const std::vector<PlanStep>& steps) {
-  std::vector<std::string> words;
-  for (const PlanStep& step : steps) words.push_back(fmt::format("{} {}", step.action, step.subject));
-  return words.empty() ? "nothing differs" : fmt::format("{}", fmt::join(words, ", "));
+std::string summary_of(const std::vector<PlanStep>& steps) {
+  std::vector<std::string> changes;
+  for (const PlanStep& step : steps) changes.push_back(fmt::format("{} {}", to_string(step.action), step.subject));
+  return changes.empty() ? "none" : fmt::format("{}", fmt::join(changes, ", "));
 }
 
 }  // namespace
@@ -33,27 +33,27 @@ LiveConfig::LiveConfig(asio::io_context& core, Clock& clock, std::filesystem::pa
       file_(std::move(file)),
       running_(running),
       apply_(std::move(apply)),
-      known_(running.sha256),
+      processed_(running.sha256),
       seen_(running.sha256),
       wake_(core),
       watch_(core, [this] { wake_.wake(); }) {
   state_.applied = clock.wall();
 }
 
-// The folder where the file is, and that to which a link leads. A failure costs the time to the next look, no more.
+// Watches the folder of the file, and the folder of the link's target. After a failure, the next check finds a change.
 void LiveConfig::watch_folders() {
   std::error_code failed;
   const auto target = std::filesystem::canonical(file_, failed);
-  if (!failed) std::ignore = watch_.watch(target.parent_path(), FolderWatch::Of::kWritesToo);
+  if (!failed) std::ignore = watch_.watch(target.parent_path(), FolderWatch::Events::kWritesToo);
   const auto folder = file_.parent_path();
-  std::ignore = watch_.watch(folder.empty() ? "." : folder, FolderWatch::Of::kWritesToo);
+  std::ignore = watch_.watch(folder.empty() ? "." : folder, FolderWatch::Events::kWritesToo);
 }
 
 Task<void> LiveConfig::run() {
   while (!stopping_) {
     watch_folders();
-    while (!stopping_ && look()) co_await clock_.sleep_for(kRest);
-    if (!stopping_) co_await wake_.wait_for(clock_, kAnyway);
+    while (!stopping_ && check_file()) co_await clock_.sleep_for(kSettleTime);
+    if (!stopping_) co_await wake_.wait_for(clock_, kCheckInterval);
   }
 }
 
@@ -62,26 +62,27 @@ void LiveConfig::stop() {
   wake_.wake();
 }
 
-bool LiveConfig::look() {
+bool LiveConfig::check_file() {
   const auto text = read_config(file_);
   const std::string now = text ? sha256_hex(*text) : text.error().message;
-  const bool at_rest = now == std::exchange(seen_, now);
-  if (now == known_) return false;
-  if (!at_rest) return true;
+  const bool settled = now == std::exchange(seen_, now);
+  if (now == processed_) return false;
+  if (!settled) return true;
   reload(false);
   return false;
 }
 
 ReloadResult LiveConfig::reload(bool dry_run) {
   const auto text = read_config(file_);
-  const auto wanted = text ? parse_config(*text, file_.native()) : std::unexpected(unreadable(file_, text.error()));
+  const auto wanted =
+      text ? parse_config(*text, file_.native()) : std::unexpected(unreadable_file(file_, text.error()));
   ReloadResult result;
   if (wanted)
     result.plan = plan_change(running_, *wanted);
   else
     result.errors = lines_of(wanted.error());
   if (dry_run) return result;
-  known_ = seen_ = text ? sha256_hex(*text) : text.error().message;
+  processed_ = seen_ = text ? sha256_hex(*text) : text.error().message;
   if (!wanted) {
     refuse(result.errors);
     return result;
@@ -90,10 +91,10 @@ ReloadResult LiveConfig::reload(bool dry_run) {
   state_.restart = result.plan.restart;
   state_.applied = clock_.wall();
   ++state_.reloads;
-  log(LogLevel::kInfo, "the configuration is applied",
-      {{"file", file_.native()}, {"sha256", wanted->sha256}, {"changes", words(steps(result.plan))}});
+  log(LogLevel::kInfo, "configuration applied",
+      {{"file", file_.native()}, {"sha256", wanted->sha256}, {"changes", summary_of(steps(result.plan))}});
   if (!state_.restart.empty())
-    log(LogLevel::kWarn, "a part of the configuration needs a restart of the daemon",
+    log(LogLevel::kWarn, "some keys of the configuration take effect after a restart of the daemon",
         {{"keys", fmt::format("{}", fmt::join(state_.restart, ", "))}});
   apply_(*wanted, result.plan);
   return result;
@@ -103,7 +104,7 @@ void LiveConfig::refuse(const std::vector<std::string>& errors) {
   state_.errors = errors;
   ++state_.failures;
   for (const std::string& error : errors)
-    log(LogLevel::kError, "the configuration is refused; the old one goes on", {{"error", error}});
+    log(LogLevel::kError, "configuration refused; the previous one stays in effect", {{"error", error}});
 }
 
 }  // namespace cardcage

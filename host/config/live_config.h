@@ -1,4 +1,5 @@
-// The configuration file while the daemon runs: follows it, judges it as a whole, and has what differs applied.
+// Follows the configuration file while the daemon runs: checks each new version as a whole and has the differences
+// applied.
 #pragma once
 
 #include <chrono>
@@ -14,34 +15,34 @@
 
 namespace cardcage {
 
-// What operators see of it.
+// The state of the configuration, for operators.
 struct ConfigState {
-  std::vector<std::string> errors;   // of the file as it is now, with their places; empty = it is what runs
-  std::vector<std::string> restart;  // keys whose change waits for a restart
-  std::chrono::system_clock::time_point applied;  // when the file was last taken, or found to mean the same
-  std::uint64_t reloads = 0, failures = 0;        // files that were taken, and that were refused
+  std::vector<std::string> errors;                // of the current file, with positions; empty = the file is in effect
+  std::vector<std::string> restart;               // keys whose change waits for a restart
+  std::chrono::system_clock::time_point applied;  // when a file was last applied, or found to mean the same
+  std::uint64_t reloads = 0, failures = 0;        // how many files were applied and refused
 };
 
 struct ReloadResult {
-  std::vector<std::string> errors;  // not empty: nothing is applied
+  std::vector<std::string> errors;  // if there are any, nothing is applied
   ConfigPlan plan;
 };
 
 // [core] The file may be replaced by a rename, overwritten in place, or reached through links that are swapped
-// (ConfigMaps). It is judged once it was at rest for a moment; a broken or missing one changes nothing. Told by
-// inotify(7) where there is some left, and looks every half minute anyway.
+// (ConfigMaps). It is read once it has not changed for a moment; a broken or missing file changes nothing. inotify(7)
+// reports changes; without it, or if it misses one, the file is checked every half minute.
 class LiveConfig {
  public:
-  // Makes `running` what `plan` asks for; ends before the core does anything else.
+  // Carries out `plan` and updates `running`, without suspending.
   using Apply = std::function<void(Config wanted, const ConfigPlan& plan)>;
 
-  // `running` is what the file said when the daemon started; it outlives this and follows Apply.
+  // `running` is the configuration with which the daemon started. It must outlive this object; Apply keeps it current.
   LiveConfig(asio::io_context& core, Clock& clock, std::filesystem::path file, const Config& running, Apply apply);
 
-  // Until stop().
+  // Returns after stop().
   Task<void> run();
   void stop();
-  // Reads the file at once, whether it differs or not; with `dry_run` that is all.
+  // Reads the file at once and applies it even if it has not changed. With `dry_run` it only returns the plan.
   ReloadResult reload(bool dry_run);
 
   const std::filesystem::path& file() const { return file_; }
@@ -49,8 +50,8 @@ class LiveConfig {
 
  private:
   void watch_folders();
-  // True if the file is being written.
-  bool look();
+  // Reloads a file that has changed and settled. True if it is still changing.
+  bool check_file();
   void refuse(const std::vector<std::string>& errors);
 
   Clock& clock_;
@@ -58,7 +59,8 @@ class LiveConfig {
   const Config& running_;
   const Apply apply_;
   ConfigState state_;
-  std::string known_, seen_;  // digest of what was judged last, and of what was seen last; or why it cannot be read
+  // Digests of the content that was processed last and seen last, or the reason why the file cannot be read.
+  std::string processed_, seen_;
   Wakeup wake_;
   FolderWatch watch_;
   bool stopping_ = false;

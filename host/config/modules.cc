@@ -19,7 +19,7 @@ std::optional<Placed<std::string>> checked(TableReader& table, std::string_view 
                                            Status (*check)(std::string_view)) {
   auto text = table.string(key);
   if (!text) return std::nullopt;
-  if (const auto fine = check(text->value); !fine) table.refuse(key, text->position, fine.error().message);
+  if (const auto valid = check(text->value); !valid) table.refuse(key, text->position, valid.error().message);
   return text;
 }
 
@@ -47,8 +47,8 @@ void read_select_value(const std::string& key, const toml::node& node, TableRead
 
 void read_select_attribute(std::string_view name, const SourcePosition& key_position, const toml::node& node,
                            TableReader& select, ServeConfig& serve) {
-  if (const auto fine = check_attribute_name(name); !fine)
-    select.refuse("attributes", key_position, fine.error().message);
+  if (const auto valid = check_attribute_name(name); !valid)
+    select.refuse("attributes", key_position, valid.error().message);
   else
     read_select_value(fmt::format("{}{}", kAttribute, name), node, select, serve);
 }
@@ -56,7 +56,7 @@ void read_select_attribute(std::string_view name, const SourcePosition& key_posi
 // Attributes may be written quoted, "attributes.model" = …, or as a table, attributes.model = …
 void read_select(TableReader select, ServeConfig& serve) {
   Reading& reading = select.reading();
-  for (const auto& word : select_words()) reading.knows(select.name_of(word));
+  for (const auto& word : select_words()) reading.add_known_key(select.name_of(word));
   if (!select.raw()) return;
   for (const auto& [key, node] : *select.raw()) {
     const std::string word(key.str());
@@ -99,9 +99,8 @@ void read_replicas(TableReader& table, ResourceConfig& resource) {
   resource.fail_requests_greater_than_one = fails->value;
   const bool offered_once = number ? number->value == 1 : !table.has("replicas");
   if (fails->value && offered_once)
-    table.refuse(
-        "fail_requests_greater_than_one", fails->position,
-        "every device is offered once, so that two are more than one; set replicas to 2 or more, or remove it");
+    table.refuse("fail_requests_greater_than_one", fails->position,
+                 "it has no effect while every device is offered once; set replicas to 2 or more, or remove it");
 }
 
 ResourceConfig read_resource(TableReader& table) {
@@ -137,10 +136,10 @@ ServeConfig read_serve(TableReader table) {
     serve.plugin = read_resource(table);
     refuse_keys(table, kDraKeys, "device-plugin");
   }
-  table.mark(kDraKeys);
-  table.mark(kResourceKeys);
+  table.mark_known(kDraKeys);
+  table.mark_known(kResourceKeys);
   read_select(table.table("select"), serve);
-  table.refuse_the_rest();
+  table.refuse_unknown_keys();
   return serve;
 }
 
@@ -224,7 +223,7 @@ ModuleConfig read_module(TableReader table) {
   if (!serves)
     table.refuse("serve", table.position(),
                  "missing; write [[module.serve]] to say which driver or resource offers the devices");
-  table.refuse_the_rest();
+  table.refuse_unknown_keys();
   return module;
 }
 

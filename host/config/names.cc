@@ -7,12 +7,12 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kLongestPath = 4095;  // PATH_MAX without the NUL
-// The quota "requests.<domain>/<name>" must be a name too.
+constexpr std::size_t kMaxPath = 4095;  // PATH_MAX without the NUL
+// The quota "requests.<domain>/<name>" must be a valid name too.
 constexpr std::size_t kMaxResourceDomain = kMaxDnsSubdomain - std::string_view("requests.").size();
 
-Status check(bool fine, std::string_view name, std::string_view what, std::string_view rule) {
-  if (fine) return {};
+Status check(bool valid, std::string_view name, std::string_view what, std::string_view rule) {
+  if (valid) return {};
   return fail(Code::kInvalidArgument, "'{}' is not {}; write {}", name, what, rule);
 }
 
@@ -24,10 +24,10 @@ bool goes_up(std::string_view path) {
 
 Status check_path_text(std::string_view text) {
   if (text.empty()) return fail(Code::kInvalidArgument, "the path is empty");
-  if (text.size() > kLongestPath) return fail(Code::kInvalidArgument, "the path is longer than {} bytes", kLongestPath);
+  if (text.size() > kMaxPath) return fail(Code::kInvalidArgument, "the path is longer than {} bytes", kMaxPath);
   if (std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
     return fail(Code::kInvalidArgument, "'{}' contains control characters", text);
-  if (goes_up(text)) return fail(Code::kInvalidArgument, "'{}' contains '..'; write the path that is meant", text);
+  if (goes_up(text)) return fail(Code::kInvalidArgument, "'{}' contains '..'; write the path without it", text);
   return {};
 }
 
@@ -36,21 +36,21 @@ std::filesystem::path normal_form(std::string_view text) {
   return path.has_filename() || path == path.root_path() ? path : path.parent_path();
 }
 
-// Which rule of an extended resource's name is broken: those of IsExtendedResourceName (k/k
-// pkg/apis/core/v1/helper/helpers.go), by which the kubelet accepts a registration.
+// Says which rule of IsExtendedResourceName (k/k pkg/apis/core/v1/helper/helpers.go) the name breaks. The kubelet
+// accepts a registration by these rules.
 std::string fault_of_resource_name(std::string_view name) {
   const auto slash = name.find('/');
   if (slash == std::string_view::npos) return "it has no domain";
   const std::string_view domain = name.substr(0, slash), last = name.substr(slash + 1);
-  if (name.find("kubernetes.io/") != std::string_view::npos) return "kubernetes.io is Kubernetes' own";
-  if (name.starts_with("requests.")) return "'requests.' at its start is for quotas";
+  if (name.find("kubernetes.io/") != std::string_view::npos) return "kubernetes.io is reserved for Kubernetes";
+  if (name.starts_with("requests.")) return "the prefix 'requests.' is reserved for quotas";
   if (domain.size() > kMaxResourceDomain)
-    return fmt::format("its domain has {} bytes, {} are allowed", domain.size(), kMaxResourceDomain);
+    return fmt::format("its domain has {} bytes, at most {} are allowed", domain.size(), kMaxResourceDomain);
   if (!is_dns_subdomain(domain))
-    return fmt::format("'{}' is no domain of lower-case letters, digits and '-' in parts joined with '.'", domain);
+    return fmt::format("'{}' is not a domain of lower-case letters, digits and '-' in parts joined with '.'", domain);
   if (last.size() > kMaxDnsLabel)
-    return fmt::format("the part behind '/' has {} bytes, {} are allowed", last.size(), kMaxDnsLabel);
-  return "behind '/' there may be only letters, digits, '-', '_' and '.', with a letter or digit at both ends";
+    return fmt::format("the part after '/' has {} bytes, at most {} are allowed", last.size(), kMaxDnsLabel);
+  return "after '/' only letters, digits, '-', '_' and '.' are allowed, with a letter or digit at both ends";
 }
 
 }  // namespace
@@ -81,17 +81,17 @@ Status check_resource_name(std::string_view name) {
 
 Status check_attribute_name(std::string_view name) {
   return check(is_qualified_name(name), name, "an attribute name",
-               "an identifier of at most 32 bytes, optionally behind \"domain/\"");
+               "an identifier of at most 32 bytes, optionally after \"domain/\"");
 }
 
 Result<std::filesystem::path> absolute_path(std::string_view text) {
-  if (auto fine = check_path_text(text); !fine) return std::unexpected(fine.error());
+  if (auto valid = check_path_text(text); !valid) return std::unexpected(valid.error());
   if (!text.starts_with('/')) return fail(Code::kInvalidArgument, "'{}' is not an absolute path", text);
   return normal_form(text);
 }
 
 Result<std::filesystem::path> path_below(std::string_view text) {
-  if (auto fine = check_path_text(text); !fine) return std::unexpected(fine.error());
+  if (auto valid = check_path_text(text); !valid) return std::unexpected(valid.error());
   if (text.starts_with('/')) return fail(Code::kInvalidArgument, "'{}' is not a relative path", text);
   auto path = normal_form(text);
   if (path == ".") return fail(Code::kInvalidArgument, "'{}' names no file", text);

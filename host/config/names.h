@@ -1,4 +1,4 @@
-// What the names and paths of a configuration may be, with the text for people when they are not.
+// Checks the names and paths of a configuration; the errors are written for people.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// Each check says what is wrong with the quoted name; the rules are those of host/device/naming.h.
+// Each check quotes the name and says what is wrong with it. The rules are those of host/model/naming.h.
 Status check_node_name(std::string_view name);
 Status check_label(std::string_view name);
 Status check_driver_name(std::string_view name);
@@ -17,10 +17,10 @@ Status check_pool_name(std::string_view name);
 Status check_resource_name(std::string_view name);
 Status check_attribute_name(std::string_view name);
 
-// An absolute path without "..", as it will be used: normal form, no trailing slash.
+// Reads an absolute path without "..". The result is in normal form, without a trailing slash.
 Result<std::filesystem::path> absolute_path(std::string_view text);
 
-// A path below a folder: relative, without "..", not empty.
+// Reads a path below a folder: relative, without "..", not empty.
 Result<std::filesystem::path> path_below(std::string_view text);
 
 }  // namespace cardcage

@@ -45,13 +45,13 @@ Status check_range(const OptionDeclaration& declaration, std::int64_t value, std
 
 Status check_text(const OptionDeclaration& declaration, const std::string& text) {
   if (text.find('\0') != std::string::npos || !is_utf8(text))
-    return fail(Code::kInvalidArgument, "is not UTF-8 without NUL");
+    return fail(Code::kInvalidArgument, "is not UTF-8 text without NUL");
   if (declaration.choices.empty() || std::ranges::find(declaration.choices, text) != declaration.choices.end())
     return {};
-  const std::string shown = declaration.secret ? "the secret value" : "'" + printable(text, kQuotedValue) + "'";
+  const std::string shown = declaration.secret ? "a secret value" : "'" + printable(text, kQuotedValue) + "'";
   const std::string hint = declaration.secret ? "" : nearest_hint(text, declaration.choices);
-  return fail(Code::kInvalidArgument, "does not know {}, expected one of '{}'{}", shown,
-              fmt::join(declaration.choices, "', '"), hint);
+  return fail(Code::kInvalidArgument, "is {}, expected one of '{}'{}", shown, fmt::join(declaration.choices, "', '"),
+              hint);
 }
 
 Result<OptionValue> check_string(const OptionDeclaration& declaration, const std::string& text) {
@@ -71,8 +71,9 @@ Result<OptionValue> check_list(const OptionDeclaration& declaration, const std::
 
 Result<OptionValue> check_duration(const OptionDeclaration& declaration, const std::string& text) {
   const auto duration = parse_duration(text);
+  if (!duration && declaration.secret) return fail(Code::kInvalidArgument, "is not a duration");
   if (!duration)
-    return fail(Code::kInvalidArgument, "is no duration: {}", printable(duration.error().message, kMaxDurationError));
+    return fail(Code::kInvalidArgument, "is not valid: {}", printable(duration.error().message, kMaxDurationError));
   const std::int64_t value = duration->count();
   if (is_bounded(declaration) && (value < declaration.min || value > declaration.max))
     return fail(Code::kInvalidArgument, "is {}, expected {} to {}", format_duration(*duration),
@@ -104,7 +105,7 @@ Result<OptionValue> parse_literal(const std::string& text) {
     for (const auto& item : value.as_array()) items.emplace_back(item.as_string());
     return OptionValue(std::move(items));
   }
-  return fail(Code::kInvalidArgument, "'{}' is no value, expected it as in TOML", text);
+  return fail(Code::kInvalidArgument, "'{}' is not a value; write it as in TOML", text);
 }
 
 }  // namespace

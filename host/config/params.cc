@@ -1,4 +1,4 @@
-// Opaque parameters: the JSON of a ResourceClaim or DeviceClass, which anybody in the cluster may have written.
+// Opaque parameters: JSON in a ResourceClaim or DeviceClass, which anybody in the cluster may have written.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using boost::system::error_code;
 
 constexpr std::size_t kMaxDepth = 16, kQuotedName = 80;
 
-// Hears every name of a document, since parse() keeps the last of equal ones without a word.
+// Sees every name of a document, since parse() silently keeps only the last of equal names.
 struct DuplicateFinder {
   static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
@@ -83,11 +83,11 @@ Result<json::object> parse_object(std::string_view text) {
   return std::move(value.as_object());
 }
 
-// Takes `name` out of `object`, which has to have it with `wanted` if that is not empty.
+// Removes the member `name` from `object`. Its value must be `wanted`, unless `wanted` is empty.
 Status take_type(json::object& object, std::string_view name, const std::string& wanted) {
   const json::value* const found = object.if_contains(name);
   if (!wanted.empty()) {
-    if (found == nullptr) return fail(Code::kInvalidArgument, "parameters lack {}: '{}'", name, wanted);
+    if (found == nullptr) return fail(Code::kInvalidArgument, "parameters have no {}, expected '{}'", name, wanted);
     if (!found->is_string() || std::string_view(found->as_string()) != wanted)
       return fail(Code::kInvalidArgument, "parameters have {} {}, expected '{}'", name,
                   printable(json::serialize(*found), kQuotedName), wanted);
@@ -96,7 +96,8 @@ Status take_type(json::object& object, std::string_view name, const std::string&
   return {};
 }
 
-// Who writes a claim sees no documentation of the module: the names are, if none is close.
+// Users who write claims may have no documentation of the module, so the message lists its parameters unless one of
+// them is close to `name`.
 std::unexpected<Error> unknown_name(const ModuleIdentity& identity, const std::string& name) {
   std::vector<std::string> names;
   for (const OptionDeclaration& declaration : identity.params) names.push_back(declaration.name);
@@ -114,11 +115,11 @@ Result<OptionValue> to_value(const json::value& given) {
     for (const auto& item : given.as_array()) items.emplace_back(item.as_string());
     return OptionValue(std::move(items));
   }
-  if (given.is_number()) return fail(Code::kInvalidArgument, "is no integer of 64 bits");
-  return fail(Code::kInvalidArgument, "is {}, which no parameter is",
+  if (given.is_number()) return fail(Code::kInvalidArgument, "is not an integer of 64 bits");
+  return fail(Code::kInvalidArgument, "is {}, which no parameter can be",
               given.is_null()     ? "null"
               : given.is_object() ? "an object"
-                                  : "a list of other things than strings");
+                                  : "a list with other values than strings");
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ Keys changed_settings(const Config& running, const Config& wanted) {
   return keys;
 }
 
-// Folders, sockets, names and credentials that everything was built on.
-Keys changed_foundations(const Config& running, const Config& wanted) {
+// Keys that the daemon reads only when it starts: folders, sockets, names and credentials.
+Keys changed_restart_keys(const Config& running, const Config& wanted) {
   using std::pair;
   Keys keys;
   compare(running.node, wanted.node, keys, pair("node.name", &NodeConfig::name),
@@ -67,8 +67,8 @@ const ModuleConfig* find(const std::vector<ModuleConfig>& modules, const std::st
   return entry == modules.end() ? nullptr : &*entry;
 }
 
-// The running module that `added` is under another name: the only one with all the rest the same.
-const ModuleConfig* former(const ModuleConfig& added, const Config& running, const Config& wanted) {
+// The running module that `added` renames: the only removed one that is the same in everything but its name.
+const ModuleConfig* renamed_module(const ModuleConfig& added, const Config& running, const Config& wanted) {
   const ModuleConfig* found = nullptr;
   for (const ModuleConfig& module : running.modules) {
     ModuleConfig renamed = module;
@@ -85,9 +85,11 @@ void add_served(const ModuleConfig* module, std::set<std::string>& names) {
   for (const ServeConfig& rule : module->serve) names.insert(rule.name());
 }
 
-std::set<std::string> served(const Config& config) {
-  std::set<std::string> names;
-  for (const ModuleConfig& module : config.modules) add_served(&module, names);
+std::set<std::pair<Api, std::string>> served(const Config& config) {
+  std::set<std::pair<Api, std::string>> names;
+  for (const ModuleConfig& module : config.modules)
+    for (const ServeConfig& rule : module.serve)
+      names.emplace(rule.api, rule.api == Api::kDra ? rule.driver : rule.resource);
   return names;
 }
 
@@ -95,7 +97,7 @@ void add_modules(const Config& running, const Config& wanted, ConfigPlan& plan) 
   std::set<std::string> kept;
   for (const ModuleConfig& module : wanted.modules) {
     const ModuleConfig* before = find(running.modules, module.name);
-    if (!before) before = former(module, running, wanted);
+    if (!before) before = renamed_module(module, running, wanted);
     if (!before || !kept.insert(before->name).second) {
       plan.modules.push_back({ModuleChange::Kind::kAdded, module.name, "", {}});
       continue;
@@ -112,14 +114,17 @@ void add_modules(const Config& running, const Config& wanted, ConfigPlan& plan) 
 PlanStep step(const ModuleChange& change) {
   const std::string keys = fmt::format("{}", fmt::join(change.keys, ", "));
   const std::string subject = "module " + change.name;
+  const std::string renamed = change.before == change.name ? "" : fmt::format("previously '{}'; ", change.before);
   switch (change.kind) {
-    case ModuleChange::Kind::kAdded: return {subject, "add", ""};
-    case ModuleChange::Kind::kRemoved: return {subject, "remove", "drains, and goes when nothing holds its devices"};
-    case ModuleChange::Kind::kServed: return {subject, "serve", "other rules; the module itself goes on"};
+    case ModuleChange::Kind::kAdded: return {subject, PlanAction::kAdd, "", change.name};
+    case ModuleChange::Kind::kRemoved:
+      return {subject, PlanAction::kRemove, "drains; removed when no claim holds its devices", change.name};
+    case ModuleChange::Kind::kServed:
+      return {subject, PlanAction::kServe, "other rules for the same instance", change.name};
     case ModuleChange::Kind::kReplaced:
-      return {subject, "replace",
-              (change.before == change.name ? "" : fmt::format("so far '{}'; ", change.before)) +
-                  fmt::format("a new instance, for another {}", keys)};
+      return {subject, PlanAction::kReplace,
+              fmt::format("{}new instance, since {} {}", renamed, keys, change.keys.size() == 1 ? "differs" : "differ"),
+              change.name};
   }
   return {};
 }
@@ -130,7 +135,7 @@ ConfigPlan plan_change(const Config& running, const Config& wanted) {
   ConfigPlan plan;
   add_modules(running, wanted, plan);
   plan.settings = changed_settings(running, wanted);
-  plan.restart = changed_foundations(running, wanted);
+  plan.restart = changed_restart_keys(running, wanted);
   for (const ModuleChange& change : plan.modules) {
     add_served(find(running.modules, change.before), plan.affected);
     add_served(find(wanted.modules, change.name), plan.affected);
@@ -141,22 +146,36 @@ ConfigPlan plan_change(const Config& running, const Config& wanted) {
   return plan;
 }
 
-Config after(const Config& running, Config wanted) {
+Config effective_config(const Config& running, Config wanted) {
   wanted.node = running.node;
   wanted.apiserver = running.apiserver;
   return wanted;
 }
 
+std::string_view to_string(PlanAction action) {
+  switch (action) {
+    case PlanAction::kAdd: return "add";
+    case PlanAction::kRemove: return "remove";
+    case PlanAction::kReplace: return "replace";
+    case PlanAction::kServe: return "serve";
+    case PlanAction::kSet: return "set";
+    case PlanAction::kRestart: return "restart";
+  }
+  return "";
+}
+
 std::vector<PlanStep> steps(const ConfigPlan& plan) {
-  const auto what = [](const std::string& name) {
-    return (name.find('/') == std::string::npos ? "driver " : "resource ") + name;
+  const auto subject_of = [](const std::pair<Api, std::string>& served) {
+    return (served.first == Api::kDra ? "driver " : "resource ") + served.second;
   };
   std::vector<PlanStep> all;
   for (const ModuleChange& change : plan.modules) all.push_back(step(change));
-  for (const std::string& name : plan.come) all.push_back({what(name), "add", ""});
-  for (const std::string& name : plan.go) all.push_back({what(name), "remove", "goes when nothing holds its devices"});
-  for (const std::string& key : plan.settings) all.push_back({key, "set", ""});
-  for (const std::string& key : plan.restart) all.push_back({key, "restart", "needs a restart of the daemon"});
+  for (const auto& served : plan.come) all.push_back({subject_of(served), PlanAction::kAdd, "", ""});
+  for (const auto& served : plan.go)
+    all.push_back({subject_of(served), PlanAction::kRemove, "removed when no claim holds its devices", ""});
+  for (const std::string& key : plan.settings) all.push_back({key, PlanAction::kSet, "", ""});
+  for (const std::string& key : plan.restart)
+    all.push_back({key, PlanAction::kRestart, "needs a restart of the daemon", ""});
   return all;
 }
 

@@ -1,8 +1,9 @@
-// What a changed configuration asks for: the difference between the one that runs and the one that is wanted.
+// The plan for a changed configuration: the difference between the running and the wanted one.
 #pragma once
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/config/config.h"
@@ -12,40 +13,45 @@ namespace cardcage {
 struct ModuleChange {
   enum class Kind : std::uint8_t {
     kAdded,
-    kRemoved,   // drains: it goes when nothing holds its devices
-    kReplaced,  // a new instance beside the running one, which goes on if the new one does not start
-    kServed,    // other rules, the same instance
+    kRemoved,   // drains: it is removed once nothing holds its devices
+    kReplaced,  // gets a new instance; the running one continues if the new one does not start
+    kServed,    // keeps its instance, under other rules
   };
   Kind kind = Kind::kAdded;
   std::string name;
-  std::string before;             // the running one's name; empty for one that is added
-  std::vector<std::string> keys;  // what differs, as below [[module]]: "path", "options.devices", "serve"
+  std::string before;             // the name of the running module; empty if it is added
+  std::vector<std::string> keys;  // the keys that differ, relative to [[module]]: "path", "options.devices", "serve"
   friend bool operator==(const ModuleChange&, const ModuleChange&) = default;
 };
 
 struct ConfigPlan {
-  std::vector<ModuleChange> modules;  // in the order of the wanted configuration, then those that are removed
-  std::vector<std::string> settings;  // keys that are applied as they are: "log.level"
-  std::vector<std::string> restart;   // keys whose change has to wait for a restart of the daemon: "node.state_dir"
-  std::vector<std::string> come, go;  // drivers and resources
-  std::set<std::string> affected;     // drivers and resources whose devices may be others than before
+  std::vector<ModuleChange> modules;  // in the order of the wanted configuration, then the removed ones
+  std::vector<std::string> settings;  // changed keys that take effect at once: "log.level"
+  std::vector<std::string> restart;   // changed keys that take effect after a restart of the daemon: "node.state_dir"
+  std::vector<std::pair<Api, std::string>> come, go;  // drivers and resources that are added and removed
+  std::set<std::string> affected;                     // drivers and resources whose devices may change
   friend bool operator==(const ConfigPlan&, const ConfigPlan&) = default;
 
-  // Nothing that would be applied.
+  // True if there is nothing to apply.
   bool empty() const { return modules.empty() && settings.empty(); }
 };
 
-// Pure. A module that only has another name goes on under it, since its instance holds the hardware for its claims.
+// Pure. A module that only has a new name is replaced, not removed and added, since its instance holds the hardware for
+// its claims.
 ConfigPlan plan_change(const Config& running, const Config& wanted);
 
-// What runs when the plan was carried out: `wanted`, with what cannot change as it is.
-Config after(const Config& running, Config wanted);
+// The configuration that is in effect once the plan is carried out: `wanted`, except for keys that need a restart.
+Config effective_config(const Config& running, Config wanted);
 
-// One step of a plan for people.
+enum class PlanAction : std::uint8_t { kAdd, kRemove, kReplace, kServe, kSet, kRestart };
+std::string_view to_string(PlanAction action);  // "add", "remove", ...
+
+// One step of a plan, described for people.
 struct PlanStep {
   std::string subject;  // "module gpu", "log.level", "driver gpu.example.com"
-  std::string action;   // one word: "add", "remove", "replace", "serve", "set", "restart"
+  PlanAction action = PlanAction::kSet;
   std::string detail;
+  std::string module;  // the name of the module that the step changes; empty for any other step
 };
 std::vector<PlanStep> steps(const ConfigPlan& plan);
 

@@ -18,7 +18,8 @@ bool is_variable(std::string_view name) {
 void read_environment(TableReader& table, ProcessConfig& process) {
   for (const auto& name : table.strings("environment")) {
     if (!is_variable(name.value))
-      table.refuse("environment", name.position, fmt::format("'{}' is not the name of a variable", name.value));
+      table.refuse("environment", name.position,
+                   fmt::format("'{}' is not the name of an environment variable", name.value));
     process.environment.push_back(name.value);
   }
 }
@@ -32,7 +33,7 @@ void read_limits(TableReader limits, ProcessConfig& process) {
     else
       process.limits[std::string(word)] = static_cast<std::uint64_t>(value->value);
   }
-  limits.refuse_the_rest();
+  limits.refuse_unknown_keys();
 }
 
 void read_capabilities(TableReader& table, ProcessConfig& process) {
@@ -46,7 +47,7 @@ void read_capabilities(TableReader& table, ProcessConfig& process) {
     if (!name.value.starts_with("CAP_") || ::cap_from_name(name.value.c_str(), &number) != 0)
       table.refuse(
           "capabilities", name.position,
-          fmt::format("'{}' is no capability; write them as capabilities(7) does, like \"CAP_SYS_ADMIN\"", name.value));
+          fmt::format("'{}' is not a capability; write it as in capabilities(7), like \"CAP_SYS_ADMIN\"", name.value));
     process.capabilities->push_back(name.value);
   }
 }
@@ -62,7 +63,7 @@ void read_process(TableReader table, ModuleConfig& module) {
   read_limits(table.table("limits"), module.process);
   read_capabilities(table, module.process);
   if (const auto seccomp = table.boolean("seccomp")) module.process.seccomp = seccomp->value;
-  table.refuse_the_rest();
+  table.refuse_unknown_keys();
 }
 
 }  // namespace cardcage

@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kLongestMessage = 600;
+constexpr std::size_t kMaxMessage = 600;
 
 std::string one_line(std::string_view text) {
   std::string line;
@@ -20,16 +20,16 @@ std::string one_line(std::string_view text) {
     else
       line += c;
   }
-  return cut_utf8(line, kLongestMessage);
+  return cut_utf8(line, kMaxMessage);
 }
 
 bool starts_name(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool continues_name(char c) { return starts_name(c) || (c >= '0' && c <= '9'); }
 
-// The variable's name behind a '$', and how many bytes it takes; nothing if there is none.
-std::optional<std::pair<std::string, std::size_t>> variable_name(std::string_view behind_dollar) {
-  const bool braces = behind_dollar.starts_with('{');
-  const std::string_view rest = behind_dollar.substr(braces ? 1 : 0);
+// The name of the variable after a '$', and how many bytes to skip; nothing if no name follows.
+std::optional<std::pair<std::string, std::size_t>> variable_name(std::string_view after_dollar) {
+  const bool braces = after_dollar.starts_with('{');
+  const std::string_view rest = after_dollar.substr(braces ? 1 : 0);
   if (rest.empty() || !starts_name(rest.front())) return std::nullopt;
   const auto end = static_cast<std::size_t>(std::ranges::find_if_not(rest, continues_name) - rest.begin());
   if (braces && !rest.substr(end).starts_with('}')) return std::nullopt;
@@ -81,7 +81,8 @@ Result<std::string> expand_environment(std::string_view text, const Environment&
     }
     const auto variable = variable_name(text);
     if (!variable)
-      return fail(Code::kInvalidArgument, "'$' is followed by no variable; write $NAME, ${{NAME}}, or $$ for the sign");
+      return fail(Code::kInvalidArgument,
+                  "'$' is not followed by a variable; write $NAME or ${{NAME}}, or $$ for a dollar sign");
     const auto value = environment(variable->first);
     if (!value) return fail(Code::kNotFound, "the environment variable '{}' is not set", variable->first);
     expanded += *value;
@@ -95,8 +96,8 @@ std::string TableReader::name_of(std::string_view key) const {
 }
 
 const toml::node* TableReader::find(std::string_view key) {
-  asked_.emplace_back(key);
-  reading_.knows(name_of(key));
+  known_keys_.emplace_back(key);
+  reading_.add_known_key(name_of(key));
   return table_ ? table_->get(key) : nullptr;
 }
 
@@ -168,7 +169,7 @@ std::vector<Placed<std::string>> TableReader::strings(std::string_view key) {
 
 void TableReader::refuse_choice(std::string_view key, const Placed<std::string>& text,
                                 const std::vector<std::string>& known) {
-  reading_.error(text.position, "{}: '{}' is none of '{}'{}", name_of(key), text.value, fmt::join(known, "', '"),
+  reading_.error(text.position, "{}: '{}' is not one of '{}'{}", name_of(key), text.value, fmt::join(known, "', '"),
                  nearest_hint(text.value, known));
 }
 
@@ -202,13 +203,13 @@ std::vector<TableReader> TableReader::tables(std::string_view key) {
   return found;
 }
 
-void TableReader::refuse_the_rest() {
+void TableReader::refuse_unknown_keys() {
   if (!table_) return;
   for (const auto& [key, value] : *table_) {
     const std::string_view word = key.str();
-    if (std::ranges::find(asked_, word) != asked_.end()) continue;
+    if (std::ranges::find(known_keys_, word) != known_keys_.end()) continue;
     reading_.error(reading_.at(key.source()), "unknown key '{}'{}{}", word,
-                   path_.empty() ? std::string() : fmt::format(" in [{}]", path_), nearest_hint(word, asked_));
+                   path_.empty() ? std::string() : fmt::format(" in [{}]", path_), nearest_hint(word, known_keys_));
   }
 }
 

@@ -1,4 +1,4 @@
-// Reads typed values out of TOML tables and collects everything that is wrong with them.
+// Reads typed values out of TOML tables and collects all errors.
 #pragma once
 
 #include <toml++/toml.h>
@@ -21,21 +21,21 @@ struct Placed {
   SourcePosition position;
 };
 
-// One pass over one file: its errors so far, and which keys were asked for.
+// One pass over one file: the errors so far, and the keys that readers asked for.
 class Reading {
  public:
   Reading(std::string file, const Environment& environment) : file_(std::move(file)), environment_(environment) {}
 
   SourcePosition at(const toml::source_region& source) const { return {file_, source.begin.line, source.begin.column}; }
-  // Control characters of quoted input are escaped and long messages cut: an error is one line.
+  // Escapes control characters of quoted input and cuts long messages, so that an error is one line.
   template <class... Args>
   void error(const SourcePosition& position, fmt::format_string<Args...> format, Args&&... args) {
     note({position, fmt::format(format, std::forward<Args>(args)...)});
   }
   void note(ConfigErrors::Entry entry);
   const Environment& environment() const { return environment_; }
-  void knows(std::string key) { known_.insert(std::move(key)); }
-  const std::set<std::string>& known() const { return known_; }
+  void add_known_key(std::string key) { known_keys_.insert(std::move(key)); }
+  const std::set<std::string>& known_keys() const { return known_keys_; }
 
   bool failed() const { return !errors_.entries.empty(); }
   // Sorted by position.
@@ -45,14 +45,14 @@ class Reading {
   std::string file_;
   const Environment& environment_;
   ConfigErrors errors_;
-  std::set<std::string> known_;
+  std::set<std::string> known_keys_;
 };
 
-// One table. A getter returns nothing if the key is missing or its value is of the wrong type (an error by then).
-// Borrows the reading and the document.
+// One table. A getter returns nothing if the key is missing, or if its value has the wrong type, which it reports as an
+// error. Borrows the reading and the document.
 class TableReader {
  public:
-  // `path` is how messages call the table: "node", "module.serve"; empty for the whole file.
+  // `path` names the table in messages: "node", "module.serve"; empty for the whole file.
   TableReader(Reading& reading, const toml::table* table, std::string path, SourcePosition position)
       : reading_(reading), table_(table), path_(std::move(path)), position_(std::move(position)) {}
 
@@ -62,9 +62,9 @@ class TableReader {
   std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key);
   std::optional<Placed<std::int64_t>> integer(std::string_view key);
   std::optional<Placed<bool>> boolean(std::string_view key);
-  // Empty if there is none.
+  // Empty if the key is missing.
   std::vector<Placed<std::string>> strings(std::string_view key);
-  // One of `words`: the value that stands beside it.
+  // The value that `words` gives for the key's text.
   template <class T, std::size_t N>
   std::optional<T> choice(std::string_view key, const std::pair<std::string_view, T> (&words)[N]) {
     const auto text = string(key);
@@ -77,13 +77,13 @@ class TableReader {
     refuse_choice(key, *text, known);
     return std::nullopt;
   }
-  // A table that is missing reads as an empty one.
+  // A missing table reads as an empty one.
   TableReader table(std::string_view key);
   std::vector<TableReader> tables(std::string_view key);
-  // Reports the keys that nobody asked for, with the nearest one that somebody did.
-  void refuse_the_rest();
+  // Reports the keys that no getter asked for, each with the nearest known key.
+  void refuse_unknown_keys();
 
-  // Notes "node.name: message".
+  // Reports the error "node.name: message".
   void refuse(std::string_view key, const SourcePosition& position, std::string_view message) {
     reading_.error(position, "{}: {}", name_of(key), message);
   }
@@ -91,18 +91,18 @@ class TableReader {
   // "node.name" for "name".
   std::string name_of(std::string_view key) const;
   bool has(std::string_view key) const { return table_ && table_->contains(key); }
-  // Of the key's value, or of the table if there is none.
+  // The position of the key's value, or of the table if the key is missing.
   SourcePosition position_of(std::string_view key) const {
     const toml::node* node = table_ ? table_->get(key) : nullptr;
     return node ? reading_.at(node->source()) : position_;
   }
-  // Takes keys as known that this reading did not look at.
-  void mark(std::span<const std::string_view> keys) {
+  // Declares keys as known although no getter asks for them.
+  void mark_known(std::span<const std::string_view> keys) {
     for (const auto key : keys) find(key);
   }
   const std::string& path() const { return path_; }
   const toml::table* raw() const { return table_; }
-  // Where the table begins, or the one around it if it is missing.
+  // Where the table begins; for a missing table, where the table around it begins.
   const SourcePosition& position() const { return position_; }
   Reading& reading() { return reading_; }
 
@@ -114,13 +114,13 @@ class TableReader {
   const toml::table* table_;
   std::string path_;
   SourcePosition position_;
-  std::vector<std::string> asked_;
+  std::vector<std::string> known_keys_;
 };
 
-// "a string", "an integer 5", "a table", ...: what was found where something else was expected.
+// Describes a value in messages: "a string", "the integer 5", "a table", ...
 std::string describe_value(const toml::node& node);
 
-// `$VAR`, `${VAR}` and `$$`; the error names the variable that is not set.
+// Expands `$VAR`, `${VAR}` and `$$`. The error names the variable that is not set.
 Result<std::string> expand_environment(std::string_view text, const Environment& environment);
 
 }  // namespace cardcage

@@ -10,17 +10,17 @@ namespace {
 using std::chrono::milliseconds;
 
 // sun_path holds 108 bytes with the final NUL (unix(7)).
-constexpr std::size_t kLongestSocketPath = 107;
-// What the shortest socket name below it takes: "/plugins_registry/dra-<22 characters>-reg.sock".
-constexpr std::size_t kLongestKubeletRoot = kLongestSocketPath - 53;
-// "/cardcage-<22 characters>-<10 characters>.sock".
-constexpr std::size_t kLongestDevicePluginsDir = kLongestSocketPath - 48;
-// The kubelet gives up a DRA call after 45 s; the answer must be out before.
-constexpr milliseconds kLongestKubeletCall{44'000};
-// The kubelet never gives up Allocate, and admits no pod of the node while it waits.
-constexpr milliseconds kLongestAllocate{30'000};
+constexpr std::size_t kMaxSocketPath = 107;
+// The shortest socket path below it is "/plugins_registry/dra-<22 characters>-reg.sock".
+constexpr std::size_t kMaxKubeletRoot = kMaxSocketPath - 53;
+// The socket path below it is "/cardcage-<22 characters>-<10 characters>.sock".
+constexpr std::size_t kMaxDevicePluginsDir = kMaxSocketPath - 48;
+// The kubelet gives up a DRA call after 45 s, so the response must be sent before that.
+constexpr milliseconds kMaxDraCall{44'000};
+// The kubelet waits for Allocate without a limit, and admits no pod on the node while it waits.
+constexpr milliseconds kMaxAllocate{30'000};
 // KubeletPreStartContainerRPCTimeoutInSecs is 30 (deviceplugin/v1beta1/constants.go).
-constexpr milliseconds kLongestPreStart{29'000};
+constexpr milliseconds kMaxPreStart{29'000};
 
 void read_absolute(TableReader& table, std::string_view key, std::filesystem::path& path) {
   const auto text = table.expanded(key);
@@ -36,7 +36,7 @@ void read_short_path(TableReader& table, std::string_view key, std::filesystem::
   read_absolute(table, key, path);
   if (path.native().size() > longest)
     table.refuse(key, table.position_of(key),
-                 fmt::format("'{}' is {} bytes long; a unix socket leaves room for {}", path.native(),
+                 fmt::format("'{}' is {} bytes long; unix sockets allow at most {} here", path.native(),
                              path.native().size(), longest));
 }
 
@@ -45,7 +45,8 @@ void read_name(TableReader& table, std::string& name) {
   if (!table.has("name"))
     table.refuse("name", table.position(), "missing; write this node's name in Kubernetes, usually \"$NODE_NAME\"");
   if (!text) return;
-  if (const auto fine = check_node_name(text->value); !fine) table.refuse("name", text->position, fine.error().message);
+  if (const auto valid = check_node_name(text->value); !valid)
+    table.refuse("name", text->position, valid.error().message);
   name = text->value;
 }
 
@@ -62,7 +63,8 @@ void read_claims(TableReader& table, std::filesystem::path& folder) {
 void read_instance(TableReader& table, std::string& instance) {
   const auto text = table.expanded("instance");
   if (!text || text->value.empty()) return;
-  if (const auto fine = check_label(text->value); !fine) table.refuse("instance", text->position, fine.error().message);
+  if (const auto valid = check_label(text->value); !valid)
+    table.refuse("instance", text->position, valid.error().message);
   instance = text->value;
 }
 
@@ -82,16 +84,16 @@ void read_duration(TableReader& table, std::string_view key, milliseconds& value
 NodeConfig read_node(TableReader table) {
   NodeConfig node;
   read_name(table, node.name);
-  read_short_path(table, "kubelet_root", node.kubelet_root, kLongestKubeletRoot);
+  read_short_path(table, "kubelet_root", node.kubelet_root, kMaxKubeletRoot);
   read_absolute(table, "state_dir", node.state_dir);
   read_absolute(table, "run_dir", node.run_dir);
   read_absolute(table, "cdi_dir", node.cdi_dir);
   read_absolute(table, "modules_dir", node.modules_dir);
-  read_short_path(table, "admin_socket", node.admin_socket, kLongestSocketPath);
+  read_short_path(table, "admin_socket", node.admin_socket, kMaxSocketPath);
   read_claims(table, node.claims_folder);
-  read_short_path(table, "device_plugins_dir", node.device_plugins_dir, kLongestDevicePluginsDir);
+  read_short_path(table, "device_plugins_dir", node.device_plugins_dir, kMaxDevicePluginsDir);
   read_instance(table, node.instance);
-  table.refuse_the_rest();
+  table.refuse_unknown_keys();
   return node;
 }
 
@@ -99,7 +101,7 @@ ApiServerConfig read_apiserver(TableReader table) {
   ApiServerConfig apiserver;
   read_absolute(table, "kubeconfig", apiserver.kubeconfig);
   read_duration(table, "request_timeout", apiserver.request_timeout, milliseconds(100), milliseconds(60'000));
-  table.refuse_the_rest();
+  table.refuse_unknown_keys();
   return apiserver;
 }
 
@@ -114,7 +116,7 @@ LogConfig read_log(TableReader table) {
   LogConfig log;
   log.level = table.choice("level", kLevels).value_or(log.level);
   log.format = table.choice("format", kFormats).value_or(log.format);
-  table.refuse_the_rest();
+  table.refuse_unknown_keys();
   return log;
 }
 
@@ -125,21 +127,21 @@ MetricsConfig read_metrics(TableReader table) {
     const auto address = parse_tcp_address(listen->value);
     if (!address && !listen->value.empty()) table.refuse("listen", listen->position, address.error().message);
   }
-  table.refuse_the_rest();
+  table.refuse_unknown_keys();
   return metrics;
 }
 
 DeadlineConfig read_deadlines(TableReader table) {
   constexpr milliseconds kLeast{100}, kMost{600'000};
   DeadlineConfig deadlines;
-  read_duration(table, "prepare", deadlines.prepare, kLeast, kLongestKubeletCall);
-  read_duration(table, "unprepare", deadlines.unprepare, kLeast, kLongestKubeletCall);
+  read_duration(table, "prepare", deadlines.prepare, kLeast, kMaxDraCall);
+  read_duration(table, "unprepare", deadlines.unprepare, kLeast, kMaxDraCall);
   read_duration(table, "discover", deadlines.discover, kLeast, kMost);
   read_duration(table, "start", deadlines.start, kLeast, kMost);
   read_duration(table, "stop", deadlines.stop, kLeast, kMost);
-  read_duration(table, "allocate", deadlines.allocate, kLeast, kLongestAllocate);
-  read_duration(table, "pre_start", deadlines.pre_start, kLeast, kLongestPreStart);
-  table.refuse_the_rest();
+  read_duration(table, "allocate", deadlines.allocate, kLeast, kMaxAllocate);
+  read_duration(table, "pre_start", deadlines.pre_start, kLeast, kMaxPreStart);
+  table.refuse_unknown_keys();
   return deadlines;
 }
 

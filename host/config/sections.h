@@ -1,4 +1,4 @@
-// The sections of a configuration, one reader each. They note errors and go on with the default.
+// A reader for each section of a configuration. A reader reports errors and continues with the default.
 #pragma once
 
 #include <vector>
@@ -13,11 +13,11 @@ ApiServerConfig read_apiserver(TableReader table);
 LogConfig read_log(TableReader table);
 MetricsConfig read_metrics(TableReader table);
 DeadlineConfig read_deadlines(TableReader table);
-// [module.process] of a module whose isolation is known.
+// Reads [module.process]; module.isolation must have been read before.
 void read_process(TableReader table, ModuleConfig& module);
 std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables);
 
-// What no block can see by itself: names used twice, rules that no device can reach.
-void check_across(const std::vector<ModuleConfig>& modules, Reading& reading);
+// Reports errors that take a view of all modules: names that are used twice, rules that no device can reach.
+void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& reading);
 
 }  // namespace cardcage

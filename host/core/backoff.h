@@ -1,4 +1,5 @@
-// Growing pauses between attempts, each shortened by chance so that many nodes do not come at once.
+// Pauses between attempts: each is twice as long as the one before, shortened at random so that many nodes do not
+// retry at the same moment.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ class Backoff {
   Backoff(Duration first, Duration longest, std::uint32_t seed)
       : first_(first), longest_(longest), next_(first), random_(seed) {}
 
-  // From half of the pause to all of it; the next one is twice as long.
+  // A random duration between half of the current pause and all of it. The next pause is twice as long.
   Duration next() {
     const Duration pause = next_;
     next_ = std::min(next_ * 2, longest_);

@@ -1,4 +1,4 @@
-// The current value of something, for everybody who passes it on.
+// The current value of something, for everybody who follows it.
 #pragma once
 
 #include <functional>
@@ -8,19 +8,19 @@
 
 namespace cardcage {
 
-// [core] One writer, any number of listeners; values are immutable and the latest wins.
+// [core] One writer, any number of listeners. Values are immutable; only the latest one counts.
 template <class T>
 class Board {
  public:
   using Value = std::shared_ptr<const T>;
   using Listener = std::function<void(const Value&)>;
 
-  // A value equal to the current one is no news.
+  // Does nothing if `value` equals the current one.
   void set(T value) {
     if (value == *current_) return;
     current_ = std::make_shared<const T>(std::move(value));
     std::erase_if(listeners_, [](const auto& listener) { return listener.expired(); });
-    // Copies: a listener may subscribe others or set the next value.
+    // Iterates over copies, since a listener may subscribe others or set the next value.
     const auto now = current_;
     const auto listeners_now = listeners_;
     for (const auto& entry : listeners_now)
@@ -28,7 +28,7 @@ class Board {
   }
   // Never null; empty at first.
   const Value& current() const { return current_; }
-  // The listener hears of every new value until the returned token is gone.
+  // Calls `listener` with every new value until the returned token is destroyed.
   [[nodiscard]] std::shared_ptr<const Listener> subscribe(Listener listener) {
     auto token = std::make_shared<const Listener>(std::move(listener));
     listeners_.push_back(token);

@@ -1,4 +1,4 @@
-// Time is injected, so that loops are stepped in tests and never slept.
+// Time is injected, so that tests step through loops and never sleep.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,9 @@ class Clock {
   virtual ~Clock() = default;
   // CLOCK_MONOTONIC, for deadlines and intervals.
   virtual Instant now() const = 0;
-  // For what people and Kubernetes read; it may jump.
+  // The time of day, for people and for Kubernetes objects. It may jump.
   virtual std::chrono::system_clock::time_point wall() const = 0;
-  // [core] Until `wake`, or somebody cancels the timer, or the surrounding coroutine is cancelled.
+  // [core] Returns at `wake`, or earlier when the timer or the surrounding coroutine is cancelled.
   virtual Task<void> wait(asio::steady_timer& timer, Instant wake) = 0;
   // [core] Returns early when the surrounding coroutine is cancelled.
   Task<void> sleep_until(Instant wake);

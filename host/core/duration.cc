@@ -26,7 +26,7 @@ std::unexpected<Error> refuse(std::string_view text, fmt::format_string<Args...>
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The unit's letters: everything up to the next digit.
+// Everything up to the next digit.
 std::string_view unit_name(std::string_view rest) {
   std::size_t end = 0;
   while (end < rest.size() && !is_digit(rest[end])) ++end;
@@ -52,7 +52,7 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
       if (known.name == name) unit = &known;
     if (name.empty()) return refuse(text, "the unit is missing; one of h, m, s, ms, us, ns");
     if (!unit) return refuse(text, "unknown unit '{}'; one of h, m, s, ms, us, ns", name.substr(0, 16));
-    if (smallest && unit <= smallest) return refuse(text, "units must fall, like \"1h30m\"");
+    if (smallest && unit <= smallest) return refuse(text, "write larger units first, like \"1h30m\"");
     smallest = unit;
     rest.remove_prefix(name.size());
     std::int64_t part = 0;
@@ -65,7 +65,7 @@ Result<std::chrono::nanoseconds> parse_duration(std::string_view text) {
 std::string format_duration(std::chrono::nanoseconds duration) {
   if (duration.count() == 0) return "0s";
   std::string text = duration.count() < 0 ? "-" : "";
-  // Unsigned, because the least number has no positive twin.
+  // Unsigned, because the lowest signed number has no positive counterpart.
   auto rest = static_cast<std::uint64_t>(duration.count());
   if (duration.count() < 0) rest = ~rest + 1;
   for (const Unit& unit : kUnits) {

@@ -9,8 +9,8 @@
 
 namespace cardcage {
 
-// One or more whole numbers, each with a unit (h, m, s, ms, us, ns), units falling, none twice. A unit is always
-// required, there is no sign and no fraction. The error says what is wrong with the quoted text.
+// Reads one or more whole numbers, each followed by a unit (h, m, s, ms, us, ns); larger units come first and none
+// occurs twice. Signs and fractions are refused. The error quotes the text and says what is wrong with it.
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 // The shortest text that parse_duration reads back: "1h30m", "250ms", "0s". A negative duration gets a "-".

@@ -1,4 +1,4 @@
-// Places where tests end a process: what is on disk and in the hardware then must be enough to go on from.
+// Places where tests kill a process. The state on disk and in the hardware at each of them must be enough to recover.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 namespace cardcage {
 
 enum class FaultPoint {
-  kBeforeCommit,  // of the ledger, on its writer thread; the others are on the core
-  kAfterCommit,   // of the ledger; what it is about may still be in doubt for whoever comes
+  kBeforeCommit,  // of the ledger, on its writer thread; all the others are on the core
+  kAfterCommit,   // of the ledger, before anybody has learned that it succeeded
   kAfterIntent,
   kAfterModulePrepare,
   kAfterCdiWrite,
@@ -15,12 +15,12 @@ enum class FaultPoint {
   kAfterModuleUnprepare,
   kAfterCdiRemove,
   kAfterRelease,
-  kBeforeTakeOver,  // of a module that is replaced: the next instance has listed its devices
+  kBeforeTakeOver,  // of a module that is replaced, once the new instance has listed its devices
   kAfterTakeOver,
   kAfterReload,
 };
 
-// Empty but in tests.
+// Set by tests only.
 using FaultHook = std::function<void(FaultPoint)>;
 
 }  // namespace cardcage

@@ -49,7 +49,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   if (::fstat(fd.get(), &about) != 0) return fail_errno(errno, cannot("stat", path));
   if (!S_ISREG(about.st_mode)) return fail(Code::kInvalidArgument, "'{}' is not a regular file", path.native());
   std::string content;
-  // One byte more than the limit: proof that the file is too large even if it grew since the stat.
+  // One byte more than the limit shows that the file is too large, even if it has grown since fstat.
   content.resize(std::min(limit, static_cast<std::size_t>(about.st_size)) + 1);
   std::size_t size = 0;
   for (;;) {
@@ -89,6 +89,12 @@ Status make_folder(const std::filesystem::path& path, mode_t mode) {
   struct stat about{};
   if (error == EEXIST && ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) return {};
   return fail_errno(error, cannot("create folder", path));
+}
+
+FileStamp stamp_of(const std::filesystem::path& path) {
+  struct stat about{};
+  if (::stat(path.c_str(), &about) != 0) return {};
+  return {about.st_dev, about.st_ino, about.st_mtim.tv_sec * 1'000'000'000 + about.st_mtim.tv_nsec, about.st_size};
 }
 
 }  // namespace cardcage

@@ -1,9 +1,10 @@
-// Files that survive a crash: whole or not at all.
+// Files that are complete or absent, even after a crash.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -12,16 +13,24 @@
 
 namespace cardcage {
 
-// The content of a regular file of at most `limit` bytes; a larger one is an error, never a truncation.
+// The content of a regular file of at most `limit` bytes. A larger file is an error, it is never truncated.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
 
-// Writes beside `path` under a dot-name, syncs, renames over it and syncs the folder. On any error the old file
-// stays as it was and nothing is left behind. `durable` = false leaves out both syncs: for files that are
-// rebuilt from the ledger anyway.
+// Writes a hidden file beside `path`, syncs it, renames it over `path` and syncs the folder. After any error the old
+// file is unchanged and nothing is left behind. `durable` = false skips both syncs, for files that are rebuilt from
+// the ledger anyway.
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content, mode_t mode,
                              bool durable = true);
 
-// Creates the folder and its parents with `mode` if missing.
+// Creates the folder and its missing parents with `mode`.
 Status make_folder(const std::filesystem::path& path, mode_t mode);
+
+// Tells one state of a file from another without reading it. Every member is 0 for a file that does not exist.
+struct FileStamp {
+  std::uint64_t device = 0, inode = 0;
+  std::int64_t modified_ns = 0, size = 0;
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+FileStamp stamp_of(const std::filesystem::path& path);
 
 }  // namespace cardcage

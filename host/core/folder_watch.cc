@@ -29,11 +29,13 @@ FolderWatch::~FolderWatch() {
   feed_->events.close(ignored);
 }
 
-Status FolderWatch::watch(const std::filesystem::path& folder, Of of) {
+Status FolderWatch::watch(const std::filesystem::path& folder, Events events) {
   if (!feed_) return fail(Code::kResourceExhausted, "no inotify instance is left: raise fs.inotify.max_user_instances");
   constexpr std::uint32_t kMask = IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
   constexpr std::uint32_t kArrivals = IN_CREATE | IN_MOVED_TO, kWrites = IN_CLOSE_WRITE | IN_ATTRIB;
-  const std::uint32_t more = of == Of::kDepartures ? 0 : of == Of::kArrivalsToo ? kArrivals : kArrivals | kWrites;
+  const std::uint32_t more = events == Events::kRemovals      ? 0
+                             : events == Events::kArrivalsToo ? kArrivals
+                                                              : kArrivals | kWrites;
   if (::inotify_add_watch(feed_->events.native_handle(), folder.c_str(), kMask | more) < 0)
     return fail_errno(errno, fmt::format("cannot watch folder '{}'", folder.native()));
   return {};

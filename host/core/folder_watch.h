@@ -1,4 +1,4 @@
-// Tells when something disappears from a few folders, comes into them, or is written there.
+// Tells when files disappear from a few folders, appear in them, or are written there.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// [core] inotify(7) as a hint: `changed` says look again, not what happened.
+// [core] inotify(7) as a hint: `changed` means "look again" and does not say what happened.
 class FolderWatch {
  public:
   FolderWatch(asio::io_context& core, std::function<void()> changed);
@@ -17,10 +17,10 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Repeat it whenever the folder may be another one under the same name; for the same one it does nothing. Fails if
-  // the user's inotify instances or watches are used up: look from time to time then.
-  enum class Of : std::uint8_t { kDepartures, kArrivalsToo, kWritesToo };
-  Status watch(const std::filesystem::path& folder, Of of = Of::kDepartures);
+  // Call it again whenever another folder may have taken the name; for the same folder that does nothing. Fails if the
+  // user's inotify instances or watches are used up: the owner must then look from time to time.
+  enum class Events : std::uint8_t { kRemovals, kArrivalsToo, kWritesToo };
+  Status watch(const std::filesystem::path& folder, Events events = Events::kRemovals);
 
  private:
   struct Feed;

@@ -12,10 +12,12 @@
 #include <memory>
 #include <mutex>
 
+#include "host/core/clock.h"
+
 namespace cardcage {
 namespace {
 
-constexpr std::chrono::seconds kQuiet{10};
+constexpr std::chrono::seconds kQuietTime{10};
 constexpr std::size_t kMaxLimitedKeys = 1024;
 
 spdlog::level::level_enum spd_level(LogLevel level) {
@@ -83,13 +85,13 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields) {
   struct Quiet {
-    std::chrono::steady_clock::time_point until;
+    Instant until;
     std::uint64_t left_out = 0;
   };
   static std::mutex mutex;
   static std::map<std::string, Quiet, std::less<>> quiet;
 
-  const auto now = std::chrono::steady_clock::now();
+  const Instant now = SystemClock().now();  // any thread may log; an injected clock belongs to the core
   std::uint64_t left_out = 0;
   {
     const std::lock_guard lock(mutex);
@@ -101,7 +103,7 @@ void log_limited(LogLevel level, std::string_view key, std::string_view message,
       return;
     }
     left_out = std::exchange(entry.left_out, 0);
-    entry.until = now + kQuiet;
+    entry.until = now + kQuietTime;
   }
   if (left_out == 0) return log(level, message, fields);
   log(level, fmt::format("{} (and {} more like it)", message, left_out), fields);

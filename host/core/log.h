@@ -1,6 +1,6 @@
-// Log lines of the host: structured fields, text for people or JSON, on stderr.
+// Log lines of the host on stderr: a message with fields, as text or as JSON.
 //
-// [any-thread] Call sites that a hostile peer can trigger repeatedly use `log_limited`.
+// [any-thread] Code that a hostile peer can trigger repeatedly uses `log_limited`.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,9 @@ struct LogField {
   std::string value;
 };
 
-// Takes effect at once, also later on. [one thread at a time]
+// Takes effect at once; may be called again. [one thread at a time]
 void configure_log(LogLevel level, LogFormat format);
-// Lines go to `sink`, which may be called from any thread, and not to stderr. Once, before there are other threads.
+// Sends lines to `sink` instead of stderr. Any thread may call `sink`. Call it once, before other threads start.
 using LogSink = std::function<void(LogLevel level, std::string_view message, std::initializer_list<LogField> fields)>;
 void divert_log(LogSink sink);
 bool log_enabled(LogLevel level);
@@ -28,7 +28,7 @@ bool log_enabled(LogLevel level);
 // log(LogLevel::kInfo, "prepared", {{"claim", uid}, {"driver", name}})
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// At most one line per `key` in 10 s; the next one says how many were left out.
+// Writes at most one line per `key` in 10 s. The next line says how many were left out.
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields = {});
 

@@ -1,4 +1,4 @@
-// "did you mean": the candidate that a mistyped word most likely stands for.
+// "did you mean": finds the word that was most likely meant by a mistyped one.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,12 @@
 
 namespace cardcage {
 
-// The candidate with the fewest edits (insert, delete, replace, swap of neighbours; case counts half) from `word`,
-// the first of equals; nothing if none is close enough to be meant: at most one edit per three bytes, at least one.
+// The candidate with the fewest edits from `word`, the first of equally close ones. An edit inserts, deletes or
+// replaces a byte or swaps two neighbours; a change of case counts half. Returns nothing if every candidate needs more
+// than one edit per three bytes of `word` (one edit is always allowed).
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
-// " (did you mean 'x'?)", or nothing: to be put behind a message about an unknown word.
+// " (did you mean 'x'?)", to be appended to a message about an unknown word; empty if no candidate is close.
 std::string nearest_hint(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace cardcage

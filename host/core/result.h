@@ -1,7 +1,7 @@
-// The one way errors travel: std::expected with canonical codes equal to gRPC's and the module ABI's.
+// The one way errors travel: std::expected with canonical codes, whose numbers are those of gRPC and the module ABI.
 //
-// Messages are for people: lower case, subject first, quoted user input, the remedy if known. Context is
-// added on the way up with `within`; an error is logged once, at the top.
+// Messages are for people: lower case, subject first, user input in quotes, the remedy if known. Callers add context
+// with `within`; an error is logged once, by the outermost caller.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ enum class Code : std::int32_t {
   kUnauthenticated = 16,
 };
 
-// "invalid argument", "unavailable", ... ; "code 42" for a number that is none of them.
+// "invalid argument", "unavailable", ...; "code 42" for an unknown number.
 std::string to_string(Code code);
 
 struct Error {
@@ -53,14 +53,14 @@ std::unexpected<Error> fail(Code code, fmt::format_string<Args...> format, Args&
   return std::unexpected(Error{code, fmt::format(format, std::forward<Args>(args)...)});
 }
 
-// The same error with "context: " in front, for `return within(result.error(), "claim {}", uid)`.
+// The same error with "context: " in front: `return within(result.error(), "claim {}", uid)`.
 template <class... Args>
 std::unexpected<Error> within(Error error, fmt::format_string<Args...> format, Args&&... args) {
   error.message = fmt::format(format, std::forward<Args>(args)...) + ": " + error.message;
   return std::unexpected(std::move(error));
 }
 
-// "cannot open '/x': No such file or directory" from an errno value, with the canonical code that fits it.
+// "cannot open '/x': No such file or directory", with the canonical code that fits the errno value.
 std::unexpected<Error> fail_errno(int error_number, std::string_view what);
 
 }  // namespace cardcage

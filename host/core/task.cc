@@ -14,7 +14,7 @@ void spawn(asio::io_context& core, Task<void> task) {
     try {
       std::rethrow_exception(failure);
     } catch (const std::exception& error) {
-      fmt::print(stderr, "cardcage: a core task ended with an exception: {}\n", error.what());
+      fmt::print(stderr, "cardcage: an exception left a coroutine of the core: {}\n", error.what());
     }
     std::abort();
   });

@@ -1,6 +1,6 @@
-// Coroutines of the core, and the two ways other threads talk to them.
+// Coroutines of the core, and how other threads hand results to them.
 //
-// The core is one io_context run by one thread; it owns all shared state. A Task runs on it from start to end.
+// The core is one io_context that one thread runs. It owns all shared state, and a Task never leaves it.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -31,12 +31,12 @@ using Executor = asio::io_context::executor_type;
 using Instant = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::steady_clock::duration;
 
-// Starts a coroutine that nobody waits for. It must end its errors itself: an exception out of it aborts.
+// Starts a coroutine that nobody waits for. It handles its own errors: an exception that leaves it aborts the process.
 void spawn(asio::io_context& core, Task<void> task);
 
-// A value that another thread produces once and one coroutine of the core waits for. Copies share the value.
-// set() may be called from any thread and only the first call counts; when nobody waits any more (deadline,
-// shutdown) the value is dropped. This is how a module that never returns cannot hold a request.
+// A value that another thread produces once and one coroutine of the core waits for. Copies share the value. Only the
+// first set() counts. If nobody waits any more (deadline, shutdown), the value is dropped, so that a module that never
+// returns cannot hold up a request.
 template <class T>
 class OneShot {
  public:
@@ -51,7 +51,7 @@ class OneShot {
     });
   }
 
-  // [core] The value, or nothing when `deadline` passes or the surrounding coroutine is cancelled first.
+  // [core] The value, or nothing if `deadline` passes or the surrounding coroutine is cancelled first.
   template <class Clock>
   Task<std::optional<T>> wait_until(Clock& clock, Instant deadline) const {
     auto state = state_;

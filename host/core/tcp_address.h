@@ -1,4 +1,4 @@
-// Addresses that people write: "127.0.0.1:9471", "[::1]:9471".
+// TCP addresses in configuration: "127.0.0.1:9471", "[::1]:9471".
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// No names: an address that is looked up may be another one tomorrow.
+// Host names are refused: a name may resolve to another address tomorrow.
 Result<boost::asio::ip::tcp::endpoint> parse_tcp_address(std::string_view text);
 
 }  // namespace cardcage

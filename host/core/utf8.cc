@@ -3,17 +3,15 @@
 #include <cstdint>
 
 namespace cardcage {
-namespace {
 
-constexpr std::string_view kEllipsis = "...";
+static constexpr std::string_view kEllipsis = "...";
 
-// The length of the well-formed character (Unicode 15, table 3-7) that `text` starts with; 0 if there is none.
-std::size_t character_length(std::string_view text) {
+std::size_t utf8_character_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0u; };
   const auto within = [&](std::size_t i, unsigned low, unsigned high) { return byte(i) >= low && byte(i) <= high; };
   const auto tail = [&](std::size_t i) { return within(i, 0x80, 0xBF); };
   const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
+  if (lead < 0x80) return text.empty() ? 0 : 1;
   if (lead >= 0xC2 && lead <= 0xDF) return tail(1) ? 2 : 0;
   if (lead >= 0xE0 && lead <= 0xEF)
     return within(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF) && tail(2) ? 3 : 0;
@@ -22,8 +20,6 @@ std::size_t character_length(std::string_view text) {
   return 0;
 }
 
-}  // namespace
-
 std::string cut_utf8(std::string_view text, std::size_t max) {
   const bool cut = text.size() > max;
   const std::string_view ending = cut && max >= kEllipsis.size() ? kEllipsis : std::string_view();
@@ -31,13 +27,13 @@ std::string cut_utf8(std::string_view text, std::size_t max) {
   std::string out;
   out.reserve(cut ? max : text.size());
   while (!text.empty()) {
-    const std::size_t length = character_length(text);
-    const std::size_t taken = length == 0 ? 1 : length;
+    const std::size_t size = utf8_character_size(text);
+    const std::size_t taken = size == 0 ? 1 : size;
     if (out.size() + taken > room) break;
-    if (length == 0)
+    if (size == 0)
       out += '?';
     else
-      out += text.substr(0, length);
+      out += text.substr(0, size);
     text.remove_prefix(taken);
   }
   return out.append(ending);

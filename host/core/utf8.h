@@ -1,4 +1,4 @@
-// Text for others: valid UTF-8 of bounded size.
+// UTF-8 text of bounded size.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,11 @@
 
 namespace cardcage {
 
-// `text` in at most `max` bytes. A longer one is cut between characters and ends with "..."; bytes that are not UTF-8
-// become '?': a Go peer refuses the whole protobuf message that holds one.
+// The size in bytes of the well-formed character (Unicode 15, table 3-7) that `text` begins with; 0 if there is none.
+std::size_t utf8_character_size(std::string_view text);
+
+// `text` in at most `max` bytes. A longer text is cut between characters and ends with "...". Each byte that is not
+// UTF-8 becomes '?', because a Go peer refuses a whole protobuf message for one such byte.
 std::string cut_utf8(std::string_view text, std::size_t max);
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// The version of this build, "0.1.0".
+// The version of this build, for example "0.1.0".
 #pragma once
 
 #include <string_view>

@@ -1,11 +1,11 @@
-// Lets a loop of the core sleep until something happens or a time comes.
+// Lets a loop of the core sleep until it is woken or a time is reached.
 #pragma once
 
 #include "host/core/clock.h"
 
 namespace cardcage {
 
-// [core] One waiter. A wake that comes while nobody waits is remembered, once.
+// [core] For one waiter. A wake() while nobody waits is remembered, once.
 class Wakeup {
  public:
   explicit Wakeup(asio::io_context& core) : timer_(core) {}
@@ -22,7 +22,7 @@ class Wakeup {
     woken_ = false;
   }
 
-  // Returns at `wake_at` even if nothing happened.
+  // Returns at `wake_at` even if nobody called wake().
   Task<void> wait_until(Clock& clock, Instant wake_at) {
     if (!woken_) co_await clock.wait(timer_, wake_at);
     woken_ = false;

@@ -1,4 +1,4 @@
-// A ResourceClaim as far as a node driver uses it (resource.k8s.io, status.allocation).
+// The parts of a ResourceClaim that a node driver uses (resource.k8s.io, status.allocation).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// What the kubelet names in every call.
+// How the kubelet names a claim in every call.
 struct ClaimRef {
   std::string name_space, name, uid;
   friend bool operator==(const ClaimRef&, const ClaimRef&) = default;
@@ -33,7 +33,7 @@ enum class ConfigSource : std::uint8_t { kClass, kClaim };
 struct OpaqueConfig {
   ConfigSource source = ConfigSource::kClass;
   std::vector<std::string> requests;  // empty = all; "main" or "main/sub"
-  std::string driver;                 // empty when the entry is of a type this host does not know
+  std::string driver;                 // empty if this host does not know the entry's type
   std::string parameters;             // JSON text
   friend bool operator==(const OpaqueConfig&, const OpaqueConfig&) = default;
 };
@@ -41,21 +41,21 @@ struct OpaqueConfig {
 struct Claim {
   ClaimRef ref;
   bool allocated = false;
-  std::vector<Allocation> allocations;  // of every driver
+  std::vector<Allocation> allocations;  // for every driver, not only ours
   std::vector<OpaqueConfig> configs;
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
-// One device of the answer; the kubelet's Device message.
+// One device of a response to the kubelet (its Device message).
 struct PreparedDevice {
   std::vector<std::string> request_names;  // base names
   std::string pool, device;
-  std::vector<std::string> cdi_device_ids;  // the per-device one first: the kubelet uses it as resourceID
+  std::vector<std::string> cdi_device_ids;  // the device's own id first: the kubelet uses it as resourceID
   std::string share_id;                     // empty = none
   friend bool operator==(const PreparedDevice&, const PreparedDevice&) = default;
 };
 
-// The request a container names: "main" of "main/sub".
+// The request that a container names: "main" for "main/sub".
 inline std::string base_request(const std::string& request) { return request.substr(0, request.find('/')); }
 
 }  // namespace cardcage

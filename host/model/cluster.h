@@ -1,6 +1,6 @@
-// What Cardcage needs of a cluster: claims and the Node to read, ResourceSlices to own.
+// What Cardcage needs from a cluster: it reads claims and its Node, and it owns ResourceSlices.
 //
-// ApiServer speaks to kube-apiserver; EmbeddedNode is the same over folders, with no cluster at all.
+// ApiServer talks to kube-apiserver; EmbeddedNode keeps the same objects in a folder, without a cluster.
 #pragma once
 
 #include <functional>
@@ -23,9 +23,9 @@ struct SliceEvent {
   Slice slice;
 };
 
-// [core] Errors: kNotFound (404), kAlreadyExists (409 on create), kAborted (409 conflict on update/delete),
+// [core] Errors: kNotFound (404), kAlreadyExists (409 on create), kAborted (409 conflict on update or delete),
 // kOutOfRange (410 gone: list again), kInvalidArgument (400, 422: retrying does not help), kPermissionDenied (403),
-// kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no answer), kUnimplemented (the
+// kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no response), kUnimplemented (the
 // server does not serve resource.k8s.io), kCancelled.
 class Cluster {
  public:
@@ -35,13 +35,13 @@ class Cluster {
   virtual Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
-  // The answers are the stored objects: compare them, a disabled feature gate drops fields without a word.
+  // Both return the stored object. Compare it with what was sent: a disabled feature gate drops fields silently.
   virtual Task<Result<Slice>> create_slice(Slice slice, Instant deadline) = 0;
   virtual Task<Result<Slice>> update_slice(Slice slice, Instant deadline) = 0;
-  // With preconditions on uid and resource_version; ok if it is gone already.
+  // Deletes only the object with this uid and resource_version. Succeeds if it does not exist any more.
   virtual Task<Status> delete_slice(Slice slice, Instant deadline) = 0;
-  // Runs until the stream ends (ok), fails, or the surrounding coroutine is cancelled. `version` is advanced with
-  // every event and bookmark, so that the next watch goes on where this one ended.
+  // Runs until the stream ends (ok), fails, or the surrounding coroutine is cancelled. Every event and bookmark
+  // advances `version`, so that the next watch continues where this one ended.
   virtual Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                                     std::function<void(SliceEvent)> on_event) = 0;
 };

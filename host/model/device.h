@@ -1,4 +1,4 @@
-// Devices as modules report them, and the immutable full list of an instance.
+// Devices as modules report them, and the full list of an instance.
 #pragma once
 
 #include <chrono>
@@ -23,19 +23,16 @@ struct SemVer {
 using AttributeValue = std::variant<std::int64_t, bool, std::string, SemVer, std::vector<std::int64_t>,
                                     std::vector<bool>, std::vector<std::string>, std::vector<SemVer>>;
 
-enum class HealthState : std::uint8_t {
-  kUnknown = 0,
-  kHealthy = 1,
-  kUnhealthy = 2
-};  // the numbers of DRAResourceHealth
+// The numbers are those of DRAResourceHealth.
+enum class HealthState : std::uint8_t { kUnknown = 0, kHealthy = 1, kUnhealthy = 2 };
 enum class TaintEffect : std::uint8_t { kNone = 0, kNoSchedule = 1, kNoExecute = 2 };
 
 struct Health {
   HealthState state = HealthState::kUnknown;
   std::string reason;                      // CamelCase token
   std::string message;                     // UTF-8, at most 1024 bytes
-  std::chrono::seconds timeout{0};         // unknown after this silence; 0 = never
-  TaintEffect taint = TaintEffect::kNone;  // the module's advice
+  std::chrono::seconds timeout{0};         // the state is unknown after this silence; 0 = never
+  TaintEffect taint = TaintEffect::kNone;  // as the module advises
 
   friend bool operator==(const Health&, const Health&) = default;
 };
@@ -48,14 +45,14 @@ struct CounterUse {
 };
 
 struct Device {
-  std::string id;    // the module's: stable over reboots, unique in the instance
-  std::string name;  // Kubernetes': a DNS label derived from id, unique in the instance
+  std::string id;    // chosen by the module: stable over reboots, unique in the instance
+  std::string name;  // for Kubernetes: a DNS label derived from id, unique in the instance
   std::string kind;
   std::string parent_id;
   std::string pci_bus_id;  // "0000:3b:00.0" in lower case, or empty
-  bool shared = false;     // many claims may hold it
+  bool shared = false;     // several claims may hold it at once
   std::vector<std::int32_t> numa_nodes;
-  std::map<std::string, AttributeValue> attributes;  // without domain = the driver's domain
+  std::map<std::string, AttributeValue> attributes;  // a name without a domain is in the driver's domain
   std::map<std::string, Quantity> capacity;
   std::vector<CounterUse> consumes;
   Health health;

@@ -1,4 +1,4 @@
-// Container edits: what a container gets. The words of the CDI specification, containerEdits.
+// Container edits: what a container gets, in the terms of containerEdits in the CDI specification.
 #pragma once
 
 #include <sys/types.h>
@@ -58,7 +58,8 @@ struct Edits {
   friend bool operator==(const Edits&, const Edits&) = default;
 };
 
-// Adds what is not there yet: two modules may ask for the same library mount, and a runtime would apply it twice.
+// Adds the edits that `to` does not have yet. Two modules may ask for the same library mount, which a runtime would
+// apply twice.
 void merge(Edits& to, const Edits& from);
 
 }  // namespace cardcage

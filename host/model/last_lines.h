@@ -1,4 +1,4 @@
-// What a module said last, for whoever looks into why it went wrong.
+// The last lines of a module's output, for people who look into a failure.
 #pragma once
 
 #include <chrono>
@@ -6,31 +6,35 @@
 #include <string>
 #include <vector>
 
+#include "host/core/clock.h"
+
 namespace cardcage {
 
+// A line that a module logged or printed.
 struct SaidLine {
   std::chrono::system_clock::time_point time;
   std::string text;
 };
 
-// How an instance was lost, or did not start.
+// How an instance ended, or why it did not start.
 struct ModuleEnd {
   std::chrono::system_clock::time_point time;
   std::string how;
-  std::vector<SaidLine> lines;  // that it said last
+  std::vector<SaidLine> lines;  // its last output
 };
 
 class LastLines {
  public:
-  // `text` is printable.
+  // `text` is printable. The time is the system's, because module threads call this and an injected clock belongs to
+  // the core.
   void add(std::string text) {
-    lines_.push_back({std::chrono::system_clock::now(), std::move(text)});
-    if (lines_.size() > kLines) lines_.pop_front();
+    lines_.push_back({SystemClock().wall(), std::move(text)});
+    if (lines_.size() > kMaxLines) lines_.pop_front();
   }
   std::vector<SaidLine> all() const { return {lines_.begin(), lines_.end()}; }
 
  private:
-  static constexpr std::size_t kLines = 50;
+  static constexpr std::size_t kMaxLines = 50;
   std::deque<SaidLine> lines_;
 };
 

@@ -10,7 +10,7 @@
 namespace cardcage {
 namespace {
 
-// <cctype> asks the locale; names are ASCII.
+// <cctype> depends on the locale; names are ASCII.
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -18,7 +18,7 @@ bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 bool is_label_char(char c) { return is_lower(c) || is_digit(c); }
 bool is_alphanumeric(char c) { return is_label_char(c) || is_upper(c); }
 
-// Calls `check` for each part between separators; true if all are.
+// True if `check` holds for each part between separators.
 template <class Check>
 bool each_part(std::string_view text, char separator, Check check) {
   while (true) {
@@ -39,7 +39,7 @@ bool is_c_identifier(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '_'; });
 }
 
-// The form that label values and the last part of label keys share.
+// The form of a label value, and of the last part of a label key.
 bool is_label_text(std::string_view text) {
   return !text.empty() && text.size() <= kMaxDnsLabel && is_alphanumeric(text.front()) &&
          is_alphanumeric(text.back()) &&
@@ -63,11 +63,11 @@ bool has_pci_shape(std::string_view text, char colon, char dot) {
   return std::ranges::count_if(text, is_lower_hex) == 9;
 }
 
-// 8 characters of base 32 from 64-bit FNV-1a: the same on every host and in every release.
+// 64-bit FNV-1a as 8 characters of base 32. It must be the same on every host and in every release.
 std::string hash_suffix(std::string_view id, unsigned salt) {
   std::uint64_t hash = 0xcbf29ce484222325u + salt;
   for (char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  hash ^= hash >> 40;  // FNV mixes its high bits best; fold them into the 40 that are used
+  hash ^= hash >> 40;  // FNV mixes its high bits best: fold them into the 40 bits that are used
   std::string text;
   for (int i = 0; i < 8; ++i, hash >>= 5) text += "0123456789abcdefghijklmnopqrstuv"[hash & 31];
   return text;
@@ -147,7 +147,7 @@ std::string device_name(std::string_view id) {
     std::ranges::replace_if(name, [](char c) { return c == ':' || c == '.'; }, '-');
     return name;
   }
-  // An id that looks like a converted bus address is hashed, so that the two cannot meet.
+  // An id that looks like a converted bus address is hashed, so that the two cannot collide.
   if (is_dns_label(id) && !has_pci_shape(id, '-', '-')) return std::string(id);
   return hashed_name(id, 0);
 }

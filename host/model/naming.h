@@ -1,4 +1,4 @@
-// The rules for every name that Kubernetes reads, in one place, and device names made from module ids.
+// The rules for every name that Kubernetes reads, and the device names that are derived from module ids.
 //
 // Sources: apimachinery validation (labels, subdomains, qualified names), resource.k8s.io validation (drivers,
 // attributes, pools), semver.org 2.0.0.
@@ -31,21 +31,21 @@ bool is_qualified_name(std::string_view text);
 bool is_label_key(std::string_view text);
 // A taint's value; may be empty.
 bool is_label_value(std::string_view text);
-// What a device plugin may serve, "example.com/fpga": qualified, outside kubernetes.io, and short enough for its
-// quota "requests.example.com/fpga" to be a name too.
+// A resource that a device plugin may serve, "example.com/fpga": qualified, outside kubernetes.io, and short enough
+// that its quota "requests.example.com/fpga" is a valid name too.
 bool is_extended_resource_name(std::string_view text);
-// Strict semver 2.0.0 of at most 64 bytes whose numbers fit in 64 bits (the scheduler parses them so).
+// Strict semver 2.0.0 of at most 64 bytes. Its numbers fit in 64 bits, because the scheduler parses them so.
 bool is_semver(std::string_view text);
 // "0000:3b:00.0", lower case.
 bool is_pci_bus_id(std::string_view text);
 
-// A DNS label made from a module's device id: a function of the id alone, so that it is as stable as the id. An id
-// that is a label stays as it is, "0000:3b:00.0" becomes "0000-3b-00-0", and whatever loses something on the way
-// gets a hash of the id at its end: "GPU-7" becomes "gpu-7-" and 8 characters.
+// The DNS label for a module's device id. It depends on the id alone, so it is as stable as the id. An id that is a
+// label stays as it is, and "0000:3b:00.0" becomes "0000-3b-00-0". Any other id loses something on the way, so its name
+// ends in a hash of the id: "GPU-7" becomes "gpu-7-" and 8 characters.
 std::string device_name(std::string_view id);
 
-// Sets the name of each device. Unique even where hashes collide: then the device with the smaller id keeps the
-// name. `devices` is sorted by id, as in a Snapshot.
+// Gives each device a unique name. Where hashes collide, the device with the smaller id keeps the name. `devices` is
+// sorted by id, as in a Snapshot.
 void assign_names(std::vector<Device>& devices);
 
 }  // namespace cardcage

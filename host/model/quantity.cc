@@ -10,36 +10,36 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-constexpr std::int64_t kNano = -9;          // Kubernetes keeps nothing smaller: it rounds away from zero
-constexpr std::int64_t kExa = 18;           // the largest decimal suffix
-constexpr std::size_t kMaxText = 128;       // more digits than any quantity has
-constexpr int kMaxDigits = 20;              // significant; times 2^60 they still fit in Wide
-constexpr std::int32_t kMaxExponent = 100;  // of "1e100"
-constexpr std::string_view kDecimalSuffixes = "num kMGTPE";  // from nano on; the blank stands for none
+constexpr std::int64_t kNano = -9;                           // Kubernetes rounds anything smaller away from zero
+constexpr std::int64_t kExa = 18;                            // the largest decimal suffix
+constexpr std::size_t kMaxText = 128;                        // longer than any quantity
+constexpr int kMaxDigits = 20;                               // significant digits; times 2^60 they still fit in Wide
+constexpr std::int32_t kMaxExponent = 100;                   // "1e100"
+constexpr std::string_view kDecimalSuffixes = "num kMGTPE";  // from nano up; the blank stands for no suffix
 constexpr std::string_view kBinarySuffixes = "KMGTPE";
 
 struct Amount {
   Wide value = 0;
   std::int64_t exponent = 0;
-  bool more = false;  // digits beyond kMaxDigits were left out; the amount is a little larger
+  bool more = false;  // digits beyond kMaxDigits were dropped, so the real amount is a little larger
   friend bool operator==(const Amount& a, const Amount& b) { return a.value == b.value && a.exponent == b.exponent; }
 };
 
-// The only form of an amount in which the value does not end in zero.
+// The unique form of an amount whose value does not end in zero.
 Amount normalized(Amount amount) {
   if (amount.value == 0) return {};
   for (; amount.value % 10 == 0; amount.value /= 10) ++amount.exponent;
   return amount;
 }
 
-// Of an amount that is not negative.
+// `amount` is not negative.
 Amount rounded_to_nano(Amount amount) {
-  bool rest = amount.more;
+  bool inexact = amount.more;
   for (; amount.exponent < kNano && amount.value != 0; ++amount.exponent) {
-    rest = rest || amount.value % 10 != 0;
+    inexact = inexact || amount.value % 10 != 0;
     amount.value /= 10;
   }
-  if (rest) amount.value += 1;
+  if (inexact) amount.value += 1;
   return normalized({amount.value, std::max(amount.exponent, kNano)});
 }
 
@@ -55,7 +55,7 @@ std::string decimal_text(Amount amount) {
   return text;
 }
 
-// "Gi" and the like; nothing unless the amount is a whole number of at least 1024.
+// The text with a binary suffix ("Gi"), or nothing unless the amount is a whole number of at least 1024.
 std::optional<std::string> binary_text(Amount amount) {
   if (amount.exponent < 0 || amount.exponent > kExa) return std::nullopt;
   for (; amount.exponent > 0; --amount.exponent) amount.value *= 10;
@@ -66,10 +66,10 @@ std::optional<std::string> binary_text(Amount amount) {
   return fmt::format("{}{}i", amount.value, kBinarySuffixes[power - 1]);
 }
 
-// Takes "12.50" off the front of `text`; nothing if there is no digit.
+// Takes a number such as "12.50" off the front of `text`; returns nothing if there is no digit.
 std::optional<Amount> take_number(std::string_view& text) {
   Amount amount;
-  std::int64_t digits = 0, places = 0;  // in the value; after its last digit
+  std::int64_t digits = 0, places = 0;  // digits in the value; decimal places after the last of them
   bool any = false, point = false;
   for (; !text.empty(); text.remove_prefix(1)) {
     const char c = text.front();
@@ -97,7 +97,7 @@ std::optional<Amount> take_number(std::string_view& text) {
 }
 
 struct Suffix {
-  std::int64_t exponent = 0;  // of 10, or of 2
+  std::int64_t exponent = 0;  // of 10 or of 2, as the format says
   Quantity::Format format = Quantity::Format::kDecimal;
 };
 

@@ -1,4 +1,4 @@
-// resource.Quantity of Kubernetes, as far as device capacities need it: value * 10^exp10.
+// resource.Quantity of Kubernetes, as far as device capacities need it.
 #pragma once
 
 #include <compare>
@@ -10,6 +10,7 @@
 
 namespace cardcage {
 
+// The amount is value * 10^exp10.
 struct Quantity {
   enum class Format : std::uint8_t { kDecimal, kBinary };
 
@@ -17,12 +18,12 @@ struct Quantity {
   std::int32_t exp10 = 0;
   Format format = Format::kDecimal;
 
-  // Canonical text as the API server echoes it: "32Gi", "1500m", "2k", "0".
+  // The canonical text, as the API server prints it: "32Gi", "1500m", "2k", "0".
   std::string to_string() const;
-  // Any quantity the API server may send: "1024Mi", "1e3", "0.5", "12E".
+  // Reads any quantity that the API server may send: "1024Mi", "1e3", "0.5", "12E".
   static Result<Quantity> parse(std::string_view text);
 
-  // By amount: 1024Mi equals 1Gi, whatever the format.
+  // Compares amounts, not formats: 1024Mi equals 1Gi.
   friend bool operator==(const Quantity& a, const Quantity& b);
 };
 

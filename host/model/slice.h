@@ -1,4 +1,4 @@
-// A ResourceSlice as Cardcage publishes it; versions of the API differ only in its JSON.
+// A ResourceSlice as Cardcage publishes it. The versions of the API differ only in its JSON.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct SlicePool {
 };
 
 struct Slice {
-  // metadata; name, uid and resource_version are the server's
+  // metadata; the server assigns name, uid and resource_version
   std::string name, uid, resource_version;
   std::string generate_name;
   std::string owner_node_uid;  // ownerReference to the Node; empty = none

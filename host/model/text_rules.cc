@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/core/utf8.h"
+
 namespace cardcage {
 namespace {
 
@@ -10,22 +12,6 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_word(std::string_view text, std::size_t max) {
   return !text.empty() && text.size() <= max &&
          std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
-}
-
-// The bytes of the character that `text` begins with; 0 if they are none.
-std::size_t character_size(std::string_view text) {
-  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
-  // The second byte excludes overlong forms, surrogates and what lies beyond U+10FFFF.
-  const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t index = 2; index < size; ++index)
-    if ((byte(index) & 0xc0) != 0x80) return 0;
-  return size;
 }
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
@@ -44,7 +30,7 @@ bool every_part(std::string_view text, char separator, Each each) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t size = character_size(text);
+    const std::size_t size = utf8_character_size(text);
     if (size == 0) return false;
     text.remove_prefix(size);
   }
@@ -56,7 +42,7 @@ bool is_line(std::string_view text) { return is_utf8(text) && std::ranges::none_
 std::string printable(std::string_view text, std::size_t max) {
   std::string result;
   while (!text.empty()) {
-    const std::size_t size = character_size(text);
+    const std::size_t size = utf8_character_size(text);
     const std::size_t step = std::max<std::size_t>(size, 1);
     if (result.size() + step > max) break;
     if (size == 0 || is_control(text[0]))

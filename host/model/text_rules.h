@@ -1,4 +1,4 @@
-// The spelling rules of what a module says, as far as they are not Kubernetes' (host/device/naming.h).
+// Rules for text that a module supplies. Rules for names that Kubernetes reads are in naming.h.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@ namespace cardcage {
 
 // RFC 3629: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 bool is_utf8(std::string_view text);
-// UTF-8 without control characters: one line that can be logged and put into JSON as it is.
+// UTF-8 without control characters: one line that can go into a log or into JSON as it is.
 bool is_line(std::string_view text);
-// `text` with control characters and invalid bytes replaced by '?', cut before the character that passes `max` bytes.
+// `text` with '?' for each control character and invalid byte, cut before the character that would exceed `max` bytes.
 std::string printable(std::string_view text, std::size_t max);
 
 bool is_device_id(std::string_view text);                    // printable ASCII without spaces, 1 to 253
 bool is_camel_case(std::string_view text, std::size_t max);  // "XidError"
 bool is_env_name(std::string_view text);                     // [A-Za-z_][A-Za-z0-9_]*, at most 256
-bool is_clean_path(std::string_view text);                   // absolute, not "/", no ".", "..", "//", no end in "/"
-bool is_interface_name(std::string_view text);               // of a network interface: IFNAMSIZ - 1 = 15
+bool is_clean_path(std::string_view text);                   // absolute, not "/", no ".", "..", "//", no trailing "/"
+bool is_interface_name(std::string_view text);               // a network interface: at most IFNAMSIZ - 1 = 15
 bool is_option_name(std::string_view text);                  // [a-zA-Z][a-zA-Z0-9_]*, at most 32
 
 }  // namespace cardcage

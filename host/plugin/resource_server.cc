@@ -98,7 +98,7 @@ Task<void> ResourceServer::keep_registered() {
   while (!stopping_) {
     // Watch first: what changes between the look and the wait is an event then. A failure costs the time to the next
     // look, no more.
-    std::ignore = watch_.watch(options_.device_plugins_dir, FolderWatch::Of::kArrivalsToo);
+    std::ignore = watch_.watch(options_.device_plugins_dir, FolderWatch::Events::kArrivalsToo);
     if (way_->way() == RegistrationWay::kRegistry) std::ignore = watch_.watch(registry_socket_.parent_path());
     const Instant next = way_->look({plugin_.lists().opened(), plugin_.lists().size()});
     co_await wake_.wait_until(clock_, next);

@@ -1,5 +1,5 @@
-// The validation of resource.k8s.io that a single device can fail (facts: pkg/apis/resource/validation). One bad
-// device must not take its whole pool down with it.
+// The checks of resource.k8s.io that a single device can fail (k/k pkg/apis/resource/validation). The API server would
+// refuse a whole slice for one bad device.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How a device of a module is published.
+// Converts a module's device into a device of a ResourceSlice.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cardcage {
 
-// A device that is not healthy gets the taint "<driver>/unhealthy" with the reason, if its health advises one.
+// An unhealthy device gets the taint "<driver>/unhealthy" with the reason, if its health advises a taint.
 SliceDevice slice_device(const Device& device, const std::string& driver);
 
 }  // namespace cardcage

@@ -11,21 +11,21 @@
 namespace cardcage {
 namespace {
 
-// Slices being filled.
+// Distributes devices and counters over slices.
 class Packing {
  public:
   Packing(const PoolView& view, std::size_t slices) : view_(view), bins_(slices) {}
 
-  // Puts what is stored into its slice again.
+  // Leaves stored devices and counters in their slices.
   void keep(const SliceHomes& homes);
-  // Finds room for the rest.
+  // Finds room for the new ones.
   void add();
   std::vector<SliceBin> take();
 
  private:
   struct Bin : SliceBin {
     bool special = false;  // holds a special device
-    bool changed = false;  // is to be written anyway
+    bool changed = false;  // must be written anyway
   };
 
   std::size_t room(const Bin& bin, bool special) const {
@@ -44,7 +44,7 @@ class Packing {
   std::vector<std::size_t> new_devices_, new_counters_;
 };
 
-// The bin with most room among those that change anyway, else among the others, else a new one.
+// The bin with the most room among those that change anyway, else among the others, else a new one.
 template <class Room>
 Packing::Bin& Packing::best(Room room_of) {
   Bin* found = nullptr;
@@ -113,7 +113,7 @@ std::vector<SliceBin> Packing::take() {
     std::ranges::sort(bin.counters);
   }
   std::vector<SliceBin> result(bins_.begin(), bins_.end());
-  if (result.empty()) result.emplace_back();  // "the driver is here and has no devices"
+  if (result.empty()) result.emplace_back();  // an empty slice says that the driver runs and has no devices
   return result;
 }
 
@@ -124,7 +124,7 @@ std::vector<SliceBin> pack(const PoolView& view, const SliceHomes& homes) {
   return packing.take();
 }
 
-// For Kubernetes 1.34: each group of counter sets and consumers in a slice of its own, after the other devices.
+// For Kubernetes 1.34: each group of counter sets and consumers gets a slice of its own, after the other devices.
 std::vector<SliceBin> lay_out_combined(const PoolView& view) {
   std::vector<SliceBin> groups = group_by_counters(view);
   std::vector<std::size_t> plain;
@@ -182,7 +182,7 @@ std::vector<SliceBin> lay_out(const PoolView& view, const SliceHomes& homes) {
                std::size_t{1});
   std::vector<SliceBin> kept = pack(view, homes);
   if (kept.size() <= 2 * at_least) return kept;
-  // The pool as it came out decides, not as it was: the next plan must find nothing to do.
+  // Compare with the new layout, not with the old pool: the next plan must find nothing to do.
   std::vector<SliceBin> fresh = pack(view, {});
   return kept.size() > 2 * fresh.size() ? fresh : kept;
 }
@@ -190,7 +190,7 @@ std::vector<SliceBin> lay_out(const PoolView& view, const SliceHomes& homes) {
 std::vector<SliceBin> group_by_counters(const PoolView& view) {
   std::unordered_map<std::string_view, std::size_t> number_of;
   for (const CounterSet* set : view.counters) number_of.emplace(set->first, number_of.size());
-  // A union-find: the root of each set is the set with the lowest number in its group.
+  // Union-find: the root of a group is its set with the lowest number.
   std::vector<std::size_t> parent(number_of.size());
   std::iota(parent.begin(), parent.end(), std::size_t{0});
   const auto root = [&](const CounterUse& use) {

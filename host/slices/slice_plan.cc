@@ -57,9 +57,9 @@ SlicePlan Planner::plan(std::span<const Slice* const> stored) {
   return std::move(plan_);
 }
 
-// The stored slices by index. What has none, or one that a newer slice has, is to be deleted.
+// The stored slices by index. Plans to delete slices without an index and slices whose index a newer slice has.
 std::vector<const Slice*> Planner::find_slices(std::span<const Slice* const> stored) {
-  // More slices than exist cannot have indices in order: a foreign one must not make us allocate for its index.
+  // Bounds the memory that a foreign slice with a huge index can make us allocate.
   const std::size_t limit = 2 * (view_.devices.size() + view_.counters.size() + stored.size());
   std::vector<std::pair<std::size_t, const Slice*>> indexed;
   for (const Slice* slice : stored) {
@@ -98,15 +98,15 @@ void Planner::settle_generation(std::span<const Slice* const> stored) {
     ++plan_.generation;
     return;
   }
-  // Somebody used the last one up: begin again with nothing.
+  // Somebody used the last generation: delete everything and start over.
   plan_.deletes.clear();
   for (const Slice* slice : stored) plan_.deletes.push_back(*slice);
   homes_.slices.clear();
   plan_.generation = 1;
 }
 
-// How the stored slice compares with what it should be under the generation chosen so far. One of an older generation
-// is as good as missing: no consumer looks at it.
+// Compares the stored slice with the wanted one, under the generation chosen so far. A slice of an older generation
+// counts as missing, since no consumer looks at it.
 Planner::State Planner::state_of(std::size_t index) const {
   const Slice* const stored = stored_at(index);
   if (stored == nullptr || stored->pool.generation < plan_.generation) return State::kMissing;
@@ -143,7 +143,7 @@ Slice Planner::slice(std::size_t index) const {
   return slice;
 }
 
-// A taint keeps the time at which it was first seen, wherever its device goes.
+// A taint keeps the time at which it was added, even if its device moves to another slice.
 SliceDevice Planner::device(std::size_t index) const {
   SliceDevice device = *view_.devices[index];
   const SliceDevice* const stored = homes_.devices[index].device;
@@ -166,7 +166,7 @@ SlicePlan plan_slices(const SliceOwner& owner, const std::string& pool, const Po
 
 std::string slice_name_base(std::size_t index, const std::string& driver, const std::string& node_name) {
   std::string base = fmt::format("{:05x}-{}-{}", index, driver, node_name).substr(0, kMaxNameBase - 1);
-  while (base.back() == '.' || base.back() == '-') base.pop_back();  // "a.-" is not the beginning of a name
+  while (base.back() == '.' || base.back() == '-') base.pop_back();  // no name may begin with "a.-"
   return base + '-';
 }
 

@@ -1,11 +1,11 @@
-// What to write so that the slices of a pool become what they should be. Pure: no clock, no I/O.
+// Plans the writes that make the slices of a pool what they should be. Pure: no clock, no I/O.
 //
-// Rules of a pool (KEP-4381): consumers look only at the slices of the highest generation, and only if there are
-// resourceSliceCount of them. Therefore
-//  - one changed slice is written under its generation: every state in between is a whole pool;
-//  - slices that are missing are created under the generation of those that are there, if none of those changes: the
-//    pool is incomplete until the last one is back;
-//  - anything else gets a new generation and writes every slice; until the last one the pool is incomplete.
+// Consumers of a pool look only at the slices of the highest generation, and only if there are resourceSliceCount of
+// them (KEP-4381). Therefore
+//  - a single changed slice is written under its generation: the pool is complete at any time;
+//  - missing slices are created under the generation of the others, if none of the others changes: the pool is
+//    incomplete until the last one is back;
+//  - any other change writes every slice under a new generation: the pool is incomplete until the last write.
 #pragma once
 
 #include <cstdint>
@@ -22,25 +22,25 @@ struct SliceOwner {
   std::string driver, node_name, node_uid;
 };
 
-// The writes, to be made in this order: deletes, updates, creates. A failure in between leaves what the next plan
-// continues from.
+// The writes, in this order: deletes, updates, creates. After a failure in between, the next plan continues from what
+// is stored then.
 struct SlicePlan {
   std::vector<Slice> deletes, updates, creates;
   std::int64_t generation = 0;
-  std::size_t slices = 0;  // of the pool when all is written
+  std::size_t slices = 0;  // how many slices the pool has after all writes
 
   bool empty() const { return deletes.empty() && updates.empty() && creates.empty(); }
   std::size_t writes() const { return deletes.size() + updates.size() + creates.size(); }
 };
 
-// `stored` are all slices of the pool that have this driver and node, in any order and state.
+// `stored` holds all slices of the pool with this driver and node, in any order and state.
 SlicePlan plan_slices(const SliceOwner& owner, const std::string& pool, const PoolView& view,
                       std::span<const Slice* const> stored);
 
-// "0002a-gpu.example.com-node7-", at most 58 bytes: the server cuts a longer base (apiserver names.go), and its index
-// decides the order in which the scheduler looks at slices.
+// "0002a-gpu.example.com-node7-", at most 58 bytes, since the API server cuts a longer base (k8s.io/apiserver
+// names.go). The scheduler looks at slices in the order of their names, hence of their indices.
 std::string slice_name_base(std::size_t index, const std::string& driver, const std::string& node_name);
-// The index of a slice that was named so.
+// The index in a name that begins with slice_name_base.
 std::optional<std::size_t> slice_index(const std::string& name);
 
 // True if the server stored the devices and counters that were sent.

@@ -13,16 +13,17 @@ namespace {
 using namespace std::chrono_literals;
 using namespace asio::experimental::awaitable_operators;
 
-// Events come in bursts (a wipe is one DELETED per slice): wait for the end of one, but not for long.
-constexpr Duration kGather = 5ms;
-constexpr int kMaxGathers = 10;
-// A kubelet that starts, or a person, is corrected at once; who goes on for longer is damped.
+// Events come in bursts (a wipe is one DELETED event per slice). Wait until none came for kBurstGap, but not for long.
+constexpr Duration kBurstGap = 5ms;
+constexpr int kMaxBurstGaps = 10;
+// So many corrections in a row are made at once (after a kubelet started, or a person edited slices). Further ones are
+// slowed down until nobody has changed a slice for kDisputeEnd.
 constexpr int kFreeCorrections = 20;
-constexpr Duration kPeace = 5min;
-// What the server calls invalid may be valid to a later release of it.
+constexpr Duration kDisputeEnd = 5min;
+// A later release of the server may accept what this one rejects.
 constexpr Duration kRejectedRetry = 10min;
-// A watch that lasted less counts as failed, or a server that ends them at once would be asked in a loop.
-constexpr Duration kGoodWatch = 5s;
+// A shorter watch counts as failed. Otherwise a server that ends watches at once would be asked in a tight loop.
+constexpr Duration kMinWatchTime = 5s;
 
 }  // namespace
 
@@ -39,19 +40,19 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
                .updated =
                    [this](const Slice& sent, Slice stored) {
                      ++status_.updates;
-                     accept(sent, std::move(stored));
+                     store_response(sent, std::move(stored));
                    },
                .created =
                    [this](const Slice& sent, Slice stored) {
                      ++status_.creates;
-                     accept(sent, std::move(stored));
+                     store_response(sent, std::move(stored));
                    }}),
       retry_(100ms, 30s, options_.jitter_seed),
       watch_retry_(100ms, 30s, options_.jitter_seed + 1),
-      damping_(1s, 60s, options_.jitter_seed + 2),
+      correction_pause_(1s, 60s, options_.jitter_seed + 2),
       wake_(core),
       listed_wake_(core),
-      distrusted_wake_(core),
+      invalidated_wake_(core),
       stopped_(core) {}
 
 void SlicePublisher::set_pools(Pools pools) {
@@ -69,12 +70,12 @@ void SlicePublisher::set_pools(Pools pools) {
   }
   wanted_ = std::move(next);
   own_change_ = true;
-  make_due();
+  schedule_now();
 }
 
 Task<void> SlicePublisher::run() { co_await (reconcile() || watch() || stopped_.wait()); }
 
-void SlicePublisher::make_due() {
+void SlicePublisher::schedule_now() {
   due_ = std::min(due_, clock_.now());
   status_.in_sync = false;
   wake_.wake();
@@ -83,53 +84,53 @@ void SlicePublisher::make_due() {
 Task<void> SlicePublisher::reconcile() {
   while (true) {
     while (clock_.now() < due_) co_await wake_.wait_until(clock_, due_);
-    co_await gather();
+    co_await wait_for_end_of_burst();
     due_ = Instant::max();
     const bool own_change = own_change_;
-    const Status done = co_await pass();
+    const Status done = co_await reconcile_once();
     report(done);
     if (done) {
       retry_.reset();
       continue;
     }
-    // Whatever failed, the truth is what the server lists now.
-    distrust_store();
+    // Whatever failed, list again: only the server knows what it has stored.
+    invalidate_store();
     own_change_ = own_change_ || own_change;
     co_await clock_.sleep_for(retry_.next());
-    make_due();
+    schedule_now();
   }
 }
 
-Task<void> SlicePublisher::gather() {
-  for (int i = 0; i < kMaxGathers; ++i) {
+Task<void> SlicePublisher::wait_for_end_of_burst() {
+  for (int i = 0; i < kMaxBurstGaps; ++i) {
     const std::uint64_t before = foreign_deletes_;
-    co_await clock_.sleep_for(kGather);
+    co_await clock_.sleep_for(kBurstGap);
     if (foreign_deletes_ == before) co_return;
   }
 }
 
-// One comparison of what is wanted with what is there, and the writes that it asks for.
-Task<Status> SlicePublisher::pass() {
+// Compares the stored slices with the wanted ones once, and writes what differs.
+Task<Status> SlicePublisher::reconcile_once() {
   const bool own_change = std::exchange(own_change_, false);
-  const Status known = co_await look();
-  if (!known) co_return known;
+  const Status listed = co_await list_if_needed();
+  if (!listed) co_return listed;
   std::map<std::string, SlicePlan> plans = plan();
   if (plans.empty()) co_return Status{};
-  if (!own_change && clock_.now() < quiet_until_) {
-    hold_off();
+  if (!own_change && clock_.now() < no_correction_before_) {
+    postpone_correction();
     co_return Status{};
   }
   for (auto& [name, next] : plans) {
-    const Status done = co_await carry_out(name, std::move(next));
+    const Status done = co_await execute(name, std::move(next));
     if (!done) co_return within(done.error(), "pool '{}' of driver '{}'", name, options_.driver);
   }
   if (!own_change) count_correction();
-  make_due();  // to see that nothing is left
+  schedule_now();  // checks that nothing is left to write
   co_return Status{};
 }
 
-// A plan that the server refuses concerns its pool alone: it is put aside, and the answer is ok.
-Task<Status> SlicePublisher::carry_out(std::string pool, SlicePlan plan) {
+// If the server rejects the plan as invalid, only this pool is put aside: the call succeeds, and other pools continue.
+Task<Status> SlicePublisher::execute(std::string pool, SlicePlan plan) {
   const auto before = wanted_->find(pool);
   const PoolContentPtr content = before == wanted_->end() ? nullptr : before->second.content;
   log(LogLevel::kInfo, "publishing slices",
@@ -138,9 +139,9 @@ Task<Status> SlicePublisher::carry_out(std::string pool, SlicePlan plan) {
        {"generation", std::to_string(plan.generation)},
        {"slices", std::to_string(plan.slices)},
        {"writes", std::to_string(plan.writes())}});
-  const Status done = co_await writer_.carry_out(std::move(plan));
+  const Status done = co_await writer_.execute(std::move(plan));
   if (done || done.error().code != Code::kInvalidArgument) co_return done;
-  // The devices may have changed meanwhile: then the refusal says nothing about the new ones.
+  // If the devices have changed meanwhile, the rejection does not concern the new ones.
   const auto after = wanted_->find(pool);
   if (after == wanted_->end()) co_return done;
   if (after->second.content != content) co_return Status{};
@@ -148,13 +149,13 @@ Task<Status> SlicePublisher::carry_out(std::string pool, SlicePlan plan) {
   co_return Status{};
 }
 
-// Learns what a plan needs: the slices that are there and the Node that owns them.
-Task<Status> SlicePublisher::look() {
+// Reads what a plan needs, unless it is known: the stored slices and the Node that owns them.
+Task<Status> SlicePublisher::list_if_needed() {
   if (!listed_) {
     auto list =
         co_await cluster_.list_slices(options_.driver, options_.node_name, clock_.now() + options_.request_timeout);
     if (!list) co_return within(list.error(), "cannot list the slices of driver '{}'", options_.driver);
-    for (const Slice& slice : list->slices) learn(slice, slice);  // counters in one prove their gate
+    for (const Slice& slice : list->slices) learn_gates(slice, slice);  // stored counters prove that their gate is on
     store_.replace(std::move(list->slices));
     version_ = std::move(list->resource_version);
     listed_ = true;
@@ -169,7 +170,7 @@ Task<Status> SlicePublisher::look() {
   co_return Status{};
 }
 
-// What to write, by pool; only pools that need it.
+// The plans of the pools that need writes, by pool.
 std::map<std::string, SlicePlan> SlicePublisher::plan() {
   std::map<std::string, SlicePlan> plans;
   auto stored = store_.by_pool();
@@ -197,48 +198,48 @@ std::map<std::string, SlicePlan> SlicePublisher::plan() {
   return plans;
 }
 
-void SlicePublisher::take(SliceEvent event) {
-  const SliceStore::News news = store_.take(std::move(event));
-  if (news == SliceStore::News::kNone) return;
-  if (news == SliceStore::News::kDeleted) {
+void SlicePublisher::handle_event(SliceEvent event) {
+  const SliceStore::Change change = store_.apply(std::move(event));
+  if (change == SliceStore::Change::kNone) return;
+  if (change == SliceStore::Change::kDeleted) {
     ++foreign_deletes_;
-    node_uid_.clear();  // the garbage collector deletes what a Node that was replaced owns
+    node_uid_.clear();  // maybe the Node was replaced, and the garbage collector deletes what the old one owned
   }
-  make_due();
+  schedule_now();
 }
 
-void SlicePublisher::accept(const Slice& sent, Slice stored) {
-  learn(sent, stored);
+void SlicePublisher::store_response(const Slice& sent, Slice stored) {
+  learn_gates(sent, stored);
   if (is_same_content(sent, stored) || own_change_) {
     store_.put(std::move(stored));
     return;
   }
   log_limited(LogLevel::kWarn, "slice-altered/" + options_.driver,
-              "the API server stored a slice other than it was sent: an admission webhook changes it",
+              "the API server stored a slice that differs from what was sent; an admission webhook may change it",
               {{"driver", options_.driver}, {"slice", stored.name}});
   store_.put_altered(sent, std::move(stored));
 }
 
-void SlicePublisher::learn(const Slice& sent, const Slice& stored) {
+void SlicePublisher::learn_gates(const Slice& sent, const Slice& stored) {
   const FeatureGates before = gates_;
   for (const std::string& gate : gates_.learn(sent, stored)) {
     if (!reported_gates_.insert(gate).second) continue;
-    log(LogLevel::kWarn, "the API server drops fields of devices: enable its feature gate, or live without",
+    log(LogLevel::kWarn, "the API server drops fields of devices; enable its feature gate to publish them",
         {{"gate", gate}, {"driver", options_.driver}});
   }
-  if (gates_ != before) forget_views();
+  if (gates_ != before) reset_views();
 }
 
-// What can be published has to be found out again.
-void SlicePublisher::forget_views() {
+// The feature gates decide what can be published, so every view must be made again.
+void SlicePublisher::reset_views() {
   for (auto& [name, pool] : *wanted_) pool.view.reset();
   own_change_ = true;
-  make_due();
+  schedule_now();
 }
 
 void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& error) {
   if (pool.view && !pool.view->counters.empty() && !pool.tried_both_placements) {
-    // Whether counters go beside their consumers depends on the release of the server.
+    // The release of the server decides whether counters go beside their consumers.
     const bool separate = pool.placement == CounterPlacement::kSeparate;
     pool.placement = separate ? CounterPlacement::kCombined : CounterPlacement::kSeparate;
     pool.tried_both_placements = true;
@@ -253,24 +254,24 @@ void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& er
   log(LogLevel::kError, status_.last_error, {{"driver", options_.driver}});
 }
 
-void SlicePublisher::hold_off() {
-  due_ = quiet_until_;
+void SlicePublisher::postpone_correction() {
+  due_ = no_correction_before_;
   status_.last_error = fmt::format(
-      "somebody else keeps changing the slices of driver '{}' on node '{}', waiting before the next correction: is "
-      "there a second publisher?",
+      "somebody else keeps changing the slices of driver '{}' on node '{}'; corrections are slowed down, check for a "
+      "second publisher",
       options_.driver, options_.node_name);
   log_limited(LogLevel::kWarn, "slices-disputed/" + options_.driver, status_.last_error);
 }
 
 void SlicePublisher::count_correction() {
   const Instant now = clock_.now();
-  if (now - kPeace > last_correction_) {
+  if (now - kDisputeEnd > last_correction_) {
     corrections_in_a_row_ = 0;
-    damping_.reset();
+    correction_pause_.reset();
   }
   last_correction_ = now;
   ++status_.corrections;
-  if (++corrections_in_a_row_ > kFreeCorrections) quiet_until_ = now + damping_.next();
+  if (++corrections_in_a_row_ > kFreeCorrections) no_correction_before_ = now + correction_pause_.next();
 }
 
 void SlicePublisher::report(const Status& done) {
@@ -286,46 +287,46 @@ void SlicePublisher::report(const Status& done) {
 }
 
 Task<void> SlicePublisher::watch() {
-  const std::function<void(SliceEvent)> on_event = [this](SliceEvent event) { take(std::move(event)); };
+  const std::function<void(SliceEvent)> on_event = [this](SliceEvent event) { handle_event(std::move(event)); };
   while (true) {
     while (!listed_) co_await listed_wake_.wait();
     const Instant began = clock_.now();
     watching_ = true;
     const auto end = co_await (cluster_.watch_slices(options_.driver, options_.node_name, version_, on_event) ||
-                               distrusted_wake_.wait());
+                               invalidated_wake_.wait());
     watching_ = false;
     if (end.index() == 1) continue;
     const Status& status = std::get<0>(end);
-    if (status && clock_.now() - began >= kGoodWatch) {
+    if (status && clock_.now() - began >= kMinWatchTime) {
       watch_retry_.reset();
       continue;
     }
-    if (!status) watch_failed(status.error());
+    if (!status) handle_watch_failure(status.error());
     co_await clock_.sleep_for(watch_retry_.next());
   }
 }
 
-// The next pass lists. The watch ends before: it would mix events with a list that is older than they, and must begin
-// again where the list ended.
-void SlicePublisher::distrust_store() {
+// Makes the next reconciliation list again. The watch ends before that, since its events may be newer than the list;
+// it starts again where the list ends.
+void SlicePublisher::invalidate_store() {
   listed_ = false;
-  if (watching_) distrusted_wake_.wake();
+  if (watching_) invalidated_wake_.wake();
 }
 
-void SlicePublisher::watch_failed(const Error& error) {
-  // A gone history is listed again without a word, and stop() is no trouble at all.
+void SlicePublisher::handle_watch_failure(const Error& error) {
+  // An expired version is normal and only needs a new list; a cancelled watch was stopped.
   if (error.code != Code::kOutOfRange && error.code != Code::kCancelled)
     log_limited(LogLevel::kWarn, "slices-watch/" + options_.driver, "cannot watch slices: " + error.message,
                 {{"driver", options_.driver}});
-  // After a mere interruption the watch goes on where it was.
+  // After an interruption the watch continues where it was.
   if (error.code != Code::kUnavailable) {
-    distrust_store();
-    make_due();
+    invalidate_store();
+    schedule_now();
   }
-  // A server that went away may have come back with other gates.
+  // The server may have been restarted with other gates.
   if (!gates_.off().empty()) {
     gates_.forget_off();
-    forget_views();
+    reset_views();
   }
 }
 

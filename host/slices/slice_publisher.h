@@ -1,8 +1,9 @@
 // Keeps the ResourceSlices of one driver on this node as they should be, whatever happens to them.
 //
-// It owns all slices of its driver and node: those of pools that are not wanted are deleted, those that somebody
-// deletes (a starting kubelet wipes them) come back at once, those that somebody changes are corrected, ever more
-// slowly if he insists. Stopping leaves them: the kubelet wipes them 30 s after the driver's sockets are gone.
+// The publisher owns all slices of its driver and node. It deletes slices of unwanted pools, restores slices that
+// somebody deletes (a starting kubelet wipes them) at once, and corrects slices that somebody changes, more and more
+// slowly if the changes go on. Slices stay when it stops: the kubelet wipes them 30 s after the driver's sockets are
+// gone.
 #pragma once
 
 #include <chrono>
@@ -24,41 +25,41 @@
 
 namespace cardcage {
 
-// For people.
+// Status reports for people.
 struct PoolStatus {
   std::int64_t generation = 0;
   std::size_t slices = 0, devices = 0;
   std::vector<WithheldDevice> withheld;
-  std::string rejection;  // what the API server refuses until the devices change; empty = nothing
+  std::string rejection;  // why the API server refuses the pool until its devices change; empty = it does not
 };
 struct PublisherStatus {
-  bool in_sync = false;  // the API server holds what is wanted
+  bool in_sync = false;  // the API server holds exactly the wanted slices
   std::map<std::string, PoolStatus> pools;
-  std::vector<std::string> disabled_gates;  // of the API server, that the devices need
+  std::vector<std::string> disabled_gates;  // feature gates of the API server that the devices need
   std::uint64_t creates = 0, updates = 0, deletes = 0;
-  std::uint64_t corrections = 0;  // of what others did
+  std::uint64_t corrections = 0;  // of changes that others made
   std::uint64_t failures = 0;
-  std::string last_error;  // empty once it is over
+  std::string last_error;  // empty once the error is resolved
   std::optional<std::chrono::system_clock::time_point> last_success;
 };
 
 struct PublisherOptions {
   std::string driver, node_name;
-  // Tried first; the other one is tried when the server refuses it.
+  // The placement to try first; if the server refuses it, the other one is tried.
   CounterPlacement counters = CounterPlacement::kSeparate;
   Duration request_timeout = std::chrono::seconds(10);
   std::uint32_t jitter_seed = 1;  // should differ between nodes
 };
 
-// [core] Outlives run().
+// [core] Must outlive run().
 class SlicePublisher {
  public:
   using Pools = std::map<std::string, PoolContentPtr>;
 
   SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cluster, PublisherOptions options);
 
-  // What is wanted from now on, by pool name; the latest call wins. A pool without devices is published as one empty
-  // slice, a pool that is missing here is deleted. Nothing is written before the first call.
+  // Sets the wanted pools by name; the latest call wins. A pool without devices is published as one empty slice; a pool
+  // that is missing here is deleted. Nothing is written before the first call.
   void set_pools(Pools pools);
   // Returns after stop().
   Task<void> run();
@@ -77,24 +78,24 @@ class SlicePublisher {
   };
 
   Task<void> reconcile();
-  Task<void> watch();
-  Task<void> gather();
-  Task<Status> pass();
-  Task<Status> look();
+  Task<Status> reconcile_once();
+  Task<void> wait_for_end_of_burst();
+  Task<Status> list_if_needed();
   std::map<std::string, SlicePlan> plan();
-  Task<Status> carry_out(std::string pool, SlicePlan plan);
+  Task<Status> execute(std::string pool, SlicePlan plan);
+  Task<void> watch();
 
-  void take(SliceEvent event);
-  void watch_failed(const Error& error);
-  void distrust_store();
-  void accept(const Slice& sent, Slice stored);
-  void learn(const Slice& sent, const Slice& stored);
-  void forget_views();
+  void handle_event(SliceEvent event);
+  void handle_watch_failure(const Error& error);
+  void invalidate_store();
+  void store_response(const Slice& sent, Slice stored);
+  void learn_gates(const Slice& sent, const Slice& stored);
+  void reset_views();
   void reject(const std::string& name, Pool& pool, const Error& error);
-  void hold_off();
+  void postpone_correction();
   void count_correction();
   void report(const Status& done);
-  void make_due();
+  void schedule_now();
 
   Clock& clock_;
   Cluster& cluster_;
@@ -108,15 +109,15 @@ class SlicePublisher {
   SliceStore store_;
   SliceWriter writer_;
   bool listed_ = false, watching_ = false;
-  std::string version_;  // up to which the store has heard of everything
+  std::string version_;  // the store includes every event up to this version
 
-  Instant due_ = Instant::max();  // when to look whether there is something to write
-  bool own_change_ = false;       // since the last pass something else changed than the slices
+  Instant due_ = Instant::max();  // when to reconcile next
+  bool own_change_ = false;       // something other than the stored slices has changed since the last reconciliation
   std::uint64_t foreign_deletes_ = 0;
   int corrections_in_a_row_ = 0;
-  Instant last_correction_ = Instant::min(), quiet_until_ = Instant::min();
-  Backoff retry_, watch_retry_, damping_;
-  Wakeup wake_, listed_wake_, distrusted_wake_, stopped_;
+  Instant last_correction_ = Instant::min(), no_correction_before_ = Instant::min();
+  Backoff retry_, watch_retry_, correction_pause_;
+  Wakeup wake_, listed_wake_, invalidated_wake_, stopped_;
   PublisherStatus status_;
 };
 

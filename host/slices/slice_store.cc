@@ -10,7 +10,7 @@ bool is_number(const std::string& version) {
   return !version.empty() && std::ranges::all_of(version, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// True if `version` says nothing new to who knows `known`.
+// True if `version` is `known` or older.
 bool is_known(const std::string& version, const std::string& known) {
   if (version == known) return true;
   if (!is_number(version) || !is_number(known)) return false;
@@ -23,29 +23,29 @@ void SliceStore::replace(std::vector<Slice> listed) {
   std::map<std::string, Slice> old = std::exchange(slices_, {});
   for (Slice& slice : listed) {
     const auto known = old.find(slice.name);
-    // The same version may be stored here as it was sent.
+    // If the version is the same, keep ours: put_altered may have stored it as it was sent.
     Slice& kept =
         known != old.end() && known->second.resource_version == slice.resource_version ? known->second : slice;
     slices_.insert_or_assign(kept.name, std::move(kept));
   }
 }
 
-SliceStore::News SliceStore::take(SliceEvent event) {
+SliceStore::Change SliceStore::apply(SliceEvent event) {
   const auto known = slices_.find(event.slice.name);
   if (known != slices_.end() && is_known(event.slice.resource_version, known->second.resource_version))
-    return News::kNone;
+    return Change::kNone;
   if (event.kind == SliceEvent::Kind::kDeleted) {
-    if (known == slices_.end()) return News::kNone;
+    if (known == slices_.end()) return Change::kNone;
     slices_.erase(known);
-    return News::kDeleted;
+    return Change::kDeleted;
   }
   slices_.insert_or_assign(event.slice.name, std::move(event.slice));
-  return News::kChanged;
+  return Change::kChanged;
 }
 
 void SliceStore::put(Slice stored) {
   const auto known = slices_.find(stored.name);
-  // The same version may be known from its event.
+  // The same version is taken although it may be known from its event: put_altered changes its content.
   if (known != slices_.end() && known->second.resource_version != stored.resource_version &&
       is_known(stored.resource_version, known->second.resource_version))
     return;

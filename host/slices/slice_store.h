@@ -1,4 +1,4 @@
-// What the API server holds of ours, as far as lists, events and answers have told.
+// Our slices as the API server holds them, as far as we know from lists, events and responses.
 #pragma once
 
 #include <map>
@@ -9,19 +9,19 @@
 
 namespace cardcage {
 
-// [core] Events lag behind answers, so what is older than what is known is ignored. Resource versions are compared as
-// the numbers they are (guaranteed since Kubernetes 1.35, true before).
+// [core] Events lag behind responses, so older versions than the known one are ignored. Resource versions are compared
+// as numbers (Kubernetes guarantees that since 1.35; it was true before).
 class SliceStore {
  public:
-  enum class News { kNone, kChanged, kDeleted };
+  enum class Change { kNone, kChanged, kDeleted };
 
-  // The answer to a list.
+  // Takes the response to a list.
   void replace(std::vector<Slice> listed);
-  News take(SliceEvent event);
-  // The answer to a create or update.
+  Change apply(SliceEvent event);
+  // Takes the response to a create or update.
   void put(Slice stored);
-  // The same where the server changed on the way in what it had no gate against, as admission webhooks do: what was
-  // sent is then taken as stored, or we would send it again and again.
+  // Takes a response whose content the server changed (an admission webhook does that). Remembers the content that was
+  // sent instead, so that it is not sent again and again.
   void put_altered(const Slice& sent, Slice stored);
   void remove(const std::string& name) { slices_.erase(name); }
 

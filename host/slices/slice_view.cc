@@ -20,18 +20,18 @@ bool must_not_be_scheduled(const SliceDevice& device) {
   return std::ranges::any_of(device.taints, [](const DeviceTaint& taint) { return taint.effect != "None"; });
 }
 
-std::optional<std::string> gate_against(const SliceDevice& device, const FeatureGates& gates) {
+std::optional<std::string> withheld_by_gate(const SliceDevice& device, const FeatureGates& gates) {
   using enum FeatureGates::State;
   if (!device.consumes.empty() && gates.partitionable == kOff)
     return "is a partition, and the API server drops consumesCounters: enable its feature gate DRAPartitionableDevices";
   if (!device.consumes.empty() && gates.partitionable == kUnknown)
-    return "is a partition, and it is not known yet whether the API server keeps consumesCounters";
+    return "is a partition, and the API server has not yet shown that it keeps consumesCounters";
   if (!gates.taints && must_not_be_scheduled(device))
     return "is tainted, and the API server drops taints: enable its feature gate DRADeviceTaints";
   return std::nullopt;
 }
 
-// The device as this API server can keep it: itself, or a copy in `reduced`.
+// The device without the fields that this API server drops: the device itself, or a copy in `reduced`.
 const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, std::deque<SliceDevice>& reduced) {
   const bool taints = !gates.taints && !device.taints.empty();
   const bool lists = !gates.list_attributes && has_list(device);
@@ -44,7 +44,7 @@ const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, 
   return &copy;
 }
 
-// A slice of Kubernetes 1.34 holds its counter sets and all their consumers: a larger group cannot be published.
+// In Kubernetes 1.34 a slice holds counter sets and all their consumers, so a larger group cannot be published.
 void withhold_large_groups(PoolView& view) {
   std::unordered_set<const void*> large;
   for (const SliceBin& group : group_by_counters(view)) {
@@ -107,7 +107,7 @@ std::shared_ptr<const PoolView> view_pool(PoolContentPtr content, CounterPlaceme
   view->devices.reserve(view->content->devices.size());
   for (const SliceDevice& device : view->content->devices) {
     auto reason = flaw_of(device, view->content->counters);
-    if (!reason) reason = gate_against(device, gates);
+    if (!reason) reason = withheld_by_gate(device, gates);
     if (!reason && !names.insert(device.name).second) reason = "another device has the same name";
     if (reason)
       view->withheld.push_back({device.name, *std::move(reason)});

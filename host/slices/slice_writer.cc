@@ -6,10 +6,10 @@
 
 namespace cardcage {
 
-// 10,000 devices are 79 slices; more at once would only queue in the API server's fairness.
+// 10,000 devices are 79 slices. More writes at once would only queue in the API server (priority and fairness).
 static constexpr std::size_t kConcurrentWrites = 8;
 
-Task<Status> SliceWriter::carry_out(SlicePlan plan) {
+Task<Status> SliceWriter::execute(SlicePlan plan) {
   Status done = co_await write_all(&SliceWriter::remove, std::move(plan.deletes));
   if (done) done = co_await write_all(&SliceWriter::update, std::move(plan.updates));
   if (done) done = co_await write_all(&SliceWriter::create, std::move(plan.creates));

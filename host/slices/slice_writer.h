@@ -1,4 +1,4 @@
-// Carries out plans.
+// Writes the slices of a plan to the cluster.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 
 namespace cardcage {
 
-// Called on the core, while other writes of the same plan are under way.
+// Called on the core while other writes of the same plan are in progress.
 struct WriteEvents {
-  std::function<void(const Slice&)> deleting;  // before it is
+  std::function<void(const Slice&)> deleting;  // called before the delete
   std::function<void(const Slice& sent, Slice stored)> updated, created;
 };
 
-// [core] Outlives its calls.
+// [core] Must outlive its calls.
 class SliceWriter {
  public:
-  // Each write may take `timeout`.
+  // `timeout` limits each write.
   SliceWriter(Clock& clock, Cluster& cluster, Duration timeout, WriteEvents events)
       : clock_(clock), cluster_(cluster), timeout_(timeout), events_(std::move(events)) {}
 
-  // Deletes, then updates, then creates, 8 at once. Begins no other write after one that failed; the answer is
+  // Deletes, then updates, then creates slices, 8 at a time. After a failure it starts no other write; the result is
   // the first failure.
-  Task<Status> carry_out(SlicePlan plan);
+  Task<Status> execute(SlicePlan plan);
 
  private:
   using Write = Task<Status> (SliceWriter::*)(Slice);

@@ -44,8 +44,8 @@ ModuleFiles::Look ModuleFiles::look_at(const std::filesystem::path& file) const 
 void ModuleFiles::watch_folders() {
   for (const auto& [name, file] : files_) {
     auto folder = modules_dir_;
-    std::ignore = watch_.watch(folder, FolderWatch::Of::kWritesToo);
-    for (const auto& part : name.parent_path()) std::ignore = watch_.watch(folder /= part, FolderWatch::Of::kWritesToo);
+    std::ignore = watch_.watch(folder, FolderWatch::Events::kWritesToo);
+    for (const auto& part : name.parent_path()) std::ignore = watch_.watch(folder /= part, FolderWatch::Events::kWritesToo);
   }
 }
 

@@ -287,7 +287,7 @@ TEST_F(LiveConfigTest, ABrokenFileChangesNothingAndIsSaidWithItsPlace) {
     EXPECT_TRUE(kubelet.registered(kDriver));
     EXPECT_TRUE(offers(kDriver, "gpu-0"));
   }
-  EXPECT_THAT(daemon.log(), HasSubstr("the configuration is refused; the old one goes on"));
+  EXPECT_THAT(daemon.log(), HasSubstr("configuration refused; the previous one stays in effect"));
   daemon.configure(good);
   EXPECT_TRUE(kubelet.wait_for([&] { return admin.status().config().state() == "applied"; }));
   EXPECT_EQ(admin.status().warnings_size(), 0);

@@ -158,13 +158,14 @@ FakeDaemon FakeDaemon::busy_node() {
   daemon.status_report.config.reloads = 3;
   daemon.reload_report = {
       .file = "/etc/cardcage/cardcage.toml",
-      .steps = {{{"module fpga", "add", ""}, {"ready", ""}},
-                {{"module mock", "replace", "a new instance, for another options.mode"}, {"ready", ""}},
-                {{"module nic", "remove", "drains, and goes when nothing holds its devices"},
-                 {"draining", "it was removed from the configuration; 2 claims hold devices of it"}},
-                {{"resource example.com/fpga", "add", ""}, {}},
-                {{"log.level", "set", ""}, {}},
-                {{"node.kubelet_root", "restart", "needs a restart of the daemon"}, {}}}};
+      .steps = {
+          {{"module fpga", PlanAction::kAdd, "", "fpga"}, {"ready", ""}},
+          {{"module mock", PlanAction::kReplace, "new instance, since options.mode differs", "mock"}, {"ready", ""}},
+          {{"module nic", PlanAction::kRemove, "drains; removed when no claim holds its devices", "nic"},
+           {"draining", "it was removed from the configuration; 2 claims hold devices of it"}},
+          {{"resource example.com/fpga", PlanAction::kAdd, "", ""}, {}},
+          {{"log.level", PlanAction::kSet, "", ""}, {}},
+          {{"node.kubelet_root", PlanAction::kRestart, "needs a restart of the daemon", ""}, {}}}};
   daemon.module_reports = {
       mock_module(),
       {.name = "nic",

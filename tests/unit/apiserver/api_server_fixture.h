@@ -1,4 +1,4 @@
-// An ApiServer against the fake one, with a service account in a scratch folder.
+// An ApiServer that talks to the fake API server, with a service account in a scratch folder.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ class ApiServerFixture : public CoreFixture {
   Result<Slice> create(Slice made = slice()) {
     return run(api->create_slice(std::move(made), within_time(std::chrono::seconds(20))));
   }
-  // Runs the core until `condition` holds, at most 2 s.
+  // Runs the core until `condition` holds, at most 20 s.
   template <class Condition>
   void run_until(Condition condition) {
     const Instant end = within_time(std::chrono::seconds(20));

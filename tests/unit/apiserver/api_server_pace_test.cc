@@ -1,4 +1,4 @@
-// When a call is tried again, and when not: on a clock that the test steps.
+// Tests, on a clock that they step, when a call is retried.
 #include <boost/asio/bind_cancellation_slot.hpp>
 
 #include "tests/fakes/fake_clock.h"
@@ -26,7 +26,7 @@ class ApiServerPaceTest : public ApiServerFixture {
   FakeClock clock;
 };
 
-TEST_F(ApiServerPaceTest, RetryAfterIsObeyed) {
+TEST_F(ApiServerPaceTest, ACallWaitsAsLongAsRetryAfterSays) {
   server.inject({.status = 429, .headers = "Retry-After: 3\r\n"});
   std::optional<Result<Claim>> result;
   start(api->get_claim("ns", "c1", clock.now() + 10s), result);
@@ -45,10 +45,10 @@ TEST_F(ApiServerPaceTest, RetryAfterPastTheDeadlineFailsAtOnce) {
   const auto busy = run(api->get_claim("ns", "c1", clock.now() + 10s));
   ASSERT_FALSE(busy);
   EXPECT_EQ(busy.error().code, Code::kResourceExhausted);
-  EXPECT_THAT(busy.error().message, HasSubstr("the server limits its load"));
+  EXPECT_THAT(busy.error().message, HasSubstr("the server is overloaded"));
 }
 
-TEST_F(ApiServerPaceTest, ACreateIsTriedAgainAfter429) {
+TEST_F(ApiServerPaceTest, ACreateIsRetriedAfter429) {
   server.inject({.status = 429, .headers = "Retry-After: 1\r\n"});
   std::optional<Result<Slice>> result;
   start(api->create_slice(slice(), clock.now() + 10s), result);
@@ -67,7 +67,7 @@ Task<void> get_into(ApiServer& api, Instant deadline, std::optional<Code>& ended
   ended = claim ? Code::kOk : claim.error().code;
 }
 
-TEST_F(ApiServerPaceTest, ACallThatWaitsToTryAgainCanBeCancelled) {
+TEST_F(ApiServerPaceTest, ACallThatWaitsForItsRetryCanBeCancelled) {
   server.inject({.status = 503});
   asio::cancellation_signal cancel;
   std::optional<Code> ended;

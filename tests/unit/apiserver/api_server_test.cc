@@ -18,7 +18,7 @@ TEST_F(ApiServerTest, ReadsAClaimAndANode) {
   EXPECT_EQ(run(api->get_node_uid("n1", within_time(20s))), "node-uid");
 }
 
-TEST_F(ApiServerTest, NamesThatAreNoNamesNeverReachTheServer) {
+TEST_F(ApiServerTest, InvalidNamesNeverReachTheServer) {
   EXPECT_EQ(run(api->get_claim("ns", "c1/../../x", within_time(1s))).error().code, Code::kInvalidArgument);
   EXPECT_EQ(run(api->get_claim("n s", "c1", within_time(1s))).error().code, Code::kInvalidArgument);
   EXPECT_EQ(run(api->get_node_uid("n1?watch=1", within_time(1s))).error().code, Code::kInvalidArgument);
@@ -54,7 +54,7 @@ TEST_F(ApiServerTest, LooksAgainWhenItsVersionIsNoLongerServed) {
   EXPECT_TRUE(server.get(kSlices, stored->name)->at("spec").at("devices").at(0).as_object().contains("basic"));
 }
 
-TEST_F(ApiServerTest, SaysSoWhenTheGroupIsNotServed) {
+TEST_F(ApiServerTest, AMissingApiGroupIsReported) {
   server.serve_versions({});
   const auto missing = get_claim();
   ASSERT_FALSE(missing);
@@ -78,10 +78,10 @@ TEST_F(ApiServerTest, SlicesAreCreatedUpdatedListedAndDeleted) {
   EXPECT_FALSE(listed.resource_version.empty());
   EXPECT_TRUE(erase(*updated));
   EXPECT_TRUE(server.names(kSlices).empty());
-  EXPECT_TRUE(erase(*updated)) << "gone already is fine";
+  EXPECT_TRUE(erase(*updated)) << "it does not exist any more";
 }
 
-TEST_F(ApiServerTest, ConflictsHaveTheirCodes) {
+TEST_F(ApiServerTest, ConflictsHaveCodesOfTheirOwn) {
   const auto created = create();
   Slice stale = *created;
   ASSERT_TRUE(update(*created));
@@ -95,7 +95,7 @@ TEST_F(ApiServerTest, ConflictsHaveTheirCodes) {
   EXPECT_EQ(create(named).error().code, Code::kAlreadyExists);
 }
 
-TEST_F(ApiServerTest, AFieldThatTheServerDropsIsMissingInTheAnswer) {
+TEST_F(ApiServerTest, AFieldThatTheServerDropsIsMissingInTheResponse) {
   server.drop_field("consumesCounters");
   Slice partition = slice();
   partition.devices[0].consumes = {{"set", {{"memory", Quantity{1}}}}};
@@ -128,7 +128,7 @@ TEST_F(ApiServerTest, PagesThatExpireAreListedOnceMore) {
   EXPECT_EQ(run(api->list_slices("d.example.com", "n1", within_time(20s))).error().code, Code::kOutOfRange);
 }
 
-TEST_F(ApiServerTest, RefusalsAreNotTriedAgain) {
+TEST_F(ApiServerTest, RefusedCallsAreNotRetried) {
   ASSERT_TRUE(get_claim());
   const std::pair<unsigned, Code> expected[] = {{400, Code::kInvalidArgument},
                                                 {403, Code::kPermissionDenied},
@@ -145,7 +145,7 @@ TEST_F(ApiServerTest, RefusalsAreNotTriedAgain) {
   }
 }
 
-TEST_F(ApiServerTest, TroubleOfTheServerIsTriedAgain) {
+TEST_F(ApiServerTest, ServerErrorsAreRetried) {
   using enum Fault::Kind;
   for (const auto kind : {kStatus, kReset, kDelay}) {
     server.inject({.kind = kind, .status = 503, .target = "c1", .times = 3});
@@ -154,14 +154,14 @@ TEST_F(ApiServerTest, TroubleOfTheServerIsTriedAgain) {
   }
 }
 
-TEST_F(ApiServerTest, ARequestThatHangsIsGivenUpAndTriedAgain) {
+TEST_F(ApiServerTest, ARequestThatHangsTimesOutAndIsRetried) {
   connect(system_clock, 100ms);
   server.inject({.kind = Fault::Kind::kSilence, .target = "c1"});
   const auto claim = get_claim();
   EXPECT_TRUE(claim) << claim.error().message;
 }
 
-TEST_F(ApiServerTest, TheDeadlineEndsTheTriesAndTheTextSaysHowLongTheyTook) {
+TEST_F(ApiServerTest, TheDeadlineEndsRetriesAndTheErrorSaysHowLongTheyTook) {
   ASSERT_TRUE(get_claim());
   server.go_down();
   const Instant start = std::chrono::steady_clock::now();
@@ -174,7 +174,7 @@ TEST_F(ApiServerTest, TheDeadlineEndsTheTriesAndTheTextSaysHowLongTheyTook) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 1s);
 }
 
-TEST_F(ApiServerTest, AServerThatWasDownForAWhileIsWaitedFor) {
+TEST_F(ApiServerTest, ACallWaitsForAServerThatIsDown) {
   ASSERT_TRUE(get_claim());
   server.go_down();
   asio::steady_timer later(core, 50ms);
@@ -183,7 +183,7 @@ TEST_F(ApiServerTest, AServerThatWasDownForAWhileIsWaitedFor) {
   EXPECT_TRUE(claim) << claim.error().message;
 }
 
-TEST_F(ApiServerTest, SilenceIsUnavailableInTheEnd) {
+TEST_F(ApiServerTest, ASilentServerIsUnavailable) {
   ASSERT_TRUE(get_claim());
   server.inject({.kind = Fault::Kind::kSilence, .times = 10});
   const auto silent = get_claim(100ms);
@@ -192,16 +192,16 @@ TEST_F(ApiServerTest, SilenceIsUnavailableInTheEnd) {
   EXPECT_THAT(silent.error().message, HasSubstr("no answer within"));
 }
 
-TEST_F(ApiServerTest, ACreateWhoseAnswerGotLostMakesOneSlice) {
+TEST_F(ApiServerTest, ACreateWhoseResponseIsLostMakesOneSlice) {
   ASSERT_TRUE(get_claim());
   server.inject({.kind = Fault::Kind::kActAndReset, .method = "POST"});
-  const auto lost = create();  // libcurl repeats it: the connection was a reused one
+  const auto lost = create();  // libcurl repeats it, since the connection was reused
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, Code::kAlreadyExists);
   EXPECT_THAT(server.names(kSlices), SizeIs(1));
 }
 
-TEST_F(ApiServerTest, ACreateIsNotRepeatedByUs) {
+TEST_F(ApiServerTest, ACreateIsNotRetried) {
   ASSERT_TRUE(get_claim());
   for (const unsigned status : {500u, 503u}) {
     server.inject({.status = status, .method = "POST"});
@@ -210,13 +210,13 @@ TEST_F(ApiServerTest, ACreateIsNotRepeatedByUs) {
   EXPECT_EQ(count_requests("POST", kSlices), 2u);
 }
 
-TEST_F(ApiServerTest, ADeleteWhoseAnswerGotLostIsFine) {
+TEST_F(ApiServerTest, ADeleteWhoseResponseIsLostSucceeds) {
   const auto created = create();
   server.inject({.kind = Fault::Kind::kActAndReset, .method = "DELETE"});
   EXPECT_TRUE(erase(*created));
 }
 
-TEST_F(ApiServerTest, BadAnswersAreErrorsNotCrashes) {
+TEST_F(ApiServerTest, BadResponsesAreErrorsNotCrashes) {
   ASSERT_TRUE(get_claim());
   server.inject({.kind = Fault::Kind::kTruncate});
   EXPECT_THAT(get_claim().error().message, HasSubstr("is not JSON"));
@@ -224,11 +224,11 @@ TEST_F(ApiServerTest, BadAnswersAreErrorsNotCrashes) {
   EXPECT_THAT(get_claim().error().message, HasSubstr("larger than"));
 }
 
-TEST_F(ApiServerTest, ARotatedTokenIsReadAndTheCallTriedOnceMore) {
+TEST_F(ApiServerTest, ARotatedTokenIsReadAndTheCallIsRetriedOnce) {
   ASSERT_TRUE(get_claim());
   server.require_token("t2");
   write("token", "t2");
-  EXPECT_TRUE(get_claim()) << "without waiting for the next look at the file";
+  EXPECT_TRUE(get_claim()) << "without waiting for the next check of the file";
 }
 
 TEST_F(ApiServerTest, AnExpiredTokenNamesTheRemedy) {
@@ -237,7 +237,7 @@ TEST_F(ApiServerTest, AnExpiredTokenNamesTheRemedy) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnauthenticated);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("401: Unauthorized"), HasSubstr((folder / "token").native())));
-  EXPECT_EQ(server.requests().size(), 1u) << "nothing new on disk: nothing to try again with";
+  EXPECT_EQ(server.requests().size(), 1u) << "nothing new on disk, so a retry cannot succeed";
 }
 
 TEST(ApiServerMakeTest, AMissingKubeconfigIsNamed) {

@@ -56,7 +56,7 @@ TEST_F(ApiServerWatchTest, EventsOfOurSlicesArrive) {
   EXPECT_EQ(events[2].kind, Kind::kDeleted);
 }
 
-TEST_F(ApiServerWatchTest, GoesOnWhereTheLastOneEnded) {
+TEST_F(ApiServerWatchTest, ContinuesWhereTheLastWatchEnded) {
   const auto first = create();
   watch(list().resource_version);
   server.end_watches();
@@ -71,7 +71,7 @@ TEST_F(ApiServerWatchTest, GoesOnWhereTheLastOneEnded) {
   EXPECT_EQ(version, second->resource_version);
 }
 
-TEST_F(ApiServerWatchTest, ABookmarkOnlyMovesTheVersion) {
+TEST_F(ApiServerWatchTest, ABookmarkOnlyAdvancesTheVersion) {
   watch(list().resource_version);
   const std::string before = version;
   server.bookmark();
@@ -101,7 +101,7 @@ TEST_F(ApiServerWatchTest, FramesMayBeCutAnywhere) {
   EXPECT_EQ(version, "501");
 }
 
-TEST_F(ApiServerWatchTest, RubbishEndsTheWatchAndUnknownEventsDoNot) {
+TEST_F(ApiServerWatchTest, GarbageEndsTheWatchAndUnknownEventsDoNot) {
   watch("");
   server.send_to_watches(event("SNEEZED", 500) + "\n" + R"({"type":"ADDED","object":{"metadata":{"name":7}}})" + "\n" +
                          "[]\n" + event("ADDED", 501) + "\n{\"type\":\n");
@@ -111,7 +111,7 @@ TEST_F(ApiServerWatchTest, RubbishEndsTheWatchAndUnknownEventsDoNot) {
   EXPECT_EQ(ended->error().code, Code::kUnavailable);
 }
 
-TEST_F(ApiServerWatchTest, ATokenThatRotatedIsReadForAWatchToo) {
+TEST_F(ApiServerWatchTest, ARotatedTokenIsReadForAWatchToo) {
   const auto from = list().resource_version;
   server.require_token("t2");
   write("token", "t2");

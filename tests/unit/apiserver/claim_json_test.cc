@@ -15,7 +15,7 @@ json::value golden(const std::string& name) {
   return json::parse(text.value());
 }
 
-// The golden claim with one thing changed, and why it is refused.
+// Refusals of the golden claim with one change.
 std::string refusal(const std::function<void(json::object& claim, json::object& devices)>& change) {
   json::value claim = golden("claim.json");
   change(claim.get_object(), claim.at_pointer("/status/allocation/devices").get_object());
@@ -25,7 +25,7 @@ std::string refusal(const std::function<void(json::object& claim, json::object& 
   return parsed.error().message;
 }
 
-TEST(ClaimJsonTest, AnAllocatedClaimIsReadWhole) {
+TEST(ClaimJsonTest, AnAllocatedClaimIsReadCompletely) {
   const auto claim = claim_from_json(golden("claim.json"));
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_EQ(claim->ref, (ClaimRef{"ns", "c1", "3f0c2a52-6a3c-4a3e-9a55-0d8b3f5f2f11"}));
@@ -55,7 +55,7 @@ TEST(ClaimJsonTest, ConfigsKeepOrderSourceAndParameters) {
   EXPECT_EQ(claim->configs[1].source, ConfigSource::kClaim);
   EXPECT_THAT(claim->configs[1].requests, ElementsAre("r0", "watch"));
   EXPECT_EQ(claim->configs[1].parameters, R"({"apiVersion":"npu.acme.dev/v1","kind":"Npu","nested":[{"deep":null}]})");
-  EXPECT_EQ(claim->configs[2].driver, "") << "a type of a later release has no driver that we know";
+  EXPECT_EQ(claim->configs[2].driver, "") << "the driver of an unknown type is not read";
 }
 
 TEST(ClaimJsonTest, AClaimWithoutAllocationIsNotAllocated) {
@@ -77,7 +77,7 @@ TEST(ClaimJsonTest, AnAllocationMayBeEmpty) {
   EXPECT_TRUE(parsed->allocations.empty());
 }
 
-TEST(ClaimJsonTest, WhatIsNoClaimIsRefused) {
+TEST(ClaimJsonTest, AnythingButAClaimIsRefused) {
   for (const auto* text : {"null", "7", "[]", "{}", R"({"metadata":[]})", R"({"metadata":{"name":7}})"})
     EXPECT_FALSE(claim_from_json(json::parse(text))) << text;
 }
@@ -92,7 +92,7 @@ TEST(ClaimJsonTest, NamesThatCouldLeaveTheirFolderAreRefused) {
   EXPECT_THAT(with("uid", ""), HasSubstr("metadata.uid"));
 }
 
-TEST(ClaimJsonTest, AResultWithoutItsFieldsIsNamed) {
+TEST(ClaimJsonTest, ErrorsNameAResultWithMissingFields) {
   for (const auto* key : {"request", "driver", "pool", "device"}) {
     EXPECT_THAT(refusal([&](json::object&, json::object& devices) {
                   devices["results"].get_array()[1].get_object().erase(key);
@@ -107,7 +107,7 @@ TEST(ClaimJsonTest, AResultWithoutItsFieldsIsNamed) {
               HasSubstr("not printable"));
 }
 
-TEST(ClaimJsonTest, MoreThanAnyReleaseAllowsIsRefused) {
+TEST(ClaimJsonTest, OversizedListsAreRefused) {
   EXPECT_THAT(refusal([](json::object&, json::object& devices) {
                 const json::value one = devices["results"].get_array()[0];
                 devices["results"] = json::array(4096, one);
@@ -143,7 +143,7 @@ TEST(ClaimJsonTest, ConfigsThatCannotBeHonouredAreRefused) {
               HasSubstr("consumedCapacity['memory']"));
 }
 
-TEST(ClaimJsonTest, NestingWithoutEndIsNotFollowed) {
+TEST(ClaimJsonTest, EndlessNestingIsRefused) {
   const std::string deep(100'000, '[');
   EXPECT_FALSE(parse_json(deep, "it"));
   EXPECT_FALSE(parse_json(R"({"a":)" + std::string(200, '[') + std::string(200, ']') + "}", "it"));

@@ -48,7 +48,7 @@ TEST_F(CredentialsTest, AnIpv6AddressGetsBrackets) {
   EXPECT_EQ(Credentials::from_service_account(clock, pod("fd00::1", "6443"))->peer().url, "https://[fd00::1]:6443");
 }
 
-TEST_F(CredentialsTest, OutsideOfAPodTheRemedyIsNamed) {
+TEST_F(CredentialsTest, OutsideAPodTheErrorNamesTheRemedy) {
   for (const auto& places : {pod("", ""), pod("10.0.0.1", ""), pod("10.0.0.1", "https")}) {
     const auto credentials = Credentials::from_service_account(clock, places);
     ASSERT_FALSE(credentials);
@@ -65,7 +65,7 @@ TEST_F(CredentialsTest, AMissingTokenNamesTheFile) {
               AllOf(HasSubstr((folder / "token").native()), HasSubstr("automountServiceAccountToken")));
 }
 
-TEST_F(CredentialsTest, ATokenThatCouldSmuggleAHeaderIsRefused) {
+TEST_F(CredentialsTest, ATokenThatCouldInjectAHeaderIsRefused) {
   mount_service_account();
   write("token", "a\r\nX-Evil: 1");
   EXPECT_FALSE(Credentials::from_service_account(clock, pod()));
@@ -73,7 +73,7 @@ TEST_F(CredentialsTest, ATokenThatCouldSmuggleAHeaderIsRefused) {
   EXPECT_FALSE(Credentials::from_service_account(clock, pod()));
 }
 
-TEST_F(CredentialsTest, ARotatedTokenIsSeenWithinFiveSeconds) {
+TEST_F(CredentialsTest, ARotatedTokenIsReadWithinFiveSeconds) {
   mount_service_account();
   auto credentials = Credentials::from_service_account(clock, pod());
   write("token", "second");
@@ -82,7 +82,7 @@ TEST_F(CredentialsTest, ARotatedTokenIsSeenWithinFiveSeconds) {
   EXPECT_EQ(credentials->current()->bearer_token, "second");
 }
 
-TEST_F(CredentialsTest, AProjectedVolumeThatSwitchesItsLinkIsSeen) {
+TEST_F(CredentialsTest, ATokenBehindASwappedLinkIsReadAgain) {
   mount_service_account();
   namespace fs = std::filesystem;
   for (const auto* version : {"v1", "v2"}) {
@@ -102,7 +102,7 @@ TEST_F(CredentialsTest, AProjectedVolumeThatSwitchesItsLinkIsSeen) {
   EXPECT_EQ(credentials->current()->bearer_token, "v2");
 }
 
-TEST_F(CredentialsTest, RefreshSaysWhetherAnythingChanged) {
+TEST_F(CredentialsTest, RefreshReportsWhetherAnythingChanged) {
   mount_service_account();
   auto credentials = Credentials::from_service_account(clock, pod());
   EXPECT_FALSE(credentials->refresh());
@@ -111,7 +111,7 @@ TEST_F(CredentialsTest, RefreshSaysWhetherAnythingChanged) {
   EXPECT_FALSE(credentials->refresh());
 }
 
-TEST_F(CredentialsTest, TheLastGoodTokenStaysWhileTheFileIsAway) {
+TEST_F(CredentialsTest, TheLastGoodTokenIsKeptWhileTheFileIsMissing) {
   mount_service_account();
   auto credentials = Credentials::from_service_account(clock, pod());
   std::filesystem::remove(folder / "token");
@@ -172,7 +172,7 @@ TEST_F(KubeconfigTest, ATokenFileWinsOverATokenAndIsReadAgain) {
   EXPECT_THAT(credentials->remedy(), AllOf(HasSubstr("user 'u1'"), HasSubstr((folder / "config").native())));
 }
 
-TEST_F(KubeconfigTest, WhatIsNotSupportedIsRefusedNotIgnored) {
+TEST_F(KubeconfigTest, UnsupportedSettingsAreRefusedNotIgnored) {
   EXPECT_THAT(refusal(kCluster, "{exec: {command: aws}}"), HasSubstr("the user sets exec: exec credential plugins"));
   EXPECT_THAT(refusal(kCluster, "{auth-provider: {name: gcp}}"), HasSubstr("auth-provider"));
   EXPECT_THAT(refusal(kCluster, "{username: a, password: b}"), HasSubstr("basic authentication"));
@@ -184,7 +184,7 @@ TEST_F(KubeconfigTest, WhatIsNotSupportedIsRefusedNotIgnored) {
   EXPECT_THAT(refusal("{server: 'https://api', tls-server-name: x}", "{token: t}"), HasSubstr("tls-server-name"));
 }
 
-TEST_F(KubeconfigTest, MistakesNameFileFieldAndRemedy) {
+TEST_F(KubeconfigTest, ErrorsNameFileFieldAndRemedy) {
   const std::string file = fmt::format("kubeconfig '{}'", (folder / "config").native());
   EXPECT_THAT(refusal("{server: 'http://api'}", "{token: t}"), AllOf(HasSubstr(file), HasSubstr("not an https://")));
   EXPECT_THAT(refusal("{}", "{token: t}"), HasSubstr("the cluster has no server"));
@@ -199,7 +199,7 @@ TEST_F(KubeconfigTest, MistakesNameFileFieldAndRemedy) {
               HasSubstr("certificate-authority: cannot open"));
 }
 
-TEST_F(KubeconfigTest, AMissingContextListsThoseThereAre) {
+TEST_F(KubeconfigTest, AMissingContextListsTheKnownOnes) {
   write("config", "current-context: other\ncontexts:\n- {name: c1, context: {}}\n- {name: c2, context: {}}\n");
   EXPECT_THAT(load_kubeconfig(folder / "config").error().message,
               HasSubstr("contexts has no entry 'other'; it has 'c1', 'c2'"));
@@ -207,7 +207,7 @@ TEST_F(KubeconfigTest, AMissingContextListsThoseThereAre) {
   EXPECT_THAT(load_kubeconfig(folder / "config").error().message, HasSubstr("kubectl config use-context"));
 }
 
-TEST_F(KubeconfigTest, BadYamlSaysWhere) {
+TEST_F(KubeconfigTest, ErrorsInYamlNameThePosition) {
   write("config", "a: b\n  c: [");
   const auto loaded = load_kubeconfig(folder / "config");
   ASSERT_FALSE(loaded);
@@ -216,7 +216,7 @@ TEST_F(KubeconfigTest, BadYamlSaysWhere) {
   EXPECT_FALSE(load_kubeconfig(folder / "nowhere"));
 }
 
-TEST_F(KubeconfigTest, AliasesThatUnfoldWithoutEndAreRefused) {
+TEST_F(KubeconfigTest, AliasesThatExpandEndlesslyAreRefused) {
   std::string text = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
   for (int i = 1; i < 10; ++i) {
     text += fmt::format("a{0}: &a{0} [*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1}]\n", i, i - 1);

@@ -29,7 +29,7 @@ class EmbeddedNodeTest : public CoreFixture {
     restart();
   }
   void restart() {
-    auto made = EmbeddedNode::make(clock, folder.path(), folder / "machine-id");
+    auto made = EmbeddedNode::make(core, clock, folder.path(), folder / "machine-id");
     ASSERT_TRUE(made) << made.error().message;
     node = std::move(*made);
   }
@@ -54,7 +54,7 @@ class EmbeddedNodeTest : public CoreFixture {
   Result<Claim> get(const std::string& name) { return run(node->get_claim("ns", name, Instant::max())); }
   Slice create() { return run(node->create_slice(slice(), Instant::max())).value(); }
   SliceList list() { return run(node->list_slices("d.example.com", "n1", Instant::max())).value(); }
-  // Runs the core until the watch has seen so many events, at most a second.
+  // Runs the core until the watch has delivered `count` events, at most a second.
   void expect_events(const std::vector<SliceEvent>& events, std::size_t count) {
     const Instant end = std::chrono::steady_clock::now() + 1s;
     core.restart();
@@ -90,7 +90,7 @@ TEST_F(EmbeddedNodeTest, NamesNeverLeaveTheFolder) {
   EXPECT_EQ(run(node->create_slice(evil, Instant::max())).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(EmbeddedNodeTest, BadClaimFilesSayWhatIsWrong) {
+TEST_F(EmbeddedNodeTest, ErrorsInClaimFilesAreExplained) {
   write("claims/ns_c1.json", "{");
   EXPECT_THAT(get("c1").error().message, HasSubstr("ns_c1.json' is not JSON"));
   write("claims/ns_c2.json", claim("other"));
@@ -118,7 +118,7 @@ TEST_F(EmbeddedNodeTest, SlicesLiveInFilesAndSurviveARestart) {
   EXPECT_EQ(again.slices[0].uid, stored.uid);
 }
 
-TEST_F(EmbeddedNodeTest, VersionsRiseAndStaleWritersAreToldSo) {
+TEST_F(EmbeddedNodeTest, VersionsRiseAndStaleWritesAreRefused) {
   const Slice first = create();
   Slice second = first;
   second.pool.generation = 2;
@@ -129,11 +129,11 @@ TEST_F(EmbeddedNodeTest, VersionsRiseAndStaleWritersAreToldSo) {
   EXPECT_EQ(run(node->update_slice(first, Instant::max())).error().code, Code::kAborted);
   EXPECT_EQ(run(node->delete_slice(first, Instant::max())).error().code, Code::kAborted);
   EXPECT_TRUE(run(node->delete_slice(*updated, Instant::max())));
-  EXPECT_TRUE(run(node->delete_slice(*updated, Instant::max()))) << "gone already is fine";
+  EXPECT_TRUE(run(node->delete_slice(*updated, Instant::max()))) << "it does not exist any more";
   EXPECT_EQ(run(node->update_slice(*updated, Instant::max())).error().code, Code::kNotFound);
 }
 
-TEST_F(EmbeddedNodeTest, ATakenNameIsTaken) {
+TEST_F(EmbeddedNodeTest, ANameCanBeUsedOnlyOnce) {
   Slice named = slice();
   named.name = "mine";
   EXPECT_TRUE(run(node->create_slice(named, Instant::max())));
@@ -185,7 +185,7 @@ TEST_F(EmbeddedWatchTest, AFileDeletedByHandIsAnEvent) {
   EXPECT_EQ(events[0].slice.name, stored.name);
 }
 
-TEST_F(EmbeddedWatchTest, WhatHappensBetweenListAndWatchIsNotLost) {
+TEST_F(EmbeddedWatchTest, ChangesBetweenListAndWatchAreNotLost) {
   const Slice stored = create();
   const auto from = list().resource_version;
   std::filesystem::remove(folder / "slices" / (stored.name + ".json"));
@@ -194,7 +194,7 @@ TEST_F(EmbeddedWatchTest, WhatHappensBetweenListAndWatchIsNotLost) {
   EXPECT_EQ(events[0].kind, Kind::kDeleted);
 }
 
-TEST_F(EmbeddedWatchTest, ASliceOfAnotherDriverIsNotOurs) {
+TEST_F(EmbeddedWatchTest, SlicesOfOtherDriversAreIgnored) {
   watch(list().resource_version);
   ASSERT_TRUE(run(node->create_slice(slice("other.example.com"), Instant::max())));
   create();
@@ -209,7 +209,7 @@ TEST_F(EmbeddedWatchTest, AnOldVersionMustBeListedAgain) {
   EXPECT_EQ(ended.error().code, Code::kOutOfRange);
 }
 
-TEST_F(EmbeddedWatchTest, AFileThatIsNoSliceIsLeftOut) {
+TEST_F(EmbeddedWatchTest, AFileThatIsNoSliceIsIgnored) {
   watch(list().resource_version);
   write("slices/broken.json", "{");
   write("slices/named.json", R"({"metadata":{"name":"other"},"spec":{"driver":"d.example.com","pool":{"name":"n1"}}})");
@@ -233,7 +233,7 @@ TEST_F(EmbeddedWatchTest, ACancelledWatchEnds) {
   EXPECT_EQ(ended.error().code, Code::kCancelled);
 }
 
-TEST_F(EmbeddedWatchTest, AWatchEndsWhenItsFolderGoes) {
+TEST_F(EmbeddedWatchTest, AWatchEndsWhenItsFolderDisappears) {
   watch(list().resource_version);
   std::filesystem::remove_all(folder / "slices");
   const Instant end = std::chrono::steady_clock::now() + 1s;

@@ -41,7 +41,7 @@ class HttpTest : public CoreFixture {
   std::shared_ptr<const HttpPeer> peer_;
 };
 
-TEST_F(HttpTest, AnswersAreWholeWhateverTheirStatus) {
+TEST_F(HttpTest, ResponsesAreCompleteWhateverTheirStatus) {
   const auto found = get_node();
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->status, 200);
@@ -69,7 +69,7 @@ TEST_F(HttpTest, BodiesAndTokensArrive) {
   EXPECT_THAT(server.names("nodes"), ElementsAre("n1"));
 }
 
-TEST_F(HttpTest, AServerThatTheAuthorityDidNotSignIsRefused) {
+TEST_F(HttpTest, AServerOfAnotherAuthorityIsRefused) {
   auto other = peer();
   other->ca_pem = TestCertificates::make("somebody else").ca;
   peer_ = other;
@@ -91,7 +91,9 @@ TEST_F(HttpTest, AnAuthorityOfTheSameNameWithAnotherKeyIsRefused) {
 
 TEST_F(HttpTest, AServerOfAnotherNameIsRefused) {
   auto other = peer();
-  other->url.replace(other->url.find("127.0.0.1"), 9, "127.0.0.2");  // all of 127/8 is us, the certificate is not
+  other->url.replace(
+      other->url.find("127.0.0.1"), 9,
+      "127.0.0.2");  // the server answers on all of 127/8, but its certificate does not name this address
   peer_ = other;
   EXPECT_NE(code_of(get_node()), Code::kOk);
 }
@@ -105,7 +107,7 @@ TEST_F(HttpTest, AnAuthorityThatIsNotPemIsNamed) {
   EXPECT_THAT(refused.error().message, HasSubstr("certificate authority"));
 }
 
-TEST_F(HttpTest, AClientCertificateIsShown) {
+TEST_F(HttpTest, AClientCertificateIsPresented) {
   auto known = peer();
   known->client_certificate_pem = server.certificates().client;
   known->client_key_pem = server.certificates().client_key;
@@ -116,12 +118,12 @@ TEST_F(HttpTest, AClientCertificateIsShown) {
 
 TEST_F(HttpTest, TheSecondAddressOfANameIsTriedWhenTheFirstRefuses) {
   auto named = peer();
-  named->url.replace(named->url.find("127.0.0.1"), 9, "localhost");  // ::1 first, where nobody listens
+  named->url.replace(named->url.find("127.0.0.1"), 9, "localhost");  // resolves to ::1 first, where nobody listens
   peer_ = named;
   expect_works();
 }
 
-TEST_F(HttpTest, ARefusedConnectionSaysSo) {
+TEST_F(HttpTest, ARefusedConnectionIsReported) {
   server.go_down();
   const auto refused = get_node();
   ASSERT_EQ(code_of(refused), Code::kUnavailable);
@@ -131,11 +133,12 @@ TEST_F(HttpTest, ARefusedConnectionSaysSo) {
 }
 
 TEST_F(HttpTest, AResetConnectionIsUnavailable) {
-  server.inject({.kind = Fault::Kind::kReset, .times = 2});  // libcurl itself tries a reused connection once more
+  server.inject(
+      {.kind = Fault::Kind::kReset, .times = 2});  // libcurl itself retries once after a reused connection breaks
   EXPECT_EQ(code_of(get_node()), Code::kUnavailable);
 }
 
-TEST_F(HttpTest, SilenceEndsAtTheTimeoutAndTheNextRequestWorks) {
+TEST_F(HttpTest, ASilentRequestTimesOutAndTheNextOneWorks) {
   ASSERT_TRUE(get_node());
   server.inject({.kind = Fault::Kind::kSilence});
   const auto silent = get({.path = "/api/v1/nodes/n1"}, 50ms);
@@ -144,7 +147,7 @@ TEST_F(HttpTest, SilenceEndsAtTheTimeoutAndTheNextRequestWorks) {
   expect_works();
 }
 
-TEST_F(HttpTest, AHugeAnswerIsCutOff) {
+TEST_F(HttpTest, AHugeResponseIsRefused) {
   server.inject({.kind = Fault::Kind::kHuge});
   const auto huge = get({.path = "/api/v1/nodes/n1"});
   ASSERT_EQ(code_of(huge), Code::kInternal);
@@ -187,7 +190,7 @@ TEST_F(HttpTest, ParallelRequestsAllEnd) {
   EXPECT_TRUE(std::ranges::all_of(ended, [](const auto& one) { return one == Code::kOk; }));
 }
 
-TEST_F(HttpTest, TheClientMayGoBeforeItsRequests) {
+TEST_F(HttpTest, TheClientMayBeDestroyedBeforeItsRequests) {
   server.inject({.kind = Fault::Kind::kSilence});
   std::optional<Code> ended;
   {
@@ -195,12 +198,12 @@ TEST_F(HttpTest, TheClientMayGoBeforeItsRequests) {
     spawn(core, request_into(other, peer_, ended));
     while (server.requests().empty()) core.run_for(1ms);
   }
-  EXPECT_EQ(ended, std::nullopt);  // and the frame is freed with the core
+  EXPECT_EQ(ended, std::nullopt);  // the coroutine's frame is freed with the core
 }
 
 class HttpStreamTest : public HttpTest {
  protected:
-  // Runs the watch until it ends; `act` is called as soon as the server has it.
+  // Runs the watch until it ends. Calls `act` as soon as the server has received it.
   Result<HttpResponse> watch(std::function<void()> act, std::size_t max_body = std::size_t{16} << 20) {
     std::optional<Result<HttpResponse>> ended;
     std::function<Status(std::string_view)> take = [this](std::string_view line) -> Status {
@@ -227,7 +230,7 @@ class HttpStreamTest : public HttpTest {
   std::vector<std::string> lines;
 };
 
-TEST_F(HttpStreamTest, LinesAreWholeHoweverTheyCome) {
+TEST_F(HttpStreamTest, LinesAreCompleteHoweverTheyArrive) {
   const auto ended = watch([&] {
     server.send_to_watches("one\ntw");
     server.send_to_watches("o\n");
@@ -239,20 +242,20 @@ TEST_F(HttpStreamTest, LinesAreWholeHoweverTheyCome) {
   EXPECT_THAT(lines, ElementsAre("one", "two", "", "three"));
 }
 
-TEST_F(HttpStreamTest, AnErrorOfTheListenerEndsIt) {
+TEST_F(HttpStreamTest, AnErrorOfTheCallbackEndsTheStream) {
   const auto ended = watch([&] { server.send_to_watches("one\nstop\nthree\n"); });
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error(), (Error{Code::kAborted, "enough"}));
   EXPECT_THAT(lines, ElementsAre("one", "stop"));
 }
 
-TEST_F(HttpStreamTest, ALineWithoutEndIsCutOff) {
+TEST_F(HttpStreamTest, AnEndlessLineIsRefused) {
   const auto ended = watch([&] { server.send_to_watches(std::string(200'000, 'x')); }, 100'000);
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::kInternal);
 }
 
-TEST_F(HttpStreamTest, ManyLinesMayBeMoreThanTheLimitTogether) {
+TEST_F(HttpStreamTest, ManyLinesMayExceedTheLimitTogether) {
   std::string text;
   for (int i = 0; i < 20'000; ++i) text += "0123456789\n";
   const auto ended = watch(
@@ -265,13 +268,13 @@ TEST_F(HttpStreamTest, ManyLinesMayBeMoreThanTheLimitTogether) {
   EXPECT_EQ(lines.size(), 200'000u);
 }
 
-TEST_F(HttpStreamTest, AServerThatGoesDownEndsItAsUnavailable) {
+TEST_F(HttpStreamTest, AServerThatGoesDownEndsTheStream) {
   const auto ended = watch([&] { server.go_down(); });
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::kUnavailable);
 }
 
-TEST_F(HttpStreamTest, ARefusalIsABodyNotLines) {
+TEST_F(HttpStreamTest, ARefusalIsReturnedAsABody) {
   server.inject({.status = 410});
   const auto ended = watch([] {});
   ASSERT_TRUE(ended);

@@ -56,12 +56,12 @@ class SliceJsonTest : public ::testing::TestWithParam<ResourceApi> {
   }
 };
 
-TEST_P(SliceJsonTest, IsWhatTheApiServerWants) {
+TEST_P(SliceJsonTest, HasTheFormThatTheApiServerExpects) {
   const json::value written = slice_to_json(every_field(), GetParam());
   EXPECT_EQ(written, golden()) << json::serialize(written);
 }
 
-TEST_P(SliceJsonTest, ComesBackAsItWas) {
+TEST_P(SliceJsonTest, ReadsBackWhatItWrote) {
   Slice stored = every_field();
   stored.name = "00000-npu.acme.dev-node7-x7k2p";
   stored.uid = "u1";
@@ -108,7 +108,7 @@ TEST(SliceJsonDetailTest, CanonicalQuantitiesOfTheServerAreEqual) {
   EXPECT_EQ(slice_from_json(changed)->devices, every_field().devices);
 }
 
-TEST(SliceJsonDetailTest, WhatCannotBeReadIsLeftOutSoThatItDiffers) {
+TEST(SliceJsonDetailTest, UnreadablePartsAreLeftOutSoThatTheSliceDiffers) {
   const auto read = slice_from_json(json::parse(R"({"metadata":{"name":"s1"},"spec":{"driver":"d","pool":{"name":"p"},
     "devices":[{"name":"a","attributes":{"x":{"float":1.5},"y":{"int":"7"},"z":7,"ok":{"int":7}},
                 "capacity":{"m":{"value":"many"},"n":7},"consumesCounters":[7],"taints":"none"}, 7],

@@ -41,7 +41,7 @@ CdiSpec every_field() {
   return spec;
 }
 
-TEST(CdiSpecTest, WritesWhatKubernetesSees) {
+TEST(CdiSpecTest, WritesTheExpectedFile) {
   EXPECT_EQ(serialize_cdi(plain()).value(), golden("plain.json"));
   EXPECT_EQ(serialize_cdi(every_field()).value(), golden("every_field.json"));
 }
@@ -51,7 +51,7 @@ TEST(CdiSpecTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(parse_cdi(golden("every_field.json")).value(), every_field());
 }
 
-TEST(CdiSpecTest, EveryFieldCostsTheVersionThatBroughtItAndNoMore) {
+TEST(CdiSpecTest, TheNewestFieldDecidesTheVersion) {
   CdiSpec spec = plain();
   EXPECT_EQ(lowest_cdi_version(spec), "0.3.0");
   spec.devices[1].edits.mounts = {{"/a", "/b", "", {"ro"}}};
@@ -77,7 +77,7 @@ TEST(CdiSpecTest, AHostPathEqualToThePathIsLeftOut) {
   EXPECT_EQ(serialize_cdi(spec).value(), golden("plain.json"));
 }
 
-TEST(CdiSpecTest, RefusesWhatARuntimeWouldDropTheFileFor) {
+TEST(CdiSpecTest, RefusesSpecsThatARuntimeWouldIgnore) {
   const auto refusal = [](auto change) {
     CdiSpec spec = plain();
     change(spec);
@@ -103,7 +103,7 @@ TEST(CdiSpecTest, GarbageIsDataLossAndNeverACrash) {
   }
 }
 
-TEST(CdiNamesTest, FileNamesAreOursOrNothing) {
+TEST(CdiNamesTest, ReadsOnlyFileNamesThatWeWrote) {
   const std::string name = claim_file_name("gpu.example.com", "8f0c1a2b-1111");
   EXPECT_EQ(name, "cardcage.gpu.example.com-claim_8f0c1a2b-1111.json");
   EXPECT_EQ(parse_claim_file_name(name), (ClaimFile{"gpu.example.com", "8f0c1a2b-1111"}));

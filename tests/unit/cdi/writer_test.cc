@@ -44,7 +44,7 @@ TEST(CdiWriterTest, WritesReadsListsAndRemoves) {
   EXPECT_THAT(names_in(scratch / "cdi"), UnorderedElementsAre(claim_file_name(kDriver, "u2")));
 }
 
-TEST(CdiWriterTest, SweepsOnlyWhatIsOurs) {
+TEST(CdiWriterTest, SweepsOnlyOurFiles) {
   const ScratchFolder scratch;
   const CdiWriter writer(scratch.path());
   const std::string half = ".cardcage.gpu.example.com-claim_u3.json.tmp";

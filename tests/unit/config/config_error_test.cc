@@ -1,5 +1,5 @@
-// Every tests/golden/config/NAME.toml is wrong in some way; NAME.errors is what the operator reads.
-// CARDCAGE_UPDATE_GOLDEN=1 rewrites the latter.
+// Every tests/golden/config/NAME.toml has errors; NAME.errors holds the messages for the operator.
+// CARDCAGE_UPDATE_GOLDEN=1 rewrites the messages.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -51,13 +51,13 @@ TEST(ConfigErrorsTest, AMissingFileIsAnErrorWithoutALine) {
             "/nonexistent/cardcage.toml: cannot open '/nonexistent/cardcage.toml': No such file or directory\n");
 }
 
-TEST(ConfigErrorsTest, AFolderIsNoFile) {
+TEST(ConfigErrorsTest, AFolderIsNotAFile) {
   const auto config = load_config("/");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().to_string(), "/: '/' is not a regular file\n");
 }
 
-TEST(ConfigErrorsTest, KeysNestedTooDeepAreRefusedBeforeTheyAreParsed) {
+TEST(ConfigErrorsTest, KeysNestedTooDeeplyAreRefusedBeforeTheyAreParsed) {
   std::string text = "[node]\n";
   for (int i = 0; i < 300'000; ++i) text += "a.";
   const auto config = parse_config(text + "a = 1", "deep.toml", environment);
@@ -71,9 +71,9 @@ std::string utf8(char32_t c) {
   return {byte(0xe0 | c >> 12), byte(0x80 | (c >> 6 & 63)), byte(0x80 | (c & 63))};
 }
 
-// toml++ 3.3 marks a branch of its white-space table unreachable that letters reach: harmless in Debian's build of
-// it, and to stay so.
-TEST(ConfigErrorsTest, NoCharacterOutsideOfStringsIsTakenForAnotherOrCrashes) {
+// toml++ 3.3 marks a branch of its white-space table as unreachable although letters reach it. That is harmless in
+// Debian's build and must stay so.
+TEST(ConfigErrorsTest, UnexpectedCharactersAreErrorsAndNeverCrash) {
   for (char32_t c = 0x80; c < 0xd800; c += 61)
     for (const std::string& text : {utf8(c) + " = 1", "a = " + utf8(c), "[a" + utf8(c) + "]", "a " + utf8(c) + "= 1"})
       EXPECT_FALSE(parse_config(text, "c.toml", environment)) << text;

@@ -36,7 +36,7 @@ Config accepted(const std::string& text) {
 
 std::string shipped(const std::string& file) { return read_file(kSource / file, 100'000).value(); }
 
-TEST(ConfigTest, TheLeastFileGetsEveryDefault) {
+TEST(ConfigTest, AMinimalFileGetsEveryDefault) {
   const Config config = accepted("");
   EXPECT_EQ(config.node.name, "node1");
   EXPECT_EQ(config.node.kubelet_root, "/var/lib/kubelet");
@@ -123,7 +123,7 @@ serve = [{ driver = "nic.example.com" }]
 )");
   const ProcessConfig& confined = config.modules.at(0).process;
   EXPECT_EQ(confined.environment, std::vector<std::string>{"LD_LIBRARY_PATH"});
-  EXPECT_EQ(confined.capabilities, std::vector<std::string>()) << "none, which is not the same as no value";
+  EXPECT_EQ(confined.capabilities, std::vector<std::string>()) << "an empty list differs from no value";
   EXPECT_TRUE(confined.seccomp);
   EXPECT_EQ(confined.limits, (std::map<std::string, std::uint64_t>{{"nofile", 1024}, {"as", 8589934592}}));
   EXPECT_EQ(config.modules.at(1).process, ProcessConfig());
@@ -212,7 +212,7 @@ fail_requests_greater_than_one = false
             (ResourceConfig{RegistrationWay::kRegistry, Delivery::kDirect, Placement::kPacked, 1, false}));
 }
 
-// The longest names that the kubelet takes.
+// The longest names that the kubelet accepts.
 TEST(ConfigTest, ResourceNamesMayBeAsLongAsTheKubeletAllows) {
   std::string domain(244, 'a');
   for (std::size_t at = 60; at < domain.size(); at += 60) domain[at] = '.';
@@ -224,7 +224,7 @@ TEST(ConfigTest, ResourceNamesMayBeAsLongAsTheKubeletAllows) {
   EXPECT_EQ(config.modules[0].serve.at(0).resource.size(), 244u + 1 + 63);
 }
 
-TEST(ConfigTest, EqualityIsAboutMeaningNotPlace) {
+TEST(ConfigTest, EqualityIgnoresPositions) {
   const std::string module = "[[module]]\nname = \"a\"\npath = \"a.so\"\nserve = [{ driver = \"a.com\" }]\n";
   const Config one = accepted(module);
   const Config moved = accepted("\n# moved\n\n" + module);
@@ -285,7 +285,7 @@ TEST(CheckConfigTest, PrintsEveryErrorAndFails) {
                                                   file.native())));
 }
 
-// Seeded, so that a failure repeats. config_fuzz goes deeper.
+// Seeded, so that a failure can be repeated. config_fuzz goes deeper.
 TEST(ConfigPropertyTest, MutatedFilesNeverCrashAndAlwaysSayWhere) {
   std::mt19937 random(20260724);
   std::vector<std::string> corpus = {shipped("config/cardcage.toml"), shipped("config/demo.toml")};

@@ -26,7 +26,7 @@ class LiveConfigTest : public CoreFixture {
     running = load_config(file).value();
     live.emplace(core, clock, file, running, [this](Config wanted, const ConfigPlan& plan) {
       applied.push_back(plan);
-      running = after(running, std::move(wanted));
+      running = effective_config(running, std::move(wanted));
     });
     spawn(core, live->run());
     settle();
@@ -45,24 +45,24 @@ class LiveConfigTest : public CoreFixture {
   std::optional<LiveConfig> live;
 };
 
-TEST_F(LiveConfigTest, AppliesWhatChangedOnce) {
+TEST_F(LiveConfigTest, AppliesEachChangeOnce) {
   write(kLoud);
   ASSERT_TRUE(runs_until([&] { return !applied.empty(); }));
   EXPECT_THAT(applied[0].settings, ElementsAre("log.level"));
   write(std::string(kLoud) + "# a remark\n");
   ASSERT_TRUE(runs_until([&] { return applied.size() == 2; }));
   EXPECT_TRUE(applied[1].empty());
-  EXPECT_EQ(running.sha256, load_config(file)->sha256) << "it follows the file even so";
+  EXPECT_EQ(running.sha256, load_config(file)->sha256) << "the digest follows the file";
   EXPECT_EQ(live->state().reloads, 2u);
 }
 
-TEST_F(LiveConfigTest, AFileIsNotJudgedWhileItIsBeingWritten) {
+TEST_F(LiveConfigTest, AFileIsNotReadWhileItIsBeingWritten) {
   std::ofstream writing(file);
   for (int i = 0; i < 30; ++i) {
     writing << "# line " << i << "\n" << std::flush;
     core.restart();
     core.run_for(20ms);
-    EXPECT_EQ(live->state().failures, 0u) << "it goes on";
+    EXPECT_EQ(live->state().failures, 0u) << "the file is still being written";
   }
   writing << kLoud << std::flush;
   writing.close();
@@ -70,7 +70,7 @@ TEST_F(LiveConfigTest, AFileIsNotJudgedWhileItIsBeingWritten) {
   EXPECT_EQ(live->state().failures, 0u);
 }
 
-TEST_F(LiveConfigTest, ABrokenFileIsSaidOnceAndItsRepairEndsThat) {
+TEST_F(LiveConfigTest, ABrokenFileIsReportedOnceUntilItIsRepaired) {
   write("[node]\nname = 7\n");
   ASSERT_TRUE(runs_until([&] { return live->state().failures == 1; }));
   EXPECT_THAT(live->state().errors, ElementsAre(HasSubstr("cardcage.toml:2:")));
@@ -84,7 +84,7 @@ TEST_F(LiveConfigTest, ABrokenFileIsSaidOnceAndItsRepairEndsThat) {
   EXPECT_TRUE(applied[0].empty());
 }
 
-TEST_F(LiveConfigTest, AReloadIsAtOnceAndADryRunIsNone) {
+TEST_F(LiveConfigTest, AReloadIsImmediateAndADryRunChangesNothing) {
   write(kLoud);
   EXPECT_THAT(live->reload(true).plan.settings, ElementsAre("log.level"));
   EXPECT_THAT(applied, IsEmpty());
@@ -95,7 +95,7 @@ TEST_F(LiveConfigTest, AReloadIsAtOnceAndADryRunIsNone) {
   EXPECT_EQ(live->state().failures, 0u);
 }
 
-TEST_F(LiveConfigTest, WhatNeedsARestartStaysSaidUntilTheFileIsAsBefore) {
+TEST_F(LiveConfigTest, KeysThatNeedARestartAreReportedUntilTheFileIsRestored) {
   write("[node]\nname = \"node2\"\n");
   EXPECT_THAT(live->reload(false).plan.restart, ElementsAre("node.name"));
   EXPECT_THAT(live->reload(false).plan.restart, ElementsAre("node.name"));

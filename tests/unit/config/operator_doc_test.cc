@@ -1,4 +1,4 @@
-// docs/operator.md knows every key, and quotes errors as they are.
+// docs/operator.md documents every key and quotes errors as they are printed.
 #include <gmock/gmock.h>
 
 #include "host/config/config.h"

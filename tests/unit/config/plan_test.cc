@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using Kind = ModuleChange::Kind;
 
 Config parse(const std::string& text) {
@@ -24,7 +25,7 @@ ConfigPlan plan(const std::string& before, const std::string& after) {
   return plan_change(parse(before), parse(after));
 }
 
-TEST(PlanTest, AFileThatMeansTheSameAsksForNothing) {
+TEST(PlanTest, AnEquivalentFileNeedsNoChange) {
   const ConfigPlan none = plan(module("gpu"), "# moved down\n\n" + module("gpu"));
   EXPECT_EQ(none, ConfigPlan{});
   EXPECT_TRUE(none.empty());
@@ -35,8 +36,8 @@ TEST(PlanTest, ModulesComeAndGoWithTheirDrivers) {
   const ConfigPlan change = plan(module("gpu") + module("nic"), module("fpga") + module("gpu"));
   EXPECT_THAT(change.modules,
               ElementsAre(ModuleChange{Kind::kAdded, "fpga", "", {}}, ModuleChange{Kind::kRemoved, "nic", "nic", {}}));
-  EXPECT_THAT(change.come, ElementsAre("fpga.example.com"));
-  EXPECT_THAT(change.go, ElementsAre("nic.example.com"));
+  EXPECT_THAT(change.come, ElementsAre(Pair(Api::kDra, "fpga.example.com")));
+  EXPECT_THAT(change.go, ElementsAre(Pair(Api::kDra, "nic.example.com")));
   EXPECT_THAT(change.affected, ElementsAre("fpga.example.com", "nic.example.com")) << "not those of gpu";
   EXPECT_FALSE(change.empty());
 }
@@ -51,12 +52,12 @@ TEST(PlanTest, OnlyTheModuleThatDiffersGetsANewInstanceAndTheKeysAreNamed) {
   EXPECT_THAT(change.come, IsEmpty());
 }
 
-TEST(PlanTest, OtherRulesNeedNoNewInstance) {
+TEST(PlanTest, ChangedRulesNeedNoNewInstance) {
   const ConfigPlan change = plan(module("gpu", "", "pool = \"a\"\n"), module("gpu", "", "pool = \"b\"\n"));
   EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"serve"}}));
 }
 
-TEST(PlanTest, AModuleThatOnlyHasAnotherNameGoesOnUnderIt) {
+TEST(PlanTest, ARenamedModuleIsReplacedNotRemoved) {
   const std::string before = module("gpu"),
                     after = "[[module]]\nname = \"nvidia\"" + before.substr(before.find("\npath"));
   EXPECT_THAT(plan(before, after).modules, ElementsAre(ModuleChange{Kind::kReplaced, "nvidia", "gpu", {"name"}}));
@@ -64,10 +65,10 @@ TEST(PlanTest, AModuleThatOnlyHasAnotherNameGoesOnUnderIt) {
       after + "[[module]]\nname = \"amd\"\npath = \"libgpu.so\"\n[[module.serve]]\ndriver = \"d\"\n";
   EXPECT_THAT(plan(before, twice).modules, ElementsAre(ModuleChange{Kind::kReplaced, "nvidia", "gpu", {"name"}},
                                                        ModuleChange{Kind::kAdded, "amd", "", {}}))
-      << "only one of them";
+      << "only one of them renames the old module";
 }
 
-TEST(PlanTest, AModuleOfTheSameFileWithOtherOptionsIsAnother) {
+TEST(PlanTest, ARenamedModuleWithOtherOptionsIsAnotherModule) {
   const std::string before = module("gpu");
   const std::string after =
       "[[module]]\nname = \"nvidia\"\npath = \"libgpu.so\"\noptions.mode = \"a\"\n[[module.serve]]\ndriver = \"d\"\n";
@@ -75,33 +76,32 @@ TEST(PlanTest, AModuleOfTheSameFileWithOtherOptionsIsAnother) {
                                                        ModuleChange{Kind::kRemoved, "gpu", "gpu", {}}));
 }
 
-TEST(PlanTest, SettingsAreToldFromWhatNeedsARestart) {
+TEST(PlanTest, KeysThatNeedARestartAreSeparateFromSettings) {
   const Config running = parse("");
   const auto wanted = parse_config(
-      "[node]\nname = \"node2\"\nkubelet_root = \"/k\"\n[apiserver]\nrequest_timeout = \"3s\"\n[log]\nlevel = "
-      "\"debug\"\n"
-      "[metrics]\nlisten = \"\"\n[deadlines]\nstart = \"7s\"\n",
+      "[node]\nname = \"node2\"\nkubelet_root = \"/k\"\n[apiserver]\nrequest_timeout = \"3s\"\n"
+      "[log]\nlevel = \"debug\"\n[metrics]\nlisten = \"\"\n[deadlines]\nstart = \"7s\"\n",
       "t.toml");
   ASSERT_TRUE(wanted);
   const ConfigPlan change = plan_change(running, *wanted);
   EXPECT_THAT(change.settings, ElementsAre("log.level", "metrics.listen", "deadlines.start"));
   EXPECT_THAT(change.restart, ElementsAre("node.name", "node.kubelet_root", "apiserver.request_timeout"));
 
-  const Config next = after(running, *wanted);
+  const Config next = effective_config(running, *wanted);
   EXPECT_EQ(next.node.name, "node1");
   EXPECT_EQ(next.log.level, LogLevel::kDebug);
-  EXPECT_THAT(plan_change(next, *wanted).restart, change.restart) << "until it is restarted";
+  EXPECT_THAT(plan_change(next, *wanted).restart, change.restart) << "until the daemon restarts";
   EXPECT_TRUE(plan_change(next, *wanted).empty());
 }
 
-TEST(PlanTest, EveryStepIsALineForPeople) {
+TEST(PlanTest, EveryStepIsDescribed) {
   std::vector<std::string> lines;
   for (const PlanStep& step : steps(
            plan(module("gpu") + module("nic"), module("gpu", "options.mode = \"a\"\n") + "[log]\nlevel = \"warn\"\n")))
-    lines.push_back(step.subject + " | " + step.action + " | " + step.detail);
-  EXPECT_THAT(lines, ElementsAre("module gpu | replace | a new instance, for another options.mode",
-                                 "module nic | remove | drains, and goes when nothing holds its devices",
-                                 "driver nic.example.com | remove | goes when nothing holds its devices",
+    lines.push_back(fmt::format("{} | {} | {}", step.subject, to_string(step.action), step.detail));
+  EXPECT_THAT(lines, ElementsAre("module gpu | replace | new instance, since options.mode differs",
+                                 "module nic | remove | drains; removed when no claim holds its devices",
+                                 "driver nic.example.com | remove | removed when no claim holds its devices",
                                  "log.level | set | "));
 }
 

@@ -21,7 +21,7 @@ std::optional<std::string> environment(const std::string& name) {
 
 std::string shipped(const std::string& file) { return read_file(kSource / file, 100'000).value(); }
 
-// Every known key occurs in the shipped file.
+// Expects that every known key occurs in the shipped file.
 TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
   const std::string text = shipped("config/cardcage.toml");
   const auto config = parse_config(text, "cardcage.toml", environment);

@@ -31,8 +31,8 @@ TEST(DurationTest, RefusesEverythingElseAndSaysWhy) {
   EXPECT_EQ(why("1.5s"), "'1.5s' is not a duration: unknown unit '.'; one of h, m, s, ms, us, ns");
   EXPECT_EQ(why("-1s"), "'-1s' is not a duration: write a whole number with a unit, like \"30s\"");
   EXPECT_EQ(why("s"), "'s' is not a duration: write a whole number with a unit, like \"30s\"");
-  EXPECT_EQ(why("1m1m"), "'1m1m' is not a duration: units must fall, like \"1h30m\"");
-  EXPECT_EQ(why("1s1h"), "'1s1h' is not a duration: units must fall, like \"1h30m\"");
+  EXPECT_EQ(why("1m1m"), "'1m1m' is not a duration: write larger units first, like \"1h30m\"");
+  EXPECT_EQ(why("1s1h"), "'1s1h' is not a duration: write larger units first, like \"1h30m\"");
   EXPECT_EQ(why("9223372036s854775807ns"), "accepted");
   EXPECT_EQ(why("9223372036s854775808ns"), "'9223372036s854775808ns' is not a duration: it is too long");
   EXPECT_EQ(why("99999999999999999999s"), "'99999999999999999999s' is not a duration: it is too long");

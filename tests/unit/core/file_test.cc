@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(FileTest, WritesWholeAndReadsBack) {
+TEST(FileTest, WritesWholeFilesAndReadsThemBack) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_file_atomically(folder / "f", "one", 0600));
   ASSERT_TRUE(write_file_atomically(folder / "f", "two", 0640));
@@ -21,7 +21,7 @@ TEST(FileTest, WritesWholeAndReadsBack) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
-TEST(FileTest, RefusesWhatIsLargerThanTheLimit) {
+TEST(FileTest, RefusesAFileLargerThanTheLimit) {
   const ScratchFolder folder;
   ASSERT_TRUE(write_file_atomically(folder / "f", "12345", 0600));
   EXPECT_EQ(read_file(folder / "f", 5), "12345");

@@ -18,14 +18,14 @@ TEST(NearestTest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(nearest("cdidir", kKeys), "cdi_dir");
 }
 
-TEST(NearestTest, SaysNothingRatherThanNonsense) {
+TEST(NearestTest, SuggestsNothingIfNoWordIsClose) {
   EXPECT_EQ(nearest("colour", kKeys), std::nullopt);
   EXPECT_EQ(nearest("", kKeys), std::nullopt);
   EXPECT_EQ(nearest("name", {}), std::nullopt);
   EXPECT_EQ(nearest(std::string(100'000, 'n'), kKeys), std::nullopt);
 }
 
-TEST(NearestTest, TheFirstOfEqualsWins) {
+TEST(NearestTest, TheFirstOfEquallyCloseWordsWins) {
   const std::vector<std::string> twins = {"cat", "car"};
   EXPECT_EQ(nearest("caz", twins), "cat");
 }
@@ -35,7 +35,7 @@ TEST(NearestTest, AnExactWordWinsOverACloseOne) {
   EXPECT_EQ(nearest("path", words), "path");
 }
 
-TEST(NearestTest, TheHintIsPutBehindAMessage) {
+TEST(NearestTest, TheHintFollowsAMessage) {
   EXPECT_EQ(nearest_hint("pth", kKeys), " (did you mean 'path'?)");
   EXPECT_EQ(nearest_hint("xyzzy", kKeys), "");
 }

@@ -34,7 +34,7 @@ TEST_F(TaskTest, OneShotKeepsTheFirstValue) {
   EXPECT_EQ(run(shot.wait()), 1);
 }
 
-TEST_F(TaskTest, AFakeClockWakesOnlyWhoIsDue) {
+TEST_F(TaskTest, AFakeClockWakesOnlySleepersThatAreDue) {
   FakeClock clock;
   int woken = 0;
   for (int seconds : {1, 5}) {

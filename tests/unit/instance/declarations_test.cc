@@ -65,7 +65,7 @@ TEST_F(DeclarationsTest, RefusesDeclarationsThatMakeNoSense) {
   EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas': its default: is 9, expected 1 to 8");
   option.default_text = CAGE_LIT("two");
   EXPECT_EQ(refusal(),
-            "its table: entry 0 of options: 'replicas': its default: 'two' is no value, expected it as in TOML");
+            "its table: entry 0 of options: 'replicas': its default: 'two' is not a value; write it as in TOML");
   option = good;
   option.flags = CAGE_OPTION_REQUIRED;
   EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas': it is required and has a default: drop one of both");

@@ -102,7 +102,7 @@ TEST(Naming, ADeviceNameIsReadableAndAlwaysALabel) {
 }
 
 TEST(Naming, ADeviceNameNeverChangesBetweenReleases) {
-  // Claims in use name devices: a new hash would orphan them.
+  // Prepared claims name devices, so a new hash would orphan them.
   EXPECT_EQ(device_name("GPU-7"), "gpu-7-ubgv59mi");
   EXPECT_EQ(device_name(repeat('a', 64)), repeat('a', 54) + "-tsebop79");
 }

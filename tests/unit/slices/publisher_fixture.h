@@ -31,7 +31,7 @@ class SlicePublisherTest : public CoreFixture {
     settle();
   }
   void want(PoolContent content) { publisher.set_pools({{"node7", shared(std::move(content))}}); }
-  // Lets `time` pass in steps.
+  // Advances the clock by `time` in steps.
   void pass(Duration time, Duration step = 5ms) {
     settle();
     for (Duration passed{}; passed < time; passed += step) {
@@ -39,7 +39,7 @@ class SlicePublisherTest : public CoreFixture {
       settle();
     }
   }
-  // Lets time pass until everything wanted is published; false if that takes longer than `limit`.
+  // Advances the clock until everything is published; false if that takes longer than `limit`.
   bool converges(Duration limit = 100ms, Duration step = 5ms) {
     settle();
     for (Duration passed{}; passed < limit && !publisher.status().in_sync; passed += step) pass(step, step);
@@ -50,7 +50,7 @@ class SlicePublisherTest : public CoreFixture {
     for (const auto& [name, slice] : cluster.slices()) slices.push_back(slice);
     return slices;
   }
-  // What the cluster holds is `content` and nothing else, in a whole and valid pool.
+  // Expects that the cluster holds exactly `content`, in a complete and valid pool.
   void expect_published(const PoolContent& content) {
     std::map<std::string, const SliceDevice*> wanted;
     for (const SliceDevice& device : content.devices) wanted[device.name] = &device;

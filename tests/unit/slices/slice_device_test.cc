@@ -18,7 +18,7 @@ Device gpu() {
   return device;
 }
 
-TEST(SliceDevice, IsWhatTheModuleReported) {
+TEST(SliceDevice, PublishesWhatTheModuleReported) {
   const SliceDevice published = slice_device(gpu(), "gpu.example.com");
   EXPECT_EQ(published.name, "gpu-7");
   EXPECT_EQ(published.attributes, gpu().attributes);

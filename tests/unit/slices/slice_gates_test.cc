@@ -1,4 +1,4 @@
-// What the server drops, changes or wants elsewhere.
+// Servers that drop fields, change slices, or want counters in other slices.
 #include "tests/unit/slices/publisher_fixture.h"
 
 namespace cardcage {
@@ -57,7 +57,7 @@ TEST_F(SliceGatesTest, APartitionIsNeverPublishedWithoutItsCounters) {
   expect_published(partitioned_pool());
 }
 
-TEST_F(SliceGatesTest, WhereTaintsAreDroppedASickDeviceIsWithheld) {
+TEST_F(SliceGatesTest, AnUnhealthyDeviceIsWithheldIfTheServerDropsTaints) {
   cluster.on_store([](Slice& slice) {
     for (SliceDevice& device : slice.devices) device.taints.clear();
   });
@@ -75,7 +75,7 @@ TEST_F(SliceGatesTest, WhereTaintsAreDroppedASickDeviceIsWithheld) {
   expect_published(content);
 }
 
-TEST_F(SliceGatesTest, WhatAWebhookChangesIsNotFoughtOver) {
+TEST_F(SliceGatesTest, ChangesByAWebhookAreAccepted) {
   cluster.on_store([](Slice& slice) {
     for (SliceDevice& device : slice.devices) device.attributes["added"] = true;
   });
@@ -85,13 +85,13 @@ TEST_F(SliceGatesTest, WhatAWebhookChangesIsNotFoughtOver) {
   EXPECT_EQ(cluster.writes(), 1u);
   cluster.end_watches(fail(Code::kOutOfRange, "gone"));
   pass(1min, 1s);
-  EXPECT_EQ(cluster.writes(), 1u) << "not after a new list either";
+  EXPECT_EQ(cluster.writes(), 1u) << "a new list changes nothing";
   want(numbered_pool(4));
   EXPECT_TRUE(converges());
   EXPECT_EQ(cluster.writes(), 2u);
 }
 
-TEST_F(SliceGatesTest, FindsOutWhereTheServerWantsCounters) {
+TEST_F(SliceGatesTest, FindsTheCounterPlacementThatTheServerAccepts) {
   start();
   want(numbered_pool(2));
   ASSERT_TRUE(converges());

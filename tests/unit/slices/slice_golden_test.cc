@@ -1,4 +1,4 @@
-// tests/golden/apiserver/pool.json is what a cluster sees of a pool that uses everything.
+// tests/golden/apiserver/pool.json is a published pool that uses every feature.
 #include <gmock/gmock.h>
 
 #include "host/apiserver/slice_json.h"
@@ -14,7 +14,7 @@ namespace {
 
 using SliceGoldenTest = CoreFixture;
 
-TEST_F(SliceGoldenTest, APoolWithEverythingIsPublishedAsItAlwaysWas) {
+TEST_F(SliceGoldenTest, APoolWithEveryFeatureIsPublishedAsBefore) {
   FakeClock clock;
   FakeCluster cluster(core, clock);
   cluster.put_node("node7", "node-uid");

@@ -18,7 +18,7 @@ using testing::SizeIs;
 
 constexpr std::int64_t kLastGeneration = std::numeric_limits<std::int64_t>::max();
 
-// Plans against slices that it keeps as the API server would.
+// Plans against slices that the fixture stores as the API server would.
 class SlicePlanTest : public testing::Test {
  protected:
   SlicePlan plan(const PoolContent& content) {
@@ -29,13 +29,13 @@ class SlicePlanTest : public testing::Test {
     for (const Slice& slice : stored) pointers.push_back(&slice);
     return plan_slices(owner, "node7", *view, pointers);
   }
-  // Plans and writes; returns the plan that was written.
+  // Plans, writes, and returns the plan.
   SlicePlan publish(const PoolContent& content) {
     SlicePlan next = plan(content);
     for (const Slice& slice : next.deletes) erase(slice.name);
     for (const Slice& slice : next.updates) *find(slice.name) = stored_form(slice);
     for (const Slice& slice : next.creates) stored.push_back(stored_form(slice));
-    EXPECT_TRUE(plan(content).empty()) << "a plan that was carried out leaves nothing to do";
+    EXPECT_TRUE(plan(content).empty()) << "an executed plan leaves nothing to do";
     EXPECT_EQ(stored.size(), next.slices);
     EXPECT_EQ(consumer_view(stored).flaw, "");
     EXPECT_TRUE(consumer_view(stored).complete);
@@ -60,7 +60,7 @@ class SlicePlanTest : public testing::Test {
   int version = 0, generated = 0;
 };
 
-TEST_F(SlicePlanTest, NoDevicesMeanOneEmptySlice) {
+TEST_F(SlicePlanTest, APoolWithoutDevicesHasOneEmptySlice) {
   const SlicePlan first = publish({});
   ASSERT_THAT(first.creates, SizeIs(1));
   EXPECT_THAT(first.creates[0].devices, IsEmpty());
@@ -160,7 +160,7 @@ TEST_F(SlicePlanTest, WipedSlicesComeBackUnderTheSameGeneration) {
   EXPECT_EQ(publish(content).generation, 1);
 }
 
-TEST_F(SlicePlanTest, WhatAnInterruptedRewriteLeftIsCompletedNotRepeated) {
+TEST_F(SlicePlanTest, AnInterruptedRewriteIsCompletedNotRepeated) {
   PoolContent content = numbered_pool(500);
   publish(content);
   for (SliceDevice& device : content.devices) device.attributes["model"] = std::int64_t{2};
@@ -173,7 +173,7 @@ TEST_F(SlicePlanTest, WhatAnInterruptedRewriteLeftIsCompletedNotRepeated) {
   EXPECT_EQ(rest.writes(), 2u);
 }
 
-TEST_F(SlicePlanTest, TheEchoOfTheServerIsNotAChange) {
+TEST_F(SlicePlanTest, TheFormThatTheServerReturnsIsNotAChange) {
   PoolContent content = numbered_pool(1);
   content.devices[0] = tainted_device("gpu-0");
   content.devices[0].capacity["memory"] = Quantity{.value = 1024LL << 20, .format = Quantity::Format::kBinary};
@@ -196,7 +196,7 @@ TEST_F(SlicePlanTest, ATaintKeepsItsTimeWhereverItsDeviceGoes) {
   EXPECT_EQ(stored[0].devices[0].taints[0].time_added, since);
   EXPECT_NE(stored[0].devices[1].taints[0].time_added, since);
   content.devices[0].taints[0].value = "Other";
-  EXPECT_EQ(plan(content).updates.at(0).devices[0].taints[0].time_added, "") << "another taint, another time";
+  EXPECT_EQ(plan(content).updates.at(0).devices[0].taints[0].time_added, "") << "another taint gets another time";
 }
 
 TEST_F(SlicePlanTest, ForeignChangesAreCorrected) {
@@ -253,7 +253,7 @@ TEST_F(SlicePlanTest, ANewerDuplicateWins) {
   EXPECT_EQ(next.generation, 4);
 }
 
-TEST_F(SlicePlanTest, TheLastGenerationIsNotTheEnd) {
+TEST_F(SlicePlanTest, AfterTheLastGenerationThePoolStartsOver) {
   PoolContent content = numbered_pool(300);
   publish(content);
   for (Slice& slice : stored) slice.pool.generation = kLastGeneration;
@@ -324,7 +324,7 @@ TEST_F(SlicePlanTest, NameBasesAreNamesAndKeepTheirIndex) {
     EXPECT_EQ(slice_index(bad), std::nullopt) << bad;
 }
 
-// Whatever happens, every state that a consumer can see between two writes is either incomplete, or valid and made of
+// After any change, every state that a consumer can see between two writes is either incomplete, or valid and made of
 // devices that are or were wanted.
 TEST_F(SlicePlanTest, RandomChangesNeverShowAConsumerAnInvalidPool) {
   std::mt19937 random(7u + static_cast<unsigned>(GTEST_FLAG_GET(random_seed)));

@@ -1,4 +1,4 @@
-// Pools for the tests of publication: how to make one, and how consumers of the cluster see it.
+// Makes pools for tests, and shows how consumers of the cluster see them.
 #pragma once
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ inline PoolContent numbered_pool(std::size_t count) {
 
 inline PoolContentPtr shared(PoolContent content) { return std::make_shared<const PoolContent>(std::move(content)); }
 
-// What the scheduler makes of the slices of one pool: nothing unless the newest generation is whole and valid.
+// One pool as the scheduler sees it. It uses the pool only if its newest generation is complete and valid.
 struct ConsumerView {
   bool complete = false;
   std::set<std::string> devices;
@@ -77,7 +77,7 @@ ConsumerView consumer_view(const Slices& slices) {
   return view;
 }
 
-// What is wrong with a slice by the rules of the API.
+// Says which rule of the API the slice breaks.
 inline std::optional<std::string> slice_flaw(const Slice& slice, CounterPlacement placement) {
   bool special = false;
   for (const SliceDevice& device : slice.devices) special = special || is_special(device);

@@ -31,7 +31,7 @@ TEST_F(SlicePublisherTest, PublishesWithinAHundredMilliseconds) {
   expect_published(numbered_pool(4));
 }
 
-TEST_F(SlicePublisherTest, NoDevicesAreOneEmptySlice) {
+TEST_F(SlicePublisherTest, APoolWithoutDevicesIsOneEmptySlice) {
   start();
   want({});
   EXPECT_TRUE(converges());
@@ -39,7 +39,7 @@ TEST_F(SlicePublisherTest, NoDevicesAreOneEmptySlice) {
   expect_published({});
 }
 
-TEST_F(SlicePublisherTest, OnlyTheLatestWishIsWritten) {
+TEST_F(SlicePublisherTest, OnlyTheLatestPoolsAreWritten) {
   start();
   for (std::size_t count = 1; count <= 50; ++count) want(numbered_pool(count));
   EXPECT_TRUE(converges());
@@ -89,7 +89,7 @@ TEST_F(SlicePublisherTest, AWipeByTheKubeletIsUndoneAtOnce) {
   }
 }
 
-TEST_F(SlicePublisherTest, AWipeThatTakesAWhileIsWaitedForALittle) {
+TEST_F(SlicePublisherTest, ASlowWipeIsGivenTimeToEnd) {
   start();
   want(numbered_pool(1'000));
   ASSERT_TRUE(converges());
@@ -134,7 +134,7 @@ TEST_F(SlicePublisherTest, SlicesOfOthersAreLeftAlone) {
   EXPECT_THAT(stored(), SizeIs(2));
 }
 
-TEST_F(SlicePublisherTest, WhatSomebodyChangesIsCorrected) {
+TEST_F(SlicePublisherTest, SlicesThatOthersChangeAreCorrected) {
   start();
   want(numbered_pool(3));
   ASSERT_TRUE(converges());
@@ -151,7 +151,7 @@ TEST_F(SlicePublisherTest, WhatSomebodyChangesIsCorrected) {
   EXPECT_THAT(stored(), SizeIs(1));
 }
 
-TEST_F(SlicePublisherTest, TwoPublishersThatDisagreeDoNotFightHot) {
+TEST_F(SlicePublisherTest, TwoPublishersThatDisagreeSlowDown) {
   SlicePublisher rival(core, clock, cluster, {.driver = "gpu.example.com", .node_name = "node7", .jitter_seed = 9});
   spawn(core, rival.run());
   start();
@@ -170,7 +170,7 @@ TEST_F(SlicePublisherTest, TwoPublishersThatDisagreeDoNotFightHot) {
   EXPECT_EQ(publisher.status().last_error, "");
 }
 
-TEST_F(SlicePublisherTest, AnOwnChangeIsNotHeldBackByADispute) {
+TEST_F(SlicePublisherTest, AChangeOfOurDevicesIsNotDelayedByADispute) {
   start();
   want(numbered_pool(3));
   ASSERT_TRUE(converges());
@@ -224,7 +224,7 @@ TEST_F(SlicePublisherTest, AListThatIsOlderThanAnEventDoesNotHideIt) {
   }
 }
 
-TEST_F(SlicePublisherTest, LostAnswersLeaveNoDuplicates) {
+TEST_F(SlicePublisherTest, LostResponsesLeaveNoDuplicates) {
   cluster.lose_answers(Verb::kCreate, 2);
   start();
   want(numbered_pool(500));
@@ -233,7 +233,7 @@ TEST_F(SlicePublisherTest, LostAnswersLeaveNoDuplicates) {
   EXPECT_THAT(stored(), SizeIs(4));
 }
 
-TEST_F(SlicePublisherTest, AGoneHistoryIsListedAgain) {
+TEST_F(SlicePublisherTest, AnExpiredVersionIsListedAgain) {
   start();
   want(numbered_pool(3));
   ASSERT_TRUE(converges());
@@ -241,13 +241,13 @@ TEST_F(SlicePublisherTest, AGoneHistoryIsListedAgain) {
   settle();
   cluster.wipe_slices();
   cluster.compact();
-  EXPECT_TRUE(publisher.status().in_sync) << "nothing is known of it yet";
+  EXPECT_TRUE(publisher.status().in_sync) << "the publisher has not noticed it yet";
   pass(1s);
   EXPECT_TRUE(publisher.status().in_sync);
   expect_published(numbered_pool(3));
 }
 
-TEST_F(SlicePublisherTest, AWatchThatBreaksGoesOnWhereItWas) {
+TEST_F(SlicePublisherTest, ABrokenWatchContinuesWhereItWas) {
   start();
   want(numbered_pool(3));
   ASSERT_TRUE(converges());
@@ -261,7 +261,7 @@ TEST_F(SlicePublisherTest, AWatchThatBreaksGoesOnWhereItWas) {
   expect_published(numbered_pool(3));
 }
 
-TEST_F(SlicePublisherTest, WatchesThatEndAtOnceAreNotStartedHot) {
+TEST_F(SlicePublisherTest, WatchesThatEndAtOnceAreRestartedSlowly) {
   start();
   want(numbered_pool(3));
   ASSERT_TRUE(converges());
@@ -287,7 +287,7 @@ TEST_F(SlicePublisherTest, KeepsGoingWhileTheApiServerIsAway) {
   EXPECT_EQ(publisher.status().last_error, "");
 }
 
-TEST_F(SlicePublisherTest, AServerThatFailsInTheMiddleOfARewriteIsFollowedUp) {
+TEST_F(SlicePublisherTest, ARewriteContinuesAfterAServerFailure) {
   start();
   want(numbered_pool(500));
   ASSERT_TRUE(converges());
@@ -300,7 +300,7 @@ TEST_F(SlicePublisherTest, AServerThatFailsInTheMiddleOfARewriteIsFollowedUp) {
   EXPECT_EQ(stored()[0].pool.generation, 2);
 }
 
-TEST_F(SlicePublisherTest, WhatTheServerRefusesIsNotRepeatedUntilTheDevicesChange) {
+TEST_F(SlicePublisherTest, ARejectedPoolIsNotRetriedUntilItsDevicesChange) {
   cluster.fail_next(Verb::kCreate, 1, {Code::kInvalidArgument, "spec.devices[0]: no"});
   start();
   publisher.set_pools({{"bad", shared(numbered_pool(1))}, {"good", shared(numbered_pool(2))}});
@@ -316,7 +316,7 @@ TEST_F(SlicePublisherTest, WhatTheServerRefusesIsNotRepeatedUntilTheDevicesChang
   EXPECT_EQ(publisher.status().pools.at("bad").rejection, "");
 }
 
-TEST_F(SlicePublisherTest, ARefusalIsTriedAgainAfterALongTime) {
+TEST_F(SlicePublisherTest, ARejectedPoolIsRetriedAfterALongTime) {
   cluster.fail_next(Verb::kCreate, 1, {Code::kInvalidArgument, "no"});
   start();
   want(numbered_pool(1));
@@ -325,7 +325,7 @@ TEST_F(SlicePublisherTest, ARefusalIsTriedAgainAfterALongTime) {
   EXPECT_TRUE(converges(2min, 1s));
 }
 
-TEST_F(SlicePublisherTest, ANodeThatWasReplacedOwnsTheNewSlices) {
+TEST_F(SlicePublisherTest, AReplacedNodeOwnsTheNewSlices) {
   start();
   want(numbered_pool(3));
   ASSERT_TRUE(converges());

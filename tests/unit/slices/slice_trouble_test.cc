@@ -8,8 +8,8 @@ namespace {
 using Verb = FakeCluster::Verb;
 using SliceTroubleTest = SlicePublisherTest;
 
-// Whatever others do meanwhile, in the end the cluster holds exactly what is wanted.
-TEST_F(SliceTroubleTest, RandomTroubleConverges) {
+// Whatever others do meanwhile, the cluster finally holds exactly the wanted pool.
+TEST_F(SliceTroubleTest, RandomFailuresConverge) {
   std::mt19937 random(3u + static_cast<unsigned>(GTEST_FLAG_GET(random_seed)));
   const auto below = [&](std::size_t limit) {
     return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);

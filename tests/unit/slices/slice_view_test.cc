@@ -26,7 +26,7 @@ std::vector<std::string> names(const PoolView& view) {
   return out;
 }
 
-TEST(SliceView, FindsWhatTheApiServerWouldRefuse) {
+TEST(SliceView, FindsDevicesThatTheApiServerWouldRefuse) {
   EXPECT_EQ(flaw(plain_device("gpu-0")), "none");
   EXPECT_EQ(flaw(partition("gpu-0", "card")), "none");
   EXPECT_EQ(flaw(tainted_device("gpu-0")), "none");
@@ -79,7 +79,7 @@ TEST(SliceView, FindsCountersAndTaintsThatTheApiServerWouldRefuse) {
   EXPECT_THAT(flaw(device), HasSubstr("more than 16"));
 }
 
-TEST(SliceView, OneBadDeviceDoesNotTakeThePoolWithIt) {
+TEST(SliceView, OneBadDeviceDoesNotHideTheOthers) {
   PoolContent content = numbered_pool(3);
   content.devices[1].attributes["bad-name"] = true;
   content.devices.push_back(plain_device(numbered(0)));
@@ -107,7 +107,7 @@ TEST(SliceView, PartitionsWaitUntilTheServerIsKnownToKeepCounters) {
   EXPECT_THAT(off->withheld[0].reason, HasSubstr("DRAPartitionableDevices"));
 }
 
-TEST(SliceView, LeavesOutWhatDisabledGatesWouldDrop) {
+TEST(SliceView, LeavesOutFieldsThatDisabledGatesWouldDrop) {
   PoolContent content;
   content.devices = {plain_device("list"), plain_device("multiple"), tainted_device("sick"),
                      tainted_device("note", "None")};
@@ -124,7 +124,7 @@ TEST(SliceView, LeavesOutWhatDisabledGatesWouldDrop) {
   EXPECT_THAT(view->withheld, ElementsAre(testing::Field(&WithheldDevice::reason, HasSubstr("DRADeviceTaints"))));
 }
 
-TEST(SliceView, LearnsTheGatesFromWhatCameBack) {
+TEST(SliceView, LearnsTheGatesFromResponses) {
   Slice sent;
   sent.devices = {partition("p", "card"), tainted_device("t"), plain_device("m"), plain_device("l")};
   sent.devices[2].allow_multiple_allocations = true;

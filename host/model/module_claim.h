@@ -1,0 +1,53 @@
+// A claim as a module sees it, and the container edits that the module returns for it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/model/claim.h"
+#include "host/model/edits.h"
+#include "host/model/option.h"
+
+namespace cardcage {
+
+// One device of the claim, with the configuration that applies to it.
+struct ModuleAllocation {
+  std::string device_id, request, share_id;
+  bool admin_access = false;
+  std::map<std::string, Quantity> consumed_capacity;
+  // The declared parameters as they apply to this device. Each comes from the claim, else from the class, else from
+  // its default. Empty if the module declares none.
+  OptionValues values;
+  friend bool operator==(const ModuleAllocation&, const ModuleAllocation&) = default;
+};
+// The raw text, for modules that declare no parameters.
+struct ModuleParams {
+  ConfigSource source = ConfigSource::kClass;
+  std::vector<std::string> requests;
+  std::string json;
+  friend bool operator==(const ModuleParams&, const ModuleParams&) = default;
+};
+// With the device-plugin API each device is a claim of its own: `ref` has a uid and no names (rule R15 of
+// abi/RULES.md).
+struct ModuleClaim {
+  ClaimRef ref;
+  std::vector<ModuleAllocation> allocations;
+  std::vector<ModuleParams> params;  // rising precedence
+  std::string state;                 // what prepare saved, at most 64 KiB
+  std::uint32_t state_version = 0;
+  bool other_boot = false;  // the claim was prepared before the node booted
+  friend bool operator==(const ModuleClaim&, const ModuleClaim&) = default;
+};
+
+// The result of prepare, already validated.
+struct PreparedEdits {
+  Edits claim;                     // for every container of the claim
+  std::vector<Edits> allocations;  // by index in ModuleClaim::allocations
+  std::string state;
+  std::uint32_t state_version = 0;
+  friend bool operator==(const PreparedEdits&, const PreparedEdits&) = default;
+};
+
+}  // namespace cardcage
