@@ -9,7 +9,7 @@
 #include "host/core/folder_watch.h"
 #include "host/dra/dra_service.h"
 #include "host/dra/health_stream.h"
-#include "host/kubelet/registration.h"
+#include "host/kubelet/plugin_registration.h"
 #include "host/kubelet/socket_dir.h"
 #include "host/rpc/grpc_server.h"
 #include "host/rpc/socket_listener.h"
@@ -65,7 +65,7 @@ class DriverServer {
   const DriverSockets sockets_;
   DraService dra_;
   HealthService health_;
-  RegistrationService registration_;
+  PluginRegistration registration_;
   GrpcServer server_;
   FolderWatch watch_;
   std::unique_ptr<SocketListener> service_socket_, registration_socket_;

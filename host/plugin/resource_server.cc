@@ -8,9 +8,9 @@
 #include <random>
 
 #include "host/core/log.h"
-#include "host/kubelet/kubelet_way.h"
-#include "host/kubelet/registry_way.h"
+#include "host/kubelet/direct_registration.h"
 #include "host/kubelet/socket_dir.h"
+#include "host/kubelet/watched_registration.h"
 
 namespace cardcage {
 namespace {
@@ -75,23 +75,23 @@ ResourceServer::~ResourceServer() {
   std::abort();
 }
 
-ResourceWay::Host ResourceServer::host() {
+Registration::Host ResourceServer::host() {
   return {.core = core_,
           .clock = clock_,
           .adopt = [this](UniqueFd connection) { server_.adopt(std::move(connection)); },
           .wake = [this] { wake_.wake(); }};
 }
 
-std::unique_ptr<ResourceWay> ResourceServer::make_way() {
+std::unique_ptr<Registration> ResourceServer::make_way() {
   const bool registry = options_.way == RegistrationWay::kRegistry ||
                         (options_.way == RegistrationWay::kAuto && !is_directory(options_.device_plugins_dir) &&
                          is_directory(registry_socket_.parent_path()));
   if (!registry)
-    return std::make_unique<KubeletWay>(host(), clients_,
-                                        KubeletWay::Options{options_.resource, options_.device_plugins_dir, nonce()});
-  return std::make_unique<RegistryWay>(
+    return std::make_unique<DirectRegistration>(
+        host(), clients_, DirectRegistration::Options{options_.resource, options_.device_plugins_dir, nonce()});
+  return std::make_unique<WatchedRegistration>(
       host(), registration_,
-      RegistryWay::Options{options_.resource, registry_socket_, options_.device_plugins_dir / "kubelet.sock"});
+      WatchedRegistration::Options{options_.resource, registry_socket_, options_.device_plugins_dir / "kubelet.sock"});
 }
 
 Task<void> ResourceServer::keep_registered() {

@@ -8,7 +8,7 @@
 #include "host/config/config.h"
 #include "host/core/folder_watch.h"
 #include "host/kubelet/clients.h"
-#include "host/kubelet/resource_way.h"
+#include "host/kubelet/registration.h"
 #include "host/plugin/device_plugin_service.h"
 #include "host/rpc/client_slot.h"
 #include "host/rpc/grpc_server.h"
@@ -69,8 +69,8 @@ class ResourceServer {
   ResourceServer(asio::io_context& core, Clock& clock, AllocationService& allocations, DeviceListBoard& devices,
                  ClientSlot<KubeletClients>& clients, ResourceServerOptions options,
                  std::filesystem::path registry_socket);
-  ResourceWay::Host host();
-  std::unique_ptr<ResourceWay> make_way();
+  Registration::Host host();
+  std::unique_ptr<Registration> make_way();
   Task<void> keep_registered();
   Task<void> run();
 
@@ -81,10 +81,10 @@ class ResourceServer {
   const std::filesystem::path registry_socket_;
   Wakeup wake_;
   DevicePluginService plugin_;
-  RegistrationService registration_;
+  PluginRegistration registration_;
   GrpcServer server_;
   FolderWatch watch_;
-  const std::unique_ptr<ResourceWay> way_;
+  const std::unique_ptr<Registration> way_;
   OneShot<bool> ended_;
   bool stopping_ = false, stopped_ = false;
 };

@@ -8,7 +8,7 @@
 #include "host/core/backoff.h"
 #include "host/core/wakeup.h"
 #include "host/kubelet/clients.h"
-#include "host/kubelet/resource_way.h"
+#include "host/kubelet/registration.h"
 #include "host/rpc/client_slot.h"
 #include "host/rpc/unix_socket.h"
 
@@ -20,7 +20,7 @@ namespace cardcage {
 // A socket path serves for one successful registration only. Kubelets tell registrations apart by the name of the
 // resource (up to 1.36) or the path of the socket (1.37, k/k#135437), and the late end of an old one must not take down
 // the new one.
-class KubeletWay final : public ResourceWay {
+class DirectRegistration final : public Registration {
  public:
   struct Options {
     std::string resource;
@@ -28,8 +28,8 @@ class KubeletWay final : public ResourceWay {
     std::string nonce;  // of this start of the process
   };
   // `clients` outlives it; a set that did not reach the kubelet, or an earlier kubelet, is replaced there.
-  KubeletWay(Host host, ClientSlot<KubeletClients>& clients, Options options);
-  ~KubeletWay() override;
+  DirectRegistration(Host host, ClientSlot<KubeletClients>& clients, Options options);
+  ~DirectRegistration() override;
 
   Instant look(StreamCount streams) override;
   void again() override;

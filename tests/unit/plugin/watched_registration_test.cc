@@ -1,5 +1,5 @@
 // How a ResourceServer lets the kubelet find it in plugins_registry, and when it prefers kubelet.sock.
-#include "host/kubelet/registry_way.h"
+#include "host/kubelet/watched_registration.h"
 
 #include <sys/inotify.h>
 
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class RegistryWayTest : public ResourceHarness {
+class WatchedRegistrationTest : public ResourceHarness {
  protected:
   void SetUp() override { list(devices_of(4)); }
   void TearDown() override {
@@ -52,7 +52,7 @@ class RegistryWayTest : public ResourceHarness {
   std::unique_ptr<FakeKubelet> kubelet;
 };
 
-TEST_F(RegistryWayTest, Row15TellsWhoItIsUnderAnyAuthority) {
+TEST_F(WatchedRegistrationTest, Row15TellsWhoItIsUnderAnyAuthority) {
   start(RegistrationWay::kRegistry);
   ASSERT_EQ(socket(), registry_socket());
   for (const char* authority : {"localhost", "%2Fvar%2Flib%2Fkubelet%2Fplugins_registry%2Fx.sock", "a b"}) {
@@ -71,7 +71,7 @@ TEST_F(RegistryWayTest, Row15TellsWhoItIsUnderAnyAuthority) {
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kAsked; }));
 }
 
-TEST_F(RegistryWayTest, Row15TheSocketAppearsWhenItListens) {
+TEST_F(WatchedRegistrationTest, Row15TheSocketAppearsWhenItListens) {
   fs::create_directories(registry());
   const UniqueFd events(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   ::inotify_add_watch(events.get(), registry().c_str(), IN_CREATE | IN_MOVED_TO);
@@ -89,7 +89,7 @@ TEST_F(RegistryWayTest, Row15TheSocketAppearsWhenItListens) {
               ElementsAre("create .cardcage-example.com_gpu-reg.sock", "moved to cardcage-example.com_gpu-reg.sock"));
 }
 
-TEST_F(RegistryWayTest, Row15RegistersListsAndAllocates) {
+TEST_F(WatchedRegistrationTest, Row15RegistersListsAndAllocates) {
   play_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
@@ -99,7 +99,7 @@ TEST_F(RegistryWayTest, Row15RegistersListsAndAllocates) {
   EXPECT_EQ(devices->attempts(), 0u) << "never both ways";
 }
 
-TEST_F(RegistryWayTest, Row15ARefusalIsShownAndTheSocketMadeAnew) {
+TEST_F(WatchedRegistrationTest, Row15ARefusalIsShownAndTheSocketMadeAnew) {
   play_kubelet(false);
   play_registry();
   kubelet->refuse("not on this node");
@@ -114,7 +114,7 @@ TEST_F(RegistryWayTest, Row15ARefusalIsShownAndTheSocketMadeAnew) {
   EXPECT_TRUE(registered_again(1));
 }
 
-TEST_F(RegistryWayTest, Row15AKubeletThatNeverAsksSeesANewSocketWithGrowingPauses) {
+TEST_F(WatchedRegistrationTest, Row15AKubeletThatNeverAsksSeesANewSocketWithGrowingPauses) {
   play_kubelet(false);
   start(RegistrationWay::kRegistry);
   const auto first = (socket(), socket_identity(registry_socket()));
@@ -127,7 +127,7 @@ TEST_F(RegistryWayTest, Row15AKubeletThatNeverAsksSeesANewSocketWithGrowingPause
   EXPECT_EQ(status().way, RegistrationWay::kRegistry) << "as configured";
 }
 
-TEST_F(RegistryWayTest, Row15AKubeletThatAsksAndNeverTellsSeesANewSocket) {
+TEST_F(WatchedRegistrationTest, Row15AKubeletThatAsksAndNeverTellsSeesANewSocket) {
   play_kubelet(false);
   start(RegistrationWay::kRegistry);
   socket();
@@ -143,7 +143,7 @@ TEST_F(RegistryWayTest, Row15AKubeletThatAsksAndNeverTellsSeesANewSocket) {
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kWaiting; }));
 }
 
-TEST_F(RegistryWayTest, Row16AKubeletThatStartsAgainComesByItself) {
+TEST_F(WatchedRegistrationTest, Row16AKubeletThatStartsAgainComesByItself) {
   play_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
@@ -159,7 +159,7 @@ TEST_F(RegistryWayTest, Row16AKubeletThatStartsAgainComesByItself) {
   EXPECT_EQ(state(), RegistrationState::kRegistered);
 }
 
-TEST_F(RegistryWayTest, Row16AStreamThatEndsWhileTheKubeletLivesIsAReasonForANewSocket) {
+TEST_F(WatchedRegistrationTest, Row16AStreamThatEndsWhileTheKubeletLivesIsAReasonForANewSocket) {
   play_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
@@ -170,7 +170,7 @@ TEST_F(RegistryWayTest, Row16AStreamThatEndsWhileTheKubeletLivesIsAReasonForANew
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
 }
 
-TEST_F(RegistryWayTest, MakesAWipedSocketAgain) {
+TEST_F(WatchedRegistrationTest, MakesAWipedSocketAgain) {
   play_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
@@ -180,13 +180,13 @@ TEST_F(RegistryWayTest, MakesAWipedSocketAgain) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
 }
 
-TEST_F(RegistryWayTest, TellsTheKubeletOfNewTraits) {
+TEST_F(WatchedRegistrationTest, TellsTheKubeletOfNewTraits) {
   play_kubelet();
   start(RegistrationWay::kRegistry);
   expect_new_traits_told(*devices);
 }
 
-TEST_F(RegistryWayTest, AutoIsKubeletSock) {
+TEST_F(WatchedRegistrationTest, AutoIsKubeletSock) {
   play_kubelet();
   start(RegistrationWay::kAuto);
   ASSERT_TRUE(registered_again(1));
@@ -194,14 +194,14 @@ TEST_F(RegistryWayTest, AutoIsKubeletSock) {
   EXPECT_FALSE(fs::exists(registry_socket())) << "never both ways";
 }
 
-TEST_F(RegistryWayTest, AutoIsTheRegistryWhereOnlyThatIsThere) {
+TEST_F(WatchedRegistrationTest, AutoIsTheRegistryWhereOnlyThatIsThere) {
   fs::create_directories(registry());
   start(RegistrationWay::kAuto);
   socket();
   EXPECT_EQ(status().way, RegistrationWay::kRegistry);
 }
 
-TEST_F(RegistryWayTest, TakesItsSocketAwayWhenItStops) {
+TEST_F(WatchedRegistrationTest, TakesItsSocketAwayWhenItStops) {
   play_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "host/core/backoff.h"
-#include "host/kubelet/resource_way.h"
+#include "host/kubelet/registration.h"
 #include "host/rpc/unix_socket.h"
 
 namespace cardcage {
@@ -13,7 +13,7 @@ namespace cardcage {
 // The kubelet walks the folder at its start and watches it afterwards (pluginmanager/pluginwatcher). For device plugins
 // it does not watch the connection: when ListAndWatch ends while the file stays, only a new file brings it back. So
 // does one after a refusal or silence, where its own retries have had gaps (k/k#127457, #133725).
-class RegistryWay final : public ResourceWay {
+class WatchedRegistration final : public Registration {
  public:
   struct Options {
     std::string resource;
@@ -21,7 +21,7 @@ class RegistryWay final : public ResourceWay {
     std::filesystem::path kubelet_socket;  // where a living kubelet accepts connections
   };
   // `registration` is served on the connections that the host adopts and tells it to look; it outlives the way.
-  RegistryWay(Host host, RegistrationService& registration, Options options);
+  WatchedRegistration(Host host, PluginRegistration& registration, Options options);
 
   Instant look(StreamCount streams) override;
   void again() override { socket_.reset(); }
@@ -37,7 +37,7 @@ class RegistryWay final : public ResourceWay {
   Duration patience();
 
   const Host host_;
-  RegistrationService& registration_;
+  PluginRegistration& registration_;
   const Options options_;
   std::unique_ptr<SocketListener> socket_;
   std::string error_;                      // of opening it

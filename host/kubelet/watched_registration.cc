@@ -1,4 +1,4 @@
-#include "host/kubelet/registry_way.h"
+#include "host/kubelet/watched_registration.h"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ constexpr int kMaxDoublings = 4;
 
 }  // namespace
 
-RegistryWay::RegistryWay(Host host, RegistrationService& registration, Options options)
+WatchedRegistration::WatchedRegistration(Host host, PluginRegistration& registration, Options options)
     : host_(std::move(host)),
       registration_(registration),
       options_(std::move(options)),
@@ -33,13 +33,13 @@ RegistryWay::RegistryWay(Host host, RegistrationService& registration, Options o
   registration_.forget();
 }
 
-RegistrationView RegistryWay::view() const {
+RegistrationView WatchedRegistration::view() const {
   auto view = registration_.view();
   if (!error_.empty()) view.error = error_;
   return view;
 }
 
-RegistryWay::Stage RegistryWay::stage(StreamCount streams) const {
+WatchedRegistration::Stage WatchedRegistration::stage(StreamCount streams) const {
   if (streams.open > 0) return Stage::kWatched;
   switch (registration_.view().state) {
     case RegistrationState::kWaiting: break;
@@ -51,7 +51,7 @@ RegistryWay::Stage RegistryWay::stage(StreamCount streams) const {
 }
 
 // How long the kubelet has from here before the socket is made anew.
-Duration RegistryWay::patience() {
+Duration WatchedRegistration::patience() {
   switch (stage_) {
     case Stage::kWatched: return Duration::max();
     // A kubelet that was started again comes by itself.
@@ -66,7 +66,7 @@ Duration RegistryWay::patience() {
   return first * (1 << std::min(offers_, kMaxDoublings));
 }
 
-Instant RegistryWay::look(StreamCount streams) {
+Instant WatchedRegistration::look(StreamCount streams) {
   const Instant now = host_.clock.now();
   const bool made = !socket_ || !socket_->present();
   if (made) {
@@ -108,7 +108,7 @@ Instant RegistryWay::look(StreamCount streams) {
   return std::min(now + kLook, stage_since_ + patience_);
 }
 
-Task<void> RegistryWay::end() {
+Task<void> WatchedRegistration::end() {
   socket_.reset();
   co_return;
 }

@@ -1,4 +1,4 @@
-#include "host/kubelet/kubelet_way.h"
+#include "host/kubelet/direct_registration.h"
 
 #include <algorithm>
 #include <functional>
@@ -23,7 +23,7 @@ constexpr seconds kLongestPause{10};
 
 }  // namespace
 
-struct KubeletWay::Call {
+struct DirectRegistration::Call {
   std::shared_ptr<const KubeletClients> clients;
   grpc::ClientContext context;
   api::device_plugin::RegisterRequest request;
@@ -32,7 +32,7 @@ struct KubeletWay::Call {
   std::optional<grpc::Status> answer;
 };
 
-KubeletWay::KubeletWay(Host host, ClientSlot<KubeletClients>& clients, Options options)
+DirectRegistration::DirectRegistration(Host host, ClientSlot<KubeletClients>& clients, Options options)
     : host_(std::move(host)),
       clients_(clients),
       options_(std::move(options)),
@@ -44,16 +44,16 @@ KubeletWay::KubeletWay(Host host, ClientSlot<KubeletClients>& clients, Options o
   show(RegistrationState::kWaiting, "");
 }
 
-KubeletWay::~KubeletWay() = default;
+DirectRegistration::~DirectRegistration() = default;
 
-void KubeletWay::show(RegistrationState state, std::string error) {
+void DirectRegistration::show(RegistrationState state, std::string error) {
   if (view_.state == state && view_.error == error && view_.since.time_since_epoch().count() != 0) return;
   view_ = {state, std::move(error), host_.clock.wall()};
 }
 
-void KubeletWay::retry_later() { next_call_ = host_.clock.now() + backoff_.next(); }
+void DirectRegistration::retry_later() { next_call_ = host_.clock.now() + backoff_.next(); }
 
-Instant KubeletWay::look(StreamCount streams) {
+Instant DirectRegistration::look(StreamCount streams) {
   const Instant now = host_.clock.now();
   notice_kubelet();
   notice_answer(streams);
@@ -73,7 +73,7 @@ Instant KubeletWay::look(StreamCount streams) {
 }
 
 // A kubelet that was started again knows nothing of us, whatever became of its predecessor's streams.
-void KubeletWay::notice_kubelet() {
+void DirectRegistration::notice_kubelet() {
   const auto there = socket_identity(kubelet_socket_);
   if (there == kubelet_) return;
   kubelet_ = there;
@@ -86,7 +86,7 @@ void KubeletWay::notice_kubelet() {
   next_call_ = host_.clock.now();
 }
 
-void KubeletWay::notice_answer(StreamCount streams) {
+void DirectRegistration::notice_answer(StreamCount streams) {
   if (!call_ || !call_->answer) return;
   const auto call = std::exchange(call_, nullptr);
   if (!call->answer->ok()) return note_failure(*call->answer);
@@ -101,7 +101,7 @@ void KubeletWay::notice_answer(StreamCount streams) {
     retry_later();  // opened and ended meanwhile
 }
 
-void KubeletWay::note_failure(const grpc::Status& status) {
+void DirectRegistration::note_failure(const grpc::Status& status) {
   const std::string words = cut_utf8(status.error_message(), kMaxErrorText);
   switch (status.error_code()) {
     case grpc::StatusCode::CANCELLED: break;  // by us: another kubelet is there
@@ -135,7 +135,7 @@ void KubeletWay::note_failure(const grpc::Status& status) {
   if (!must_call_) retry_later();
 }
 
-void KubeletWay::notice_streams(StreamCount streams) {
+void DirectRegistration::notice_streams(StreamCount streams) {
   const Instant now = host_.clock.now();
   if (streams.opened != opened_) {
     opened_ = streams.opened;
@@ -159,7 +159,7 @@ void KubeletWay::notice_streams(StreamCount streams) {
   }
 }
 
-Status KubeletWay::open_socket() {
+Status DirectRegistration::open_socket() {
   const bool renew = socket_used_ && !call_ && next_call_ && *next_call_ <= host_.clock.now();
   if (socket_ && socket_->present() && !renew) return {};
   socket_.reset();
@@ -173,7 +173,7 @@ Status KubeletWay::open_socket() {
   return {};
 }
 
-Status KubeletWay::check_kubelet() const {
+Status DirectRegistration::check_kubelet() const {
   if (!kubelet_)
     return fail(
         Code::kUnavailable,
@@ -185,7 +185,7 @@ Status KubeletWay::check_kubelet() const {
   return {};
 }
 
-void KubeletWay::call_kubelet(StreamCount streams) {
+void DirectRegistration::call_kubelet(StreamCount streams) {
   must_call_ = false;
   next_call_.reset();
   awaited_until_.reset();
@@ -208,14 +208,14 @@ void KubeletWay::call_kubelet(StreamCount streams) {
   call.clients->registration->async()->Register(&call.context, &call.request, &call.response, std::move(ended));
 }
 
-void KubeletWay::again() {
+void DirectRegistration::again() {
   awaited_until_.reset();
   must_call_ = true;
   // A kubelet up to 1.36 takes the end of the old stream for that of the new registration if it comes later.
   next_call_ = host_.clock.now() + kFirstPause;
 }
 
-Task<void> KubeletWay::end() {
+Task<void> DirectRegistration::end() {
   ending_ = true;
   socket_.reset();
   if (!call_) co_return;
