@@ -12,16 +12,15 @@
 #include <string>
 #include <string_view>
 
-namespace cardcage {
+#include "host/model/served_name.h"
 
-// A resource has a slash in its name, a driver none.
-bool is_resource(std::string_view driver_or_resource);
+namespace cardcage {
 
 // "cardcage.gpu.example.com/claim" for the driver "gpu.example.com", "cardcage.example.com_gpu/device" for the resource
 // "example.com/gpu".
-std::string cdi_kind(std::string_view driver);
+std::string cdi_kind(const ServedName& served);
 // What the kubelet hands to the runtime: "cardcage.gpu.example.com/claim=<name>".
-std::string cdi_qualified_name(std::string_view driver, std::string_view name);
+std::string cdi_qualified_name(const ServedName& served, std::string_view name);
 
 // "<uid>-<device>" or "<uid>-<device>_<share>". Device names are DNS labels and share ids are UUIDs, so '_' divides
 // them without doubt.
@@ -32,9 +31,10 @@ struct CdiDeviceParts {
 std::optional<CdiDeviceParts> parse_cdi_device_name(std::string_view name, std::string_view claim_uid);
 
 // "cardcage.gpu.example.com-claim_<uid>.json", "cardcage.example.com_gpu-device_<uid>.json"
-std::string claim_file_name(std::string_view driver, std::string_view claim_uid);
+std::string claim_file_name(const ServedName& served, std::string_view claim_uid);
 struct ClaimFile {
-  std::string driver, uid;
+  ServedName served;
+  std::string uid;
   friend bool operator==(const ClaimFile&, const ClaimFile&) = default;
 };
 // Nothing unless it is exactly a name that claim_file_name makes.

@@ -82,7 +82,7 @@ const ModuleConfig* former(const ModuleConfig& added, const Config& running, con
 
 void add_served(const ModuleConfig* module, std::set<std::string>& names) {
   if (!module) return;
-  for (const ServeConfig& rule : module->serve) names.insert(rule.name());
+  for (const ServeConfig& rule : module->serve) names.insert(rule.served().name);
 }
 
 std::set<std::string> served(const Config& config) {

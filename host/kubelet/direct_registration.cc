@@ -208,7 +208,7 @@ void DirectRegistration::call_kubelet(StreamCount streams) {
   call.clients->registration->async()->Register(&call.context, &call.request, &call.response, std::move(ended));
 }
 
-void DirectRegistration::again() {
+void DirectRegistration::restart() {
   awaited_until_.reset();
   must_call_ = true;
   // A kubelet up to 1.36 takes the end of the old stream for that of the new registration if it comes later.

@@ -32,7 +32,7 @@ class DirectRegistration final : public Registration {
   ~DirectRegistration() override;
 
   Instant look(StreamCount streams) override;
-  void again() override;
+  void restart() override;
   Task<void> end() override;
   RegistrationWay way() const override { return RegistrationWay::kKubelet; }
   RegistrationView view() const override { return view_; }

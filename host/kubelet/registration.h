@@ -36,7 +36,7 @@ class Registration {
   // Returns when to look again if nothing happens before.
   virtual Instant look(StreamCount streams) = 0;
   // The kubelet is to learn of the resource anew, although nothing is wrong. The streams were ended.
-  virtual void again() = 0;
+  virtual void restart() = 0;
   // Takes the socket away and returns when nothing is on its way to the kubelet.
   virtual Task<void> end() = 0;
 

@@ -24,7 +24,7 @@ class WatchedRegistration final : public Registration {
   WatchedRegistration(Host host, PluginRegistration& registration, Options options);
 
   Instant look(StreamCount streams) override;
-  void again() override { socket_.reset(); }
+  void restart() override { socket_.reset(); }
   Task<void> end() override;
   RegistrationWay way() const override { return RegistrationWay::kRegistry; }
   RegistrationView view() const override;
