@@ -79,7 +79,7 @@ void DriverServer::registration_changed() {
   }
 }
 
-Instant DriverServer::look() {
+Instant DriverServer::maintain() {
   // Watch first: a socket that disappears between the check and the wait is an event then.
   const bool watched = folders().watch(sockets_.registration.parent_path()).has_value() &&
                        folders().watch(sockets_.service.parent_path()).has_value();

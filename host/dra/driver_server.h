@@ -48,7 +48,7 @@ class DriverServer final : public PluginServer {
   DriverServer(asio::io_context& core, Clock& clock, ClaimService& claims, HealthBoard& health,
                DriverServerOptions options, DriverSockets sockets);
   Status open_missing_sockets();
-  Instant look() override;
+  Instant maintain() override;
   Task<void> run_streams() override { return health_.run(); }
   Task<void> withdraw() override;
   Task<void> drain(Instant deadline) override { return dra_.drain(deadline); }

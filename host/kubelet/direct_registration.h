@@ -14,24 +14,25 @@
 
 namespace cardcage {
 
-// The kubelet answers Register after it has called back on our socket, then opens ListAndWatch. It forgets the resource
-// when that stream ends or when it starts anew, and removes all sockets of the folder at its start.
+// The kubelet calls back on our socket before it answers Register, then opens ListAndWatch. It forgets the resource
+// when that stream ends or when it restarts, and removes all sockets of the folder when it starts.
 //
-// A socket path serves for one successful registration only. Kubelets tell registrations apart by the name of the
-// resource (up to 1.36) or the path of the socket (1.37, k/k#135437), and the late end of an old one must not take down
-// the new one.
+// A socket path is used for one successful registration only. Kubelets tell registrations apart by the name of the
+// resource (up to 1.36) or by the path of the socket (from 1.37 on, k/k#135437), and the late end of an old one must
+// not take down the new one.
 class DirectRegistration final : public Registration {
  public:
   struct Options {
     std::string resource;
     std::filesystem::path folder;
-    std::string nonce;  // of this start of the process
+    std::string nonce;  // of the server, part of the names of its sockets
   };
-  // `clients` outlives it; a set that did not reach the kubelet, or an earlier kubelet, is replaced there.
+  // `clients` outlives it. A set of clients that did not reach the kubelet, or that reached an earlier one, is
+  // replaced.
   DirectRegistration(Host host, ClientSlot<KubeletClients>& clients, Options options);
   ~DirectRegistration() override;
 
-  Instant look(StreamCount streams) override;
+  Instant maintain(StreamCount streams) override;
   void restart() override;
   Task<void> end() override;
   RegistrationWay way() const override { return RegistrationWay::kKubelet; }
@@ -40,15 +41,15 @@ class DirectRegistration final : public Registration {
 
  private:
   struct Call;
-  void notice_kubelet();
-  void notice_streams(StreamCount streams);
-  void notice_answer(StreamCount streams);
-  void note_failure(const grpc::Status& status);
+  void check_for_new_kubelet();
+  void follow_streams(StreamCount streams);
+  void take_response(StreamCount streams);
+  void record_failure(const grpc::Status& status);
   Status open_socket();
   Status check_kubelet() const;
   void call_kubelet(StreamCount streams);
-  void show(RegistrationState state, std::string error);
-  void retry_later();
+  void set_view(RegistrationState state, std::string error);
+  void call_after_pause();
 
   const Host host_;
   ClientSlot<KubeletClients>& clients_;
@@ -61,14 +62,14 @@ class DirectRegistration final : public Registration {
   std::optional<SocketIdentity> kubelet_;
   Silence silence_;
   std::shared_ptr<const KubeletClients> used_;  // by the last call
-  std::shared_ptr<Call> call_;                  // on its way
+  std::shared_ptr<Call> call_;                  // the open call; null if there is none
 
-  std::uint64_t opened_ = 0;
-  Instant opened_at_{};
-  bool open_ = false;
-  std::optional<Instant> awaited_until_;  // a stream, after a registration
+  std::uint64_t streams_opened_ = 0;  // as last seen
+  Instant stream_opened_at_{};
+  bool stream_open_ = false;
+  std::optional<Instant> stream_deadline_;  // for the stream that follows a registration
   std::optional<Instant> next_call_;
-  bool must_call_ = false;  // even if a stream is open
+  bool must_call_ = false;  // even while a stream is open
   Backoff backoff_;
   RegistrationView view_;
   Wakeup ended_;

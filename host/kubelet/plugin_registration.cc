@@ -20,7 +20,7 @@ std::string_view to_string(RegistrationState state) {
   return "unknown";
 }
 
-// Both calls are answered at once, the core hears of them afterwards.
+// Both calls return at once; the core learns of them afterwards.
 class PluginRegistration::Service final : public api::registration::Registration::CallbackService {
  public:
   Service(PluginRegistration& registration, api::registration::PluginInfo info)
@@ -29,19 +29,19 @@ class PluginRegistration::Service final : public api::registration::Registration
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context, const api::registration::InfoRequest*,
                                     api::registration::PluginInfo* response) override {
     *response = info_;
-    tell(RegistrationState::kAsked, "");
+    post(RegistrationState::kAsked, "");
     return finish(context);
   }
   grpc::ServerUnaryReactor* NotifyRegistrationStatus(grpc::CallbackServerContext* context,
                                                      const api::registration::RegistrationStatus* request,
                                                      api::registration::RegistrationStatusResponse*) override {
-    tell(request->plugin_registered() ? RegistrationState::kRegistered : RegistrationState::kRefused,
+    post(request->plugin_registered() ? RegistrationState::kRegistered : RegistrationState::kRefused,
          cut_utf8(request->error(), kMaxError));
     return finish(context);
   }
 
  private:
-  void tell(RegistrationState state, std::string error) {
+  void post(RegistrationState state, std::string error) {
     asio::post(registration_.core_, [this, state, error = std::move(error)] { registration_.record(state, error); });
   }
   static grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context) {
@@ -62,17 +62,17 @@ PluginRegistration::PluginRegistration(asio::io_context& core, Clock& clock, api
       name_(info.name()),
       changed_(std::move(changed)),
       service_(std::make_unique<Service>(*this, std::move(info))) {
-  forget();
+  reset();
 }
 
 PluginRegistration::~PluginRegistration() = default;
 
 grpc::Service* PluginRegistration::service() { return service_.get(); }
 
-void PluginRegistration::forget() { view_ = {RegistrationState::kWaiting, "", clock_.wall()}; }
+void PluginRegistration::reset() { view_ = {RegistrationState::kWaiting, "", clock_.wall()}; }
 
 void PluginRegistration::record(RegistrationState state, std::string error) {
-  // A probe or cagectl may ask, too: that does not undo what the kubelet has said.
+  // Probes and cagectl call GetInfo, too; that does not undo what the kubelet has reported.
   if (state == RegistrationState::kAsked && view_.state != RegistrationState::kWaiting) return;
   view_ = {state, std::move(error), clock_.wall()};
   if (state == RegistrationState::kRegistered) log(LogLevel::kInfo, "registered with the kubelet", {{kind_, name_}});

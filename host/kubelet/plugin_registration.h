@@ -1,4 +1,4 @@
-// How a kubelet learns of a driver or a resource by finding its socket: pluginregistration.Registration.
+// Lets a kubelet that finds our socket learn of a driver or resource: pluginregistration.Registration.
 #pragma once
 
 #include <chrono>
@@ -13,20 +13,20 @@ namespace cardcage {
 enum class RegistrationState : std::uint8_t {
   kWaiting,     // no kubelet has asked yet
   kAsked,       // GetInfo was answered
-  kRegistered,  // the kubelet said yes
-  kRefused,     // the kubelet said no: see error
+  kRegistered,  // the kubelet accepted
+  kRefused,     // the kubelet refused: see error
 };
 std::string_view to_string(RegistrationState state);
 
-// What operators see of it.
+// What operators see of a registration.
 struct RegistrationView {
   RegistrationState state = RegistrationState::kWaiting;
-  std::string error;  // the kubelet's words
+  std::string error;  // as the kubelet worded it
   std::chrono::system_clock::time_point since;
 };
 
-// We are the server here: the kubelet finds the socket, asks, and tells how it went. It picks the first version of our
-// list that it knows.
+// We are the server: the kubelet finds the socket, calls GetInfo, picks the first version of our list that it knows,
+// and reports the outcome.
 class PluginRegistration {
  public:
   // `changed` is called on the core after the view has changed.
@@ -39,8 +39,8 @@ class PluginRegistration {
   grpc::Service* service();
   // [core]
   const RegistrationView& view() const { return view_; }
-  // As if no kubelet had asked: its socket was made anew.
-  void forget();
+  // Forgets what a kubelet said, because the socket is made anew.
+  void reset();
 
  private:
   class Service;

@@ -37,16 +37,16 @@ void PluginServer::start() {
   spawn(core_, run());
 }
 
-Task<void> PluginServer::look_until_stopped() {
+Task<void> PluginServer::maintain_until_stopped() {
   while (phase_ == Phase::kServing) {
-    const Instant next = look();
+    const Instant next = maintain();
     co_await wake_.wait_until(clock_, next);
   }
 }
 
 Task<void> PluginServer::run() {
   using namespace asio::experimental::awaitable_operators;
-  co_await (look_until_stopped() && run_streams());
+  co_await (maintain_until_stopped() && run_streams());
   ended_.set(true);
 }
 

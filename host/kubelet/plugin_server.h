@@ -26,8 +26,8 @@ class PluginServer {
   void start();
   void wake() { wake_.wake(); }
 
-  // Makes missing sockets, does what is due for the registration, and returns when to look again at the latest.
-  virtual Instant look() = 0;
+  // Makes missing sockets and does what is due for the registration; returns when to call it again at the latest.
+  virtual Instant maintain() = 0;
   // Serves the streams until withdraw() closes them.
   virtual Task<void> run_streams() = 0;
   // Takes the sockets away and closes the streams, so that the kubelet lets go of this instance before another one
@@ -47,7 +47,7 @@ class PluginServer {
   const PluginRegistration& registration() const { return registration_; }
 
  private:
-  Task<void> look_until_stopped();
+  Task<void> maintain_until_stopped();
   Task<void> run();
 
   asio::io_context& core_;

@@ -14,30 +14,30 @@
 
 namespace cardcage {
 
-// What the ListAndWatch streams of the resource are doing: the kubelet's side of a registration.
+// The ListAndWatch streams of a resource: the kubelet's side of a registration.
 struct StreamCount {
-  std::uint64_t opened = 0;  // so far
-  std::size_t open = 0;
+  std::uint64_t opened = 0;  // since the start of the server
+  std::size_t open = 0;      // now
 };
 
-// [core] One of the two ways. It compares what is with what should be and does what is due, as often as it is asked:
-// nothing depends on having seen every event.
+// [core] One of two ways to register. It compares the actual state with the wanted one whenever maintain() is called,
+// so that no event has to be seen.
 class Registration {
  public:
-  // What a way needs of the server around it.
+  // What it needs from the server around it.
   struct Host {
     asio::io_context& core;
     Clock& clock;
     std::function<void(UniqueFd)> adopt;  // serves a connection
-    std::function<void()> wake;           // asks for another look
+    std::function<void()> wake;           // asks for another maintain()
   };
   virtual ~Registration() = default;
 
-  // Returns when to look again if nothing happens before.
-  virtual Instant look(StreamCount streams) = 0;
-  // The kubelet is to learn of the resource anew, although nothing is wrong. The streams were ended.
+  // Does what is due; returns when to call it again if nothing happens before.
+  virtual Instant maintain(StreamCount streams) = 0;
+  // Makes the kubelet learn of the resource anew although nothing is wrong. The caller has ended the streams.
   virtual void restart() = 0;
-  // Takes the socket away and returns when nothing is on its way to the kubelet.
+  // Removes the socket and returns when no call to the kubelet is open.
   virtual Task<void> end() = 0;
 
   virtual RegistrationWay way() const = 0;
@@ -45,16 +45,16 @@ class Registration {
   virtual std::filesystem::path socket() const = 0;  // empty = none
 };
 
-// A socket for the kubelet to call a resource on; what is in the way is logged.
+// Opens the socket on which the kubelet calls a resource; logs what is in the way.
 Result<std::unique_ptr<SocketListener>> open_resource_socket(const Registration::Host& host,
                                                              const std::string& resource, std::filesystem::path path,
                                                              mode_t folder_mode);
 
-// Notices once that nothing has been heard of the kubelet for long.
+// Notices once that the kubelet has been silent for long.
 class Silence {
  public:
   explicit Silence(Instant now) : since_(now) {}
-  // True the first time that it has lasted long.
+  // True the first time that the silence has lasted long.
   bool noticed(bool silent, Instant now);
 
  private:

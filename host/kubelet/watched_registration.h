@@ -10,20 +10,21 @@
 
 namespace cardcage {
 
-// The kubelet walks the folder at its start and watches it afterwards (pluginmanager/pluginwatcher). For device plugins
-// it does not watch the connection: when ListAndWatch ends while the file stays, only a new file brings it back. So
-// does one after a refusal or silence, where its own retries have had gaps (k/k#127457, #133725).
+// The kubelet walks the folder when it starts and watches it from then on (pluginmanager/pluginwatcher). For device
+// plugins it does not watch the connection: when ListAndWatch ends while the file stays, only a new file brings the
+// kubelet back. A new file also helps after a refusal or silence, where the kubelet's own retries have had gaps
+// (k/k#127457, k/k#133725).
 class WatchedRegistration final : public Registration {
  public:
   struct Options {
     std::string resource;
     std::filesystem::path socket;          // in the registry
-    std::filesystem::path kubelet_socket;  // where a living kubelet accepts connections
+    std::filesystem::path kubelet_socket;  // accepts connections while a kubelet runs
   };
-  // `registration` is served on the connections that the host adopts and tells it to look; it outlives the way.
+  // `registration` is served on the connections that the host adopts, wakes the host, and outlives this object.
   WatchedRegistration(Host host, PluginRegistration& registration, Options options);
 
-  Instant look(StreamCount streams) override;
+  Instant maintain(StreamCount streams) override;
   void restart() override { socket_.reset(); }
   Task<void> end() override;
   RegistrationWay way() const override { return RegistrationWay::kRegistry; }
@@ -31,24 +32,24 @@ class WatchedRegistration final : public Registration {
   std::filesystem::path socket() const override { return socket_ ? socket_->path() : std::filesystem::path(); }
 
  private:
-  // Where the registration stands; each but the first has its patience.
+  // How far the registration is. Every stage but the first has a limit, after which the socket is made anew.
   enum class Stage : std::uint8_t { kWatched, kWaiting, kAsked, kRefused, kUnwatched, kLost };
   Stage stage(StreamCount streams) const;
-  Duration patience();
+  Duration stage_limit();
 
   const Host host_;
   PluginRegistration& registration_;
   const Options options_;
   std::unique_ptr<SocketListener> socket_;
-  std::string error_;                      // of opening it
-  std::uint64_t opened_before_ = 0;        // streams, when the socket was made
-  std::uint64_t opened_seen_ = 0;          // streams, at the last look
+  std::string error_;                      // why it could not be opened
+  std::uint64_t opened_before_ = 0;        // streams opened before the socket was made
+  std::uint64_t opened_seen_ = 0;          // streams opened before the last maintain()
   std::optional<SocketIdentity> kubelet_;  // when a stream was last opened
-  bool kubelet_lives_ = false;             // at the last look
+  bool kubelet_lives_ = false;             // at the last maintain()
   Stage stage_ = Stage::kWaiting;
   Instant stage_since_{};
-  Duration patience_{};
-  int offers_ = 0;  // in vain, one after the other
+  Duration stage_limit_{};
+  int offers_ = 0;  // without success since the last stream
   Backoff after_loss_;
   Silence silence_;
 };

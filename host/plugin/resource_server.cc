@@ -71,12 +71,12 @@ std::unique_ptr<Registration> ResourceServer::make_way(ClientSlot<KubeletClients
       WatchedRegistration::Options{options_.resource, registry_socket_, options_.device_plugins_dir / "kubelet.sock"});
 }
 
-Instant ResourceServer::look() {
-  // Watch first: what changes between the check and the wait is an event then. Without a watch the change is noticed at
-  // the next look.
+Instant ResourceServer::maintain() {
+  // Watch first: what changes between the check and the wait is an event then. Without a watch a change is noticed at
+  // the next call.
   std::ignore = folders().watch(options_.device_plugins_dir, FolderWatch::Of::kArrivalsToo);
   if (way_->way() == RegistrationWay::kRegistry) std::ignore = folders().watch(registry_socket_.parent_path());
-  return way_->look({plugin_.lists().opened(), plugin_.lists().size()});
+  return way_->maintain({plugin_.lists().opened(), plugin_.lists().size()});
 }
 
 void ResourceServer::reregister() {

@@ -61,7 +61,7 @@ class ResourceServer final : public PluginServer {
                  ClientSlot<KubeletClients>& clients, ResourceServerOptions options,
                  std::filesystem::path registry_socket);
   std::unique_ptr<Registration> make_way(ClientSlot<KubeletClients>& clients);
-  Instant look() override;
+  Instant maintain() override;
   Task<void> run_streams() override { return plugin_.lists().run(); }
   // Up to Kubernetes 1.36 the late end of an old device list takes down a new registration, so the lists end first.
   Task<void> withdraw() override;

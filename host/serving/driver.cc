@@ -91,8 +91,4 @@ void Driver::set_deadlines(const DeadlineConfig& deadlines) {
   if (server()) server()->set_limits({deadlines.prepare, deadlines.unprepare});
 }
 
-std::optional<DriverStatus> Driver::server_status() const {
-  return server() ? std::optional(server()->status()) : std::nullopt;
-}
-
 }  // namespace cardcage

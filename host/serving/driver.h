@@ -24,7 +24,6 @@ class Driver final : public Served<DriverServer> {
   bool idle() const override;
   void set_deadlines(const DeadlineConfig& deadlines) override;
 
-  std::optional<DriverStatus> server_status() const;
   const PublisherStatus& publisher_status() const { return publisher_->status(); }
 
  private:

@@ -158,10 +158,6 @@ void Resource::set_deadlines(const DeadlineConfig& deadlines) {
   if (server()) server()->set_limits(limits_of(deadlines));
 }
 
-std::optional<ResourceStatus> Resource::server_status() const {
-  return server() ? std::optional(server()->status()) : std::nullopt;
-}
-
 void Resource::reregister() {
   if (server()) server()->reregister();
 }

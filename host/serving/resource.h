@@ -30,7 +30,6 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
   // Sends the kubelet its list once more.
   void resend();
 
-  std::optional<ResourceStatus> server_status() const;
   const DeviceListPtr& list() const { return list_.current(); }
   // Devices that cannot be listed because their ids are too long, with the text that says so.
   const std::map<std::string, std::string>& refused() const { return refused_; }

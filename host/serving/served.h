@@ -1,15 +1,38 @@
 // The life cycle that a driver and a resource share: when the server of a name is made, looked after and stopped.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <variant>
 
+#include "host/cdi/writer.h"
+#include "host/claim/call_meter.h"
+#include "host/config/config.h"
 #include "host/core/backoff.h"
+#include "host/core/fault_point.h"
 #include "host/core/wakeup.h"
-#include "host/serving/serving_context.h"
+#include "host/kubelet/clients.h"
+#include "host/model/cluster.h"
+#include "host/rpc/client_slot.h"
+#include "host/serving/device_table.h"
 
 namespace cardcage {
+
+// What all drivers and resources share; outlives them.
+struct ServingContext {
+  asio::io_context& core;
+  Clock& clock;
+  const Config& config;
+  Cluster& cluster;
+  Ledger& ledger;
+  const CdiWriter& cdi;
+  const DeviceTable& table;
+  ClientSlot<KubeletClients>& kubelet;
+  CallMeter& meter;
+  std::function<void()> handed_out;  // called after devices were handed out: the kubelet soon knows to whom
+  FaultHook fault;
+};
 
 //                 serve()                stop()               server stopped
 //  [Unserved] ──────────────▶ [Serving] ────────▶ [Stopping] ───────────────▶ [Stopped]
@@ -46,6 +69,8 @@ class Served {
   // Nobody would miss the name if it was not served.
   virtual bool idle() const = 0;
 
+  // Nothing while no server is open.
+  auto server_status() const { return server() ? std::optional(server()->status()) : std::nullopt; }
   // Why the server could not be opened.
   std::optional<Error> server_error() const;
 
