@@ -24,11 +24,11 @@ class WatchedRegistrationTest : public ResourceHarness {
     kubelet.reset();
     devices.reset();
   }
-  void play_kubelet(bool with_registry = true) {
+  void run_kubelet(bool with_registry = true) {
     devices = std::make_unique<FakeDeviceManager>(FakeDeviceManagerOptions{.folder = folder()});
-    if (with_registry) play_registry();
+    if (with_registry) run_registry();
   }
-  void play_registry() {
+  void run_registry() {
     FakeKubeletOptions wanted{.root = root.path()};
     wanted.first_backoff = milliseconds(50);
     wanted.devices = devices.get();
@@ -52,7 +52,7 @@ class WatchedRegistrationTest : public ResourceHarness {
   std::unique_ptr<FakeKubelet> kubelet;
 };
 
-TEST_F(WatchedRegistrationTest, Row15TellsWhoItIsUnderAnyAuthority) {
+TEST_F(WatchedRegistrationTest, TellsWhoItIsUnderAnyAuthority) {
   start(RegistrationWay::kRegistry);
   ASSERT_EQ(socket(), registry_socket());
   for (const char* authority : {"localhost", "%2Fvar%2Flib%2Fkubelet%2Fplugins_registry%2Fx.sock", "a b"}) {
@@ -71,7 +71,7 @@ TEST_F(WatchedRegistrationTest, Row15TellsWhoItIsUnderAnyAuthority) {
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kAsked; }));
 }
 
-TEST_F(WatchedRegistrationTest, Row15TheSocketAppearsWhenItListens) {
+TEST_F(WatchedRegistrationTest, TheSocketAppearsWhenItListens) {
   fs::create_directories(registry());
   const UniqueFd events(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   ::inotify_add_watch(events.get(), registry().c_str(), IN_CREATE | IN_MOVED_TO);
@@ -89,8 +89,8 @@ TEST_F(WatchedRegistrationTest, Row15TheSocketAppearsWhenItListens) {
               ElementsAre("create .cardcage-example.com_gpu-reg.sock", "moved to cardcage-example.com_gpu-reg.sock"));
 }
 
-TEST_F(WatchedRegistrationTest, Row15RegistersListsAndAllocates) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, RegistersListsAndAllocates) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   ASSERT_TRUE(wait_registered());
@@ -99,9 +99,9 @@ TEST_F(WatchedRegistrationTest, Row15RegistersListsAndAllocates) {
   EXPECT_EQ(devices->attempts(), 0u) << "never both ways";
 }
 
-TEST_F(WatchedRegistrationTest, Row15ARefusalIsShownAndTheSocketMadeAnew) {
-  play_kubelet(false);
-  play_registry();
+TEST_F(WatchedRegistrationTest, ShowsARefusalAndMakesANewSocket) {
+  run_kubelet(false);
+  run_registry();
   kubelet->refuse("not on this node");
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(eventually([&] { return state() == RegistrationState::kRefused; }));
@@ -114,8 +114,8 @@ TEST_F(WatchedRegistrationTest, Row15ARefusalIsShownAndTheSocketMadeAnew) {
   EXPECT_TRUE(registered_again(1));
 }
 
-TEST_F(WatchedRegistrationTest, Row15AKubeletThatNeverAsksSeesANewSocketWithGrowingPauses) {
-  play_kubelet(false);
+TEST_F(WatchedRegistrationTest, MakesNewSocketsWithGrowingPausesWhenTheKubeletNeverAsks) {
+  run_kubelet(false);
   start(RegistrationWay::kRegistry);
   const auto first = (socket(), socket_identity(registry_socket()));
   clock.advance(seconds(6));
@@ -127,8 +127,8 @@ TEST_F(WatchedRegistrationTest, Row15AKubeletThatNeverAsksSeesANewSocketWithGrow
   EXPECT_EQ(status().way, RegistrationWay::kRegistry) << "as configured";
 }
 
-TEST_F(WatchedRegistrationTest, Row15AKubeletThatAsksAndNeverTellsSeesANewSocket) {
-  play_kubelet(false);
+TEST_F(WatchedRegistrationTest, MakesANewSocketWhenTheKubeletAsksAndReportsNothing) {
+  run_kubelet(false);
   start(RegistrationWay::kRegistry);
   socket();
   const auto first = socket_identity(registry_socket());
@@ -143,8 +143,8 @@ TEST_F(WatchedRegistrationTest, Row15AKubeletThatAsksAndNeverTellsSeesANewSocket
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kWaiting; }));
 }
 
-TEST_F(WatchedRegistrationTest, Row16AKubeletThatStartsAgainComesByItself) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, ARestartedKubeletComesByItself) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   ASSERT_TRUE(wait_registered());
@@ -153,14 +153,14 @@ TEST_F(WatchedRegistrationTest, Row16AKubeletThatStartsAgainComesByItself) {
   devices->stop();
   ASSERT_TRUE(eventually([&] { return status().streams == 0; }));
   devices->start();
-  play_registry();
+  run_registry();
   ASSERT_TRUE(registered_again(2));
   EXPECT_EQ(socket_identity(registry_socket()), before);
   EXPECT_EQ(state(), RegistrationState::kRegistered);
 }
 
-TEST_F(WatchedRegistrationTest, Row16AStreamThatEndsWhileTheKubeletLivesIsAReasonForANewSocket) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, MakesANewSocketWhenAStreamEndsAndTheKubeletRuns) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   ASSERT_TRUE(wait_registered());
@@ -171,7 +171,7 @@ TEST_F(WatchedRegistrationTest, Row16AStreamThatEndsWhileTheKubeletLivesIsAReaso
 }
 
 TEST_F(WatchedRegistrationTest, MakesAWipedSocketAgain) {
-  play_kubelet();
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   const Instant begin = std::chrono::steady_clock::now();
@@ -181,20 +181,20 @@ TEST_F(WatchedRegistrationTest, MakesAWipedSocketAgain) {
 }
 
 TEST_F(WatchedRegistrationTest, TellsTheKubeletOfNewTraits) {
-  play_kubelet();
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   expect_new_traits_told(*devices);
 }
 
 TEST_F(WatchedRegistrationTest, AutoIsKubeletSock) {
-  play_kubelet();
+  run_kubelet();
   start(RegistrationWay::kAuto);
   ASSERT_TRUE(registered_again(1));
   EXPECT_EQ(status().way, RegistrationWay::kKubelet);
   EXPECT_FALSE(fs::exists(registry_socket())) << "never both ways";
 }
 
-TEST_F(WatchedRegistrationTest, AutoIsTheRegistryWhereOnlyThatIsThere) {
+TEST_F(WatchedRegistrationTest, AutoIsTheRegistryWhereOnlyTheRegistryExists) {
   fs::create_directories(registry());
   start(RegistrationWay::kAuto);
   socket();
@@ -202,7 +202,7 @@ TEST_F(WatchedRegistrationTest, AutoIsTheRegistryWhereOnlyThatIsThere) {
 }
 
 TEST_F(WatchedRegistrationTest, TakesItsSocketAwayWhenItStops) {
-  play_kubelet();
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   stop();
