@@ -13,6 +13,7 @@
 #include "host/core/fault_point.h"
 #include "host/core/wakeup.h"
 #include "host/kubelet/clients.h"
+#include "host/ledger/ledger.h"
 #include "host/model/cluster.h"
 #include "host/rpc/client_slot.h"
 #include "host/serving/device_table.h"
