@@ -27,7 +27,7 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault
       live_config_(core_, clock_, std::move(config_file), config_,
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
       cdi_(config_.node.cdi_dir),
-      table_(core_, config_.node.name, "/sys"),
+      table_(core_, clock_, config_.node.name, "/sys"),
       kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {}
 
 Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file, FaultHook fault) {
@@ -42,9 +42,7 @@ Status Daemon::open() {
   if (auto opened = open_cluster(); !opened) return opened;
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
   supervisors_ = std::make_unique<Supervisors>(modules_environment(), config_.node.modules_dir);
-  drivers_ = std::make_unique<Drivers>(
-      DriverContext{core_, clock_, config_, *cluster_, *ledger_, cdi_, table_, metrics_, fault_});
-  add_resources();
+  serve_names();
   // Sockets of drivers whose claims are in the ledger are up before any module is: the kubelet may need to unprepare.
   serve(plan_change({}, config_));
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
@@ -136,9 +134,20 @@ Supervisors::Environment Daemon::modules_environment() {
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
 
-void Daemon::add_resources() {
-  resources_ = std::make_unique<Resources>(ResourceContext{core_, clock_, config_, *ledger_, cdi_, table_, kubelet_,
-                                                           metrics_, [this] { pods_->nudge(); }, fault_});
+void Daemon::serve_names() {
+  const ServingContext context{.core = core_,
+                               .clock = clock_,
+                               .config = config_,
+                               .cluster = *cluster_,
+                               .ledger = *ledger_,
+                               .cdi = cdi_,
+                               .table = table_,
+                               .kubelet = kubelet_,
+                               .meter = metrics_,
+                               .handed_out = [this] { pods_->nudge(); },
+                               .fault = fault_};
+  drivers_ = std::make_unique<Drivers>(context);
+  resources_ = std::make_unique<Resources>(context);
   const NodeConfig& node = config_.node;
   pods_ = std::make_unique<PodReconciler>(
       core_, clock_, kubelet_, *resources_, KubeletSockets::below(node.kubelet_root, node.device_plugins_dir),

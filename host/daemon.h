@@ -17,7 +17,6 @@
 #include "host/pods/pod_reconciler.h"
 #include "host/rpc/client_slot.h"
 #include "host/serving/device_table.h"
-#include "host/serving/drivers.h"
 #include "host/serving/resources.h"
 #include "host/supervision/supervisors.h"
 
@@ -46,7 +45,7 @@ class Daemon final : public DaemonView {
   Status open_ledger();
   Result<std::unique_ptr<Ledger>> take_ledger();
   Supervisors::Environment modules_environment();
-  void add_resources();
+  void serve_names();
   Task<void> follow_pods();
   void apply(Config wanted, const ConfigPlan& plan);
   void serve(const ConfigPlan& plan);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <ranges>
 
-#include "host/cdi/names.h"
 #include "host/config/options.h"
 #include "host/core/nearest.h"
 #include "host/daemon.h"
@@ -24,12 +23,12 @@ Condition ledger_condition(const Ledger& ledger) {
 }
 
 void add_holders(const ClaimRecord& record, std::vector<ClaimRef>& holders) {
-  if (!is_resource(record.driver)) return holders.push_back(record.ref);
+  if (!record.served().is_resource()) return holders.push_back(record.ref);
   for (const Holder& holder : holders_of(record)) holders.push_back({holder.name_space, holder.pod, holder.id});
 }
 
 ResourceReport report_of(const Resource& resource, const Supervisor* supervisor) {
-  ResourceReport report{.name = resource.name(), .module = supervisor ? supervisor->config().name : ""};
+  ResourceReport report{.name = resource.name().name, .module = supervisor ? supervisor->config().name : ""};
   if (const auto server = resource.server_status()) {
     report.socket = server->socket;
     report.way = server->way == RegistrationWay::kRegistry ? "registry" : "kubelet";
@@ -52,9 +51,9 @@ Condition condition_of(const Supervisor& supervisor) { return {to_string(supervi
 }  // namespace
 
 DriverReport Daemon::report(const Driver& driver) const {
-  DriverReport report{.name = driver.name()};
+  DriverReport report{.name = driver.name().name};
   for (const ModuleConfig& module : config_.modules) {
-    if (std::ranges::none_of(module.serve, [&](const ServeConfig& rule) { return rule.driver == driver.name(); }))
+    if (std::ranges::none_of(module.serve, [&](const ServeConfig& rule) { return rule.served() == driver.name(); }))
       continue;
     report.module += (report.module.empty() ? "" : ", ") + module.name;
   }
@@ -107,7 +106,7 @@ StatusReport Daemon::status() const {
     report.resources.push_back(report_of(*resource, table_.supervisor(resource->name())));
     for (const auto& [id, why] : resource->refused())
       report.warnings.push_back(
-          fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name(), why));
+          fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name().name, why));
   }
   for (const Supervisor* supervisor : supervisors_->all())
     if (const std::string warning = supervisor->warning(); !warning.empty()) report.warnings.push_back(warning);
@@ -142,11 +141,12 @@ std::vector<DeviceReport> Daemon::devices() const {
   for (const ServedDevice* served : table_.devices()) {
     DeviceReport report{.module = served->supervisor->config().name,
                         .device = served->device,
-                        .driver = served->driver,
+                        .api = served->served.api,
+                        .driver = served->served.name,
                         .pool = served->pool,
                         .holders = {}};
     report.device.health = served->supervisor->health(served->device).health;
-    for (const auto& record : ledger_->holders(report.module, served->device.id, served->driver, served->device.name))
+    for (const auto& record : ledger_->holders(report.module, served->device.id, report.driver, served->device.name))
       add_holders(*record, report.holders);
     reports.push_back(std::move(report));
   }

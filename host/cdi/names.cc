@@ -25,33 +25,33 @@ bool is_name_of(std::string_view text, std::string_view punctuation) {
          });
 }
 
-// A second device of the same name in one claim carries a counter where others carry a share id.
+// A second device of the same name in one claim has a counter in the place of the share id.
 bool is_counter(std::string_view text) { return text.size() < 8 && std::ranges::all_of(text, is_digit); }
 
-// '/' is not for vendors and file names, and no domain has a '_'.
-std::string vendor_of(std::string_view driver) {
-  std::string vendor = fmt::format("{}{}", kVendorPrefix, driver);
+// Vendors and file names must not have a '/', and no domain has a '_'.
+std::string vendor_of(const ServedName& served) {
+  std::string vendor = fmt::format("{}{}", kVendorPrefix, served.name);
   std::ranges::replace(vendor, '/', '_');
   return vendor;
 }
 
-std::string_view class_of(std::string_view driver) { return is_resource(driver) ? kDeviceClass : kClaimClass; }
+std::string_view class_of(const ServedName& served) { return served.is_resource() ? kDeviceClass : kClaimClass; }
 
-// The driver or resource of a vendor without our prefix; nothing if it can be none.
-std::optional<std::string> driver_of(std::string vendor, std::string_view device_class) {
-  if (device_class == kClaimClass) return is_driver_name(vendor) ? std::optional(std::move(vendor)) : std::nullopt;
+// The inverse of vendor_of and class_of, for a vendor without our prefix. Nothing if no such name can exist.
+std::optional<ServedName> served_of(std::string vendor, std::string_view device_class) {
+  if (device_class == kClaimClass && is_driver_name(vendor)) return ServedName{Api::kDra, std::move(vendor)};
+  if (device_class != kDeviceClass) return std::nullopt;
   if (const auto divider = vendor.find('_'); divider != std::string::npos) vendor[divider] = '/';
-  return is_extended_resource_name(vendor) ? std::optional(std::move(vendor)) : std::nullopt;
+  if (!is_extended_resource_name(vendor)) return std::nullopt;
+  return ServedName{Api::kDevicePlugin, std::move(vendor)};
 }
 
 }  // namespace
 
-bool is_resource(std::string_view driver_or_resource) { return driver_or_resource.find('/') != std::string_view::npos; }
+std::string cdi_kind(const ServedName& served) { return fmt::format("{}/{}", vendor_of(served), class_of(served)); }
 
-std::string cdi_kind(std::string_view driver) { return fmt::format("{}/{}", vendor_of(driver), class_of(driver)); }
-
-std::string cdi_qualified_name(std::string_view driver, std::string_view name) {
-  return fmt::format("{}={}", cdi_kind(driver), name);
+std::string cdi_qualified_name(const ServedName& served, std::string_view name) {
+  return fmt::format("{}={}", cdi_kind(served), name);
 }
 
 std::string cdi_device_name(std::string_view claim_uid, std::string_view device, std::string_view share_id) {
@@ -71,8 +71,8 @@ std::optional<CdiDeviceParts> parse_cdi_device_name(std::string_view name, std::
   return parts;
 }
 
-std::string claim_file_name(std::string_view driver, std::string_view claim_uid) {
-  return fmt::format("{}-{}_{}{}", vendor_of(driver), class_of(driver), claim_uid, kFileExtension);
+std::string claim_file_name(const ServedName& served, std::string_view claim_uid) {
+  return fmt::format("{}-{}_{}{}", vendor_of(served), class_of(served), claim_uid, kFileExtension);
 }
 
 std::optional<ClaimFile> parse_claim_file_name(std::string_view file_name) {
@@ -84,11 +84,9 @@ std::optional<ClaimFile> parse_claim_file_name(std::string_view file_name) {
       file_name.substr(kVendorPrefix.size(), std::max(divider, kVendorPrefix.size()) - kVendorPrefix.size());
   const auto dash = vendor.rfind('-');
   if (dash == std::string_view::npos || !is_claim_uid(uid)) return std::nullopt;
-  const auto device_class = vendor.substr(dash + 1);
-  if (device_class != kClaimClass && device_class != kDeviceClass) return std::nullopt;
-  auto driver = driver_of(std::string(vendor.substr(0, dash)), device_class);
-  if (!driver) return std::nullopt;
-  return ClaimFile{std::move(*driver), std::string(uid)};
+  auto served = served_of(std::string(vendor.substr(0, dash)), vendor.substr(dash + 1));
+  if (!served) return std::nullopt;
+  return ClaimFile{std::move(*served), std::string(uid)};
 }
 
 bool is_claim_uid(std::string_view text) { return text.size() <= 63 && is_name_of(text, "-"); }

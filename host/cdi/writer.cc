@@ -72,7 +72,7 @@ Result<std::vector<ClaimFile>> CdiWriter::list() const {
 }
 
 Result<CdiSpec> CdiWriter::read(const ClaimFile& file) const {
-  const auto path = path_of(file.driver, file.uid);
+  const auto path = folder_ / claim_file_name(file.served, file.uid);
   const auto content = read_file(path, kMaxFileBytes);
   if (!content) return std::unexpected(content.error());
   auto spec = parse_cdi(*content);

@@ -35,7 +35,7 @@ class CdiWriter {
 
  private:
   std::filesystem::path path_of(const std::string& driver, const std::string& claim_uid) const {
-    return folder_ / claim_file_name(driver, claim_uid);
+    return folder_ / claim_file_name(served_name_from_stored(driver), claim_uid);
   }
   std::unexpected<Error> explain(Error error) const;
 

@@ -38,7 +38,7 @@ void CdiKeeper::look() {
   const auto files = cdi_.list();
   if (!files) return;
   std::set<ClaimKey> there;
-  for (const ClaimFile& file : *files) there.insert({file.driver, file.uid});
+  for (const ClaimFile& file : *files) there.insert({file.served.name, file.uid});
   std::size_t written = 0;
   for (const auto& [key, claim] : ledger_.claims())
     if (is_whole(*claim, ledger_.boot_id()) && !there.contains(key) &&

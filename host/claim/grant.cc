@@ -34,7 +34,7 @@ Result<ContainerGrant> container_grant(const std::string& resource, Delivery del
   for (const auto& record : held) {
     const CdiSpec spec = cdi_spec(*record);
     for (const CdiDevice& device : spec.devices) {
-      names.push_back(cdi_qualified_name(resource, device.name));
+      names.push_back(cdi_qualified_name({Api::kDevicePlugin, resource}, device.name));
       if (delivery != Delivery::kDirect) continue;
       // The kubelet takes env by key and device nodes and mounts by path: the first of a name counts there.
       for (const Edits* edits : {&spec.edits, &device.edits}) {

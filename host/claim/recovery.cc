@@ -14,7 +14,7 @@ CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi) {
       recovery.problems.push_back(written.error());
   }
   const auto swept = cdi.sweep([&](const ClaimFile& file) {
-    const auto claim = ledger.find({file.driver, file.uid});
+    const auto claim = ledger.find({file.served.name, file.uid});
     return claim && claim->boot_id == ledger.boot_id();
   });
   if (swept)

@@ -21,6 +21,7 @@
 
 #include "host/core/log.h"
 #include "host/core/result.h"
+#include "host/model/served_name.h"
 
 namespace cardcage {
 
@@ -71,7 +72,6 @@ struct DeadlineConfig {
 };
 
 enum class Isolation : std::uint8_t { kProcess, kInProcess };
-enum class Api : std::uint8_t { kDra, kDevicePlugin };
 
 // How the kubelet learns of a resource; never both ways at once.
 enum class RegistrationWay : std::uint8_t {
@@ -118,8 +118,7 @@ struct ServeConfig {
     return std::tie(a.api, a.driver, a.resource, a.plugin, a.pool, a.select) ==
            std::tie(b.api, b.driver, b.resource, b.plugin, b.pool, b.select);
   }
-  // The name of the driver or resource. Driver names have no slash, resource names have one.
-  const std::string& name() const { return api == Api::kDra ? driver : resource; }
+  ServedName served() const { return {api, api == Api::kDra ? driver : resource}; }
 };
 
 // A value of [module.options] as written. It is checked against the module's declarations when the module is loaded.

@@ -82,7 +82,7 @@ const ModuleConfig* renamed_module(const ModuleConfig& added, const Config& runn
 
 void add_served(const ModuleConfig* module, std::set<std::string>& names) {
   if (!module) return;
-  for (const ServeConfig& rule : module->serve) names.insert(rule.name());
+  for (const ServeConfig& rule : module->serve) names.insert(rule.served().name);
 }
 
 std::set<std::pair<Api, std::string>> served(const Config& config) {

@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-constexpr int kMaxReplyBytes = 16 * 1024 * 1024;  // PodResources of a full node passes 4 MiB
+constexpr int kMaxReplyBytes = 16 * 1024 * 1024;  // the PodResources of a full node exceed 4 MiB
 constexpr int kFirstBackoffMs = 100;
 constexpr int kMaxBackoffMs = 2'000;  // a restarted kubelet is back within seconds
 
@@ -18,7 +18,7 @@ std::shared_ptr<grpc::Channel> channel_to(const std::filesystem::path& socket) {
   arguments.SetMaxReceiveMessageSize(kMaxReplyBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstBackoffMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxBackoffMs);
-  // Channels to one address share connections and back-off otherwise: a new set would inherit the broken one.
+  // Otherwise channels to one address share connection and back-off, and a new set inherits the broken connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials(), arguments);

@@ -1,8 +1,8 @@
-// The consolidated client sets: all stubs for one peer, made together, replaced together.
+// Client sets: all stubs for one peer, made and replaced together.
 //
-// Clients made one by one on first use fail in four ways: two threads make the same one twice; a health client stays
-// on the old connection after a reconnect; one is still unset when first called; connections pile up over many
-// reconnects. A set is therefore immutable and complete from the start, and a ClientSlot swaps whole sets.
+// Clients that are made one by one on first use fail in four ways: two threads make the same client twice, a health
+// client stays on the old connection after a reconnect, a client is called before it is set, and connections pile up
+// over many reconnects. A set is therefore immutable and complete from the start, and a ClientSlot swaps whole sets.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -16,7 +16,8 @@
 
 namespace cardcage {
 
-// What a kubelet calls on one socket of a driver. Calls on a socket that nobody serves fail with UNAVAILABLE.
+// The services that a kubelet calls on one socket of a driver. Calls on a socket without a server fail with
+// UNAVAILABLE.
 struct DriverClients {
   using Address = std::filesystem::path;
   explicit DriverClients(const Address& socket);
@@ -32,13 +33,13 @@ struct DriverClients {
 struct KubeletSockets {
   std::filesystem::path device_plugins;  // does not follow the kubelet's --root-dir
   std::filesystem::path pod_resources;
-  std::filesystem::path pods;  // absent before Kubernetes 1.36 and where the gate PodsAPI is off
+  std::filesystem::path pods;  // missing before Kubernetes 1.36 and where the gate PodsAPI is off
 
   static KubeletSockets below(const std::filesystem::path& kubelet_root,
                               const std::filesystem::path& device_plugins_folder = "/var/lib/kubelet/device-plugins");
 };
 
-// What a node agent calls on the kubelet: one channel per socket, connected by the first call.
+// The services of the kubelet itself: one channel per socket, connected by the first call.
 struct KubeletClients {
   using Address = KubeletSockets;
   explicit KubeletClients(const Address& sockets);

@@ -1,4 +1,4 @@
-// The kubelet's gRPC packages under names that say what they are: Kubernetes calls three of them just "v1…".
+// The kubelet's gRPC packages under telling names: Kubernetes calls three of them just "v1…".
 #pragma once
 
 #include "kubelet/deviceplugin/v1beta1/api.grpc.pb.h"
@@ -23,7 +23,7 @@ namespace pod_resources = ::v1;
 namespace pods = ::v1alpha1;
 namespace core = ::k8s::io::api::core::v1;
 
-// The kubelet leaves gRPC's default of Go in force for what it receives.
+// The kubelet keeps gRPC-Go's default limit for messages that it receives.
 constexpr int kMaxAnswerBytes = 4 * 1024 * 1024;
 
 }  // namespace cardcage::api

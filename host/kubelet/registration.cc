@@ -1,85 +1,33 @@
 #include "host/kubelet/registration.h"
 
+#include <utility>
+
 #include "host/core/log.h"
-#include "host/core/utf8.h"
 
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxError = 1024;
+constexpr std::chrono::seconds kSilence{30};
 
 }  // namespace
 
-std::string_view to_string(RegistrationState state) {
-  switch (state) {
-    case RegistrationState::kWaiting: return "waiting";
-    case RegistrationState::kAsked: return "asked";
-    case RegistrationState::kRegistered: return "registered";
-    case RegistrationState::kRefused: return "refused";
-  }
-  return "unknown";
+Result<std::unique_ptr<SocketListener>> open_resource_socket(const Registration::Host& host,
+                                                             const std::string& resource, std::filesystem::path path,
+                                                             mode_t folder_mode) {
+  auto opened =
+      SocketListener::open(host.core, std::move(path), folder_mode, host.adopt, SocketListener::Appearance::kListening);
+  if (!opened)
+    log_limited(LogLevel::kError, "socket " + resource, "cannot serve the resource",
+                {{"resource", resource}, {"error", opened.error().message}});
+  return opened;
 }
 
-// Both calls are answered at once, the core hears of them afterwards.
-class RegistrationService::Service final : public api::registration::Registration::CallbackService {
- public:
-  Service(RegistrationService& registration, api::registration::PluginInfo info)
-      : registration_(registration), info_(std::move(info)) {}
-
-  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context, const api::registration::InfoRequest*,
-                                    api::registration::PluginInfo* response) override {
-    *response = info_;
-    tell(RegistrationState::kAsked, "");
-    return finish(context);
+bool Silence::noticed(bool silent, Instant now) {
+  if (!silent) {
+    since_ = now;
+    noticed_ = false;
   }
-  grpc::ServerUnaryReactor* NotifyRegistrationStatus(grpc::CallbackServerContext* context,
-                                                     const api::registration::RegistrationStatus* request,
-                                                     api::registration::RegistrationStatusResponse*) override {
-    tell(request->plugin_registered() ? RegistrationState::kRegistered : RegistrationState::kRefused,
-         cut_utf8(request->error(), kMaxError));
-    return finish(context);
-  }
-
- private:
-  void tell(RegistrationState state, std::string error) {
-    asio::post(registration_.core_, [this, state, error = std::move(error)] { registration_.record(state, error); });
-  }
-  static grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context) {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status::OK);
-    return reactor;
-  }
-
-  RegistrationService& registration_;
-  const api::registration::PluginInfo info_;
-};
-
-RegistrationService::RegistrationService(asio::io_context& core, Clock& clock, api::registration::PluginInfo info,
-                                         std::function<void()> changed)
-    : core_(core),
-      clock_(clock),
-      kind_(info.type() == "DRAPlugin" ? "driver" : "resource"),
-      name_(info.name()),
-      changed_(std::move(changed)),
-      service_(std::make_unique<Service>(*this, std::move(info))) {
-  forget();
-}
-
-RegistrationService::~RegistrationService() = default;
-
-grpc::Service* RegistrationService::service() { return service_.get(); }
-
-void RegistrationService::forget() { view_ = {RegistrationState::kWaiting, "", clock_.wall()}; }
-
-void RegistrationService::record(RegistrationState state, std::string error) {
-  // A probe or cagectl may ask, too: that does not undo what the kubelet has said.
-  if (state == RegistrationState::kAsked && view_.state != RegistrationState::kWaiting) return;
-  view_ = {state, std::move(error), clock_.wall()};
-  if (state == RegistrationState::kRegistered) log(LogLevel::kInfo, "registered with the kubelet", {{kind_, name_}});
-  if (state == RegistrationState::kRefused)
-    log_limited(LogLevel::kError, "refused " + name_, "the kubelet refused the " + kind_,
-                {{kind_, name_}, {"error", view_.error}});
-  changed_();
+  return now - since_ >= kSilence && !std::exchange(noticed_, true);
 }
 
 }  // namespace cardcage

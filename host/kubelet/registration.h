@@ -1,57 +1,65 @@
-// How a kubelet learns of a driver or a resource by finding its socket: pluginregistration.Registration.
+// How a resource is made known to the kubelet.
 #pragma once
 
-#include <chrono>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "host/config/config.h"
 #include "host/core/clock.h"
-#include "host/kubelet/protocol.h"
+#include "host/core/unique_fd.h"
+#include "host/kubelet/plugin_registration.h"
+#include "host/rpc/socket_listener.h"
 
 namespace cardcage {
 
-enum class RegistrationState : std::uint8_t {
-  kWaiting,     // no kubelet has asked yet
-  kAsked,       // GetInfo was answered
-  kRegistered,  // the kubelet said yes
-  kRefused,     // the kubelet said no: see error
-};
-std::string_view to_string(RegistrationState state);
-
-// What operators see of it.
-struct RegistrationView {
-  RegistrationState state = RegistrationState::kWaiting;
-  std::string error;  // the kubelet's words
-  std::chrono::system_clock::time_point since;
+// The ListAndWatch streams of a resource: the kubelet's side of a registration.
+struct StreamCount {
+  std::uint64_t opened = 0;  // since the start of the server
+  std::size_t open = 0;      // now
 };
 
-// We are the server here: the kubelet finds the socket, asks, and tells how it went. It picks the first version of our
-// list that it knows.
-class RegistrationService {
+// [core] One of two ways to register. It compares the actual state with the wanted one whenever maintain() is called,
+// so that no event has to be seen.
+class Registration {
  public:
-  // `changed` is called on the core after the view has changed.
-  RegistrationService(asio::io_context& core, Clock& clock, api::registration::PluginInfo info,
-                      std::function<void()> changed);
-  ~RegistrationService();
-  RegistrationService(const RegistrationService&) = delete;
-  RegistrationService& operator=(const RegistrationService&) = delete;
+  // What it needs from the server around it.
+  struct Host {
+    asio::io_context& core;
+    Clock& clock;
+    std::function<void(UniqueFd)> adopt;  // serves a connection
+    std::function<void()> wake;           // asks for another maintain()
+  };
+  virtual ~Registration() = default;
 
-  grpc::Service* service();
-  // [core]
-  const RegistrationView& view() const { return view_; }
-  // As if no kubelet had asked: its socket was made anew.
-  void forget();
+  // Does what is due; returns when to call it again if nothing happens before.
+  virtual Instant maintain(StreamCount streams) = 0;
+  // Makes the kubelet learn of the resource anew although nothing is wrong. The caller has ended the streams.
+  virtual void restart() = 0;
+  // Removes the socket and returns when no call to the kubelet is open.
+  virtual Task<void> end() = 0;
+
+  virtual RegistrationWay way() const = 0;
+  virtual RegistrationView view() const = 0;
+  virtual std::filesystem::path socket() const = 0;  // empty = none
+};
+
+// Opens the socket on which the kubelet calls a resource; logs what is in the way.
+Result<std::unique_ptr<SocketListener>> open_resource_socket(const Registration::Host& host,
+                                                             const std::string& resource, std::filesystem::path path,
+                                                             mode_t folder_mode);
+
+// Notices once that the kubelet has been silent for long.
+class Silence {
+ public:
+  explicit Silence(Instant now) : since_(now) {}
+  // True the first time that the silence has lasted long.
+  bool noticed(bool silent, Instant now);
 
  private:
-  class Service;
-  void record(RegistrationState state, std::string error);
-
-  asio::io_context& core_;
-  Clock& clock_;
-  const std::string kind_, name_;  // for the log: "driver" or "resource"
-  const std::function<void()> changed_;
-  const std::unique_ptr<Service> service_;
-  RegistrationView view_;
+  Instant since_;
+  bool noticed_ = false;
 };
 
 }  // namespace cardcage

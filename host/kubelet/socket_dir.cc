@@ -36,9 +36,9 @@ bool is_file_name_part(std::string_view text) {
   });
 }
 
-// The first candidate that fits.
-Result<fs::path> fitting(std::initializer_list<fs::path> candidates, std::string_view key = "node.kubelet_root",
-                         std::size_t limit = kMaxSocketPath) {
+// The first candidate that is short enough.
+Result<fs::path> first_that_fits(std::initializer_list<fs::path> candidates, std::string_view key = "node.kubelet_root",
+                                 std::size_t limit = kMaxSocketPath) {
   for (const fs::path& candidate : candidates)
     if (candidate.native().size() <= limit) return candidate;
   const fs::path& shortest = *std::prev(candidates.end());
@@ -46,7 +46,8 @@ Result<fs::path> fitting(std::initializer_list<fs::path> candidates, std::string
               shortest.native(), shortest.native().size(), limit, key);
 }
 
-constexpr std::size_t kMaxWithDot = kMaxSocketPath - 1;  // SocketListener::Appearance
+// Leaves room for the dot of the hidden name, see SocketListener::Appearance.
+constexpr std::size_t kMaxWithDot = kMaxSocketPath - 1;
 
 Status check_resource(std::string_view resource) {
   const auto slash = resource.find('/');
@@ -80,12 +81,12 @@ Result<DriverSockets> driver_sockets(const fs::path& kubelet_root, std::string_v
   const std::string hashed_suffix = instance.empty() ? "" : "-" + digest(instance, 8);
   const fs::path registry = kubelet_root / "plugins_registry", plugins = kubelet_root / "plugins";
   const auto registration =
-      fitting({registry / (name + suffix + "-reg.sock"), registry / (name + hashed_suffix + "-reg.sock"),
-               registry / ("dra-" + digest(both, 16) + "-reg.sock")});
+      first_that_fits({registry / (name + suffix + "-reg.sock"), registry / (name + hashed_suffix + "-reg.sock"),
+                       registry / ("dra-" + digest(both, 16) + "-reg.sock")});
   if (!registration) return std::unexpected(registration.error());
   const auto service =
-      fitting({plugins / name / ("dra" + suffix + ".sock"), plugins / name / ("dra" + hashed_suffix + ".sock"),
-               plugins / ("dra-" + digest(both, 16)) / "dra.sock"});
+      first_that_fits({plugins / name / ("dra" + suffix + ".sock"), plugins / name / ("dra" + hashed_suffix + ".sock"),
+                       plugins / ("dra-" + digest(both, 16)) / "dra.sock"});
   if (!service) return std::unexpected(service.error());
   return DriverSockets{*registration, *service};
 }
@@ -101,10 +102,10 @@ Result<fs::path> resource_registry_socket(const fs::path& kubelet_root, std::str
   const std::string suffix = instance.empty() ? "" : "-" + std::string(instance);
   const std::string hashed_suffix = instance.empty() ? "" : "-" + digest(instance, 8);
   const fs::path registry = kubelet_root / "plugins_registry";
-  return fitting({registry / ("cardcage-" + name + suffix + "-reg.sock"),
-                  registry / ("cardcage-" + name + hashed_suffix + "-reg.sock"),
-                  registry / ("cardcage-" + digest(both, 16) + "-reg.sock")},
-                 "node.kubelet_root", kMaxWithDot);
+  return first_that_fits({registry / ("cardcage-" + name + suffix + "-reg.sock"),
+                          registry / ("cardcage-" + name + hashed_suffix + "-reg.sock"),
+                          registry / ("cardcage-" + digest(both, 16) + "-reg.sock")},
+                         "node.kubelet_root", kMaxWithDot);
 }
 
 Result<fs::path> resource_socket(const fs::path& device_plugins, std::string_view resource, std::string_view nonce) {
@@ -112,7 +113,7 @@ Result<fs::path> resource_socket(const fs::path& device_plugins, std::string_vie
   if (auto good = check_absolute(device_plugins, "node.device_plugins_dir"); !good)
     return std::unexpected(good.error());
   const fs::path path = device_plugins / fmt::format("cardcage-{}-{}.sock", digest(resource, 8), nonce);
-  return fitting({path}, "node.device_plugins_dir", kMaxWithDot);
+  return first_that_fits({path}, "node.device_plugins_dir", kMaxWithDot);
 }
 
 }  // namespace cardcage

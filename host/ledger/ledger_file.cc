@@ -52,17 +52,17 @@ std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder
     ModulePart part;
     part.edits = spec->edits;
     for (const CdiDevice& device : spec->devices) {
-      const auto name = is_resource(file.driver) ? std::optional(CdiDeviceParts{device.name, {}})
+      const auto name = file.served.is_resource() ? std::optional(CdiDeviceParts{device.name, {}})
                                                  : parse_cdi_device_name(device.name, file.uid);
       if (!name) continue;
       HeldDevice& held = part.devices.emplace_back();
-      held.allocation.driver = file.driver;
+      held.allocation.driver = file.served.name;
       held.allocation.device = name->device;
       held.allocation.share_id = name->share_id;
       held.cdi_name = device.name;
       held.edits = device.edits;
     }
-    claims.push_back({.driver = file.driver,
+    claims.push_back({.driver = file.served.name,
                       .ref = {"", "", file.uid},
                       .phase = ClaimPhase::kPreparing,
                       .boot_id = boot_id,

@@ -42,8 +42,9 @@ std::string claim_label(const ClaimRef& ref) {
 }
 
 std::string claim_subject(std::string_view driver, const ClaimRef& ref) {
-  return is_resource(driver) ? fmt::format("device '{}' of resource '{}'", ref.uid, driver)
-                             : fmt::format("claim {}", claim_label(ref));
+  return served_name_from_stored(std::string(driver)).is_resource()
+             ? fmt::format("device '{}' of resource '{}'", ref.uid, driver)
+             : fmt::format("claim {}", claim_label(ref));
 }
 
 ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std::string_view boot_id) {
@@ -67,7 +68,7 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
 
 CdiSpec cdi_spec(const ClaimRecord& record) {
   CdiSpec spec;
-  spec.kind = cdi_kind(record.driver);
+  spec.kind = cdi_kind(record.served());
   for (const ModulePart& part : record.parts) {
     merge(spec.edits, part.edits);
     for (const HeldDevice& device : part.devices) {
@@ -85,7 +86,7 @@ std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record) {
       devices.push_back({.request_names = {base_request(device.allocation.request)},
                          .pool = device.allocation.pool,
                          .device = device.allocation.device,
-                         .cdi_device_ids = {cdi_qualified_name(record.driver, device.cdi_name)},
+                         .cdi_device_ids = {cdi_qualified_name(record.served(), device.cdi_name)},
                          .share_id = device.allocation.share_id});
     }
   }

@@ -13,6 +13,7 @@
 #include "host/model/claim.h"
 #include "host/model/edits.h"
 #include "host/model/module.h"
+#include "host/model/served_name.h"
 
 namespace cardcage {
 
@@ -26,6 +27,7 @@ std::string_view to_string(ClaimPhase phase);
 // own: the driver is the resource then, and the uid the device's name.
 struct ClaimKey {
   std::string driver, uid;
+  ServedName served() const { return served_name_from_stored(driver); }
   friend auto operator<=>(const ClaimKey&, const ClaimKey&) = default;
 };
 
@@ -67,6 +69,7 @@ struct ClaimRecord {
   std::vector<ModulePart> parts;
 
   ClaimKey key() const { return {driver, ref.uid}; }
+  ServedName served() const { return served_name_from_stored(driver); }
   friend bool operator==(const ClaimRecord&, const ClaimRecord&) = default;
 };
 

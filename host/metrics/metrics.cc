@@ -5,7 +5,6 @@
 
 #include <deque>
 
-#include "host/cdi/names.h"
 #include "host/core/version.h"
 
 namespace cardcage {
@@ -79,7 +78,7 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
     Page::add(health, std::move(labels), 1);
     for (const ClaimRef& holder : report.holders) {
       labels = device;
-      const bool by_pod = is_resource(report.driver);
+      const bool by_pod = report.api == Api::kDevicePlugin;
       labels.push_back({"namespace", holder.name_space});
       labels.push_back({"claim", by_pod ? "" : holder.name});
       labels.push_back({"pod", by_pod ? holder.name : ""});

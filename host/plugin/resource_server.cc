@@ -1,31 +1,23 @@
 #include "host/plugin/resource_server.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <boost/asio/experimental/awaitable_operators.hpp>
-#include <cstdlib>
+#include <array>
 #include <random>
 
 #include "host/core/log.h"
-#include "host/kubelet/kubelet_way.h"
-#include "host/kubelet/registry_way.h"
+#include "host/kubelet/direct_registration.h"
 #include "host/kubelet/socket_dir.h"
+#include "host/kubelet/watched_registration.h"
 
 namespace cardcage {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kCloseReserve{500}, kLeastGrace{100};
-
-// Of one server: a resource may be served again later in the life of the process.
+// One per server: a process may serve the same resource several times in its life.
 std::string nonce() {
   std::random_device random;
   return fmt::format("{:08x}", random());
 }
 
-// The socket itself is the endpoint: it serves both services.
+// It names no endpoint: the registration socket itself serves both services.
 api::registration::PluginInfo plugin_info(const std::string& resource) {
   api::registration::PluginInfo info;
   info.set_type("DevicePlugin");
@@ -48,90 +40,59 @@ Result<std::unique_ptr<ResourceServer>> ResourceServer::start(asio::io_context& 
   remove_stale_sockets(registry->parent_path());
   std::unique_ptr<ResourceServer> server(
       new ResourceServer(core, clock, allocations, devices, clients, std::move(options), std::move(*registry)));
-  spawn(core, server->run());
-  log(LogLevel::kInfo, "serving the resource", {{"resource", server->options_.resource}});
+  server->PluginServer::start();
+  log(LogLevel::kInfo, "serving the resource", {{"resource", server->name().name}});
   return server;
 }
 
 ResourceServer::ResourceServer(asio::io_context& core, Clock& clock, AllocationService& allocations,
                                DeviceListBoard& devices, ClientSlot<KubeletClients>& clients,
                                ResourceServerOptions options, std::filesystem::path registry_socket)
-    : core_(core),
-      clock_(clock),
-      clients_(clients),
+    : PluginServer(core, clock, {Api::kDevicePlugin, options.resource}, plugin_info(options.resource)),
       options_(std::move(options)),
       registry_socket_(std::move(registry_socket)),
-      wake_(core),
-      plugin_(core, clock, options_.resource, allocations, devices, options_.limits, [this] { wake_.wake(); }),
-      registration_(core, clock, plugin_info(options_.resource), [this] { wake_.wake(); }),
-      server_(std::array{plugin_.service(), registration_.service()}, kMaxPluginRequestBytes),
-      watch_(core, [this] { wake_.wake(); }),
-      way_(make_way()),
-      ended_(core) {}
+      plugin_(core, clock, options_.resource, allocations, devices, options_.limits, [this] { wake(); }),
+      server_(std::array{plugin_.service(), registration().service()}, kMaxPluginRequestBytes),
+      way_(make_way(clients)) {}
 
-ResourceServer::~ResourceServer() {
-  if (stopped_) return;
-  fmt::print(stderr, "cardcage: the server of resource '{}' was destroyed before it was stopped\n", options_.resource);
-  std::abort();
-}
-
-ResourceWay::Host ResourceServer::host() {
-  return {.core = core_,
-          .clock = clock_,
-          .adopt = [this](UniqueFd connection) { server_.adopt(std::move(connection)); },
-          .wake = [this] { wake_.wake(); }};
-}
-
-std::unique_ptr<ResourceWay> ResourceServer::make_way() {
+std::unique_ptr<Registration> ResourceServer::make_way(ClientSlot<KubeletClients>& clients) {
   const bool registry = options_.way == RegistrationWay::kRegistry ||
                         (options_.way == RegistrationWay::kAuto && !is_directory(options_.device_plugins_dir) &&
                          is_directory(registry_socket_.parent_path()));
+  Registration::Host host{.core = core(),
+                          .clock = clock(),
+                          .adopt = [this](UniqueFd connection) { server_.adopt(std::move(connection)); },
+                          .wake = [this] { wake(); }};
   if (!registry)
-    return std::make_unique<KubeletWay>(host(), clients_,
-                                        KubeletWay::Options{options_.resource, options_.device_plugins_dir, nonce()});
-  return std::make_unique<RegistryWay>(
-      host(), registration_,
-      RegistryWay::Options{options_.resource, registry_socket_, options_.device_plugins_dir / "kubelet.sock"});
+    return std::make_unique<DirectRegistration>(
+        std::move(host), clients, DirectRegistration::Options{options_.resource, options_.device_plugins_dir, nonce()});
+  return std::make_unique<WatchedRegistration>(
+      std::move(host), registration(),
+      WatchedRegistration::Options{options_.resource, registry_socket_, options_.device_plugins_dir / "kubelet.sock"});
 }
 
-Task<void> ResourceServer::keep_registered() {
-  while (!stopping_) {
-    // Watch first: what changes between the look and the wait is an event then. A failure costs the time to the next
-    // look, no more.
-    std::ignore = watch_.watch(options_.device_plugins_dir, FolderWatch::Events::kArrivalsToo);
-    if (way_->way() == RegistrationWay::kRegistry) std::ignore = watch_.watch(registry_socket_.parent_path());
-    const Instant next = way_->look({plugin_.lists().opened(), plugin_.lists().size()});
-    co_await wake_.wait_until(clock_, next);
-  }
-  co_await way_->end();
-}
-
-Task<void> ResourceServer::run() {
-  using namespace asio::experimental::awaitable_operators;
-  co_await (keep_registered() && plugin_.lists().run());
-  ended_.set(true);
+Instant ResourceServer::maintain() {
+  // Watch first: what changes between the check and the wait is an event then. Without a watch a change is noticed at
+  // the next call.
+  std::ignore = folders().watch(options_.device_plugins_dir, FolderWatch::Events::kArrivalsToo);
+  if (way_->way() == RegistrationWay::kRegistry) std::ignore = folders().watch(registry_socket_.parent_path());
+  return way_->maintain({plugin_.lists().opened(), plugin_.lists().size()});
 }
 
 void ResourceServer::reregister() {
   plugin_.lists().end();
-  way_->again();
-  wake_.wake();
+  way_->restart();
+  wake();
 }
 
-Task<void> ResourceServer::stop(Instant deadline) {
-  stopping_ = true;
+Task<void> ResourceServer::withdraw() {
   plugin_.lists().close();
-  wake_.wake();
-  co_await ended_.wait();
-  const Duration budget = std::max(deadline - clock_.now(), Duration::zero());
-  co_await plugin_.drain(deadline - std::min<Duration>(kCloseReserve, budget / 2));
-  co_await server_.stop(core_, std::max<Duration>(deadline - clock_.now(), kLeastGrace));
-  stopped_ = true;
+  co_await way_->end();
 }
 
 ResourceStatus ResourceServer::status() const {
   const DeviceListStreams& lists = plugin_.lists();
-  return {.resource = options_.resource,
+  return {.resource = name().name,
           .way = way_->way(),
           .socket = way_->socket(),
           .registration = way_->view(),

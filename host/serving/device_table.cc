@@ -4,28 +4,27 @@
 #include <tuple>
 #include <utility>
 
-#include "host/cdi/names.h"
 #include "host/serving/select.h"
 #include "host/serving/topology.h"
 #include "host/slices/slice_device.h"
 
 namespace cardcage {
-
 namespace {
 
-// With the health as of now.
 SliceDevice published(const ServedDevice& served) {
   Device device = served.device;
   device.health = served.supervisor->health(served.device).health;
-  return slice_device(device, served.driver);
+  return slice_device(device, served.served.name);
 }
 
-// The kubelet looks the health of a pod's device up by its id alone, whatever the resource (allocatedResourcesStatus).
-void warn_of_twins(const ServedDevice& first, const ServedDevice& second) {
-  if (first.driver == second.driver) return;
-  log_limited(LogLevel::kWarn, second.driver + "/same-id",
-              "two resources list the same device id: pod status will mix their health up",
-              {{"device", second.device.id}, {"resource", second.driver}, {"other_resource", first.driver}});
+// For allocatedResourcesStatus the kubelet looks up the health of a pod's device by its id alone, whatever the
+// resource.
+void warn_of_same_id(const ServedDevice& first, const ServedDevice& second) {
+  const std::string &resource = second.served.name, &other = first.served.name;
+  if (resource == other) return;
+  log_limited(LogLevel::kWarn, resource + "/same-id",
+              "two resources list the same device id: pod status will mix up their health",
+              {{"device", second.device.id}, {"resource", resource}, {"other_resource", other}});
 }
 
 }  // namespace
@@ -44,7 +43,7 @@ void DeviceTable::arrange(const std::vector<const Supervisor*>& modules) {
   for (const Supervisor* supervisor : modules)
     if (!supervisor->draining().empty()) add(supervisor);
   for (Entry& entry : modules_)
-    for (ServedDevice& served : entry.devices) assign(served);
+    for (ServedDevice& served : entry.devices) apply_rules(served);
   index();
   tell_waiting();
 }
@@ -60,9 +59,9 @@ void DeviceTable::refresh(const Supervisor& supervisor) {
 
 void DeviceTable::tell_waiting() {
   std::erase_if(waiting_, [this](const auto& waiter) {
-    const bool over = complete(waiter.first);
-    if (over) waiter.second.set(true);
-    return over;
+    const bool done = complete(waiter.first);
+    if (done) waiter.second.set(true);
+    return done;
   });
 }
 
@@ -71,17 +70,17 @@ void DeviceTable::take_snapshot(Entry& entry) const {
   entry.devices.clear();
   if (!entry.snapshot) return;
   for (const Device& device : entry.snapshot->devices) {
-    ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, "", ""});
+    ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, {}, ""});
     add_topology(sysfs_, served.device);
-    assign(served);
+    apply_rules(served);
   }
 }
 
-void DeviceTable::assign(ServedDevice& served) const {
+void DeviceTable::apply_rules(ServedDevice& served) const {
   const auto& rules = served.supervisor->config().serve;
   const auto rule = std::ranges::find_if(
       rules, [&](const ServeConfig& candidate) { return matches(candidate.select, served.device); });
-  served.driver = rule == rules.end() ? "" : rule->name();
+  served.served = rule == rules.end() ? ServedName{} : rule->served();
   served.pool = rule == rules.end() ? "" : pool_of(*rule);
 }
 
@@ -91,12 +90,12 @@ void DeviceTable::index() {
   std::map<std::string_view, const ServedDevice*> plugin_ids;
   for (Entry& entry : modules_) {
     for (ServedDevice& served : entry.devices) {
-      if (served.driver.empty()) continue;
-      if (is_resource(served.driver) && served.offered())
-        warn_of_twins(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
-      const auto [there, added] = served_.try_emplace({served.driver, served.pool, served.device.name}, &served);
+      if (served.served.name.empty()) continue;
+      if (served.served.is_resource() && served.offered())
+        warn_of_same_id(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
+      const auto [there, added] = served_.try_emplace({served.served, served.pool, served.device.name}, &served);
       if (added) {
-        ids_.try_emplace({served.driver, served.device.id}, &served);
+        ids_.try_emplace({served.served.api, served.served.name, served.device.id}, &served);
         continue;
       }
       if (!served.offered()) continue;
@@ -105,7 +104,7 @@ void DeviceTable::index() {
                   "driver or pool",
                   {{"module", entry.supervisor->config().name},
                    {"device", served.device.name},
-                   {"driver", served.driver},
+                   {"driver", served.served.name},
                    {"other_module", there->second->supervisor->config().name}});
     }
   }
@@ -119,82 +118,82 @@ std::vector<const ServedDevice*> DeviceTable::devices() const {
   return all;
 }
 
-std::vector<const ServedDevice*> DeviceTable::devices(const std::string& driver) const {
-  auto its = served(driver);
+std::vector<const ServedDevice*> DeviceTable::devices(const ServedName& name) const {
+  auto its = all_of(name);
   std::erase_if(its, [](const ServedDevice* one) { return !one->offered(); });
   return its;
 }
 
-std::vector<const ServedDevice*> DeviceTable::served(const std::string& driver) const {
+std::vector<const ServedDevice*> DeviceTable::all_of(const ServedName& name) const {
   std::vector<const ServedDevice*> its;
-  for (auto entry = served_.lower_bound({driver, "", ""});
-       entry != served_.end() && std::get<0>(entry->first) == driver; ++entry)
+  for (auto entry = served_.lower_bound({name, "", ""}); entry != served_.end() && std::get<0>(entry->first) == name;
+       ++entry)
     its.push_back(entry->second);
   return its;
 }
 
-const ServedDevice* DeviceTable::find_id(const std::string& resource, const std::string& device_id) const {
-  const auto entry = ids_.find({resource, device_id});
+const ServedDevice* DeviceTable::find_id(const ServedName& name, std::string_view device_id) const {
+  const auto entry = ids_.find({name.api, name.name, device_id});
   return entry == ids_.end() ? nullptr : entry->second;
 }
 
-const Supervisor* DeviceTable::supervisor(const std::string& driver) const {
-  // One that drains comes last.
-  const auto entry = std::ranges::find_if(modules_, [&](const Entry& one) { return serves(one, driver); });
+const Supervisor* DeviceTable::supervisor(const ServedName& name) const {
+  const auto entry = std::ranges::find_if(modules_, [&](const Entry& one) { return serves(one, name); });
   return entry == modules_.end() ? nullptr : entry->supervisor;
 }
 
-SlicePublisher::Pools DeviceTable::pools(const std::string& driver) const {
+SlicePublisher::Pools DeviceTable::pools(const ServedName& name) const {
   std::map<std::string, PoolContent> pools;
   for (const Entry& entry : modules_) {
-    if (!offers(entry, driver)) continue;
+    if (!offers(entry, name)) continue;
     for (const ServeConfig& rule : entry.supervisor->config().serve) {
-      if (rule.driver != driver) continue;
+      if (rule.served() != name) continue;
       PoolContent& pool = pools[pool_of(rule)];
       if (entry.snapshot)
         pool.counters.insert(entry.snapshot->counter_sets.begin(), entry.snapshot->counter_sets.end());
     }
   }
-  for (const ServedDevice* one : devices(driver)) pools[one->pool].devices.push_back(published(*one));
+  for (const ServedDevice* one : devices(name)) pools[one->pool].devices.push_back(published(*one));
   SlicePublisher::Pools wanted;
-  for (auto& [name, content] : pools) wanted[name] = std::make_shared<const PoolContent>(std::move(content));
+  for (auto& [pool, content] : pools) wanted[pool] = std::make_shared<const PoolContent>(std::move(content));
   return wanted;
 }
 
-HealthList DeviceTable::health(const std::string& driver) const {
+HealthList DeviceTable::health(const ServedName& name) const {
   HealthList list;
-  for (const ServedDevice* one : served(driver)) {
+  for (const ServedDevice* one : all_of(name)) {
     DeviceHealth known = one->supervisor->health(one->device);
     list.push_back({one->pool, one->device.name, std::move(known.health), known.changed});
   }
   return list;
 }
 
-bool DeviceTable::serves(const Entry& entry, const std::string& driver) {
+bool DeviceTable::serves(const Entry& entry, const ServedName& name) {
   return std::ranges::any_of(entry.supervisor->config().serve,
-                             [&](const ServeConfig& rule) { return rule.name() == driver; });
+                             [&](const ServeConfig& rule) { return rule.served() == name; });
 }
 
-bool DeviceTable::offers(const Entry& entry, const std::string& driver) {
-  return entry.supervisor->draining().empty() && serves(entry, driver);
+bool DeviceTable::offers(const Entry& entry, const ServedName& name) {
+  return entry.supervisor->draining().empty() && serves(entry, name);
 }
 
-bool DeviceTable::complete(const std::string& driver) const {
-  // One that is not configured any more may have claims of any module.
-  const bool configured = supervisor(driver) != nullptr;
+bool DeviceTable::complete(const ServedName& name) const {
+  // A name that is no longer configured may have claims of any module.
+  const bool configured = supervisor(name) != nullptr;
   return std::ranges::all_of(modules_, [&](const Entry& entry) {
-    return (configured && !serves(entry, driver)) || entry.supervisor->settled();
+    return (configured && !serves(entry, name)) || entry.supervisor->settled();
   });
 }
 
-bool DeviceTable::known(const std::string& driver) const {
-  return std::ranges::any_of(modules_, [&](const Entry& entry) { return entry.snapshot && offers(entry, driver); });
+bool DeviceTable::known(const ServedName& name) const {
+  return std::ranges::any_of(modules_, [&](const Entry& entry) { return entry.snapshot && offers(entry, name); });
 }
 
 Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::string& pool,
                                           const std::string& device) const {
-  if (const auto exact = served_.find({driver, pool, device}); exact != served_.end()) return located(*exact->second);
-  const auto its = served(driver);
+  const ServedName name = served_name_from_stored(driver);
+  if (const auto exact = served_.find({name, pool, device}); exact != served_.end()) return located(*exact->second);
+  const auto its = all_of(name);
   const auto of_any_pool =
       std::ranges::find_if(its, [&](const ServedDevice* one) { return pool.empty() && one->device.name == device; });
   if (of_any_pool != its.end()) return located(**of_any_pool);
@@ -205,8 +204,8 @@ Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::
 }
 
 Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const std::string& device_id) const {
-  if (const ServedDevice* served = find_id(resource, device_id)) return located(*served);
-  return fail(Code::kNotFound, "it is not on this node any more; the controller of the pod has to make a new one");
+  if (const ServedDevice* served = find_id({Api::kDevicePlugin, resource}, device_id)) return located(*served);
+  return fail(Code::kNotFound, "it is no longer on this node; the controller of the pod has to create a new pod");
 }
 
 Result<LocatedDevice> DeviceTable::located(const ServedDevice& served) {
@@ -219,16 +218,16 @@ Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) con
   for (const Entry& entry : modules_) {
     if (entry.supervisor->config().name == name) return entry.supervisor->module();
   }
-  return fail(Code::kNotFound, "module '{}' is not in the configuration any more; add it back to let go of its claims",
-              name);
+  return fail(Code::kNotFound,
+              "module '{}' is no longer in the configuration; add it back so that its claims can be released", name);
 }
 
 Task<void> DeviceTable::started(std::string driver, Instant deadline) const {
-  if (complete(driver)) co_return;
-  const OneShot<bool> over(core_);
-  waiting_.emplace_back(driver, over);
-  SystemClock clock;
-  co_await over.wait_until(clock, deadline);
+  const ServedName name = served_name_from_stored(std::move(driver));
+  if (complete(name)) co_return;
+  const OneShot<bool> all_started(core_);
+  waiting_.emplace_back(name, all_started);
+  co_await all_started.wait_until(clock_, deadline);
 }
 
 }  // namespace cardcage

@@ -1,11 +1,12 @@
-// Which device is served by which driver or resource: the snapshots of all modules, seen through [[module.serve]].
+// Which device is served under which driver or resource name: the snapshots of all modules, seen through
+// [[module.serve]].
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "host/claim/device_directory.h"
@@ -17,40 +18,41 @@ namespace cardcage {
 
 struct ServedDevice {
   const Supervisor* supervisor = nullptr;
-  Device device;             // with what sysfs adds
-  std::string driver, pool;  // of the rule that takes it: a driver, or a resource, which has no pools
-  bool offered() const { return !driver.empty() && supervisor->draining().empty(); }
+  Device device;      // with what sysfs adds
+  ServedName served;  // of the rule that matches the device; no name = no rule does
+  std::string pool;   // empty for a resource
+  bool offered() const { return !served.name.empty() && supervisor->draining().empty(); }
 };
 
 // [core] The supervisors outlive the table.
 class DeviceTable final : public DeviceDirectory {
  public:
-  DeviceTable(asio::io_context& core, std::string node_name, std::filesystem::path sysfs)
-      : core_(core), node_name_(std::move(node_name)), sysfs_(std::move(sysfs)) {}
+  DeviceTable(asio::io_context& core, Clock& clock, std::string node_name, std::filesystem::path sysfs)
+      : core_(core), clock_(clock), node_name_(std::move(node_name)), sysfs_(std::move(sysfs)) {}
 
-  // The modules from now on: where two offer the same device name in one pool, the first one's stands. To be repeated
-  // when they, their rules or the reason why one drains have changed.
+  // Sets the modules. If two of them offer the same device name in one pool, the first one serves it. Call it again
+  // when the modules or their rules have changed, or when a module begins or ends to drain.
   void arrange(const std::vector<const Supervisor*>& modules);
   // Takes the module's newest snapshot and state.
   void refresh(const Supervisor& supervisor);
 
-  // By module, then by device id.
+  // All devices by module, then by device id.
   std::vector<const ServedDevice*> devices() const;
-  // Those that a driver or resource offers: not of modules that drain.
-  std::vector<const ServedDevice*> devices(const std::string& driver) const;
-  // That of a resource with the module's id; null if there is none.
-  const ServedDevice* find_id(const std::string& resource, const std::string& device_id) const;
-  // The first module that serves a driver; of a resource the only one. Null if none does.
-  const Supervisor* supervisor(const std::string& driver) const;
-  // What to publish, by pool. A device whose module says that it is bad is tainted, if the module so advises.
-  SlicePublisher::Pools pools(const std::string& driver) const;
-  // Also of devices that are not offered any more: pods may have them.
-  HealthList health(const std::string& driver) const;
-  // True once every module of the driver has started, or failed to, at least once: before that a published list would
-  // take devices away for no reason.
-  bool complete(const std::string& driver) const;
-  // True once one of the driver's modules that do not drain has listed its devices.
-  bool known(const std::string& driver) const;
+  // The devices offered under the name. Modules that drain offer none.
+  std::vector<const ServedDevice*> devices(const ServedName& name) const;
+  // The device of a resource with this module id; null if there is none.
+  const ServedDevice* find_id(const ServedName& name, std::string_view device_id) const;
+  // The first module that serves the name (a resource has only one); null if none does.
+  const Supervisor* supervisor(const ServedName& name) const;
+  // What to publish, by pool. An unhealthy device is tainted if its module advises so.
+  SlicePublisher::Pools pools(const ServedName& name) const;
+  // Includes devices that are no longer offered, because pods may still have them.
+  HealthList health(const ServedName& name) const;
+  // True once every module of the name has started, or failed to, at least once. A list published before that would
+  // withdraw devices for no reason.
+  bool complete(const ServedName& name) const;
+  // True once a module of the name that does not drain has listed its devices.
+  bool known(const ServedName& name) const;
 
   Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
                                const std::string& device) const override;
@@ -64,27 +66,28 @@ class DeviceTable final : public DeviceDirectory {
     SnapshotPtr snapshot;
     std::vector<ServedDevice> devices;
   };
-  static bool serves(const Entry& entry, const std::string& driver);
-  static bool offers(const Entry& entry, const std::string& driver);
-  std::vector<const ServedDevice*> served(const std::string& driver) const;
+  static bool serves(const Entry& entry, const ServedName& name);
+  static bool offers(const Entry& entry, const ServedName& name);
+  std::vector<const ServedDevice*> all_of(const ServedName& name) const;
   std::string pool_of(const ServeConfig& rule) const {
     return rule.api == Api::kDevicePlugin ? "" : rule.pool.empty() ? node_name_ : rule.pool;
   }
   static Result<LocatedDevice> located(const ServedDevice& served);
   void take_snapshot(Entry& entry) const;
-  void assign(ServedDevice& served) const;
+  void apply_rules(ServedDevice& served) const;
   void index();
   void tell_waiting();
 
   asio::io_context& core_;
+  Clock& clock_;
   std::string node_name_;
   std::filesystem::path sysfs_;
-  std::vector<Entry> modules_;
-  mutable std::vector<std::pair<std::string, OneShot<bool>>> waiting_;  // for a driver to be complete
-  // (driver, pool, device name); those of modules that drain where no other has the name
-  std::map<std::tuple<std::string, std::string, std::string>, const ServedDevice*> served_;
-  // (driver, the module's id), which is unique in a resource
-  std::map<std::pair<std::string_view, std::string_view>, const ServedDevice*> ids_;
+  std::vector<Entry> modules_;                                         // those that drain come last
+  mutable std::vector<std::pair<ServedName, OneShot<bool>>> waiting_;  // for the name to be complete
+  // By name, pool and device name. A device of a module that drains is here unless another module offers its name.
+  std::map<std::tuple<ServedName, std::string, std::string>, const ServedDevice*> served_;
+  // By name and module id, which is unique in a resource.
+  std::map<std::tuple<Api, std::string_view, std::string_view>, const ServedDevice*> ids_;
 };
 
 }  // namespace cardcage

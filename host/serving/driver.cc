@@ -1,132 +1,94 @@
 #include "host/serving/driver.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace cardcage {
 namespace {
 
-// A socket path that is in the way, or a kubelet folder that does not exist yet.
-constexpr Duration kSocketRetry = std::chrono::seconds(1);
-// An API server that is away does not hold a driver that goes: the kubelet removes its slices.
-constexpr Duration kPublisherPatience = std::chrono::seconds(30);
+// A driver that goes does not wait longer for an API server that is away: the kubelet removes its slices.
+constexpr Duration kPublisherLimit = std::chrono::seconds(30);
 
-}  // namespace
-
-Driver::Driver(std::string name, DriverContext context)
-    : name_(std::move(name)),
-      context_(context),
-      claims_(ClaimPreparer::create(
-          name_, plan_from_cluster(name_, context.cluster, context.table, context.ledger, context.clock),
-          {.core = context.core,
-           .ledger = context.ledger,
-           .devices = context.table,
-           .cdi = context.cdi,
-           .clock = context.clock,
-           .fault = context.fault})),
-      measured_(name_, *claims_, context.meter, context.clock),
-      publisher_(make_publisher()),
-      publisher_ended_(context.core) {
-  if (has_claims()) open_sockets();
-}
-
-std::unique_ptr<SlicePublisher> Driver::make_publisher() const {
-  const Config& config = context_.config;
+std::unique_ptr<SlicePublisher> make_publisher(const std::string& driver, const ServingContext& context) {
+  const Config& config = context.config;
   return std::make_unique<SlicePublisher>(
-      context_.core, context_.clock, context_.cluster,
-      PublisherOptions{.driver = name_,
+      context.core, context.clock, context.cluster,
+      PublisherOptions{.driver = driver,
                        .node_name = config.node.name,
                        .request_timeout = config.apiserver.request_timeout,
                        .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(config.node.name))});
 }
 
+}  // namespace
+
+Driver::Driver(ServedName served, const ServingContext& shared)
+    : Served(std::move(served), shared),
+      claims_(ClaimPreparer::create(
+          name().name, plan_from_cluster(name().name, shared.cluster, shared.table, shared.ledger, shared.clock),
+          {.core = shared.core,
+           .ledger = shared.ledger,
+           .devices = shared.table,
+           .cdi = shared.cdi,
+           .clock = shared.clock,
+           .fault = shared.fault})),
+      measured_(name().name, *claims_, shared.meter, shared.clock),
+      publisher_(make_publisher(name().name, shared)) {
+  start();
+  if (has_claims()) serve();
+}
+
 bool Driver::has_claims() const {
-  return std::ranges::any_of(context_.ledger.claims(), [&](const auto& entry) { return entry.first.driver == name_; });
+  const auto& claims = context().ledger.claims();
+  const auto first = claims.lower_bound({name().name, ""});
+  return first != claims.end() && first->first.driver == name().name;
 }
 
-void Driver::refresh_soon() {
-  if (std::exchange(refreshing_, true)) return;
-  asio::post(context_.core, [this] {
-    refreshing_ = false;
-    refresh();
-  });
-}
-
-void Driver::refresh() {
-  if (stopping_) return;
-  health_.set(context_.table.health(name_));
-  if (!server_ && !server_error_ && context_.table.known(name_)) open_sockets();
-  if (!context_.table.complete(name_)) return;
-  auto pools = context_.table.pools(name_);
+Instant Driver::refresh() {
+  const DeviceTable& table = context().table;
+  health_.set(table.health(name()));
+  if (has_claims() || table.known(name())) serve();
+  if (!table.complete(name())) return Instant::max();
+  auto pools = table.pools(name());
   if (!pools.empty())
     offers_nothing_.reset();
   else if (!offers_nothing_)
-    offers_nothing_ = context_.clock.now();
+    offers_nothing_ = context().clock.now();
   publisher_->set_pools(std::move(pools));
-  if (!std::exchange(published_, true)) spawn(context_.core, publish());
+  if (!publishing_) spawn(context().core, publish(publishing_.emplace(context().core)));
+  return Instant::max();
 }
 
-Task<void> Driver::publish() {
+Task<void> Driver::publish(OneShot<bool> ended) {
   co_await publisher_->run();
-  publisher_ended_.set(true);
+  ended.set(true);
 }
 
-void Driver::open_sockets() {
-  const Config& config = context_.config;
-  DriverServerOptions options{.driver = name_,
+Result<std::unique_ptr<DriverServer>> Driver::open_server() {
+  const Config& config = context().config;
+  DriverServerOptions options{.driver = name().name,
                               .kubelet_root = config.node.kubelet_root,
                               .instance = config.node.instance,
                               .limits = {config.deadlines.prepare, config.deadlines.unprepare},
                               .health = {}};
-  auto server = DriverServer::start(context_.core, context_.clock, measured_, health_, std::move(options));
-  if (server) {
-    server_ = std::move(*server);
-    server_error_.reset();
-    return;
-  }
-  if (server_error_ != server.error()) {
-    log(LogLevel::kError, "driver cannot be served; trying again every second",
-        {{"driver", name_}, {"error", server.error().message}});
-  }
-  server_error_ = server.error();
-  spawn(context_.core, retry_later());
+  return DriverServer::start(context().core, context().clock, measured_, health_, std::move(options));
 }
 
-Task<void> Driver::retry_later() {
-  co_await context_.clock.sleep_for(kSocketRetry);
-  if (!stopping_ && !server_) open_sockets();
-}
-
-Task<void> Driver::stop(Instant deadline) {
-  if (std::exchange(stopping_, true)) co_return;
+Task<void> Driver::before_stop() {
   publisher_->stop();
-  if (published_) co_await publisher_ended_.wait();
-  if (server_) co_await server_->stop(deadline);
-}
-
-void Driver::start() {
-  server_.reset();
-  server_error_.reset();
-  publisher_ = make_publisher();
-  publisher_ended_ = OneShot<bool>(context_.core);
-  published_ = stopping_ = false;
+  if (publishing_) co_await publishing_->wait();
+  publishing_.reset();
   offers_nothing_.reset();
-  refresh_soon();
+  publisher_ = make_publisher(name().name, context());
 }
 
 bool Driver::idle() const {
   if (has_claims()) return false;
-  if (!published_) return true;
+  if (!publishing_) return true;
   return offers_nothing_ &&
-         (publisher_->status().in_sync || context_.clock.now() - *offers_nothing_ > kPublisherPatience);
+         (publisher_->status().in_sync || context().clock.now() - *offers_nothing_ > kPublisherLimit);
 }
 
 void Driver::set_deadlines(const DeadlineConfig& deadlines) {
-  if (server_) server_->set_limits({deadlines.prepare, deadlines.unprepare});
-}
-
-std::optional<DriverStatus> Driver::server_status() const {
-  return server_ ? std::optional(server_->status()) : std::nullopt;
+  if (server()) server()->set_limits({deadlines.prepare, deadlines.unprepare});
 }
 
 }  // namespace cardcage

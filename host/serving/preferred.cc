@@ -1,6 +1,6 @@
-// The candidates form a tree: NUMA nodes, PCIe roots in them, parents, devices, replicas. A group has a price that
-// depends on how many of its candidates the container gets. The cheapest way to take n of a group follows from the
-// cheapest ways to take fewer from each of its parts: a knapsack on a tree.
+// The candidates form a tree: NUMA nodes, PCIe roots in them, parents, devices, replicas. Each group has a price that
+// depends on how many of its candidates the container gets. The cheapest way to take n candidates of a group follows
+// from the cheapest ways to take at most n from each of its parts: a knapsack on a tree.
 #include "host/serving/preferred.h"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ struct Leaf {
   std::int64_t in_use = 0;
   bool required = false, chosen = false;
 
-  // By place, so that a group is a run of neighbours.
+  // Sorts by place, so that the leaves of a group are neighbours.
   bool operator<(const Leaf& other) const {
     return std::tie(numa_nodes, root, parent, device, id) <
            std::tie(other.numa_nodes, other.root, other.parent, other.device, other.id);
   }
 };
 
-// Of two leaves that are together on the levels above.
+// Whether two leaves that are in the same group on the levels above are in the same group on this one.
 bool are_together(const Leaf& a, const Leaf& b, std::size_t level) {
   switch (level) {
     case kNumaNodes: return a.numa_nodes == b.numa_nodes;
@@ -39,7 +39,7 @@ bool are_together(const Leaf& a, const Leaf& b, std::size_t level) {
   }
 }
 
-// Compared place by place: an earlier one outweighs all later ones.
+// Compared element by element: an earlier element outweighs all later ones.
 using Price = std::array<std::int64_t, 9>;
 
 Price operator+(const Price& a, const Price& b) {
@@ -48,11 +48,11 @@ Price operator+(const Price& a, const Price& b) {
   return sum;
 }
 
-// What the container gets of a group, and what the group has.
+// How much of a group the container gets.
 struct Share {
   std::size_t level;
-  std::int64_t taken, size;  // both with the required ones
-  std::int64_t in_use;       // of a device
+  std::int64_t taken, size;  // both count the required leaves
+  std::int64_t in_use;       // of the device, on the level kDevice
 };
 
 Price packed_price(const Share& share) {
@@ -67,19 +67,19 @@ Price spread_price(const Share& share) {
   static constexpr std::size_t kPlaces[kLevels] = {0, 2, 3, 1};
   const std::int64_t before = share.level == kDevice ? share.in_use : 0, after = before + share.taken;
   Price price{};
-  price[kPlaces[share.level]] = after * after - before * before;  // the sum of squares is least where all are alike
+  price[kPlaces[share.level]] = after * after - before * before;  // the sum of squares is least for equal shares
   price[5 + share.level] = -share.size;
   return price;
 }
 
 struct Group {
   std::span<Leaf> leaves;
-  std::vector<Group> parts;                      // of a device none
-  std::vector<std::vector<std::uint32_t>> last;  // [i][n]: what part i gives where parts 0 to i give n
-  std::vector<Price> prices;                     // [n]: of the cheapest way to take n beside the required ones
+  std::vector<Group> parts;                      // a device has none
+  std::vector<std::vector<std::uint32_t>> last;  // [i][n]: the share of part i where parts 0 to i give n together
+  std::vector<Price> prices;                     // [n]: the cheapest way to take n beside the required ones
 };
 
-// The first `left` that are not required.
+// Chooses the first `left` leaves that are not required.
 void take_in_order(std::span<Leaf> leaves, std::size_t left) {
   for (Leaf& leaf : leaves) {
     if (left == 0) return;
@@ -89,12 +89,12 @@ void take_in_order(std::span<Leaf> leaves, std::size_t left) {
   }
 }
 
-class Weighing {
+class ExactChoice {
  public:
-  // `most` candidates are to be chosen, not counting the required ones.
-  Weighing(Placement placement, std::size_t most) : placement_(placement), most_(most) {}
+  // Chooses `most` candidates beside the required ones.
+  ExactChoice(Placement placement, std::size_t most) : placement_(placement), most_(most) {}
 
-  // Marks the leaves of the best choice. There are enough of them.
+  // Marks the leaves of the best choice. There must be enough of them.
   void choose(std::span<Leaf> leaves) const {
     Group all{leaves, {}, {}, {Price{}}};
     split(all, kNumaNodes);
@@ -102,7 +102,7 @@ class Weighing {
   }
 
  private:
-  // Groups of `level` become the parts of `whole`, those with required leaves first.
+  // Makes the groups of `level` the parts of `whole`, those with required leaves first.
   void split(Group& whole, std::size_t level) const {
     std::vector<std::span<Leaf>> runs;
     for (std::span<Leaf> rest = whole.leaves; !rest.empty(); rest = rest.subspan(runs.back().size())) {
@@ -110,7 +110,7 @@ class Weighing {
           std::ranges::find_if_not(rest, [&](const Leaf& leaf) { return are_together(rest.front(), leaf, level); });
       runs.push_back(rest.first(static_cast<std::size_t>(end - rest.begin())));
     }
-    for (const bool required : {true, false}) {  // those first that have some
+    for (const bool required : {true, false}) {
       for (const std::span<Leaf> run : runs) {
         if (std::ranges::any_of(run, &Leaf::required) != required) continue;
         whole.parts.push_back(group(run, level));
@@ -135,7 +135,7 @@ class Weighing {
     return made;
   }
 
-  // Of choices that cost the same, the one with more from earlier parts: neighbours of the required leaves.
+  // Among choices of the same price, the one that takes more from earlier parts wins: neighbours of required leaves.
   void join(Group& whole, const Group& part) const {
     const std::size_t before = whole.prices.size() - 1, more = part.prices.size() - 1;
     const std::size_t most = std::min(before + more, most_);
@@ -168,8 +168,9 @@ class Weighing {
 };
 
 Leaf leaf_of(const Candidate& candidate) {
-  Leaf leaf{candidate.numa_nodes, candidate.pcie_root, candidate.parent,
-            candidate.device,     candidate.id,        std::min(candidate.in_use, 1u << 20)};  // its square fits
+  Leaf leaf{candidate.numa_nodes, candidate.pcie_root,
+            candidate.parent,     candidate.device,
+            candidate.id,         std::min(candidate.in_use, 1u << 20)};  // so that its square fits
   std::ranges::sort(leaf.numa_nodes);
   if (leaf.device.empty()) leaf.device = leaf.id;
   if (leaf.parent.empty()) leaf.parent = leaf.device;  // a whole device is near its partitions
@@ -202,8 +203,8 @@ std::vector<std::string> preferred_ids(const std::vector<Candidate>& available,
     ids.push_back(id);
   }
   const std::size_t most = std::min(wanted, leaves.size()) - ids.size();
-  if (most * leaves.size() <= kMostWeighing)
-    Weighing(placement, most).choose(leaves);
+  if (most * leaves.size() <= kMaxExactCost)
+    ExactChoice(placement, most).choose(leaves);
   else
     take_in_order(leaves, most);
   for (const Leaf& leaf : leaves)

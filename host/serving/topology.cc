@@ -17,7 +17,7 @@ bool is_pcie_root(std::string_view text) {
   return text.size() == 10 && text.starts_with("pci") && is_pci_bus_id(std::string(text.substr(3)) + ":00.0");
 }
 
-// The folder is a link such as ../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0.
+// `folder` is a link such as ../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0.
 std::optional<std::string> pcie_root_of(const std::filesystem::path& folder, const std::string& pci_bus_id) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(folder, error);
@@ -37,7 +37,8 @@ std::optional<std::int32_t> read_numa_node(const std::filesystem::path& folder) 
   return node >= 0 && node <= kMaxNumaNode ? std::optional(node) : std::nullopt;
 }
 
-// Of the device, or of the nearest bridge above it: firmware often describes only those, and the device says -1.
+// The node of the device, or of the nearest bridge above it: firmware often describes only bridges, and the device
+// reads -1.
 std::optional<std::int32_t> numa_node_of(const std::filesystem::path& folder) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(folder, error);

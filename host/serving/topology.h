@@ -1,4 +1,4 @@
-// Where a PCI device sits in the machine, as the standard attributes of Kubernetes say it.
+// The place of a PCI device in the machine, as standard attributes of Kubernetes.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@ inline constexpr const char* kPcieRootAttribute = "resource.kubernetes.io/pcieRo
 inline constexpr const char* kPciBusIdAttribute = "resource.kubernetes.io/pciBusID";
 inline constexpr const char* kNumaNodeAttribute = "resource.kubernetes.io/numaNode";
 
-// Completes what the module said from <sysfs>/bus/pci/devices/<address>: numa_nodes if it gave none (the device's or,
-// if that is -1, the nearest bridge's above it), and the three attributes, each unless the module set it itself. What
-// sysfs does not know or says strangely is left out. numaNode is published as one number, the first of numa_nodes: the
-// list form needs an alpha gate. [core] A few small reads of sysfs, microseconds.
+// Adds from <sysfs>/bus/pci/devices/<address> what the module left out: numa_nodes (of the device or, if that is -1, of
+// the nearest bridge above it) and the three attributes. Values that sysfs does not have, or that cannot be parsed,
+// stay unset. numaNode is the first of numa_nodes, because the list form needs an alpha feature gate. [core] Takes a
+// few small reads of sysfs, some microseconds.
 void add_topology(const std::filesystem::path& sysfs, Device& device);
 
 }  // namespace cardcage

@@ -73,6 +73,7 @@ struct ModuleReport {
 struct DeviceReport {
   std::string module;
   Device device;                  // with the health as of now
+  Api api = Api::kDra;
   std::string driver, pool;       // the driver or resource; empty = no rule takes the device
   std::vector<ClaimRef> holders;  // whose claims it is prepared for; pods of a resource, with the kubelet's id as uid
 };

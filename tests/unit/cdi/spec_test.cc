@@ -10,13 +10,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+const ServedName kDriver{Api::kDra, "gpu.example.com"};
+
 std::string golden(const std::string& name) {
   return read_file(std::filesystem::path(CARDCAGE_SOURCE_DIR) / "tests/golden/cdi" / name, 1 << 20).value();
 }
 
 CdiSpec plain() {
   CdiSpec spec;
-  spec.kind = cdi_kind("gpu.example.com");
+  spec.kind = cdi_kind(kDriver);
   spec.devices.resize(2);
   spec.devices[0].name = cdi_device_name("c0ffee", "gpu-0", "");
   spec.devices[0].edits.device_nodes.resize(1);
@@ -28,7 +30,7 @@ CdiSpec plain() {
 
 CdiSpec every_field() {
   CdiSpec spec;
-  spec.kind = cdi_kind("gpu.example.com");
+  spec.kind = cdi_kind(kDriver);
   spec.edits.env = {{"CLAIM", "train"}, {"EMPTY", ""}};
   spec.edits.additional_gids = {44, 109};
   CdiDevice& device = spec.devices.emplace_back();
@@ -104,10 +106,15 @@ TEST(CdiSpecTest, GarbageIsDataLossAndNeverACrash) {
 }
 
 TEST(CdiNamesTest, ReadsOnlyFileNamesThatWeWrote) {
-  const std::string name = claim_file_name("gpu.example.com", "8f0c1a2b-1111");
+  const std::string name = claim_file_name(kDriver, "8f0c1a2b-1111");
   EXPECT_EQ(name, "cardcage.gpu.example.com-claim_8f0c1a2b-1111.json");
-  EXPECT_EQ(parse_claim_file_name(name), (ClaimFile{"gpu.example.com", "8f0c1a2b-1111"}));
-  EXPECT_EQ(parse_claim_file_name(claim_file_name("a-claim.b-claim", "1")), (ClaimFile{"a-claim.b-claim", "1"}));
+  EXPECT_EQ(parse_claim_file_name(name), (ClaimFile{kDriver, "8f0c1a2b-1111"}));
+  const ClaimFile odd{{Api::kDra, "a-claim.b-claim"}, "1"};
+  EXPECT_EQ(parse_claim_file_name(claim_file_name(odd.served, odd.uid)), odd);
+  const ClaimFile of_resource{{Api::kDevicePlugin, "example.com/gpu"}, "gpu-0"};
+  const std::string resource_file = claim_file_name(of_resource.served, of_resource.uid);
+  EXPECT_EQ(resource_file, "cardcage.example.com_gpu-device_gpu-0.json");
+  EXPECT_EQ(parse_claim_file_name(resource_file), of_resource);
   for (const char* other :
        {"nvidia.yaml", "k8s.gpu.nvidia.com-claim_1.json", "cardcage.gpu.example.com-claim_.json",
         "cardcage.gpu.example.com-claim_1.yaml", "cardcage.-claim_1.json", "cardcage.gpu.example.com-plugin_1.json",
@@ -128,8 +135,8 @@ TEST(CdiNamesTest, ADeviceNameSaysItsDeviceAndShare) {
   EXPECT_EQ(parts("uid-1-gpu-0_" + share + "_2"), "gpu-0|" + share);
   for (const char* other : {"uid-2-gpu-0", "uid-1", "uid-1-", "uid-1-GPU", "uid-1-_x"})
     EXPECT_EQ(parts(other), "nothing") << other;
-  EXPECT_EQ(cdi_qualified_name("3com.example.com", "u-d"), "cardcage.3com.example.com/claim=u-d");
-  EXPECT_TRUE(is_cdi_kind(cdi_kind("3com.example.com")));
+  EXPECT_EQ(cdi_qualified_name({Api::kDra, "3com.example.com"}, "u-d"), "cardcage.3com.example.com/claim=u-d");
+  EXPECT_TRUE(is_cdi_kind(cdi_kind({Api::kDra, "3com.example.com"})));
 }
 
 TEST(CdiNamesTest, AClaimUidCannotLeaveTheFolder) {

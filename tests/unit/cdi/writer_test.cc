@@ -14,10 +14,11 @@ using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
 const std::string kDriver = "gpu.example.com";
+const ServedName kServed{Api::kDra, kDriver};
 
 CdiSpec spec_of(const std::string& uid, const std::string& text = "1") {
   CdiSpec spec;
-  spec.kind = cdi_kind(kDriver);
+  spec.kind = cdi_kind(kServed);
   spec.devices.resize(1);
   spec.devices[0].name = cdi_device_name(uid, "gpu-0", "");
   spec.devices[0].edits.env.push_back({"GPU", text});
@@ -37,11 +38,11 @@ TEST(CdiWriterTest, WritesReadsListsAndRemoves) {
   ASSERT_TRUE(writer.write(kDriver, "u1", spec_of("u1")));
   ASSERT_TRUE(writer.write(kDriver, "u2", spec_of("u2")));
   ASSERT_TRUE(writer.write(kDriver, "u1", spec_of("u1", "again")));
-  EXPECT_THAT(writer.list().value(), UnorderedElementsAre(ClaimFile{kDriver, "u1"}, ClaimFile{kDriver, "u2"}));
-  EXPECT_EQ(writer.read({kDriver, "u1"}).value(), spec_of("u1", "again"));
+  EXPECT_THAT(writer.list().value(), UnorderedElementsAre(ClaimFile{kServed, "u1"}, ClaimFile{kServed, "u2"}));
+  EXPECT_EQ(writer.read({kServed, "u1"}).value(), spec_of("u1", "again"));
   EXPECT_TRUE(writer.remove(kDriver, "u1"));
   EXPECT_TRUE(writer.remove(kDriver, "u1")) << "removing is idempotent";
-  EXPECT_THAT(names_in(scratch / "cdi"), UnorderedElementsAre(claim_file_name(kDriver, "u2")));
+  EXPECT_THAT(names_in(scratch / "cdi"), UnorderedElementsAre(claim_file_name(kServed, "u2")));
 }
 
 TEST(CdiWriterTest, SweepsOnlyOurFiles) {
@@ -54,17 +55,17 @@ TEST(CdiWriterTest, SweepsOnlyOurFiles) {
   ASSERT_TRUE(writer.write(kDriver, "drop", spec_of("drop")));
   EXPECT_EQ(writer.sweep([](const ClaimFile& file) { return file.uid == "keep"; }).value(), 2u);
   EXPECT_THAT(names_in(scratch.path()), UnorderedElementsAre("nvidia.yaml", "k8s.gpu.nvidia.com-claim_u1.json",
-                                                             ".other.tmp", claim_file_name(kDriver, "keep")));
+                                                             ".other.tmp", claim_file_name(kServed, "keep")));
 }
 
 TEST(CdiWriterTest, ABrokenFileIsAnErrorThatNamesIt) {
   const ScratchFolder scratch;
   const CdiWriter writer(scratch.path());
-  ASSERT_TRUE(write_file_atomically(scratch / claim_file_name(kDriver, "u1"), "{\"kind\":", 0644, false));
-  const auto spec = writer.read({kDriver, "u1"});
+  ASSERT_TRUE(write_file_atomically(scratch / claim_file_name(kServed, "u1"), "{\"kind\":", 0644, false));
+  const auto spec = writer.read({kServed, "u1"});
   ASSERT_FALSE(spec);
   EXPECT_EQ(spec.error().code, Code::kDataLoss);
-  EXPECT_THAT(spec.error().message, HasSubstr(claim_file_name(kDriver, "u1")));
+  EXPECT_THAT(spec.error().message, HasSubstr(claim_file_name(kServed, "u1")));
 }
 
 TEST(CdiWriterTest, AReadOnlyFolderIsNamedWithItsRemedy) {
@@ -89,7 +90,7 @@ TEST(CdiWriterTest, AFullDiskIsNamedAndLeavesTheOldFile) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, Code::kResourceExhausted);
   EXPECT_THAT(written.error().message, HasSubstr("free space in the CDI folder"));
-  EXPECT_EQ(writer.read({kDriver, "u1"}).value(), spec_of("u1"));
+  EXPECT_EQ(writer.read({kServed, "u1"}).value(), spec_of("u1"));
   disk.free();
   EXPECT_TRUE(writer.write(kDriver, "u1", spec_of("u1", "again")));
 }

@@ -147,11 +147,11 @@ class ClaimWorld : public CoreFixture {
     return done();
   }
   std::string cdi_text(const std::string& uid) {
-    return read_file(cdi.folder() / claim_file_name(kDriver, uid), 1 << 20).value();
+    return read_file(cdi.folder() / claim_file_name({Api::kDra, kDriver}, uid), 1 << 20).value();
   }
 
   std::shared_ptr<const ClaimRecord> record(const std::string& uid) const { return ledger->find({kDriver, uid}); }
-  bool has_cdi_file(const std::string& uid) const { return cdi.read({kDriver, uid}).has_value(); }
+  bool has_cdi_file(const std::string& uid) const { return cdi.read({{Api::kDra, kDriver}, uid}).has_value(); }
 
   ScratchFolder folder;
   Mounted state{folder / "state", "size=16m"};  // memory if we may: syncs are counted elsewhere, not waited for

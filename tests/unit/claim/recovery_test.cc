@@ -16,7 +16,7 @@ using RecoveryTest = ClaimWorld;
 TEST_F(RecoveryTest, AStartRecoversFilesAndTellsModulesWhatLives) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
   ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
-  std::filesystem::remove(cdi.folder() / claim_file_name(kDriver, "u1"));
+  std::filesystem::remove(cdi.folder() / claim_file_name({Api::kDra, kDriver}, "u1"));
   ASSERT_TRUE(cdi.write(kDriver, "orphan", cdi_spec(a_record("orphan"))));
   start();
   EXPECT_TRUE(has_cdi_file("u1"));

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 constexpr const char* kPod1 = "3f0c6a86-54fd-4ab2-9ac6-f00dfeed0001";
 constexpr const char* kPod2 = "3f0c6a86-54fd-4ab2-9ac6-f00dfeed0002";
 
-// Tells one socket at a path from the next one; 0 = none. Inode numbers come back too soon for that.
+// Distinguishes the sockets that succeed each other at a path; 0 = none. Inode numbers are reused too soon.
 std::int64_t birth_of(const fs::path& path) {
   struct stat about{};
   return ::lstat(path.c_str(), &about) == 0 ? about.st_ctim.tv_sec * 1'000'000'000 + about.st_ctim.tv_nsec : 0;
@@ -34,8 +34,8 @@ class DriverServerTest : public DriverHarness {
     });
     ON_CALL(claims, unprepare).WillByDefault([](ClaimRef, Instant) -> Task<Status> { co_return Status{}; });
   }
-  void play_kubelet() { play_kubelet({.root = root.path()}); }
-  void play_kubelet(FakeKubeletOptions wanted) { kubelet = std::make_unique<FakeKubelet>(std::move(wanted)); }
+  void run_kubelet() { run_kubelet({.root = root.path()}); }
+  void run_kubelet(FakeKubeletOptions wanted) { kubelet = std::make_unique<FakeKubelet>(std::move(wanted)); }
   RegistrationState state() { return status().registration.state; }
   bool prepares(const std::string& driver = kDriver) {
     const auto prepared = kubelet->prepare(driver, {claim});
@@ -46,7 +46,7 @@ class DriverServerTest : public DriverHarness {
   std::unique_ptr<FakeKubelet> kubelet;
 };
 
-TEST_F(DriverServerTest, TellsTheKubeletWhoItIsAndWhatItSpeaks) {
+TEST_F(DriverServerTest, TellsTheKubeletItsNameAndVersions) {
   start();
   const DriverClients clients(registration_socket());
   api::registration::PluginInfo info;
@@ -78,7 +78,7 @@ TEST_F(DriverServerTest, TheServiceSocketIsThereBeforeTheRegistrationSocket) {
 }
 
 TEST_F(DriverServerTest, RegistersPreparesAndUnprepares) {
-  play_kubelet();
+  run_kubelet();
   start();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kRegistered; }));
@@ -93,7 +93,7 @@ TEST_F(DriverServerTest, RegistersPreparesAndUnprepares) {
 }
 
 TEST_F(DriverServerTest, SpeaksV1Beta1WithAnOldKubelet) {
-  play_kubelet({.root = root.path(), .versions = {"v1beta1.DRAPlugin"}});
+  run_kubelet({.root = root.path(), .versions = {"v1beta1.DRAPlugin"}});
   start();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   EXPECT_TRUE(kubelet->wait_for([&] { return !kubelet->history().empty(); }));
@@ -103,7 +103,7 @@ TEST_F(DriverServerTest, SpeaksV1Beta1WithAnOldKubelet) {
 
 TEST_F(DriverServerTest, AKubeletThatStartsLaterOrAgainFindsTheDriver) {
   start();
-  play_kubelet();
+  run_kubelet();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   const auto socket = birth_of(registration_socket());
   kubelet->restart();
@@ -113,7 +113,7 @@ TEST_F(DriverServerTest, AKubeletThatStartsLaterOrAgainFindsTheDriver) {
 }
 
 TEST_F(DriverServerTest, MakesAWipedRegistrationSocketAgain) {
-  play_kubelet();
+  run_kubelet();
   start();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   const Instant begin = std::chrono::steady_clock::now();
@@ -133,13 +133,13 @@ TEST_F(DriverServerTest, MakesWipedFoldersAgain) {
   EXPECT_TRUE(eventually([&] { return birth_of(registration_socket()) != 0; }));
   fs::remove_all(root / "plugins", raced);
   EXPECT_TRUE(eventually([&] { return birth_of(service_socket()) != 0; }));
-  play_kubelet();
+  run_kubelet();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   EXPECT_TRUE(prepares());
 }
 
 TEST_F(DriverServerTest, RecordsARefusalKeepsServingAndOffersItselfAgain) {
-  play_kubelet({.root = root.path(), .first_backoff = std::chrono::hours(1)});
+  run_kubelet({.root = root.path(), .first_backoff = std::chrono::hours(1)});
   kubelet->refuse("driver name is not allowed here");
   start();
   ASSERT_TRUE(eventually([&] { return state() == RegistrationState::kRefused; }));
@@ -149,11 +149,11 @@ TEST_F(DriverServerTest, RecordsARefusalKeepsServingAndOffersItselfAgain) {
   EXPECT_TRUE(clients.dra_v1->NodePrepareResources(context().get(), {}, &response).ok());
 
   const auto socket = birth_of(registration_socket());
-  clock.advance(seconds(9));
+  clock.advance(seconds(4));
   EXPECT_EQ(birth_of(registration_socket()), socket);
-  clock.advance(seconds(1));
+  clock.advance(seconds(6));
   EXPECT_TRUE(eventually([&] { return birth_of(registration_socket()) != socket; }));
-  // The next pause is longer, and a kubelet that comes to its senses ends them.
+  // The next pause is longer; a kubelet that accepts the driver ends the pauses.
   kubelet->refuse("");
   kubelet->restart();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
@@ -162,7 +162,7 @@ TEST_F(DriverServerTest, RecordsARefusalKeepsServingAndOffersItselfAgain) {
 }
 
 TEST_F(DriverServerTest, TwoInstancesOverlapDuringARollingUpdate) {
-  play_kubelet();
+  run_kubelet();
   auto older = options(), newer = options();
   older.instance = kPod1;
   newer.instance = kPod2;
@@ -179,7 +179,7 @@ TEST_F(DriverServerTest, TwoInstancesOverlapDuringARollingUpdate) {
 }
 
 TEST_F(DriverServerTest, TheLongestNamesStillRegister) {
-  play_kubelet();
+  run_kubelet();
   auto longest = options(std::string(63, 'd'));
   longest.instance = kPod1;
   start(std::move(longest));
@@ -189,7 +189,7 @@ TEST_F(DriverServerTest, TheLongestNamesStillRegister) {
 }
 
 TEST_F(DriverServerTest, ServesSeveralDriversNextToEachOther) {
-  play_kubelet();
+  run_kubelet();
   start();
   auto other = make(options("nic.example.com"));
   ASSERT_TRUE(other);
@@ -207,7 +207,7 @@ TEST_F(DriverServerTest, LeavesAnotherOwnerOfItsNameAlone) {
   EXPECT_EQ(second.error().code, Code::kAlreadyExists);
   EXPECT_THAT(second.error().message, HasSubstr("driver 'gpu.example.com': '"));
   EXPECT_THAT(second.error().message, HasSubstr("stop the other instance, or set node.instance"));
-  play_kubelet();
+  run_kubelet();
   EXPECT_TRUE(kubelet->wait_registered(kDriver));
 }
 
@@ -219,7 +219,7 @@ TEST_F(DriverServerTest, SaysWhichFolderItCannotUse) {
 }
 
 TEST_F(DriverServerTest, ShowsItsHealthInThePodsUntilItAges) {
-  play_kubelet();
+  run_kubelet();
   start();
   live.call([&] {
     health.set({{"node-1", "gpu-0", {.state = HealthState::kUnhealthy, .message = "Xid 79"}, clock.wall()}});
@@ -241,7 +241,7 @@ TEST_F(DriverServerTest, ShowsItsHealthInThePodsUntilItAges) {
 }
 
 TEST_F(DriverServerTest, TakesItsSocketsAwayWhenItStops) {
-  play_kubelet();
+  run_kubelet();
   start();
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   stop();

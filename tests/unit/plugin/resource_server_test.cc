@@ -32,8 +32,8 @@ void leave_stale_socket(const fs::path& path) {
 class ResourceServerTest : public ResourceHarness {
  protected:
   void SetUp() override { list(devices_of(4)); }
-  void play_kubelet(bool up = true) { play_kubelet({.folder = folder()}, up); }
-  void play_kubelet(FakeDeviceManagerOptions wanted, bool up = true) {
+  void run_kubelet(bool up = true) { run_kubelet({.folder = folder()}, up); }
+  void run_kubelet(FakeDeviceManagerOptions wanted, bool up = true) {
     kubelet = std::make_unique<FakeDeviceManager>(std::move(wanted), up);
   }
   bool registered_again(std::size_t times) { return ResourceHarness::registered_again(*kubelet, times); }
@@ -46,8 +46,8 @@ class ResourceServerTest : public ResourceHarness {
   std::unique_ptr<FakeDeviceManager> kubelet;
 };
 
-TEST_F(ResourceServerTest, Row1RegistersAlthoughTheKubeletCallsBackFirst) {
-  play_kubelet();
+TEST_F(ResourceServerTest, RegistersAlthoughTheKubeletCallsBackFirst) {
+  run_kubelet();
   const Instant begin = std::chrono::steady_clock::now();
   start();
   ASSERT_TRUE(registered_again(1));
@@ -68,7 +68,7 @@ TEST_F(ResourceServerTest, Row1RegistersAlthoughTheKubeletCallsBackFirst) {
 
 TEST_F(ResourceServerTest, AllocatesForPodsAndRunsPreStart) {
   traits.pre_start = true;
-  play_kubelet();
+  run_kubelet();
   start();
   ASSERT_TRUE(registered_again(1));
   EXPECT_CALL(allocations, pre_start(Ids{"gpu-00003", "gpu-00002"}, _)).Times(2);
@@ -77,17 +77,17 @@ TEST_F(ResourceServerTest, AllocatesForPodsAndRunsPreStart) {
   EXPECT_THAT(granted->ids, ElementsAre("gpu-00003", "gpu-00002")) << "as preferred";
   EXPECT_EQ(granted->answer.cdi_devices(0).name(), "example.com/gpu=gpu-00003");
   for (int starts = 0; starts < 2; ++starts)
-    EXPECT_TRUE(kubelet->start_container("pod-1", "main", kResource)) << "Row 14: each start, and Allocate not again";
+    EXPECT_TRUE(kubelet->start_container("pod-1", "main", kResource)) << "each start calls it, Allocate is not repeated";
   EXPECT_THAT(kubelet->admit("pod-2", "main", kResource, 3).error().message, HasSubstr("Available: 2"));
-  // Row 13: an app container gets the device of an init container of its pod.
+  // An app container gets the device of an init container of its pod.
   const auto reused = kubelet->admit("pod-1", "app", kResource, 1, granted->ids);
   ASSERT_TRUE(reused);
   EXPECT_THAT(reused->ids, ElementsAre("gpu-00003"));
 }
 
-TEST_F(ResourceServerTest, Row2RegistersWhenAKubeletComesWhetherOrNotItWasThereBefore) {
+TEST_F(ResourceServerTest, RegistersWhenAKubeletStartsForTheFirstTimeOrAgain) {
   fs::create_directories(folder());
-  play_kubelet(false);
+  run_kubelet(false);
   start();
   ASSERT_TRUE(eventually([&] { return !status().registration.error.empty(); }));
   EXPECT_EQ(state(), RegistrationState::kWaiting);
@@ -116,8 +116,8 @@ TEST_F(ResourceServerTest, Row2RegistersWhenAKubeletComesWhetherOrNotItWasThereB
   EXPECT_TRUE(wait_registered());
 }
 
-TEST_F(ResourceServerTest, Row2ADeadKubeletIsAskedWithPausesUntilItComesBack) {
-  play_kubelet();
+TEST_F(ResourceServerTest, CallsADeadKubeletWithPausesUntilItComesBack) {
+  run_kubelet();
   start();
   ASSERT_TRUE(registered_again(1));
   kubelet->stop();
@@ -131,8 +131,8 @@ TEST_F(ResourceServerTest, Row2ADeadKubeletIsAskedWithPausesUntilItComesBack) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
 }
 
-TEST_F(ResourceServerTest, Row3MakesAWipedSocketAgain) {
-  play_kubelet();
+TEST_F(ResourceServerTest, MakesAWipedSocketAgain) {
+  run_kubelet();
   start();
   ASSERT_TRUE(registered_again(1));
   const auto first = socket();
@@ -143,8 +143,8 @@ TEST_F(ResourceServerTest, Row3MakesAWipedSocketAgain) {
   EXPECT_TRUE(kubelet->allocate(kResource, {"gpu-00000"}));
 }
 
-TEST_F(ResourceServerTest, Row4LeavesTheFilesOfOthersAlone) {
-  play_kubelet();
+TEST_F(ResourceServerTest, LeavesTheFilesOfOthersAlone) {
+  run_kubelet();
   std::ofstream(folder() / "kubelet_internal_checkpoint_v0") << "precious";
   std::ofstream(folder() / "cardcage-note.sock") << "precious, too";
   leave_stale_socket(folder() / "other-plugin.sock");
@@ -159,7 +159,7 @@ TEST_F(ResourceServerTest, Row4LeavesTheFilesOfOthersAlone) {
   EXPECT_FALSE(fs::exists(folder() / "cardcage-of-a-dead-process.sock"));
 }
 
-TEST_F(ResourceServerTest, Row4LeavesTheSocketsOfLivingServersAlone) {
+TEST_F(ResourceServerTest, LeavesTheSocketsOfLivingServersAlone) {
   start();
   const auto first = socket();
   auto other = make(options(RegistrationWay::kKubelet, "example.com/nic"));
@@ -169,8 +169,8 @@ TEST_F(ResourceServerTest, Row4LeavesTheSocketsOfLivingServersAlone) {
   EXPECT_TRUE(fs::exists(first));
 }
 
-TEST_F(ResourceServerTest, Row5ARefusalIsShownAndAskedAgainWithGrowingPauses) {
-  play_kubelet();
+TEST_F(ResourceServerTest, ShowsARefusalAndAsksAgainWithGrowingPauses) {
+  run_kubelet();
   kubelet->behave({.refusal = "the ResourceName is not allowed here"});
   start();
   ASSERT_TRUE(eventually([&] { return state() == RegistrationState::kRefused; }));
@@ -184,8 +184,8 @@ TEST_F(ResourceServerTest, Row5ARefusalIsShownAndAskedAgainWithGrowingPauses) {
   EXPECT_EQ(status().registration.error, "");
 }
 
-TEST_F(ResourceServerTest, Row5SaysWhatAKubeletOfAnotherVersionWants) {
-  play_kubelet({.folder = folder(), .versions = {"v2"}});
+TEST_F(ResourceServerTest, SaysWhatAKubeletOfAnotherVersionWants) {
+  run_kubelet({.folder = folder(), .versions = {"v2"}});
   start();
   ASSERT_TRUE(eventually([&] { return state() == RegistrationState::kRefused; }));
   EXPECT_THAT(
@@ -194,8 +194,8 @@ TEST_F(ResourceServerTest, Row5SaysWhatAKubeletOfAnotherVersionWants) {
             HasSubstr("cardcage speaks v1beta1 of the device-plugin API: serve the devices with api = \"dra\"")));
 }
 
-TEST_F(ResourceServerTest, Row5AStalledRegistrationHoldsNothingAndARestartEndsIt) {
-  play_kubelet();
+TEST_F(ResourceServerTest, ARestartOfTheKubeletEndsAStalledRegistration) {
+  run_kubelet();
   kubelet->behave({.stall = true});
   start();
   ASSERT_TRUE(kubelet->wait_for([&] { return kubelet->attempts() == 1; }));
@@ -207,8 +207,8 @@ TEST_F(ResourceServerTest, Row5AStalledRegistrationHoldsNothingAndARestartEndsIt
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
 }
 
-TEST_F(ResourceServerTest, Row5StopsDuringAStalledRegistration) {
-  play_kubelet();
+TEST_F(ResourceServerTest, StopsDuringAStalledRegistration) {
+  run_kubelet();
   kubelet->behave({.stall = true});
   start();
   ASSERT_TRUE(kubelet->wait_for([&] { return kubelet->attempts() == 1; }));
@@ -217,8 +217,8 @@ TEST_F(ResourceServerTest, Row5StopsDuringAStalledRegistration) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
 }
 
-TEST_F(ResourceServerTest, Row6AStreamThatEndsRightAwayIsAReasonToRegisterAgainWithPauses) {
-  play_kubelet();
+TEST_F(ResourceServerTest, RegistersAgainWithPausesWhenTheStreamEndsRightAway) {
+  run_kubelet();
   kubelet->behave({.hang_up = true});
   start();
   ASSERT_TRUE(kubelet->wait_for([&] { return kubelet->registrations(kResource) >= 3; }));
@@ -229,8 +229,8 @@ TEST_F(ResourceServerTest, Row6AStreamThatEndsRightAwayIsAReasonToRegisterAgainW
   EXPECT_TRUE(wait_registered());
 }
 
-TEST_F(ResourceServerTest, Row6AKubeletThatAsksForNoListIsToldAgain) {
-  play_kubelet();
+TEST_F(ResourceServerTest, RegistersAgainWhenTheKubeletAsksForNoList) {
+  run_kubelet();
   kubelet->behave({.deaf = true});
   start();
   ASSERT_TRUE(wait_registered());
@@ -240,8 +240,8 @@ TEST_F(ResourceServerTest, Row6AKubeletThatAsksForNoListIsToldAgain) {
   EXPECT_TRUE(kubelet->wait_allocatable(kResource, 4));
 }
 
-TEST_F(ResourceServerTest, Row10ANewInstanceIsUnharmedBecauseTheOldStreamEndedFirst) {
-  play_kubelet();
+TEST_F(ResourceServerTest, ANewInstanceIsSafeBecauseTheOldStreamEndsFirst) {
+  run_kubelet();
   start();
   ASSERT_TRUE(registered_again(1));
   stop();
@@ -252,8 +252,8 @@ TEST_F(ResourceServerTest, Row10ANewInstanceIsUnharmedBecauseTheOldStreamEndedFi
   EXPECT_EQ(std::ranges::count(kubelet->history(), "-example.com/gpu"), 1);
 }
 
-TEST_F(ResourceServerTest, Row10HealsWhenALateEndTakesItDownNevertheless) {
-  play_kubelet({.folder = folder(), .disconnect = milliseconds(150)});
+TEST_F(ResourceServerTest, RecoversWhenALateStreamEndTakesItDown) {
+  run_kubelet({.folder = folder(), .disconnect = milliseconds(150)});
   start();
   ASSERT_TRUE(registered_again(1));
   stop();
@@ -266,9 +266,9 @@ TEST_F(ResourceServerTest, Row10HealsWhenALateEndTakesItDownNevertheless) {
   }));
 }
 
-TEST_F(ResourceServerTest, Row22IsListedBeforeTheFirstPodIsAdmitted) {
+TEST_F(ResourceServerTest, IsListedBeforeTheFirstPodIsAdmitted) {
   fs::create_directories(folder());
-  play_kubelet(false);
+  run_kubelet(false);
   start();
   ASSERT_TRUE(eventually([&] { return !status().registration.error.empty(); }));
   kubelet->start();
@@ -282,13 +282,13 @@ TEST_F(ResourceServerTest, Row22IsListedBeforeTheFirstPodIsAdmitted) {
 }
 
 TEST_F(ResourceServerTest, TellsTheKubeletOfNewTraits) {
-  play_kubelet();
+  run_kubelet();
   start();
   expect_new_traits_told(*kubelet);
 }
 
 TEST_F(ResourceServerTest, ResourcesOfOneNodeDoNotWaitForEachOther) {
-  play_kubelet();
+  run_kubelet();
   start();
   auto other = make(options(RegistrationWay::kKubelet, "example.com/nic"));
   ASSERT_TRUE(other);
@@ -331,7 +331,7 @@ TEST_F(ResourceServerTest, SaysWhatIsWrongWithNamesAndPaths) {
 }
 
 TEST_F(ResourceServerTest, TakesItsSocketAwayWhenItStops) {
-  play_kubelet();
+  run_kubelet();
   start();
   ASSERT_TRUE(registered_again(1));
   const auto path = socket();

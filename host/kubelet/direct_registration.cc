@@ -1,4 +1,4 @@
-#include "host/kubelet/kubelet_way.h"
+#include "host/kubelet/direct_registration.h"
 
 #include <algorithm>
 #include <functional>
@@ -14,25 +14,25 @@ namespace {
 using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr mode_t kFolderMode = 0750;   // as the kubelet makes it
-constexpr seconds kLook{1};            // inotify does not see a new mount over the folder
+constexpr seconds kCheckInterval{1};   // inotify does not see a new mount over the folder
 constexpr seconds kRegisterLimit{15};  // the kubelet takes up to 10 s to dial back
 constexpr seconds kStreamLimit{5};     // from the registration to ListAndWatch
-constexpr seconds kSteady{10};         // a stream that lived so long was a good one
+constexpr seconds kSteadyStream{10};   // a stream that lasts this long was no failure
 constexpr milliseconds kFirstPause{100};
 constexpr seconds kLongestPause{10};
 
 }  // namespace
 
-struct KubeletWay::Call {
+struct DirectRegistration::Call {
   std::shared_ptr<const KubeletClients> clients;
   grpc::ClientContext context;
   api::device_plugin::RegisterRequest request;
   api::device_plugin::Empty response;
   std::uint64_t opened_before = 0;
-  std::optional<grpc::Status> answer;
+  std::optional<grpc::Status> result;
 };
 
-KubeletWay::KubeletWay(Host host, ClientSlot<KubeletClients>& clients, Options options)
+DirectRegistration::DirectRegistration(Host host, ClientSlot<KubeletClients>& clients, Options options)
     : host_(std::move(host)),
       clients_(clients),
       options_(std::move(options)),
@@ -41,39 +41,39 @@ KubeletWay::KubeletWay(Host host, ClientSlot<KubeletClients>& clients, Options o
       next_call_(host_.clock.now()),
       backoff_(kFirstPause, kLongestPause, static_cast<std::uint32_t>(std::hash<std::string>()(options_.resource))),
       ended_(host_.core) {
-  show(RegistrationState::kWaiting, "");
+  set_view(RegistrationState::kWaiting, "");
 }
 
-KubeletWay::~KubeletWay() = default;
+DirectRegistration::~DirectRegistration() = default;
 
-void KubeletWay::show(RegistrationState state, std::string error) {
+void DirectRegistration::set_view(RegistrationState state, std::string error) {
   if (view_.state == state && view_.error == error && view_.since.time_since_epoch().count() != 0) return;
   view_ = {state, std::move(error), host_.clock.wall()};
 }
 
-void KubeletWay::retry_later() { next_call_ = host_.clock.now() + backoff_.next(); }
+void DirectRegistration::call_after_pause() { next_call_ = host_.clock.now() + backoff_.next(); }
 
-Instant KubeletWay::look(StreamCount streams) {
+Instant DirectRegistration::maintain(StreamCount streams) {
   const Instant now = host_.clock.now();
-  notice_kubelet();
-  notice_answer(streams);
-  notice_streams(streams);
+  check_for_new_kubelet();
+  take_response(streams);
+  follow_streams(streams);
   const Status usable = [&] {
     auto opened = open_socket();
     return opened ? check_kubelet() : opened;
   }();
-  if (!usable && !open_) show(RegistrationState::kWaiting, usable.error().message);
+  if (!usable && !stream_open_) set_view(RegistrationState::kWaiting, usable.error().message);
   if (usable && !call_ && next_call_ && *next_call_ <= now) call_kubelet(streams);
   if (silence_.noticed(view_.state == RegistrationState::kWaiting, now))
     log(LogLevel::kWarn, "cannot register the resource", {{"resource", options_.resource}, {"error", view_.error}});
-  Instant next = now + kLook;
+  Instant next = now + kCheckInterval;
   if (next_call_ && usable && !call_) next = std::min(next, *next_call_);
-  if (awaited_until_) next = std::min(next, *awaited_until_);
+  if (stream_deadline_) next = std::min(next, *stream_deadline_);
   return next;
 }
 
-// A kubelet that was started again knows nothing of us, whatever became of its predecessor's streams.
-void KubeletWay::notice_kubelet() {
+// A restarted kubelet does not know us, even if streams of its predecessor are still open.
+void DirectRegistration::check_for_new_kubelet() {
   const auto there = socket_identity(kubelet_socket_);
   if (there == kubelet_) return;
   kubelet_ = there;
@@ -81,85 +81,87 @@ void KubeletWay::notice_kubelet() {
   if (used_) clients_.replace(used_);
   if (call_) call_->context.TryCancel();
   backoff_.reset();
-  awaited_until_.reset();
+  stream_deadline_.reset();
   must_call_ = true;
   next_call_ = host_.clock.now();
 }
 
-void KubeletWay::notice_answer(StreamCount streams) {
-  if (!call_ || !call_->answer) return;
+void DirectRegistration::take_response(StreamCount streams) {
+  if (!call_ || !call_->result) return;
   const auto call = std::exchange(call_, nullptr);
-  if (!call->answer->ok()) return note_failure(*call->answer);
+  if (!call->result->ok()) return record_failure(*call->result);
   socket_used_ = true;
-  show(RegistrationState::kRegistered, "");
+  set_view(RegistrationState::kRegistered, "");
   log(LogLevel::kInfo, "registered with the kubelet", {{"resource", options_.resource}});
   if (must_call_) return;
   next_call_.reset();
   if (streams.opened == call->opened_before)
-    awaited_until_ = host_.clock.now() + kStreamLimit;
+    stream_deadline_ = host_.clock.now() + kStreamLimit;
   else if (streams.open == 0)
-    retry_later();  // opened and ended meanwhile
+    call_after_pause();  // opened and ended meanwhile
 }
 
-void KubeletWay::note_failure(const grpc::Status& status) {
+void DirectRegistration::record_failure(const grpc::Status& status) {
   const std::string words = cut_utf8(status.error_message(), kMaxErrorText);
   switch (status.error_code()) {
-    case grpc::StatusCode::CANCELLED: break;  // by us: another kubelet is there
+    case grpc::StatusCode::CANCELLED: break;  // by us, because there is another kubelet
     case grpc::StatusCode::UNAVAILABLE:
-      clients_.replace(used_);  // the next attempt is to dial at once
-      show(RegistrationState::kWaiting,
-           fmt::format("cannot reach the kubelet at '{}': {}", kubelet_socket_.native(), words));
+      clients_.replace(used_);  // so that the next attempt dials at once
+      set_view(RegistrationState::kWaiting,
+               fmt::format("cannot reach the kubelet at '{}': {}", kubelet_socket_.native(), words));
       break;
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       clients_.replace(used_);
-      show(RegistrationState::kWaiting,
-           fmt::format("the kubelet did not answer the registration within {} s: see its log", kRegisterLimit.count()));
+      set_view(
+          RegistrationState::kWaiting,
+          fmt::format("the kubelet did not answer the registration within {} s: see its log", kRegisterLimit.count()));
       break;
     case grpc::StatusCode::UNIMPLEMENTED:
-      show(RegistrationState::kRefused,
-           fmt::format("'{}' is served by something that takes no device plugins: is it a kubelet's?",
-                       kubelet_socket_.native()));
+      set_view(RegistrationState::kRefused,
+               fmt::format("'{}' is served by something that accepts no device plugins: is it a kubelet's?",
+                           kubelet_socket_.native()));
       break;
     default:
-      show(RegistrationState::kRefused,
-           words.find("API version") == std::string::npos
-               ? words
-               : words + ": cardcage speaks v1beta1 of the device-plugin API: serve the devices with api = \"dra\"");
+      set_view(
+          RegistrationState::kRefused,
+          words.find("API version") == std::string::npos
+              ? words
+              : words + ": cardcage speaks v1beta1 of the device-plugin API: serve the devices with api = \"dra\"");
   }
   if (view_.state == RegistrationState::kRefused)
     log_limited(LogLevel::kError, "refused " + options_.resource, "the kubelet refused the resource",
                 {{"resource", options_.resource}, {"error", view_.error}});
   else
-    log_limited(LogLevel::kDebug, "unanswered " + options_.resource, "cannot register the resource",
+    log_limited(LogLevel::kDebug, "unregistered " + options_.resource, "cannot register the resource",
                 {{"resource", options_.resource}, {"error", view_.error}});
-  if (!must_call_) retry_later();
+  if (!must_call_) call_after_pause();
 }
 
-void KubeletWay::notice_streams(StreamCount streams) {
+void DirectRegistration::follow_streams(StreamCount streams) {
   const Instant now = host_.clock.now();
-  if (streams.opened != opened_) {
-    opened_ = streams.opened;
-    opened_at_ = now;
-    open_ = true;
-    awaited_until_.reset();
+  if (streams.opened != streams_opened_) {
+    streams_opened_ = streams.opened;
+    stream_opened_at_ = now;
+    stream_open_ = true;
+    stream_deadline_.reset();
     if (!must_call_) next_call_.reset();
   }
-  if (open_ && streams.open == 0) {
-    open_ = false;
-    show(RegistrationState::kWaiting, "the kubelet has ended the device list");
-    if (now - opened_at_ >= kSteady) backoff_.reset();
-    if (!awaited_until_ && !must_call_ && !call_) retry_later();
+  if (stream_open_ && streams.open == 0) {
+    stream_open_ = false;
+    set_view(RegistrationState::kWaiting, "the kubelet has ended the device list");
+    if (now - stream_opened_at_ >= kSteadyStream) backoff_.reset();
+    if (!stream_deadline_ && !must_call_ && !call_) call_after_pause();
   }
-  if (awaited_until_ && *awaited_until_ <= now) {
-    awaited_until_.reset();
-    show(RegistrationState::kWaiting,
-         fmt::format("the kubelet took the registration and did not ask for the devices within {} s",
-                     kStreamLimit.count()));
-    retry_later();
+  if (stream_deadline_ && *stream_deadline_ <= now) {
+    stream_deadline_.reset();
+    set_view(RegistrationState::kWaiting,
+             fmt::format("the kubelet accepted the registration but did not ask for the devices within {} s",
+                         kStreamLimit.count()));
+    call_after_pause();
   }
 }
 
-Status KubeletWay::open_socket() {
+Status DirectRegistration::open_socket() {
   const bool renew = socket_used_ && !call_ && next_call_ && *next_call_ <= host_.clock.now();
   if (socket_ && socket_->present() && !renew) return {};
   socket_.reset();
@@ -173,7 +175,7 @@ Status KubeletWay::open_socket() {
   return {};
 }
 
-Status KubeletWay::check_kubelet() const {
+Status DirectRegistration::check_kubelet() const {
   if (!kubelet_)
     return fail(
         Code::kUnavailable,
@@ -185,21 +187,22 @@ Status KubeletWay::check_kubelet() const {
   return {};
 }
 
-void KubeletWay::call_kubelet(StreamCount streams) {
+void DirectRegistration::call_kubelet(StreamCount streams) {
   must_call_ = false;
   next_call_.reset();
-  awaited_until_.reset();
+  stream_deadline_.reset();
   call_ = std::make_shared<Call>();
   used_ = call_->clients = clients_.current();
   call_->opened_before = streams.opened;
-  call_->context.set_deadline(std::chrono::system_clock::now() + kRegisterLimit);
+  call_->context.set_deadline(host_.clock.wall() + kRegisterLimit);
   call_->request.set_version("v1beta1");
   call_->request.set_endpoint(socket_->path().filename().native());
   call_->request.set_resource_name(options_.resource);
-  // It ends on a thread of gRPC and goes to the core as a whole: the last channel waits for these threads.
+  // The call ends on a thread of gRPC and is handed to the core with all that it owns: a channel that is destroyed
+  // on that thread would wait for the thread itself.
   auto ended = [this, call = call_](const grpc::Status& status) mutable {
     asio::post(host_.core, [this, call = std::move(call), status] {
-      call->answer = status;
+      call->result = status;
       if (ending_) return ended_.wake();
       host_.wake();
     });
@@ -208,19 +211,19 @@ void KubeletWay::call_kubelet(StreamCount streams) {
   call.clients->registration->async()->Register(&call.context, &call.request, &call.response, std::move(ended));
 }
 
-void KubeletWay::again() {
-  awaited_until_.reset();
+void DirectRegistration::restart() {
+  stream_deadline_.reset();
   must_call_ = true;
-  // A kubelet up to 1.36 takes the end of the old stream for that of the new registration if it comes later.
+  // Up to Kubernetes 1.36 an end of the old stream that comes later would end the new registration.
   next_call_ = host_.clock.now() + kFirstPause;
 }
 
-Task<void> KubeletWay::end() {
+Task<void> DirectRegistration::end() {
   ending_ = true;
   socket_.reset();
   if (!call_) co_return;
   call_->context.TryCancel();
-  while (!call_->answer) co_await ended_.wait();
+  while (!call_->result) co_await ended_.wait();
 }
 
 }  // namespace cardcage

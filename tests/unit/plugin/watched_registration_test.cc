@@ -1,5 +1,5 @@
 // How a ResourceServer lets the kubelet find it in plugins_registry, and when it prefers kubelet.sock.
-#include "host/kubelet/registry_way.h"
+#include "host/kubelet/watched_registration.h"
 
 #include <sys/inotify.h>
 
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class RegistryWayTest : public ResourceHarness {
+class WatchedRegistrationTest : public ResourceHarness {
  protected:
   void SetUp() override { list(devices_of(4)); }
   void TearDown() override {
@@ -24,11 +24,11 @@ class RegistryWayTest : public ResourceHarness {
     kubelet.reset();
     devices.reset();
   }
-  void play_kubelet(bool with_registry = true) {
+  void run_kubelet(bool with_registry = true) {
     devices = std::make_unique<FakeDeviceManager>(FakeDeviceManagerOptions{.folder = folder()});
-    if (with_registry) play_registry();
+    if (with_registry) run_registry();
   }
-  void play_registry() {
+  void run_registry() {
     FakeKubeletOptions wanted{.root = root.path()};
     wanted.first_backoff = milliseconds(50);
     wanted.devices = devices.get();
@@ -52,7 +52,7 @@ class RegistryWayTest : public ResourceHarness {
   std::unique_ptr<FakeKubelet> kubelet;
 };
 
-TEST_F(RegistryWayTest, Row15TellsWhoItIsUnderAnyAuthority) {
+TEST_F(WatchedRegistrationTest, TellsWhoItIsUnderAnyAuthority) {
   start(RegistrationWay::kRegistry);
   ASSERT_EQ(socket(), registry_socket());
   for (const char* authority : {"localhost", "%2Fvar%2Flib%2Fkubelet%2Fplugins_registry%2Fx.sock", "a b"}) {
@@ -71,7 +71,7 @@ TEST_F(RegistryWayTest, Row15TellsWhoItIsUnderAnyAuthority) {
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kAsked; }));
 }
 
-TEST_F(RegistryWayTest, Row15TheSocketAppearsWhenItListens) {
+TEST_F(WatchedRegistrationTest, TheSocketAppearsWhenItListens) {
   fs::create_directories(registry());
   const UniqueFd events(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   ::inotify_add_watch(events.get(), registry().c_str(), IN_CREATE | IN_MOVED_TO);
@@ -89,8 +89,8 @@ TEST_F(RegistryWayTest, Row15TheSocketAppearsWhenItListens) {
               ElementsAre("create .cardcage-example.com_gpu-reg.sock", "moved to cardcage-example.com_gpu-reg.sock"));
 }
 
-TEST_F(RegistryWayTest, Row15RegistersListsAndAllocates) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, RegistersListsAndAllocates) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   ASSERT_TRUE(wait_registered());
@@ -99,9 +99,9 @@ TEST_F(RegistryWayTest, Row15RegistersListsAndAllocates) {
   EXPECT_EQ(devices->attempts(), 0u) << "never both ways";
 }
 
-TEST_F(RegistryWayTest, Row15ARefusalIsShownAndTheSocketMadeAnew) {
-  play_kubelet(false);
-  play_registry();
+TEST_F(WatchedRegistrationTest, ShowsARefusalAndMakesANewSocket) {
+  run_kubelet(false);
+  run_registry();
   kubelet->refuse("not on this node");
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(eventually([&] { return state() == RegistrationState::kRefused; }));
@@ -114,8 +114,8 @@ TEST_F(RegistryWayTest, Row15ARefusalIsShownAndTheSocketMadeAnew) {
   EXPECT_TRUE(registered_again(1));
 }
 
-TEST_F(RegistryWayTest, Row15AKubeletThatNeverAsksSeesANewSocketWithGrowingPauses) {
-  play_kubelet(false);
+TEST_F(WatchedRegistrationTest, MakesNewSocketsWithGrowingPausesWhenTheKubeletNeverAsks) {
+  run_kubelet(false);
   start(RegistrationWay::kRegistry);
   const auto first = (socket(), socket_identity(registry_socket()));
   clock.advance(seconds(6));
@@ -127,8 +127,8 @@ TEST_F(RegistryWayTest, Row15AKubeletThatNeverAsksSeesANewSocketWithGrowingPause
   EXPECT_EQ(status().way, RegistrationWay::kRegistry) << "as configured";
 }
 
-TEST_F(RegistryWayTest, Row15AKubeletThatAsksAndNeverTellsSeesANewSocket) {
-  play_kubelet(false);
+TEST_F(WatchedRegistrationTest, MakesANewSocketWhenTheKubeletAsksAndReportsNothing) {
+  run_kubelet(false);
   start(RegistrationWay::kRegistry);
   socket();
   const auto first = socket_identity(registry_socket());
@@ -143,8 +143,8 @@ TEST_F(RegistryWayTest, Row15AKubeletThatAsksAndNeverTellsSeesANewSocket) {
   EXPECT_TRUE(eventually([&] { return state() == RegistrationState::kWaiting; }));
 }
 
-TEST_F(RegistryWayTest, Row16AKubeletThatStartsAgainComesByItself) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, ARestartedKubeletComesByItself) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   ASSERT_TRUE(wait_registered());
@@ -153,14 +153,14 @@ TEST_F(RegistryWayTest, Row16AKubeletThatStartsAgainComesByItself) {
   devices->stop();
   ASSERT_TRUE(eventually([&] { return status().streams == 0; }));
   devices->start();
-  play_registry();
+  run_registry();
   ASSERT_TRUE(registered_again(2));
   EXPECT_EQ(socket_identity(registry_socket()), before);
   EXPECT_EQ(state(), RegistrationState::kRegistered);
 }
 
-TEST_F(RegistryWayTest, Row16AStreamThatEndsWhileTheKubeletLivesIsAReasonForANewSocket) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, MakesANewSocketWhenAStreamEndsAndTheKubeletRuns) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   ASSERT_TRUE(wait_registered());
@@ -170,8 +170,8 @@ TEST_F(RegistryWayTest, Row16AStreamThatEndsWhileTheKubeletLivesIsAReasonForANew
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
 }
 
-TEST_F(RegistryWayTest, MakesAWipedSocketAgain) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, MakesAWipedSocketAgain) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   const Instant begin = std::chrono::steady_clock::now();
@@ -180,29 +180,29 @@ TEST_F(RegistryWayTest, MakesAWipedSocketAgain) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(1));
 }
 
-TEST_F(RegistryWayTest, TellsTheKubeletOfNewTraits) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, TellsTheKubeletOfNewTraits) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   expect_new_traits_told(*devices);
 }
 
-TEST_F(RegistryWayTest, AutoIsKubeletSock) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, AutoIsKubeletSock) {
+  run_kubelet();
   start(RegistrationWay::kAuto);
   ASSERT_TRUE(registered_again(1));
   EXPECT_EQ(status().way, RegistrationWay::kKubelet);
   EXPECT_FALSE(fs::exists(registry_socket())) << "never both ways";
 }
 
-TEST_F(RegistryWayTest, AutoIsTheRegistryWhereOnlyThatIsThere) {
+TEST_F(WatchedRegistrationTest, AutoIsTheRegistryWhereOnlyTheRegistryExists) {
   fs::create_directories(registry());
   start(RegistrationWay::kAuto);
   socket();
   EXPECT_EQ(status().way, RegistrationWay::kRegistry);
 }
 
-TEST_F(RegistryWayTest, TakesItsSocketAwayWhenItStops) {
-  play_kubelet();
+TEST_F(WatchedRegistrationTest, TakesItsSocketAwayWhenItStops) {
+  run_kubelet();
   start(RegistrationWay::kRegistry);
   ASSERT_TRUE(registered_again(1));
   stop();

@@ -1,4 +1,4 @@
-#include "host/kubelet/registry_way.h"
+#include "host/kubelet/watched_registration.h"
 
 #include <algorithm>
 
@@ -10,36 +10,36 @@ namespace {
 using std::chrono::milliseconds, std::chrono::seconds;
 
 constexpr mode_t kFolderMode = 0755;  // as the kubelet makes it
-constexpr seconds kLook{1};
-constexpr seconds kPatience{5};  // the kubelet reconciles once a second
-// It opens the stream before it tells of the registration. Up to 1.36 the end of an old stream may tear the new one
-// down.
-constexpr milliseconds kUnwatchedPatience{500};
-constexpr seconds kAskedLimit{15};  // it takes up to 10 s to dial after GetInfo
-constexpr seconds kSteady{10};      // a stream that lived so long was a good one
+constexpr seconds kCheckInterval{1};
+constexpr seconds kOfferLimit{5};  // the kubelet reconciles once a second
+// The kubelet opens the stream before it reports the registration, so a missing stream was torn down: up to 1.36 the
+// late end of an old stream does that.
+constexpr milliseconds kUnwatchedLimit{500};
+constexpr seconds kAskedLimit{15};    // the kubelet takes up to 10 s to dial after GetInfo
+constexpr seconds kSteadyStream{10};  // a stream that lasts this long was no failure
 constexpr int kMaxDoublings = 4;
 
 }  // namespace
 
-RegistryWay::RegistryWay(Host host, RegistrationService& registration, Options options)
+WatchedRegistration::WatchedRegistration(Host host, PluginRegistration& registration, Options options)
     : host_(std::move(host)),
       registration_(registration),
       options_(std::move(options)),
       stage_since_(host_.clock.now()),
-      patience_(kPatience),
+      stage_limit_(kOfferLimit),
       after_loss_(milliseconds(100), seconds(10),
                   static_cast<std::uint32_t>(std::hash<std::string>()(options_.resource))),
       silence_(host_.clock.now()) {
-  registration_.forget();
+  registration_.reset();
 }
 
-RegistrationView RegistryWay::view() const {
+RegistrationView WatchedRegistration::view() const {
   auto view = registration_.view();
   if (!error_.empty()) view.error = error_;
   return view;
 }
 
-RegistryWay::Stage RegistryWay::stage(StreamCount streams) const {
+WatchedRegistration::Stage WatchedRegistration::stage(StreamCount streams) const {
   if (streams.open > 0) return Stage::kWatched;
   switch (registration_.view().state) {
     case RegistrationState::kWaiting: break;
@@ -50,65 +50,65 @@ RegistryWay::Stage RegistryWay::stage(StreamCount streams) const {
   return Stage::kWaiting;
 }
 
-// How long the kubelet has from here before the socket is made anew.
-Duration RegistryWay::patience() {
+// How long the kubelet may stay in the stage before the socket is made anew.
+Duration WatchedRegistration::stage_limit() {
   switch (stage_) {
     case Stage::kWatched: return Duration::max();
-    // A kubelet that was started again comes by itself.
+    // A kubelet that has restarted comes by itself.
     case Stage::kLost:
-      return socket_identity(options_.kubelet_socket) == kubelet_ ? after_loss_.next() : Duration(kPatience);
+      return socket_identity(options_.kubelet_socket) == kubelet_ ? after_loss_.next() : Duration(kOfferLimit);
     case Stage::kAsked: return kAskedLimit;
     case Stage::kWaiting:
     case Stage::kRefused:
     case Stage::kUnwatched: break;
   }
-  const Duration first = stage_ == Stage::kUnwatched ? Duration(kUnwatchedPatience) : Duration(kPatience);
+  const Duration first = stage_ == Stage::kUnwatched ? Duration(kUnwatchedLimit) : Duration(kOfferLimit);
   return first * (1 << std::min(offers_, kMaxDoublings));
 }
 
-Instant RegistryWay::look(StreamCount streams) {
+Instant WatchedRegistration::maintain(StreamCount streams) {
   const Instant now = host_.clock.now();
   const bool made = !socket_ || !socket_->present();
   if (made) {
-    registration_.forget();
+    registration_.reset();
     opened_before_ = streams.opened;
     socket_.reset();
     auto opened = open_resource_socket(host_, options_.resource, options_.socket, kFolderMode);
     error_ = opened ? "" : opened.error().message;
     if (opened) socket_ = std::move(*opened);
   }
-  // Also of a stream that is gone before the first look at it.
+  // This counts a stream that has ended before this call, too.
   if (streams.opened != std::exchange(opened_seen_, streams.opened)) {
     kubelet_ = socket_identity(options_.kubelet_socket);
     kubelet_lives_ = true;
     offers_ = 0;
   }
-  if (const Stage there = stage(streams); made || there != stage_) {
-    if (there == Stage::kLost && now - stage_since_ >= kSteady) after_loss_.reset();
-    stage_ = there;
+  if (const Stage current = stage(streams); made || current != stage_) {
+    if (current == Stage::kLost && now - stage_since_ >= kSteadyStream) after_loss_.reset();
+    stage_ = current;
     stage_since_ = now;
-    patience_ = patience();
+    stage_limit_ = stage_limit();
   }
   if (silence_.noticed(stage_ == Stage::kWaiting, now))
     log(LogLevel::kWarn, "no kubelet has asked for the resource: is node.kubelet_root the kubelet's --root-dir?",
         {{"resource", options_.resource}, {"socket", options_.socket.native()}});
-  if (stage_ == Stage::kWatched) return now + kLook;
-  // Its time counts from when it is there to use it, and one that has just come looks by itself.
+  if (stage_ == Stage::kWatched) return now + kCheckInterval;
+  // The limit counts only while a kubelet runs, and one that has just started looks into the folder by itself.
   const bool lives = is_served(options_.kubelet_socket);
   if (!std::exchange(kubelet_lives_, lives) || !lives) {
     stage_since_ = now;
-    patience_ = std::max<Duration>(patience_, kPatience);
-    return now + kLook;
+    stage_limit_ = std::max<Duration>(stage_limit_, kOfferLimit);
+    return now + kCheckInterval;
   }
-  if (now - stage_since_ >= patience_) {
+  if (now - stage_since_ >= stage_limit_) {
     ++offers_;
     socket_.reset();
     return now;
   }
-  return std::min(now + kLook, stage_since_ + patience_);
+  return std::min(now + kCheckInterval, stage_since_ + stage_limit_);
 }
 
-Task<void> RegistryWay::end() {
+Task<void> WatchedRegistration::end() {
   socket_.reset();
   co_return;
 }

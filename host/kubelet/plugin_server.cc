@@ -1,0 +1,64 @@
+#include "host/kubelet/plugin_server.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+namespace cardcage {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Open calls fail this long before the deadline of a stop, so that the kubelet still receives why.
+constexpr milliseconds kCloseReserve{500}, kMinGrace{100};
+
+}  // namespace
+
+PluginServer::PluginServer(asio::io_context& core, Clock& clock, ServedName name, api::registration::PluginInfo info)
+    : core_(core),
+      clock_(clock),
+      name_(std::move(name)),
+      wake_(core),
+      folders_(core, [this] { wake(); }),
+      registration_(core, clock, std::move(info), [this] { registration_changed(); }),
+      ended_(core) {}
+
+PluginServer::~PluginServer() {
+  if (phase_ == Phase::kCreated || phase_ == Phase::kStopped) return;
+  fmt::print(stderr, "cardcage: the server of {} '{}' was destroyed before it was stopped\n", name_.kind(), name_.name);
+  std::abort();
+}
+
+void PluginServer::start() {
+  phase_ = Phase::kServing;
+  spawn(core_, run());
+}
+
+Task<void> PluginServer::maintain_until_stopped() {
+  while (phase_ == Phase::kServing) {
+    const Instant next = maintain();
+    co_await wake_.wait_until(clock_, next);
+  }
+}
+
+Task<void> PluginServer::run() {
+  using namespace asio::experimental::awaitable_operators;
+  co_await (maintain_until_stopped() && run_streams());
+  ended_.set(true);
+}
+
+Task<void> PluginServer::stop(Instant deadline) {
+  phase_ = Phase::kStopping;
+  wake();
+  co_await withdraw();
+  const Duration budget = std::max(deadline - clock_.now(), Duration::zero());
+  co_await drain(deadline - std::min<Duration>(kCloseReserve, budget / 2));
+  co_await grpc().stop(core_, std::max<Duration>(deadline - clock_.now(), kMinGrace));
+  co_await ended_.wait();
+  phase_ = Phase::kStopped;
+}
+
+}  // namespace cardcage

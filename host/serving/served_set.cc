@@ -1,0 +1,78 @@
+#include "host/serving/served_set.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace cardcage {
+namespace {
+
+constexpr Duration kStopLimit = std::chrono::seconds(2);
+
+}  // namespace
+
+template <class Item>
+void ServedSet<Item>::configure(const std::set<std::string>& affected) {
+  std::map<std::string, const ServeConfig*> rules;
+  for (const ModuleConfig& module : context_.config.modules)
+    for (const ServeConfig& rule : module.serve)
+      if (rule.api == Item::kApi) rules[rule.served().name] = &rule;
+  std::map<std::string, const ServeConfig*> names = rules;
+  for (const auto& [key, record] : context_.ledger.claims())
+    if (const ServedName held = key.served(); held.api == Item::kApi) names.try_emplace(held.name, nullptr);
+  for (const auto& [name, rule] : names) {
+    auto& item = items_[name];
+    if (!item) item = std::make_unique<Item>(ServedName{Item::kApi, name}, context_);
+  }
+  for (const auto& [name, item] : items_) {
+    const auto rule = rules.find(name);
+    item->configure(rule == rules.end() ? nullptr : rule->second);
+    item->set_deadlines(context_.config.deadlines);
+    if (affected.contains(name)) item->refresh_soon();
+  }
+}
+
+template <class Item>
+void ServedSet<Item>::refresh(const Supervisor& supervisor) {
+  for (const ServeConfig& rule : supervisor.config().serve)
+    if (rule.api == Item::kApi)
+      if (Item* const item = find(rule.served().name)) item->refresh_soon();
+}
+
+template <class Item>
+Task<void> ServedSet<Item>::tidy() {
+  for (const auto& [name, item] : items_) {
+    if (item->must_stop()) co_await item->stop(context_.clock.now() + kStopLimit);
+    if (item->configured() && !item->running()) item->start();
+  }
+}
+
+template <class Item>
+bool ServedSet<Item>::untidy() const {
+  return std::ranges::any_of(items_ | std::views::values, [](const auto& item) {
+    return item->configured() != item->running() || item->must_stop();
+  });
+}
+
+template <class Item>
+Task<void> ServedSet<Item>::stop(Instant deadline) {
+  for (const auto& [name, item] : items_) co_await item->stop(deadline);
+}
+
+template <class Item>
+std::vector<const Item*> ServedSet<Item>::all() const {
+  std::vector<const Item*> all;
+  for (const auto& [name, item] : items_)
+    if (item->configured() || item->running()) all.push_back(item.get());
+  return all;
+}
+
+template <class Item>
+Item* ServedSet<Item>::find(const std::string& name) const {
+  const auto entry = items_.find(name);
+  return entry == items_.end() ? nullptr : entry->second.get();
+}
+
+template class ServedSet<Driver>;
+template class ServedSet<Resource>;
+
+}  // namespace cardcage

@@ -1,0 +1,46 @@
+// All drivers, or all resources, of the host.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/serving/driver.h"
+#include "host/serving/resource.h"
+
+namespace cardcage {
+
+// [core] `Item` is Driver or Resource.
+template <class Item>
+class ServedSet {
+ public:
+  // Empty before configure().
+  explicit ServedSet(const ServingContext& context) : context_(context) {}
+
+  // One item per name that a [[module.serve]] rule of the API gives, and one per name that only the ledger still knows,
+  // so that its claims can be released. Those of `affected` follow the table.
+  void configure(const std::set<std::string>& affected);
+  // Call it when the table has news of the module.
+  void refresh(const Supervisor& supervisor);
+  // Stops items that must stop, and starts those that are configured and do not run. Call it again while untidy().
+  Task<void> tidy();
+  bool untidy() const;
+  Task<void> stop(Instant deadline);
+  // Those that are configured or still run.
+  std::vector<const Item*> all() const;
+
+ protected:
+  Item* find(const std::string& name) const;
+  const ServingContext& context() const { return context_; }
+  const std::map<std::string, std::unique_ptr<Item>>& items() const { return items_; }
+
+ private:
+  const ServingContext context_;
+  std::map<std::string, std::unique_ptr<Item>> items_;
+};
+
+using Drivers = ServedSet<Driver>;
+
+}  // namespace cardcage
