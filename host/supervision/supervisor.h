@@ -25,7 +25,7 @@ namespace cardcage {
 
 class Supervisor {
  public:
-  // Loads and checks the module's file; called for every start. A load that fails leaves in `left` what may go on.
+  // Loads and checks the module's file; called for every start. `left` tells of what a failed load may leave behind.
   using Loader =
       std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline, Leftover& left)>;
   struct Listener {

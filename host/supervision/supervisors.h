@@ -37,9 +37,9 @@ class Supervisors {
   // Stops the modules that drain and hold nothing. To be repeated while untidy().
   Task<void> tidy();
   bool untidy() const;
-  // Tries each configuration that was refused again. Returns the names of those modules.
+  // Tries every refused configuration again. Returns the names of the modules.
   std::vector<std::string> retry();
-  // Returns once none of these modules is undecided, at `deadline`, or when the supervisors stop.
+  // Returns when none of these modules is undecided any more, at `deadline`, or when the supervisors stop.
   Task<void> wait_until_decided(std::vector<std::string> modules, Instant deadline);
   // No configure() may follow.
   Task<void> stop();
