@@ -1,4 +1,4 @@
-// The daemon while its configuration changes.
+// What the daemon does when its configuration changes.
 #include <algorithm>
 
 #include "host/daemon.h"
@@ -6,10 +6,11 @@
 namespace cardcage {
 namespace {
 
-// What is not configured any more goes at the next look after nothing holds it.
-constexpr Duration kLook = std::chrono::seconds(1);
-// How long somebody who asks for a reload waits for the modules; cagectl waits 30 s.
-constexpr Duration kPatience = std::chrono::seconds(20), kGlance = std::chrono::milliseconds(20);
+// What is not configured any more goes once nothing holds it. That depends on claims, calls and pods, so it is polled,
+// and only while something drains.
+constexpr Duration kTidyInterval = std::chrono::seconds(1);
+// How long a reload waits for the modules that it changed; cagectl waits 30 s for the whole of it.
+constexpr Duration kReloadLimit = std::chrono::seconds(20);
 
 }  // namespace
 
@@ -25,7 +26,7 @@ void Daemon::apply(Config wanted, const ConfigPlan& plan) {
   if (fault_) fault_(FaultPoint::kAfterReload);
 }
 
-// Whatever is served comes after what serves it, and the table knows both.
+// Modules come first: drivers and resources are made from the table, which their supervisors fill.
 void Daemon::serve(const ConfigPlan& plan) {
   supervisors_->configure(config_, plan);
   drivers_->configure(plan.affected);
@@ -42,7 +43,7 @@ Task<void> Daemon::tidy() {
     const bool again = supervisors_->untidy() || drivers_->untidy() || resources_->untidy();
     if (stopping_) break;
     if (again)
-      co_await tidy_.wait_for(clock_, kLook);
+      co_await tidy_.wait_for(clock_, kTidyInterval);
     else
       co_await tidy_.wait();
   }
@@ -86,13 +87,7 @@ Task<Result<ReloadReport>> Daemon::reload(bool dry_run) {
                         {PlanStep{"module " + name, PlanAction::kReplace, "refused before, tried again", name}, {}});
     modules.push_back(name);
   }
-  const auto undecided = [this](const std::string& name) {
-    const Supervisor* const supervisor = supervisors_->find(name);
-    return supervisor && supervisor->undecided();
-  };
-  const Instant limit = clock_.now() + kPatience;
-  while (clock_.now() < limit && !stopping_ && std::ranges::any_of(modules, undecided))
-    co_await clock_.sleep_for(kGlance);
+  co_await supervisors_->wait_until_decided(modules, clock_.now() + kReloadLimit);
   for (std::size_t i = 0; i < modules.size(); ++i) report.steps[i].outcome = outcome_of(modules[i]);
   co_return report;
 }

@@ -194,7 +194,7 @@ Task<Result<Condition>> Daemon::command(ModuleCommand command) {
   const std::string name = command.module;
   Supervisor* const supervisor = supervisors_->find(name);
   if (!supervisor) co_return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
-  const Status done = co_await supervisor->obey(std::move(command));
+  const Status done = co_await supervisor->execute(std::move(command));
   // It may have been removed meanwhile.
   const Supervisor* const told = supervisors_->find(name);
   if (done && told) co_return condition_of(*told);

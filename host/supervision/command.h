@@ -1,4 +1,4 @@
-// What an operator can tell one module.
+// What an operator asks of one module.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 namespace cardcage {
 
 enum class ModuleVerb : std::uint8_t {
-  kQuiesce,  // let go of the hardware, and keep it so
-  kResume,   // take it back
-  kRestart   // make a fresh instance now, whatever happened before
+  kQuiesce,  // free the hardware until a resume
+  kResume,   // take the hardware back
+  kRestart   // make a fresh instance now, even if the module is broken
 };
 
 struct ModuleCommand {
   ModuleVerb verb = ModuleVerb::kRestart;
-  std::string module;      // in the configuration
-  std::string by, reason;  // who says so, and why: for people, the second may be empty
-  Duration limit{};        // an answer comes by then, or a little later
+  std::string module;      // its name in the configuration
+  std::string by, reason;  // the operator, and why, for people; the reason may be empty
+  Duration limit{};        // the outcome is known by then, or a little later
 };
 
 }  // namespace cardcage

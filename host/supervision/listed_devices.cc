@@ -9,7 +9,7 @@
 namespace cardcage {
 namespace {
 
-// A device that nobody has reported yet is no news; one that is bad from the start is.
+// The first report of a device is logged only if it is bad.
 void log_health(const std::string& module, const std::string& device, HealthState before, const Health& now) {
   if (now.state == before || (now.state == HealthState::kHealthy && before == HealthState::kUnknown)) return;
   if (now.state == HealthState::kHealthy)
@@ -23,23 +23,28 @@ void log_health(const std::string& module, const std::string& device, HealthStat
 
 }  // namespace
 
-void ListedDevices::failed() {
-  discovering_ = false;
-  heard_.clear();
+void ListedDevices::begin_discover() {
+  discovering_ = true;
+  rescan_requested_ = false;
 }
 
-ListedDevices::News ListedDevices::adopt(SnapshotPtr snapshot) {
+void ListedDevices::fail_discover() {
+  discovering_ = false;
+  kept_.clear();
+}
+
+ListedDevices::Changes ListedDevices::adopt(SnapshotPtr snapshot) {
   discovering_ = false;
   for (const Device& device : snapshot->devices) {
-    // What was pushed since stays: a module may learn of health from events only.
+    // A list without health does not override earlier reports: a module may learn of health from events only.
     if (device.health != Health{} || !health_.contains(device.id)) set(device.id, device.health);
   }
   std::erase_if(health_, [&](const auto& entry) { return !snapshot->find(entry.first); });
-  News news{.list = !snapshot_ || *snapshot_ != *snapshot};
+  Changes changes{.list = !snapshot_ || *snapshot_ != *snapshot};
   snapshot_ = std::move(snapshot);
-  for (const auto& [device_id, health] : std::exchange(heard_, {}))
-    if (snapshot_->find(device_id)) news.health |= set(device_id, health);
-  return news;
+  for (const auto& [device_id, health] : std::exchange(kept_, {}))
+    if (snapshot_->find(device_id)) changes.health |= set(device_id, health);
+  return changes;
 }
 
 bool ListedDevices::note(const std::string& device_id, Health health) {
@@ -54,7 +59,7 @@ bool ListedDevices::note(const std::string& device_id, Health health) {
 }
 
 void ListedDevices::keep_for_later(const std::string& device_id, const Health& health) {
-  if (heard_.size() < kMaxDevices || heard_.contains(device_id)) heard_.insert_or_assign(device_id, health);
+  if (kept_.size() < kMaxDevices || kept_.contains(device_id)) kept_.insert_or_assign(device_id, health);
 }
 
 bool ListedDevices::set(const std::string& device_id, Health health) {

@@ -1,4 +1,4 @@
-// What a module has said of its devices: the last good list, and the health of each.
+// The last good device list of one module, and the health of each device.
 #pragma once
 
 #include <chrono>
@@ -16,32 +16,35 @@ struct DeviceHealth {
   Instant reported;
 };
 
-// [core] Health may be told of a device before the list that has it; what is told while a list is made goes over what
-// that one says.
+// [core] Health may be reported before the list that has its device. A report that comes while a list is made overrides
+// the health in that list.
 class ListedDevices {
  public:
-  // `module` is its name in the configuration, which may change, for the log.
+  // `module` is its name in the configuration, for the log; it may change.
   ListedDevices(const std::string& module, Clock& clock) : module_(module), clock_(clock) {}
 
-  // The last good one, also while the module is away; null before the first.
+  // Kept while the module is away; null before the first list.
   const SnapshotPtr& snapshot() const { return snapshot_; }
 
-  // A new list is being made, by the running instance; the end comes with adopt() or failed().
-  void expect() { discovering_ = true; }
-  void failed();
-  struct News {
-    bool list = false;    // the list differs
-    bool health = false;  // that of a device does
+  // The list may be outdated: the next discover satisfies the request.
+  void request_rescan() { rescan_requested_ = true; }
+  bool rescan_requested() const { return rescan_requested_; }
+  // The running instance lists its devices; adopt() or fail_discover() follows.
+  void begin_discover();
+  void fail_discover();
+  struct Changes {
+    bool list = false;
+    bool health = false;  // of a device in the list
   };
-  News adopt(SnapshotPtr snapshot);
-  // Whether it is news.
+  Changes adopt(SnapshotPtr snapshot);
+  // True if the health of a listed device changed.
   bool note(const std::string& device_id, Health health);
-  // Told by an instance whose list is not there yet.
+  // For a report of an instance that has not listed its devices yet.
   void keep_for_later(const std::string& device_id, const Health& health);
-  // What was kept, of an instance that is no more.
-  void forget_kept() { heard_.clear(); }
+  // The instance whose reports were kept is gone.
+  void forget_kept() { kept_.clear(); }
 
-  // As it was told last, or that the device has been silent for longer than its module allows.
+  // The last report, or "Silent" if the device has been silent for longer than its module allows.
   DeviceHealth health(const std::string& device_id) const;
   bool any_silent() const;
 
@@ -53,8 +56,9 @@ class ListedDevices {
   Clock& clock_;
   SnapshotPtr snapshot_;
   std::map<std::string, DeviceHealth, std::less<>> health_;
-  std::map<std::string, Health> heard_;
+  std::map<std::string, Health> kept_;  // for the next list
   bool discovering_ = false;
+  bool rescan_requested_ = false;
 };
 
 }  // namespace cardcage

@@ -1,5 +1,5 @@
-// Notices that the file of a module is another one: replaced by a rename, overwritten in place, reached through a link
-// that was swapped, or removed.
+// Watches the files of modules: a file may be replaced by a rename, overwritten in place, reached through a link that
+// is swapped, or removed.
 #pragma once
 
 #include <filesystem>
@@ -14,41 +14,41 @@
 
 namespace cardcage {
 
-// [core] Told by inotify(7) where there is some left, and looks every half minute anyway.
+// [core] Uses inotify(7), and looks every 30 s anyway: an instance of inotify may be missing, and not every change of a
+// path causes an event.
 class ModuleFiles {
  public:
   struct Listener {
-    // The file differs from what it was, or is back, and has been at rest for a while: who copies a module there takes
-    // some time to do so.
+    // The file was changed or came back, and has not been written for a moment: a copy takes some time.
     std::function<void(const std::filesystem::path& file)> changed;
-    // It has not been there for longer than an installer takes to put the next one there.
+    // The file has been missing for longer than an installer takes to replace it.
     std::function<void(const std::filesystem::path& file)> gone;
   };
   ModuleFiles(asio::io_context& core, Clock& clock, std::filesystem::path modules_dir, Listener listener);
 
-  // The files from now on, relative to modules_dir. One that is new here is as it is now; if it is not there, that is
-  // no news.
+  // The files from now on, relative to modules_dir. The present state of a new one, missing or not, is not reported.
   void follow(const std::set<std::filesystem::path>& files);
   // Until stop().
   Task<void> run();
-  void stop();
+  // Ends run() and waits for its end.
+  Task<void> stop();
 
  private:
-  // What stat(2) tells of a content: device, inode, size, and both times.
+  // From stat(2): device, inode, size, and the times of modification and change.
   using Stamp = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
   struct File {
-    std::optional<Stamp> known, seen;
-    std::optional<Instant> missing;  // since when it should be there
+    std::optional<Stamp> reported, seen;
+    std::optional<Instant> missing_since;
   };
-  struct Look {
-    bool there = true;  // or nobody can tell
+  struct Found {
+    bool exists = true;  // or that cannot be known
     std::optional<Stamp> stamp;
   };
-  Look look_at(const std::filesystem::path& file) const;
+  Found find(const std::filesystem::path& file) const;
   void watch_folders();
-  // True if one of them is being written, or may come back.
-  bool look();
-  bool look_for(const std::filesystem::path& name, File& file);
+  // Both return true if a file is being written, or may come back: it is worth another look soon.
+  bool check_all();
+  bool check(const std::filesystem::path& name, File& file);
 
   Clock& clock_;
   const std::filesystem::path modules_dir_;
@@ -57,6 +57,7 @@ class ModuleFiles {
   Wakeup wake_;
   FolderWatch watch_;
   bool stopping_ = false;
+  OneShot<bool> ended_;
 };
 
 }  // namespace cardcage

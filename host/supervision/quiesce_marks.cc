@@ -23,7 +23,7 @@ constexpr std::size_t kMaxText = 256, kMaxFile = 4096;
 }  // namespace
 
 std::string to_string(const QuiesceMark& mark) {
-  return fmt::format("quiesced by {} since {:%Y-%m-%dT%H:%M:%SZ}{}", mark.by,
+  return fmt::format("by {} since {:%Y-%m-%dT%H:%M:%SZ}{}", mark.by,
                      fmt::gmtime(std::chrono::system_clock::to_time_t(mark.since)),
                      mark.reason.empty() ? "" : fmt::format(" ({})", mark.reason));
 }
@@ -35,15 +35,15 @@ QuiesceMarks::QuiesceMarks(fs::path folder, std::string boot_id)
     if (!entry.path().filename().native().starts_with('.')) read(entry.path());
 }
 
-// Boot, milliseconds since 1970, who, why: a line each.
+// Four lines: boot, milliseconds since 1970, operator, reason.
 void QuiesceMarks::read(const fs::path& file) {
   const auto content = read_file(file, kMaxFile);
   std::istringstream lines(content.value_or(""));
   std::string boot, since;
   QuiesceMark mark;
   if (!std::getline(lines, boot) || !std::getline(lines, since) || !std::getline(lines, mark.by)) {
-    log(LogLevel::kError, "a note that a module is quiesced cannot be read and does not count",
-        {{"file", file.native()}, {"error", content ? "it is cut off" : content.error().message}});
+    log(LogLevel::kError, "a quiesce mark is ignored: it cannot be read",
+        {{"file", file.native()}, {"error", content ? "it is incomplete" : content.error().message}});
     return;
   }
   std::getline(lines, mark.reason);

@@ -1,4 +1,4 @@
-// Which modules an operator has told to let go of their hardware.
+// Records on disk which modules an operator has quiesced.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,20 @@ struct QuiesceMark {
   std::string by, reason;  // for people; one line each
   std::chrono::system_clock::time_point since;
 };
-// "quiesced by root since 2027-01-15T08:00:00Z (driver 580)"
+// "by root since 2027-01-15T08:00:00Z (driver 580)"
 std::string to_string(const QuiesceMark& mark);
 
-// [core] A mark is on disk before it counts: a daemon that is restarted in the middle of a driver's upgrade does not
-// take the hardware back. It ends with the boot of the node: nothing holds the hardware then, and nobody remembers.
+// [core] A mark is on disk before it counts, so that a daemon that is restarted during a driver upgrade does not take
+// the hardware back. A reboot of the node ends it; see docs/decisions/0008-quiesced-until-resume-or-reboot.md.
 class QuiesceMarks {
  public:
-  // One file for each in `folder`, which is made with the first. Those of another boot are removed.
+  // Reads `folder`, which has one file per mark and is made with the first. Removes the marks of another boot.
   QuiesceMarks(std::filesystem::path folder, std::string boot_id);
 
   // Null if the module is not quiesced.
   const QuiesceMark* find(const std::string& module) const;
   Status set(const std::string& module, QuiesceMark mark);
-  // One that cannot be removed from the disk stays.
+  // A mark that cannot be removed from the disk stays.
   Status clear(const std::string& module);
 
  private:

@@ -1,30 +1,40 @@
-// How soon a module that failed is tried again.
+// Decides when a module that failed is tried again.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <deque>
 
 #include "host/core/task.h"
 
 namespace cardcage {
 
-// [core] First a back-off: from 1 s to 5 min, each pause twice as long as the one before. A module that goes on failing
-// is broken after 10 failures within 30 min: it is tried once in 30 min then, since each try may reset hardware and
-// fill logs, until somebody does something about it or an instance has run for 10 min.
+// [core] Each pause is twice as long as the one before, from 1 s to 5 min. A module that fails 10 times within 30 min
+// is broken: each further try may reset hardware and fill logs, so there is one in 30 min. A broken module is forgiven
+// when somebody acts on it, or when an instance has run for 10 min.
 class RestartPolicy {
  public:
-  // An instance failed that ran, or tried to, for so long: the pause before the next one.
-  Duration failed(Instant now, Duration ran);
-  // Somebody did something about it.
+  // An instance failed after it ran, or tried to start, for `ran`. Decides the length of the pause.
+  void failed(Instant now, Duration ran);
+  // The failed instance is gone: the pause begins.
+  void begin_pause(Instant now) { next_try_ = now + pause_; }
+  // A module that is broken keeps its pause.
+  void skip_pause();
+  // Somebody acted on the module: forgets its failures and ends the pause.
   void forgive();
 
   bool is_broken() const { return broken_; }
+  Duration pause() const { return pause_; }
+  Instant next_try() const { return next_try_; }
   // Within the last 30 min.
   std::size_t recent_failures(Instant now) const;
 
  private:
-  static constexpr Duration kFirst = std::chrono::seconds(1);
-  Duration next_ = kFirst;
-  std::deque<Instant> failures_;  // that count
+  static constexpr Duration kFirstPause = std::chrono::seconds(1);
+  Duration next_pause_ = kFirstPause;
+  Duration pause_{};
+  Instant next_try_ = Instant::min();
+  std::deque<Instant> failures_;  // the most recent ones
   bool broken_ = false;
 };
 

@@ -1,6 +1,5 @@
 #include "host/supervision/supervisor.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "host/core/log.h"
@@ -8,130 +7,111 @@
 namespace cardcage {
 namespace {
 
-// Polls a module that has check(), and notices devices that fell silent.
+// How often a module that has check() is asked, and devices that fell silent are looked for.
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
-constexpr Duration kLookForLeftovers = std::chrono::seconds(1);
-// A burst of rescan requests (a bus re-enumerates) costs one discover.
-constexpr Duration kRescanQuiet = std::chrono::milliseconds(20);
+// Nobody tells when a stuck thread or process is gone.
+constexpr Duration kLeftoverPollInterval = std::chrono::seconds(1);
+// A burst of rescan requests, as when a bus is enumerated again, costs one discover.
+constexpr Duration kRescanDelay = std::chrono::milliseconds(20);
 
 }  // namespace
 
 Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core,
-                       Clock& clock, QuiesceMarks& quiesced, Listener listener)
-    : config_(std::move(config)),
-      deadlines_(deadlines),
+                       Clock& clock, QuiesceMarks& marks, Listener listener)
+    : deadlines_(deadlines),
       loader_(std::move(loader)),
       core_(core),
       clock_(clock),
-      quiesced_(quiesced),
+      marks_(marks),
       listener_(std::move(listener)),
-      devices_(config_.name, clock),
-      since_(clock.wall()),
-      retry_(clock.now()),
+      life_(std::move(config), clock, [this] { listener_.changed(*this); }),
+      devices_(life_.config().name, clock),
       wakeup_(core),
       ended_(core) {}
 
 Task<void> Supervisor::run() {
-  while (!stopping_) {
-    if (remains())
-      co_await stay_stuck();
-    else if (quiesced())
-      co_await stay_quiesced();
-    else if (clock_.now() < retry_ && !renew_)
-      co_await rest();
-    else
-      co_await live();
+  if (const QuiesceMark* const mark = marks_.find(config().name)) life_.set_quiesced(*mark);
+  for (bool stopping = false; !stopping;) {
+    switch (life_.next_step(leftovers_.reason().has_value())) {
+      case Step::kWaitUntilUnstuck: co_await wait_until_unstuck(); break;
+      case Step::kStayQuiesced: co_await stay_quiesced(); break;
+      case Step::kWaitBeforeRetry: co_await wait_before_retry(); break;
+      case Step::kRunInstance: co_await run_instance(); break;
+      case Step::kStop: stopping = true;
+    }
   }
-  if (order_) answer(fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config_.name));
+  if (order_) respond(fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config().name));
   co_await release();
-  enter(ModuleState::kStopped);
+  life_.stop();
   ended_.set(true);
 }
 
-// One instance, until it is lost or to be stopped. One that let go of its hardware is kept until it is told otherwise.
-Task<void> Supervisor::live() {
-  enter(ModuleState::kStarting);
+// Ends when the instance is lost or stopped, or is quiesced and kept.
+Task<void> Supervisor::run_instance() {
+  life_.start();
   const Instant begun = clock_.now();
-  const Status up = co_await bring_up();
-  settled_ = true;
+  const Status up = co_await start_or_resume();
   if (up) {
-    last_error_.reset();
     log(LogLevel::kInfo, "module is ready",
-        {{"module", config_.name}, {"devices", std::to_string(snapshot()->devices.size())}});
-    enter(ModuleState::kReady);
+        {{"module", config().name}, {"devices", std::to_string(snapshot()->devices.size())}});
+    life_.serve();
   } else {
-    lost_ = up.error();
+    life_.lose(up.error());
   }
-  if (order_ && order_->begun) answer(up);
+  if (order_ && order_->begun) respond(up);
   if (up) co_await serve();
-  if (lost_ && !stopping_) co_await back_off(begun);
+  if (life_.lost() && !life_.stop_requested()) co_await back_off(begun);
 }
 
-void Supervisor::note_end() { last_end_ = ModuleEnd{clock_.wall(), lost_->message, last_lines()}; }
+void Supervisor::record_end() { last_end_ = ModuleEnd{clock_.wall(), life_.lost()->message, last_lines()}; }
 
 Task<void> Supervisor::back_off(Instant begun) {
-  const Duration pause = policy_.failed(clock_.now(), clock_.now() - begun);
-  last_error_ = lost_;
-  note_end();
-  log(LogLevel::kError, policy_.is_broken() ? "module is broken: it failed too often" : "module is away",
-      {{"module", config_.name},
-       {"error", last_error_->message},
-       {"retry_in", fmt::format("{} s", std::chrono::duration_cast<std::chrono::seconds>(pause).count())}});
-  enter(policy_.is_broken() ? ModuleState::kBroken : ModuleState::kBackingOff);
+  record_end();
+  life_.back_off(clock_.now() - begun);
+  const RestartPolicy& policy = life_.restart_policy();
+  const auto pause = std::chrono::duration_cast<std::chrono::seconds>(policy.pause());
+  log(LogLevel::kError, policy.is_broken() ? "module is broken: it failed too often" : "module is away",
+      {{"module", config().name}, {"error", last_end_->how}, {"retry_in", fmt::format("{} s", pause.count())}});
   co_await release();
-  ++restarts_;
-  retry_ = clock_.now() + pause;
+  life_.begin_pause();
 }
 
-Task<void> Supervisor::rest() {
-  if (const auto state = policy_.is_broken() ? ModuleState::kBroken : ModuleState::kBackingOff; state_ != state)
-    enter(state);  // after it was stuck
-  while (!stopping_ && !renew_ && !quiesced() && clock_.now() < retry_) {
+Task<void> Supervisor::wait_before_retry() {
+  life_.await_retry();
+  while (life_.next_step(false) == Step::kWaitBeforeRetry) {
     if (order_)
-      obey_while_away();
+      execute_while_away();
     else
-      co_await wakeup_.wait_until(clock_, retry_);
+      co_await wakeup_.wait_until(clock_, life_.restart_policy().next_try());
   }
-  if (renew_) policy_.forgive();
 }
 
-// What is left of the instance before may hold the hardware: two at a time would be worse than none. Nobody tells when
-// it goes.
-Task<void> Supervisor::stay_stuck() {
-  enter(ModuleState::kStuck);
-  log(LogLevel::kError, "module is stuck", {{"module", config_.name}, {"error", stuck_}});
-  while (!stopping_ && remains()) {
+// A former instance may still hold the hardware; a second one beside it would be worse than none.
+Task<void> Supervisor::wait_until_unstuck() {
+  bool logged = false;
+  for (auto why = leftovers_.reason(); why && !life_.stop_requested(); why = leftovers_.reason()) {
+    life_.block(*why);
+    if (!std::exchange(logged, true))
+      log(LogLevel::kError, "module is stuck", {{"module", config().name}, {"error", *why}});
     if (order_)
       refuse_while_stuck();
     else
-      co_await wakeup_.wait_for(clock_, kLookForLeftovers);
+      co_await wakeup_.wait_for(clock_, kLeftoverPollInterval);
   }
-  if (stopping_) co_return;
-  log(LogLevel::kInfo, "what was left of the module is gone", {{"module", config_.name}});
-  if (!policy_.is_broken()) retry_ = clock_.now();
+  if (life_.stop_requested()) co_return;
+  log(LogLevel::kInfo, "module is not stuck any more", {{"module", config().name}});
+  life_.unblock();
 }
 
-std::optional<std::string> Supervisor::remains() {
-  for (; !leftovers_.empty(); leftovers_.erase(leftovers_.begin())) {
-    if (!leftovers_.front()) continue;
-    auto text = leftovers_.front()();
-    if (!text) continue;
-    stuck_ = *text;
-    return text;
-  }
-  return std::nullopt;
-}
-
-// Whatever comes, a crash or another file: nothing starts.
+// Nothing starts here, neither after a crash nor for a new file.
 Task<void> Supervisor::stay_quiesced() {
-  settled_ = true;
-  enter(ModuleState::kQuiesced);
-  while (!stopping_ && quiesced()) {
+  life_.stay_quiesced();
+  while (life_.next_step(false) == Step::kStayQuiesced) {
     if (order_) {
-      obey_while_quiesced();
-    } else if (lost_ && module_) {
-      note_end();
-      log(LogLevel::kWarn, "module that is quiesced is away", {{"module", config_.name}, {"error", lost_->message}});
+      execute_while_quiesced();
+    } else if (life_.lost() && module_) {
+      record_end();
+      log(LogLevel::kWarn, "quiesced module is away", {{"module", config().name}, {"error", life_.lost()->message}});
       co_await release();
     } else {
       co_await wakeup_.wait();
@@ -140,23 +120,32 @@ Task<void> Supervisor::stay_quiesced() {
 }
 
 Task<void> Supervisor::stop() {
-  if (state_ == ModuleState::kStopped) co_return;
-  stopping_ = true;
+  if (state() == ModuleState::kStopped) co_return;
+  life_.request_stop();
   wakeup_.wake();
   co_await ended_.wait();
 }
 
-void Supervisor::renew() {
-  renew_ = true;
-  wakeup_.wake();
+Result<std::shared_ptr<Module>> Supervisor::module() const {
+  if (Status usable = life_.usable(); !usable) return std::unexpected(std::move(usable.error()));
+  return module_;
 }
 
-// Of the running instance, or of one that may become it.
+DeviceHealth Supervisor::health(const Device& device) const {
+  DeviceHealth known = devices_.health(device.id);
+  if (auto away = life_.health_while_away()) {
+    known.health = std::move(away->health);
+    known.changed = away->changed;
+  }
+  return known;
+}
+
+// `instance` is the running one, or may replace it.
 ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   const std::weak_ptr<Module> which = instance;
   ModuleEvents events;
   events.rescan = [this] {
-    rescan_ = true;
+    devices_.request_rescan();
     wakeup_.wake();
   };
   events.health = [this, which](const std::string& id, const Health& health) {
@@ -165,107 +154,96 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   };
   events.lost = [this, which](Error error) {
     if (which.lock() != module_) return;
-    lost_ = std::move(error);
+    life_.lose(std::move(error));
     wakeup_.wake();
   };
   return events;
 }
 
-Task<Status> Supervisor::bring_up() {
-  lost_.reset();
-  if (module_ && !renew_) {
+Task<Status> Supervisor::start_or_resume() {
+  if (module_ && !life_.target().trial_requested()) {
     Status resumed = co_await module_->resume(clock_.now() + deadlines_.start);
-    if (resumed) resumed = co_await take_up();
+    if (resumed) resumed = co_await discover_and_reconcile();
     if (resumed) co_return resumed;
-    // Perhaps it has libraries of the driver before: a fresh process has those of today.
+    // It may still have the libraries of the former driver; a fresh process loads the current ones.
     log(LogLevel::kWarn, "module does not take its hardware back; a fresh instance is started",
-        {{"module", config_.name}, {"error", resumed.error().message}});
+        {{"module", config().name}, {"error", resumed.error().message}});
+    life_.start();
   }
   co_await release();
   co_return co_await start_instance();
 }
 
 Task<Status> Supervisor::start_instance() {
-  // Nothing runs that would be better off with the old one.
-  if (std::exchange(renew_, false) && wanted_) {
-    config_ = *std::exchange(wanted_, std::nullopt);
-    refused_.reset();
-  }
-  lost_.reset();
-  auto loaded = co_await load(config_);
+  auto loaded = co_await load(life_.begin_start());
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
 
   auto started = co_await module_->start(events(module_), clock_.now() + deadlines_.start);
-  if (!started) co_return within(started.error(), "module '{}' does not start", config_.name);
-  co_return co_await take_up();
+  if (!started) co_return within(started.error(), "module '{}' does not start", config().name);
+  co_return co_await discover_and_reconcile();
 }
 
 Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config) {
   Leftover left;
   auto loaded = co_await loader_(config, clock_.now() + deadlines_.start, left);
-  if (left) leftovers_.push_back(std::move(left));
+  leftovers_.add(std::move(left));
   co_return loaded;
 }
 
-Task<Status> Supervisor::take_up() {
+Task<Status> Supervisor::discover_and_reconcile() {
   auto discovered = co_await discover();
   if (!discovered) co_return discovered;
-  // From here on others may call it: they queue behind reconcile, which the claims they add cannot be part of.
-  offered_ = true;
-  listener_.changed(*this);
+  // Calls of others queue behind reconcile, so the claims that they add are not missing from its list.
+  life_.offer();
   co_return co_await reconcile();
 }
 
 Task<Status> Supervisor::reconcile() {
-  auto reconciled = co_await module_->reconcile(listener_.live_claims(config_.name), clock_.now() + deadlines_.start);
-  if (!reconciled) co_return within(reconciled.error(), "module '{}' cannot reconcile its claims", config_.name);
+  auto reconciled = co_await module_->reconcile(listener_.live_claims(config().name), clock_.now() + deadlines_.start);
+  if (!reconciled) co_return within(reconciled.error(), "module '{}' cannot reconcile its claims", config().name);
   co_return Status{};
 }
 
-// Ends when the instance is lost, has let go of its hardware, or is to be stopped.
+// Ends when the instance is lost, quiesced or to be stopped.
 Task<void> Supervisor::serve() {
   Instant next_check = clock_.now() + kHealthInterval;
-  while (!stopping_ && !lost_) {
+  while (!life_.stop_requested() && !life_.lost()) {
     if (order_) {
-      const bool goes_on = co_await obey_while_ready();
+      const bool goes_on = co_await execute_while_ready();
       if (!goes_on) co_return;
-      continue;
-    }
-    if (renew_ && !remains()) {
-      renew_ = false;
-      co_await replace();
-      continue;
-    }
-    if (rescan_) {
-      co_await clock_.sleep_for(kRescanQuiet);
-      rescan_ = false;
-      if (auto discovered = co_await discover(); !discovered && !lost_) {
-        last_error_ = discovered.error();
-        log(LogLevel::kWarn, "discover failed; the last device list stays",
-            {{"module", config_.name}, {"error", discovered.error().message}});
-      }
-      continue;
-    }
-    if (clock_.now() >= next_check) {
+    } else if (life_.target().trial_requested() && !leftovers_.reason()) {
+      co_await try_replacement();
+    } else if (devices_.rescan_requested()) {
+      co_await rescan();
+    } else if (clock_.now() >= next_check) {
       next_check = clock_.now() + kHealthInterval;
       co_await check_devices();
-      continue;
+    } else {
+      co_await wakeup_.wait_until(clock_, next_check);
     }
-    co_await wakeup_.wait_until(clock_, next_check);
   }
+}
+
+Task<void> Supervisor::rescan() {
+  co_await clock_.sleep_for(kRescanDelay);
+  const Status discovered = co_await discover();
+  if (discovered || life_.lost()) co_return;
+  life_.fail_discover(discovered.error());
+  log(LogLevel::kWarn, "discover failed; the last device list stays",
+      {{"module", config().name}, {"error", discovered.error().message}});
 }
 
 Task<void> Supervisor::check_devices() {
   const SnapshotPtr listed = snapshot();
   if (identity_->has_check) {
     for (const Device& device : listed->devices) {
-      if (stopping_ || lost_) co_return;
+      if (life_.stop_requested() || life_.lost()) co_return;
       auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
       if (!checked) {
-        log_limited(LogLevel::kWarn, config_.name + "/check", "health check failed",
-                    {{"module", config_.name}, {"device", device.id}, {"error", checked.error().message}});
+        log_limited(LogLevel::kWarn, config().name + "/check", "health check failed",
+                    {{"module", config().name}, {"device", device.id}, {"error", checked.error().message}});
       }
     }
   }
@@ -273,43 +251,34 @@ Task<void> Supervisor::check_devices() {
 }
 
 Task<Status> Supervisor::discover() {
-  devices_.expect();
+  devices_.begin_discover();
   auto snapshot = co_await module_->discover(clock_.now() + deadlines_.discover);
   if (!snapshot) {
-    devices_.failed();
-    co_return within(snapshot.error(), "module '{}' cannot list its devices", config_.name);
+    devices_.fail_discover();
+    co_return within(snapshot.error(), "module '{}' cannot list its devices", config().name);
   }
-  adopt(std::move(*snapshot));
+  adopt_snapshot(std::move(*snapshot));
   co_return Status{};
 }
 
-void Supervisor::adopt(SnapshotPtr snapshot) {
-  const ListedDevices::News news = devices_.adopt(std::move(snapshot));
-  if (!offered_) return;
-  if (news.list)
-    log_limited(LogLevel::kInfo, config_.name + "/devices", "device list changed",
-                {{"module", config_.name}, {"devices", std::to_string(devices_.snapshot()->devices.size())}});
-  if (news.list || news.health) listener_.changed(*this);
+void Supervisor::adopt_snapshot(SnapshotPtr snapshot) {
+  const ListedDevices::Changes changes = devices_.adopt(std::move(snapshot));
+  if (!life_.offered()) return;
+  if (changes.list)
+    log_limited(LogLevel::kInfo, config().name + "/devices", "device list changed",
+                {{"module", config().name}, {"devices", std::to_string(devices_.snapshot()->devices.size())}});
+  if (changes.list || changes.health) listener_.changed(*this);
 }
 
 Task<void> Supervisor::release() {
-  offered_ = false;
   devices_.forget_kept();
-  if (!module_) co_return;
-  co_await let_go_of(std::exchange(module_, nullptr));
+  if (module_) co_await stop_instance(std::exchange(module_, nullptr));
 }
 
-Task<void> Supervisor::let_go_of(std::shared_ptr<Module> instance) {
+Task<void> Supervisor::stop_instance(std::shared_ptr<Module> instance) {
   const auto stopped = co_await instance->stop(clock_.now() + deadlines_.stop);
-  if (!stopped)
-    log(LogLevel::kWarn, "module did not stop well", {{"module", config_.name}, {"error", stopped.error().message}});
-  leftovers_.push_back(instance->leftover());
-}
-
-void Supervisor::enter(ModuleState state) {
-  state_ = state;
-  since_ = clock_.wall();
-  listener_.changed(*this);
+  if (!stopped) log(LogLevel::kWarn, "stop failed", {{"module", config().name}, {"error", stopped.error().message}});
+  leftovers_.add(instance->leftover());
 }
 
 }  // namespace cardcage

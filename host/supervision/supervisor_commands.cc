@@ -1,11 +1,11 @@
-// What a supervisor does when an operator says so.
+// How a supervisor executes what an operator asks for.
 #include "host/core/log.h"
 #include "host/supervision/supervisor.h"
 
 namespace cardcage {
 namespace {
 
-std::string_view done_text(ModuleVerb verb) {
+std::string_view participle(ModuleVerb verb) {
   switch (verb) {
     case ModuleVerb::kQuiesce: return "quiesced";
     case ModuleVerb::kResume: return "resumed";
@@ -16,139 +16,133 @@ std::string_view done_text(ModuleVerb verb) {
 
 }  // namespace
 
-Task<Status> Supervisor::obey(ModuleCommand command) {
-  const std::string_view done_as = done_text(command.verb);
-  if (stopping_) co_return fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config_.name);
+Task<Status> Supervisor::execute(ModuleCommand command) {
+  const ModuleVerb verb = command.verb;
+  if (life_.stop_requested())
+    co_return fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config().name);
   if (order_)
-    co_return fail(Code::kAborted, "module '{}' is just being {}; try again when that is done", config_.name,
-                   done_text(order_->command.verb));
+    co_return fail(Code::kAborted, "module '{}' is being {}; try again when that is done", config().name,
+                   participle(order_->command.verb));
   const OneShot<Status> done(core_);
   const Instant deadline = clock_.now() + command.limit;
-  const bool ends_in_time = command.verb == ModuleVerb::kQuiesce;
-  const std::uint64_t number = ++last_order_;
-  order_ = Order{number, std::move(command), deadline, done};
+  order_ = Order{std::move(command), deadline, done};
   wakeup_.wake();
   std::optional<Status> outcome = co_await done.wait_until(clock_, deadline);
   if (outcome) co_return std::move(*outcome);
-  const bool answered = !order_ || order_->number != number;
-  if (!answered && !order_->begun) {
+  // Without an outcome the order is still ours, and the supervisor has not ended.
+  if (!order_->begun) {
     order_.reset();
-    co_return fail(Code::kDeadlineExceeded, "module '{}' is not {}: it is {} and had no time for that; nothing changed",
-                   config_.name, done_as, to_string(state_));
+    co_return fail(Code::kDeadlineExceeded, "module '{}' is not {}: it was still {} at the deadline; nothing changed",
+                   config().name, participle(verb), to_string(state()));
   }
-  if (answered || ends_in_time) co_return co_await done.wait();
+  if (verb == ModuleVerb::kQuiesce) co_return co_await done.wait();  // its calls have the same deadline
   co_return fail(Code::kDeadlineExceeded,
-                 "module '{}' is {} and still starting; 'cagectl modules' shows how it goes on", config_.name, done_as);
+                 "module '{}' is {} and still starting; 'cagectl modules' shows how it goes on", config().name,
+                 participle(verb));
 }
 
-void Supervisor::answer(Status outcome) {
+void Supervisor::respond(Status outcome) {
   const Order order = *std::exchange(order_, std::nullopt);
   order.done.set(std::move(outcome));
 }
 
-std::unexpected<Error> Supervisor::refusal(const QuiesceMark& mark) const {
-  return fail(Code::kUnavailable, "module '{0}' is {1}; 'cagectl module resume {0}' takes it back into service",
-              config_.name, to_string(mark));
-}
-
-// True if the instance goes on.
-Task<bool> Supervisor::obey_while_ready() {
+Task<bool> Supervisor::execute_while_ready() {
   switch (order_->command.verb) {
     case ModuleVerb::kResume:
-      answer(fail(Code::kFailedPrecondition, "module '{}' is not quiesced, it is {}", config_.name, to_string(state_)));
+      respond(
+          fail(Code::kFailedPrecondition, "module '{}' is not quiesced, it is {}", config().name, to_string(state())));
       break;
     case ModuleVerb::kQuiesce: co_await quiesce_instance(); break;
     case ModuleVerb::kRestart:
-      order_->begun = true;
-      log(LogLevel::kInfo, "module is restarted by an operator",
-          {{"module", config_.name}, {"by", order_->command.by}, {"reason", order_->command.reason}});
-      policy_.forgive();
-      enter(ModuleState::kStarting);
+      begin_restart();
+      life_.restart();
       co_await release();
-      ++restarts_;
       co_return false;
   }
-  co_return quiesced() == nullptr;
+  co_return !life_.quiesced();
+}
+
+void Supervisor::begin_restart() {
+  const ModuleCommand& command = order_->command;
+  log(LogLevel::kInfo, "module is restarted by an operator",
+      {{"module", config().name}, {"by", command.by}, {"reason", command.reason}});
+  order_->begun = true;
 }
 
 void Supervisor::refuse_while_stuck() {
-  answer(fail(Code::kFailedPrecondition, "module '{}' cannot be {} now: {}", config_.name,
-              done_text(order_->command.verb), stuck_));
+  respond(fail(Code::kFailedPrecondition, "module '{}' cannot be {} now: {}", config().name,
+               participle(order_->command.verb), life_.detail()));
 }
 
-// There is no instance: nothing has to let go, and nothing can be resumed.
-void Supervisor::obey_while_away() {
+// There is no instance: a quiesce has nothing to stop, and a resume nothing to resume.
+void Supervisor::execute_while_away() {
   switch (order_->command.verb) {
     case ModuleVerb::kResume:
-      return answer(fail(Code::kFailedPrecondition, "module '{}' is not quiesced, it is {}: {}", config_.name,
-                         to_string(state_), detail()));
-    case ModuleVerb::kQuiesce: return answer(note_quiesced());
-    case ModuleVerb::kRestart:
-      order_->begun = true;
-      policy_.forgive();
-      retry_ = clock_.now();
-      return;
+      return respond(fail(Code::kFailedPrecondition, "module '{}' is not quiesced, it is {}: {}", config().name,
+                          to_string(state()), life_.detail()));
+    case ModuleVerb::kQuiesce: return respond(mark_quiesced());
+    case ModuleVerb::kRestart: begin_restart(); return life_.forgive_failures();
   }
 }
 
-void Supervisor::obey_while_quiesced() {
+void Supervisor::execute_while_quiesced() {
   switch (order_->command.verb) {
-    case ModuleVerb::kQuiesce: return answer({});  // by whom and why stays as it was
-    case ModuleVerb::kRestart:
-      return answer(fail(Code::kFailedPrecondition, "{}", refusal(*quiesced()).error().message));
+    case ModuleVerb::kQuiesce: return respond({});  // the first operator and reason stay
+    case ModuleVerb::kRestart: return respond(fail(Code::kFailedPrecondition, "{}", life_.usable().error().message));
     case ModuleVerb::kResume:
-      const Status cleared = quiesced_.clear(config_.name);
-      if (!cleared) return answer(within(cleared.error(), "module '{}' stays quiesced", config_.name));
+      if (auto cleared = unmark_quiesced(); !cleared)
+        return respond(within(cleared.error(), "module '{}' stays quiesced", config().name));
       order_->begun = true;
-      policy_.forgive();
-      retry_ = clock_.now();
-      log(LogLevel::kInfo, "module is resumed", {{"module", config_.name}, {"by", order_->command.by}});
-      return;
+      life_.forgive_failures();
+      log(LogLevel::kInfo, "module is resumed", {{"module", config().name}, {"by", order_->command.by}});
   }
 }
 
-// From here on nobody gets the instance.
-Status Supervisor::note_quiesced() {
+// From here on nobody else gets the instance.
+Status Supervisor::mark_quiesced() {
   const ModuleCommand& command = order_->command;
-  QuiesceMark mark{command.by, command.reason, clock_.wall()};
-  if (auto noted = quiesced_.set(config_.name, std::move(mark)); !noted)
-    return within(noted.error(), "module '{}' is not quiesced: it cannot be noted", config_.name);
-  log(LogLevel::kInfo, "module is to let go of its hardware",
-      {{"module", config_.name}, {"by", command.by}, {"reason", command.reason}});
-  listener_.changed(*this);
+  if (auto written = marks_.set(config().name, {command.by, command.reason, clock_.wall()}); !written)
+    return within(written.error(), "module '{}' is not quiesced: its mark cannot be written", config().name);
+  log(LogLevel::kInfo, "module is being quiesced",
+      {{"module", config().name}, {"by", command.by}, {"reason", command.reason}});
+  life_.set_quiesced(*marks_.find(config().name));
   return {};
+}
+
+Status Supervisor::unmark_quiesced() {
+  Status cleared = marks_.clear(config().name);
+  if (cleared) life_.clear_quiesced();
+  return cleared;
 }
 
 Task<void> Supervisor::quiesce_instance() {
   order_->begun = true;
-  if (auto noted = note_quiesced(); !noted) co_return answer(noted);
-  const Status done = co_await let_go(order_->deadline);
-  if (const auto left = done ? remains() : std::nullopt)
-    co_return answer(
-        fail(Code::kFailedPrecondition, "module '{}' was stopped and stays quiesced, but {}", config_.name, *left));
-  if (done) {
-    log(LogLevel::kInfo, "module is quiesced", {{"module", config_.name}});
-    co_return answer({});
+  if (auto marked = mark_quiesced(); !marked) co_return respond(marked);
+  const Status freed = co_await free_hardware(order_->deadline);
+  if (!freed) {
+    log(LogLevel::kWarn, "quiesce failed", {{"module", config().name}, {"error", freed.error().message}});
+    if (auto cleared = unmark_quiesced(); !cleared) co_return respond(cleared);
+    co_return respond(within(freed.error(), "module '{}' is not quiesced, nothing changed", config().name));
   }
-  log(LogLevel::kWarn, "module is not quiesced", {{"module", config_.name}, {"error", done.error().message}});
-  if (auto cleared = quiesced_.clear(config_.name); !cleared) co_return answer(cleared);
-  listener_.changed(*this);
-  answer(within(done.error(), "module '{}' is not quiesced, nothing changed", config_.name));
+  if (const auto left = leftovers_.reason())
+    co_return respond(
+        fail(Code::kFailedPrecondition, "module '{}' was stopped and stays quiesced, but {}", config().name, *left));
+  log(LogLevel::kInfo, "module is quiesced", {{"module", config().name}});
+  respond({});
 }
 
-// Calls that run end first. A module that has no quiesce is stopped, which lets go of the hardware as well.
-Task<Status> Supervisor::let_go(Instant deadline) {
+// Waits for open calls first. A module without quiesce is stopped, which frees the hardware as well.
+Task<Status> Supervisor::free_hardware(Instant deadline) {
   if (auto finished = co_await module_->finish_calls(deadline); !finished) co_return finished;
   if (!identity_->has_quiesce) {
     co_await release();
     co_return Status{};
   }
   const Status quiesced = co_await module_->quiesce(deadline);
-  if (quiesced) offered_ = false;
-  if (quiesced || lost_) co_return quiesced;
-  // It may have got half the way.
+  if (quiesced || life_.lost()) co_return quiesced;
+  // It may have freed part of the hardware: resume takes that back, and a discover must follow [R12].
   std::ignore = co_await module_->resume(clock_.now() + deadlines_.stop);
-  rescan_ = true;
+  devices_.request_rescan();
   co_return quiesced;
 }
 

@@ -14,6 +14,15 @@ Supervisors::Supervisors(Environment environment, const std::filesystem::path& m
              {.changed = [this](const auto& file) { file_changed(file, true); },
               .gone = [this](const auto& file) { file_changed(file, false); }}) {}
 
+Supervisor::Listener Supervisors::listener() {
+  Supervisor::Listener listener = environment_.listener;
+  listener.changed = [this](const Supervisor& supervisor) {
+    environment_.listener.changed(supervisor);
+    wake_waiters();
+  };
+  return listener;
+}
+
 void Supervisors::configure(const Config& config, const ConfigPlan& plan) {
   std::map<std::string, std::string> former;
   for (const ModuleChange& change : plan.modules)
@@ -21,14 +30,14 @@ void Supervisors::configure(const Config& config, const ConfigPlan& plan) {
   std::vector<Entry> configured;
   for (const ModuleConfig& module : config.modules) {
     const auto before = former.find(module.name);
-    Entry entry = take(before == former.end() ? module.name : before->second);
+    Entry entry = extract(before == former.end() ? module.name : before->second);
     if (entry.supervisor) {
       entry.removed = false;
       entry.file_gone &= entry.supervisor->wanted().path == module.path;
       entry.supervisor->configure(module, config.deadlines);
     } else {
       entry.supervisor = std::make_unique<Supervisor>(module, config.deadlines, environment_.loader, environment_.core,
-                                                      environment_.clock, environment_.quiesced, environment_.listener);
+                                                      environment_.clock, environment_.quiesced, listener());
       spawn(environment_.core, entry.supervisor->run());
     }
     configured.push_back(std::move(entry));
@@ -41,15 +50,15 @@ void Supervisors::configure(const Config& config, const ConfigPlan& plan) {
   arrange();
 }
 
-Supervisors::Entry Supervisors::take(const std::string& name) {
+Supervisors::Entry Supervisors::extract(const std::string& name) {
   const auto entry = std::ranges::find(all_, name, [](const Entry& one) { return one.supervisor->wanted().name; });
   if (entry == all_.end()) return {};
-  Entry taken = std::move(*entry);
+  Entry extracted = std::move(*entry);
   all_.erase(entry);
-  return taken;
+  return extracted;
 }
 
-void Supervisors::update(Entry& entry) const {
+void Supervisors::update_drain(Entry& entry) const {
   const auto& path = entry.supervisor->wanted().path;
   entry.supervisor->drain(entry.removed     ? "it was removed from the configuration"
                           : entry.file_gone ? fmt::format("its file '{}' was removed", path.native())
@@ -57,11 +66,12 @@ void Supervisors::update(Entry& entry) const {
 }
 
 void Supervisors::arrange() {
-  for (Entry& entry : all_) update(entry);
+  for (Entry& entry : all_) update_drain(entry);
   environment_.arranged(all());
   std::set<std::filesystem::path> files;
   for (const Entry& entry : all_) files.insert({entry.supervisor->wanted().path, entry.supervisor->config().path});
   files_.follow(files);
+  wake_waiters();
 }
 
 void Supervisors::file_changed(const std::filesystem::path& file, bool there) {
@@ -78,17 +88,17 @@ bool Supervisors::is_draining(const Entry& entry) {
   return entry.removed || (entry.file_gone && entry.supervisor->module());
 }
 
-bool Supervisors::is_over(const Entry& entry) const {
+bool Supervisors::is_drained(const Entry& entry) const {
   return !entry.supervisor->draining().empty() && environment_.held(entry.supervisor->config().name) == 0;
 }
 
 Task<void> Supervisors::tidy() {
   for (const Entry& entry : all_)
-    if (!entry.removed && is_over(entry)) entry.supervisor->end_drained();
-  const auto gone = [this](const Entry& entry) { return entry.removed && is_over(entry); };
-  // The configuration may change while one of them stops.
-  for (auto next = std::ranges::find_if(all_, gone); !stopping_ && next != all_.end();
-       next = std::ranges::find_if(all_, gone)) {
+    if (!entry.removed && is_drained(entry)) entry.supervisor->end_drained();
+  const auto may_go = [this](const Entry& entry) { return entry.removed && is_drained(entry); };
+  // Looks each time again: the configuration may change while a module stops.
+  for (auto next = std::ranges::find_if(all_, may_go); !stopping_ && next != all_.end();
+       next = std::ranges::find_if(all_, may_go)) {
     const std::unique_ptr<Supervisor> leaving = std::move(next->supervisor);
     all_.erase(next);
     arrange();
@@ -109,9 +119,27 @@ std::vector<std::string> Supervisors::retry() {
   return names;
 }
 
+// Each waiter has an event of its own, so that any number of them can wait.
+Task<void> Supervisors::wait_until_decided(std::vector<std::string> modules, Instant deadline) {
+  const auto undecided = [this](const std::string& name) {
+    const Supervisor* const supervisor = find(name);
+    return supervisor && supervisor->undecided();
+  };
+  while (!stopping_ && environment_.clock.now() < deadline && std::ranges::any_of(modules, undecided)) {
+    const OneShot<bool> changed(environment_.core);
+    waiters_.push_back(changed);
+    std::ignore = co_await changed.wait_until(environment_.clock, deadline);
+  }
+}
+
+void Supervisors::wake_waiters() {
+  for (const OneShot<bool>& waiter : std::exchange(waiters_, {})) waiter.set(true);
+}
+
 Task<void> Supervisors::stop() {
   stopping_ = true;
-  files_.stop();
+  wake_waiters();
+  co_await files_.stop();
   for (const Entry& entry : all_) co_await entry.supervisor->stop();
 }
 

@@ -1,4 +1,4 @@
-// The modules of the host: those that are configured, and those that drain.
+// All modules of the host: those that are configured, and those that were removed and still drain.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ class Supervisors {
     Supervisor::Loader loader;
     QuiesceMarks& quiesced;
     Supervisor::Listener listener;
-    // The modules, their rules or the reason why one drains have changed; all of them in the order of all().
+    // The modules, their rules or the reason why one drains have changed. In the order of all().
     std::function<void(const std::vector<const Supervisor*>& modules)> arranged;
     // How many claims hold devices of the module.
     std::function<std::size_t(const std::string& module)> held;
@@ -29,24 +29,26 @@ class Supervisors {
   // None before configure().
   Supervisors(Environment environment, const std::filesystem::path& modules_dir);
 
-  // The modules from now on. Those that are not among them drain; one that drained and is among them again goes on.
-  // `plan` tells which ones got another name.
+  // The modules from now on. The others drain; one that drained and is configured again goes on. `plan` tells which
+  // ones got another name.
   void configure(const Config& config, const ConfigPlan& plan);
-  // Looks after their files until stop().
+  // Until stop().
   Task<void> watch_files() { return files_.run(); }
-  // Lets those go that drain and hold nothing. To be repeated while it is untidy().
+  // Stops the modules that drain and hold nothing. To be repeated while untidy().
   Task<void> tidy();
   bool untidy() const;
-  // Tries again what was refused: the names of those modules.
+  // Tries every refused configuration again. Returns the names of the modules.
   std::vector<std::string> retry();
-  // Nothing may be configured any more.
+  // Returns when none of these modules is undecided any more, at `deadline`, or when the supervisors stop.
+  Task<void> wait_until_decided(std::vector<std::string> modules, Instant deadline);
+  // No configure() may follow.
   Task<void> stop();
 
   // In the order of the configuration, then those that drain.
   std::vector<const Supervisor*> all() const;
   // By the name in the configuration; null if there is none.
   Supervisor* find(const std::string& name) const;
-  // Why it drains and what it waits for, for people; empty if it does not.
+  // Why it drains and what it waits for, for people; empty if it does not drain.
   std::string draining(const Supervisor& supervisor) const;
 
  private:
@@ -54,17 +56,20 @@ class Supervisors {
     std::unique_ptr<Supervisor> supervisor;
     bool removed = false, file_gone = false;
   };
-  Entry take(const std::string& name);
-  void update(Entry& entry) const;
-  // Not one that has let go of its instance: it only waits for its file.
+  Entry extract(const std::string& name);
+  Supervisor::Listener listener();
+  void update_drain(Entry& entry) const;
+  // A module without a file drains only while it has an instance; after that it just waits for its file.
   static bool is_draining(const Entry& entry);
-  bool is_over(const Entry& entry) const;
+  bool is_drained(const Entry& entry) const;
   void arrange();
   void file_changed(const std::filesystem::path& file, bool there);
+  void wake_waiters();
 
   const Environment environment_;
   std::vector<Entry> all_;
   ModuleFiles files_;
+  std::vector<OneShot<bool>> waiters_;  // of wait_until_decided(): each looks again when its event comes
   bool stopping_ = false;
 };
 

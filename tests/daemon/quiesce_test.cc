@@ -149,7 +149,7 @@ TEST_F(DaemonTest, AWorkerThatCrashesWhileItIsQuiescedStaysQuiesced) {
   ASSERT_THAT(workers, SizeIs(1));
   ASSERT_EQ(::kill(workers[0], SIGKILL), 0);
   ASSERT_TRUE(
-      kubelet.wait_for([&] { return daemon.log().find("module that is quiesced is away") != std::string::npos; }));
+      kubelet.wait_for([&] { return daemon.log().find("quiesced module is away") != std::string::npos; }));
   EXPECT_THAT(cagectl("modules").text, HasSubstr("quiesced: by "));
   EXPECT_THAT(daemon.workers(), IsEmpty());
   EXPECT_EQ(cagectl("module resume mock").code, 0);

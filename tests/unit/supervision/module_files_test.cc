@@ -23,7 +23,7 @@ class ModuleFilesTest : public CoreFixture {
     settle();
   }
   ~ModuleFilesTest() override {
-    files.stop();
+    run(files.stop());
     settle();
   }
   void write(const std::string& name, const std::string& content) const { std::ofstream(folder / name) << content; }
@@ -38,14 +38,14 @@ class ModuleFilesTest : public CoreFixture {
                      .gone = [this](const fs::path& file) { gone += file == "a.so"; }}};
 };
 
-TEST_F(ModuleFilesTest, TellsOfAFileThatIsReplacedByARename) {
+TEST_F(ModuleFilesTest, ReportsAFileThatIsReplacedByARename) {
   write("next", "two");
   fs::rename(folder / "next", folder / "a.so");
   EXPECT_TRUE(runs_until([&] { return changes == 1; }));
   EXPECT_EQ(others, 0);
 }
 
-TEST_F(ModuleFilesTest, TellsOfAFileThatIsOverwrittenInPlaceOnceItIsAtRest) {
+TEST_F(ModuleFilesTest, ReportsAFileThatIsOverwrittenInPlaceOnceItIsComplete) {
   std::ofstream copying(folder / "a.so");
   for (int i = 0; i < 30; ++i) {
     copying << "more" << std::flush;
@@ -57,7 +57,7 @@ TEST_F(ModuleFilesTest, TellsOfAFileThatIsOverwrittenInPlaceOnceItIsAtRest) {
   EXPECT_TRUE(runs_until([&] { return changes == 1; }));
 }
 
-TEST_F(ModuleFilesTest, AFileThatIsGoneIsToldAfterAWhileAndThatItIsBack) {
+TEST_F(ModuleFilesTest, ReportsAMissingFileAfterAWhileAndItsReturn) {
   fs::remove(folder / "a.so");
   core.restart();
   core.run_for(700ms);
@@ -69,7 +69,7 @@ TEST_F(ModuleFilesTest, AFileThatIsGoneIsToldAfterAWhileAndThatItIsBack) {
   EXPECT_EQ(gone, 1);
 }
 
-TEST_F(ModuleFilesTest, AnInstallerThatRemovesTheOldFileFirstIsAChangeOnly) {
+TEST_F(ModuleFilesTest, ReportsOneChangeIfAnInstallerRemovesTheOldFileFirst) {
   fs::remove(folder / "a.so");
   core.restart();
   core.run_for(500ms);
@@ -78,7 +78,7 @@ TEST_F(ModuleFilesTest, AnInstallerThatRemovesTheOldFileFirstIsAChangeOnly) {
   EXPECT_EQ(gone, 0);
 }
 
-TEST_F(ModuleFilesTest, FollowsOtherFilesWhenItIsTold) {
+TEST_F(ModuleFilesTest, FollowReplacesTheSetOfFiles) {
   write("c.so", "one");
   files.follow({"b.so", "c.so"});
   write("a.so", "two");
@@ -87,7 +87,7 @@ TEST_F(ModuleFilesTest, FollowsOtherFilesWhenItIsTold) {
   EXPECT_EQ(changes, 0);
 }
 
-TEST_F(ModuleFilesTest, TellsOfALinkThatIsSwapped) {
+TEST_F(ModuleFilesTest, ReportsALinkThatIsSwapped) {
   for (const char* version : {"v1", "v2"}) {
     fs::create_directory(folder / version);
     write(std::string(version) + "/l.so", version);

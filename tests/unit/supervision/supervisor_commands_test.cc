@@ -1,4 +1,4 @@
-// What an operator tells a module.
+// Commands of an operator to a module.
 #include "tests/unit/supervision/supervisor_fixture.h"
 
 namespace cardcage {
@@ -29,7 +29,7 @@ class QuiesceTest : public SupervisorFixture {
   }
 };
 
-TEST_F(QuiesceTest, TheModuleLetsGoAndNobodyGetsItUntilItIsResumed) {
+TEST_F(QuiesceTest, AQuiescedModuleIsNotUsableUntilItIsResumed) {
   make_ready();
   quiesce();
   EXPECT_EQ(module->count(Verb::kQuiesce), 1);
@@ -60,7 +60,7 @@ TEST_F(QuiesceTest, AModuleWithoutQuiesceIsStopped) {
   make_ready();
   quiesce();
   EXPECT_EQ(module->count(Verb::kStop), 1);
-  EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u) << "they stay listed";
+  EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u) << "the devices stay listed";
   clock.advance(10min);
   settle();
   EXPECT_EQ(loads, 1);
@@ -69,7 +69,7 @@ TEST_F(QuiesceTest, AModuleWithoutQuiesceIsStopped) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(QuiesceTest, CallsThatRunEndFirstAndNewOnesAreRefusedMeanwhile) {
+TEST_F(QuiesceTest, AQuiesceWaitsForOpenCallsAndRefusesNewOnes) {
   make_ready();
   module->block(Verb::kFinishCalls);
   const auto done = order(ModuleVerb::kQuiesce);
@@ -83,7 +83,7 @@ TEST_F(QuiesceTest, CallsThatRunEndFirstAndNewOnesAreRefusedMeanwhile) {
   EXPECT_EQ(module->count(Verb::kQuiesce), 1);
 }
 
-TEST_F(QuiesceTest, CallsThatDoNotEndAreAnErrorAndNothingChanges) {
+TEST_F(QuiesceTest, AQuiesceFailsAndChangesNothingIfACallDoesNotEnd) {
   make_ready();
   module->fail(Verb::kFinishCalls, Error{Code::kDeadlineExceeded, "module 'fake' is still busy with prepare"});
   const auto done = order(ModuleVerb::kQuiesce);
@@ -97,7 +97,7 @@ TEST_F(QuiesceTest, CallsThatDoNotEndAreAnErrorAndNothingChanges) {
   EXPECT_EQ(marks.find("fake"), nullptr);
 }
 
-TEST_F(QuiesceTest, AModuleThatCannotLetGoTakesAllBack) {
+TEST_F(QuiesceTest, AModuleThatFailsToQuiesceIsResumed) {
   make_ready();
   module->fail(Verb::kQuiesce, Error{Code::kInternal, "gpu-0 is in use by a process"});
   const auto done = order(ModuleVerb::kQuiesce);
@@ -111,23 +111,23 @@ TEST_F(QuiesceTest, AModuleThatCannotLetGoTakesAllBack) {
   EXPECT_EQ(module->count(Verb::kDiscover), 2) << "resume is followed by discover [R12]";
 }
 
-TEST_F(QuiesceTest, WhatCannotBeNotedIsNotDone) {
+TEST_F(QuiesceTest, AQuiesceThatCannotBeRecordedIsRefused) {
   std::filesystem::create_directories(folder / "quiesced/fake");
   make_ready();
   const auto done = order(ModuleVerb::kQuiesce);
   ASSERT_TRUE(*done);
-  EXPECT_THAT((*done)->error().message, StartsWith("module 'fake' is not quiesced: it cannot be noted: "));
+  EXPECT_THAT((*done)->error().message, StartsWith("module 'fake' is not quiesced: its mark cannot be written: "));
   EXPECT_EQ(module->count(Verb::kQuiesce), 0);
   EXPECT_TRUE(supervisor.module());
 }
 
-TEST_F(QuiesceTest, NeitherACrashNorANewFileStartsIt) {
+TEST_F(QuiesceTest, NeitherACrashNorANewFileStartsAQuiescedModule) {
   make_ready();
   quiesce();
   module->events.lost(Error{Code::kUnavailable, "killed by signal 11"});
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kQuiesced);
-  EXPECT_EQ(module->count(Verb::kStop), 1) << "what is left of it";
+  EXPECT_EQ(module->count(Verb::kStop), 1) << "the dead instance is released";
   supervisor.renew();
   settle();
   clock.advance(10min);
@@ -139,7 +139,7 @@ TEST_F(QuiesceTest, NeitherACrashNorANewFileStartsIt) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(QuiesceTest, ANewFileThatCameMeanwhileIsTheOneThatIsResumed) {
+TEST_F(QuiesceTest, AResumeStartsTheFileThatChangedWhileQuiesced) {
   make_ready();
   quiesce();
   const auto old = module;
@@ -164,7 +164,7 @@ TEST_F(QuiesceTest, AnInstanceThatDoesNotTakeItsHardwareBackIsReplacedByAFreshOn
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(QuiesceTest, AResumeThatFailsSaysSoAndIsTriedAgain) {
+TEST_F(QuiesceTest, AFailedResumeIsReportedAndTriedAgain) {
   module->about.has_quiesce = false;
   make_ready();
   quiesce();
@@ -178,7 +178,7 @@ TEST_F(QuiesceTest, AResumeThatFailsSaysSoAndIsTriedAgain) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(QuiesceTest, AModuleThatIsAwayStaysAway) {
+TEST_F(QuiesceTest, AQuiescedModuleThatWasBackingOffIsNotTriedAgain) {
   module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"});
   settle();
   ASSERT_EQ(supervisor.state(), ModuleState::kBackingOff);
@@ -190,22 +190,22 @@ TEST_F(QuiesceTest, AModuleThatIsAwayStaysAway) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(QuiesceTest, WhatWasQuiescedBeforeTheDaemonStartedIsNotStarted) {
+TEST_F(QuiesceTest, AModuleQuiescedBeforeTheDaemonStartedIsNotStarted) {
   ASSERT_TRUE(marks.set("fake", {"alice", "driver 580", clock.wall()}));
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kQuiesced);
-  EXPECT_TRUE(supervisor.settled()) << "or the others wait for it";
+  EXPECT_TRUE(supervisor.settled()) << "nobody waits for its devices";
   EXPECT_EQ(supervisor.module().error().message, kQuiesced);
   EXPECT_EQ(loads, 0);
   ASSERT_TRUE(**order(ModuleVerb::kResume));
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(QuiesceTest, CommandsThatMakeNoSenseAreRefused) {
+TEST_F(QuiesceTest, CommandsThatDoNotFitTheStateAreRefused) {
   make_ready();
   EXPECT_EQ((*order(ModuleVerb::kResume))->error().message, "module 'fake' is not quiesced, it is ready");
   quiesce();
-  EXPECT_TRUE(**order(ModuleVerb::kQuiesce)) << "again: so it is";
+  EXPECT_TRUE(**order(ModuleVerb::kQuiesce)) << "a repeat succeeds";
   EXPECT_EQ((*order(ModuleVerb::kRestart))->error().message, kQuiesced);
   EXPECT_EQ(module->count(Verb::kQuiesce), 1);
 }
@@ -216,13 +216,13 @@ TEST_F(QuiesceTest, OneCommandAtATime) {
   const auto first = order(ModuleVerb::kQuiesce);
   const auto second = order(ModuleVerb::kResume);
   ASSERT_TRUE(*second);
-  EXPECT_EQ((*second)->error().message, "module 'fake' is just being quiesced; try again when that is done");
+  EXPECT_EQ((*second)->error().message, "module 'fake' is being quiesced; try again when that is done");
   module->unblock(Verb::kFinishCalls);
   settle();
   EXPECT_TRUE(*first);
 }
 
-TEST_F(QuiesceTest, ACommandThatNobodyCameToChangesNothing) {
+TEST_F(QuiesceTest, ACommandThatTimesOutBeforeItBeginsChangesNothing) {
   module->block(Verb::kStart);
   settle();
   const auto done = order(ModuleVerb::kQuiesce, 1ms);
@@ -230,13 +230,13 @@ TEST_F(QuiesceTest, ACommandThatNobodyCameToChangesNothing) {
   settle();
   ASSERT_TRUE(*done);
   EXPECT_EQ((*done)->error().message,
-            "module 'fake' is not quiesced: it is starting and had no time for that; nothing changed");
+            "module 'fake' is not quiesced: it was still starting at the deadline; nothing changed");
   module->unblock(Verb::kStart);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(QuiesceTest, AQuiescedModuleIsStoppedAtTheEnd) {
+TEST_F(QuiesceTest, AQuiescedModuleIsStoppedWithItsSupervisor) {
   make_ready();
   quiesce();
   run(supervisor.stop());
@@ -246,7 +246,7 @@ TEST_F(QuiesceTest, AQuiescedModuleIsStoppedAtTheEnd) {
 
 class RestartTest : public SupervisorFixture {};
 
-TEST_F(RestartTest, MakesAFreshInstanceOfARunningModule) {
+TEST_F(RestartTest, ARunningModuleGetsAFreshInstance) {
   settle();
   const auto done = order(ModuleVerb::kRestart);
   ASSERT_TRUE(*done);
@@ -257,7 +257,7 @@ TEST_F(RestartTest, MakesAFreshInstanceOfARunningModule) {
   EXPECT_EQ(module->reconciled.size(), 2u);
 }
 
-TEST_F(RestartTest, EndsABackOffAndSaysHowItWent) {
+TEST_F(RestartTest, ARestartEndsTheBackOffAndReportsTheOutcome) {
   module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 2);
   settle();
   const auto failed = order(ModuleVerb::kRestart);

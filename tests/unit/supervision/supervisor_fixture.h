@@ -23,10 +23,10 @@ class SupervisorFixture : public CoreFixture {
     ++loads;
     co_return module;
   }
-  // What an operator hears, once it is said.
+  // The outcome that the operator gets, once there is one.
   std::shared_ptr<std::optional<Status>> order(ModuleVerb verb, Duration limit = std::chrono::seconds(10)) {
     auto outcome = std::make_shared<std::optional<Status>>();
-    spawn(core, keep(supervisor.obey({verb, "fake", "alice", "driver 580", limit}), outcome));
+    spawn(core, keep(supervisor.execute({verb, "fake", "alice", "driver 580", limit}), outcome));
     settle();
     return outcome;
   }

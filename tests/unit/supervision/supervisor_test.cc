@@ -102,7 +102,7 @@ TEST_F(SupervisorTest, HealthThatFallsSilentBecomesUnknown) {
   clock.advance(31s);
   settle();
   EXPECT_EQ(supervisor.health(device()).health.reason, "Silent");
-  EXPECT_GT(changes, before) << "the silence itself is told";
+  EXPECT_GT(changes, before) << "the silence itself is reported";
 }
 
 TEST_F(SupervisorTest, PollsTheHealthOfAModuleThatHasCheck) {
@@ -113,7 +113,7 @@ TEST_F(SupervisorTest, PollsTheHealthOfAModuleThatHasCheck) {
   EXPECT_EQ(module->count(Verb::kCheck), 1);
 }
 
-TEST_F(SupervisorTest, HealthToldBeforeADeviceIsListedWaitsForTheList) {
+TEST_F(SupervisorTest, HealthReportedBeforeADeviceIsListedWaitsForTheList) {
   settle();
   const int before = changes;
   module->events.health("gpu-1", Health{.state = HealthState::kUnhealthy});
@@ -127,14 +127,15 @@ TEST_F(SupervisorTest, HealthToldBeforeADeviceIsListedWaitsForTheList) {
   EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[1]).health.state, HealthState::kUnhealthy);
 }
 
-TEST_F(SupervisorTest, HealthToldDuringADiscoverGoesOverWhatItFound) {
+TEST_F(SupervisorTest, HealthReportedDuringADiscoverOverridesItsResult) {
   module->devices.devices[0].health.state = HealthState::kHealthy;
   module->block(Verb::kDiscover);
   settle();
   module->events.health("gpu-0", Health{.state = HealthState::kUnhealthy});
   module->unblock(Verb::kDiscover);
   settle();
-  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnhealthy) << "told before the first list was done";
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnhealthy)
+      << "reported before the first list was done";
 
   module->block(Verb::kDiscover);
   module->events.rescan();
@@ -181,11 +182,11 @@ TEST_F(SupervisorTest, ANewFileIsTakenOverOnceItHasListedItsDevices) {
   EXPECT_EQ(old->count(Verb::kStop), 1);
   old->events.lost(Error{Code::kUnavailable, "the old one is gone"});
   settle();
-  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "nobody's business any more";
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady) << "an instance that was replaced does not matter";
   EXPECT_EQ(supervisor.restarts(), 0);
 }
 
-TEST_F(SupervisorTest, ANewFileThatDoesNotWorkChangesNothingAndIsSaid) {
+TEST_F(SupervisorTest, ANewFileThatFailsChangesNothingAndIsReported) {
   settle();
   const auto old = module;
   for (const Verb fault : {Verb::kStart, Verb::kDiscover}) {
@@ -238,7 +239,7 @@ TEST_F(SupervisorTest, ANewConfigurationIsTakenOverByANewInstanceOfTheSameFile) 
   settle();
   EXPECT_TRUE(supervisor.undecided());
   EXPECT_EQ(supervisor.module().value(), old);
-  EXPECT_EQ(supervisor.config().options.size(), 0u) << "that of the instance";
+  EXPECT_EQ(supervisor.config().options.size(), 0u) << "the configuration of the instance";
   module->unblock(Verb::kDiscover);
   settle();
   EXPECT_FALSE(supervisor.undecided());
@@ -311,7 +312,7 @@ TEST_F(SupervisorTest, OtherRulesNeedNoNewInstance) {
   EXPECT_EQ(loads, 1);
 }
 
-TEST_F(SupervisorTest, AModuleThatDrainsServesUntilItIsLetGoOf) {
+TEST_F(SupervisorTest, ADrainingModuleServesUntilItIsEnded) {
   settle();
   supervisor.end_drained();
   settle();

@@ -1,4 +1,4 @@
-// Modules that fail again and again, and what is left of those that do not end.
+// Modules that keep failing, and modules that do not end.
 #include "tests/unit/supervision/supervisor_fixture.h"
 
 namespace cardcage {
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 class BrokenTest : public SupervisorFixture {
  protected:
-  // It fails at every start.
+  // The module fails at every start.
   void break_it() {
     module->fail(Verb::kStart, Error{Code::kUnavailable, "no driver loaded"}, 1000);
     settle();
@@ -23,7 +23,7 @@ class BrokenTest : public SupervisorFixture {
   }
 };
 
-TEST_F(BrokenTest, AModuleThatFailsAgainAndAgainIsTriedSeldom) {
+TEST_F(BrokenTest, AModuleThatKeepsFailingIsTriedSeldom) {
   break_it();
   EXPECT_THAT(
       supervisor.warning(),
@@ -40,7 +40,7 @@ TEST_F(BrokenTest, AModuleThatFailsAgainAndAgainIsTriedSeldom) {
   EXPECT_EQ(supervisor.state(), ModuleState::kBroken) << "one failure is enough now";
 }
 
-TEST_F(BrokenTest, AnOperatorOrANewFileMakesItBeginAnew) {
+TEST_F(BrokenTest, AnOperatorOrANewFileForgivesItsFailures) {
   break_it();
   supervisor.renew();
   settle();
@@ -54,7 +54,7 @@ TEST_F(BrokenTest, AnOperatorOrANewFileMakesItBeginAnew) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-TEST_F(BrokenTest, AnInstanceThatRunsLongIsNotBrokenAnyMore) {
+TEST_F(BrokenTest, AnInstanceThatRunsLongMendsABrokenModule) {
   break_it();
   module->fail(Verb::kStart, Error{}, 0);
   clock.advance(30min);
@@ -69,7 +69,7 @@ TEST_F(BrokenTest, AnInstanceThatRunsLongIsNotBrokenAnyMore) {
 
 class StuckTest : public SupervisorFixture {
  protected:
-  // The instance is lost, and something of it stays.
+  // The instance is lost, and leaves something behind.
   void get_stuck() {
     settle();
     module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
@@ -102,11 +102,11 @@ TEST_F(StuckTest, NoOtherInstanceIsMadeUntilTheOldOneIsGone) {
   settle();
   EXPECT_EQ(loads, 2);
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
-  EXPECT_EQ(module->reconciled.size(), 2u) << "with the claims that are live then";
+  EXPECT_EQ(module->reconciled.size(), 2u) << "with the claims that are live by now";
   EXPECT_TRUE(supervisor.module());
 }
 
-TEST_F(StuckTest, CommandsAreRefusedWithTheRemedy) {
+TEST_F(StuckTest, CommandsToAStuckModuleAreRefusedWithTheRemedy) {
   get_stuck();
   for (const ModuleVerb verb : {ModuleVerb::kQuiesce, ModuleVerb::kResume, ModuleVerb::kRestart}) {
     const auto done = order(verb);
@@ -115,13 +115,13 @@ TEST_F(StuckTest, CommandsAreRefusedWithTheRemedy) {
   }
 }
 
-TEST_F(StuckTest, ItCanBeStopped) {
+TEST_F(StuckTest, AStuckModuleCanBeStopped) {
   get_stuck();
   run(supervisor.stop());
   EXPECT_EQ(supervisor.state(), ModuleState::kStopped);
 }
 
-TEST_F(StuckTest, AModuleThatDoesNotStopStaysQuiescedWithoutHavingLetGo) {
+TEST_F(StuckTest, AModuleThatDoesNotStopIsStuckAndStaysQuiesced) {
   settle();
   module->left = [this] { return held; };
   const auto done = order(ModuleVerb::kQuiesce);
@@ -135,7 +135,7 @@ TEST_F(StuckTest, AModuleThatDoesNotStopStaysQuiescedWithoutHavingLetGo) {
   EXPECT_EQ(loads, 1);
 }
 
-TEST_F(StuckTest, ANewFileWaitsForWhatIsLeftOfTheOldOne) {
+TEST_F(StuckTest, ANewFileWaitsUntilTheOldInstanceIsGone) {
   settle();
   const auto old = module;
   old->left = [this] { return held; };

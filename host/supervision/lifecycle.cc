@@ -1,0 +1,227 @@
+#include "host/supervision/lifecycle.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "host/core/log.h"
+
+namespace cardcage {
+
+std::string to_string(ModuleState state) {
+  switch (state) {
+    case ModuleState::kStarting: return "starting";
+    case ModuleState::kReady: return "ready";
+    case ModuleState::kBackingOff: return "backing off";
+    case ModuleState::kBroken: return "broken";
+    case ModuleState::kStuck: return "stuck";
+    case ModuleState::kQuiesced: return "quiesced";
+    case ModuleState::kStopped: return "stopped";
+  }
+  return "unknown";
+}
+
+Lifecycle::Lifecycle(ModuleConfig config, const Clock& clock, std::function<void()> changed)
+    : clock_(clock), changed_(std::move(changed)), since_(clock.wall()), target_(std::move(config)) {}
+
+void Lifecycle::require(bool allowed, std::string_view transition) const {
+  if (allowed) return;
+  log(LogLevel::kError, "a transition of a module is not possible in its state",
+      {{"module", config().name}, {"transition", std::string(transition)}, {"state", to_string(state())}});
+  std::abort();
+}
+
+void Lifecycle::enter(Phase phase) {
+  phase_ = std::move(phase);
+  since_ = clock_.wall();
+  changed_();
+}
+
+Lifecycle::Step Lifecycle::next_step(bool has_leftover) const {
+  if (stop_requested_) return Step::kStop;
+  if (has_leftover) return Step::kWaitUntilUnstuck;
+  if (quiesced_) return Step::kStayQuiesced;
+  const bool pause = clock_.now() < policy_.next_try() && !target_.trial_requested();
+  return pause ? Step::kWaitBeforeRetry : Step::kRunInstance;
+}
+
+void Lifecycle::start() {
+  require(!in<Ready>() && !in<Stopped>() && !quiesced_, "start");
+  if (target_.trial_requested()) policy_.forgive();
+  lost_.reset();
+  enter(Starting{.first = !settled(), .offered = false});
+}
+
+void Lifecycle::offer() {
+  require(in<Starting>() && !offered(), "offer");
+  std::get<Starting>(phase_).offered = true;
+  changed_();
+}
+
+void Lifecycle::serve() {
+  require(in<Starting>() && offered(), "serve");
+  trouble_.reset();
+  enter(Ready{});
+}
+
+void Lifecycle::restart() {
+  require(in<Ready>(), "restart");
+  policy_.forgive();
+  ++restarts_;
+  enter(Starting{});
+}
+
+void Lifecycle::back_off(Duration ran) {
+  require((in<Starting>() || in<Ready>()) && lost_, "back_off");
+  policy_.failed(clock_.now(), ran);
+  ++restarts_;
+  trouble_ = Trouble{Trouble::Kind::kLost, *std::exchange(lost_, std::nullopt)};
+  enter(Away{});
+}
+
+void Lifecycle::await_retry() {
+  require(in<Away>() || in<Stuck>(), "await_retry");
+  if (in<Stuck>()) enter(Away{});
+}
+
+void Lifecycle::block(std::string why) {
+  require(!in<Stopped>(), "block");
+  auto* const stuck = std::get_if<Stuck>(&phase_);
+  if (!stuck) return enter(Stuck{std::move(why)});
+  if (why == stuck->why) return;
+  stuck->why = std::move(why);
+  changed_();
+}
+
+void Lifecycle::unblock() {
+  require(in<Stuck>(), "unblock");
+  policy_.skip_pause();
+}
+
+void Lifecycle::stay_quiesced() {
+  require(!in<Stopped>() && quiesced_, "stay_quiesced");
+  enter(Quiesced{});
+}
+
+void Lifecycle::stop() { enter(Stopped{}); }
+
+void Lifecycle::fail_discover(const Error& why) { trouble_ = Trouble{Trouble::Kind::kDiscoverFailed, why}; }
+
+void Lifecycle::configure(ModuleConfig config) {
+  target_.configure(std::move(config));
+  if (trouble_ && trouble_->kind == Trouble::Kind::kConfigRefused && !target_.refused()) trouble_.reset();
+}
+
+const ModuleConfig& Lifecycle::begin_start() {
+  require(in<Starting>(), "begin_start");
+  lost_.reset();
+  return target_.begin_start();
+}
+
+void Lifecycle::accept_trial() {
+  require(in<Ready>(), "accept_trial");
+  target_.accept_trial();
+  lost_.reset();
+  trouble_.reset();
+  enter(Ready{});
+}
+
+void Lifecycle::refuse_trial(const Error& why) {
+  require(in<Ready>(), "refuse_trial");
+  const bool config_refused = target_.has_candidate();
+  Error error = within(why, "the new {} of module '{}' is not taken over", config_refused ? "configuration" : "file",
+                       config().name)
+                    .error();
+  target_.refuse_trial(error);
+  trouble_ = Trouble{config_refused ? Trouble::Kind::kConfigRefused : Trouble::Kind::kFileRefused, std::move(error)};
+  changed_();
+}
+
+void Lifecycle::drop_trial() {
+  require(in<Ready>(), "drop_trial");
+  target_.drop_trial();
+  changed_();
+}
+
+void Lifecycle::set_quiesced(QuiesceMark mark) {
+  require(!in<Stopped>() && !quiesced_, "set_quiesced");
+  quiesced_ = std::move(mark);
+  changed_();
+}
+
+void Lifecycle::clear_quiesced() {
+  require(quiesced_.has_value(), "clear_quiesced");
+  quiesced_.reset();
+  changed_();
+}
+
+void Lifecycle::drain(std::string why) {
+  draining_ = std::move(why);
+  changed_();
+}
+
+ModuleState Lifecycle::state() const {
+  if (in<Away>() && policy_.is_broken()) return ModuleState::kBroken;
+  return std::visit([]<class P>(const P&) { return P::kState; }, phase_);
+}
+
+bool Lifecycle::offered() const {
+  const auto* const starting = in<Starting>();
+  return in<Ready>() || (starting && starting->offered);
+}
+
+Status Lifecycle::usable() const {
+  if (quiesced_) return fail(Code::kUnavailable, "{}", quiesced_text());
+  if (offered() && !lost_) return {};
+  return fail(Code::kUnavailable, "module '{}' is {}: {}", config().name, to_string(state()), why_away());
+}
+
+// A module that is quiesced or stuck stays so until somebody acts.
+bool Lifecycle::undecided() const {
+  if (in<Quiesced>() || in<Stuck>() || in<Stopped>()) return false;
+  return in<Starting>() || target_.undecided();
+}
+
+bool Lifecycle::settled() const {
+  const auto* const starting = in<Starting>();
+  return !starting || !starting->first;
+}
+
+std::optional<Error> Lifecycle::last_error() const { return trouble_ ? std::optional(trouble_->error) : std::nullopt; }
+
+std::string Lifecycle::detail() const {
+  if (const auto* const stuck = in<Stuck>()) return stuck->why;
+  if (quiesced_) return to_string(*quiesced_);
+  return trouble_ ? trouble_->error.message : "";
+}
+
+std::string Lifecycle::warning() const {
+  if (const auto* const stuck = in<Stuck>()) return stuck->why;
+  if (quiesced_) return quiesced_text();
+  if (state() != ModuleState::kBroken) return "";
+  return fmt::format(
+      "module '{0}' is broken: it failed too often and is tried once in 30 min now; "
+      "'cagectl module restart {0}' tries at once, as a new file does: {1}",
+      config().name, why_away());
+}
+
+std::optional<DeviceHealth> Lifecycle::health_while_away() const {
+  if (quiesced_)
+    return DeviceHealth{.health = {.reason = "Quiesced", .message = quiesced_text(), .taint = TaintEffect::kNoSchedule},
+                        .changed = quiesced_->since,
+                        .reported = {}};
+  if (usable()) return std::nullopt;
+  return DeviceHealth{.health = {.reason = "ModuleAway", .message = why_away()}, .changed = since_, .reported = {}};
+}
+
+std::string Lifecycle::quiesced_text() const {
+  return fmt::format("module '{0}' is quiesced {1}; 'cagectl module resume {0}' takes it back into service",
+                     config().name, to_string(*quiesced_));
+}
+
+std::string Lifecycle::why_away() const {
+  if (const auto* const stuck = in<Stuck>()) return stuck->why;
+  if (lost_) return lost_->message;
+  return trouble_ ? trouble_->error.message : "it has not started yet";
+}
+
+}  // namespace cardcage

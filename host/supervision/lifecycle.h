@@ -1,0 +1,161 @@
+// The life of one module as one value: its phase, what an operator or the configuration asks of it, and what went
+// wrong. All that others read about the module is derived from it. It does no I/O: Supervisor does, and reports each
+// step here.
+//
+//                restart()
+//             +-------------+
+//             v             |
+//   +---> Starting ----> Ready <--+ accept_trial()
+//   |      |    serve()   |  +----+ refuse_trial(), drop_trial()
+//   |      |              |
+//   |      +--back_off()--+
+//   |             v
+//   +---------- Away    backing off, or broken if it failed too often
+//      start()
+//
+//   any phase --stay_quiesced()--> Quiesced  while an operator wants the module off its hardware
+//   any phase --block()----------> Stuck     while something of a former instance may hold the hardware
+//   any phase --stop()-----------> Stopped   for good
+//
+//   Quiesced --start()--> Starting
+//   Stuck    --start()--> Starting, --await_retry()--> Away
+//
+// A transition that the phase does not allow is a bug, and aborts the daemon.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "host/core/clock.h"
+#include "host/supervision/listed_devices.h"
+#include "host/supervision/quiesce_marks.h"
+#include "host/supervision/restart_policy.h"
+#include "host/supervision/target_config.h"
+
+namespace cardcage {
+
+enum class ModuleState : std::uint8_t { kStarting, kReady, kBackingOff, kBroken, kStuck, kQuiesced, kStopped };
+std::string to_string(ModuleState state);
+
+// [core]
+class Lifecycle {
+ public:
+  // `changed` is called after each transition that others can see.
+  Lifecycle(ModuleConfig config, const Clock& clock, std::function<void()> changed);
+
+  // What the supervisor does next when it has ended the step before.
+  enum class Step : std::uint8_t { kStop, kWaitUntilUnstuck, kStayQuiesced, kWaitBeforeRetry, kRunInstance };
+  Step next_step(bool has_leftover) const;
+
+  // Phases.
+  void start();    // makes an instance, or resumes one
+  void offer();    // while it starts: it has listed its devices, others may call it
+  void serve();    // the start succeeded
+  void restart();  // an operator wants a fresh instance
+  void back_off(Duration ran);
+  void begin_pause() { policy_.begin_pause(clock_.now()); }  // the failed instance is released
+  void await_retry();
+  void block(std::string why);
+  void unblock();  // what was left behind is gone
+  void stay_quiesced();
+  void stop();
+
+  // The instance cannot be used any more. The last reason counts.
+  void lose(Error why) { lost_ = std::move(why); }
+  // The instance serves on with the device list that it had.
+  void fail_discover(const Error& why);
+
+  // The configuration that the module runs with; see TargetConfig.
+  void configure(ModuleConfig config);
+  void request_trial() { target_.request_trial(); }
+  const ModuleConfig& begin_start();
+  const ModuleConfig& begin_trial() { return target_.begin_trial(); }
+  void accept_trial();
+  void refuse_trial(const Error& why);
+  void drop_trial();
+
+  // Requests of operators and of the daemon.
+  void set_quiesced(QuiesceMark mark);
+  void clear_quiesced();
+  void drain(std::string why);
+  void forgive_failures() { policy_.forgive(); }
+  void request_stop() { stop_requested_ = true; }
+
+  ModuleState state() const;
+  std::chrono::system_clock::time_point since() const { return since_; }
+  const TargetConfig& target() const { return target_; }
+  const ModuleConfig& config() const { return target_.running(); }
+  const std::optional<QuiesceMark>& quiesced() const { return quiesced_; }
+  const std::string& draining() const { return draining_; }
+  const std::optional<Error>& lost() const { return lost_; }
+  bool stop_requested() const { return stop_requested_; }
+  const RestartPolicy& restart_policy() const { return policy_; }
+  int restarts() const { return restarts_; }
+
+  // What follows from all that.
+  bool offered() const;
+  Status usable() const;  // by others, or why not
+  bool undecided() const;
+  bool settled() const;
+  std::optional<Error> last_error() const;
+  std::string detail() const;
+  std::string warning() const;
+  // While nobody can use the module, the health of each of its devices.
+  std::optional<DeviceHealth> health_while_away() const;
+
+ private:
+  struct Starting {
+    static constexpr ModuleState kState = ModuleState::kStarting;
+    bool first = false;    // since the daemon knows the module
+    bool offered = false;  // others may call the instance
+  };
+  struct Ready {
+    static constexpr ModuleState kState = ModuleState::kReady;
+  };
+  struct Away {
+    static constexpr ModuleState kState = ModuleState::kBackingOff;  // or kBroken
+  };
+  struct Stuck {
+    static constexpr ModuleState kState = ModuleState::kStuck;
+    std::string why;
+  };
+  struct Quiesced {
+    static constexpr ModuleState kState = ModuleState::kQuiesced;
+  };
+  struct Stopped {
+    static constexpr ModuleState kState = ModuleState::kStopped;
+  };
+  using Phase = std::variant<Starting, Ready, Away, Stuck, Quiesced, Stopped>;
+
+  // What went wrong last and was not put right since.
+  struct Trouble {
+    enum class Kind : std::uint8_t { kLost, kDiscoverFailed, kFileRefused, kConfigRefused } kind;
+    Error error;
+  };
+
+  template <class P>
+  const P* in() const {
+    return std::get_if<P>(&phase_);
+  }
+  void require(bool allowed, std::string_view transition) const;
+  void enter(Phase phase);
+  std::string quiesced_text() const;
+  std::string why_away() const;
+
+  const Clock& clock_;
+  const std::function<void()> changed_;
+  Phase phase_ = Starting{.first = true, .offered = false};
+  std::chrono::system_clock::time_point since_;
+  TargetConfig target_;
+  std::optional<Error> lost_;  // of the current instance
+  std::optional<Trouble> trouble_;
+  std::optional<QuiesceMark> quiesced_;
+  std::string draining_;  // why; empty if it does not drain
+  RestartPolicy policy_;
+  int restarts_ = 0;
+  bool stop_requested_ = false;
+};
+
+}  // namespace cardcage

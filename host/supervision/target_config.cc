@@ -1,0 +1,52 @@
+#include "host/supervision/target_config.h"
+
+#include <utility>
+
+namespace cardcage {
+
+void TargetConfig::configure(ModuleConfig config) {
+  running_.serve = config.serve;
+  running_.position = config.position;
+  if (same_instance(config, running_)) {
+    running_.options = std::move(config.options);  // for their positions in the file
+    candidate_.reset();
+    refused_.reset();
+    return;
+  }
+  if (candidate_ && same_instance(*candidate_, config)) {
+    candidate_->serve = std::move(config.serve);
+    return;
+  }
+  candidate_ = std::move(config);
+  refused_.reset();
+  requested_ = true;
+}
+
+const ModuleConfig& TargetConfig::begin_trial() {
+  requested_ = false;
+  refused_.reset();
+  return trial_.emplace(wanted());
+}
+
+void TargetConfig::accept_trial() {
+  trial_.reset();
+  adopt_candidate();
+}
+
+void TargetConfig::refuse_trial(const Error& why) {
+  trial_.reset();
+  if (candidate_) refused_ = why;
+}
+
+const ModuleConfig& TargetConfig::begin_start() {
+  if (std::exchange(requested_, false)) adopt_candidate();
+  return running_;
+}
+
+// The candidate and not the trial: its rules may have changed since the trial began.
+void TargetConfig::adopt_candidate() {
+  if (candidate_) running_ = *std::exchange(candidate_, std::nullopt);
+  refused_.reset();
+}
+
+}  // namespace cardcage

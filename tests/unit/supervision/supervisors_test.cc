@@ -1,0 +1,117 @@
+#include "host/supervision/supervisors.h"
+
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_module.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+using Verb = FakeModule::Verb;
+using namespace std::chrono_literals;
+
+class SupervisorsTest : public CoreFixture {
+ protected:
+  SupervisorsTest() {
+    spawn(core, supervisors.watch_files());
+    configure({ModuleConfig{.name = "fake"}});
+  }
+  ~SupervisorsTest() override {
+    module->unblock(Verb::kStart);
+    run(supervisors.stop());
+  }
+
+  void configure(std::vector<ModuleConfig> modules) {
+    Config config;
+    config.modules = std::move(modules);
+    supervisors.configure(config, {});
+  }
+  Task<Result<std::shared_ptr<Module>>> load() { co_return module; }
+  // Points to true once the wait has ended.
+  std::shared_ptr<bool> wait_until_decided() {
+    auto ended = std::make_shared<bool>();
+    spawn(core, mark_end(supervisors.wait_until_decided({"fake"}, clock.now() + 20s), ended));
+    settle();
+    return ended;
+  }
+
+  FakeClock clock;
+  std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
+  std::size_t held = 0;
+  ScratchFolder folder;
+  QuiesceMarks marks{folder / "quiesced", "this boot"};
+  Supervisors supervisors{
+      {.core = core,
+       .clock = clock,
+       .loader = [this](const ModuleConfig&, Instant, Leftover&) { return load(); },
+       .quiesced = marks,
+       .listener = {[](const Supervisor&) {}, [](const std::string&) { return std::vector<ModuleClaim>(); }},
+       .arranged = [](const auto&) {},
+       .held = [this](const std::string&) { return held; }},
+      folder.path()};
+
+ private:
+  static Task<void> mark_end(Task<void> task, std::shared_ptr<bool> ended) {
+    co_await std::move(task);
+    *ended = true;
+  }
+};
+
+TEST_F(SupervisorsTest, EverybodyWhoWaitsHearsWhenAModuleIsDecided) {
+  module->block(Verb::kStart);
+  const auto first = wait_until_decided(), second = wait_until_decided();
+  EXPECT_FALSE(*first);
+  module->unblock(Verb::kStart);
+  settle();
+  EXPECT_TRUE(*first);
+  EXPECT_TRUE(*second);
+  EXPECT_TRUE(*wait_until_decided()) << "nothing to wait for";
+}
+
+TEST_F(SupervisorsTest, AWaitForADecisionEndsAtItsDeadline) {
+  module->block(Verb::kStart);
+  const auto ended = wait_until_decided();
+  clock.advance(19s);
+  settle();
+  EXPECT_FALSE(*ended);
+  clock.advance(1s);
+  settle();
+  EXPECT_TRUE(*ended);
+}
+
+TEST_F(SupervisorsTest, AWaitForADecisionEndsWhenTheSupervisorsStop) {
+  module->block(Verb::kStart);
+  const auto ended = wait_until_decided();
+  module->unblock(Verb::kStart);
+  run(supervisors.stop());
+  settle();
+  EXPECT_TRUE(*ended);
+}
+
+TEST_F(SupervisorsTest, AModuleThatWasRemovedGoesOnceNothingHoldsItsDevices) {
+  settle();
+  held = 2;
+  configure({});
+  run(supervisors.tidy());
+  ASSERT_EQ(supervisors.all().size(), 1u);
+  EXPECT_TRUE(supervisors.untidy());
+  EXPECT_EQ(supervisors.draining(*supervisors.all()[0]),
+            "it was removed from the configuration; 2 claims hold devices of it");
+  held = 0;
+  run(supervisors.tidy());
+  EXPECT_TRUE(supervisors.all().empty());
+  EXPECT_FALSE(supervisors.untidy());
+}
+
+TEST_F(SupervisorsTest, AModuleThatIsConfiguredAgainGoesOn) {
+  settle();
+  held = 1;
+  configure({});
+  configure({ModuleConfig{.name = "fake"}});
+  EXPECT_EQ(supervisors.draining(*supervisors.all()[0]), "");
+  EXPECT_EQ(module->count(Verb::kStart), 1);
+}
+
+}  // namespace
+}  // namespace cardcage
