@@ -1,4 +1,4 @@
-// Reading what a module passes by pointer: bounded, and never past what it filled in.
+// Reads what a module passes by pointer: within bounds, and never past the struct_size that it set.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@
 
 namespace cardcage {
 
-// How much of a module's text an error repeats.
+// How many bytes of a module's text an error quotes.
 constexpr std::size_t kQuoted = 80;
 
-// A copy of an extensible struct [R2]: what the module's version lacks is zero, what it has on top is left out. Ours
-// are all as old as the ABI itself, so that every member of version 0.1 must be there.
+// Copies an extensible struct [R2] and leaves out the members that a newer module adds. All these structs are as old as
+// the ABI itself, so the struct must have every member of version 0.1.
 template <class T>
 Result<T> adopt(const T* given, std::string_view type) {
   if (given == nullptr) return fail(Code::kInvalidArgument, "{} is NULL", type);
@@ -29,7 +29,7 @@ Result<T> adopt(const T* given, std::string_view type) {
   return copy;
 }
 
-// The text itself, borrowed; an error if it is longer than `max` bytes or has a size and no data.
+// Borrows the text. Fails if it is longer than `max` bytes or has a size and no data.
 inline Result<std::string_view> text_of(cage_str text, std::size_t max, std::string_view what) {
   if (text.size == 0) return std::string_view();
   if (text.data == nullptr) return fail(Code::kInvalidArgument, "{} has {} bytes and no data", what, text.size);
@@ -46,7 +46,7 @@ Result<std::span<const T>> items_of(const T* items, std::uint32_t count, std::si
   return std::span<const T>(items, count);
 }
 
-// A text that obeys `rule`; `expected` says what the rule wants.
+// Copies a text that satisfies `rule`; `expected` describes the rule in errors.
 template <class Rule>
 Result<std::string> ruled_text(cage_str given, Rule rule, std::string_view what, std::string_view expected) {
   const auto text = text_of(given, 4096, what);

@@ -19,14 +19,14 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
   if (deadline != Instant::max())
     table_.deadline_ns = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
-  table_.cancel_fd = cancel_fd_.get();  // -1 when descriptors are short: such a call cannot be cancelled by poll
+  table_.cancel_fd = cancel_fd_.get();  // -1 if no descriptor is left: the module cannot poll then
   table_.cancelled = [](const cage_call* table) -> std::int32_t {
     return static_cast<CallContext*>(table->host_data)->is_cancelled() ? 1 : 0;
   };
   table_.explain = [](const cage_call* table, cage_str text) {
     auto& self = *static_cast<CallContext*>(table->host_data);
     if (text.data == nullptr) return;
-    // A text beyond the limit is cut, however long.
+    // Reads no more of the text than it keeps.
     const std::string_view start(text.data, std::min(text.size, kMaxExplanation + 4));
     const std::lock_guard lock(self.mutex_);
     self.explanation_ = printable(start, kMaxExplanation);

@@ -1,4 +1,4 @@
-// One call into a module: its deadline, its cancellation, and what the module says about its failure.
+// One call into a module: its deadline, its cancellation, and the module's explanation of a failure.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@ namespace cardcage {
 
 constexpr std::size_t kMaxExplanation = 1024;
 
-// Shared by who waits for the call and who runs it.
+// Shared by the side that waits for the call and the thread that executes it.
 class CallContext {
  public:
-  // `what` is the name of the function, for messages. Instant::max() is no deadline.
+  // `what` is the name of the function, for messages. Instant::max() means no deadline.
   CallContext(std::string what, std::uint64_t number, Instant deadline);
   CallContext(const CallContext&) = delete;
   CallContext& operator=(const CallContext&) = delete;
@@ -29,15 +29,15 @@ class CallContext {
   // [any-thread] Makes cancelled() true and the descriptor readable. Idempotent.
   void cancel();
   bool is_cancelled() const { return cancelled_.load(); }
-  // [any-thread] The last text, printable, empty if there was none.
+  // [any-thread] The last explanation, printable; empty if there was none.
   std::string explanation() const;
 
   // The life of a call: queued, then running and ended, or abandoned before it ran.
   bool begin();    // [module thread] false if it was abandoned
   void end();      // [module thread]
   bool abandon();  // [any-thread] false if it has begun
-  bool is_running() const { return phase_.load() == Phase::kRunning; }
-  // True if nothing of it will run from now on.
+  bool is_abandoned() const { return phase_.load() == Phase::kAbandoned; }
+  // True if no part of it will run any more.
   bool has_ended() const { return phase_.load() >= Phase::kEnded; }
 
  private:

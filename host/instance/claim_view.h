@@ -13,7 +13,7 @@ namespace cardcage {
 // [module thread] Borrows `claim`, which must outlive it.
 class ClaimView {
  public:
-  // `with_values`: the module declares params. `module` is for messages.
+  // `with_values` says that the module declares params. `module` is its name, for messages.
   ClaimView(const ModuleClaim& claim, bool with_values, const std::string& module);
   ClaimView(const ClaimView&) = delete;
   ClaimView& operator=(const ClaimView&) = delete;

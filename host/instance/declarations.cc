@@ -23,7 +23,7 @@ Result<std::vector<std::string>> copy_choices(const cage_option& option) {
   return choices;
 }
 
-// What the members of a declaration have to do with each other.
+// Checks the members of a declaration against each other.
 Status check_consistency(const OptionDeclaration& declaration) {
   const bool has_choices = !declaration.choices.empty();
   if (has_choices && declaration.type != OptionType::kString && declaration.type != OptionType::kList)
@@ -31,7 +31,7 @@ Status check_consistency(const OptionDeclaration& declaration) {
   if (declaration.min > declaration.max)
     return fail(Code::kInvalidArgument, "min {} is above max {}", declaration.min, declaration.max);
   if (declaration.required && !declaration.default_text.empty())
-    return fail(Code::kInvalidArgument, "it is required and has a default: drop one of both");
+    return fail(Code::kInvalidArgument, "it is required and has a default: drop one of them");
   if (declaration.required || declaration.default_text.empty()) return {};
   if (auto value = default_value(declaration); !value) return within(value.error(), "its default");
   return {};
@@ -117,7 +117,7 @@ const void* find_extension(const cage_module& table, const char* id) {
   try {
     return table.extension(id);
   } catch (...) {
-    return nullptr;  // [R9] broken by the module; without its extensions it still works
+    return nullptr;  // the module breaks [R9]; it still works without its extensions
   }
 }
 

@@ -1,4 +1,4 @@
-// What a module says about itself, checked: identity, options, parameters.
+// What a module declares about itself, checked: identity, options, parameters.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace cardcage {
 
-// [any-thread] `table` as read_table returned it; calls its extension function. Errors name the member that is wrong.
+// [any-thread] `table` comes from read_table(); its extension function is called. Errors name the wrong member.
 Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha256);
 
-// Loads a staged module and reads who it is: the same for a module inside the daemon and in a worker. Runs its code,
-// see load(). Errors begin with the module's name in the configuration.
+// Loads a staged module and reads its identity, in the daemon and in a worker alike. Runs the module's code, see
+// load(). Errors begin with the module's name in the configuration.
 struct IdentifiedModule {
   LoadedModule module;
   ModuleIdentity identity;
 };
 Result<IdentifiedModule> load_identified(const std::string& name, StagedModule staged);
 
-// The optional families that the module offers, or null; what is not null has its function [R5]. [any-thread]
+// [any-thread] An optional family of functions, or null if the module does not offer it and its function [R5].
 const cage_preferred* preferred_of(const cage_module& table);
 const cage_pre_start* pre_start_of(const cage_module& table);
 const cage_reconcile* reconcile_of(const cage_module& table);

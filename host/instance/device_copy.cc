@@ -22,8 +22,8 @@ Result<std::string> attribute_text(cage_str given) {
 }
 Result<SemVer> attribute_version(cage_str given) {
   auto text = ruled_text(given, is_semver, "value",
-                         "a semantic version such as 535.104.5: pad it to three numbers "
-                         "without leading zeros, or use a string");
+                         "a semantic version such as 535.104.5: "
+                         "pad it to three numbers without leading zeros, or use a string");
   if (!text) return std::unexpected(text.error());
   return SemVer{std::move(*text)};
 }
@@ -81,7 +81,7 @@ Status copy_attributes(const cage_device& given, Device& device) {
     if (!value) return within(value.error(), "attribute '{}'", *name);
     values += value_count(attr);
     if (!device.attributes.emplace(*name, std::move(*value)).second)
-      return fail(Code::kInvalidArgument, "attribute '{}' is there twice", *name);
+      return fail(Code::kInvalidArgument, "attribute '{}' appears twice", *name);
   }
   if (values > kMaxAttributeValues)
     return fail(Code::kInvalidArgument, "attributes have {} values, at most {} are allowed", values,
@@ -111,7 +111,7 @@ Status copy_numa_nodes(const cage_device& given, Device& device) {
       return fail(Code::kInvalidArgument, "NUMA node {} is not in 0 to {}: leave out what is not known", node,
                   kMaxNumaNode);
     if (std::ranges::find(device.numa_nodes, node) != device.numa_nodes.end())
-      return fail(Code::kInvalidArgument, "NUMA node {} is there twice", node);
+      return fail(Code::kInvalidArgument, "NUMA node {} appears twice", node);
     device.numa_nodes.push_back(node);
   }
   return {};
@@ -171,7 +171,7 @@ Result<std::map<std::string, Quantity>> copy_quantities(std::span<const cage_qua
     const auto quantity = copy_quantity(item);
     if (!quantity) return within(quantity.error(), "{} '{}'", what, *name);
     if (!copies.emplace(*name, *quantity).second)
-      return fail(Code::kInvalidArgument, "{} '{}' is there twice", what, *name);
+      return fail(Code::kInvalidArgument, "{} '{}' appears twice", what, *name);
   }
   return copies;
 }

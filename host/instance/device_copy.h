@@ -14,17 +14,17 @@ namespace cardcage {
 constexpr std::size_t kMaxAttributes = 32;       // attributes and capacities of a device together
 constexpr std::size_t kMaxAttributeValues = 48;  // with list elements counted
 constexpr std::size_t kMaxHealthMessage = 1024;  // ResourceHealthMessageMaxLength of the kubelet
-// What the host adds to a device with a PCI address: pciBusID, pcieRoot, numaNode.
+// The host adds these to a device with a PCI address: pciBusID, pcieRoot, numaNode.
 constexpr std::size_t kDerivedAttributes = 3;
 
-// The error names the member and, where there is one, the remedy; the caller knows the device.
+// Errors name the member and, if there is one, the remedy; the caller adds the device.
 Result<Device> copy_device(const cage_device& given);
 
-// The device it is about, may be empty, and what is said. The message is repaired and cut, never refused.
+// The device id, which may be empty, and the health. The message is repaired and cut, never refused.
 Result<std::pair<std::string, Health>> copy_health(const cage_health& given);
 
 Result<Quantity> copy_quantity(const cage_quantity& given);
-// By name; `rule` is what names must obey, `what` one of the items in messages.
+// By name. Names must satisfy `rule`, and messages call an item `what`.
 Result<std::map<std::string, Quantity>> copy_quantities(std::span<const cage_quantity> given,
                                                         bool (*rule)(std::string_view), std::string_view what,
                                                         std::string_view expected_name);

@@ -58,7 +58,7 @@ Status copy_texts(const cage_str* given, std::uint32_t count, std::size_t max, R
   return {};
 }
 
-// ruled_text stored in `copy`.
+// Stores a ruled_text in `copy`.
 template <class Rule>
 Status store(std::string& copy, cage_str given, Rule rule, std::string_view what, std::string_view expected) {
   auto text = ruled_text(given, rule, what, expected);
@@ -67,7 +67,7 @@ Status store(std::string& copy, cage_str given, Rule rule, std::string_view what
   return {};
 }
 
-// The first error of several steps.
+// Runs the steps up to the first error.
 template <class... Steps>
 Status all_of(Steps... steps) {
   Status status;

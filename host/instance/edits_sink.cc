@@ -20,7 +20,7 @@ std::size_t text_in(const Mount& mount) {
 std::size_t text_in(const Hook& hook) { return hook.path.size() + text_in(hook.args) + text_in(hook.env); }
 std::size_t text_in(const NetDevice& device) { return device.host_interface.size() + device.name.size(); }
 
-// What two edits of one container must not both claim.
+// Two different edits of one container must not have the same target.
 const std::string& target_of(const DeviceNode& node) { return node.path; }
 const std::string& target_of(const Mount& mount) { return mount.container_path; }
 const std::string& target_of(const NetDevice& device) { return device.name; }
@@ -133,7 +133,7 @@ Status EditsSink::add_group(std::int32_t allocation, std::uint32_t gid) {
   const auto edits = edits_of(allocation);
   if (!edits) return std::unexpected(edits.error());
   if (gid == 0 || gid == 0xffffffff)
-    return fail(Code::kInvalidArgument, "group {} is none that a container may be given", gid);
+    return fail(Code::kInvalidArgument, "group {} may not be given to a container", gid);
   if (auto charged = charge(0); !charged) return charged;
   auto& groups = (*edits)->additional_gids;
   if (std::ranges::find(groups, gid) == groups.end()) groups.push_back(gid);

@@ -1,4 +1,4 @@
-// Where prepare() puts what containers get: copies each edit, checks it, and keeps the first refusal.
+// Collects the edits that prepare() asks for: copies and checks each, and keeps the first refusal.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-constexpr std::size_t kMaxEdits = 4096;          // of one claim, of every sort
+constexpr std::size_t kMaxEdits = 4096;          // of one claim, of all kinds
 constexpr std::size_t kMaxEditsText = 1u << 20;  // bytes of one claim
 constexpr std::size_t kMaxState = 64 * 1024;     // bytes of the blob
 
@@ -24,7 +24,7 @@ class EditsSink {
 
   // For a claim of `allocations` devices.
   cage_edits* open(std::size_t allocations);
-  // What was collected, or the first refusal even if the module ignored it.
+  // The collected edits, or the first refusal even if the module ignored it.
   Result<PreparedEdits> finish();
 
   std::uint64_t strangers() const { return guard_.strangers(); }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "host/core/clock.h"
 #include "host/core/version.h"
 #include "host/instance/borrowed.h"
 #include "host/instance/device_copy.h"
@@ -35,7 +36,7 @@ HostServices::HostServices(std::string module, std::function<void()> arrived)
 
 ModuleNews HostServices::take() {
   const std::lock_guard lock(mutex_);
-  told_ = false;
+  pending_ = false;
   return std::exchange(news_, {});
 }
 
@@ -44,11 +45,11 @@ void HostServices::log(std::uint32_t level, cage_str text) {
   std::optional<std::uint64_t> left_out;
   {
     const std::lock_guard lock(mutex_);
-    left_out = log_budget_.take();
+    left_out = log_budget_.take(SystemClock().now());
   }
   if (!left_out) return;
   if (*left_out > 0)
-    cardcage::log(LogLevel::kWarn, "module logs too much, lines were left out",
+    cardcage::log(LogLevel::kWarn, "module logs too much; lines were left out",
                   {{"module", module_}, {"lines", std::to_string(*left_out)}});
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
   const std::string line = printable(start, kMaxLogLine);
@@ -70,7 +71,7 @@ void HostServices::note(Change change) {
   {
     const std::lock_guard lock(mutex_);
     change(news_);
-    if (std::exchange(told_, true)) return;
+    if (std::exchange(pending_, true)) return;
   }
   arrived_();
 }
@@ -89,7 +90,7 @@ void HostServices::note_health(const cage_health* given) {
   if (!health) return refuse(health.error().message);
   if (health->first.empty()) return refuse("health.device_id is empty: say which device it is about");
   note([&](ModuleNews& news) {
-    // Only ids that no snapshot can have get dropped here: there are never more devices.
+    // A snapshot has at most kMaxDevices devices: the module reports others if this drops anything.
     if (news.health.size() < kMaxDevices || news.health.contains(health->first))
       news.health.insert_or_assign(std::move(health->first), std::move(health->second));
   });

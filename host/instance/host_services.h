@@ -1,4 +1,4 @@
-// What a module may ask of the host at any time and from any thread: cage_host.
+// The functions that a module may call at any time and from any thread: cage_host.
 #pragma once
 
 #include <atomic>
@@ -15,36 +15,36 @@
 
 namespace cardcage {
 
-// The levels of the module ABI and of worker.proto, which count as ours do; what is beyond the last is an error.
+// Converts a level of the module ABI or of worker.proto, which have our numbers; an unknown one counts as an error.
 LogLevel log_level_of(std::uint32_t level);
 
-// What modules said unasked since it was taken last; the newest word on each device counts.
+// What a module reported since the last take(); only the latest health of a device is kept.
 struct ModuleNews {
   bool rescan = false;
   std::map<std::string, Health> health;
 };
 
-// Bounded whatever a module does: news are kept once per device, log lines per second.
+// Bounded whatever a module does: one report is kept per device, and the log gets a limited number of lines per second.
 class HostServices {
  public:
-  // `arrived` is called, from the module's thread and without a lock held, when there are news and there were none.
+  // `arrived` is called on a thread of the module, with no lock held, when news arrive and none were pending.
   HostServices(std::string module, std::function<void()> arrived);
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
   const cage_host* table() const { return &table_; }
-  // [any-thread] From now on everything is ignored and nothing arrives.
+  // [any-thread] Ignores everything from now on.
   void close() { closed_.store(true); }
-  // [any-thread] The lines that it logged last.
+  // [any-thread] The last lines that it logged.
   std::vector<SaidLine> last_lines();
-  // [any-thread] The news, which are gone afterwards.
+  // [any-thread] Returns the pending news and forgets them.
   ModuleNews take();
 
  private:
   void log(std::uint32_t level, cage_str text);
   void note_health(const cage_health* given);
   void note_rescan();
-  // Runs `change` on the news and tells that they arrived.
+  // Applies `change` to the news, and calls `arrived` if none were pending.
   template <class Change>
   void note(Change change);
 
@@ -55,7 +55,7 @@ class HostServices {
   std::atomic<bool> closed_{false};
   std::mutex mutex_;
   ModuleNews news_;
-  bool told_ = false;
+  bool pending_ = false;
   LineBudget log_budget_;
   LastLines last_lines_;
   cage_host table_;

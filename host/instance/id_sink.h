@@ -1,4 +1,4 @@
-// Where choose() puts the devices that it prefers: copies each id, checks it, and keeps the first refusal.
+// Collects the devices that choose() prefers: copies and checks each id, and keeps the first refusal.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ class IdSink {
   IdSink(const IdSink&) = delete;
   IdSink& operator=(const IdSink&) = delete;
 
-  // Takes at most `most` of `available`, each once. Borrows `available` until finish().
+  // Accepts at most `most` of `available`, each once. Borrows `available` until finish().
   cage_id_sink* open(const std::vector<std::string>& available, std::size_t most);
-  // In the order of the module, or the first refusal even if the module ignored it.
+  // The ids in the module's order, or the first refusal even if the module ignored it.
   Result<std::vector<std::string>> finish();
 
   std::uint64_t strangers() const { return guard_.strangers(); }

@@ -1,12 +1,10 @@
-// One instance of a loaded module: calls its functions and turns what they say into results.
+// One instance of a loaded module: calls its functions and turns what they return into results.
 //
-// Knows nothing of threads and the core: InProcessModule runs it on a lane, a worker process in its main loop. All
-// members are called by one thread at a time, the module thread.
+// It knows nothing of threads and the core: InProcessModule runs it on a lane, a worker on its module thread. One
+// thread at a time calls its members, the module thread.
 #pragma once
 
-#include <deque>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,54 +15,49 @@
 #include "host/instance/id_sink.h"
 #include "host/instance/snapshot_sink.h"
 #include "host/loader/loader.h"
-#include "host/model/module.h"
+#include "host/model/module_call.h"
 
 namespace cardcage {
 
 class Instance {
  public:
-  // `name` is the module's in the configuration; `news` as in HostServices.
-  Instance(std::string name, LoadedModule module, ModuleIdentity identity, OptionValues options,
-           std::function<void()> news);
+  // `name` is the module's name in the configuration; for `news_arrived` see HostServices.
+  Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived);
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
-  // Create, then start; what was created is destroyed if start fails [R13].
-  Status start(CallContext& call);
-  Result<Snapshot> discover(CallContext& call);
-  Result<PreparedEdits> prepare(CallContext& call, const ModuleClaim& claim);
-  Status unprepare(CallContext& call, const ModuleClaim& claim);
-  Status reconcile(CallContext& call, const std::vector<ModuleClaim>& live);
-  Result<std::vector<std::string>> choose(CallContext& call, const std::vector<std::string>& available,
-                                          const std::vector<std::string>& required, std::size_t want);
-  Status pre_start(CallContext& call, const ModuleClaim& claim);
-  Status check(CallContext& call, const std::string& device_id);
-  Status quiesce(CallContext& call);
-  Status resume(CallContext& call);
-  // Stop and destroy; destroyed even if stop fails. Ok if it is not running.
-  Status stop(CallContext& call);
+  // Start creates the instance and starts it; if starting fails, it is destroyed again [R13]. Stop destroys it even if
+  // stopping fails, and succeeds if it does not run.
+  Result<ModuleReply> execute(CallContext& context, const ModuleCall& call);
 
-  const std::string& name() const { return name_; }
-  const ModuleIdentity& identity() const { return identity_; }
   HostServices& services() { return services_; }
-  // Uses of a sink that were none of the call's business.
-  std::uint64_t strangers() const { return snapshot_.strangers() + edits_.strangers() + ids_.strangers(); }
 
  private:
-  // Runs one function of the module; no exception passes [R9], and any number it returns becomes a Status.
+  Status run(CallContext& context, const StartCall& call);
+  Result<SnapshotPtr> run(CallContext& context, const DiscoverCall& call);
+  Result<PreparedEdits> run(CallContext& context, const PrepareCall& call);
+  Status run(CallContext& context, const UnprepareCall& call);
+  Status run(CallContext& context, const ReconcileCall& call);
+  Result<std::vector<std::string>> run(CallContext& context, const ChooseCall& call);
+  Status run(CallContext& context, const PreStartCall& call);
+  Status run(CallContext& context, const CheckCall& call);
+  Status run(CallContext& context, const QuiesceCall& call);
+  Status run(CallContext& context, const ResumeCall& call);
+  Status run(CallContext& context, const StopCall& call);
+
+  // Calls one function of the module. No exception leaves it [R9], and any number it returns becomes a Status.
   template <class Function>
-  Status enter(const CallContext& call, Function function);
-  // The same for functions that need an instance.
+  Status enter(const CallContext& context, Function function);
+  // The same for functions that need a created instance.
   template <class Function>
-  Status enter_running(const CallContext& call, Function function);
-  Status to_status(const CallContext& call, cage_status status) const;
-  std::string failure(const CallContext& call, std::string_view why) const;
+  Status enter_running(const CallContext& context, Function function);
+  Status to_status(const CallContext& context, cage_status status) const;
+  std::unexpected<Error> failure(const CallContext& context, Code code, std::string_view why) const;
   void destroy();
 
   std::string name_;
   LoadedModule module_;
   ModuleIdentity identity_;
-  OptionValues options_;
   HostServices services_;
   SnapshotSink snapshot_;
   EditsSink edits_;

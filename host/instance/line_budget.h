@@ -1,17 +1,17 @@
-// Bounds what a module can write into the log.
+// Limits how many lines per second a module can write into the log.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
+
+#include "host/core/task.h"
 
 namespace cardcage {
 
 class LineBudget {
  public:
-  // How many lines were left out before this one; nothing if this one is to be left out, too.
-  std::optional<std::uint64_t> take() {
-    const auto now = std::chrono::steady_clock::now();
+  // How many lines were left out before this one, or nothing if this one must be left out, too.
+  std::optional<std::uint64_t> take(Instant now) {
     std::uint64_t left_out = 0;
     if (now - second_ >= std::chrono::seconds(1)) {
       if (lines_ > kLinesPerSecond) left_out = lines_ - kLinesPerSecond;
@@ -24,7 +24,7 @@ class LineBudget {
 
  private:
   static constexpr std::uint64_t kLinesPerSecond = 100;
-  std::chrono::steady_clock::time_point second_{};
+  Instant second_{};  // when the current second began
   std::uint64_t lines_ = 0;
 };
 

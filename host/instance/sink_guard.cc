@@ -7,7 +7,7 @@ namespace cardcage {
 cage_status SinkGuard::refuse_stranger() {
   const std::uint64_t count = ++strangers_;
   log_limited(LogLevel::kError, module_ + sink_ + "/stranger",
-              "module uses a sink after the call it was for, or from another thread; refused [R3]",
+              "use of a sink refused: its call has ended, or this is another thread [R3]",
               {{"module", module_}, {"sink", sink_}, {"times", std::to_string(count)}});
   return CAGE_FAILED_PRECONDITION;
 }

@@ -1,4 +1,4 @@
-// What both sinks have in common: they work for one thread during one call, and for nobody else at any other time.
+// Part of every sink: lets one thread use it during one call and refuses every other use.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace cardcage {
 
-// A sink lives as long as its instance and is opened for each call, so that a module that keeps the pointer [R3] meets
-// a refusal and not freed memory.
+// A sink lives as long as its instance and is opened for each call, so that a module that keeps the pointer [R3] gets a
+// refusal and does not touch freed memory.
 class SinkGuard {
  public:
   // `sink` is the name of the C type in messages.
@@ -24,8 +24,8 @@ class SinkGuard {
   }
   void close() { owner_.store(std::thread::id()); }
 
-  // [any-thread] Runs `work`, a Status, for the thread of the open call and refuses everybody else. The first error of
-  // a call is kept.
+  // [any-thread] Runs `work`, which returns a Status, on the thread of the open call and refuses every other thread.
+  // Keeps the first error of a call.
   template <class Work>
   cage_status run(Work work) {
     if (owner_.load() != std::this_thread::get_id()) return refuse_stranger();
@@ -38,7 +38,7 @@ class SinkGuard {
   bool is_open() const { return owner_.load() == std::this_thread::get_id(); }
   const std::string& module() const { return module_; }
   const std::optional<Error>& refusal() const { return refusal_; }
-  // Uses after the call or from another thread, since the start.
+  // How many uses were refused: after the call, or from another thread.
   std::uint64_t strangers() const { return strangers_.load(); }
 
  private:

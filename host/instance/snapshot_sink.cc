@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kLabel = "a DNS label: lower-case letters, digits and '-', at most 63";
 
-// About what a device takes in memory and on its way to the API server.
+// Roughly the size of a device in memory and in a request to the API server.
 std::size_t size_of(const Device& device) {
   std::size_t size = device.id.size() + device.parent_id.size() + device.health.message.size();
   for (const auto& [name, value] : device.attributes) {
@@ -140,7 +140,7 @@ Status SnapshotSink::add_use(cage_str device_id, cage_str set, const cage_quanti
   return {};
 }
 
-// Only now are all sets and devices known: the module may name them in any order.
+// Runs at the end, when all sets and devices are known: the module may name them in any order.
 void SnapshotSink::resolve_uses() {
   for (auto& [id, uses] : uses_) {
     const auto device = devices_.find(id);
@@ -163,7 +163,7 @@ Snapshot SnapshotSink::finish() {
   guard_.close();
   resolve_uses();
   Snapshot snapshot;
-  for (auto& [id, device] : devices_)  // by id, as a Snapshot wants it
+  for (auto& [id, device] : devices_)  // in the order of ids, as a Snapshot requires
     if (!spoiled_.contains(id)) snapshot.devices.push_back(std::move(device));
   assign_names(snapshot.devices);
   snapshot.counter_sets = std::move(counter_sets_);

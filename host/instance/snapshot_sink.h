@@ -1,4 +1,5 @@
-// Where discover() puts its devices: copies each, checks it, and leaves out the ones that Kubernetes would refuse.
+// Collects the devices that discover() finds: copies and checks each, and leaves out those that Kubernetes would
+// refuse.
 #pragma once
 
 #include <map>
@@ -27,7 +28,7 @@ class SnapshotSink {
   cage_snapshot* open();
   // The snapshot so far, sorted, with names. Devices whose counters do not fit together are left out.
   Snapshot finish();
-  // Drops what was collected.
+  // Drops the collected devices.
   void abandon();
 
   std::uint64_t strangers() const { return guard_.strangers(); }
@@ -47,7 +48,7 @@ class SnapshotSink {
   std::map<std::string, Device> devices_;
   std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
   std::map<std::string, std::vector<CounterUse>> uses_;  // by device id
-  std::set<std::string> spoiled_;  // devices whose use of counters was refused: alone they would be overcommitted
+  std::set<std::string> spoiled_;  // devices with a refused use of counters: without it they would be overcommitted
   std::size_t text_ = 0;
 };
 

@@ -16,7 +16,8 @@ const T* ValuesView::find(const char* name, const char* asked_as) const {
   const auto entry = values_.entries.find(wanted);
   const T* const value = entry == values_.entries.end() ? nullptr : std::get_if<T>(&entry->second.value);
   if (value == nullptr)
-    log_limited(LogLevel::kWarn, module_ + "/values", "module asks for a value that it does not declare so",
+    log_limited(LogLevel::kWarn, module_ + "/values",
+                "module asks for a value that it did not declare with this name and type",
                 {{"module", module_}, {"name", printable(wanted, kQuoted)}, {"type", asked_as}});
   return value;
 }

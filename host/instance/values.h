@@ -10,8 +10,8 @@
 
 namespace cardcage {
 
-// [module thread] Borrows `values`, which must outlive it. Asking for an unknown name or another type is answered
-// with the zero value and logged as a defect of `module`.
+// [module thread] Borrows `values`, which must outlive it. For an unknown name or another type it returns zero and logs
+// a defect of `module`.
 class ValuesView {
  public:
   ValuesView(const OptionValues& values, std::string module);
@@ -26,7 +26,7 @@ class ValuesView {
 
   const OptionValues& values_;
   std::string module_;
-  std::map<std::string, std::vector<cage_str>, std::less<>> lists_;  // what list() hands out
+  std::map<std::string, std::vector<cage_str>, std::less<>> lists_;  // the items that list() returns
   cage_values table_;
 };
 

@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr int kMaxLinks = 40;  // as in the kernel
 
-// Of a way from a folder that lies `depth` below what must not be left, 1 being that itself.
+// Whether `way`, which starts `depth` folders deep, leaves the modules folder; that folder has the depth 1.
 bool leads_out(const fs::path& way, std::size_t depth) {
   for (const fs::path& part : way) {
     if (part != "..")
@@ -41,7 +41,7 @@ class Descent {
   };
   Status enter(UniqueFd fd, fs::path path);
   Status leave();
-  Status take(const fs::path& name);
+  Status step(const fs::path& name);
   Status follow(const UniqueFd& link, const fs::path& path);
   Status check(int fd, std::string_view what, const fs::path& path) const;
   std::unexpected<Error> cannot_open(int error) const {
@@ -51,7 +51,7 @@ class Descent {
   const fs::path &folder_, &file_;
   const Trust trust_;
   std::deque<fs::path> rest_;
-  std::vector<Folder> at_;  // from the modules folder to where it stands
+  std::vector<Folder> at_;  // from the modules folder to the current one
   int links_ = 0;
 };
 
@@ -63,10 +63,9 @@ Result<UniqueFd> Descent::open() {
   while (!rest_.empty()) {
     last = rest_.front();
     rest_.pop_front();
-    if (auto taken = take(last); !taken) return std::unexpected(taken.error());
+    if (auto stepped = step(last); !stepped) return std::unexpected(stepped.error());
   }
-  // What stands there was looked at by its descriptor, and is so again by whoever reads it: a link that takes its place
-  // now is refused.
+  // The caller checks the file by this descriptor; O_NOFOLLOW refuses a link that has taken its place meanwhile.
   UniqueFd fd(::openat(at_.back().fd.get(), last.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!fd) return cannot_open(errno);
   return fd;
@@ -86,7 +85,7 @@ Status Descent::leave() {
   return {};
 }
 
-Status Descent::take(const fs::path& name) {
+Status Descent::step(const fs::path& name) {
   if (name.empty() || name == ".") return {};
   if (name == "..") return leave();
   const fs::path path = at_.back().path / name;
@@ -104,7 +103,7 @@ Status Descent::follow(const UniqueFd& link, const fs::path& path) {
   if (size <= 0) return cannot_open(size < 0 ? errno : ENOENT);
   const fs::path target(std::string_view(text.data(), static_cast<std::size_t>(size)));
   const std::string shown = fmt::format("'{}' -> '{}'", path.native(), target.native());
-  if (++links_ > kMostLinks)
+  if (++links_ > kMaxLinks)
     return fail(Code::kFailedPrecondition, "module file '{}' is reached through a loop of links, {}: remove one",
                 (folder_ / file_).native(), shown);
   if (auto checked = check(link.get(), "link", path); !checked) return checked;
@@ -114,11 +113,10 @@ Status Descent::follow(const UniqueFd& link, const fs::path& path) {
     at_.resize(1);
   }
   if (leads_out(way, at_.size()))
-    return fail(
-        Code::kFailedPrecondition,
-        "module file '{}' is reached through a link out of modules_dir, {}: link to what lies below it, or copy "
-        "the file itself there",
-        (folder_ / file_).native(), shown);
+    return fail(Code::kFailedPrecondition,
+                "module file '{}' is reached through a link out of modules_dir, {}: "
+                "link to what lies below it, or copy the file itself there",
+                (folder_ / file_).native(), shown);
   rest_.insert(rest_.begin(), way.begin(), way.end());
   return {};
 }
@@ -139,8 +137,8 @@ Status check_owner(const struct stat& about, std::string_view what, const fs::pa
                 path.native(), about.st_uid, link ? "-h " : "", path.native());
   if (!link && (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return fail(Code::kPermissionDenied,
-                "{} '{}' is writable by others than its owner (mode {:04o}), who could run code as this daemon: chmod "
-                "go-w {}",
+                "{} '{}' is writable by others than its owner (mode {:04o}), who could run code as this daemon: "
+                "chmod go-w {}",
                 what, path.native(), about.st_mode & 07777u, path.native());
   return {};
 }

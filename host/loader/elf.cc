@@ -188,7 +188,7 @@ Result<std::vector<std::string>> read_entries(const Image& image, const Dynamic&
     const auto symbol = image.at<Elf64_Sym>(*symbols + index * sizeof(Elf64_Sym));
     if (!symbol) return damaged("symbols");
     if (!is_exported_function(*symbol)) continue;
-    // A name longer than kMaxText is no entry of ours (C++ templates make such names), and nothing to refuse either.
+    // Longer names, which C++ templates have, are not entries and no reason to refuse the file.
     const auto name = image.text(strings + symbol->st_name);
     if (name && name->starts_with(kEntryPrefix) && entries.size() < kMaxEntries) entries.emplace_back(*name);
   }
@@ -230,12 +230,12 @@ Status check_entry(const ElfFacts& facts) {
   if (std::ranges::find(facts.entries, CAGE_ENTRY) != facts.entries.end()) return {};
   if (facts.entries.empty())
     return fail(Code::kFailedPrecondition,
-                "it does not export {}: either it is no Cardcage module, or its build hides the symbol (mark it with "
-                "CAGE_EXPORT and list it in the version script)",
+                "it does not export {}: either it is no Cardcage module, or its build hides the symbol "
+                "(mark it with CAGE_EXPORT and list it in the version script)",
                 CAGE_ENTRY);
   return fail(Code::kFailedPrecondition,
-              "it is built for module ABI major {} and this host has major {}: install a build of the module for major "
-              "{}, or a Cardcage that has its major",
+              "it is built for module ABI major {} and this host has major {}: "
+              "install a build of the module for major {}, or a Cardcage that has its major",
               facts.entries.front().substr(kEntryPrefix.size()), CAGE_ABI_MAJOR, CAGE_ABI_MAJOR);
 }
 

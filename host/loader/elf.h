@@ -18,10 +18,10 @@ struct ElfFacts {
   friend bool operator==(const ElfFacts&, const ElfFacts&) = default;
 };
 
-// Bounded for any input: an error for a file that the dynamic loader would not take, or that lies about its sizes.
+// Bounded for any input. Fails for a file that the dynamic loader would refuse or that has wrong sizes in it.
 Result<ElfFacts> inspect_elf(std::span<const std::byte> file);
 
-// Ok if `facts` export the entry of this host's ABI major; otherwise which major they are built for.
+// Fails if the file does not export the entry of this host's ABI major, and says for which major it is built.
 Status check_entry(const ElfFacts& facts);
 
 }  // namespace cardcage

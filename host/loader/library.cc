@@ -33,12 +33,12 @@ std::string missing_library(std::string_view text, const ElfFacts& elf) {
   const std::string library(text.substr(0, text.find(':')));
   if (elf.run_path.find("$ORIGIN") != std::string::npos)
     return fmt::format(
-        " (install {} where ldconfig finds it: the run path '{}' of the module has no effect, since the host loads a "
-        "copy of the file)",
+        " (install {} where ldconfig finds it: "
+        "the run path '{}' of the module has no effect, since the host loads a copy of the file)",
         library, elf.run_path);
   return fmt::format(
-      " (install the package that brings {} and run ldconfig, or let the module dlopen it in create, so that it can "
-      "report a missing driver itself)",
+      " (install the package that brings {} and run ldconfig, "
+      "or let the module dlopen it in create, so that it can report a missing driver itself)",
       library);
 }
 
@@ -49,13 +49,13 @@ std::string advice_for(std::string_view text, const ElfFacts& elf) {
   if (says("cannot open shared object file")) return missing_library(text, elf);
   if (says("undefined symbol: "))
     return fmt::format(
-        " (no library that the module is linked with has {}: link the one that does, and link with -Wl,-z,defs to see "
-        "it at build time)",
+        " (no library that the module is linked with has {}: "
+        "link the one that does, and link with -Wl,-z,defs to see it at build time)",
         between(text, "undefined symbol: ", ", \n("));
   if (says("wrong ELF class")) return " (a library of the module is 32-bit: install its 64-bit build)";
   if (says("static TLS"))
-    return " (the module or a library of it was built for start-up loading: rebuild it with "
-           "-ftls-model=global-dynamic, or set isolation = \"process\")";
+    return " (the module or a library of it was built for start-up loading: "
+           "rebuild it with -ftls-model=global-dynamic, or set isolation = \"process\")";
   if (says("version `"))
     return fmt::format(" (the module was built on a newer system than this one: build it where {} is not needed)",
                        between(text, "version `", "'"));

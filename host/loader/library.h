@@ -1,4 +1,4 @@
-// A shared object mapped from a sealed memfd. The only file that touches dlopen.
+// A shared object mapped from a sealed memfd. Nothing else calls dlopen.
 #pragma once
 
 #include <boost/dll/shared_library.hpp>
@@ -19,7 +19,7 @@ class Library {
 
   Library(Library&&) noexcept = default;
   Library& operator=(Library&&) = delete;
-  // Leaves the object mapped, its constructors may have started threads, unless allow_unmap() was called.
+  // Leaves the object mapped, since its constructors may have started threads, unless allow_unmap() was called.
   ~Library();
 
   // Null if there is no such symbol.
@@ -34,7 +34,7 @@ class Library {
   bool may_unmap_ = false;
 };
 
-// The remedy for a text of dlerror(), " (…)" to append, or empty if the text is none of the known ones.
+// A remedy in parentheses to append to a text of dlerror(); empty if the text is not a known one.
 std::string advice_for(std::string_view dlerror_text, const ElfFacts& elf);
 
 }  // namespace cardcage

@@ -1,7 +1,7 @@
-// From a file name in the configuration to the table of a module, in two steps: stage() looks and copies without
+// From a file name in the configuration to the table of a module, in two steps: stage() checks and copies without
 // running anything, load() maps the copy and calls its entry. Every refusal names the file, the cause and the remedy.
 //
-// Files on disk are never mapped: an overwrite in place must not kill the daemon (design section 7).
+// Files on disk are never mapped: overwriting one in place would crash the daemon.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,16 @@ struct StagedModule {
 };
 
 // [any-thread, reads the disk] `file` is relative to `folder` (modules_dir), and links on the way stay below it (see
-// open_below); it and every folder on the way belong to root or to this process and are writable by nobody else, unless
-// its content is pinned. `pinned_sha256` is hex in either case, or empty for any content.
+// open_below). Unless its content is pinned, it and every folder on the way must belong to root or to this process and
+// be writable by nobody else. `pinned_sha256` is hex in either case, or empty for any content.
 Result<StagedModule> stage(const std::filesystem::path& folder, const std::filesystem::path& file,
                            std::string_view pinned_sha256);
 
 // A mapped module. It stays mapped when this object ends, unless the module says CAGE_MODULE_UNLOADABLE.
 class LoadedModule {
  public:
-  // The module's table as this host knows it: what a shorter table lacks is zero, what a longer one has on top is
-  // left out. Its pointers lead into the module.
+  // The module's table as this host knows it: members that a shorter table lacks are zero, and members that a longer
+  // one adds are left out. Its pointers lead into the module.
   const cage_module& table() const { return table_; }
   const std::filesystem::path& path() const { return path_; }
   const std::string& sha256() const { return sha256_; }
@@ -54,8 +54,8 @@ class LoadedModule {
   cage_module table_{};
 };
 
-// [any-thread] Runs the constructors and the entry function of the module: they may do anything, so call it where
-// being stuck does no harm.
+// [any-thread] Runs the constructors and the entry function of the module. They may do anything, so call it on a thread
+// that may get stuck.
 Result<LoadedModule> load(StagedModule staged);
 
 // The table behind `entry`, checked and copied: magic, size, minors, required functions [R1, R2].

@@ -66,9 +66,9 @@ struct Copied {
   std::string sha256;
 };
 
-// What is hashed is what will be mapped, whatever happens to the file meanwhile.
+// Hashes the very bytes that will be mapped, whatever happens to the file meanwhile.
 Result<Copied> copy_and_hash(int from, int to) {
-  // A thread that is stuck in a module may outlive main: nothing of OpenSSL is torn down under it at exit.
+  // A thread that is stuck in a module may outlive main: OpenSSL must not be torn down under it at exit.
   ::OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   const std::unique_ptr<EVP_MD_CTX, decltype(&::EVP_MD_CTX_free)> digest(::EVP_MD_CTX_new(), &::EVP_MD_CTX_free);
   if (!digest || ::EVP_DigestInit_ex(digest.get(), ::EVP_sha256(), nullptr) != 1)
@@ -101,8 +101,8 @@ Status check_digest(std::string_view pinned, const std::string& actual) {
   for (std::size_t index = 0; index < actual.size(); ++index)
     if ((pinned[index] | 0x20) != actual[index] && pinned[index] != actual[index])
       return fail(Code::kFailedPrecondition,
-                  "its sha256 is {} and the configuration pins {}: install the pinned build, or, if the new one is "
-                  "wanted, pin its digest",
+                  "its sha256 is {} and the configuration pins {}: "
+                  "install the pinned build, or, if the new one is wanted, pin its digest",
                   actual, pinned);
   return {};
 }
@@ -126,7 +126,7 @@ Result<StagedModule> stage(const fs::path& folder, const fs::path& file, std::st
   if (file.empty() || file.is_absolute())
     return fail(Code::kInvalidArgument, "module path '{}' must be relative to modules_dir '{}'", file.native(),
                 folder.native());
-  // Whose it is does not matter for a content that the configuration pins: what is checked is what will run.
+  // The owner does not matter if the configuration pins the content: the checked bytes are those that will run.
   const Trust trust = pinned_sha256.empty() ? Trust::kOwnersOnly : Trust::kAnybody;
   const auto source = open_below(folder, file, trust);
   if (!source) return std::unexpected(source.error());

@@ -20,19 +20,17 @@ Status check_functions(const cage_module& table) {
   for (const auto& [name, present] : required)
     if (!present)
       return fail(Code::kFailedPrecondition,
-                  "its table has no {} function, which every module needs: set .{} in the "
-                  "cage_module table",
-                  name, name);
+                  "its table has no {} function, which every module needs: set .{} in the cage_module table", name,
+                  name);
   return {};
 }
 
 Status check_minors(const cage_module& table) {
   if (table.min_host_minor > CAGE_ABI_MINOR)
-    return fail(
-        Code::kFailedPrecondition,
-        "it needs a host with module ABI {}.{} or later and this one has {}.{}: upgrade Cardcage, or install an "
-        "older build of the module",
-        CAGE_ABI_MAJOR, table.min_host_minor, CAGE_ABI_MAJOR, CAGE_ABI_MINOR);
+    return fail(Code::kFailedPrecondition,
+                "it needs a host with module ABI {}.{} or later and this one has {}.{}: "
+                "upgrade Cardcage, or install an older build of the module",
+                CAGE_ABI_MAJOR, table.min_host_minor, CAGE_ABI_MAJOR, CAGE_ABI_MINOR);
   if (table.abi_minor == 0 || table.abi_minor < table.min_host_minor)
     return fail(Code::kFailedPrecondition,
                 "its table says abi_minor {} and min_host_minor {}: set .abi_minor = CAGE_ABI_MINOR", table.abi_minor,

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFile = 4096, kMaxPlace = 64;
 
-// The letter behind the name, which may hold any character.
+// The letter after the name; the name may contain any character.
 char state_of(const fs::path& task) {
   const std::string stat = read_file(task / "stat", kMaxFile).value_or("");
   const std::size_t name_end = stat.rfind(')');
@@ -35,14 +35,14 @@ std::string words_for(char state) {
 
 void ChildProcess::kill() {
   if (gone_ || std::exchange(killed_, true)) return;
-  if (::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);  // it has made no group yet
+  if (::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);  // its group does not exist yet
 }
 
 bool ChildProcess::is_gone() {
   siginfo_t end{};
   if (gone_ || ::waitid(P_PIDFD, static_cast<id_t>(descriptor_.get()), &end, WEXITED | WNOHANG) != 0 || end.si_pid == 0)
     return gone_;
-  if (end.si_code == CLD_TRAPPED) return false;  // who traces it is told of more than its end
+  if (end.si_code == CLD_TRAPPED) return false;  // a tracer is told of more than the exit
   gone_ = true;
   end_ = end.si_code == CLD_EXITED
              ? fmt::format("exited with status {}", end.si_status)

@@ -1,4 +1,4 @@
-// A child process: its end, and what holds it if it does not end.
+// A child process: how it ended, or what holds it.
 #pragma once
 
 #include <sys/types.h>
@@ -10,10 +10,10 @@
 
 namespace cardcage {
 
-// [core] Not killed by the destructor.
+// [core] The destructor does not kill the process.
 class ChildProcess {
  public:
-  // `descriptor` is its pidfd; `proc` is /proc, but in tests.
+  // `descriptor` is its pidfd; `proc` is /proc except in tests.
   ChildProcess(pid_t pid, UniqueFd descriptor, std::filesystem::path proc = "/proc")
       : pid_(pid), descriptor_(std::move(descriptor)), proc_(std::move(proc)) {}
 
@@ -21,12 +21,12 @@ class ChildProcess {
   int descriptor() const { return descriptor_.get(); }
   // SIGKILL to it and to its group, once.
   void kill();
-  // Reaps it if it has ended.
+  // Reaps the process if it has ended.
   bool is_gone();
   // "was killed by signal 11 (Segmentation fault)", "exited with status 7"; "does not end" until it is gone.
   const std::string& end() const { return end_; }
-  // Why one that was killed is still there: "is in state D (it waits inside the kernel), in nvidia_ioctl". The state is
-  // that of the thread that keeps it: a main thread that has ended waits for the others.
+  // Why a killed process is still there: "is in state D (it waits inside the kernel), in nvidia_ioctl". The state is
+  // that of the thread that holds the process: a main thread that has ended waits for the others.
   std::string hold() const;
 
  private:

@@ -1,6 +1,7 @@
-// The way from other threads to the core, as long as there is one.
+// Lets other threads post to the core for as long as an object of the core lives.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -8,26 +9,47 @@
 
 namespace cardcage {
 
-// A module thread may outlive the core (see Lane): it shares this and holds nothing else of the core.
+// [core] The object owns the gate, and threads that may outlive both (see Lane) keep a Sender. A handler runs only
+// while the gate exists, so it may use the gate's owner.
 class CoreGate {
- public:
-  explicit CoreGate(asio::io_context& core) : core_(&core) {}
+  struct State {
+    explicit State(asio::io_context& context) : core(&context) {}
+    std::mutex mutex;
+    asio::io_context* core;  // null once the gate is gone; changes on the core, with the lock held
+  };
 
-  // [any-thread] Dropped once the gate is closed.
-  template <class Handler>
-  void post(Handler handler) {
-    const std::lock_guard lock(mutex_);
-    if (core_ != nullptr) asio::post(*core_, std::move(handler));
+ public:
+  // Holds nothing of the core.
+  class Sender {
+   public:
+    // [any-thread] Dropped if the gate is gone.
+    template <class Handler>
+    void post(Handler handler) const {
+      const std::lock_guard lock(state_->mutex);
+      if (state_->core == nullptr) return;
+      asio::post(*state_->core, [state = state_, handler = std::move(handler)]() mutable {
+        if (state->core != nullptr) handler();
+      });
+    }
+
+   private:
+    friend class CoreGate;
+    explicit Sender(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State> state_;
+  };
+
+  explicit CoreGate(asio::io_context& core) : state_(std::make_shared<State>(core)) {}
+  CoreGate(const CoreGate&) = delete;
+  CoreGate& operator=(const CoreGate&) = delete;
+  ~CoreGate() {
+    const std::lock_guard lock(state_->mutex);
+    state_->core = nullptr;
   }
-  // [core]
-  void close() {
-    const std::lock_guard lock(mutex_);
-    core_ = nullptr;
-  }
+
+  Sender sender() const { return Sender(state_); }
 
  private:
-  std::mutex mutex_;
-  asio::io_context* core_;
+  const std::shared_ptr<State> state_;
 };
 
 }  // namespace cardcage

@@ -1,11 +1,10 @@
 // A module inside the daemon: fast, and only as safe as the module is.
 //
-// All calls happen on one thread, in order, also for modules that say CAGE_MODULE_CONCURRENT: overlap is an
-// optimisation that they permit, not one that they need.
+// All calls happen on one thread, in order, even if the module says CAGE_MODULE_CONCURRENT: that flag permits calls to
+// overlap and does not ask for it.
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,58 +16,41 @@
 
 namespace cardcage {
 
-// [core] When a stuck module does return, it is stopped and destroyed.
+// [core] A stuck module is stopped and destroyed once its call has returned after all.
 class InProcessModule final : public RunningModule {
  public:
-  // A loaded module with checked options, and the thread that loaded it. `core` and `clock` outlive the object.
+  // A loaded module with checked options.
   struct Parts {
     std::string name;  // in the configuration
     LoadedModule module;
     ModuleIdentity identity;
     OptionValues options;
   };
-  static std::shared_ptr<InProcessModule> make(asio::io_context& core, Clock& clock, std::shared_ptr<CoreGate> gate,
-                                               std::unique_ptr<Lane> lane, Parts parts);
-  // Call stop() first. An instance that still runs is cancelled and stops on its own thread, unwatched.
+  // `lane` is the thread that loaded the module. `core` and `clock` outlive the object.
+  InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, Parts parts);
+  // Call stop() first: an instance that still runs is cancelled and stops on its own thread, unobserved.
   ~InProcessModule() override;
 
-  Task<Status> start(ModuleEvents told, Instant deadline) override;
-  Task<Result<SnapshotPtr>> discover(Instant deadline) override;
-  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline) override;
-  Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
-  Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
-  Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
-                                                std::size_t want, Instant deadline) override;
-  Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
-  Task<Status> check(std::string device_id, Instant deadline) override;
-  Task<Status> quiesce(Instant deadline) override;
-  Task<Status> resume(Instant deadline) override;
-  Task<Status> stop(Instant deadline) override;
   std::vector<SaidLine> last_lines() const override { return instance_->services().last_lines(); }
   Leftover leftover() const override;
 
  private:
-  using Work = std::move_only_function<void(Instance&, CallContext&)>;
-
-  InProcessModule(asio::io_context& core, Clock& clock, std::shared_ptr<CoreGate> gate, std::unique_ptr<Lane> lane,
-                  Parts parts);
-
-  template <class T, class Function>
-  Task<Result<T>> call(std::string what, Instant deadline, Function function);
-  void enqueue(const std::shared_ptr<CallContext>& context, const Ended& ended, Work work);
+  Status begin(std::uint64_t number, ModuleCall call, Instant deadline) override;
   bool cancel(std::uint64_t number) override;
-  bool is_running(std::uint64_t number) const override;
-  Error give_up(const std::string& what, WallTime since) override;
-  void deliver_news();
+  Error give_up(const OpenCall& call) override;
+  Task<void> tear_down(Instant deadline) override;
+  // For an instance that no stop call has reached.
   void tear_down_later();
-  std::string stuck_text(const std::string& what, WallTime since) const;
+  void deliver_news();
+  std::string stuck_text(std::string_view what, WallTime since) const;
 
-  const std::shared_ptr<CoreGate> gate_;
   const std::unique_ptr<Lane> lane_;
   std::shared_ptr<Instance> instance_;
-  std::map<std::uint64_t, std::shared_ptr<CallContext>> calls_;
+  std::map<std::uint64_t, std::shared_ptr<CallContext>> contexts_;  // of the calls that the lane has
+  // Shared with the lane and with the leftover.
   const std::shared_ptr<std::atomic<bool>> torn_down_ = std::make_shared<std::atomic<bool>>(false);
-  std::string stuck_;  // in what, if the instance could not be stopped in time
+  std::string stuck_;  // where, if the instance could not be stopped in time
+  const CoreGate gate_;
 };
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// One thread that does one thing after the other.
+// A thread that runs jobs one after the other.
 #pragma once
 
 #include <condition_variable>
@@ -25,8 +25,8 @@ class Lane {
   // [any-thread] Jobs run in the order of their posts. They must not throw.
   void post(Job job);
 
-  // For a job that may never end: no thread can be ended from outside, and shutdown must not wait for a module. The
-  // thread goes on with what is queued, keeps alive what the jobs own, and lets go of its handle as its last act.
+  // For a job that may never return: a thread cannot be ended from outside, and shutdown must not wait for a module.
+  // The thread goes on with the queued jobs, keeps alive what they own, and detaches itself at its end.
   void leave_alone();
 
  private:

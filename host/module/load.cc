@@ -41,27 +41,28 @@ Error stuck_while_loaded(const std::string& module) {
                       module)};
 }
 
-// What `function` returns on the lane, or nothing if the deadline passes before: then the thread is left alone, and
-// `left` says `late` until it ends.
+// Runs `function` on the lane and returns its value, or nothing if the deadline passes before: then the thread is left
+// alone, and `left` says `late` until the function has returned.
 template <class Function>
-auto run_on(std::unique_ptr<Lane>& lane, std::shared_ptr<CoreGate> gate, asio::io_context& core, Clock& clock,
-            Instant deadline, Function function, std::string late, Leftover& left)
-    -> Task<std::optional<decltype(function())>> {
-  const auto answer = std::make_shared<std::optional<decltype(function())>>();
-  const auto ended = std::make_shared<OneShot<bool>>(core);
-  const auto over = std::make_shared<std::atomic<bool>>(false);
-  lane->post([gate, answer, over, weak = std::weak_ptr(ended), function = std::move(function)] {
-    answer->emplace(function());
-    over->store(true);
-    gate->post([weak] {
-      if (const auto waiting = weak.lock()) waiting->set(true);
+auto run_on(std::unique_ptr<Lane>& lane, asio::io_context& core, Clock& clock, Instant deadline, Function function,
+            std::string late, Leftover& left) -> Task<std::optional<decltype(function())>> {
+  using Value = decltype(function());
+  std::optional<Value> value;
+  const OneShot<bool> returned(core);
+  const auto has_returned = std::make_shared<std::atomic<bool>>(false);
+  const CoreGate gate(core);  // handlers use the locals only while it exists
+  lane->post([&value, &returned, to_core = gate.sender(), has_returned, function = std::move(function)] {
+    Value made = function();
+    has_returned->store(true);
+    to_core.post([&value, &returned, made = std::move(made)]() mutable {
+      value.emplace(std::move(made));
+      returned.set(true);
     });
   });
-  const auto outcome = co_await ended->wait_until(clock, deadline);
-  if (outcome) co_return std::move(*answer);
-  gate->close();
+  const auto in_time = co_await returned.wait_until(clock, deadline);
+  if (in_time) co_return std::move(value);
   lane->leave_alone();
-  left = [over, late = std::move(late)] { return *over ? std::nullopt : std::optional(late); };
+  left = [has_returned, late = std::move(late)] { return *has_returned ? std::nullopt : std::optional(late); };
   co_return std::nullopt;
 }
 
@@ -69,16 +70,15 @@ Task<Result<std::shared_ptr<Module>>> load_in_process(asio::io_context& core, Cl
                                                       std::filesystem::path modules_dir, Instant deadline,
                                                       Leftover& left) {
   auto lane = std::make_unique<Lane>("cage/" + config.name);
-  const auto gate = std::make_shared<CoreGate>(core);
   auto work = [config, modules_dir] { return load_and_check(config, modules_dir); };
   const Error stuck = stuck_while_loaded(config.name);
-  auto loaded = co_await run_on(lane, gate, core, clock, deadline, std::move(work), stuck.message, left);
+  auto loaded = co_await run_on(lane, core, clock, deadline, std::move(work), stuck.message, left);
   if (!loaded) co_return std::unexpected(stuck);
   if (!*loaded) co_return std::unexpected(loaded->error());
-  co_return InProcessModule::make(core, clock, gate, std::move(lane), std::move(**loaded));
+  co_return std::make_shared<InProcessModule>(core, clock, std::move(lane), std::move(**loaded));
 }
 
-// Both are installed side by side.
+// cardcage and cardcage-worker are installed side by side.
 Result<WorkerProcess::Program> worker_program(const ProcessConfig& config) {
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
@@ -127,8 +127,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
       Code::kDeadlineExceeded,
       fmt::format("module '{}': its file cannot be read in time: is the disk healthy?", config.name)};
   auto work = [config, modules_dir] { return stage(modules_dir, config.path, config.sha256); };
-  const auto gate = std::make_shared<CoreGate>(core);
-  auto copied = co_await run_on(lane, gate, core, clock, deadline, std::move(work), unreadable.message, left);
+  auto copied = co_await run_on(lane, core, clock, deadline, std::move(work), unreadable.message, left);
   if (!copied) co_return std::unexpected(unreadable);
   const Result<StagedModule>& staged = *copied;
   if (!staged) co_return within(staged.error(), "module '{}'", config.name);
@@ -154,7 +153,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   auto options = checked_options(config, identity);
   if (!options) co_return std::unexpected(options.error());
   RemoteModule::Parts parts{config.name, std::move(*link), std::move(identity), std::move(*options)};
-  co_return RemoteModule::make(core, clock, std::move(parts));
+  co_return std::make_shared<RemoteModule>(core, clock, std::move(parts));
 }
 
 }  // namespace

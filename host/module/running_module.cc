@@ -2,23 +2,110 @@
 
 #include <fmt/chrono.h>
 
-#include <algorithm>
+#include "cardcage/module.h"
 
 namespace cardcage {
-namespace {
 
-// Between two looks whether calls are over: an operator waits for it, nobody else.
-constexpr std::chrono::milliseconds kLook{20};
+RunningModule::RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity,
+                             OptionValues options)
+    : core_(core),
+      clock_(clock),
+      name_(std::move(name)),
+      identity_(std::move(identity)),
+      options_(std::move(options)) {}
 
-}  // namespace
-
-RunningModule::RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity)
-    : core_(core), clock_(clock), name_(std::move(name)), identity_(std::move(identity)) {
-  binding_->module = this;
+Task<Status> RunningModule::start(ModuleEvents events, Instant deadline) {
+  if (state_ != State::kLoaded)
+    co_return fail(Code::kFailedPrecondition, "module '{}' cannot start: it was started before", name_);
+  state_ = State::kStarted;
+  events_ = std::move(events);
+  co_return co_await execute_for<void>(StartCall(std::move(options_)), deadline);
 }
 
-Status RunningModule::admit(const std::string& what, Instant deadline) const {
-  if (what != "start" && what != "stop" && state_ != State::kStarted)
+Task<Result<SnapshotPtr>> RunningModule::discover(Instant deadline) {
+  return execute_for<SnapshotPtr>(DiscoverCall(), deadline);
+}
+
+Task<Result<PreparedEdits>> RunningModule::prepare(ModuleClaim claim, Instant deadline) {
+  return execute_for<PreparedEdits>(PrepareCall(std::move(claim)), deadline);
+}
+
+Task<Status> RunningModule::unprepare(ModuleClaim claim, Instant deadline) {
+  return execute_for<void>(UnprepareCall(std::move(claim)), deadline);
+}
+
+Task<Status> RunningModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
+  return execute_for<void>(ReconcileCall(std::move(live)), deadline);
+}
+
+Task<Result<std::vector<std::string>>> RunningModule::choose(std::vector<std::string> available,
+                                                             std::vector<std::string> required, std::size_t want,
+                                                             Instant deadline) {
+  return execute_for<std::vector<std::string>>(ChooseCall(std::move(available), std::move(required), want), deadline);
+}
+
+Task<Status> RunningModule::pre_start(ModuleClaim claim, Instant deadline) {
+  return execute_for<void>(PreStartCall(std::move(claim)), deadline);
+}
+
+Task<Status> RunningModule::check(std::string device_id, Instant deadline) {
+  return execute_for<void>(CheckCall(std::move(device_id)), deadline);
+}
+
+Task<Status> RunningModule::quiesce(Instant deadline) { return execute_for<void>(QuiesceCall(), deadline); }
+
+Task<Status> RunningModule::resume(Instant deadline) { return execute_for<void>(ResumeCall(), deadline); }
+
+Task<Status> RunningModule::stop(Instant deadline) {
+  const auto self = shared_from_this();
+  if (std::exchange(state_, State::kStopped) != State::kStarted) co_return Status{};
+  const Status stopped = co_await execute_for<void>(StopCall(), deadline);
+  events_ = {};
+  co_await tear_down(deadline);
+  co_return stopped;
+}
+
+template <class Reply>
+Task<Result<Reply>> RunningModule::execute_for(ModuleCall call, Instant deadline) {
+  auto reply = co_await execute(std::move(call), deadline);
+  if (!reply) co_return std::unexpected(std::move(reply.error()));
+  if constexpr (std::is_void_v<Reply>)
+    co_return Status{};
+  else
+    co_return std::get<Reply>(std::move(*reply));
+}
+
+Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadline) {
+  const auto self = shared_from_this();
+  if (auto admitted = admit(call, deadline); !admitted) co_return std::unexpected(admitted.error());
+  const std::uint64_t number = next_number();
+  const OneShot<Result<ModuleReply>> reply(core_);
+  const std::string_view what = name_of(call);
+  open_.emplace(number, OpenCall{what, clock_.wall(), reply});
+  if (auto begun = begin(number, std::move(call), deadline); !begun) {
+    forget_call(number);
+    co_return within(begun.error(), "module '{}' cannot {}", name_, what);
+  }
+  std::optional<Result<ModuleReply>> outcome = co_await reply.wait_until(clock_, deadline);
+  if (outcome) co_return std::move(*outcome);
+  Error error = unanswered(number, deadline);
+  // A call that goes on stays open: the errors of others say that the module is busy with it.
+  if (!cancel(number))
+    forget_call(number);
+  else if (deadline != Instant::max())
+    spawn(core_, watch(weak_from_this(), clock_, number, deadline + kStuckGrace));
+  co_return std::unexpected(std::move(error));
+}
+
+Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
+  const std::string_view what = name_of(call);
+  const bool starts_or_stops = std::holds_alternative<StartCall>(call) || std::holds_alternative<StopCall>(call);
+  const auto lacks = [&](std::string_view family) {
+    return fail(Code::kUnimplemented, "module '{}' cannot {}: it has no {}", name_, what, family);
+  };
+  if (std::holds_alternative<ChooseCall>(call) && !identity_.has_preferred) return lacks(CAGE_EXT_PREFERRED);
+  if (std::holds_alternative<PreStartCall>(call) && !identity_.has_pre_start) return lacks(CAGE_EXT_PRE_START);
+  if (!starts_or_stops && state_ != State::kStarted)
     return fail(Code::kFailedPrecondition, "module '{}' cannot {}: it is {}", name_, what,
                 state_ == State::kLoaded ? "not started" : "stopped");
   if (lost_) return std::unexpected(*lost_);
@@ -27,87 +114,60 @@ Status RunningModule::admit(const std::string& what, Instant deadline) const {
   return {};
 }
 
-std::unexpected<Error> RunningModule::lacks(std::string_view what, std::string_view family) const {
-  return fail(Code::kUnimplemented, "module '{}' cannot {}: it has no {}", name_, what, family);
-}
-
-RunningModule::Ended RunningModule::open_call(std::uint64_t number, const std::string& what) {
-  std::erase_if(open_, [this](const auto& one) { return one.second.ended.expired() && !is_running(one.first); });
-  auto ended = std::make_shared<OneShot<Status>>(core_);
-  open_[number] = {what, ended};
-  return ended;
-}
-
-Error RunningModule::too_late(std::uint64_t number, const std::string& what) const {
-  std::string busy;
-  for (const auto& [other, open] : open_)
-    if (other != number && is_running(other)) busy = open.what;
-  const std::string why =
-      busy.empty() ? "it did not answer in time" : fmt::format("it had no time for it, being busy with {}", busy);
+Error RunningModule::unanswered(std::uint64_t number, Instant deadline) const {
+  const std::string_view what = open_.at(number).what;
+  if (clock_.now() < deadline)
+    return {Code::kCancelled, fmt::format("module '{}' cannot {}: the call was cancelled", name_, what)};
+  const auto& [oldest, busy] = *open_.begin();
+  const std::string why = oldest == number ? "it did not answer in time"
+                                           : fmt::format("it had no time for it, being busy with {}", busy.what);
   return {Code::kDeadlineExceeded, fmt::format("module '{}' cannot {}: {}", name_, what, why)};
+}
+
+void RunningModule::close_call(std::uint64_t number, Result<ModuleReply> reply) {
+  const auto call = open_.find(number);
+  if (call == open_.end()) return;
+  call->second.reply.set(std::move(reply));
+  forget_call(number);
+}
+
+void RunningModule::forget_call(std::uint64_t number) {
+  open_.erase(number);
+  if (!open_.empty()) return;
+  for (const auto& waiter : std::exchange(waiting_for_idle_, {})) waiter.set({});
 }
 
 Task<Status> RunningModule::finish_calls(Instant deadline) {
   const auto self = shared_from_this();
-  for (;;) {
-    if (lost_) co_return std::unexpected(*lost_);
-    const auto busy = std::ranges::find_if(
-        open_, [this](const auto& one) { return is_running(one.first) || !one.second.ended.expired(); });
-    if (busy == open_.end()) co_return Status{};
-    if (clock_.now() >= deadline)
-      co_return fail(Code::kDeadlineExceeded, "module '{}' is still busy with {}", name_, busy->second.what);
-    co_await clock_.sleep_for(kLook);
-  }
+  if (lost_) co_return std::unexpected(*lost_);
+  if (open_.empty()) co_return Status{};
+  const OneShot<Status> idle(core_);
+  waiting_for_idle_.push_back(idle);
+  std::optional<Status> outcome = co_await idle.wait_until(clock_, deadline);
+  if (outcome) co_return std::move(*outcome);
+  co_return fail(Code::kDeadlineExceeded, "module '{}' is still busy with {}", name_, oldest_call()->what);
 }
 
-Task<Status> RunningModule::wait(std::uint64_t number, Ended ended, Instant deadline) {
-  const auto since = clock_.wall();
-  std::optional<Status> outcome = co_await ended->wait_until(clock_, deadline);
-  const std::string what = open_[number].what;
-  if (outcome) {
-    open_.erase(number);
-    co_return std::move(*outcome);
-  }
-  const bool late = clock_.now() >= deadline;
-  const Error error =
-      late ? too_late(number, what)
-           : Error{Code::kCancelled, fmt::format("module '{}' cannot {}: the call was cancelled", name_, what)};
-  // What goes on stays open: others are told what the module is busy with.
-  if (!cancel(number))
-    open_.erase(number);
-  else if (deadline != Instant::max())
-    spawn(core_, watch(binding_, clock_, number, what, deadline + kStuckGrace, since));
-  co_return std::unexpected(error);
-}
-
-Task<void> RunningModule::watch(std::shared_ptr<Binding> binding, Clock& clock, std::uint64_t number, std::string what,
-                                Instant until, WallTime since) {
+Task<void> RunningModule::watch(std::weak_ptr<RunningModule> weak, Clock& clock, std::uint64_t number, Instant until) {
   co_await clock.sleep_until(until);
-  RunningModule* const module = binding->module;
-  if (module == nullptr) co_return;
-  if (module->is_running(number) && !module->lost_) module->lose(module->give_up(what, since));
-}
-
-std::string RunningModule::timestamp(WallTime time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+  const auto self = weak.lock();
+  if (!self || self->lost_ || self->open_.empty()) co_return;
+  const auto& [oldest, call] = *self->open_.begin();
+  if (oldest == number) self->lose(self->give_up(call));
 }
 
 void RunningModule::lose(Error why) {
   const auto self = shared_from_this();
   if (lost_) return;
   lost_ = std::move(why);
-  for (const auto& [number, open] : open_)
-    if (const auto waiting = open.ended.lock()) waiting->set(std::unexpected(*lost_));
-  const ModuleEvents told = std::exchange(events_, {});
-  if (told.lost) told.lost(*lost_);
+  for (const auto& [number, call] : open_) call.reply.set(std::unexpected(*lost_));
+  for (const auto& waiter : std::exchange(waiting_for_idle_, {})) waiter.set(std::unexpected(*lost_));
+  const ModuleEvents events = std::exchange(events_, {});
+  if (events.lost) events.lost(*lost_);
 }
 
-Status RunningModule::begin_life(ModuleEvents told) {
-  if (state_ != State::kLoaded)
-    return fail(Code::kFailedPrecondition, "module '{}' cannot start: it was started before", name_);
-  state_ = State::kStarted;
-  events_ = std::move(told);
-  return {};
+std::string RunningModule::timestamp(WallTime time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
 }
 
 }  // namespace cardcage

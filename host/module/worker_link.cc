@@ -11,54 +11,58 @@
 namespace cardcage {
 namespace {
 
-// All parts of one answer: the largest snapshot that a sink takes, with room for its names.
+// Of all parts of one answer: the largest snapshot that a sink takes, with room for its names.
 constexpr std::size_t kMaxAnswer = 128u << 20;
 constexpr std::size_t kLastPrinted = 5;
 constexpr std::size_t kMaxLine = 2048;
-// Seldom, since each wakes the daemon and the worker. No call has this number.
-constexpr std::chrono::seconds kPing{10};
-constexpr std::uint64_t kPingNumber = std::numeric_limits<std::uint64_t>::max();
+// Long, since each ping wakes the daemon and the worker.
+constexpr std::chrono::seconds kPingInterval{10};
+constexpr std::uint64_t kPingNumber = std::numeric_limits<std::uint64_t>::max();  // no call has it
 
 }  // namespace
 
 Result<std::unique_ptr<WorkerLink>> WorkerLink::start(asio::io_context& core, Clock& clock, std::string module,
                                                       const WorkerProcess::Program& program, int image) {
-  std::unique_ptr<WorkerLink> link(new WorkerLink(core, std::move(module)));
+  std::unique_ptr<WorkerLink> link(new WorkerLink(core, clock, std::move(module)));
   auto process =
       WorkerProcess::start(core, program, image,
-                           {.report = [link = link.get()](const wire::Report& report) { link->hear(report); },
+                           {.report = [link = link.get()](const wire::Report& report) { link->take_report(report); },
                             .printed = [link = link.get()](const std::string& line) { link->note_printed(line); },
                             .ended = [link = link.get()](const std::string& how) { link->end(how); }});
   if (!process) return within(process.error(), "module '{}'", link->module_);
   link->process_ = std::move(*process);
-  spawn(core, ping_now_and_then(link->self_, link->pings_end_, clock));
+  spawn(core, send_pings(link->pings_, clock));
   return link;
 }
 
-WorkerLink::~WorkerLink() { pings_end_->wake(); }
+WorkerLink::~WorkerLink() {
+  pings_->link = nullptr;
+  pings_->changed.wake();
+  if (process_) process_->close();
+}
 
-Task<void> WorkerLink::ping_now_and_then(std::weak_ptr<WorkerLink*> weak, std::shared_ptr<Wakeup> end, Clock& clock) {
+Task<void> WorkerLink::send_pings(std::shared_ptr<Pings> pings, Clock& clock) {
   for (;;) {
-    const Instant due = clock.now() + kPing;
-    co_await end->wait_until(clock, due);
-    const auto self = weak.lock();
-    if (!self || (*self)->has_ended()) co_return;
-    WorkerLink& link = **self;
-    // A daemon that itself was held up, or a machine that slept, is no judge.
-    const bool in_time = clock.now() - due < kPing;
-    if (link.pinged_ && in_time) {
-      link.why_killed_ = fmt::format("did not answer a ping for {} s, being stopped or starved, and ", kPing.count());
-      link.kill();
+    const Instant due = clock.now() + kPingInterval;
+    co_await pings->changed.wait_until(clock, due);
+    WorkerLink* const link = pings->link;
+    if (link == nullptr || link->has_ended()) co_return;
+    // If the daemon was held up or the machine slept, the answer may be there and not read yet.
+    const bool in_time = clock.now() - due < kPingInterval;
+    if (pings->unanswered && in_time) {
+      link->why_killed_ =
+          fmt::format("did not answer a ping for {} s, being stopped or starved, and ", kPingInterval.count());
+      link->kill();
       co_return;
     }
-    if (link.pinged_) continue;
+    if (pings->unanswered) continue;
     wire::Request request;
     request.mutable_ping();
-    link.pinged_ = link.tell(kPingNumber, std::move(request)).has_value();
+    pings->unanswered = link->tell(kPingNumber, std::move(request)).has_value();
   }
 }
 
-Status WorkerLink::call(std::uint64_t number, wire::Request request, std::function<void(Answers)> answered) {
+Status WorkerLink::call(std::uint64_t number, wire::Request request, std::function<void(const Answers&)> answered) {
   auto told = tell(number, std::move(request));
   if (told) open_[number] = {std::move(answered), {}, 0};
   return told;
@@ -69,9 +73,9 @@ Status WorkerLink::tell(std::uint64_t number, wire::Request request) {
   return process_->send(request);
 }
 
-void WorkerLink::hear(const wire::Report& report) {
+void WorkerLink::take_report(const wire::Report& report) {
   switch (report.what_case()) {
-    case wire::Report::kAnswer: return take(report.answer());
+    case wire::Report::kAnswer: return take_answer(report.answer());
     case wire::Report::kHealth:
       if (listener_.health) listener_.health(report.health());
       return;
@@ -83,15 +87,15 @@ void WorkerLink::hear(const wire::Report& report) {
   }
 }
 
-void WorkerLink::take(const wire::Answer& answer) {
-  if (answer.call() == kPingNumber) pinged_ = false;
+void WorkerLink::take_answer(const wire::Answer& answer) {
+  if (answer.call() == kPingNumber) pings_->unanswered = false;
   const auto found = open_.find(answer.call());
   if (found == open_.end()) return;
   Open& open = found->second;
   open.size += answer.ByteSizeLong();
   open.answers.push_back(answer);
   if (open.size > kMaxAnswer) {
-    log(LogLevel::kError, "a worker does not come to an end with its answer", {{"module", module_}});
+    log(LogLevel::kError, "worker killed: its answer is too long", {{"module", module_}});
     return kill();
   }
   if (answer.partial()) return;
@@ -100,9 +104,9 @@ void WorkerLink::take(const wire::Answer& answer) {
   whole.answered(whole.answers);
 }
 
-// The worker bounds them, too, as long as it is itself.
+// The worker bounds its lines, too, unless the module has overwritten its memory.
 void WorkerLink::log_line(const wire::LogLine& line) {
-  if (!log_budget_.take()) return;
+  if (!log_budget_.take(clock_.now())) return;
   std::string text = printable(line.text(), kMaxLine);
   for (int i = 0; i + 1 < line.fields_size(); i += 2)
     if (line.fields(i) != "module")
@@ -115,10 +119,10 @@ void WorkerLink::note_printed(const std::string& line) {
   last_printed_.push_back(printable(line, kMaxLine));
   if (last_printed_.size() > kLastPrinted) last_printed_.pop_front();
   last_lines_.add("printed: " + last_printed_.back());
-  const auto left_out = print_budget_.take();
+  const auto left_out = print_budget_.take(clock_.now());
   if (!left_out) return;
   if (*left_out > 0)
-    log(LogLevel::kWarn, "module prints too much, lines were left out",
+    log(LogLevel::kWarn, "module prints too much; lines were left out",
         {{"module", module_}, {"lines", std::to_string(*left_out)}});
   log(LogLevel::kWarn, "printed: " + last_printed_.back(), {{"module", module_}});
 }

@@ -16,10 +16,10 @@ namespace {
 
 constexpr std::size_t kMaxLine = 2048;
 constexpr std::size_t kPiece = 64 * 1024;
-constexpr int kLastPieces = 16;  // more than the kernel keeps of a stream
+constexpr int kMaxRest = 16;  // pieces; more than the kernel keeps of a stream
 constexpr int kReapMilliseconds = 100;
 
-// What posix_spawn shall do in the child, freed with the object.
+// The file actions and attributes of posix_spawn, freed with the object.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -57,8 +57,8 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-// Above those that the child gets, or one dup2 could overwrite the source of the next.
-Result<UniqueFd> high(UniqueFd fd) {
+// Moves `fd` above the descriptors that the child gets; otherwise one dup2 could overwrite the source of the next.
+Result<UniqueFd> move_up(UniqueFd fd) {
   UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kLastWorkerFd + 1));
   if (!moved) return fail_errno(errno, "cannot duplicate a descriptor for a worker");
   return moved;
@@ -73,8 +73,8 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(asio::io_context& co
                                                             Events events) {
   const std::shared_ptr<WorkerProcess> worker(new WorkerProcess(core, std::move(events)));
   if (auto spawned = worker->spawn_child(program, image); !spawned) return std::unexpected(spawned.error());
-  spawn(core, read(worker, &WorkerProcess::socket_, &WorkerProcess::take_messages));
-  spawn(core, read(worker, &WorkerProcess::output_, &WorkerProcess::take_output));
+  spawn(core, read(worker, worker->socket_, &WorkerProcess::take_messages));
+  spawn(core, read(worker, worker->output_, &WorkerProcess::take_output));
   spawn(core, await_end(worker));
   return worker;
 }
@@ -84,12 +84,12 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     return fail_errno(errno, "cannot make a socket for a worker");
   UniqueFd ours(pair[0]);
-  auto theirs = high(UniqueFd(pair[1]));
+  auto theirs = move_up(UniqueFd(pair[1]));
   if (!theirs) return std::unexpected(theirs.error());
   if (::pipe2(pipe, O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe for a worker");
   UniqueFd printed(pipe[0]);
-  auto print = high(UniqueFd(pipe[1]));
-  auto module = high(UniqueFd(::fcntl(image, F_DUPFD_CLOEXEC, 0)));
+  auto print = move_up(UniqueFd(pipe[1]));
+  auto module = move_up(UniqueFd(::fcntl(image, F_DUPFD_CLOEXEC, 0)));
   if (!print || !module) return std::unexpected((print ? module : print).error());
 
   SpawnPlan plan;
@@ -119,12 +119,20 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
   return {};
 }
 
-// It mostly goes at once, and then it is reaped here.
-WorkerProcess::~WorkerProcess() {
-  if (!child_ || ended_) return;
+void WorkerProcess::close() {
+  if (!child_ || std::exchange(ended_, true)) return;
   child_->kill();
-  pollfd over{child_->descriptor(), POLLIN, 0};
-  if (::poll(&over, 1, kReapMilliseconds) > 0) child_->is_gone();
+  // Mostly it exits at once and is reaped here.
+  pollfd exited{child_->descriptor(), POLLIN, 0};
+  if (::poll(&exited, 1, kReapMilliseconds) > 0) child_->is_gone();
+  close_streams();
+}
+
+void WorkerProcess::close_streams() {
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  output_.close(ignored);
+  end_.close(ignored);
 }
 
 void WorkerProcess::kill() { child_->kill(); }
@@ -133,39 +141,29 @@ Status WorkerProcess::send(const wire::Request& request) {
   auto frame = encode_frame(request);
   if (!frame) return std::unexpected(frame.error());
   frames_.push_back(std::move(*frame));
-  if (!std::exchange(writing_, true)) spawn(core_, write_messages(weak_from_this()));
+  if (!std::exchange(writing_, true)) spawn(core_, write_messages(shared_from_this()));
   return {};
 }
 
-// The coroutines hold no reference while they wait, or a worker would live as long as its own silence.
-Task<void> WorkerProcess::write_messages(std::weak_ptr<WorkerProcess> weak) {
-  for (;;) {
-    WorkerProcess* const worker = weak.lock().get();
-    if (worker == nullptr) co_return;
-    if (worker->frames_.empty() || worker->ended_) {
-      worker->writing_ = false;
-      co_return;
-    }
-    const std::string frame = std::move(worker->frames_.front());
-    worker->frames_.pop_front();
-    boost::system::error_code failed;  // it is going: await_end() tells
-    co_await asio::async_write(worker->socket_, asio::buffer(frame), asio::redirect_error(asio::use_awaitable, failed));
+Task<void> WorkerProcess::write_messages(std::shared_ptr<WorkerProcess> self) {
+  while (!self->frames_.empty() && !self->ended_) {
+    const std::string frame = std::move(self->frames_.front());
+    self->frames_.pop_front();
+    boost::system::error_code failed;  // the worker is about to exit: await_end() notices
+    co_await asio::async_write(self->socket_, asio::buffer(frame), asio::redirect_error(asio::use_awaitable, failed));
   }
+  self->writing_ = false;
 }
 
 template <class Stream>
-Task<void> WorkerProcess::read(std::weak_ptr<WorkerProcess> weak, Stream WorkerProcess::* stream,
+Task<void> WorkerProcess::read(std::shared_ptr<WorkerProcess> self, Stream& stream,
                                void (WorkerProcess::*take)(std::string_view)) {
   std::vector<char> piece(kPiece);
-  for (;;) {
-    WorkerProcess* const worker = weak.lock().get();
-    if (worker == nullptr || worker->ended_) co_return;
+  while (!self->ended_) {
     boost::system::error_code failed;
     const std::size_t size =
-        co_await (worker->*stream)
-            .async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, failed));
-    const auto self = weak.lock();
-    if (!self || failed || self->ended_) co_return;
+        co_await stream.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, failed));
+    if (failed || self->ended_) co_return;
     ((*self).*take)({piece.data(), size});
   }
 }
@@ -173,7 +171,7 @@ Task<void> WorkerProcess::read(std::weak_ptr<WorkerProcess> weak, Stream WorkerP
 void WorkerProcess::take_messages(std::string_view bytes) {
   if (!broken_.empty()) return;
   reader_.append(bytes);
-  for (;;) {
+  while (!ended_) {
     wire::Report report;
     const auto read = reader_.next(report);
     if (!read) {
@@ -196,20 +194,19 @@ void WorkerProcess::take_output(std::string_view bytes) {
   }
 }
 
-Task<void> WorkerProcess::await_end(std::weak_ptr<WorkerProcess> weak) {
-  WorkerProcess* const worker = weak.lock().get();
-  if (worker == nullptr) co_return;
+Task<void> WorkerProcess::await_end(std::shared_ptr<WorkerProcess> self) {
   boost::system::error_code failed;
-  co_await worker->end_.async_wait(asio::posix::stream_descriptor::wait_read,
-                                   asio::redirect_error(asio::use_awaitable, failed));
-  if (const auto self = weak.lock(); self && !failed) self->end();
+  co_await self->end_.async_wait(asio::posix::stream_descriptor::wait_read,
+                                 asio::redirect_error(asio::use_awaitable, failed));
+  if (!failed && !self->ended_) self->end();
 }
 
-// What it said last, and no end is waited for: a process that it forked may hold the stream open, and never be silent.
+// Reads what is there and does not wait for the end of the stream: a process that the worker forked may hold it open
+// and never be silent.
 template <class Stream>
-void WorkerProcess::take_last(Stream& stream, void (WorkerProcess::*take)(std::string_view)) {
+void WorkerProcess::take_rest(Stream& stream, void (WorkerProcess::*take)(std::string_view)) {
   std::vector<char> piece(kPiece);
-  for (int i = 0; i < kLastPieces; ++i) {
+  for (int i = 0; i < kMaxRest; ++i) {
     boost::system::error_code empty;
     const std::size_t size = stream.read_some(asio::buffer(piece), empty);
     if (size == 0) return;
@@ -219,15 +216,14 @@ void WorkerProcess::take_last(Stream& stream, void (WorkerProcess::*take)(std::s
 
 void WorkerProcess::end() {
   child_->kill();
-  take_last(socket_, &WorkerProcess::take_messages);
-  take_last(output_, &WorkerProcess::take_output);
+  take_rest(socket_, &WorkerProcess::take_messages);
+  take_rest(output_, &WorkerProcess::take_output);
+  if (ended_) return;  // an event has closed the object
   if (!line_.empty()) events_.printed(std::exchange(line_, {}));
   child_->is_gone();
   std::string how = child_->end();
   ended_ = true;
-  boost::system::error_code ignored;
-  socket_.close(ignored);
-  output_.close(ignored);
+  close_streams();
   if (!broken_.empty()) how = fmt::format("sent what is no message ({}) and {}", broken_, how);
   events_.ended(how);
 }

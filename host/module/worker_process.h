@@ -1,4 +1,4 @@
-// A cardcage-worker as its host sees it: a child process, a socket for messages, and whatever it prints.
+// A cardcage-worker as the daemon sees it: a child process, a socket for messages, and what it prints.
 #pragma once
 
 #include <boost/asio/local/stream_protocol.hpp>
@@ -18,7 +18,7 @@
 
 namespace cardcage {
 
-// [core] Killed, with all that it started, when the object goes; who has the child sees whether that ends it.
+// [core] Its owner calls close(); its coroutines share it and end then.
 class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
  public:
   struct Program {
@@ -27,37 +27,40 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   };
   struct Events {
     std::function<void(const wire::Report&)> report;
-    // A line that the module or a library of it printed.
+    // A line that the module or one of its libraries printed.
     std::function<void(const std::string& line)> printed;
-    // It is gone, last of all: "was killed by signal 11 (Segmentation fault)".
+    // It has exited: "was killed by signal 11 (Segmentation fault)". No event follows.
     std::function<void(const std::string& how)> ended;
   };
-  // `image` is the module, which the worker inherits.
+  // The worker inherits `image`, the module.
   static Result<std::shared_ptr<WorkerProcess>> start(asio::io_context& core, const Program& program, int image,
                                                       Events events);
-  ~WorkerProcess();
+  ~WorkerProcess() { close(); }
 
-  // In the order of the calls; an error for a message that is too large.
+  // Kills the worker and what it forked; child() says whether that has ended it. No event follows. Idempotent.
+  void close();
+  // Messages go out in the order of the calls. Fails for a message that is too large.
   Status send(const wire::Request& request);
-  // SIGKILL to the worker and to what it forked. `ended` follows, unless the kernel holds it.
+  // SIGKILL to the worker and to what it forked. `ended` follows once the kernel lets it exit.
   void kill();
   bool has_ended() const { return ended_; }
-  // It may outlive the object.
+  // Callers may keep it longer than the object.
   const std::shared_ptr<ChildProcess>& child() const { return child_; }
 
  private:
   WorkerProcess(asio::io_context& core, Events events);
   Status spawn_child(const Program& program, int image);
-  static Task<void> write_messages(std::weak_ptr<WorkerProcess> weak);
+  static Task<void> write_messages(std::shared_ptr<WorkerProcess> self);
   template <class Stream>
-  static Task<void> read(std::weak_ptr<WorkerProcess> weak, Stream WorkerProcess::* stream,
+  static Task<void> read(std::shared_ptr<WorkerProcess> self, Stream& stream,
                          void (WorkerProcess::*take)(std::string_view));
-  static Task<void> await_end(std::weak_ptr<WorkerProcess> weak);
+  static Task<void> await_end(std::shared_ptr<WorkerProcess> self);
   void end();
+  void close_streams();
   void take_messages(std::string_view bytes);
   void take_output(std::string_view bytes);
   template <class Stream>
-  void take_last(Stream& stream, void (WorkerProcess::*take)(std::string_view));
+  void take_rest(Stream& stream, void (WorkerProcess::*take)(std::string_view));
 
   asio::io_context& core_;
   Events events_;
@@ -67,7 +70,8 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   FrameReader reader_;
   std::string line_;
   std::deque<std::string> frames_;
-  bool writing_ = false, ended_ = false;
+  bool writing_ = false;
+  bool ended_ = false;  // the worker has exited, or the object is closed
   std::string broken_;  // what was wrong with its messages
 };
 

@@ -5,7 +5,7 @@
 namespace cardcage {
 namespace {
 
-// The size of the message behind a header; an error before anything is allocated for one that is too large.
+// The size of the message behind a header. Fails for one that is too large, before anything is allocated for it.
 Result<std::size_t> decode_header(std::span<const char> header) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < kFrameHeader; ++i) size |= std::size_t{static_cast<std::uint8_t>(header[i])} << (8 * i);
@@ -37,7 +37,7 @@ Result<bool> FrameReader::next(google::protobuf::MessageLite& message) {
     return false;
   }
   if (!message.ParseFromArray(rest.data() + kFrameHeader, static_cast<int>(*size)))
-    return fail(Code::kDataLoss, "a frame of {} bytes is no message", *size);
+    return fail(Code::kDataLoss, "a frame of {} bytes is not a message", *size);
   begin_ += kFrameHeader + *size;
   if (begin_ == buffer_.size()) {
     buffer_.clear();

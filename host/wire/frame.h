@@ -11,20 +11,21 @@
 
 namespace cardcage {
 
-// The descriptors that a worker is born with, beside the standard three.
+// The descriptors that a worker inherits, beside the standard three.
 constexpr int kWorkerSocket = 3, kWorkerModule = 4, kLastWorkerFd = 4;
 
 constexpr std::size_t kFrameHeader = 4;
-constexpr std::size_t kMaxFrame = 4u << 20;  // of the message alone
+constexpr std::size_t kMaxFrame = 4u << 20;  // of the message without its header
 
-// An error for a message that is too large.
+// Fails for a message that is too large.
 Result<std::string> encode_frame(const google::protobuf::MessageLite& message);
 
-// Collects what arrives, in pieces of any size, and hands out message after message.
+// Collects what arrives, in pieces of any size, and returns one message after the other.
 class FrameReader {
  public:
   void append(std::span<const char> piece) { buffer_.append(piece.data(), piece.size()); }
-  // True if `message` was read; false if more has to arrive. An error ends the stream: its place is lost.
+  // True if `message` was read, false if more bytes must arrive. An error ends the stream: nobody knows where the next
+  // message begins.
   Result<bool> next(google::protobuf::MessageLite& message);
 
  private:

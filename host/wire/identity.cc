@@ -1,4 +1,4 @@
-// What a module is, and the options it takes.
+// Identities and options.
 #include "host/wire/messages.h"
 
 namespace cardcage {

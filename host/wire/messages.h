@@ -1,5 +1,5 @@
-// The host's own types as messages of worker.proto, and back. What comes back from a worker is whatever the memory of
-// a vendor's process held: numbers are checked here, and no text is trusted to be more than bytes.
+// The host's own types as messages of worker.proto, and back. A worker's messages come from a process that runs a
+// vendor's code, so numbers are checked here and texts are taken as bytes.
 #pragma once
 
 #include "cardcage/worker.pb.h"

@@ -6,12 +6,13 @@
 #include <cstdio>
 
 #include "host/core/version.h"
+#include "host/instance/declarations.h"
 #include "host/wire/frame.h"
 
 namespace cardcage {
 namespace {
 
-// Far below the limit of a frame, however large a device is.
+// Keeps a part far below the limit of a frame, however large its devices are.
 constexpr int kDevicesPerPart = 256;
 
 Instant deadline_of(const wire::Request& request) {
@@ -46,110 +47,29 @@ void ReportStream::answer(std::uint64_t call, const Status& outcome, wire::Answe
   send(report);
 }
 
-template <class Work>
-void Bridge::run(std::string what, const wire::Request& request, Work work) {
-  const auto call = std::make_shared<CallContext>(std::move(what), request.call(), deadline_of(request));
-  {
-    const std::lock_guard lock(mutex_);
-    calls_[call->number()] = call;
-  }
-  inbox_.post([this, call, work = std::move(work)]() mutable {
-    if (!call->begin()) return;
-    wire::Answer answer;
-    Status outcome;
-    if (!instance_)
-      outcome = fail(Code::kFailedPrecondition, "module '{}' cannot {}: it is not started", name_, call->what());
-    else
-      outcome = work(*instance_, *call, answer);
-    call->end();
-    {
-      const std::lock_guard lock(mutex_);
-      calls_.erase(call->number());
-    }
-    out_.answer(call->number(), outcome, std::move(answer));
-  });
-}
-
 void Bridge::take(wire::Request request) {
   const std::uint64_t number = request.call();
   switch (request.what_case()) {
-    case wire::Request::kLoad:
-      name_ = request.load().module();
-      return inbox_.post([this, number, wanted = std::move(*request.mutable_load())] {
-        wire::Answer answer;
-        const Status outcome = load(wanted, answer);
-        out_.answer(number, outcome, std::move(answer));
-      });
-    case wire::Request::kStart: return take_start(request);
-    case wire::Request::kDiscover:
-      return run("discover", request, [this](Instance&, CallContext& call, wire::Answer&) { return discover(call); });
-    case wire::Request::kPrepare:
-      return run("prepare", request,
-                 [claim = read(request.prepare())](Instance& instance, CallContext& call, wire::Answer& answer) {
-                   const auto edits = instance.prepare(call, claim);
-                   if (!edits) return Status(std::unexpected(edits.error()));
-                   write(*edits, *answer.mutable_edits());
-                   return Status();
-                 });
-    case wire::Request::kUnprepare:
-      return run("unprepare", request,
-                 [claim = read(request.unprepare())](Instance& instance, CallContext& call, wire::Answer&) {
-                   return instance.unprepare(call, claim);
-                 });
-    case wire::Request::kLiveClaim: return live_.push_back(read(request.live_claim()));
-    case wire::Request::kReconcile:
-      return run("reconcile", request,
-                 [live = std::exchange(live_, {})](Instance& instance, CallContext& call, wire::Answer&) {
-                   return instance.reconcile(call, live);
-                 });
-    case wire::Request::kChoose: return take_choose(request);
-    case wire::Request::kPreStart:
-      return run("pre_start", request,
-                 [claim = read(request.pre_start())](Instance& instance, CallContext& call, wire::Answer&) {
-                   return instance.pre_start(call, claim);
-                 });
-    case wire::Request::kCheck:
-      return run("check", request, [id = request.check()](Instance& instance, CallContext& call, wire::Answer&) {
-        return instance.check(call, id);
-      });
-    case wire::Request::kQuiesce:
-      return run("quiesce", request,
-                 [](Instance& instance, CallContext& call, wire::Answer&) { return instance.quiesce(call); });
-    case wire::Request::kResume:
-      return run("resume", request,
-                 [](Instance& instance, CallContext& call, wire::Answer&) { return instance.resume(call); });
-    case wire::Request::kStop:
-      return run("stop", request,
-                 [](Instance& instance, CallContext& call, wire::Answer&) { return instance.stop(call); });
+    case wire::Request::kLoad: return take_load(number, std::move(*request.mutable_load()));
+    case wire::Request::kLiveClaim: return take_live_claim(number, read(request.live_claim()));
     case wire::Request::kCancel: return cancel(number);
     case wire::Request::kPing: return out_.answer(number, {});
-    case wire::Request::WHAT_NOT_SET: return;
+    default: return take_call(request);
   }
 }
 
-void Bridge::take_start(const wire::Request& request) {
-  inbox_.post([this, options = read(request.start().options())] {
-    if (!loaded_) return;  // the run that follows says so
-    instance_ = std::make_unique<Instance>(name_, std::move(loaded_->module), std::move(loaded_->identity), options,
-                                           [this] { send_news(); });
-    loaded_.reset();
+void Bridge::take_load(std::uint64_t number, wire::Load wanted) {
+  name_ = wanted.module();
+  inbox_.post([this, number, wanted = std::move(wanted)] {
+    const auto identity = load(wanted);
+    if (!identity) return out_.answer(number, std::unexpected(identity.error()));
+    wire::Answer answer;
+    write(*identity, *answer.mutable_identity());
+    out_.answer(number, {}, std::move(answer));
   });
-  run("start", request, [](Instance& instance, CallContext& call, wire::Answer&) { return instance.start(call); });
 }
 
-void Bridge::take_choose(const wire::Request& request) {
-  const wire::Choice& wanted = request.choose();
-  run("choose", request,
-      [available = read(wanted.available()), required = read(wanted.required()), want = wanted.want()](
-          Instance& instance, CallContext& call, wire::Answer& answer) {
-        const auto chosen = instance.choose(call, available, required, want);
-        if (!chosen) return Status(std::unexpected(chosen.error()));
-        write(*chosen, *answer.mutable_chosen()->mutable_texts());
-        return Status();
-      });
-}
-
-Status Bridge::load(const wire::Load& wanted, wire::Answer& answer) {
+Result<ModuleIdentity> Bridge::load(const wire::Load& wanted) {
   if (wanted.build() != version())
     return fail(Code::kFailedPrecondition,
                 "module '{}': the worker is of build {} and the daemon of {}: install both of one release", name_,
@@ -161,49 +81,83 @@ Status Bridge::load(const wire::Load& wanted, wire::Answer& answer) {
   staged.image = std::move(image_);
   auto loaded = load_identified(name_, std::move(staged));
   if (!loaded) return std::unexpected(loaded.error());
-  write(loaded->identity, *answer.mutable_identity());
-  loaded_.emplace(std::move(*loaded));
-  return {};
+  instance_ = std::make_unique<Instance>(name_, std::move(loaded->module), loaded->identity, [this] { send_news(); });
+  return std::move(loaded->identity);
 }
 
-Status Bridge::discover(CallContext& call) {
-  const auto snapshot = instance_->discover(call);
-  if (!snapshot) return std::unexpected(snapshot.error());
+// Drops those of a reconcile that the daemon could not send to its end.
+void Bridge::take_live_claim(std::uint64_t number, ModuleClaim claim) {
+  if (std::exchange(live_call_, number) != number) live_.clear();
+  live_.push_back(std::move(claim));
+}
+
+void Bridge::take_call(const wire::Request& request) {
+  auto call = read_call(request);
+  if (!call) return;
+  const std::uint64_t number = request.call();
+  if (auto* reconcile = std::get_if<ReconcileCall>(&*call))
+    if (live_call_ == number) reconcile->live = std::exchange(live_, {});
+  const auto context = std::make_shared<CallContext>(std::string(name_of(*call)), number, deadline_of(request));
+  {
+    const std::lock_guard lock(mutex_);
+    contexts_[number] = context;
+  }
+  inbox_.post([this, context, call = std::move(*call)] { execute(context, call); });
+}
+
+void Bridge::execute(const Context& context, const ModuleCall& call) {
+  const std::uint64_t number = context->number();
+  if (!context->begin()) return;
+  auto reply = instance_ != nullptr
+                   ? instance_->execute(*context, call)
+                   : fail(Code::kFailedPrecondition, "module '{}' cannot {}: it is not loaded", name_, name_of(call));
+  context->end();
+  {
+    const std::lock_guard lock(mutex_);
+    contexts_.erase(number);
+  }
+  if (!reply) return out_.answer(number, std::unexpected(std::move(reply.error())));
+  if (const auto* snapshot = std::get_if<SnapshotPtr>(&*reply)) send_snapshot(number, **snapshot);
+  wire::Answer answer;
+  write(*reply, answer);
+  out_.answer(number, {}, std::move(answer));
+}
+
+void Bridge::send_snapshot(std::uint64_t number, const Snapshot& snapshot) {
   wire::Report report;
   const auto send_part = [&] {
-    report.mutable_answer()->set_call(call.number());
+    report.mutable_answer()->set_call(number);
     report.mutable_answer()->set_partial(true);
     out_.send(report);
     report.Clear();
   };
-  for (const auto& [name, counters] : snapshot->counter_sets) {
+  for (const auto& [name, counters] : snapshot.counter_sets) {
     write(name, counters, *report.mutable_answer()->mutable_snapshot()->add_counter_sets());
     if (report.answer().snapshot().counter_sets_size() == kDevicesPerPart) send_part();
   }
   send_part();
-  for (const Device& device : snapshot->devices) {
+  for (const Device& device : snapshot.devices) {
     write(device, *report.mutable_answer()->mutable_snapshot()->add_devices());
     if (report.answer().snapshot().devices_size() == kDevicesPerPart) send_part();
   }
   send_part();
-  return {};
 }
 
 void Bridge::cancel(std::uint64_t number) {
-  Call call;
+  Context context;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = calls_.find(number);
-    if (found == calls_.end()) return;
-    call = found->second;
+    const auto found = contexts_.find(number);
+    if (found == contexts_.end()) return;
+    context = found->second;
   }
-  call->cancel();
-  if (!call->abandon()) return;
+  context->cancel();
+  if (!context->abandon()) return;
   {
     const std::lock_guard lock(mutex_);
-    calls_.erase(number);
+    contexts_.erase(number);
   }
-  out_.answer(number, fail(Code::kCancelled, "module '{}' cannot {}: the call was cancelled", name_, call->what()));
+  out_.answer(number, fail(Code::kCancelled, "module '{}' cannot {}: the call was cancelled", name_, context->what()));
 }
 
 void Bridge::send_news() {

@@ -1,27 +1,25 @@
-// The worker's side of worker.proto: runs one module and answers for it.
+// The worker's side of worker.proto: runs one module and sends its answers and reports.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "host/core/unique_fd.h"
-#include "host/instance/declarations.h"
 #include "host/instance/instance.h"
-#include "host/wire/messages.h"
+#include "host/wire/calls.h"
 #include "host/worker/inbox.h"
 
 namespace cardcage {
 
-// Reports go out from whatever thread has them, one at a time. They block only while the host does not read, and a host
-// that does not read has worse troubles.
+// Any thread may send reports; they go out one at a time. Sending blocks only while the daemon does not read.
 class ReportStream {
  public:
   explicit ReportStream(int socket) : socket_(socket) {}
-  // [any-thread] What is too large is answered with an error, what cannot be sent ends the process: the host is gone.
+  // [any-thread] A report that is too large becomes an answer with an error. If sending fails, the daemon has exited,
+  // and so does this process.
   void send(const wire::Report& report);
   // [any-thread] The end of a call.
   void answer(std::uint64_t call, const Status& outcome, wire::Answer content = {});
@@ -31,7 +29,7 @@ class ReportStream {
   std::mutex mutex_;
 };
 
-// Calls of the module happen on its thread, everything else on whichever reads.
+// The module's thread executes its calls; everything else happens on whichever thread reads.
 class Bridge {
  public:
   Bridge(ReportStream& out, Inbox& inbox, UniqueFd image) : out_(out), inbox_(inbox), image_(std::move(image)) {}
@@ -40,27 +38,26 @@ class Bridge {
   void take(wire::Request request);
 
  private:
-  using Call = std::shared_ptr<CallContext>;
-  // Answers when `work`, on the module's thread, has returned. It fills the answer; what it returns is the outcome.
-  template <class Work>
-  void run(std::string what, const wire::Request& request, Work work);
-  void take_start(const wire::Request& request);
-  void take_choose(const wire::Request& request);
-  Status load(const wire::Load& wanted, wire::Answer& answer);
-  Status discover(CallContext& call);
+  using Context = std::shared_ptr<CallContext>;
+  void take_load(std::uint64_t number, wire::Load wanted);
+  void take_live_claim(std::uint64_t number, ModuleClaim claim);
+  void take_call(const wire::Request& request);
   void cancel(std::uint64_t number);
+  // [module's thread]
+  Result<ModuleIdentity> load(const wire::Load& wanted);
+  void execute(const Context& context, const ModuleCall& call);
+  void send_snapshot(std::uint64_t number, const Snapshot& snapshot);
   void send_news();
 
   ReportStream& out_;
   Inbox& inbox_;
   UniqueFd image_;
   std::string name_;
-  std::vector<ModuleClaim> live_;  // of the reconcile to come
+  std::vector<ModuleClaim> live_;  // of the reconcile to come, which has the number live_call_
+  std::uint64_t live_call_ = 0;
   std::mutex mutex_;
-  std::map<std::uint64_t, Call> calls_;  // with the lock held
-  // Of the module's thread.
-  std::optional<IdentifiedModule> loaded_;  // until it is an instance
-  std::unique_ptr<Instance> instance_;
+  std::map<std::uint64_t, Context> contexts_;  // of the calls that have not ended; with the lock held
+  std::unique_ptr<Instance> instance_;         // [module's thread]
 };
 
 }  // namespace cardcage

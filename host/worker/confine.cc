@@ -12,8 +12,8 @@
 namespace cardcage {
 namespace {
 
-// What no module needs for its hardware and a broken one could hurt the node with. They fail with EPERM, as they do for
-// a process without the rights.
+// System calls that no module needs for its hardware and that could hurt the node. They fail with EPERM, as they do for
+// an unprivileged process.
 constexpr const char* kForbidden[] = {"acct",
                                       "add_key",
                                       "bpf",
@@ -60,7 +60,7 @@ Status limit(const worker::v1::Confinement& wanted) {
   return {};
 }
 
-// Also from the bounding set, so that nothing it could start gets them back.
+// Drops them from the bounding set, too, so that no program that the worker starts gets them back.
 Status drop_capabilities(const std::vector<cap_value_t>& kept) {
   const auto is_kept = [&](cap_value_t one) { return std::ranges::find(kept, one) != kept.end(); };
   for (cap_value_t one = 0; one <= CAP_LAST_CAP; ++one)

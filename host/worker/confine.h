@@ -1,4 +1,4 @@
-// What a worker gives up before it loads its module.
+// Restricts a worker before it loads its module: resource limits, capabilities, system calls.
 #pragma once
 
 #include "cardcage/worker.pb.h"
@@ -6,8 +6,8 @@
 
 namespace cardcage {
 
-// [main thread] While it is the only one: threads that come later inherit all of it. Always no_new_privs; an error says
-// which key of [module.process] asks for what cannot be had.
+// [main thread] Call it while there is no other thread: later threads inherit the restrictions. It always sets
+// no_new_privs. Errors name the key of [module.process] that cannot be satisfied.
 Status confine(const worker::v1::Confinement& wanted);
 
 }  // namespace cardcage

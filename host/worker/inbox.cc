@@ -14,11 +14,11 @@
 namespace cardcage {
 namespace {
 
-// Most calls are over long before.
-constexpr long kPatienceNs = 10'000'000;
+// How long a job runs before the main thread stands in. Most calls end long before.
+constexpr long kLongJobNs = 10'000'000;
 
-// No destructors: a module may run, hang or be broken.
-[[noreturn]] void give_up(const char* what) {
+// Runs no destructors: the module may be running or broken.
+[[noreturn]] void exit_with_errno(const char* what) {
   std::perror(what);
   ::_exit(EXIT_FAILURE);
 }
@@ -29,7 +29,7 @@ Inbox::Inbox(int socket)
     : socket_(socket),
       alarm_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)),
       call_back_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (!alarm_ || !call_back_) give_up("cardcage-worker: no descriptor is left");
+  if (!alarm_ || !call_back_) exit_with_errno("cardcage-worker: no descriptor is left");
 }
 
 wire::Request Inbox::next() {
@@ -50,7 +50,7 @@ void Inbox::work() {
     std::unique_lock reading(reading_, std::try_to_lock);
     if (!reading) {
       const std::uint64_t one = 1;
-      if (::write(call_back_.get(), &one, sizeof one) < 0) give_up("cardcage-worker: cannot read again");
+      if (::write(call_back_.get(), &one, sizeof one) < 0) exit_with_errno("cardcage-worker: cannot read again");
       reading.lock();
     }
     while (jobs_.empty() && !take_one()) receive();
@@ -58,14 +58,14 @@ void Inbox::work() {
 }
 
 void Inbox::run_jobs() {
-  constexpr itimerspec kPatience{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kPatienceNs}};
+  constexpr itimerspec kLongJob{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kLongJobNs}};
   std::unique_lock lock(mutex_);
   busy_ = true;
   while (!jobs_.empty()) {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    ::timerfd_settime(alarm_.get(), 0, &kPatience, nullptr);
+    ::timerfd_settime(alarm_.get(), 0, &kLongJob, nullptr);
     job();
     job = nullptr;
     lock.lock();
@@ -76,7 +76,7 @@ void Inbox::run_jobs() {
 void Inbox::stand_in() {
   for (;;) {
     wait_for_alarm();
-    // If it cannot be had, the module's thread reads, and sets the alarm anew before it does anything else.
+    // If the lock is taken, the module's thread reads, and it sets the alarm again before its next job.
     const std::unique_lock reading(reading_, std::try_to_lock);
     while (reading && busy_) {
       while (take_one()) {
@@ -89,23 +89,23 @@ void Inbox::stand_in() {
 void Inbox::wait_for_alarm() const {
   std::uint64_t times = 0;
   while (::read(alarm_.get(), &times, sizeof times) < 0)
-    if (errno != EINTR) give_up("cardcage-worker: cannot wait");
+    if (errno != EINTR) exit_with_errno("cardcage-worker: cannot wait");
 }
 
-// False if the module's thread wants to read by itself again, or nobody knows.
+// False if the module's thread wants to read again, or if poll was interrupted.
 bool Inbox::wait_for_message() const {
   std::array<pollfd, 2> ready{{{socket_, POLLIN, 0}, {call_back_.get(), POLLIN, 0}}};
-  if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) give_up("cardcage-worker: cannot wait");
+  if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) exit_with_errno("cardcage-worker: cannot wait");
   std::uint64_t times = 0;
   return ::read(call_back_.get(), &times, sizeof times) < 0 && ready[0].revents != 0;
 }
 
 void Inbox::receive() {
-  // Not a read that waits: it would be woken whenever the daemon has read what we sent.
+  // Polls first: a blocking read would wake up whenever the daemon has read what we sent.
   pollfd ready{socket_, POLLIN, 0};
   if (::poll(&ready, 1, -1) < 0) {
     if (errno == EINTR) return;
-    give_up("cardcage-worker: cannot wait");
+    exit_with_errno("cardcage-worker: cannot wait");
   }
   std::array<char, 64 * 1024> piece;
   const ssize_t size = ::read(socket_, piece.data(), piece.size());

@@ -1,4 +1,4 @@
-// What the daemon sends to a worker, and which of its two threads reads it.
+// The daemon's requests, and which of the worker's two threads reads them.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,28 @@
 
 namespace cardcage {
 
-// The module's thread reads by itself while it has nothing to do: a call then waits for no other thread to wake up.
-// Once a job takes longer than some milliseconds the main thread stands in, so that a cancel and a ping get through and
-// further calls queue up. The process ends when the daemon has closed the stream.
+// The module's thread itself reads while it is idle: a call does not wait for another thread to wake up. When a job
+// takes longer than some milliseconds, the main thread stands in, so that a cancel and a ping get through and further
+// calls queue up. The process exits when the daemon has closed the stream.
 class Inbox {
  public:
   using Job = std::move_only_function<void()>;
 
   explicit Inbox(int socket);
 
-  // The next request. [main thread] while it is the only one.
+  // [main thread] Waits for the next request. Only while there is no other thread.
   wire::Request next();
-  // [main thread] Before work() and stand_in(): what becomes of a request. Called by whichever thread reads.
+  // [main thread] Sets the function that takes every request, on whichever thread reads. Call it before work() and
+  // stand_in().
   void give_to(std::function<void(wire::Request)> taker) { taker_ = std::move(taker); }
-  // [taker] For the module's thread, in the order of the posts.
+  // [taker] Queues a job for the module's thread.
   void post(Job job);
 
   [[noreturn]] void work();      // [module's thread]
   [[noreturn]] void stand_in();  // [main thread]
 
  private:
-  bool take_one();  // of what has arrived
+  bool take_one();  // a request that has arrived; false if there is none
   void receive();
   void run_jobs();
   void wait_for_alarm() const;
@@ -43,9 +44,9 @@ class Inbox {
   const UniqueFd alarm_;      // a timer: a job takes long
   const UniqueFd call_back_;  // an event: the module's thread wants to read again
   std::function<void(wire::Request)> taker_;
-  std::mutex reading_;  // whoever has it is the one that reads
+  std::mutex reading_;  // held by the thread that reads
   FrameReader frames_;
-  std::atomic<bool> busy_ = false;  // the module's thread is
+  std::atomic<bool> busy_ = false;  // the module's thread executes jobs
   std::mutex mutex_;
   std::deque<Job> jobs_;  // grows only while `reading_` is held
 };

@@ -1,4 +1,4 @@
-// cardcage-worker: runs one module for the daemon that started it, and ends with it.
+// cardcage-worker: runs one module for the daemon that started it, and exits with it.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,16 +29,16 @@ void send_line(ReportStream& out, LogLevel level, std::string_view message, std:
   out.send(report);
 }
 
-// What comes first, before there is a second thread.
+// Runs before there is a second thread.
 Status prepare_process(const wire::Request& request) {
-  if (!request.has_load()) return fail(Code::kFailedPrecondition, "the first message is to be load");
+  if (!request.has_load()) return fail(Code::kFailedPrecondition, "the first message must be load");
   configure_log(log_level_of(request.load().log_level()), LogFormat::kText);
   if (auto confined = confine(request.load().confinement()); !confined)
     return within(confined.error(), "module '{}'", request.load().module());
   return {};
 }
 
-// Until the daemon closes the stream.
+// Never returns: the process exits when the daemon closes the stream.
 [[noreturn]] void serve(ReportStream& out) {
   Inbox inbox(kWorkerSocket);
   Bridge bridge(out, inbox, UniqueFd(kWorkerModule));
@@ -60,7 +60,7 @@ Status prepare_process(const wire::Request& request) {
 }  // namespace
 
 int main() {
-  // A module must not outlive the daemon that answers for it, whatever it does.
+  // A module must not outlive its daemon, whatever it does.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (::fcntl(kWorkerSocket, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(kWorkerModule, F_SETFD, FD_CLOEXEC) != 0) {

@@ -68,7 +68,7 @@ TEST_F(DeclarationsTest, RefusesDeclarationsThatMakeNoSense) {
             "its table: entry 0 of options: 'replicas': its default: 'two' is not a value; write it as in TOML");
   option = good;
   option.flags = CAGE_OPTION_REQUIRED;
-  EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas': it is required and has a default: drop one of both");
+  EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas': it is required and has a default: drop one of them");
   option = good;
   option.min = 9;
   EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas': min 9 is above max 8");

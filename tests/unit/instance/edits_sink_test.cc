@@ -40,7 +40,7 @@ class EditsSinkTest : public ::testing::Test {
   cage_status add(const cage_mount& given) { return table->mount(table, 0, &given); }
   cage_status add(const cage_hook& given) { return table->hook(table, 0, &given); }
   cage_status add(const cage_net_device& given) { return table->net_device(table, 0, &given); }
-  // What finish() says of the refusal of `given`.
+  // The error of finish() after `given` was refused.
   template <class... Given>
   std::string refusal(const Given&... given) {
     table = sink.open(2);
@@ -54,7 +54,7 @@ class EditsSinkTest : public ::testing::Test {
   cage_edits* table = nullptr;
 };
 
-TEST_F(EditsSinkTest, CollectsForTheClaimAndForEachDevice) {
+TEST_F(EditsSinkTest, CollectsEditsOfTheClaimAndOfEachDevice) {
   auto given_node = node("/dev/gpu0");
   given_node.host_path = text("/dev/nvidia0");
   given_node.type = text("c");
@@ -166,12 +166,12 @@ TEST_F(EditsSinkTest, RefusesBadHooksAndNetworkDevices) {
             "network device: name 'sixteen-letters-' is not a network interface name of 1 to 15 characters");
 }
 
-TEST_F(EditsSinkTest, RefusesTwoDifferentEditsOfOneTargetAndMergesEqualOnes) {
+TEST_F(EditsSinkTest, RefusesDifferentEditsOfTheSameTargetAndMergesEqualOnes) {
   EXPECT_EQ(refusal(mount("/a", "/x"), mount("/a", "/x")), "was taken");
   EXPECT_EQ(refusal(mount("/a", "/x"), mount("/b", "/x")), "'/x' is the target of two different cage_mount");
 }
 
-TEST_F(EditsSinkTest, RefusesAnAllocationThatIsNotThere) {
+TEST_F(EditsSinkTest, RefusesAnUnknownAllocation) {
   EXPECT_EQ(env(2, "A", "1"), CAGE_OUT_OF_RANGE);
   EXPECT_EQ(sink.finish().error().message, "allocation 2 is not in 0 to 1, or -1 for the whole claim");
   table = sink.open(0);
@@ -200,7 +200,7 @@ TEST_F(EditsSinkTest, KeepsTheFirstRefusal) {
   EXPECT_TRUE(sink.finish());
 }
 
-TEST_F(EditsSinkTest, IsOfNoUseAfterTheCall) {
+TEST_F(EditsSinkTest, RefusesUseAfterTheCall) {
   EXPECT_TRUE(sink.finish());
   EXPECT_EQ(env(0, "A", "1"), CAGE_FAILED_PRECONDITION);
   EXPECT_EQ(table->state(table, {"x", 1}), CAGE_FAILED_PRECONDITION);

@@ -9,7 +9,6 @@
 #include "host/instance/claim_view.h"
 #include "host/instance/snapshot_sink.h"
 #include "host/model/text_rules.h"
-#include "host/module/lane.h"
 
 namespace cardcage {
 namespace {
@@ -25,7 +24,7 @@ cage_health health_of(std::string_view id) {
   return made;
 }
 
-TEST(HostServicesTest, TellsOnceAndKeepsTheNewestWordPerDevice) {
+TEST(HostServicesTest, TellsOnceAndKeepsTheLatestReportOfADevice) {
   std::atomic<int> told = 0;
   HostServices services("m", [&] { ++told; });
   const cage_host* const host = services.table();
@@ -62,7 +61,7 @@ TEST(HostServicesTest, IgnoresInvalidReportsAndEverythingAfterTheEnd) {
   host->rescan(host);
 }
 
-TEST(HostServicesTest, KeepsTheLinesThatWereLoggedLast) {
+TEST(HostServicesTest, KeepsTheLastLines) {
   HostServices services("m", [] {});
   const cage_host* const host = services.table();
   for (int i = 0; i < 60; ++i) {
@@ -75,7 +74,7 @@ TEST(HostServicesTest, KeepsTheLinesThatWereLoggedLast) {
   EXPECT_EQ(lines.back().text, "line?59");
 }
 
-TEST(HostServicesTest, NeverKeepsMoreReportsThanThereCanBeDevices) {
+TEST(HostServicesTest, KeepsAtMostOneReportForEachPossibleDevice) {
   HostServices services("m", [] {});
   const cage_host* const host = services.table();
   for (std::size_t i = 0; i < kMaxDevices + 10; ++i) {
@@ -119,40 +118,14 @@ TEST(CallContextTest, RunsOnceOrIsAbandoned) {
   CallContext run("a", 1, Instant::max()), abandoned("b", 2, Instant::max());
   EXPECT_TRUE(run.begin());
   EXPECT_FALSE(run.abandon());
-  EXPECT_TRUE(run.is_running());
   run.end();
   EXPECT_TRUE(run.has_ended());
   EXPECT_TRUE(abandoned.abandon());
   EXPECT_TRUE(abandoned.abandon());
   EXPECT_FALSE(abandoned.begin());
   EXPECT_TRUE(abandoned.has_ended());
-}
-
-TEST(LaneTest, RunsJobsInOrderAndDoesWhatIsQueuedBeforeItEnds) {
-  std::vector<int> done;
-  {
-    Lane lane("test");
-    for (int i = 0; i < 100; ++i) lane.post([&done, i] { done.push_back(i); });
-  }
-  ASSERT_THAT(done, SizeIs(100));
-  EXPECT_TRUE(std::ranges::is_sorted(done));
-}
-
-TEST(LaneTest, WaitsForNobodyOnceItIsLeftAlone) {
-  const auto released = std::make_shared<std::atomic<bool>>(false), ended = std::make_shared<std::atomic<bool>>(false);
-  {
-    Lane lane("test");
-    lane.post([released] { released->wait(false); });
-    lane.post([ended] {
-      ended->store(true);
-      ended->notify_all();
-    });
-    lane.leave_alone();
-  }
-  EXPECT_FALSE(ended->load());
-  released->store(true);
-  released->notify_all();
-  ended->wait(false);
+  EXPECT_TRUE(abandoned.is_abandoned());
+  EXPECT_FALSE(run.is_abandoned());
 }
 
 TEST(ClaimViewTest, ShowsTheClaimAsTheModuleReadsIt) {

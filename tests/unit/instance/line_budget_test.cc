@@ -5,14 +5,13 @@
 namespace cardcage {
 namespace {
 
-TEST(LineBudgetTest, AFloodIsCutAndNothingElse) {
+TEST(LineBudgetTest, AFloodIsCutAndTheNextSecondSaysByHowMuch) {
   LineBudget budget;
-  int granted = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < 1000; ++i) granted += budget.take().has_value() ? 1 : 0;
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(std::chrono::steady_clock::now() - begin).count();
-  EXPECT_GE(granted, 100);
-  EXPECT_LE(granted, 100 * (seconds + 1));
+  const Instant start{std::chrono::hours(1)};
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(budget.take(start), 0u);
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(budget.take(start + std::chrono::milliseconds(999)), std::nullopt);
+  EXPECT_EQ(budget.take(start + std::chrono::seconds(1)), 7u);
+  EXPECT_EQ(budget.take(start + std::chrono::seconds(1)), 0u);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ TEST(DeviceCopyTest, CountsAttributesCapacitiesAndListValues) {
   EXPECT_EQ(refusal(given), "attributes have 80 values, at most 48 are allowed");
   lists[1] = lists[0];
   lists[1].count = 1;
-  EXPECT_EQ(refusal(given), "attribute 'x' is there twice");
+  EXPECT_EQ(refusal(given), "attribute 'x' appears twice");
 }
 
 TEST(DeviceCopyTest, RefusesBadQuantitiesAndNodes) {
@@ -239,7 +239,7 @@ TEST_F(SnapshotSinkTest, SortsAndNamesDevices) {
   EXPECT_NE(snapshot.find("b"), nullptr);
 }
 
-TEST_F(SnapshotSinkTest, RefusesADeviceTwiceAndKeepsTheFirst) {
+TEST_F(SnapshotSinkTest, RefusesASecondDeviceWithTheSameIdAndKeepsTheFirst) {
   EXPECT_EQ(add(device("a")), CAGE_OK);
   EXPECT_EQ(add(device("a")), CAGE_ALREADY_EXISTS);
   EXPECT_THAT(sink.finish().devices, SizeIs(1));
@@ -259,7 +259,7 @@ TEST_F(SnapshotSinkTest, StopsAtTenThousandDevices) {
   EXPECT_THAT(sink.finish().devices, SizeIs(kMaxDevices));
 }
 
-TEST_F(SnapshotSinkTest, TakesCountersInAnyOrder) {
+TEST_F(SnapshotSinkTest, AcceptsCountersInAnyOrder) {
   EXPECT_EQ(consumes("a", "card-0", memory), CAGE_OK);
   EXPECT_EQ(add(device("a")), CAGE_OK);
   EXPECT_EQ(set("card-0", memory), CAGE_OK);
@@ -270,8 +270,8 @@ TEST_F(SnapshotSinkTest, TakesCountersInAnyOrder) {
   EXPECT_TRUE(snapshot.counter_sets.contains("card-0"));
 }
 
-// Without its counters such a device could be allocated beside the others of its card.
-TEST_F(SnapshotSinkTest, LeavesOutDevicesWhoseCountersDoNotFit) {
+// Published without its counters, such a device could be allocated together with the others of its card.
+TEST_F(SnapshotSinkTest, LeavesOutDevicesWithInvalidCounters) {
   for (const char* id : {"good", "no-set", "no-counter", "bad-name", "three-sets"}) ASSERT_EQ(add(device(id)), CAGE_OK);
   EXPECT_EQ(set("card-0", memory), CAGE_OK);
   EXPECT_EQ(set("card-0", memory), CAGE_ALREADY_EXISTS);
@@ -296,7 +296,7 @@ TEST_F(SnapshotSinkTest, RefusesUseAfterTheCallAndFromAnotherThread) {
   EXPECT_EQ(sink.strangers(), 3u);
 }
 
-TEST_F(SnapshotSinkTest, KnowsNoOtherExtension) {
+TEST_F(SnapshotSinkTest, OffersNoOtherExtension) {
   EXPECT_EQ(table->extension(table, "cage.snapshot.counters/2"), nullptr);
   EXPECT_EQ(table->extension(table, nullptr), nullptr);
 }

@@ -57,7 +57,7 @@ TEST(LoadTest, KeepsAModuleMappedAndItsDescriptorTaken) {
   EXPECT_GE(::fcntl(fd, F_GETFD), 0);
 }
 
-TEST(LoadTest, UnmapsAModuleThatSaysItMay) {
+TEST(LoadTest, UnmapsAModuleThatPermitsIt) {
   int fd = -1;
   {
     auto staged = stage(kModules, "unloadable.so", {});
@@ -84,7 +84,7 @@ TEST(LoadTest, NamesAnUndefinedSymbolAndTheRemedy) {
                         (kModules / "undefined_symbol.so").native()));
 }
 
-TEST(LoadTest, KnowsTheOtherTextsOfTheDynamicLoader) {
+TEST(LoadTest, AdvisesOnOtherErrorsOfTheDynamicLoader) {
   EXPECT_THAT(advice_for("x.so: cannot allocate memory in static TLS block", {}), HasSubstr("-ftls-model"));
   EXPECT_THAT(advice_for("libx.so: wrong ELF class: ELFCLASS32", {}), HasSubstr("64-bit build"));
   EXPECT_THAT(advice_for("/lib/libc.so.6: version `GLIBC_2.38' not found (required by x.so)", {}),
@@ -98,7 +98,7 @@ TEST(LoadTest, KnowsTheOtherTextsOfTheDynamicLoader) {
   EXPECT_EQ(advice_for("something new", {}), "");
 }
 
-TEST(LoadTest, RefusesAnEntryThatReturnsNothingOrThrows) {
+TEST(LoadTest, RefusesAnEntryThatReturnsNoTableOrThrows) {
   EXPECT_EQ(refusal("null_table.so"),
             refused("null_table.so",
                     "its entry cage_module_v0 returned no table, which means that it does not work with this host "
@@ -149,7 +149,7 @@ TEST_F(TableTest, FillsAShorterTableWithZeros) {
   EXPECT_EQ(read->destroy, table.destroy);
 }
 
-TEST_F(TableTest, LeavesOutTheEndOfALongerTable) {
+TEST_F(TableTest, IgnoresTheExtraMembersOfALongerTable) {
   struct {
     cage_module table;
     void* newer[4];

@@ -45,7 +45,7 @@ TEST_F(StageTest, CopiesAndHashesAGoodModuleIntoASealedImage) {
   EXPECT_LT(::write(staged->image.get(), "x", 1), 0);
 }
 
-TEST_F(StageTest, TakesThePinnedDigestInEitherCase) {
+TEST_F(StageTest, AcceptsThePinnedDigestInEitherCase) {
   auto digest = stage(folder.path(), "x.so", {})->sha256;
   EXPECT_TRUE(stage(folder.path(), "x.so", digest));
   std::ranges::transform(digest, digest.begin(), [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
@@ -130,7 +130,7 @@ TEST_F(StageTest, RefusesALinkOfAnotherUserAndAFolderBehindALinkThatOthersCanWri
 
 TEST_F(StageTest, APinnedFileMayLieWhereOthersCanWrite) {
   const std::string digest = stage(folder.path(), "x.so", {})->sha256;
-  fs::permissions(folder.path(), fs::perms(0777));  // as the folder of a ConfigMap is
+  fs::permissions(folder.path(), fs::perms(0777));  // like the folder of a ConfigMap
   EXPECT_EQ(refusal("x.so").code, Code::kPermissionDenied);
   EXPECT_TRUE(stage(folder.path(), "x.so", digest));
   std::ofstream(folder / "x.so", std::ios::app) << "more";
@@ -145,7 +145,7 @@ TEST_F(StageTest, RefusesAPathThatLeavesTheFolder) {
   EXPECT_EQ(refusal("").code, Code::kInvalidArgument);
 }
 
-TEST_F(StageTest, RefusesWhatOthersCanWrite) {
+TEST_F(StageTest, RefusesAFileThatOthersCanWrite) {
   fs::permissions(folder / "x.so", fs::perms(0664));
   EXPECT_EQ(refusal("x.so"),
             (Error{Code::kPermissionDenied,
@@ -178,7 +178,7 @@ TEST_F(StageTest, RefusesTheFileOfAnotherUser) {
                        "' belongs to uid 12345, who could run code as this daemon: chown root:root " + at("x.so")}));
 }
 
-TEST_F(StageTest, RefusesWhatIsNoRegularFileWithoutWaitingForAWriter) {
+TEST_F(StageTest, RefusesOtherThanRegularFilesWithoutWaitingForAWriter) {
   ASSERT_EQ(::mkfifo(at("pipe.so").c_str(), 0600), 0);
   fs::create_directory(folder / "dir.so");
   for (const char* name : {"pipe.so", "dir.so"})
@@ -187,7 +187,7 @@ TEST_F(StageTest, RefusesWhatIsNoRegularFileWithoutWaitingForAWriter) {
                      "module file '" + at(name) + "' is not a regular file: name the shared object (.so) itself"}));
 }
 
-TEST_F(StageTest, RefusesAnEmptyFileAndOneThatIsNoSharedObject) {
+TEST_F(StageTest, RefusesAnEmptyFileAndAFileThatIsNotASharedObject) {
   ASSERT_TRUE(write_file_atomically(folder / "empty.so", "", 0644));
   EXPECT_EQ(refusal("empty.so").message, "module file '" + at("empty.so") + "' is refused: it is empty: copy it again");
   ASSERT_TRUE(write_file_atomically(folder / "script.so", "#!/bin/sh\n", 0755));
@@ -204,7 +204,7 @@ TEST_F(StageTest, RefusesAFileBeyondTheSizeBound) {
                                           "an image of it"}));
 }
 
-TEST_F(StageTest, RefusesASharedObjectThatIsNoModule) {
+TEST_F(StageTest, RefusesASharedObjectThatIsNotAModule) {
   install("no_entry.so", "n.so");
   EXPECT_EQ(refusal("n.so"),
             (Error{Code::kFailedPrecondition,
@@ -213,7 +213,7 @@ TEST_F(StageTest, RefusesASharedObjectThatIsNoModule) {
                        "hides the symbol (mark it with CAGE_EXPORT and list it in the version script)"}));
 }
 
-TEST_F(StageTest, SaysForWhichMajorAModuleIsBuilt) {
+TEST_F(StageTest, NamesTheMajorThatAModuleIsBuiltFor) {
   install("other_major.so", "o.so");
   EXPECT_EQ(refusal("o.so"),
             (Error{Code::kFailedPrecondition,

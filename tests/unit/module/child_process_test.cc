@@ -22,7 +22,7 @@ class ChildProcessTest : public ::testing::Test {
   ScratchFolder proc;
 };
 
-TEST_F(ChildProcessTest, AThreadThatWaitsInsideTheKernelIsWhatKeepsIt) {
+TEST_F(ChildProcessTest, NamesTheThreadThatWaitsInsideTheKernel) {
   write("7/stat", "7 (cardcage) worker) Z 1 7");
   write("7/task/7/stat", "7 (cardcage) worker) Z 1 7");
   write("7/task/8/stat", "8 (module) D 1 7");
@@ -30,14 +30,14 @@ TEST_F(ChildProcessTest, AThreadThatWaitsInsideTheKernelIsWhatKeepsIt) {
   EXPECT_EQ(hold(), "is in state D (it waits inside the kernel), in nvidia_ioctl");
 }
 
-TEST_F(ChildProcessTest, WhereItWaitsIsLeftOutIfTheKernelDoesNotTell) {
+TEST_F(ChildProcessTest, LeavesOutThePlaceIfTheKernelDoesNotTell) {
   write("7/task/7/stat", "7 (module) D 1 7");
   write("7/task/7/wchan", "0");
   EXPECT_EQ(hold(), "is in state D (it waits inside the kernel)");
   EXPECT_EQ(ChildProcess(9, UniqueFd(), proc.path()).hold(), "is in state ?");
 }
 
-TEST_F(ChildProcessTest, IsReapedOnceAndTellsHowItEnded) {
+TEST_F(ChildProcessTest, ReapsTheProcessOnceAndSaysHowItEnded) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::pause();

@@ -1,4 +1,4 @@
-// What holds only for modules inside the daemon.
+// Behaviour of modules inside the daemon only.
 #include "host/core/clock.h"
 #include "tests/unit/module/scenario_fixture.h"
 
@@ -55,7 +55,7 @@ class StuckInProcessTest : public ModuleFixture {
   StuckInProcessTest() : ModuleFixture(Isolation::kInProcess) {}
 };
 
-TEST_F(StuckInProcessTest, WhatIsLeftIsSaidUntilTheCallHasReturnedAndTheInstanceIsStopped) {
+TEST_F(StuckInProcessTest, TheLeftoverIsReportedUntilTheCallHasReturnedAndTheInstanceIsStopped) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
   const auto prepared = begin(module->prepare(claim("u1"), clock.now() + std::chrono::seconds(3)));
   ASSERT_TRUE(is_hanging());
@@ -70,7 +70,7 @@ TEST_F(StuckInProcessTest, WhatIsLeftIsSaidUntilTheCallHasReturnedAndTheInstance
   EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
 }
 
-// Nobody would stop it later, and it would have the hardware for ever.
+// Otherwise nobody would stop it, and it would hold the hardware for ever.
 TEST_F(StuckInProcessTest, AStopThatCannotBeginInTimeComesLater) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
   const auto prepared = begin(module->prepare(claim("u1"), clock.now() + std::chrono::seconds(60)));
@@ -85,7 +85,7 @@ TEST_F(StuckInProcessTest, AStopThatCannotBeginInTimeComesLater) {
   EXPECT_TRUE(eventually([&] { return left() == std::nullopt; }));
 }
 
-TEST_F(StuckInProcessTest, OneThatStoppedLeavesNothing) {
+TEST_F(StuckInProcessTest, AStoppedModuleLeavesNothing) {
   ASSERT_TRUE(start_scripted({}));
   ASSERT_TRUE(run(module->stop(soon())));
   EXPECT_FALSE(module->leftover());

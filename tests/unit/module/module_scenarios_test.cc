@@ -1,4 +1,4 @@
-// What any module may do, and what the host makes of it, however the module is run.
+// What a module may do and how the host reacts, in both isolations.
 #include "host/config/options.h"
 #include "tests/unit/module/scenario_fixture.h"
 
@@ -16,7 +16,7 @@ class ModuleScenarios : public ScenarioFixture {};
 INSTANTIATE_TEST_SUITE_P(Isolation, ModuleScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
                          name_of_isolation);
 
-TEST_P(ModuleScenarios, AModuleTellsWhoItIsBeforeItStarts) {
+TEST_P(ModuleScenarios, ALoadedModuleHasAnIdentityBeforeItStarts) {
   const auto loaded = load(config("scripted.so"));
   ASSERT_TRUE(loaded) << loaded.error().message;
   const ModuleIdentity& identity = (*loaded)->identity();
@@ -62,14 +62,14 @@ TEST_P(ModuleScenarios, PrepareBringsEditsAndStateAndUnprepareGetsTheStateBack) 
             (Error{Code::kAborted, "module 'm' cannot unprepare: state u1 version 3 other boot 1"}));
 }
 
-TEST_P(ModuleScenarios, AFailureCarriesTheModulesOwnWords) {
+TEST_P(ModuleScenarios, AFailureCarriesTheModulesExplanation) {
   ASSERT_TRUE(start_scripted({"prepare=explain"}));
   EXPECT_EQ(
       run(module->prepare(claim("u1"), soon())).error(),
       (Error{Code::kFailedPrecondition, "module 'm' cannot prepare: the card in slot 3 is too hot?open a window"}));
 }
 
-TEST_P(ModuleScenarios, AFailureWithoutWordsSaysSo) {
+TEST_P(ModuleScenarios, AFailureWithoutExplanationSaysSo) {
   ASSERT_TRUE(start_scripted({"discover=silent"}));
   EXPECT_EQ(run(module->discover(soon())).error(),
             (Error{Code::kPermissionDenied,
@@ -90,7 +90,7 @@ TEST_P(ModuleScenarios, AnInvalidEditFailsThePrepareEvenIfTheModuleIgnoresIt) {
                    "of letters, digits and '_'"}));
 }
 
-TEST_P(ModuleScenarios, ASinkIsOfNoUseAfterItsCall) {
+TEST_P(ModuleScenarios, ASinkRefusesUseAfterItsCall) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
   ASSERT_TRUE(run(module->discover(soon())));
   ASSERT_TRUE(run(module->prepare(claim("u1"), soon())));
@@ -110,7 +110,7 @@ TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
             (Health{HealthState::kUnhealthy, "TooHot", "93 degrees", seconds(30), TaintEffect::kNoSchedule}));
 }
 
-TEST_P(ModuleScenarios, ReconcileHandsOverTheLiveClaims) {
+TEST_P(ModuleScenarios, ReconcilePassesTheLiveClaims) {
   ASSERT_TRUE(start_scripted({"reconcile=tell"}));
   EXPECT_EQ(run(module->reconcile({claim("u1"), claim("u2")}, soon())).error().message,
             "module 'm' cannot reconcile: 2 live, first u1");
@@ -163,7 +163,7 @@ TEST_P(ModuleScenarios, ExceptionsEndAtTheModule) {
   EXPECT_TRUE(run(module->stop(soon())));
 }
 
-TEST_P(ModuleScenarios, ADeadlineIsKeptAndTheCallCancelled) {
+TEST_P(ModuleScenarios, ACallFailsAtItsDeadlineAndIsCancelled) {
   ASSERT_TRUE(start_scripted({"prepare=patient"}));
   const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
   EXPECT_FALSE(*prepared);
@@ -171,7 +171,7 @@ TEST_P(ModuleScenarios, ADeadlineIsKeptAndTheCallCancelled) {
   ASSERT_TRUE(*prepared);
   EXPECT_EQ((*prepared)->error(),
             (Error{Code::kDeadlineExceeded, "module 'm' cannot prepare: it did not answer in time"}));
-  // It heard of the cancellation and returned: the instance is as good as before.
+  // The module returned when it was cancelled: the instance still works.
   EXPECT_TRUE(run(module->discover(soon())));
   advance(seconds(60));
   EXPECT_FALSE(lost);
@@ -232,7 +232,7 @@ TEST_P(ModuleScenarios, ACallThatReturnsWithinTheGraceKeepsTheInstance) {
   EXPECT_FALSE(lost);
 }
 
-TEST_P(ModuleScenarios, CallsThatRunCanBeWaitedFor) {
+TEST_P(ModuleScenarios, FinishCallsWaitsUntilNoCallIsOpen) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
   EXPECT_TRUE(run(module->finish_calls(soon())));
   const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(60)));
@@ -244,13 +244,12 @@ TEST_P(ModuleScenarios, CallsThatRunCanBeWaitedFor) {
   EXPECT_EQ((*too_soon)->error(), (Error{Code::kDeadlineExceeded, "module 'm' is still busy with prepare"}));
   const auto finished = begin(module->finish_calls(clock.now() + seconds(30)));
   release();
-  ASSERT_TRUE(eventually([&] { return prepared->has_value(); }));
-  advance(std::chrono::milliseconds(20));
-  ASSERT_TRUE(*finished);
+  ASSERT_TRUE(eventually([&] { return finished->has_value(); }));
   EXPECT_TRUE(**finished);
+  EXPECT_TRUE(*prepared);
 }
 
-TEST_P(ModuleScenarios, AModuleThatHangsHoldsNobodyThatLetsGoOfIt) {
+TEST_P(ModuleScenarios, AHangingModuleCanBeDestroyedWithoutWaiting) {
   ASSERT_TRUE(start_scripted({"discover=hang"}));
   {
     const auto discovered = begin(module->discover(clock.now() + seconds(3)));
@@ -278,7 +277,7 @@ TEST_P(ModuleScenarios, OptionsAreCheckedBeforeTheModuleSeesThem) {
                                     "'release'?)"}));
 }
 
-TEST_P(ModuleScenarios, BadDeclarationsAreRefusedWithTheirPlace) {
+TEST_P(ModuleScenarios, ErrorsAboutDeclarationsNameTheEntry) {
   const auto refused = load(config("bad_names.so"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
@@ -287,7 +286,7 @@ TEST_P(ModuleScenarios, BadDeclarationsAreRefusedWithTheirPlace) {
                         CARDCAGE_TEST_MODULES));
 }
 
-TEST_P(ModuleScenarios, FilesThatCannotBeLoadedAreRefusedWithTheModulesName) {
+TEST_P(ModuleScenarios, ErrorsAboutFilesNameTheModule) {
   const auto refused = load(config("nothing.so"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(),
@@ -296,8 +295,8 @@ TEST_P(ModuleScenarios, FilesThatCannotBeLoadedAreRefusedWithTheModulesName) {
                                                 CARDCAGE_TEST_MODULES)}));
 }
 
-// The mock is what users meet first: the whole life of a claim with it.
-TEST_P(ModuleScenarios, TheMockModuleLivesAWholeLife) {
+// The mock is the first module that users see: runs the whole life of a claim with it.
+TEST_P(ModuleScenarios, TheMockModuleServesAWholeClaim) {
   modules_dir = CARDCAGE_MODULES;
   const Status started = start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2", "nic:1"}}});
   ASSERT_TRUE(started) << started.error().message;
@@ -317,7 +316,7 @@ TEST_P(ModuleScenarios, TheMockModuleLivesAWholeLife) {
   EXPECT_TRUE(run(module->stop(soon())));
 }
 
-TEST_P(ModuleScenarios, AModuleThatHangsWhileItIsLoadedHoldsNobody) {
+TEST_P(ModuleScenarios, ALoadThatHangsFailsAtItsDeadline) {
   ::setenv("CARDCAGE_TEST_RELEASE", (folder / "release").c_str(), 1);
   const auto loaded = begin(load_module(core, clock, config("slow_constructor.so"), modules_dir, soon()));
   ASSERT_TRUE(is_hanging());

@@ -1,4 +1,4 @@
-// What a module says to the device-plugin API: which devices it prefers, and what it does before a container starts.
+// The calls for the device-plugin API: which devices a module prefers, and what it does before a container starts.
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -41,31 +41,31 @@ TEST_P(PreferenceScenarios, MoreDevicesThanWantedSpoilTheChoice) {
   EXPECT_EQ(refusal("choose=more"), "module 'm' cannot choose: its choice is invalid: more than 2 devices are chosen");
 }
 
-TEST_P(PreferenceScenarios, AnIdThatIsNoneSpoilsTheChoice) {
+TEST_P(PreferenceScenarios, AnInvalidIdSpoilsTheChoice) {
   EXPECT_EQ(refusal("choose=nothing"),
             "module 'm' cannot choose: its choice is invalid: device id '' is not 1 to 253 printable ASCII characters "
             "without spaces");
 }
 
-TEST_P(PreferenceScenarios, AFailedChoiceCarriesTheModulesOwnWords) {
+TEST_P(PreferenceScenarios, AFailedChoiceCarriesTheModulesExplanation) {
   EXPECT_EQ(refusal("choose=explain"), "module 'm' cannot choose: the card in slot 3 is too hot?open a window");
 }
 
-TEST_P(PreferenceScenarios, AChoiceAfterASpoiltOneIsFreshAndAKeptSinkIsOfNoUse) {
+TEST_P(PreferenceScenarios, AChoiceAfterASpoiltOneSucceedsAndAKeptSinkIsRefused) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
   EXPECT_FALSE(run(module->choose({"a", "a"}, {"b"}, 1, soon())));
   EXPECT_TRUE(run(module->check("dev-0", soon())));
   EXPECT_THAT(run(module->choose({"x", "y"}, {}, 1, soon())).value(), ElementsAre("y"));
 }
 
-TEST_P(PreferenceScenarios, TenThousandDevicesAreNoMatter) {
+TEST_P(PreferenceScenarios, AChoiceAmongTenThousandDevicesWorks) {
   ASSERT_TRUE(start_scripted({}));
   std::vector<std::string> all;
   for (int i = 0; i < 10'000; ++i) all.push_back(fmt::format("dev-{}", i));
   EXPECT_EQ(run(module->choose(all, {}, all.size(), soon())).value().size(), all.size());
 }
 
-TEST_P(PreferenceScenarios, AChoiceIsBoundedByItsDeadline) {
+TEST_P(PreferenceScenarios, AChoiceFailsAtItsDeadline) {
   ASSERT_TRUE(start_scripted({"choose=patient"}));
   const auto chosen = begin(module->choose({"a"}, {}, 1, clock.now() + seconds(2)));
   EXPECT_FALSE(*chosen);
@@ -75,7 +75,7 @@ TEST_P(PreferenceScenarios, AChoiceIsBoundedByItsDeadline) {
             (Error{Code::kDeadlineExceeded, "module 'm' cannot choose: it did not answer in time"}));
 }
 
-TEST_P(PreferenceScenarios, PreStartGetsTheClaimAsPrepareLeftIt) {
+TEST_P(PreferenceScenarios, PreStartGetsTheClaimWithItsState) {
   ASSERT_TRUE(start_scripted({"pre_start=tell"}));
   ModuleClaim device = claim("u1");
   device.ref.name_space = device.ref.name = "";
@@ -84,12 +84,12 @@ TEST_P(PreferenceScenarios, PreStartGetsTheClaimAsPrepareLeftIt) {
             (Error{Code::kAborted, "module 'm' cannot pre_start: dev-0 of u1, names '', state saved, params 0"}));
 }
 
-TEST_P(PreferenceScenarios, PreStartMayComeAgainAndAgain) {
+TEST_P(PreferenceScenarios, PreStartMayBeRepeated) {
   ASSERT_TRUE(start_scripted({}));
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(run(module->pre_start(claim("u1"), soon())));
 }
 
-TEST_P(PreferenceScenarios, PreStartIsBoundedByItsDeadline) {
+TEST_P(PreferenceScenarios, PreStartFailsAtItsDeadline) {
   ASSERT_TRUE(start_scripted({"pre_start=hang"}));
   const auto ready = begin(module->pre_start(claim("u1"), clock.now() + seconds(25)));
   ASSERT_TRUE(is_hanging());

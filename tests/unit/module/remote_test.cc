@@ -1,4 +1,4 @@
-// What holds only for modules in a process of their own.
+// Behaviour of modules in a process of their own only.
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 
 class RemoteTest : public ScenarioFixture {
  protected:
-  // All its threads, and before anything else happens.
+  // Returns when all threads have stopped.
   static bool stop_process(pid_t pid) {
     siginfo_t about{};
     return ::kill(pid, SIGSTOP) == 0 && ::waitid(P_PID, static_cast<id_t>(pid), &about, WSTOPPED | WNOWAIT) == 0;
@@ -54,7 +54,7 @@ TEST_P(RemoteTest, ACrashLosesTheInstanceAndSaysHowAndWhatWasPrintedLast) {
   EXPECT_EQ(module->last_lines().back().text, "printed: about to read register 0x10");
   EXPECT_EQ((*prepared)->error(), *lost);
   EXPECT_EQ((*queued)->error(), *lost);
-  EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost) << "never a fake success";
+  EXPECT_EQ(run(module->unprepare(claim("u1"), soon())).error(), *lost) << "a lost module never reports success";
   EXPECT_EQ(run(module->stop(soon())).error(), *lost);
 }
 
@@ -90,9 +90,9 @@ TEST_P(RemoteTest, AModuleThatWantsAProcessGetsIt) {
   EXPECT_TRUE((*loaded)->identity().process_only);
 }
 
-// Three standard ones, the socket, the image, and the cancel descriptor of the call. PATH alone of the environment, or
-// PATH and what else of the short list the test itself has.
-TEST_P(RemoteTest, AWorkerHasAProcessGroupAndNothingThatItDoesNotNeed) {
+// Descriptors: the standard three, the socket, the image, two of the inbox, and the cancel descriptor of the call.
+// Variables: PATH, LANG and CARDCAGE_TEST_RELEASE.
+TEST_P(RemoteTest, AWorkerHasItsOwnProcessGroupAndFewDescriptorsAndVariables) {
   ::setenv("LANG", "C", 1);
   ::unsetenv("TZ");
   ::setenv("CARDCAGE_TEST_SECRET", "x", 1);
@@ -102,7 +102,7 @@ TEST_P(RemoteTest, AWorkerHasAProcessGroupAndNothingThatItDoesNotNeed) {
             "module 'm' cannot check: 8 descriptors, 3 variables, own group 1");
 }
 
-// What /proc says of the process that the module sees itself in.
+// The module reports what it reads in /proc about its own process.
 TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
   ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"check=rights"}}});
   wanted.process.limits = {{"nofile", 99}, {"core", 0}};
@@ -118,19 +118,19 @@ TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
       "permitted");
 }
 
-TEST_P(RemoteTest, ByDefaultAWorkerKeepsItsRightsAndGetsNoNewOnes) {
+TEST_P(RemoteTest, ByDefaultAWorkerKeepsItsPrivilegesAndGainsNone) {
   ASSERT_TRUE(start_scripted({"check=rights"}));
   EXPECT_THAT(run(module->check("dev-0", soon())).error().message,
               AllOf(HasSubstr("NoNewPrivs 1"), HasSubstr("Seccomp 0")));
 }
 
-TEST_P(RemoteTest, ALimitThatCannotBeHadIsSaid) {
+TEST_P(RemoteTest, ALimitThatCannotBeSetIsAnError) {
   ModuleConfig wanted = config("scripted.so");
   wanted.process.limits = {{"nofile", std::uint64_t{1} << 62}};
   EXPECT_THAT(load(wanted).error().message, HasSubstr("module 'm': module.process.limits: cannot set resource"));
 }
 
-TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsGoInParts) {
+TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsAreSentInParts) {
   modules_dir = CARDCAGE_MODULES;
   ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:10000"}}}));
   const auto snapshot = run(module->discover(soon()));
@@ -145,7 +145,7 @@ TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsGoInParts) {
   EXPECT_TRUE(reconciled) << reconciled.error().message;
 }
 
-TEST_P(RemoteTest, ARequestThatIsTooLargeFailsAloneAndNothingElse) {
+TEST_P(RemoteTest, ARequestThatIsTooLargeFailsAlone) {
   ASSERT_TRUE(start_scripted({}));
   ModuleClaim huge = claim("u1");
   huge.params.push_back({.source = ConfigSource::kClaim, .requests = {}, .json = std::string(5u << 20, ' ')});
@@ -154,8 +154,17 @@ TEST_P(RemoteTest, ARequestThatIsTooLargeFailsAloneAndNothingElse) {
   EXPECT_TRUE(run(module->prepare(claim("u2"), soon())));
 }
 
-// The kernel holds back what a tracer wants to see the end of, as it does what waits for a driver.
-TEST_P(RemoteTest, AWorkerThatDoesNotEndIsSaidUntilItIsGone) {
+TEST_P(RemoteTest, AReconcileThatIsTooLargeLeavesNoLiveClaimsForTheNext) {
+  ASSERT_TRUE(start_scripted({"reconcile=tell"}));
+  ModuleClaim huge = claim("u2");
+  huge.params.push_back({.source = ConfigSource::kClaim, .requests = {}, .json = std::string(5u << 20, ' ')});
+  EXPECT_THAT(run(module->reconcile({claim("u1"), huge}, soon())).error().message, HasSubstr("larger than the 4 MiB"));
+  EXPECT_EQ(run(module->reconcile({claim("u3")}, soon())).error().message,
+            "module 'm' cannot reconcile: 1 live, first u3");
+}
+
+// The kernel holds back the exit of a traced process, as it does that of one that waits for a driver.
+TEST_P(RemoteTest, AWorkerThatDoesNotEndIsReportedUntilItIsGone) {
   ASSERT_TRUE(start_scripted({}));
   const pid_t worker = newest_child();
   ASSERT_GT(worker, 0);
@@ -182,7 +191,7 @@ TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
   const pid_t worker = newest_child();
   for (int i = 0; i < 5; ++i) {
     advance(seconds(10));
-    ASSERT_TRUE(run(module->discover(soon()))) << "whose answer comes behind that to the ping";
+    ASSERT_TRUE(run(module->discover(soon()))) << "its answer follows the answer to the ping";
   }
   ASSERT_FALSE(lost);
   ASSERT_TRUE(stop_process(worker));
@@ -216,11 +225,11 @@ TEST_P(RemoteTest, AModuleThatTakesItsTimeLetsPingsAndFurtherCallsThrough) {
     ASSERT_TRUE(eventually([&] { return queued.back()->has_value(); }));
     for (const auto& one : queued) EXPECT_TRUE(**one) << (**one).error().message;
     EXPECT_TRUE(**busy);
-    ASSERT_TRUE(run(module->discover(soon()))) << "read by the module's thread again";
+    ASSERT_TRUE(run(module->discover(soon()))) << "the module's thread reads again";
   }
 }
 
-TEST_P(RemoteTest, ADaemonThatWasHeldUpDoesNotJudge) {
+TEST_P(RemoteTest, ADaemonThatWasHeldUpDoesNotKillItsWorker) {
   ASSERT_TRUE(start_scripted({}));
   const pid_t worker = newest_child();
   ASSERT_TRUE(stop_process(worker));

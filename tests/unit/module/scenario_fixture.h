@@ -1,4 +1,4 @@
-// Loads and starts test modules, in every way that modules can be run.
+// Loads and starts test modules, in either isolation.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -24,13 +24,13 @@ class ModuleFixture : public CoreFixture {
   explicit ModuleFixture(Isolation chosen) : isolation(chosen) {}
   ~ModuleFixture() override { let_go(); }
 
-  // Stops the module if there is one, and ends what hangs.
+  // Stops the module if there is one, and lets hanging calls return.
   void let_go() {
     release();
     if (module) run(ignore(module->stop(soon())));
     module.reset();
     settle();
-    // A thread that was left alone ends before its files do; a process was killed.
+    // A thread that was left alone must end before its files are removed; a process was killed.
     if (isolation == Isolation::kInProcess && is_hanging_now()) {
       EXPECT_TRUE(eventually([&] { return std::filesystem::exists(folder / "release.left"); }));
     }
@@ -50,7 +50,7 @@ class ModuleFixture : public CoreFixture {
   Result<std::shared_ptr<Module>> load(const ModuleConfig& wanted) {
     return run(load_module(core, clock, wanted, modules_dir, soon()));
   }
-  // Loads and starts, and keeps what happens unasked.
+  // Loads and starts a module, and records its events.
   Status start(const std::string& file, const Options& options = {}) {
     auto loaded = load(config(file, options));
     if (!loaded) return std::unexpected(loaded.error());
@@ -69,7 +69,7 @@ class ModuleFixture : public CoreFixture {
   }
   Status start_scripted(const std::vector<std::string>& behave) { return start("scripted.so", scripted(behave)); }
 
-  // Deadlines are the fake clock's: time stands still unless a test moves it.
+  // Deadlines follow the fake clock: time stands still unless a test moves it.
   Instant soon() const { return clock.now() + std::chrono::seconds(10); }
   static ModuleClaim claim(const std::string& uid, std::vector<std::string> devices = {"dev-0"}) {
     ModuleClaim made;
@@ -81,7 +81,7 @@ class ModuleFixture : public CoreFixture {
     return made;
   }
 
-  // Starts a call whose end the test looks at later.
+  // Starts a call; the test looks at the result later.
   template <class T>
   std::shared_ptr<std::optional<T>> begin(Task<T> task) {
     auto result = std::make_shared<std::optional<T>>();
@@ -130,7 +130,7 @@ class ModuleFixture : public CoreFixture {
   }
 };
 
-// What holds however a module is run.
+// For tests that hold in both isolations.
 class ScenarioFixture : public ModuleFixture, public ::testing::WithParamInterface<Isolation> {
  protected:
   ScenarioFixture() : ModuleFixture(GetParam()) {}

@@ -17,7 +17,7 @@ Request check_of(std::uint64_t call, std::string text) {
   return request;
 }
 
-TEST(FrameTest, MessagesComeOutAsTheyWentInWhateverThePieces) {
+TEST(FrameTest, MessagesSurvivePiecesOfAnySize) {
   std::string stream;
   for (std::uint64_t i = 0; i < 20; ++i) stream += *encode_frame(check_of(i, std::string(i * 7, 'x')));
   for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, std::size_t{64}, stream.size()}) {
@@ -51,7 +51,7 @@ TEST(FrameTest, TheLimitHoldsOnBothSides) {
   const auto refused = encode_frame(check_of(1, std::string(kMaxFrame + 1, 'x')));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  // 4 GiB announced and four bytes sent: refused by the header alone.
+  // The header announces 4 GiB: refused before the rest arrives.
   FrameReader reader;
   reader.append(std::string("\xff\xff\xff\xff", 4));
   Request request;

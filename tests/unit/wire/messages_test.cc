@@ -1,4 +1,4 @@
-// Whatever crosses the border to a worker comes out as it went in.
+// Types cross the border to a worker unchanged.
 #include "host/wire/messages.h"
 
 #include <gmock/gmock.h>
@@ -13,10 +13,10 @@ Message sent(const Message& message) {
   return arrived;
 }
 
-// Not UTF-8, and with a zero in it.
+// Not UTF-8, and contains a zero.
 const std::string kBytes("\xff\0\xfe", 3);
 
-TEST(WireTest, ADeviceWithEverySortOfAttribute) {
+TEST(WireTest, ADeviceWithEveryKindOfAttribute) {
   Device device{
       .id = "gpu-0",
       .name = "gpu-0",
@@ -44,7 +44,7 @@ TEST(WireTest, ADeviceWithEverySortOfAttribute) {
   EXPECT_EQ(read(message).error().code, Code::kDataLoss);
 }
 
-TEST(WireTest, NumbersThatAreNoHealthAreTheNearestOne) {
+TEST(WireTest, UnknownHealthNumbersBecomeTheWorstKnown) {
   wire::Health message;
   message.set_state(200);
   message.set_taint(200);

@@ -1,0 +1,82 @@
+#include "host/wire/calls.h"
+
+namespace cardcage {
+namespace {
+
+struct WriteCall {
+  wire::Request& to;
+  void operator()(const StartCall& call) const { write(call.options, *to.mutable_start()->mutable_options()); }
+  void operator()(const DiscoverCall&) const { to.mutable_discover(); }
+  void operator()(const PrepareCall& call) const { write(call.claim, *to.mutable_prepare()); }
+  void operator()(const UnprepareCall& call) const { write(call.claim, *to.mutable_unprepare()); }
+  void operator()(const ReconcileCall&) const { to.mutable_reconcile(); }
+  void operator()(const ChooseCall& call) const {
+    write(call.available, *to.mutable_choose()->mutable_available());
+    write(call.required, *to.mutable_choose()->mutable_required());
+    to.mutable_choose()->set_want(call.want);
+  }
+  void operator()(const PreStartCall& call) const { write(call.claim, *to.mutable_pre_start()); }
+  void operator()(const CheckCall& call) const { to.set_check(call.device_id); }
+  void operator()(const QuiesceCall&) const { to.mutable_quiesce(); }
+  void operator()(const ResumeCall&) const { to.mutable_resume(); }
+  void operator()(const StopCall&) const { to.mutable_stop(); }
+};
+
+Result<ModuleReply> read_snapshot(const Answers& answers) {
+  auto snapshot = std::make_shared<Snapshot>();
+  for (const wire::Answer& answer : answers) {
+    for (const wire::Device& in : answer.snapshot().devices()) {
+      auto device = read(in);
+      if (!device) return std::unexpected(device.error());
+      snapshot->devices.push_back(std::move(*device));
+    }
+    for (const wire::CounterSet& set : answer.snapshot().counter_sets())
+      snapshot->counter_sets[set.name()] = read(set.counters());
+  }
+  return SnapshotPtr(std::move(snapshot));
+}
+
+}  // namespace
+
+void write(const ModuleCall& from, wire::Request& to) { std::visit(WriteCall{to}, from); }
+
+std::optional<ModuleCall> read_call(const wire::Request& from) {
+  switch (from.what_case()) {
+    case wire::Request::kStart: return StartCall(read(from.start().options()));
+    case wire::Request::kDiscover: return DiscoverCall();
+    case wire::Request::kPrepare: return PrepareCall(read(from.prepare()));
+    case wire::Request::kUnprepare: return UnprepareCall(read(from.unprepare()));
+    case wire::Request::kReconcile: return ReconcileCall();
+    case wire::Request::kChoose:
+      return ChooseCall(read(from.choose().available()), read(from.choose().required()), from.choose().want());
+    case wire::Request::kPreStart: return PreStartCall(read(from.pre_start()));
+    case wire::Request::kCheck: return CheckCall(from.check());
+    case wire::Request::kQuiesce: return QuiesceCall();
+    case wire::Request::kResume: return ResumeCall();
+    case wire::Request::kStop: return StopCall();
+    default: return std::nullopt;
+  }
+}
+
+void write(const ModuleReply& from, wire::Answer& to) {
+  if (const auto* edits = std::get_if<PreparedEdits>(&from)) write(*edits, *to.mutable_edits());
+  if (const auto* chosen = std::get_if<std::vector<std::string>>(&from))
+    write(*chosen, *to.mutable_chosen()->mutable_texts());
+}
+
+Result<ModuleReply> read_reply(wire::Request::WhatCase request, std::size_t devices, const Answers& answers) {
+  const wire::Answer& last = answers.back();
+  switch (request) {
+    case wire::Request::kDiscover: return read_snapshot(answers);
+    case wire::Request::kChoose: return ModuleReply(read(last.chosen().texts()));
+    case wire::Request::kPrepare: {
+      PreparedEdits edits = read(last.edits());
+      if (edits.allocations.size() != devices)
+        return fail(Code::kInternal, "its worker answered for {} devices of {}", edits.allocations.size(), devices);
+      return ModuleReply(std::move(edits));
+    }
+    default: return ModuleReply();
+  }
+}
+
+}  // namespace cardcage

@@ -1,0 +1,62 @@
+// Calls and replies cross the border to a worker unchanged.
+#include "host/wire/calls.h"
+
+#include <gmock/gmock.h>
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+
+// The call as the worker reads it.
+ModuleCall received(const ModuleCall& call) {
+  wire::Request sent, arrived;
+  write(call, sent);
+  EXPECT_TRUE(arrived.ParseFromString(sent.SerializeAsString()));
+  const auto read = read_call(arrived);
+  EXPECT_TRUE(read) << name_of(call);
+  return read.value_or(StopCall());
+}
+
+TEST(CallsTest, EveryCallArrivesAsItself) {
+  const ModuleCall calls[] = {StartCall(),     DiscoverCall(), PrepareCall(),  UnprepareCall(),
+                              ReconcileCall(), ChooseCall(),   PreStartCall(), CheckCall("dev"),
+                              QuiesceCall(),   ResumeCall(),   StopCall()};
+  EXPECT_EQ(std::size(calls), std::variant_size_v<ModuleCall>);
+  for (const ModuleCall& call : calls) EXPECT_EQ(received(call).index(), call.index()) << name_of(call);
+}
+
+TEST(CallsTest, CallsArriveWithTheirArguments) {
+  ModuleClaim claim;
+  claim.ref.uid = "u1";
+  EXPECT_EQ(std::get<PrepareCall>(received(PrepareCall(claim))).claim, claim);
+  EXPECT_EQ(std::get<UnprepareCall>(received(UnprepareCall(claim))).claim, claim);
+  EXPECT_EQ(std::get<PreStartCall>(received(PreStartCall(claim))).claim, claim);
+  EXPECT_EQ(std::get<CheckCall>(received(CheckCall("dev-0"))).device_id, "dev-0");
+  const auto choose = std::get<ChooseCall>(received(ChooseCall({"a", "b"}, {"b"}, 2)));
+  EXPECT_THAT(choose.available, ElementsAre("a", "b"));
+  EXPECT_THAT(choose.required, ElementsAre("b"));
+  EXPECT_EQ(choose.want, 2u);
+}
+
+TEST(CallsTest, OtherRequestsAreNotCalls) {
+  wire::Request request;
+  EXPECT_FALSE(read_call(request));
+  request.mutable_ping();
+  EXPECT_FALSE(read_call(request));
+  request.mutable_live_claim();
+  EXPECT_FALSE(read_call(request));
+}
+
+TEST(CallsTest, AReplyForAnotherNumberOfDevicesIsAnError) {
+  PreparedEdits edits;
+  edits.allocations.resize(2);
+  Answers answers(1);
+  write(ModuleReply(edits), answers[0]);
+  EXPECT_EQ(std::get<PreparedEdits>(*read_reply(wire::Request::kPrepare, 2, answers)), edits);
+  EXPECT_EQ(read_reply(wire::Request::kPrepare, 3, answers).error(),
+            (Error{Code::kInternal, "its worker answered for 2 devices of 3"}));
+}
+
+}  // namespace
+}  // namespace cardcage
