@@ -1,11 +1,9 @@
 #include "host/daemon.h"
 
-#include <thread>
 #include <utility>
 
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/embedded_node.h"
-#include "host/cdi/names.h"
 #include "host/claim/recovery.h"
 #include "host/core/file.h"
 #include "host/core/version.h"
@@ -14,10 +12,10 @@
 namespace cardcage {
 namespace {
 
-// SIGTERM to the end: open calls, then modules. A pod's default grace period is 30 s.
-constexpr Duration kDrain = std::chrono::seconds(15);
-// Nobody serves the node between the end of one daemon and the next try of the other.
-constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerReminder = std::chrono::seconds(30);
+// From SIGTERM to the end of all calls. Modules stop after that, and a pod's default grace period is 30 s.
+constexpr Duration kStopLimit = std::chrono::seconds(15);
+// Short, because nobody serves the node from the end of the previous daemon until the next attempt.
+constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -41,9 +39,9 @@ Status Daemon::open() {
   if (auto opened = open_ledger(); !opened) return opened;
   if (auto opened = open_cluster(); !opened) return opened;
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
-  supervisors_ = std::make_unique<Supervisors>(modules_environment(), config_.node.modules_dir);
-  serve_names();
-  // Sockets of drivers whose claims are in the ledger are up before any module is: the kubelet may need to unprepare.
+  supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);
+  create_served_names();
+  // Drivers with claims in the ledger have their sockets before any module runs: the kubelet may need to unprepare.
   serve(plan_change({}, config_));
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
   if (!admin) return std::unexpected(admin.error());
@@ -52,15 +50,15 @@ Status Daemon::open() {
   return {};
 }
 
-// Devices are worth more than their figures: a port that somebody else has is no reason to end.
+// A port that is taken only costs the metrics: serving devices matters more.
 void Daemon::open_metrics() {
   if (config_.metrics.listen.empty()) return;
-  auto endpoint =
-      HttpEndpoint::start(core_, config_.metrics.listen, [this](const std::string& path) { return page(path); });
+  auto endpoint = HttpEndpoint::start(core_, clock_, config_.metrics.listen,
+                                      [this](const std::string& path) { return page(path); });
   if (endpoint)
     endpoint_ = std::move(*endpoint);
   else
-    log(LogLevel::kError, "no metrics are served", {{"error", endpoint.error().message}});
+    log(LogLevel::kError, "metrics are not served", {{"error", endpoint.error().message}});
 }
 
 Status Daemon::open_cluster() {
@@ -76,9 +74,9 @@ Status Daemon::open_cluster() {
   return {};
 }
 
-// An instance that is on its way out, in a rolling update, has the ledger until its sockets are gone and its calls are
-// answered. Nothing is served before that: up to 1.36 the kubelet mixes two instances of a resource up.
-Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
+// During a rolling update the previous daemon keeps the ledger until its sockets are removed and its calls are
+// finished. Nothing is served before that, because kubelets up to 1.36 confuse two instances of one resource.
+Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
   auto boot_id = read_boot_id();
   if (!boot_id) return std::unexpected(boot_id.error());
   const LedgerOptions options{.file = config_.node.state_dir / "ledger.db",
@@ -87,31 +85,36 @@ Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
                               .boot_id = *boot_id,
                               .history = {},
                               .fault = fault_};
-  bool stop = false;
-  signals_.async_wait([&stop](const boost::system::error_code& error, int) { stop = stop || !error; });
   auto ledger = Ledger::open(core_, options);
+  if (ledger || ledger.error().code != Code::kAborted) return ledger;
+  bool stop = false;
+  stop_signals_.async_wait([&](const boost::system::error_code& cancelled, int) {
+    if (cancelled) return;
+    stop = true;
+    core_.stop();
+  });
   for (Duration waited{}; !ledger && ledger.error().code == Code::kAborted && !stop; waited += kLedgerRetry) {
-    if (waited % kLedgerReminder == Duration::zero())
-      log(LogLevel::kInfo, "waiting for another cardcage to end", {{"ledger", options.file.native()}});
-    std::this_thread::sleep_for(kLedgerRetry);
-    core_.poll();
+    if (waited % kLedgerLogInterval == Duration::zero())
+      log(LogLevel::kInfo, "waiting for another cardcage to exit", {{"ledger", options.file.native()}});
+    core_.run_for(kLedgerRetry);
     core_.restart();
     ledger = Ledger::open(core_, options);
   }
-  signals_.cancel();
+  stop_signals_.cancel();
   core_.poll();
   core_.restart();
+  if (stop) return fail(Code::kAborted, "stopped while waiting for another cardcage to exit");
   return ledger;
 }
 
 Status Daemon::open_ledger() {
-  auto ledger = take_ledger();
+  auto ledger = wait_for_ledger();
   if (!ledger) return std::unexpected(ledger.error());
   ledger_ = std::move(*ledger);
   const CdiRecovery recovery = recover_cdi(*ledger_, cdi_);
   for (const Error& problem : recovery.problems) log(LogLevel::kError, problem.message);
   if (!ledger_->claims().empty() || recovery.removed > 0) {
-    log(LogLevel::kInfo, "claims are taken over from the ledger",
+    log(LogLevel::kInfo, "claims loaded from the ledger",
         {{"claims", std::to_string(ledger_->claims().size())},
          {"cdi_files_written", std::to_string(recovery.written)},
          {"cdi_files_removed", std::to_string(recovery.removed)}});
@@ -120,7 +123,7 @@ Status Daemon::open_ledger() {
   return {};
 }
 
-Supervisors::Environment Daemon::modules_environment() {
+Supervisors::Environment Daemon::supervisors_environment() {
   return {.core = core_,
           .clock = clock_,
           .loader =
@@ -134,7 +137,7 @@ Supervisors::Environment Daemon::modules_environment() {
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
 
-void Daemon::serve_names() {
+void Daemon::create_served_names() {
   const ServingContext context{.core = core_,
                                .clock = clock_,
                                .config = config_,
@@ -156,8 +159,8 @@ void Daemon::serve_names() {
                            .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(node.name))});
 }
 
-Task<void> Daemon::follow_pods() {
-  while (resources_->all().empty() && !stopping_) co_await resources_come_.wait();
+Task<void> Daemon::reconcile_pods() {
+  while (resources_->all().empty() && !stopping_) co_await resources_configured_.wait();
   if (!stopping_) co_await pods_->run();
   pods_ended_.set(true);
 }
@@ -178,27 +181,27 @@ void Daemon::run() {
   spawn(core_, live_config_.run());
   spawn(core_, reload_on_signal());
   spawn(core_, tidy());
-  spawn(core_, follow_pods());
+  spawn(core_, reconcile_pods());
   spawn(core_, stop_on_signal());
   core_.run();
 }
 
 Task<void> Daemon::stop_on_signal() {
   boost::system::error_code ignored;
-  const int number = co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  const int number = co_await stop_signals_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   log(LogLevel::kInfo, "stopping", {{"signal", std::to_string(number)}});
   co_await shut_down();
   core_.stop();
 }
 
-// Prepared claims stay as they are: their pods go on running.
+// Prepared claims stay as they are: their pods keep running.
 Task<void> Daemon::shut_down() {
-  const Instant deadline = clock_.now() + kDrain;
+  const Instant deadline = clock_.now() + kStopLimit;
   stopping_ = true;
   live_config_.stop();
-  hang_ups_.cancel();
+  reload_signals_.cancel();
   tidy_.wake();
-  resources_come_.wake();
+  resources_configured_.wake();
   pods_->stop();
   co_await tidied_.wait_until(clock_, deadline);
   co_await pods_ended_.wait_until(clock_, deadline);

@@ -16,39 +16,39 @@ namespace {
 
 namespace wire = admin::v1;
 
-constexpr std::chrono::seconds kGrace{1};
+constexpr std::chrono::seconds kStopGrace{1};
 
-// A reactor posts to the core and finishes from there; gRPC keeps request, response and reactor until then, and
-// GrpcServer::stop waits for it.
+// Each call is posted to the core and finished there. gRPC keeps the request, the response and the reactor until then,
+// and GrpcServer::stop waits for it.
 class AdminService final : public wire::Admin::CallbackService {
  public:
   AdminService(asio::io_context& core, DaemonView& view) : core_(core), view_(view) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest*,
                                       wire::GetStatusResponse* response) override {
-    return answer(context, response, [](DaemonView& view) { return view.status(); });
+    return respond(context, response, [](DaemonView& view) { return view.status(); });
   }
   grpc::ServerUnaryReactor* ListModules(grpc::CallbackServerContext* context, const wire::ListModulesRequest*,
                                         wire::ListModulesResponse* response) override {
-    return answer(context, response, [](DaemonView& view) { return view.modules(); });
+    return respond(context, response, [](DaemonView& view) { return view.modules(); });
   }
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context, const wire::ListDevicesRequest*,
                                         wire::ListDevicesResponse* response) override {
-    return answer(context, response, [](DaemonView& view) { return view.devices(); });
+    return respond(context, response, [](DaemonView& view) { return view.devices(); });
   }
   grpc::ServerUnaryReactor* ListClaims(grpc::CallbackServerContext* context, const wire::ListClaimsRequest*,
                                        wire::ListClaimsResponse* response) override {
-    return answer(context, response, [](DaemonView& view) { return view.claims(); });
+    return respond(context, response, [](DaemonView& view) { return view.claims(); });
   }
   grpc::ServerUnaryReactor* ListHistory(grpc::CallbackServerContext* context, const wire::ListHistoryRequest* request,
                                         wire::ListHistoryResponse* response) override {
-    return answer_later(context, response,
-                        [query = history_query(*request)](DaemonView& view) { return view.history(query); });
+    return respond_later(context, response,
+                         [query = history_query(*request)](DaemonView& view) { return view.history(query); });
   }
   grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const wire::ReloadRequest* request,
                                    wire::ReloadResponse* response) override {
-    return answer_later(context, response,
-                        [dry_run = request->dry_run()](DaemonView& view) { return view.reload(dry_run); });
+    return respond_later(context, response,
+                         [dry_run = request->dry_run()](DaemonView& view) { return view.reload(dry_run); });
   }
   grpc::ServerUnaryReactor* QuiesceModule(grpc::CallbackServerContext* context,
                                           const wire::ModuleCommandRequest* request,
@@ -69,12 +69,12 @@ class AdminService final : public wire::Admin::CallbackService {
  private:
   grpc::ServerUnaryReactor* command(grpc::CallbackServerContext* context, ModuleVerb verb,
                                     const wire::ModuleCommandRequest& request, wire::ModuleCommandResponse* response) {
-    return answer_later(context, response,
-                        [command = module_command(verb, request)](DaemonView& view) { return view.command(command); });
+    return respond_later(context, response,
+                         [command = module_command(verb, request)](DaemonView& view) { return view.command(command); });
   }
-  // `ask` gives the report at once.
+  // `ask` returns a report.
   template <class Response, class Ask>
-  grpc::ServerUnaryReactor* answer(grpc::CallbackServerContext* context, Response* response, Ask ask) {
+  grpc::ServerUnaryReactor* respond(grpc::CallbackServerContext* context, Response* response, Ask ask) {
     auto* reactor = context->DefaultReactor();
     asio::post(core_, [this, reactor, response, ask] {
       fill(*response, ask(view_));
@@ -82,9 +82,9 @@ class AdminService final : public wire::Admin::CallbackService {
     });
     return reactor;
   }
-  // `ask` gives a task of the report.
+  // `ask` returns a task that returns a report.
   template <class Response, class Ask>
-  grpc::ServerUnaryReactor* answer_later(grpc::CallbackServerContext* context, Response* response, Ask ask) {
+  grpc::ServerUnaryReactor* respond_later(grpc::CallbackServerContext* context, Response* response, Ask ask) {
     auto* reactor = context->DefaultReactor();
     asio::post(core_, [this, reactor, response, ask] { spawn(core_, finish_with(reactor, response, ask(view_))); });
     return reactor;
@@ -142,7 +142,7 @@ AdminServer::~AdminServer() = default;
 
 Task<void> AdminServer::stop() {
   state_->listener.reset();
-  co_await state_->server.stop(state_->core, kGrace);
+  co_await state_->server.stop(state_->core, kStopGrace);
 }
 
 }  // namespace cardcage
