@@ -31,7 +31,7 @@ struct GoldenCase {
   std::string file;
   std::vector<std::string> arguments;
 };
-// For ctest's list.
+// For the list of tests.
 void PrintTo(const GoldenCase& about, std::ostream* out) { *out << about.file; }
 
 class InspectGoldenTest : public InspectTest, public ::testing::WithParamInterface<GoldenCase> {};
