@@ -35,7 +35,7 @@ function(cardcage_test name)
   target_compile_definitions(${name} PRIVATE CARDCAGE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest_main cardcage_warnings)
   include(GoogleTest)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 60)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 60)
 endfunction()
 
 # cardcage_proto(NAME [GRPC] FILES...): generated from files below proto/, included as "<path>.pb.h".

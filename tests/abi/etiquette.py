@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""etiquette.py MODULE.so...: what of abi/RULES.md shows in the file: one export [R1], and no import of what modules do
-not do in a process that is not theirs [R9]."""
+"""etiquette.py MODULE.so...: checks the rules in abi/RULES.md that a file can show: one export [R1], and no import of
+functions that a guest in the host's process must not call [R9]."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ def problems(path):
         yield f"exports {', '.join(exports) or 'nothing'}, not cage_module_v0 alone: link with abi/module.map [R1]"
     for name in symbols("--undefined-only", path):
         if FORBIDDEN.match(name):
-            yield f"uses {name}, which changes the process it is a guest of [R9]"
+            yield f"uses {name}, which changes the process of the host [R9]"
     headers = subprocess.run(["readelf", "-ldW", path], check=True, capture_output=True, text=True).stdout
     if re.search(r"GNU_STACK.*RWE", headers):
         yield "needs an executable stack [R9]"

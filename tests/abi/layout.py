@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the layout of abi/cardcage/module.h with the golden one, and says which rule a difference breaks.
+"""Compares the layout of abi/cardcage/module.h with the golden file and names the rule that a difference breaks.
 
-layout.py [--update]: every size, offset, member type, constant and signature, as clang sees them on LP64.
+layout.py [--update]: covers every size, offset, member type, constant and signature, as clang sees them on LP64.
 """
 
 import json
@@ -23,7 +23,7 @@ def clang(language, *arguments):
 
 
 def records():
-    """{'struct cage_str': ['0 const char * data', ..., 'size 16 align 8']}; members of members are left out."""
+    """{'struct cage_str': ['0 const char * data', ..., 'size 16 align 8']}; without members of members."""
     found = {}
     for block in clang("c", "-Xclang", "-fdump-record-layouts-complete").split("*** Dumping AST Record Layout")[1:]:
         lines = [PLACE.sub("unnamed", line) for line in block.splitlines() if "|" in line]
@@ -41,7 +41,7 @@ def constants():
     found = []
 
     def value(node):
-        """Of the constant expression, which may be inside a conversion."""
+        """The value of the constant expression, which may be inside a conversion."""
         return node["value"] if node["kind"] == "ConstantExpr" else value(node["inner"][0])
 
     def walk(node):
@@ -68,14 +68,14 @@ def parse(text):
 
 
 def same(old, new):
-    """A reserved member may get a meaning, because it was zero until then."""
+    """A reserved member may get a meaning, because it was always zero before."""
     return old == new or (re.search(r" reserved\d*$", old) and old.rsplit(" ", 1)[0] == new.rsplit(" ", 1)[0])
 
 
 def judge(name, old, new):
-    """What changed in one record, and whether a module built before still works."""
+    """Describes the change in one record and says whether an older module still works."""
     if new is None:
-        return f"BREAKS [R2]: {name} is gone"
+        return f"BREAKS [R2]: {name} is missing"
     if old is None:
         return f"addition: {name}"
     kept = len(new) >= len(old) and all(map(same, old[:-1], new))

@@ -1,4 +1,4 @@
-// The mock's devices as discover() shows them, and its options.
+// The mock's devices as discover() reports them, its options and its preference.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -15,12 +15,7 @@ using testing::IsSupersetOf;
 using testing::Pair;
 using Strings = std::vector<std::string>;
 
-const cage_module* mock() {
-  static const cage_module* module = open_module(CARDCAGE_MOCK);
-  return module;
-}
-
-TEST(MockDevices, the_table_is_complete_and_says_what_it_is) {
+TEST(MockDevices, TheTableIsCompleteAndIdentifiesTheModule) {
   ASSERT_NE(mock(), nullptr);
   EXPECT_EQ(mock()->magic, CAGE_MAGIC);
   EXPECT_EQ(mock()->struct_size, sizeof(cage_module));
@@ -32,7 +27,7 @@ TEST(MockDevices, the_table_is_complete_and_says_what_it_is) {
   EXPECT_EQ(mock()->extension("cage.unheard-of/1"), nullptr);
 }
 
-TEST(MockDevices, default_options_give_a_useful_demo) {
+TEST(MockDevices, DefaultOptionsGiveAUsefulDemo) {
   Instance instance(mock(), {});
   ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
   const auto snapshot = instance.discover();
@@ -50,7 +45,7 @@ TEST(MockDevices, default_options_give_a_useful_demo) {
   EXPECT_TRUE(snapshot->counter_sets.empty());
 }
 
-TEST(MockDevices, identities_and_places_differ_and_are_the_same_at_every_start) {
+TEST(MockDevices, IdentitiesAndPlacesAreUniqueAndTheSameAtEveryStart) {
   Instance first(mock(), {}), second(mock(), {}), seeded(mock(), {{"seed", "node-2"}});
   const auto before = first.discover(), again = second.discover(), elsewhere = seeded.discover();
   std::set<std::string> uuids, places;
@@ -68,7 +63,7 @@ TEST(MockDevices, identities_and_places_differ_and_are_the_same_at_every_start) 
   EXPECT_THAT(per_socket, testing::ElementsAre(Pair(0, 4), Pair(1, 4)));
 }
 
-TEST(MockDevices, ten_thousand_devices_are_all_different) {
+TEST(MockDevices, TenThousandDevicesAreAllDifferent) {
   Instance instance(mock(), {{"devices", Strings{"gpu:9990", "tpu:10"}}});
   ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
   const auto snapshot = instance.discover();
@@ -78,13 +73,13 @@ TEST(MockDevices, ten_thousand_devices_are_all_different) {
   EXPECT_EQ(places.size(), 10'000U);
 }
 
-TEST(MockDevices, one_device_too_many_is_refused) {
+TEST(MockDevices, OneDeviceTooManyIsRefused) {
   const Instance instance(mock(), {{"devices", Strings{"gpu:9999", "nic:2"}}});
   EXPECT_EQ(instance.created, CAGE_INVALID_ARGUMENT);
   EXPECT_THAT(instance.explanation, AllOf(HasSubstr("10001"), HasSubstr("10000")));
 }
 
-TEST(MockDevices, a_malformed_device_list_is_named) {
+TEST(MockDevices, AMalformedDeviceListIsNamedInTheError) {
   for (const char* text : {"", ":3", "gpu:", "gpu:-1", "gpu:1x", "GPU:1", "9gpu:1", "g p u:1",
                            "gpu:99999999999999999999", "averyveryverylongkind:1"}) {
     const Instance instance(mock(), {{"devices", Strings{text}}});
@@ -95,7 +90,7 @@ TEST(MockDevices, a_malformed_device_list_is_named) {
   EXPECT_THAT(twice.explanation, HasSubstr("kind 'gpu' is there twice"));
 }
 
-TEST(MockDevices, partitions_share_the_counters_of_their_gpu) {
+TEST(MockDevices, PartitionsShareTheCountersOfTheirGpu) {
   Instance instance(mock(), {{"devices", Strings{"gpu:1", "nic:1"}}, {"partitions", std::int64_t{2}}});
   const auto snapshot = instance.discover();
   ASSERT_EQ(snapshot->devices.size(), 4U);
@@ -111,7 +106,7 @@ TEST(MockDevices, partitions_share_the_counters_of_their_gpu) {
   EXPECT_FALSE(snapshot->consumes.contains("nic-0"));
 }
 
-TEST(MockDevices, partitions_are_not_offered_to_a_host_without_counters) {
+TEST(MockDevices, PartitionsAreNotOfferedToAHostWithoutCounters) {
   Instance instance(mock(), {{"partitions", std::int64_t{2}}});
   Snapshot snapshot(false);
   const Call call;
@@ -120,7 +115,7 @@ TEST(MockDevices, partitions_are_not_offered_to_a_host_without_counters) {
   EXPECT_TRUE(snapshot.devices.empty());
 }
 
-TEST(MockDevices, shared_devices_say_so) {
+TEST(MockDevices, SharedDevicesAreMarkedAsShared) {
   Instance instance(mock(), {{"shared", true}});
   EXPECT_TRUE(instance.discover()->devices.at("gpu-0").shared);
 }
@@ -149,7 +144,7 @@ std::vector<std::string> chosen(Instance& instance, const std::vector<std::strin
   return sink.ids;
 }
 
-TEST(MockPreferred, devices_of_one_socket_are_chosen_together) {
+TEST(MockPreferred, DevicesOfOneSocketAreChosenTogether) {
   Instance instance(mock(), {{"devices", Strings{"gpu:8"}}});
   const Strings all = {"gpu-0", "gpu-3", "gpu-4", "gpu-5", "gpu-7"};
   EXPECT_THAT(chosen(instance, all, {}, 2, CAGE_OK), testing::ElementsAre("gpu-4", "gpu-5"));
@@ -158,7 +153,7 @@ TEST(MockPreferred, devices_of_one_socket_are_chosen_together) {
   EXPECT_THAT(chosen(instance, all, {}, 0, CAGE_OK), testing::IsEmpty());
 }
 
-TEST(MockPreferred, impossible_wishes_are_refused) {
+TEST(MockPreferred, ImpossibleRequestsAreRefused) {
   Instance instance(mock(), {{"devices", Strings{"gpu:8"}}});
   chosen(instance, {"gpu-0"}, {}, 2, CAGE_INVALID_ARGUMENT);
   chosen(instance, {"gpu-0"}, {"gpu-1"}, 1, CAGE_INVALID_ARGUMENT);

@@ -1,7 +1,6 @@
-// How the mock misbehaves on demand, by options and by script.
+// Faults of the mock, by options and by script.
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/time.h>
 
@@ -9,6 +8,7 @@
 #include <fstream>
 
 #include "tests/abi/raw_host.h"
+#include "tests/fakes/eventually.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
@@ -22,17 +22,12 @@ using Strings = std::vector<std::string>;
 
 constexpr std::int64_t kMinute = 60'000'000'000;
 
-const cage_module* mock() {
-  static const cage_module* module = open_module(CARDCAGE_MOCK);
-  return module;
-}
-
 std::size_t threads() {
   return static_cast<std::size_t>(
       std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator()));
 }
 
-// Open descriptors that a program started by the host would not inherit, and those that it would.
+// Numbers of open descriptors with and without FD_CLOEXEC.
 std::pair<std::size_t, std::size_t> descriptors() {
   std::pair<std::size_t, std::size_t> found;
   for (int fd = 0; fd < 256; ++fd) {
@@ -42,13 +37,13 @@ std::pair<std::size_t, std::size_t> descriptors() {
   return found;
 }
 
-TEST(MockEtiquette, leaves_no_thread_and_no_descriptor_behind) {
+TEST(MockEtiquette, LeavesNoThreadAndNoDescriptorBehind) {
   const ScratchFolder folder;
   const std::map<std::string, Value> options = {{"mount_dir", folder.path().string()},
                                                 {"script_file", (folder / "s").string()}};
   {
     const Instance first(mock(), options);
-  }  // after which the sanitizers have their own threads, too
+  }  // starts the sanitizers' own threads as well
   const auto before = descriptors();
   const std::size_t threads_before = threads();
   {
@@ -59,13 +54,11 @@ TEST(MockEtiquette, leaves_no_thread_and_no_descriptor_behind) {
     EXPECT_EQ(descriptors().second, before.second);
   }
   EXPECT_EQ(descriptors(), before);
-  // The kernel may list a thread for a moment after it was joined.
-  const auto patience = std::chrono::steady_clock::now() + 5s;
-  while (threads() > threads_before && std::chrono::steady_clock::now() < patience) ::sched_yield();
-  EXPECT_EQ(threads(), threads_before);
+  // The kernel may list a joined thread for another moment.
+  EXPECT_TRUE(eventually([&] { return threads() == threads_before; })) << threads() << ", not " << threads_before;
 }
 
-TEST(MockEtiquette, a_create_that_fails_leaves_nothing_open) {
+TEST(MockEtiquette, ACreateThatFailsLeavesNothingOpen) {
   const ScratchFolder folder;
   mock();
   const auto before = descriptors();
@@ -74,7 +67,7 @@ TEST(MockEtiquette, a_create_that_fails_leaves_nothing_open) {
   EXPECT_EQ(descriptors(), before);
 }
 
-TEST(MockFaults, a_delay_ends_at_the_deadline) {
+TEST(MockFaults, ADelayEndsAtTheDeadline) {
   Instance instance(mock(), {{"prepare_delay", kMinute}});
   Edits edits;
   const Claim claim("uid-1", {{.device = "gpu-0"}});
@@ -84,7 +77,7 @@ TEST(MockFaults, a_delay_ends_at_the_deadline) {
   EXPECT_TRUE(edits.lines.empty());
 }
 
-TEST(MockFaults, a_delay_ends_when_the_call_is_cancelled) {
+TEST(MockFaults, ADelayEndsWhenTheCallIsCancelled) {
   Instance instance(mock(), {{"unprepare_delay", kMinute}, {"discover_delay", kMinute}});
   Call call;
   call.cancel();
@@ -94,7 +87,7 @@ TEST(MockFaults, a_delay_ends_when_the_call_is_cancelled) {
   EXPECT_EQ(mock()->discover(instance.get(), call.get(), snapshot.get()), CAGE_CANCELLED);
 }
 
-TEST(MockFaults, a_short_delay_only_takes_time) {
+TEST(MockFaults, AShortDelayOnlyTakesTime) {
   Instance instance(mock(), {{"prepare_delay", std::int64_t{2'000'000}}});
   Edits edits;
   const auto start = std::chrono::steady_clock::now();
@@ -102,7 +95,7 @@ TEST(MockFaults, a_short_delay_only_takes_time) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, 2ms);
 }
 
-TEST(MockFaults, named_devices_fail_and_others_do_not) {
+TEST(MockFaults, NamedDevicesFailAndOthersDoNot) {
   Instance instance(mock(), {{"fail_prepare", Strings{"gpu-1 no power in slot 3", "gpu-2"}},
                              {"fail_unprepare", Strings{"gpu-3 does not drain"}}});
   Edits edits;
@@ -114,7 +107,7 @@ TEST(MockFaults, named_devices_fail_and_others_do_not) {
   EXPECT_EQ(instance.explanation, "device 'gpu-3': does not drain");
 }
 
-TEST(MockFaults, whole_calls_fail_with_the_given_text) {
+TEST(MockFaults, AllCallsCanFailWithTheGivenText) {
   const Instance refused(mock(), {{"fail_create", "license server is down"}});
   EXPECT_EQ(refused.created, CAGE_INTERNAL);
   EXPECT_EQ(refused.explanation, "license server is down");
@@ -126,13 +119,13 @@ TEST(MockFaults, whole_calls_fail_with_the_given_text) {
   EXPECT_EQ(blind.explanation, "all is lost");
 }
 
-TEST(MockFaults, a_rule_without_a_device_is_refused) {
+TEST(MockFaults, ARuleWithoutADeviceIsRefused) {
   const Instance instance(mock(), {{"fail_prepare", Strings{"  "}}});
   EXPECT_EQ(instance.created, CAGE_INVALID_ARGUMENT);
   EXPECT_THAT(instance.explanation, HasSubstr("'fail_prepare'"));
 }
 
-TEST(MockFaultsDeathTest, crash_aborts_the_process) {
+TEST(MockFaultsDeathTest, CrashAbortsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto crash = [] {
     Instance instance(mock(), {{"crash", "discover"}});
@@ -141,7 +134,7 @@ TEST(MockFaultsDeathTest, crash_aborts_the_process) {
   EXPECT_EXIT(crash(), testing::KilledBySignal(SIGABRT), "");
 }
 
-TEST(MockFaultsDeathTest, hang_ignores_even_the_cancellation) {
+TEST(MockFaultsDeathTest, HangIgnoresEvenTheCancellation) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto hang = [] {
     Instance instance(mock(), {{"hang", "prepare"}});
@@ -156,21 +149,21 @@ TEST(MockFaultsDeathTest, hang_ignores_even_the_cancellation) {
   EXPECT_EXIT(hang(), testing::KilledBySignal(SIGALRM), "");
 }
 
-TEST(MockScript, health_changes_are_told_and_shown) {
+TEST(MockScript, HealthChangesAreReportedAndAppearInTheSnapshot) {
   Instance instance(mock(), {{"script", Strings{"1ms health gpu-1 bad XidError Xid 79 fell off the bus",
                                                 "health gpu-2 unknown", "2ms health gpu-2 ok"}}});
   ASSERT_EQ(instance.started, CAGE_OK) << instance.explanation;
   ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.healths.size() == 3; }));
-  const SaidHealth bad{CAGE_HEALTH_BAD, "XidError", "Xid 79 fell off the bus", CAGE_TAINT_NO_SCHEDULE};
+  const ReportedHealth bad{CAGE_HEALTH_BAD, "XidError", "Xid 79 fell off the bus", CAGE_TAINT_NO_SCHEDULE};
   EXPECT_THAT(instance.host.healths,
-              testing::ElementsAre(Pair("gpu-2", SaidHealth{}), Pair("gpu-1", bad),
-                                   Pair("gpu-2", SaidHealth{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE})));
+              testing::ElementsAre(Pair("gpu-2", ReportedHealth{}), Pair("gpu-1", bad),
+                                   Pair("gpu-2", ReportedHealth{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE})));
   EXPECT_EQ(instance.discover()->devices.at("gpu-1").health, bad);
   EXPECT_EQ(instance.check("gpu-1"), CAGE_OK);
   EXPECT_THAT(instance.host.healths.back(), Pair("gpu-1", bad));
 }
 
-TEST(MockScript, removed_devices_leave_the_snapshot_and_come_back) {
+TEST(MockScript, RemovedDevicesLeaveTheSnapshotAndComeBack) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"partitions", std::int64_t{2}},
                              {"script", Strings{"remove gpu-2"}},
@@ -188,7 +181,7 @@ TEST(MockScript, removed_devices_leave_the_snapshot_and_come_back) {
   EXPECT_TRUE(instance.discover()->devices.contains("gpu-2"));
 }
 
-TEST(MockScript, a_bad_line_is_refused_at_create) {
+TEST(MockScript, ABadLineIsRefusedAtCreate) {
   for (const char* line : {"dance", "", "health", "health gpu-99 ok", "health gpu-0 fine", "2 health gpu-0 ok", "add",
                            "fail", "fail dance gpu-0", "fail prepare", "delay prepare soon", "crash now", "hang x"}) {
     const Instance instance(mock(), {{"script", Strings{line}}});
@@ -197,7 +190,7 @@ TEST(MockScript, a_bad_line_is_refused_at_create) {
   }
 }
 
-TEST(MockScript, a_running_module_is_driven_through_the_file) {
+TEST(MockScript, ARunningModuleIsDrivenThroughTheFile) {
   const ScratchFolder folder;
   const auto path = folder / "script";
   std::ofstream(path) << "# what happened before\nhealth gpu-0 bad Fan stuck\ncrash\n";
@@ -212,14 +205,14 @@ TEST(MockScript, a_running_module_is_driven_through_the_file) {
   };
   ASSERT_TRUE(instance.host.wait_until(complained));
 
-  // Another file of that name is read from its start.
+  // A new file with that name is read from its start.
   std::ofstream(folder / "other") << "health gpu-2 bad Fan stuck\n";
   std::filesystem::rename(folder / "other", path);
   ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.healths.size() == 3; }));
   EXPECT_EQ(instance.host.healths.back().first, "gpu-2");
 }
 
-TEST(MockScript, faults_come_and_go) {
+TEST(MockScript, FaultsCanBeAddedAndHealedAtRunTime) {
   const ScratchFolder folder;
   const auto path = folder / "script";
   Instance instance(mock(), {{"script_file", path.string()}});
@@ -239,7 +232,7 @@ TEST(MockScript, faults_come_and_go) {
   EXPECT_EQ(mock()->unprepare(instance.get(), call.get(), claim.get()), CAGE_DEADLINE_EXCEEDED);
 }
 
-TEST(MockScript, a_start_and_a_choice_can_fail_too) {
+TEST(MockScript, PreStartAndChooseCanFailToo) {
   Instance instance(mock(),
                     {{"script", Strings{"fail pre_start gpu-0 does not reset", "fail choose * no mood", "rescan"}}});
   ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.rescans == 1; }));
@@ -255,7 +248,7 @@ TEST(MockScript, a_start_and_a_choice_can_fail_too) {
   EXPECT_EQ(call.explanation, "no mood");
 }
 
-TEST(MockScript, a_file_in_a_folder_that_is_not_there_fails_start) {
+TEST(MockScript, AScriptInAMissingFolderFailsStart) {
   const Instance instance(mock(), {{"script_file", "/nonexistent/script"}});
   EXPECT_EQ(instance.started, CAGE_FAILED_PRECONDITION);
   EXPECT_THAT(instance.explanation, HasSubstr("/nonexistent/script"));
@@ -263,7 +256,7 @@ TEST(MockScript, a_file_in_a_folder_that_is_not_there_fails_start) {
   EXPECT_EQ(relative.started, CAGE_FAILED_PRECONDITION);
 }
 
-TEST(MockScriptDeathTest, crash_needs_no_call) {
+TEST(MockScriptDeathTest, CrashNeedsNoCall) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto crash = [] {
     Instance instance(mock(), {{"script", Strings{"crash"}}});

@@ -1,4 +1,4 @@
-// The life of claims on the mock: what containers get, who holds what, what is left behind.
+// Claims on the mock: what containers get, which claim holds which device, what is left behind.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -19,11 +19,6 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 using Strings = std::vector<std::string>;
 
-const cage_module* mock() {
-  static const cage_module* module = open_module(CARDCAGE_MOCK);
-  return module;
-}
-
 std::string prepared(Instance& instance, const std::string& uid, const std::vector<Alloc>& allocs) {
   Edits edits;
   EXPECT_EQ(instance.prepare(Claim(uid, allocs), edits), CAGE_OK) << instance.explanation;
@@ -42,7 +37,7 @@ std::string content(const std::filesystem::path& path) {
   return text.str();
 }
 
-TEST(MockPrepare, a_container_gets_identity_node_and_file) {
+TEST(MockPrepare, AContainerGetsIdentityNodeAndFile) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}, {"device_node", "/dev/zero"}});
   const std::string uuid = instance.discover()->devices.at("gpu-1").attrs.at("uuid");
@@ -58,14 +53,14 @@ TEST(MockPrepare, a_container_gets_identity_node_and_file) {
   EXPECT_THAT(files(folder.path()), IsEmpty());
 }
 
-TEST(MockPrepare, without_a_folder_there_is_no_mount) {
+TEST(MockPrepare, WithoutAFolderThereIsNoMount) {
   Instance instance(mock(), {});
   Edits edits;
   ASSERT_EQ(instance.prepare(Claim("uid-1", {{.device = "nic-0"}}), edits), CAGE_OK);
   EXPECT_THAT(edits.lines[0], ElementsAre(HasSubstr("env MOCK_NIC_0="), "node /dev/mock/nic-0 <- /dev/null rw"));
 }
 
-TEST(MockPrepare, parameters_show_in_the_environment) {
+TEST(MockPrepare, ParametersAppearInTheEnvironment) {
   Instance instance(mock(), {});
   const Values defaults(mock()->params, mock()->param_count, {});
   const Values given(mock()->params, mock()->param_count,
@@ -80,7 +75,7 @@ TEST(MockPrepare, parameters_show_in_the_environment) {
                                     Contains("env MOCK_GPU_1_INTERVAL_MS=25"), Contains("env A=b=c")));
 }
 
-TEST(MockPrepare, shares_and_consumed_capacity_show_in_the_environment) {
+TEST(MockPrepare, SharesAndConsumedCapacityAppearInTheEnvironment) {
   Instance instance(mock(), {{"shared", true}});
   const cage_quantity memory = {CAGE_LIT("memory"), 8, 0, CAGE_QTY_BINARY};
   const cage_quantity power = {CAGE_LIT("power"), 15, -1, CAGE_QTY_DECIMAL};
@@ -94,7 +89,7 @@ TEST(MockPrepare, shares_and_consumed_capacity_show_in_the_environment) {
   EXPECT_TRUE(edits.has(1, "env MOCK_GPU_0_SHARE=s-2"));
 }
 
-TEST(MockPrepare, the_same_claim_may_come_again) {
+TEST(MockPrepare, TheSameClaimCanBePreparedAgain) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}});
   Edits first, second;
@@ -106,7 +101,7 @@ TEST(MockPrepare, the_same_claim_may_come_again) {
   EXPECT_THAT(files(folder.path()), UnorderedElementsAre("gpu-0@uid-1", "gpu-1@uid-1"));
 }
 
-TEST(MockPrepare, another_claim_is_refused_until_the_first_lets_go) {
+TEST(MockPrepare, AnotherClaimIsRefusedUntilTheFirstIsUnprepared) {
   Instance instance(mock(), {});
   const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
   Edits edits;
@@ -119,14 +114,14 @@ TEST(MockPrepare, another_claim_is_refused_until_the_first_lets_go) {
   prepared(instance, "uid-2", {{.device = "gpu-0"}});
 }
 
-TEST(MockPrepare, shared_devices_take_many_claims) {
+TEST(MockPrepare, SharedDevicesTakeManyClaims) {
   Instance instance(mock(), {{"shared", true}});
   const std::string first = prepared(instance, "uid-1", {{.device = "gpu-0"}});
   prepared(instance, "uid-2", {{.device = "gpu-0"}});
   EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, first)), CAGE_OK);
 }
 
-TEST(MockPrepare, a_gpu_and_its_partitions_exclude_each_other) {
+TEST(MockPrepare, AGpuAndItsPartitionsExcludeEachOther) {
   Instance instance(mock(), {{"partitions", std::int64_t{2}}});
   prepared(instance, "uid-1", {{.device = "gpu-0-part-0"}});
   prepared(instance, "uid-2", {{.device = "gpu-0-part-1"}});
@@ -137,7 +132,7 @@ TEST(MockPrepare, a_gpu_and_its_partitions_exclude_each_other) {
   EXPECT_THAT(instance.explanation, AllOf(HasSubstr("'gpu-1-part-0'"), HasSubstr("'gpu-1'"), HasSubstr("uid-4")));
 }
 
-TEST(MockPrepare, admin_access_disturbs_nobody_and_leaves_nothing) {
+TEST(MockPrepare, AdminAccessDisturbsNobodyAndLeavesNothingBehind) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}});
   prepared(instance, "uid-1", {{.device = "gpu-0"}});
@@ -150,7 +145,7 @@ TEST(MockPrepare, admin_access_disturbs_nobody_and_leaves_nothing) {
   EXPECT_THAT(files(folder.path()), ElementsAre("gpu-0@uid-1"));
 }
 
-TEST(MockPrepare, a_prepare_that_fails_half_way_leaves_nothing_behind) {
+TEST(MockPrepare, APrepareThatFailsHalfwayLeavesNothingBehind) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}});
   const Claim claim("uid-1", {{.device = "gpu-0"}, {.device = "gpu-1"}});
@@ -163,7 +158,7 @@ TEST(MockPrepare, a_prepare_that_fails_half_way_leaves_nothing_behind) {
   prepared(instance, "uid-2", {{.device = "gpu-0"}, {.device = "gpu-1"}});
 }
 
-TEST(MockPrepare, a_failing_second_prepare_keeps_what_the_first_one_took) {
+TEST(MockPrepare, AFailingSecondPrepareKeepsTheDevicesOfTheFirst) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}});
   prepared(instance, "uid-1", {{.device = "gpu-0"}});
@@ -173,7 +168,7 @@ TEST(MockPrepare, a_failing_second_prepare_keeps_what_the_first_one_took) {
   EXPECT_THAT(files(folder.path()), ElementsAre("gpu-0@uid-1"));
 }
 
-TEST(MockPrepare, a_folder_that_went_away_is_an_error_that_can_be_repaired) {
+TEST(MockPrepare, AMissingFolderIsARetryableError) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", (folder / "state").string()}});
   std::filesystem::remove(folder / "state");
@@ -182,7 +177,7 @@ TEST(MockPrepare, a_folder_that_went_away_is_an_error_that_can_be_repaired) {
   EXPECT_THAT(instance.explanation, HasSubstr("No such file"));
 }
 
-TEST(MockPrepare, unknown_devices_and_odd_uids_are_refused) {
+TEST(MockPrepare, UnknownDevicesAndMalformedUidsAreRefused) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", (folder / "state").string()}});
   Edits edits;
@@ -195,14 +190,14 @@ TEST(MockPrepare, unknown_devices_and_odd_uids_are_refused) {
   EXPECT_THAT(files(folder.path()), ElementsAre("state"));
 }
 
-TEST(MockUnprepare, is_idempotent_and_works_for_claims_never_prepared) {
+TEST(MockUnprepare, IsIdempotentAndWorksForClaimsNeverPrepared) {
   Instance instance(mock(), {});
   const Claim claim("uid-1", {{.device = "gpu-0"}, {.device = "never-existed"}});
   EXPECT_EQ(instance.unprepare(claim), CAGE_OK);
   EXPECT_EQ(instance.unprepare(claim), CAGE_OK);
 }
 
-TEST(MockUnprepare, does_not_free_what_another_claim_holds) {
+TEST(MockUnprepare, DoesNotFreeADeviceOfAnotherClaim) {
   Instance instance(mock(), {});
   prepared(instance, "uid-1", {{.device = "gpu-0"}});
   EXPECT_EQ(instance.unprepare(Claim("uid-2", {{.device = "gpu-0"}})), CAGE_OK);
@@ -210,7 +205,7 @@ TEST(MockUnprepare, does_not_free_what_another_claim_holds) {
   EXPECT_EQ(instance.prepare(Claim("uid-2", {{.device = "gpu-0"}}), edits), CAGE_FAILED_PRECONDITION);
 }
 
-TEST(MockUnprepare, a_state_that_prepare_did_not_save_is_noticed) {
+TEST(MockUnprepare, AStateThatPrepareDidNotSaveIsDetected) {
   Instance instance(mock(), {});
   const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
   EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state + "x")), CAGE_INTERNAL);
@@ -220,7 +215,7 @@ TEST(MockUnprepare, a_state_that_prepare_did_not_save_is_noticed) {
   EXPECT_EQ(instance.unprepare(Claim("uid-1", {{.device = "gpu-0"}}, state)), CAGE_OK);
 }
 
-TEST(MockHolds, outlive_the_instance_as_files) {
+TEST(MockHolds, SurviveTheInstanceAsFiles) {
   const ScratchFolder folder;
   std::string state;
   {
@@ -235,7 +230,7 @@ TEST(MockHolds, outlive_the_instance_as_files) {
   EXPECT_THAT(files(folder.path()), ElementsAre("notes.txt"));
 }
 
-TEST(MockReconcile, frees_what_no_live_claim_holds) {
+TEST(MockReconcile, FreesDevicesThatNoLiveClaimHolds) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}});
   prepared(instance, "gone", {{.device = "gpu-0"}, {.device = "gpu-1"}});
@@ -259,7 +254,7 @@ cage_status pre_start(Instance& instance, const Claim& claim) {
   return status;
 }
 
-TEST(MockPreStart, a_start_leaves_a_line_in_the_file) {
+TEST(MockPreStart, EachPreStartAddsALineToTheFile) {
   const ScratchFolder folder;
   const std::map<std::string, Value> options = {{"mount_dir", folder.path().string()}};
   const Claim claim("uid-1", {{.device = "gpu-0"}});
@@ -276,7 +271,7 @@ TEST(MockPreStart, a_start_leaves_a_line_in_the_file) {
   EXPECT_THAT(content(folder / "gpu-0@uid-1"), testing::EndsWith("start\nstart\n"));
 }
 
-TEST(MockPreStart, only_a_prepared_device_that_is_there_can_be_started) {
+TEST(MockPreStart, PreStartNeedsADeviceThatIsPreparedAndPresent) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}});
   EXPECT_EQ(pre_start(instance, Claim("uid-1", {{.device = "gpu-0"}})), CAGE_FAILED_PRECONDITION);
@@ -288,7 +283,7 @@ TEST(MockPreStart, only_a_prepared_device_that_is_there_can_be_started) {
   EXPECT_THAT(instance.explanation, HasSubstr("No such file"));
 }
 
-TEST(MockQuiesce, prepare_waits_for_resume_and_unprepare_does_not) {
+TEST(MockQuiesce, PrepareWaitsForResumeAndUnprepareDoesNot) {
   Instance instance(mock(), {});
   const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});
   const Call call;
@@ -304,13 +299,13 @@ TEST(MockQuiesce, prepare_waits_for_resume_and_unprepare_does_not) {
 
 bool holds_open(const std::filesystem::path& folder) {
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
-    std::error_code closed;  // that of this very loop
+    std::error_code closed;  // the descriptor of this loop
     if (std::filesystem::read_symlink(fd, closed) == folder) return true;
   }
   return false;
 }
 
-TEST(MockQuiesce, holds_nothing_open_meanwhile_and_releases_nothing) {
+TEST(MockQuiesce, HoldsNothingOpenWhileQuiescedAndReleasesNoDevice) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"mount_dir", folder.path().string()}});
   const std::string state = prepared(instance, "uid-1", {{.device = "gpu-0"}});

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""quotes.py [--update]: every code block of docs/ that follows <!-- file: PATH --> is that file, word by word."""
+"""quotes.py [--update]: checks that each code block in docs/ after <!-- file: PATH --> quotes that file exactly."""
 
 import glob
 import os

@@ -107,7 +107,7 @@ Call::Call(std::chrono::nanoseconds time) : cancel_fd_(::eventfd(0, EFD_CLOEXEC 
 
 void Call::cancel() { ASSERT_EQ(::eventfd_write(cancel_fd_.get(), 1), 0); }
 
-SaidHealth said(const cage_health& health) {
+ReportedHealth reported(const cage_health& health) {
   EXPECT_EQ(health.struct_size, sizeof(cage_health));
   return {health.state, owned(health.reason), owned(health.message), health.taint};
 }
@@ -137,7 +137,7 @@ Host::Host() {
   };
   host_.health = [](const cage_host* self, const cage_health* health) {
     auto& host = *static_cast<Host*>(self->host_data);
-    host.record([&] { host.healths.emplace_back(owned(health->device_id), said(*health)); });
+    host.record([&] { host.healths.emplace_back(owned(health->device_id), reported(*health)); });
   };
   host_.extension = [](const cage_host*, const char*) -> const void* { return nullptr; };
 }
@@ -213,7 +213,7 @@ cage_status Snapshot::take(cage_snapshot* self, const cage_device* device) {
   EXPECT_LE(device->attr_count + device->capacity_count, 32U);
   found.shared = (device->flags & CAGE_DEVICE_SHARED) != 0;
   found.has_health = device->health != nullptr;
-  if (found.has_health) found.health = said(*device->health);
+  if (found.has_health) found.health = reported(*device->health);
   auto& devices = static_cast<Snapshot*>(self->host_data)->devices;
   EXPECT_TRUE(devices.emplace(owned(device->id), std::move(found)).second) << "twice: " << owned(device->id);
   return CAGE_OK;
@@ -305,6 +305,11 @@ const cage_module* open_module(const char* path) {
     return nullptr;
   }
   return entry(CAGE_ABI_MINOR);
+}
+
+const cage_module* mock() {
+  static const cage_module* module = open_module(CARDCAGE_MOCK);
+  return module;
 }
 
 Instance::Instance(const cage_module* of, std::map<std::string, Value> options) : module(of) {

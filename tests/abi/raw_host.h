@@ -1,5 +1,5 @@
-// The host's side of the ABI, by hand: what a module sees, with nothing between it and the test. Every sink checks
-// what Kubernetes would check, so that a module that passes here is accepted there.
+// The host's side of the ABI without the code of host/: the test sees exactly what the module does. Every sink applies
+// the limits of Kubernetes, so that a module that passes here is accepted there.
 #pragma once
 
 #include <cardcage/module.h>
@@ -22,7 +22,7 @@ namespace cardcage::raw {
 inline std::string_view view(cage_str text) { return {text.data, text.size}; }
 inline cage_str str(std::string_view text) { return {text.data(), text.size()}; }
 
-// Checked values of declared options: the defaults, overridden by what the test gives.
+// Values of declared options: the defaults, overridden by those that the test gives.
 using Value = std::variant<std::string, std::int64_t, bool, std::vector<std::string>>;
 class Values {
  public:
@@ -56,13 +56,13 @@ class Call {
   cage_call call_{};
 };
 
-struct SaidHealth {
+struct ReportedHealth {
   std::uint32_t state = 0;
   std::string reason, message;
   std::uint32_t taint = 0;
-  friend bool operator==(const SaidHealth&, const SaidHealth&) = default;
+  friend bool operator==(const ReportedHealth&, const ReportedHealth&) = default;
 };
-SaidHealth said(const cage_health& health);
+ReportedHealth reported(const cage_health& health);
 
 // Host services; the module may call them from any thread.
 class Host {
@@ -72,11 +72,11 @@ class Host {
   Host& operator=(const Host&) = delete;
   const cage_host* get() const { return &host_; }
 
-  // What the module said so far; only inside wait_until()'s condition or after the module's threads ended.
+  // What the module has reported. Read it inside wait_until()'s condition or after the module's threads have ended.
   std::vector<std::string> logs;
-  std::vector<std::pair<std::string, SaidHealth>> healths;
+  std::vector<std::pair<std::string, ReportedHealth>> healths;
   int rescans = 0;
-  // False if the condition does not come true in time. It is called with the lock held.
+  // True as soon as the condition is, false after 10 s. Calls the condition with the lock held.
   bool wait_until(const std::function<bool()>& condition);
 
  private:
@@ -92,7 +92,7 @@ struct FoundDevice {
   std::vector<std::int32_t> numa;
   std::map<std::string, std::string> attrs;  // "version 1.2.3" for versions
   std::map<std::string, std::int64_t> capacity;
-  SaidHealth health;
+  ReportedHealth health;
   bool has_health = false, shared = false;
 };
 class Snapshot {
@@ -112,7 +112,7 @@ class Snapshot {
   bool with_counters_;
 };
 
-// What containers would get, one line per edit: "env A=b", "node /dev/x <- /dev/null rw", "mount /a -> /b ro,bind".
+// What containers get, one line per edit: "env A=b", "node /dev/x <- /dev/null rw", "mount /a -> /b ro,bind".
 class Edits {
  public:
   Edits();
@@ -120,10 +120,10 @@ class Edits {
   Edits& operator=(const Edits&) = delete;
   cage_edits* get() { return &edits_; }
 
-  std::map<std::int32_t, std::vector<std::string>> lines;  // by index of the allocation, -1 = the claim
+  std::map<std::int32_t, std::vector<std::string>> lines;  // by index of the allocation; -1 = the claim
   std::string state;
   int accepted = 0;
-  int accept_at_most = 1 << 30;  // the next one is refused
+  int accept_at_most = 1 << 30;  // further ones are refused
   bool has(std::int32_t alloc, const std::string& line) const;
 
  private:
@@ -155,10 +155,12 @@ class Claim {
   cage_claim claim_{};
 };
 
-// Opens the file and calls its entry; the module stays loaded for the life of the process.
+// Opens the file and calls its entry; the module stays loaded until the process ends.
 const cage_module* open_module(const char* path);
+// The mock module.
+const cage_module* mock();
 
-// A created and started instance, stopped and destroyed at the end.
+// Creates and starts an instance; stops and destroys it at the end.
 class Instance {
  public:
   Instance(const cage_module* module, std::map<std::string, Value> options);
@@ -167,7 +169,7 @@ class Instance {
   ~Instance();
 
   cage_status created = CAGE_UNKNOWN, started = CAGE_UNKNOWN;
-  std::string explanation;  // of create, start or the last call below
+  std::string explanation;  // from create, start or the last call below
   std::unique_ptr<Snapshot> discover(cage_status expected = CAGE_OK);
   cage_status prepare(const Claim& claim, Edits& edits);
   cage_status unprepare(const Claim& claim);

@@ -1,4 +1,4 @@
-// Modules written with sdk.hpp, and the ones that the vendor's tutorial quotes, through their raw tables.
+// Modules written with sdk.hpp and the modules in the vendor's tutorial, through their raw tables.
 #include <gmock/gmock.h>
 
 #include <boost/json.hpp>
@@ -28,7 +28,7 @@ Options with(Options more = {}) {
   return more;
 }
 
-TEST(Sdk, the_table_lists_what_the_class_declares_and_overrides) {
+TEST(Sdk, TheTableListsWhatTheClassDeclaresAndOverrides) {
   const cage_module* table = everything();
   EXPECT_EQ(view(table->id), "test.everything");
   EXPECT_EQ(view(table->version), "1.2.3");
@@ -55,13 +55,13 @@ TEST(Sdk, the_table_lists_what_the_class_declares_and_overrides) {
   EXPECT_EQ(table->extension("cage.unheard-of/1"), nullptr);
 }
 
-TEST(Sdk, options_and_log_lines_arrive) {
+TEST(Sdk, OptionsAndLogLinesArrive) {
   Instance instance(everything(), with({{"number", std::int64_t{3}}}));
   ASSERT_EQ(instance.started, CAGE_OK) << instance.explanation;
   EXPECT_THAT(instance.host.logs, ElementsAre("call test number 3 flag 1 names 2 given 1", "started"));
 }
 
-TEST(Sdk, devices_arrive_with_all_their_facts) {
+TEST(Sdk, DevicesArriveWithAllTheirAttributes) {
   Instance instance(everything(), with());
   const auto snapshot = instance.discover();
   const FoundDevice& whole = snapshot->devices.at("whole");
@@ -70,7 +70,7 @@ TEST(Sdk, devices_arrive_with_all_their_facts) {
   EXPECT_THAT(whole.attrs, ElementsAre(Pair("cores", "64"), Pair("driver", "version 1.2.3"), Pair("ecc", "true"),
                                        Pair("model", "X1"), Pair("owned", "text"), Pair("signed", "-1")));
   EXPECT_THAT(whole.capacity, ElementsAre(Pair("memory", std::int64_t{2} << 30), Pair("slots", 3)));
-  EXPECT_EQ(whole.health, (SaidHealth{CAGE_HEALTH_BAD, "Fan", "the fan is stuck", CAGE_TAINT_NO_EXECUTE}));
+  EXPECT_EQ(whole.health, (ReportedHealth{CAGE_HEALTH_BAD, "Fan", "the fan is stuck", CAGE_TAINT_NO_EXECUTE}));
   const FoundDevice& part = snapshot->devices.at("part");
   EXPECT_EQ(part.parent, "whole");
   EXPECT_TRUE(part.shared);
@@ -78,7 +78,7 @@ TEST(Sdk, devices_arrive_with_all_their_facts) {
   EXPECT_THAT(snapshot->consumes.at("part"), ElementsAre(Pair("memory", 1)));
 }
 
-TEST(Sdk, edits_arrive_and_the_state_comes_back) {
+TEST(Sdk, EditsArriveAndTheStateComesBack) {
   Instance instance(everything(), with());
   const Values params(everything()->params, everything()->param_count, {{"mode", "slow"}});
   const cage_quantity memory = {CAGE_LIT("MEMORY"), 8, 0, CAGE_QTY_BINARY};
@@ -102,7 +102,7 @@ TEST(Sdk, edits_arrive_and_the_state_comes_back) {
   EXPECT_EQ(instance.explanation, "not the state that was saved");
 }
 
-TEST(Sdk, a_refused_edit_ends_prepare_and_leaves_the_explanation_to_the_host) {
+TEST(Sdk, ARefusedEditEndsPrepareAndTheHostExplainsIt) {
   Instance instance(everything(), with());
   Edits edits;
   edits.accept_at_most = 1;
@@ -111,14 +111,14 @@ TEST(Sdk, a_refused_edit_ends_prepare_and_leaves_the_explanation_to_the_host) {
   EXPECT_EQ(edits.state, "");
 }
 
-TEST(Sdk, params_that_are_not_there_are_an_error_and_no_crash) {
+TEST(Sdk, MissingParametersAreAnErrorAndNotACrash) {
   Instance instance(everything(), with());
   Edits edits;
   EXPECT_EQ(instance.prepare(Claim("u-1", {{.device = "whole"}}), edits), CAGE_INTERNAL);
   EXPECT_THAT(instance.explanation, HasSubstr("no parameters"));
 }
 
-TEST(Sdk, no_exception_leaves_the_module) {
+TEST(Sdk, NoExceptionLeavesTheModule) {
   struct Case {
     const char* fault;
     cage_status status;
@@ -134,7 +134,7 @@ TEST(Sdk, no_exception_leaves_the_module) {
   }
 }
 
-TEST(Sdk, sleep_ends_at_the_deadline_and_when_cancelled) {
+TEST(Sdk, SleepEndsAtTheDeadlineAndWhenCancelled) {
   Instance instance(everything(), {{"pause", std::int64_t{60'000'000'000}}});
   const Claim claim("u-1", {});
   Edits edits;
@@ -146,16 +146,16 @@ TEST(Sdk, sleep_ends_at_the_deadline_and_when_cancelled) {
   EXPECT_EQ(everything()->unprepare(instance.get(), cancelled.get(), claim.get()), CAGE_CANCELLED);
 }
 
-TEST(Sdk, a_sleep_in_time_returns) {
+TEST(Sdk, AShortSleepReturns) {
   Instance instance(everything(), {{"pause", std::int64_t{1'000'000}}});
   Edits edits;
   EXPECT_EQ(instance.prepare(Claim("u-1", {}), edits), CAGE_OK) << instance.explanation;
 }
 
-TEST(Sdk, health_reconcile_and_preference_arrive) {
+TEST(Sdk, HealthReconcileAndPreferenceArrive) {
   Instance instance(everything(), with());
   EXPECT_EQ(instance.check("whole"), CAGE_OK);
-  EXPECT_THAT(instance.host.healths, ElementsAre(Pair("whole", SaidHealth{CAGE_HEALTH_OK, "", "", 0})));
+  EXPECT_THAT(instance.host.healths, ElementsAre(Pair("whole", ReportedHealth{CAGE_HEALTH_OK, "", "", 0})));
 
   const Claim live("u-7", {});
   const cage_claim* claims[] = {live.get()};
@@ -176,7 +176,7 @@ TEST(Sdk, health_reconcile_and_preference_arrive) {
   EXPECT_THAT(chosen, ElementsAre("c", "b"));
 }
 
-TEST(Sdk, a_start_is_announced_and_an_exception_refuses_it) {
+TEST(Sdk, PreStartReachesTheModuleAndAnExceptionFailsIt) {
   Instance instance(everything(), with());
   const Claim claim("u-1", {{.device = "whole"}}, "saved", 7);
   const auto* family = static_cast<const cage_pre_start*>(everything()->extension(CAGE_EXT_PRE_START));
@@ -189,13 +189,13 @@ TEST(Sdk, a_start_is_announced_and_an_exception_refuses_it) {
   EXPECT_EQ(family->pre_start(instance.get(), cancelled.get(), claim.get()), CAGE_CANCELLED);
 }
 
-TEST(Sdk, what_is_not_overridden_is_not_offered) {
+TEST(Sdk, FunctionsThatAreNotOverriddenAreNotOffered) {
   const cage_module* acme = open_module(CARDCAGE_ACME_CC);
   for (const char* family : {CAGE_EXT_PREFERRED, CAGE_EXT_RECONCILE, CAGE_EXT_PRE_START})
     EXPECT_EQ(acme->extension(family), nullptr) << family;
 }
 
-TEST(Tutorial, the_module_in_cpp_works) {
+TEST(Tutorial, TheCppModuleWorks) {
   const ScratchFolder folder;
   std::ofstream(folder / "acme0") << "";
   std::ofstream(folder / "other") << "";
@@ -215,7 +215,7 @@ TEST(Tutorial, the_module_in_cpp_works) {
   EXPECT_THAT(astray.explanation, HasSubstr("/nonexistent"));
 }
 
-TEST(Tutorial, the_module_in_c_works) {
+TEST(Tutorial, TheCModuleWorks) {
   Instance instance(open_module(CARDCAGE_ACME_C), {});
   ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
   EXPECT_THAT(instance.discover()->devices, ElementsAre(Pair("acme0", testing::_), Pair("acme1", testing::_)));
@@ -227,7 +227,7 @@ TEST(Tutorial, the_module_in_c_works) {
   EXPECT_EQ(instance.unprepare(Claim("u", {{.device = "acme1"}})), CAGE_OK);
 }
 
-TEST(Tutorial, the_configuration_and_the_claim_fit_the_module) {
+TEST(Tutorial, TheConfigurationAndTheClaimFitTheModule) {
   const std::filesystem::path examples = CARDCAGE_EXAMPLES;
   const auto config = load_config(examples / "acme.toml", [](const std::string&) { return "/srv/acme"; });
   ASSERT_TRUE(config) << config.error().to_string();

@@ -38,9 +38,9 @@ int serve_bare(const std::string& socket) {
 }
 
 BareServer::BareServer(std::string socket) : socket_(std::move(socket)) {
-  std::string words[] = {"/proc/self/exe", "--bare-server", socket_};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  if (::posix_spawn(&pid_, "/proc/self/exe", nullptr, nullptr, arguments, environ) != 0) {
+  std::string arguments[] = {"/proc/self/exe", "--bare-server", socket_};
+  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
+  if (::posix_spawn(&pid_, "/proc/self/exe", nullptr, nullptr, argv, environ) != 0) {
     throw std::runtime_error("cannot start the bare server");
   }
 }

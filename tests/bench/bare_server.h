@@ -1,5 +1,5 @@
-// The least a C++ gRPC server can do: the same service and socket kind, an empty answer. What an empty RPC of the
-// daemon is compared with. In a process of its own, like the daemon.
+// A minimal C++ gRPC server, the baseline for an empty RPC of the daemon: the same service and kind of socket, an empty
+// response, and its own process, like the daemon.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// The budgets of the design (section 13), each a ratio within one run or an absolute figure of the daemon.
+// Measures the daemon against its budgets (docs/performance.md). Each is a ratio within one run or an absolute figure.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -17,6 +17,7 @@
 #include "tests/bench/figures.h"
 #include "tests/bench/resource_figures.h"
 #include "tests/bench/worker_figures.h"
+#include "tests/fakes/run_task.h"
 
 namespace cardcage::bench {
 namespace {
@@ -27,26 +28,20 @@ double ms(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-// The claim GET of the daemon's own client against the same server.
+// GETs a claim with the daemon's own API client from the same server.
 class ClaimReader {
  public:
   explicit ClaimReader(const BenchNode& node)
       : api_(ApiServer::make(core_, clock_, ApiServerConfig{.kubeconfig = node.kubeconfig()}).value()) {}
 
   void read(const ClaimRef& claim) {
-    bool found = false;
-    asio::co_spawn(core_, get(claim), [&](const std::exception_ptr&, bool ok) { found = ok; });
-    core_.restart();
-    // The client keeps its connection watched, so the loop ends with the answer and not with the work.
-    while (!found && core_.run_one_for(5s) > 0) {
-    }
-    if (!found) throw std::runtime_error("the claim GET failed");
+    if (!run_task(core_, get(claim))) throw std::runtime_error("the claim GET failed");
   }
 
  private:
   Task<bool> get(ClaimRef claim) {
-    const auto answer = co_await api_->get_claim(claim.name_space, claim.name, clock_.now() + 5s);
-    co_return answer.has_value();
+    const auto found = co_await api_->get_claim(claim.name_space, claim.name, clock_.now() + 5s);
+    co_return found.has_value();
   }
 
   asio::io_context core_;
@@ -54,7 +49,7 @@ class ClaimReader {
   std::unique_ptr<ApiServer> api_;
 };
 
-// What a durable commit cannot do without: some bytes appended to a file in the same folder, and one fsync.
+// The minimum of a durable commit: an append to a file in the same folder and one fsync.
 class SyncedFile {
  public:
   explicit SyncedFile(const std::string& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)) {}
@@ -82,7 +77,8 @@ struct Phase {
   Figures prepare, sync;
 };
 
-// With an append and fsync beside each prepare: a disk that grows slow meanwhile is not the daemon's growth.
+// Measures an append and fsync beside each prepare, so that a disk that becomes slower does not count as growth of the
+// daemon.
 Phase prepare_some(BenchNode& node, SyncedFile& file, int first, int count) {
   Phase phase;
   for (int i = first; i < first + count; ++i) {
@@ -102,7 +98,7 @@ void measure_rpcs(Table& table, int rounds) {
   ClaimReader reader(node);
   SyncedFile file(node.daemon().folder() / "state/bench");
 
-  // Interleaved, so that whatever else the machine does hits all of them alike.
+  // Interleaved, so that other load on the machine affects all of them alike.
   Figures bare, empty, get, sync, prepare, unprepare;
   for (int i = -20; i < rounds; ++i) {
     Figures warm_up;
@@ -136,7 +132,7 @@ void measure_rpcs(Table& table, int rounds) {
   table.budget("64 claims in one RPC / one claim", batch.p50_us() / prepare.p50_us(), 10, "x");
 }
 
-// A module may list 10,000 devices: so many are prepared in the end, the measured ones included.
+// Together with the measured ones the 10,000 devices that a module may list.
 constexpr int kManyClaims = 9'800, kMeasured = 190;
 
 void measure_growth(Table& table, int claims) {
@@ -170,7 +166,7 @@ void measure_process(Table& table, bool quick) {
     if (i == 4) table.budget("ready to serve from exec", ms(took), 300, "ms");
   }
   node.wait_for_slices();
-  table.budget("daemon and its four modules, PSS", static_cast<double>(node.daemon().pss_kb()) / 1024, 32, "MB");
+  table.budget("daemon and its four modules, PSS", static_cast<double>(node.daemon().pss_kib()) / 1024, 32, "MB");
   const auto span = quick ? 2s : 20s;
   std::this_thread::sleep_for(2s);
   const auto before = node.daemon().cpu_time();
@@ -179,7 +175,7 @@ void measure_process(Table& table, bool quick) {
   table.budget("idle CPU, share of one core", 100 * used / std::chrono::duration<double>(span).count(), 0.1, "%");
 }
 
-// `only`: one part of the table, for a profile; empty = all.
+// `only` runs one part of the table, for instance under a profiler; empty = all.
 int run(bool quick, const std::string& only) {
   Table table;
   const std::pair<std::string_view, std::function<void()>> parts[] = {
@@ -199,11 +195,11 @@ int run(bool quick, const std::string& only) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "--bare-server") == 0) return cardcage::bench::serve_bare(argv[2]);
-  CLI::App app("Prints the table of the design's budgets; the exit status is 1 if one was missed.", "cardcage_bench");
+  CLI::App app("Measures the daemon against its budgets; exits with 1 if one is missed.", "cardcage_bench");
   bool quick = false;
   std::string only;
-  app.add_flag("--quick", quick, "fewer rounds: a minute instead of several");
-  app.add_option("--only", only, "one part of the table")
+  app.add_flag("--quick", quick, "run fewer rounds: one minute instead of several");
+  app.add_option("--only", only, "run one part of the table")
       ->check(CLI::IsMember({"process", "claims", "resources", "workers", "growth"}));
   CLI11_PARSE(app, argc, argv);
   try {

@@ -4,7 +4,9 @@
 
 #include <fstream>
 #include <stdexcept>
-#include <thread>
+
+#include "tests/fakes/eventually.h"
+#include "tests/fakes/kubelet_calls.h"
 
 namespace cardcage::bench {
 
@@ -13,14 +15,10 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// At most `limit`, a look every `pause`.
-template <class Condition>
-void wait_until(const char* what, steady_clock::duration limit, steady_clock::duration pause, Condition&& condition) {
-  const auto end = steady_clock::now() + limit;
-  while (!condition()) {
-    if (steady_clock::now() > end) throw std::runtime_error(fmt::format("timed out: {}", what));
-    std::this_thread::sleep_for(pause);
-  }
+constexpr std::chrono::seconds kLimit{45};
+
+void wait_until(const char* what, std::chrono::milliseconds limit, const std::function<bool()>& condition) {
+  if (!eventually(condition, limit)) throw std::runtime_error(fmt::format("timed out waiting for {}", what));
 }
 
 void write_pem(const std::filesystem::path& path, const std::string& pem) { std::ofstream(path) << pem; }
@@ -76,12 +74,12 @@ steady_clock::duration BenchNode::start() {
   const auto socket = daemon_.folder() / "kubelet/plugins_registry" / fmt::format("{}-reg.sock", kDriver);
   const auto begin = steady_clock::now();
   daemon_.start();
-  wait_until("the registration socket", std::chrono::seconds(30), std::chrono::milliseconds(1),
+  wait_until("the registration socket", std::chrono::seconds(30),
              [&] { return std::filesystem::exists(socket) || !daemon_.running(); });
-  if (!daemon_.running()) throw std::runtime_error("the daemon ended:\n" + daemon_.log());
+  if (!daemon_.running()) throw std::runtime_error("the daemon exited:\n" + daemon_.log());
   const DriverClients registrar(socket);
   api::registration::PluginInfo info;
-  wait_until("GetInfo", std::chrono::seconds(5), std::chrono::milliseconds(1), [&] {
+  wait_until("GetInfo", std::chrono::seconds(5), [&] {
     grpc::ClientContext context;
     return registrar.registration->GetInfo(&context, {}, &info).ok();
   });
@@ -92,43 +90,21 @@ steady_clock::duration BenchNode::start() {
 
 void BenchNode::wait_for_slices() {
   const std::size_t wanted = static_cast<std::size_t>(modules_) * static_cast<std::size_t>((devices_ + 127) / 128);
-  wait_until("the slices", std::chrono::seconds(60), std::chrono::milliseconds(5),
-             [&] { return api_.names("resourceslices").size() >= wanted; });
-}
-
-template <class Request>
-static Request request_for(const std::vector<ClaimRef>& claims) {
-  Request request;
-  for (const ClaimRef& claim : claims) {
-    auto* entry = request.add_claims();
-    entry->set_namespace_(claim.name_space);
-    entry->set_name(claim.name);
-    entry->set_uid(claim.uid);
-  }
-  return request;
-}
-
-template <class Response>
-static void demand_success(const grpc::Status& status, const Response& response, std::size_t claims) {
-  if (!status.ok()) throw std::runtime_error(status.error_message());
-  if (response.claims_size() != static_cast<int>(claims)) throw std::runtime_error("an answer is missing");
-  for (const auto& [uid, answer] : response.claims()) {
-    if (!answer.error().empty()) throw std::runtime_error(answer.error());
-  }
+  wait_until("the slices", std::chrono::seconds(60), [&] { return api_.names("resourceslices").size() >= wanted; });
 }
 
 void BenchNode::prepare(const std::vector<ClaimRef>& claims) {
-  grpc::ClientContext context;
-  api::dra_v1::NodePrepareResourcesResponse response;
-  const auto request = request_for<api::dra_v1::NodePrepareResourcesRequest>(claims);
-  demand_success(clients_->dra_v1->NodePrepareResources(&context, request, &response), response, claims.size());
+  const auto prepared = call_prepare(*clients_, "v1.DRAPlugin", claims, kLimit);
+  if (!prepared) throw std::runtime_error(prepared.error().message);
+  for (const auto& [uid, devices] : *prepared)
+    if (!devices) throw std::runtime_error(devices.error().message);
 }
 
 void BenchNode::unprepare(const std::vector<ClaimRef>& claims) {
-  grpc::ClientContext context;
-  api::dra_v1::NodeUnprepareResourcesResponse response;
-  const auto request = request_for<api::dra_v1::NodeUnprepareResourcesRequest>(claims);
-  demand_success(clients_->dra_v1->NodeUnprepareResources(&context, request, &response), response, claims.size());
+  const auto unprepared = call_unprepare(*clients_, "v1.DRAPlugin", claims, kLimit);
+  if (!unprepared) throw std::runtime_error(unprepared.error().message);
+  for (const auto& [uid, done] : *unprepared)
+    if (!done) throw std::runtime_error(done.error().message);
 }
 
 }  // namespace cardcage::bench

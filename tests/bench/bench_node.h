@@ -1,4 +1,4 @@
-// A node for the benchmarks: fake API server with claims, the real daemon with the mock module, a kubelet's clients.
+// A node for the benchmarks: a fake API server with claims, the real daemon with the mock module, a kubelet's clients.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ inline constexpr const char* kDriver = "gpu.mock.cardcage.dev";
 
 class BenchNode {
  public:
-  // `modules` instances of the mock, each with `devices` devices; claims for the first one's.
+  // `modules` instances of the mock, each with `devices` devices, and a claim for each device of the first one.
   BenchNode(int modules, int devices);
 
-  // Starts the daemon and returns how long it took from exec until a kubelet could register it.
+  // Starts the daemon and returns the time from exec until a kubelet can register it.
   std::chrono::steady_clock::duration start();
-  // Until the daemon lists all devices in slices.
+  // Waits until the daemon has published all devices.
   void wait_for_slices();
 
   ClaimRef claim(int index) const;
@@ -38,8 +38,8 @@ class BenchNode {
 
   int modules_, devices_;
   FakeApiServer api_;
-  // As on a node, where /var/run/cdi is in memory: ext4 without a journal searches ever longer for an inode that was
-  // not deleted just now, which took half of the daemon's time here.
+  // In memory, as /var/run/cdi on a node: ext4 without a journal skips inodes that were deleted a moment ago, and that
+  // search took half of the daemon's time here.
   ScratchFolder cdi_{"/dev/shm"}, run_{"/dev/shm"};
   DaemonProcess daemon_;
   std::unique_ptr<DriverClients> clients_;

@@ -1,4 +1,4 @@
-// Durations of one thing done many times, and the table that compares them with the budgets.
+// Durations of a repeated action, and the table that compares figures with budgets.
 #pragma once
 
 #include <chrono>
@@ -23,13 +23,13 @@ class Figures {
   std::vector<std::chrono::steady_clock::duration> samples_;
 };
 
-// Prints as it goes; knows at the end whether a budget was missed.
+// Prints each row at once and remembers whether a budget was missed.
 class Table {
  public:
   Table();
   void figure(const std::string& what, const Figures& figures);
   void value(const std::string& what, double value, const std::string& unit);
-  // `value` should be at most `budget`.
+  // Misses the budget if `value` is larger.
   void budget(const std::string& what, double value, double budget, const std::string& unit);
   bool all_met() const { return missed_ == 0; }
 

@@ -1,6 +1,7 @@
-// What the host adds to a prepare: no-op module, cluster in memory, ledger and CDI files on a real disk ($TMPDIR).
+// What the host adds to a prepare: a module that does nothing, a cluster in memory, ledger and CDI files on a real disk
+// ($TMPDIR).
 //
-// BM_Sync is the floor: what one synced append costs on the same disk.
+// BM_Sync is the baseline: one append and fdatasync on the same disk.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 namespace cardcage {
 namespace {
 
-// Every claim "<n>" has the device "gpu-<n>".
+// Claim "<n>" has the device "gpu-<n>".
 class EndlessCluster final : public Cluster {
  public:
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant) override {
@@ -44,7 +45,7 @@ class EndlessDirectory final : public DeviceDirectory {
     return located;
   }
   Result<LocatedDevice> locate_id(const std::string&, const std::string&) const override {
-    return fail(Code::kNotFound, "no resource is served here");
+    return fail(Code::kNotFound, "there is no resource");
   }
   Result<std::shared_ptr<Module>> module(const std::string&) const override { return module_; }
   Task<void> started(std::string, Instant) const override { co_return; }
@@ -69,7 +70,7 @@ class Host {
                               {.core = core_, .ledger = *ledger_, .devices = directory_, .cdi = cdi_, .clock = clock_});
     for (int i = 0; i < prepared; i += 500) prepare(i, std::min(500, prepared - i));
   }
-  // Prepares claims [first, first + count) at the same time.
+  // Prepares the claims first to first + count - 1 at the same time.
   void prepare(int first, int count) {
     for (int i = first; i < first + count; ++i) spawn(core_, prepare_one(i));
     finish();
@@ -116,7 +117,7 @@ class Host {
   int pending_ = 0;
 };
 
-// Times `call` itself and reports its median: the mean follows the disk's outliers.
+// Reports the median of the durations, because the disk's outliers distort the mean.
 class Median {
  public:
   template <class Call>

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kResource = "mock.cardcage.dev/fpga";
 
-// The daemon with one resource, and the kubelet's side of it.
+// The daemon with one resource, and a fake kubelet.
 class ResourceNode {
  public:
   explicit ResourceNode(int devices) : daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
@@ -46,7 +46,7 @@ class ResourceNode {
     const auto chosen = manager_.preferred(kResource, available, {}, wanted);
     if (!chosen || chosen->size() != static_cast<std::size_t>(wanted)) throw std::runtime_error("no preference");
   }
-  // Until the kubelet has the list that says so.
+  // Returns when the kubelet has received the change.
   void set_health(const std::string& id, bool good) {
     std::ofstream(script(), std::ios::app) << fmt::format("health {} {}\n", id, good ? "ok" : "bad Broken");
     wait("a device's health", [&] { return (manager_.devices(kResource).at(id).health() == "Healthy") == good; });
@@ -59,7 +59,7 @@ class ResourceNode {
   }
 
  private:
-  // In a folder of its own: the module watches the folder, and the daemon's log would wake it with every line.
+  // In its own folder: the module watches the folder, and in the daemon's each line of the log would wake it.
   std::filesystem::path script() const { return script_.path() / "script"; }
   std::size_t allocatable() const {
     const auto amounts = manager_.amounts(kResource);
@@ -67,7 +67,8 @@ class ResourceNode {
   }
   template <class Condition>
   void wait(const char* what, Condition condition) {
-    if (!manager_.wait_for(condition)) throw std::runtime_error(fmt::format("timed out: {}\n{}", what, daemon_.log()));
+    if (!manager_.wait_for(condition))
+      throw std::runtime_error(fmt::format("timed out waiting for {}\n{}", what, daemon_.log()));
   }
 
   ScratchFolder cdi_{"/dev/shm"}, run_{"/dev/shm"};  // see BenchNode
@@ -92,7 +93,7 @@ void measure_resources(Table& table, bool quick) {
   for (int i = 0; i < 64; ++i) available.push_back(fmt::format("fpga-{}", count + i));
   for (int i = 0; i < count; ++i) prefer.time([&] { node.prefer(available, 16); });
   for (int i = 0; i < 20; ++i) {
-    std::this_thread::sleep_for(150ms);  // further changes within 100 ms wait on purpose
+    std::this_thread::sleep_for(150ms);  // a stream sends at most one list per 100 ms
     health.time([&] { node.set_health(available[0], i % 2 == 1); });
   }
   for (int i = 0; i < 10; ++i) restart.time([&] { node.restart_kubelet(); });

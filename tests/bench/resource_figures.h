@@ -1,4 +1,4 @@
-// The budgets of the device-plugin API.
+// Figures of the device-plugin API.
 #pragma once
 
 #include "tests/bench/figures.h"

@@ -1,21 +1,23 @@
 #include "tests/bench/worker_figures.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 #include "host/core/clock.h"
 #include "host/module/load.h"
 #include "host/module/running_module.h"
+#include "tests/fakes/proc.h"
+#include "tests/fakes/run_task.h"
 
 namespace cardcage::bench {
 namespace {
 
 using namespace std::chrono_literals;
 
-// One mock in one isolation, on a core of its own.
+// The mock in one isolation, on its own core.
 class MockModule {
  public:
   explicit MockModule(Isolation isolation) {
@@ -38,7 +40,7 @@ class MockModule {
     must(run(module_->stop(soon())));
     module_.reset();
   }
-  // The smallest call that reaches the module and comes back with something.
+  // The smallest call that reaches the module and returns a result.
   void round_trip() {
     ModuleClaim claim;
     claim.ref = {"default", "bench", "uid"};
@@ -49,13 +51,7 @@ class MockModule {
   Instant soon() const { return clock_.now() + 10s; }
   template <class T>
   T run(Task<T> task) {
-    std::optional<T> value;
-    asio::co_spawn(core_, std::move(task), [&](const std::exception_ptr&, T result) { value = std::move(result); });
-    core_.restart();
-    while (!value && core_.run_one_for(10s) > 0) {
-    }
-    if (!value) throw std::runtime_error("a call of the module did not end");
-    return std::move(*value);
+    return run_task(core_, std::move(task));
   }
   template <class T>
   static T must(Result<T> result) {
@@ -69,62 +65,34 @@ class MockModule {
   std::shared_ptr<Module> module_;
 };
 
-// Of the children of this process that are workers; kB.
-std::vector<std::string> worker_pids() {
-  std::vector<std::string> pids;
-  std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
-  for (std::string pid; children >> pid;) {
-    std::string name;
-    std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)), name);
-    if (name.starts_with("cardcage-worke")) pids.push_back(pid);
-  }
-  return pids;
-}
-
-double pss_mb(const std::string& pid) {
-  std::ifstream rollup(fmt::format("/proc/{}/smaps_rollup", pid));
-  for (std::string line; std::getline(rollup, line);)
-    if (line.starts_with("Pss:")) return std::stod(line.substr(4)) / 1024;
-  throw std::runtime_error("no PSS of a worker");
-}
-
-double rss_mb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
-  return 0;
-}
-
-std::size_t open_descriptors() {
-  std::filesystem::directory_iterator begin("/proc/self/fd"), end;
-  return static_cast<std::size_t>(std::distance(begin, end));
-}
+double mib(std::size_t kib) { return static_cast<double>(kib) / 1024; }
 
 }  // namespace
 
 void measure_workers(Table& table, bool quick) {
   const int pairs = quick ? 5 : 20, rounds = 250, starts = quick ? 10 : 50, reloads = quick ? 50 : 1000;
-  Figures inside, remote, spawn;
-  // The kernel leaves a thread on the core that it was on, and to wake another core costs ten times as much.
+  Figures in_process_calls, worker_calls, spawn;
+  // The kernel tends to leave a thread on its core, and a call that has to wake another core costs ten times as much:
+  // take many pairs of modules, so that both placements count.
   for (int pair = 0; pair < pairs; ++pair) {
-    MockModule in_process(Isolation::kInProcess), process(Isolation::kProcess);
+    MockModule in_process(Isolation::kInProcess), worker(Isolation::kProcess);
     in_process.start();
-    process.start();
+    worker.start();
     for (int i = 0; i < rounds; ++i) {
-      inside.time([&] { in_process.round_trip(); });
-      remote.time([&] { process.round_trip(); });
+      in_process_calls.time([&] { in_process.round_trip(); });
+      worker_calls.time([&] { worker.round_trip(); });
     }
-    const auto pids = worker_pids();
-    if (pids.size() != 1) throw std::runtime_error("there is not one worker");
-    if (pair == 0) table.budget("worker, PSS", pss_mb(pids.front()), 4, "MB");
+    const auto workers = proc::workers(::getpid());
+    if (workers.size() != 1) throw std::runtime_error(fmt::format("{} workers run, not one", workers.size()));
+    if (pair == 0) table.budget("worker, PSS", mib(proc::pss_kib(workers.front())), 4, "MB");
   }
   for (int i = 0; i < starts; ++i) {
     MockModule process(Isolation::kProcess);
     spawn.time([&] { process.start(); });
   }
-  table.figure("call into a module inside the daemon", inside);
-  table.figure("call into a worker", remote);
-  table.budget("worker round trip over in-process, p50", remote.p50_us() - inside.p50_us(), 60, "µs");
+  table.figure("call into a module inside the daemon", in_process_calls);
+  table.figure("call into a worker", worker_calls);
+  table.budget("worker round trip over in-process, p50", worker_calls.p50_us() - in_process_calls.p50_us(), 60, "µs");
   table.budget("spawn of a worker to its first snapshot", spawn.p50_us() / 1000, 50, "ms");
 
   MockModule process(Isolation::kProcess);
@@ -133,11 +101,13 @@ void measure_workers(Table& table, bool quick) {
     process.stop();
   };
   for (int i = 0; i < 20; ++i) reload();
-  const double before = rss_mb();
-  const auto descriptors = open_descriptors();
+  const auto memory_before = proc::rss_kib(::getpid());
+  const auto files_before = proc::open_files(::getpid()).size();
   for (int i = 0; i < reloads; ++i) reload();
-  table.budget(fmt::format("growth of the host over {} reloads", reloads), rss_mb() - before, 1, "MB");
-  table.budget("descriptors more after them", static_cast<double>(open_descriptors() - descriptors), 0, "");
+  table.budget(fmt::format("growth of the host over {} reloads", reloads),
+               mib(proc::rss_kib(::getpid())) - mib(memory_before), 1, "MB");
+  table.budget("descriptors left open by them",
+               static_cast<double>(proc::open_files(::getpid()).size()) - static_cast<double>(files_before), 0, "");
 }
 
 }  // namespace cardcage::bench

@@ -1,5 +1,4 @@
-// What a process of its own costs a module: the round trip of a call, the start, the memory, and reloads without
-// growth.
+// What a worker process costs: the round trip of a call, the start, the memory, and growth over reloads.
 #pragma once
 
 #include "tests/bench/figures.h"

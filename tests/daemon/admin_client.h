@@ -1,4 +1,4 @@
-// Asks a running daemon on its admin socket, as cagectl does.
+// Calls a running daemon on its admin socket, as cagectl does.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -23,16 +23,16 @@ class AdminClient {
     request.set_dry_run(dry_run);
     return call(&admin::v1::Admin::Stub::Reload, request);
   }
-  // "ready", or what cagectl shows instead; empty if there is no such module.
+  // The state that cagectl shows, such as "ready"; empty if there is no such module.
   std::string state_of(const std::string& module) {
     const auto list = modules();
-    for (const auto& one : list.modules())
-      if (one.name() == module) return one.state().state();
+    for (const auto& entry : list.modules())
+      if (entry.name() == module) return entry.state().state();
     return "";
   }
 
  private:
-  // An empty answer if it fails: what is expected is then not there.
+  // Returns an empty response if the call fails, which then lacks what the test expects.
   template <class Request, class Response>
   Response call(grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                 const Request& request) {

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <fstream>
 
+#include "host/core/file.h"
+
 namespace cardcage {
 
 DaemonTest::~DaemonTest() {
@@ -29,8 +31,7 @@ ClaimRef DaemonTest::add_claim(const std::string& name, const std::vector<std::s
   return ref;
 }
 
-// A kubelet notices the end of a killed daemon by itself, perhaps after the next one is there: what counts is that it
-// registered once more.
+// Counts registrations: the kubelet may notice the death of the previous daemon only after the next one has started.
 void DaemonTest::start_and_register() {
   const auto registrations = [this] {
     return std::ranges::count(kubelet.history(), std::string(kDriver) + " v1.DRAPlugin");
@@ -41,30 +42,30 @@ void DaemonTest::start_and_register() {
 }
 
 std::vector<PreparedDevice> DaemonTest::prepare(const ClaimRef& claim) {
-  auto answer = kubelet.prepare(kDriver, {claim});
-  EXPECT_TRUE(answer) << answer.error().message;
-  auto devices = answer ? answer->at(claim.uid) : std::unexpected(answer.error());
+  auto response = kubelet.prepare(kDriver, {claim});
+  EXPECT_TRUE(response) << response.error().message;
+  auto devices = response ? response->at(claim.uid) : std::unexpected(response.error());
   EXPECT_TRUE(devices) << devices.error().message;
   return devices.value_or(std::vector<PreparedDevice>{});
 }
 
 Status DaemonTest::unprepare(const ClaimRef& claim) {
-  auto answer = kubelet.unprepare(kDriver, {claim});
-  return answer ? answer->at(claim.uid) : std::unexpected(answer.error());
+  auto response = kubelet.unprepare(kDriver, {claim});
+  return response ? response->at(claim.uid) : std::unexpected(response.error());
 }
 
-DaemonTest::Said DaemonTest::cagectl(const std::string& words) const {
-  const std::string line =
-      fmt::format("{} --socket {} {} 2>&1", CAGECTL, (daemon.folder() / "admin.sock").native(), words);
-  FILE* const stream = ::popen(line.c_str(), "r");
+DaemonTest::Output DaemonTest::cagectl(const std::string& arguments) const {
+  const std::string command =
+      fmt::format("{} --socket {} {} 2>&1", CAGECTL, (daemon.folder() / "admin.sock").native(), arguments);
+  FILE* const stream = ::popen(command.c_str(), "r");
   if (stream == nullptr) return {-1, "popen failed"};
-  Said said{};
+  Output output{};
   std::array<char, 4096> piece{};
   while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), stream))
-    said.text.append(piece.data(), size);
+    output.text.append(piece.data(), size);
   const int status = ::pclose(stream);
-  said.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return said;
+  output.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return output;
 }
 
 std::vector<std::string> DaemonTest::files(const std::filesystem::path& folder) const {
@@ -75,6 +76,25 @@ std::vector<std::string> DaemonTest::files(const std::filesystem::path& folder) 
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::string DaemonTest::another_build(const std::string& trailer) const {
+  return read_file(CARDCAGE_MOCK, 64u << 20).value() + trailer;
+}
+
+void DaemonTest::install_module(const std::string& content) const {
+  const auto installed = daemon.installed_module(), next = installed.parent_path() / "next";
+  std::ofstream(next) << content;
+  std::filesystem::permissions(next, std::filesystem::perms(0644));
+  std::filesystem::rename(next, installed);
+}
+
+bool DaemonTest::logged(const std::string& text, std::chrono::milliseconds limit) {
+  return kubelet.wait_for([&] { return daemon.logged(text); }, limit);
+}
+
+bool DaemonTest::shows(const std::string& command, const std::string& text, std::chrono::milliseconds limit) {
+  return kubelet.wait_for([&] { return cagectl(command).text.find(text) != std::string::npos; }, limit);
 }
 
 }  // namespace cardcage

@@ -1,10 +1,11 @@
-// The real daemon with the mock module on an embedded node, and a kubelet to play against it.
+// The real daemon with the mock module on an embedded node, and a fake kubelet that uses it.
 #pragma once
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/fakes/daemon_process.h"
@@ -15,12 +16,17 @@ namespace cardcage {
 
 inline constexpr const char* kDriver = "gpu.mock.cardcage.dev";
 
+// For tests that run with each value of module.isolation.
+inline std::string name_of_isolation(const ::testing::TestParamInfo<const char*>& about) {
+  return about.param == std::string_view("process") ? "Process" : "InProcess";
+}
+
 class DaemonTest : public ::testing::Test {
  protected:
   DaemonTest() { configure("devices = [\"gpu:4\"]"); }
   ~DaemonTest() override;
 
-  // [module.options] of the mock module.
+  // Writes the configuration of the mock module; `options` are its [module.options].
   void configure(const std::string& options, const std::string& driver = kDriver,
                  const std::string& isolation = "process", const std::string& sections = "") {
     daemon.configure(daemon.node_section((daemon.folder() / "node").native()) + sections +
@@ -28,26 +34,37 @@ class DaemonTest : public ::testing::Test {
                      "\"\n[module.options]\nmount_dir = \"" + hardware().native() + "\"\n" + options +
                      "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + driver + "\"\n");
   }
-  // Where the mock keeps a file per prepared device: its hardware's state.
+  // The state of the mock's hardware: one file per prepared device.
   std::filesystem::path hardware() const { return daemon.folder() / "hardware"; }
 
-  // Where the mock reads what happens to its hardware, if the options name it, and a line more of that.
+  // The mock reads events of its hardware from this file if the options name it.
   std::filesystem::path script() const { return daemon.folder() / "script"; }
+  // Appends an event.
   void play(const std::string& line) const { std::ofstream(script(), std::ios::app) << line << '\n'; }
 
-  // An allocated claim in the embedded node's folder.
+  // Adds an allocated claim to the embedded node.
   ClaimRef add_claim(const std::string& name, const std::vector<std::string>& devices);
   void start_and_register();
 
   std::vector<PreparedDevice> prepare(const ClaimRef& claim);
   Status unprepare(const ClaimRef& claim);
-  struct Said {
+  struct Output {
     int code;
-    std::string text;  // both streams
+    std::string text;  // stdout and stderr
   };
-  // `words` as a shell reads them.
-  Said cagectl(const std::string& words) const;
+  // `arguments` as a shell reads them.
+  Output cagectl(const std::string& arguments) const;
+  // Names of the files in the folder and below, sorted.
   std::vector<std::string> files(const std::filesystem::path& folder) const;
+  // The mock as another build: bytes after the last section of an ELF file have no meaning.
+  std::string another_build(const std::string& trailer = "another build") const;
+  // Renames a file with this content over the installed module.
+  void install_module(const std::string& content) const;
+
+  // Wait until the log or the output of cagectl contains the text.
+  bool logged(const std::string& text, std::chrono::milliseconds limit = std::chrono::seconds(5));
+  bool shows(const std::string& command, const std::string& text,
+             std::chrono::milliseconds limit = std::chrono::seconds(5));
 
   DaemonProcess daemon{CARDCAGE_DAEMON, CARDCAGE_MOCK};
   FakeDeviceManager manager{{.folder = daemon.folder() / "device-plugins"}};

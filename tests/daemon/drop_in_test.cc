@@ -1,9 +1,9 @@
-// Modules that come, change and break while the daemon runs.
+// Module files that appear, change and break while the daemon runs.
 #include <fstream>
 
-#include "host/core/file.h"
 #include "tests/daemon/admin_client.h"
 #include "tests/daemon/daemon_fixture.h"
+#include "tests/daemon/mounted_config_map.h"
 
 namespace cardcage {
 namespace {
@@ -14,21 +14,14 @@ namespace fs = std::filesystem;
 
 class DropInTest : public DaemonTest {
  protected:
-  fs::path installed() const { return daemon.folder() / "modules/libcardcage_mock.so"; }
-  // The same module as another file: what comes after its last section is nobody's.
-  std::string another_build() const { return read_file(installed(), 64u << 20).value() + "another build"; }
-  bool logged(const std::string& text) {
-    return kubelet.wait_for([&] { return daemon.log().find(text) != std::string::npos; });
-  }
+  fs::path installed() const { return daemon.installed_module(); }
 };
 
-TEST_F(DropInTest, AFileThatIsReplacedIsTakenOverAndClaimsLiveOn) {
+TEST_F(DropInTest, AReplacedFileIsAdoptedAndClaimsLiveOn) {
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   start_and_register();
   const auto before = prepare(claim);
-  std::ofstream(daemon.folder() / "modules/next") << another_build();
-  fs::permissions(daemon.folder() / "modules/next", fs::perms(0644));
-  fs::rename(daemon.folder() / "modules/next", installed());
+  install_module(another_build());
   ASSERT_TRUE(logged("a new file of the module is taken over")) << daemon.log();
   EXPECT_EQ(prepare(claim), before);
   EXPECT_THAT(files(hardware()), SizeIs(1)) << "reconciled, not released";
@@ -36,14 +29,13 @@ TEST_F(DropInTest, AFileThatIsReplacedIsTakenOverAndClaimsLiveOn) {
   EXPECT_THAT(files(hardware()), SizeIs(0));
 }
 
-TEST_F(DropInTest, AFileThatIsOverwrittenInPlaceIsTakenOver) {
+TEST_F(DropInTest, AFileOverwrittenInPlaceIsAdopted) {
   start_and_register();
-  const std::string content = another_build();
-  std::ofstream(installed(), std::ios::trunc) << content;
+  std::ofstream(installed(), std::ios::trunc) << another_build();
   EXPECT_TRUE(logged("a new file of the module is taken over")) << daemon.log();
 }
 
-TEST_F(DropInTest, ABrokenFileChangesNothingAndIsSaid) {
+TEST_F(DropInTest, ABrokenFileChangesNothingAndIsLogged) {
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   start_and_register();
   std::ofstream(installed(), std::ios::trunc) << "no module at all";
@@ -52,7 +44,7 @@ TEST_F(DropInTest, ABrokenFileChangesNothingAndIsSaid) {
   EXPECT_TRUE(unprepare(claim));
 }
 
-TEST_F(DropInTest, AModuleThatIsCopiedThereAfterTheStartAppears) {
+TEST_F(DropInTest, AModuleInstalledAfterTheStartAppears) {
   const fs::path kept = daemon.folder() / "kept.so";
   fs::rename(installed(), kept);
   daemon.start();
@@ -61,31 +53,19 @@ TEST_F(DropInTest, AModuleThatIsCopiedThereAfterTheStartAppears) {
   EXPECT_TRUE(kubelet.wait_registered(kDriver)) << daemon.log();
 }
 
-// As the kubelet swaps a ConfigMap: the file is a link into "..data", which is a link to the newest folder.
-TEST_F(DropInTest, AFileBehindLinksThatAreSwappedIsTakenOver) {
-  const fs::path modules = daemon.folder() / "modules";
-  const std::string first = read_file(installed(), 64u << 20).value(), next = another_build();
-  const auto write_version = [&](const std::string& name, const std::string& content) {
-    fs::create_directory(modules / name);
-    std::ofstream(modules / name / installed().filename()) << content;
-  };
-  fs::remove(installed());
-  write_version("..2026_1", first);
-  fs::create_directory_symlink("..2026_1", modules / "..data");
-  fs::create_symlink(fs::path("..data") / installed().filename(), installed());
+TEST_F(DropInTest, AFileInAConfigMapIsAdopted) {
+  MountedConfigMap mounted(installed().parent_path(), installed().filename());
+  mounted.write(another_build(""));
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   start_and_register();
   const auto before = prepare(claim);
-  write_version("..2026_2", next);
-  fs::create_directory_symlink("..2026_2", modules / "..data_tmp");
-  fs::rename(modules / "..data_tmp", modules / "..data");
-  fs::remove_all(modules / "..2026_1");
+  mounted.write(another_build());
   ASSERT_TRUE(logged("a new file of the module is taken over")) << daemon.log();
   EXPECT_EQ(prepare(claim), before);
   EXPECT_TRUE(unprepare(claim));
 }
 
-TEST_F(DropInTest, AModuleWhoseFileIsRemovedDrainsUntilItIsBack) {
+TEST_F(DropInTest, AModuleDrainsWhileItsFileIsMissing) {
   AdminClient admin{daemon.folder() / "admin.sock"};
   const ClaimRef held = add_claim("one", {"gpu-0"}), late = add_claim("two", {"gpu-1"});
   start_and_register();
@@ -107,7 +87,7 @@ TEST_F(DropInTest, AModuleWhoseFileIsRemovedDrainsUntilItIsBack) {
   EXPECT_THAT(prepare(late), SizeIs(1));
 }
 
-TEST_F(DropInTest, AFileThatIsBackWhileItsModuleDrainsTakesItBack) {
+TEST_F(DropInTest, AFileThatReturnsEndsTheDraining) {
   AdminClient admin{daemon.folder() / "admin.sock"};
   const ClaimRef held = add_claim("one", {"gpu-0"});
   start_and_register();
@@ -117,7 +97,7 @@ TEST_F(DropInTest, AFileThatIsBackWhileItsModuleDrainsTakesItBack) {
   ASSERT_TRUE(kubelet.wait_for([&] { return admin.state_of("mock") == "draining"; })) << daemon.log();
   fs::rename(kept, installed());
   ASSERT_TRUE(kubelet.wait_for([&] { return admin.state_of("mock") == "ready"; })) << daemon.log();
-  EXPECT_EQ(daemon.log().find("is taken over"), std::string::npos) << "the same file, the same instance";
+  EXPECT_FALSE(daemon.logged("is taken over")) << "the same file, the same instance";
   EXPECT_TRUE(unprepare(held));
 }
 

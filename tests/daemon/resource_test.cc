@@ -1,7 +1,5 @@
-// The real daemon with the mock module behind the device-plugin API, and a kubelet that uses it.
+// The real daemon with the mock module behind the device-plugin API, and a fake kubelet that uses it.
 #include <gmock/gmock.h>
-
-#include <fstream>
 
 #include "host/core/file.h"
 #include "tests/daemon/daemon_fixture.h"
@@ -20,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kFpga = "mock.cardcage.dev/fpga";
 
-// By both ways of registration.
+// Runs with each kind of registration.
 class ResourceTest : public DaemonTest, public ::testing::WithParamInterface<const char*> {
  protected:
   ResourceTest() { serve("devices = [\"fpga:4\", \"gpu:2\"]"); }
@@ -38,7 +36,7 @@ class ResourceTest : public DaemonTest, public ::testing::WithParamInterface<con
     daemon.start();
     ASSERT_TRUE(manager.wait_allocatable(kFpga, count)) << daemon.log();
   }
-  // Admits a pod of one container and lets the kubelet know of it.
+  // Admits a pod with one container and adds it to the kubelet's lists.
   std::vector<std::string> run_pod(const std::string& name, std::size_t count) {
     auto grant = manager.admit(name, "main", kFpga, count);
     EXPECT_TRUE(grant) << grant.error().message;
@@ -54,19 +52,19 @@ class ResourceTest : public DaemonTest, public ::testing::WithParamInterface<con
   FakePodResources pods{daemon.folder() / "kubelet", daemon.folder() / "device-plugins"};
 };
 
-TEST_P(ResourceTest, APodGetsItsDevicesAndTheyAreFreeWhenItIsGone) {
+TEST_P(ResourceTest, APodGetsItsDevicesAndTheyAreFreedAfterIt) {
   pods.start();
   start_and_list(4);
   const auto grant = manager.admit("train", "main", kFpga, 2);
   ASSERT_TRUE(grant) << grant.error().message;
-  ASSERT_EQ(grant->answer.cdi_devices_size(), 2);
-  EXPECT_THAT(grant->answer.cdi_devices(0).name(), StartsWith("cardcage.mock.cardcage.dev_fpga/device=fpga-"));
+  ASSERT_EQ(grant->response.cdi_devices_size(), 2);
+  EXPECT_THAT(grant->response.cdi_devices(0).name(), StartsWith("cardcage.mock.cardcage.dev_fpga/device=fpga-"));
   EXPECT_THAT(files(daemon.folder() / "cdi"), SizeIs(2));
   EXPECT_THAT(files(hardware()), SizeIs(2));
   pods.put_pod({"default", "train", "uid-train", {{"main", {{kFpga, grant->ids}}}}});
 
   ASSERT_TRUE(manager.wait_for([&] { return pods.lists() >= 2; }, 15s)) << daemon.log();
-  EXPECT_THAT(files(hardware()), SizeIs(2)) << "a pod that runs keeps them";
+  EXPECT_THAT(files(hardware()), SizeIs(2)) << "a running pod keeps them";
   end_pod("train");
   pods.write_checkpoint();
   EXPECT_TRUE(manager.wait_for([&] { return files(hardware()).empty(); }, 20s)) << daemon.log();
@@ -83,25 +81,25 @@ TEST_P(ResourceTest, AnInitContainerAndTheAppContainerShareTheDevice) {
   EXPECT_THAT(files(hardware()), SizeIs(1));
 }
 
-TEST_P(ResourceTest, MoreThanThereAreIsRefusedByTheKubelet) {
+TEST_P(ResourceTest, TheKubeletRefusesMoreThanItHas) {
   start_and_list(4);
   run_pod("all", 4);
   EXPECT_FALSE(manager.admit("more", "main", kFpga, 1));
 }
 
-TEST_P(ResourceTest, AKubeletThatRestartsHasTheResourceBackWithinASecond) {
+TEST_P(ResourceTest, TheResourceReturnsWithinASecondOfAKubeletRestart) {
   start_and_list(4);
   run_pod("train", 1);
   manager.stop();
   manager.start();
-  kubelet.restart();  // its plugin manager
+  kubelet.restart();  // the plugin manager
   const Instant begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(manager.wait_allocatable(kFpga, 4)) << daemon.log();
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 1s);
   EXPECT_THAT(files(hardware()), SizeIs(1));
 }
 
-TEST_P(ResourceTest, ADaemonKilledAfterAllocateHasEverythingForTheContainerToStart) {
+TEST_P(ResourceTest, AContainerStartsAlthoughTheDaemonDiedAfterAllocate) {
   start_and_list(4);
   const auto grant = manager.admit("train", "main", kFpga, 1);
   ASSERT_TRUE(grant);
@@ -117,7 +115,7 @@ TEST_P(ResourceTest, ADaemonKilledAfterAllocateHasEverythingForTheContainerToSta
   EXPECT_THAT(files(hardware()), SizeIs(1));
 }
 
-TEST_P(ResourceTest, ALostLedgerIsLearntFromTheKubelet) {
+TEST_P(ResourceTest, ALostLedgerIsRebuiltFromTheKubelet) {
   pods.start();
   start_and_list(4);
   const auto ids = run_pod("train", 1);
@@ -129,7 +127,7 @@ TEST_P(ResourceTest, ALostLedgerIsLearntFromTheKubelet) {
   EXPECT_TRUE(manager.wait_for([&] { return !files(daemon.folder() / "cdi").empty(); }, 20s)) << daemon.log();
 }
 
-TEST_P(ResourceTest, ADeviceThatGoesWhileAPodHasItStaysListedAndComesBack) {
+TEST_P(ResourceTest, ARemovedDeviceOfAPodStaysListedAndRecovers) {
   start_and_list(4);
   const auto ids = run_pod("train", 1);
   ASSERT_THAT(ids, SizeIs(1));
@@ -140,7 +138,7 @@ TEST_P(ResourceTest, ADeviceThatGoesWhileAPodHasItStaysListedAndComesBack) {
   EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
 }
 
-TEST_P(ResourceTest, ADeviceThatGoesWhileItIsFreeIsUnhealthyFirstAndGoneThen) {
+TEST_P(ResourceTest, ARemovedFreeDeviceBecomesUnhealthyAndThenDisappears) {
   start_and_list(4);
   play("remove fpga-3");
   ASSERT_TRUE(manager.wait_allocatable(kFpga, 3));
@@ -148,7 +146,7 @@ TEST_P(ResourceTest, ADeviceThatGoesWhileItIsFreeIsUnhealthyFirstAndGoneThen) {
   EXPECT_TRUE(manager.wait_for([&] { return manager.amounts(kFpga)->capacity == 3; }));
 }
 
-TEST_P(ResourceTest, ABadDeviceIsNotOffered) {
+TEST_P(ResourceTest, AnUnhealthyDeviceIsNotOffered) {
   start_and_list(4);
   play("health fpga-1 bad Overheated 120 degrees");
   EXPECT_TRUE(manager.wait_allocatable(kFpga, 3));
@@ -156,21 +154,21 @@ TEST_P(ResourceTest, ABadDeviceIsNotOffered) {
   EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
 }
 
-TEST_P(ResourceTest, ADeviceThatFailsIsSaidAndNotOfferedForAWhile) {
+TEST_P(ResourceTest, ADeviceThatFailsIsReportedAndNotOfferedForAWhile) {
   serve("devices = [\"fpga:1\"]\nfail_prepare = [\"fpga-0 no power in slot 3\"]");
   start_and_list(1);
   const auto refused = manager.admit("train", "main", kFpga, 1);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, AllOf(HasSubstr("device 'fpga-0' of resource 'mock.cardcage.dev/fpga'"),
                                              HasSubstr("no power in slot 3")));
-  EXPECT_TRUE(manager.wait_allocatable(kFpga, 0)) << "or the scheduler sends the next pod";
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 0)) << "otherwise the scheduler sends the next pod";
 }
 
-TEST_P(ResourceTest, AModuleThatHangsInAllocateIsAnsweredForAndOthersAreUnaffected) {
+TEST_P(ResourceTest, AModuleThatHangsInAllocateFailsTheCallAndAffectsNoOther) {
   serve("devices = [\"fpga:1\"]\nhang = \"prepare\"", "",
-        "[deadlines]\nallocate = \"300ms\"\n[[module]]\nname = \"other\"\npath = "
-        "\"libcardcage_mock.so\"\n[module.options]\n"
-        "devices = [\"nic:1\"]\n[[module.serve]]\napi = \"device-plugin\"\nresource = \"mock.cardcage.dev/nic\"\n");
+        "[deadlines]\nallocate = \"300ms\"\n"
+        "[[module]]\nname = \"other\"\npath = \"libcardcage_mock.so\"\n[module.options]\ndevices = [\"nic:1\"]\n"
+        "[[module.serve]]\napi = \"device-plugin\"\nresource = \"mock.cardcage.dev/nic\"\n");
   start_and_list(1);
   const Instant begun = std::chrono::steady_clock::now();
   const auto refused = manager.admit("train", "main", kFpga, 1);
@@ -181,14 +179,13 @@ TEST_P(ResourceTest, AModuleThatHangsInAllocateIsAnsweredForAndOthersAreUnaffect
   EXPECT_TRUE(manager.admit("net", "main", "mock.cardcage.dev/nic", 1));
 }
 
-TEST_P(ResourceTest, ReplicasAreDevicesOfTheirOwn) {
+TEST_P(ResourceTest, ReplicasAreAllocatedSeparately) {
   serve("devices = [\"fpga:1\"]", "replicas = 3\nfail_requests_greater_than_one = true");
   start_and_list(3);
   EXPECT_THAT(run_pod("a", 1), ElementsAre(StartsWith("fpga-0::")));
   EXPECT_THAT(run_pod("b", 1), SizeIs(1));
-  EXPECT_THAT(files(hardware()), SizeIs(1)) << "one device for both";
-  const auto greedy = manager.admit("c", "main", kFpga, 1);
-  EXPECT_TRUE(greedy);
+  EXPECT_THAT(files(hardware()), SizeIs(1)) << "one device for both pods";
+  EXPECT_TRUE(manager.admit("c", "main", kFpga, 1));
 }
 
 TEST_P(ResourceTest, OneNodeServesBothApis) {
@@ -200,13 +197,13 @@ TEST_P(ResourceTest, OneNodeServesBothApis) {
   EXPECT_TRUE(unprepare(claim));
 }
 
-TEST_P(ResourceTest, ASecondDaemonWaitsForTheFirstToEnd) {
+TEST_P(ResourceTest, ASecondDaemonWaitsForTheFirstToExit) {
   start_and_list(4);
   run_pod("train", 1);
   DaemonProcess next{CARDCAGE_DAEMON, CARDCAGE_MOCK};
   next.configure(read_file(daemon.folder() / "cardcage.toml", 1 << 20).value());
   next.start();
-  ASSERT_TRUE(manager.wait_for([&] { return next.log().find("waiting for another cardcage") != std::string::npos; }));
+  ASSERT_TRUE(manager.wait_for([&] { return next.logged("waiting for another cardcage"); }));
   const auto before = manager.registrations(kFpga);
   EXPECT_EQ(daemon.stop(), 0);
   ASSERT_TRUE(manager.wait_for([&] { return manager.registrations(kFpga) > before; })) << next.log();
@@ -214,20 +211,20 @@ TEST_P(ResourceTest, ASecondDaemonWaitsForTheFirstToEnd) {
   EXPECT_EQ(next.stop(), 0);
 }
 
-TEST_P(ResourceTest, ADaemonThatWaitsEndsWhenItIsTold) {
+TEST_P(ResourceTest, AWaitingDaemonExitsOnSigterm) {
   start_and_list(4);
   DaemonProcess next{CARDCAGE_DAEMON, CARDCAGE_MOCK};
   next.configure(read_file(daemon.folder() / "cardcage.toml", 1 << 20).value());
   next.start();
-  ASSERT_TRUE(manager.wait_for([&] { return next.log().find("waiting for another cardcage") != std::string::npos; }));
+  ASSERT_TRUE(manager.wait_for([&] { return next.logged("waiting for another cardcage"); }));
   const Instant begun = std::chrono::steady_clock::now();
   next.stop();
   EXPECT_LT(std::chrono::steady_clock::now() - begun, 2s);
   EXPECT_TRUE(daemon.running());
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, ResourceTest, ::testing::Values("kubelet", "registry"),
-                         [](const auto& way) { return std::string(way.param); });
+INSTANTIATE_TEST_SUITE_P(Registration, ResourceTest, ::testing::Values("kubelet", "registry"),
+                         [](const auto& about) { return about.param[0] == 'k' ? "Kubelet" : "Registry"; });
 
 }  // namespace
 }  // namespace cardcage

@@ -1,13 +1,11 @@
-// Runs the core on the test's own thread, a coroutine at a time.
+// Runs the core on the test's own thread, one coroutine at a time.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <exception>
 #include <functional>
-#include <optional>
 
-#include "host/core/task.h"
+#include "tests/fakes/run_task.h"
 
 namespace cardcage {
 
@@ -16,19 +14,7 @@ class CoreFixture : public ::testing::Test {
   // Runs `task` to its end (at most `limit` of real time) and returns what it returned.
   template <class T>
   T run(Task<T> task, Duration limit = std::chrono::seconds(10)) {
-    std::optional<T> value;
-    std::exception_ptr failure;
-    asio::co_spawn(core, std::move(task), [&](std::exception_ptr error, T result) {
-      failure = error;
-      value = std::move(result);
-    });
-    const Instant end = std::chrono::steady_clock::now() + limit;
-    core.restart();
-    while (!value && !failure && std::chrono::steady_clock::now() < end && core.run_one_until(end) > 0) {
-    }
-    if (failure) std::rethrow_exception(failure);
-    if (!value) throw std::runtime_error("the task did not end in time");
-    return std::move(*value);
+    return run_task(core, std::move(task), limit);
   }
   void run(Task<void> task, Duration limit = std::chrono::seconds(10)) {
     run(
@@ -44,7 +30,7 @@ class CoreFixture : public ::testing::Test {
     while (core.poll() > 0) {
     }
   }
-  // Runs the core until `done`, at most 5 s of real time.
+  // Runs the core until `done`; false if that takes longer than 5 s of real time.
   bool runs_until(const std::function<bool()>& done) {
     const Instant end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     core.restart();

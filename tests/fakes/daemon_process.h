@@ -1,4 +1,4 @@
-// The real daemon as a child process in a folder of its own: for tests that kill it and for the benchmarks.
+// The real daemon as a child process in its own folder: for tests that kill it and for the benchmarks.
 #pragma once
 
 #include <sys/types.h>
@@ -14,41 +14,44 @@ namespace cardcage {
 
 class DaemonProcess {
  public:
-  // `binary` is the daemon, `module` the mock's .so; it is copied into the folder's modules.
+  // `binary` is the daemon, `module` the mock's .so, which is copied into modules/.
   DaemonProcess(std::filesystem::path binary, const std::filesystem::path& module);
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
   ~DaemonProcess();
 
-  // The folder holds modules/, kubelet/, device-plugins/, state/, cdi/, node/claims/, admin.sock, cardcage.toml and
-  // log.
+  // Holds modules/, kubelet/, device-plugins/, state/, cdi/, run/, node/claims/, admin.sock, cardcage.toml and log.
   const std::filesystem::path& folder() const { return folder_.path(); }
-  // [node] of a configuration that keeps everything inside the folder; `claims` as in node.claims.
+  std::filesystem::path installed_module() const { return folder_ / "modules" / module_; }
+  // The [node] section of a configuration that keeps everything inside the folder; `claims` is node.claims.
   std::string node_section(const std::string& claims) const;
-  // Written to cardcage.toml; takes effect with the next start.
+  // Writes cardcage.toml in place, as an editor may do.
   void configure(const std::string& toml) const;
 
   void start();
-  // SIGTERM, then waits; the exit status as waitpid gives it. Kills it after `limit`.
+  // Sends SIGTERM and waits; returns the exit status as waitpid() does. Kills the daemon after `limit`.
   int stop(Duration limit = std::chrono::seconds(10));
   // kill -9
   void crash();
+  // False if it still runs after `limit`. Does not reap it: stop() or crash() does.
+  bool wait_for_exit(Duration limit) const;
 
   pid_t pid() const { return pid_; }
-  bool running() const;
-  // The processes of its modules.
-  std::vector<pid_t> workers() const;
+  bool running() const { return pid_ > 0 && !wait_for_exit({}); }
   std::string log() const;
+  bool logged(const std::string& text) const { return log().find(text) != std::string::npos; }
 
-  // The daemon and then the workers of its modules.
+  std::vector<pid_t> workers() const;
+  // The daemon and its workers: their pids, memory and CPU time so far.
   std::vector<pid_t> processes() const;
-  // Proportional set size in kB (/proc/PID/smaps_rollup) and CPU time used so far, workers included.
-  long pss_kb() const;
+  std::size_t pss_kib() const;
   std::chrono::nanoseconds cpu_time() const;
 
  private:
+  int reap();
+
   ScratchFolder folder_;
-  std::filesystem::path binary_;
+  const std::filesystem::path binary_, module_;
   pid_t pid_ = -1;
 };
 

@@ -1,4 +1,4 @@
-// Waits for what happens on other threads and in other processes.
+// Waits for events on other threads and in other processes.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace cardcage {
 
-// False if it has not become true in time. `pause` may be cut short by whoever knows that something has changed.
+// True as soon as `condition` is, false after `limit`. `pause` may return early when something has changed.
 inline bool eventually(
     const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5),
     const std::function<void()>& pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }) {

@@ -179,7 +179,7 @@ Task<void> FakeApiServer::handle(FakeApiServer& fake, Exchange exchange) {
   fake.requests_.push_back(request);
   if (!fake.token_.empty() && request.authorization != "Bearer " + fake.token_) {
     std::string body = status_body(401, "Unauthorized", "Unauthorized", "");
-    co_await exchange->answer(401, std::move(body));
+    co_await exchange->respond(401, std::move(body));
     co_return;
   }
   if (auto fault = fake.take_fault(request)) {
@@ -191,21 +191,21 @@ Task<void> FakeApiServer::handle(FakeApiServer& fake, Exchange exchange) {
     co_await watch(fake, exchange, std::move(*target));
     co_return;
   }
-  Answer answer{404, "404 page not found\n"};
+  Response response{404, "404 page not found\n"};
   if (request.target == "/apis/resource.k8s.io")
-    answer = fake.groups();
+    response = fake.groups();
   else if (target)
-    answer = fake.act(request, *target);
-  co_await exchange->answer(answer.status, std::move(answer.body));
+    response = fake.execute(request, *target);
+  co_await exchange->respond(response.status, std::move(response.body));
 }
 
 Task<void> FakeApiServer::misbehave(FakeApiServer& fake, Exchange exchange, Fault fault) {
   const HttpsRequest& request = exchange->request;
-  Answer answer{fault.status, ""};
+  Response response{fault.status, ""};
   if (fault.kind == Fault::Kind::kStatus) {
-    answer.body = status_body(fault.status, "Injected", fmt::format("injected fault {}", fault.status), "x");
+    response.body = status_body(fault.status, "Injected", fmt::format("injected fault {}", fault.status), "x");
   } else if (fault.kind == Fault::Kind::kHuge) {
-    answer = {200, std::string(std::size_t{32} << 20, ' ')};
+    response = {200, std::string(std::size_t{32} << 20, ' ')};
   } else if (fault.kind == Fault::Kind::kSilence) {
     co_await exchange->closed();
     exchange->reset();
@@ -215,18 +215,18 @@ Task<void> FakeApiServer::misbehave(FakeApiServer& fake, Exchange exchange, Faul
     co_return;
   } else {
     const auto target = fake.parse(request.target);
-    answer = target ? fake.act(request, *target) : fake.groups();
+    response = target ? fake.execute(request, *target) : fake.groups();
   }
   if (fault.kind == Fault::Kind::kActAndReset) {
     exchange->reset();
     co_return;
   }
-  if (fault.kind == Fault::Kind::kTruncate) answer.body.resize(answer.body.size() / 2);
+  if (fault.kind == Fault::Kind::kTruncate) response.body.resize(response.body.size() / 2);
   if (fault.kind == Fault::Kind::kDelay) {
     asio::steady_timer timer(fake.server_.context(), std::chrono::milliseconds(100));
     co_await timer.async_wait(asio::use_awaitable);
   }
-  co_await exchange->answer(answer.status, std::move(answer.body), std::move(fault.headers));
+  co_await exchange->respond(response.status, std::move(response.body), std::move(fault.headers));
 }
 
 Task<void> FakeApiServer::watch(FakeApiServer& fake, Exchange exchange, Target target) {
@@ -254,7 +254,7 @@ Task<void> FakeApiServer::send_events(FakeApiServer& fake, Exchange exchange, Ta
   const Registered registered{fake.watches_, &news};
   const auto from = target.query["resourceVersion"];
   std::uint64_t seen = from.empty() ? 0 : std::stoull(from);
-  const std::size_t start = fake.events_.size();  // what was sent to all watches before is not for this one
+  const std::size_t start = fake.events_.size();  // this watch gets no broadcast from before its start
   for (;;) {
     for (std::size_t i = 0; i < fake.events_.size(); ++i) {
       const Event event = fake.events_[i];
@@ -285,7 +285,7 @@ void FakeApiServer::store(const std::string& collection, const char* type, json:
   auto& metadata = stored["metadata"];
   if (!metadata.is_object()) metadata = json::object();
   metadata.get_object()["resourceVersion"] = std::to_string(++version_);
-  if (!metadata.get_object().contains("uid")) metadata.get_object()["uid"] = fmt::format("uid-{}", ++made_);
+  if (!metadata.get_object().contains("uid")) metadata.get_object()["uid"] = fmt::format("uid-{}", ++created_);
   Event event{version_, collection, json::serialize(json::object{{"type", type}, {"object", stored}}) + "\n",
               text_of(stored, "spec", "driver"), text_of(stored, "spec", "nodeName")};
   const auto name = text_of(stored, "metadata", "name");
@@ -296,7 +296,7 @@ void FakeApiServer::store(const std::string& collection, const char* type, json:
   publish(std::move(event));
 }
 
-FakeApiServer::Answer FakeApiServer::groups() const {
+FakeApiServer::Response FakeApiServer::groups() const {
   if (versions_.empty()) return {404, "404 page not found\n"};
   json::array versions;
   for (const auto& version : versions_)
@@ -305,7 +305,7 @@ FakeApiServer::Answer FakeApiServer::groups() const {
           json::serialize(json::object{{"kind", "APIGroup"}, {"name", "resource.k8s.io"}, {"versions", versions}})};
 }
 
-FakeApiServer::Answer FakeApiServer::act(const HttpsRequest& request, const Target& target) {
+FakeApiServer::Response FakeApiServer::execute(const HttpsRequest& request, const Target& target) {
   json::error_code failure;
   const auto body = json::parse(request.body.empty() ? "{}" : request.body, failure);
   if (failure || !body.is_object()) return {400, status_body(400, "BadRequest", "not a JSON object", target.name)};
@@ -321,7 +321,7 @@ FakeApiServer::Answer FakeApiServer::act(const HttpsRequest& request, const Targ
   return {200, json::serialize(found->second)};
 }
 
-FakeApiServer::Answer FakeApiServer::list(const Target& target) const {
+FakeApiServer::Response FakeApiServer::list(const Target& target) const {
   json::array items;
   const auto limit = target.query.contains("limit") ? std::stoul(target.query.at("limit")) : 0;
   const auto from = target.query.contains("continue") ? target.query.at("continue") : "";
@@ -342,10 +342,10 @@ FakeApiServer::Answer FakeApiServer::list(const Target& target) const {
   return {200, json::serialize(json::object{{"kind", "List"}, {"metadata", metadata}, {"items", items}})};
 }
 
-FakeApiServer::Answer FakeApiServer::create(const Target& target, json::object object) {
+FakeApiServer::Response FakeApiServer::create(const Target& target, json::object object) {
   auto name = text_of(object, "metadata", "name");
   if (name.empty()) {
-    name = fmt::format("{}{:05}", text_of(object, "metadata", "generateName"), ++made_);
+    name = fmt::format("{}{:05}", text_of(object, "metadata", "generateName"), ++created_);
     object["metadata"].get_object()["name"] = name;
   }
   if (objects_[target.collection].contains(name))
@@ -354,7 +354,7 @@ FakeApiServer::Answer FakeApiServer::create(const Target& target, json::object o
   return {201, json::serialize(objects_[target.collection][name])};
 }
 
-FakeApiServer::Answer FakeApiServer::update(const Target& target, json::object object) {
+FakeApiServer::Response FakeApiServer::update(const Target& target, json::object object) {
   const auto& stored = objects_[target.collection][target.name];
   if (text_of(stored, "metadata", "resourceVersion") != text_of(object, "metadata", "resourceVersion"))
     return {409, status_body(409, "Conflict", "the object has been modified", target.name)};
@@ -362,7 +362,7 @@ FakeApiServer::Answer FakeApiServer::update(const Target& target, json::object o
   return {200, json::serialize(objects_[target.collection][target.name])};
 }
 
-FakeApiServer::Answer FakeApiServer::erase(const Target& target, const json::object& options) {
+FakeApiServer::Response FakeApiServer::erase(const Target& target, const json::object& options) {
   const auto stored = objects_[target.collection][target.name];
   for (const char* field : {"uid", "resourceVersion"}) {
     const auto wanted = text_of(options, "preconditions", field);

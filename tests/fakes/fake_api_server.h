@@ -1,5 +1,7 @@
-// A kube-apiserver as far as Cardcage sees one: objects with resourceVersions, watches with bookmarks, and faults on
-// command. HTTPS on loopback, on a thread of its own; every method may be called from the test's thread.
+// The parts of a kube-apiserver that Cardcage uses: objects with resourceVersions, watches with bookmarks, and faults
+// on command. Serves HTTPS on loopback from its own thread; every method may be called from the test's thread.
+//
+// Checked against a real kube-apiserver: tests/cluster/client runs the same client there.
 #pragma once
 
 #include <boost/json.hpp>
@@ -12,16 +14,16 @@
 
 namespace cardcage {
 
-// What to do instead of answering, or before it, for the next `times` requests that match.
+// How to treat the next `times` requests that match.
 struct Fault {
   enum class Kind {
-    kStatus,       // answer `status` with a Status object
-    kReset,        // reset the connection unanswered
-    kActAndReset,  // do what was asked, then reset the connection
-    kTruncate,     // the right answer, cut in half
+    kStatus,       // respond with `status` and a Status object
+    kReset,        // reset the connection without a response
+    kActAndReset,  // execute the request, then reset the connection
+    kTruncate,     // the right response, cut in half
     kHuge,         // a body of 32 MiB
-    kSilence,      // no answer at all
-    kDelay,        // the right answer, 100 ms late
+    kSilence,      // no response
+    kDelay,        // the right response, 100 ms late
   };
   Kind kind = Kind::kStatus;
   unsigned status = 500;
@@ -41,16 +43,16 @@ class FakeApiServer {
   std::string url() const { return server_.url(); }
   const TestCertificates& certificates() const { return server_.certificates(); }
 
-  // `collection` is what follows the version: "nodes", "resourceslices", "namespaces/ns/resourceclaims".
+  // `collection` is the path after the version: "nodes", "resourceslices", "namespaces/ns/resourceclaims".
   void put(std::string collection, boost::json::object object);
   std::optional<boost::json::object> get(std::string collection, std::string name);
   void remove(std::string collection, std::string name);
   std::vector<std::string> names(std::string collection);
 
   void serve_versions(std::vector<std::string> versions);
-  // 401 for any other; empty = anybody may.
+  // Responds 401 to requests without this token; empty accepts everybody.
   void require_token(std::string token);
-  // As a disabled feature gate does: the field vanishes from everything that is written, at any depth.
+  // Drops the field from all writes, at any depth, as a disabled feature gate does.
   void drop_field(std::string field);
   void inject(Fault fault);
   void go_down() { server_.go_down(); }
@@ -59,14 +61,14 @@ class FakeApiServer {
   void bookmark();                         // to every watch
   void send_to_watches(std::string text);  // raw bytes, as one chunk
   void end_watches();
-  void compact();  // a watch from an older version than now gets an ERROR event with 410
+  void compact();  // watches from older versions get an ERROR event with 410
   std::size_t watches();
 
   std::vector<HttpsRequest> requests();
   std::size_t connections() { return server_.connections(); }
 
  private:
-  // All of it on the server's thread.
+  // All members below belong to the server's thread.
   struct Event {
     std::uint64_t version = 0;
     std::string collection;  // empty = for every watch
@@ -78,7 +80,7 @@ class FakeApiServer {
     std::map<std::string, std::string> query;
   };
   using Exchange = std::shared_ptr<HttpsExchange>;
-  struct Answer {
+  struct Response {
     unsigned status = 200;
     std::string body;
   };
@@ -89,12 +91,12 @@ class FakeApiServer {
   static Task<void> send_events(FakeApiServer& fake, Exchange exchange, Target target);
   std::optional<Fault> take_fault(const HttpsRequest& request);
   std::optional<Target> parse(const std::string& target) const;
-  Answer act(const HttpsRequest& request, const Target& target);
-  Answer groups() const;
-  Answer list(const Target& target) const;
-  Answer create(const Target& target, boost::json::object object);
-  Answer update(const Target& target, boost::json::object object);
-  Answer erase(const Target& target, const boost::json::object& options);
+  Response execute(const HttpsRequest& request, const Target& target);
+  Response groups() const;
+  Response list(const Target& target) const;
+  Response create(const Target& target, boost::json::object object);
+  Response update(const Target& target, boost::json::object object);
+  Response erase(const Target& target, const boost::json::object& options);
   void store(const std::string& collection, const char* type, boost::json::object object);
   void publish(Event event);
 
@@ -105,7 +107,7 @@ class FakeApiServer {
   std::map<std::string, std::map<std::string, boost::json::object>> objects_;
   std::vector<Event> events_;
   std::uint64_t version_ = 100, oldest_ = 100;
-  std::uint64_t made_ = 0;
+  std::uint64_t created_ = 0;
   std::vector<HttpsRequest> requests_;
   std::vector<asio::steady_timer*> watches_;
   HttpsServer server_;  // last: its thread ends first

@@ -14,17 +14,17 @@ class FakeClock final : public Clock {
   std::chrono::system_clock::time_point wall() const override { return wall_; }
   Task<void> wait(asio::steady_timer& timer, Instant wake) override;
 
-  // Moves time on and wakes the sleepers that are due; run the core's ready handlers afterwards.
+  // Moves time forward and wakes the sleepers that are due; run the core's ready handlers afterwards.
   void advance(Duration duration);
-  // How many coroutines sleep: tests wait for a loop to come to rest before they step it.
+  // How many coroutines sleep. Tests wait for a loop to sleep before they step the clock.
   std::size_t sleepers() const { return sleepers_->size(); }
 
  private:
-  // Some of its deadlines are for the real world, gRPC's and the modules', so they must not have passed.
+  // Starts at the real time: gRPC and modules compare some deadlines of this clock with the real one.
   Instant now_ = std::chrono::steady_clock::now();
   std::chrono::system_clock::time_point wall_{std::chrono::seconds(1'800'000'000)};
   using Sleepers = std::multimap<Instant, asio::steady_timer*>;
-  // Coroutines that nobody resumes any more end with their core, maybe after the clock.
+  // Shared with sleeping coroutines: those that never resume are destroyed with their core, maybe after the clock.
   const std::shared_ptr<Sleepers> sleepers_ = std::make_shared<Sleepers>();
 };
 

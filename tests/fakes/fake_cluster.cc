@@ -17,7 +17,7 @@ std::uint64_t number_of(const std::string& version) {
   return number;
 }
 
-// An entry of a list for as long as a coroutine is in it, whichever way it leaves.
+// Keeps an entry in a list for as long as a coroutine is in scope, however it leaves.
 template <class T>
 class Entry {
  public:
@@ -86,7 +86,7 @@ Task<Result<Claim>> FakeCluster::get_claim(std::string name_space, std::string n
   if (!arrived) co_return std::unexpected(arrived.error());
   Result<Claim> result = fail(Code::kNotFound, "claim '{}/{}' does not exist", name_space, name);
   if (const auto claim = claims_.find({name_space, name}); claim != claims_.end()) result = claim->second;
-  if (!co_await answer(Verb::kGetClaim)) co_return fail(Code::kUnavailable, "the answer was lost");
+  if (!co_await deliver(Verb::kGetClaim)) co_return fail(Code::kUnavailable, "the response was lost");
   co_return result;
 }
 
@@ -95,7 +95,7 @@ Task<Result<std::string>> FakeCluster::get_node_uid(std::string node_name, Insta
   if (!arrived) co_return std::unexpected(arrived.error());
   Result<std::string> result = fail(Code::kNotFound, "node '{}' does not exist", node_name);
   if (const auto node = nodes_.find(node_name); node != nodes_.end()) result = node->second;
-  if (!co_await answer(Verb::kGetNode)) co_return fail(Code::kUnavailable, "the answer was lost");
+  if (!co_await deliver(Verb::kGetNode)) co_return fail(Code::kUnavailable, "the response was lost");
   co_return result;
 }
 
@@ -106,7 +106,7 @@ Task<Result<SliceList>> FakeCluster::list_slices(std::string driver, std::string
   list.resource_version = std::to_string(version_);
   for (const auto& [name, slice] : slices_)
     if (slice.driver == driver && slice.node_name == node_name) list.slices.push_back(slice);
-  if (!co_await answer(Verb::kList)) co_return fail(Code::kUnavailable, "the answer was lost");
+  if (!co_await deliver(Verb::kList)) co_return fail(Code::kUnavailable, "the response was lost");
   co_return list;
 }
 
@@ -133,7 +133,7 @@ Task<Result<Slice>> FakeCluster::write(Verb verb, Slice slice, Instant deadline)
   const Status arrived = co_await arrive(verb, verb == Verb::kCreate ? slice.generate_name : slice.name, deadline);
   if (!arrived) co_return std::unexpected(arrived.error());
   const Result<Slice> result = store(verb, std::move(slice));
-  if (!co_await answer(verb)) co_return fail(Code::kUnavailable, "the answer was lost");
+  if (!co_await deliver(verb)) co_return fail(Code::kUnavailable, "the response was lost");
   co_return result;
 }
 
@@ -141,7 +141,7 @@ Result<Slice> FakeCluster::store(Verb verb, Slice slice) {
   if (verb == Verb::kCreate) {
     if (!slice.name.empty() || !slice.resource_version.empty())
       return fail(Code::kInvalidArgument, "a new slice has no name and no resourceVersion, but a generateName");
-    // As the server does: at most 58 bytes of the base, and 5 characters.
+    // The server keeps at most 58 bytes of the generateName and adds 5 characters.
     slice.name = fmt::format("{}{:05d}", slice.generate_name.substr(0, 58), ++generated_);
     return keep(std::move(slice), SliceEvent::Kind::kAdded);
   }
@@ -209,7 +209,7 @@ Task<Status> FakeCluster::arrive(Verb verb, std::string subject, Instant deadlin
   if (paused_) {
     Entry<Wakeup> waiting(waiting_, core_);
     while (paused_ && clock_.now() < deadline) co_await waiting->wait_until(clock_, deadline);
-    if (paused_) co_return fail(Code::kUnavailable, "the API server did not answer in time");
+    if (paused_) co_return fail(Code::kUnavailable, "the API server did not respond in time");
   }
   std::vector<Error>& failures = failures_[verb];
   if (failures.empty()) co_return Status{};
@@ -218,7 +218,7 @@ Task<Status> FakeCluster::arrive(Verb verb, std::string subject, Instant deadlin
   co_return std::unexpected(error);
 }
 
-Task<bool> FakeCluster::answer(Verb verb) {
+Task<bool> FakeCluster::deliver(Verb verb) {
   co_await next_turn();
   int& lost = lost_answers_[verb];
   if (lost == 0) co_return true;

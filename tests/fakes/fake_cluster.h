@@ -1,7 +1,8 @@
-// A cluster in memory: claims, nodes and ResourceSlices with resource versions, watches and faults on command.
+// A cluster in memory: claims, nodes and ResourceSlices with resource versions, watches, and faults on command. It
+// stands in for ApiServer (host/apiserver/api_server.h).
 //
-// Everything happens on the core and nothing sleeps: a call takes effect after one turn of the core and answers
-// after another, so that watch events may overtake answers, as they do in life.
+// Everything runs on the core and nothing sleeps: a call takes effect after one turn of the core and returns after
+// another, so that watch events may overtake responses, as with a real API server.
 #pragma once
 
 #include <functional>
@@ -23,38 +24,38 @@ class FakeCluster final : public Cluster {
   enum class Verb { kGetClaim, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch };
   struct Call {
     Verb verb;
-    std::string subject;  // "namespace/name" of a claim, otherwise the name; of a create, its generateName
+    std::string subject;  // "namespace/name" of a claim, the generateName of a create, otherwise the name
     Instant at;
   };
 
   FakeCluster(asio::io_context& core, Clock& clock) : core_(core), clock_(clock) {}
 
-  // What others do to the cluster. A claim is found under the namespace and name in its ref.
+  // Changes by others. A claim is stored under the namespace and name in its ref.
   void put_claim(Claim claim);
   void remove_claim(const std::string& name_space, const std::string& name);
   void put_node(const std::string& name, const std::string& uid) { nodes_[name] = uid; }
   void remove_node(const std::string& name) { nodes_.erase(name); }
-  // Creates or replaces a slice as somebody else would; returns it as stored. An empty name is generated.
+  // Creates or replaces a slice and returns it as stored. Generates a name if it has none.
   Slice put_slice(Slice slice);
   void remove_slice(const std::string& name);
-  // What a starting kubelet does.
+  // Deletes all slices, as a starting kubelet does.
   void wipe_slices();
 
   // Faults. The next `count` calls of `verb` fail without effect; counts of one verb queue up.
   void fail_next(Verb verb, int count, Error error);
-  // The next `count` calls of `verb` take effect, but their answer is lost: kUnavailable.
+  // The next `count` calls of `verb` take effect, but their response is lost: they return kUnavailable.
   void lose_answers(Verb verb, int count) { lost_answers_[verb] += count; }
   // Changes every slice on its way into the store, as disabled feature gates and webhooks do.
   void on_store(std::function<void(Slice&)> change) { on_store_ = std::move(change); }
-  // While paused no call is served; those whose deadline passes answer kUnavailable.
+  // No call is served while paused; calls whose deadline passes return kUnavailable.
   void pause() { paused_ = true; }
   void resume();
-  // Ends all watches: well, or with an error.
+  // Ends all watches with this status.
   void end_watches(Status how = {});
-  // Forgets the history of events: watches from an older version get kOutOfRange.
+  // Forgets the history of events; watches from an older version get kOutOfRange.
   void compact() { compacted_ = version_; }
 
-  // What tests look at.
+  // For tests to inspect.
   const std::map<std::string, Slice>& slices() const { return slices_; }
   const std::vector<Call>& calls() const { return calls_; }
   std::size_t count(Verb verb) const;
@@ -83,10 +84,10 @@ class FakeCluster final : public Cluster {
     SliceEvent what;
   };
 
-  // Before a call: waits while paused, then fails it if so commanded.
+  // Before a call: waits while paused, then returns the injected failure, if any.
   Task<Status> arrive(Verb verb, std::string subject, Instant deadline);
-  // After a call: false if its answer is to be lost.
-  Task<bool> answer(Verb verb);
+  // After a call: false if its response is lost.
+  Task<bool> deliver(Verb verb);
   Task<Result<Slice>> write(Verb verb, Slice slice, Instant deadline);
   Result<Slice> store(Verb verb, Slice slice);
   Slice keep(Slice slice, SliceEvent::Kind kind);

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 namespace plugin = api::device_plugin;
 using std::chrono::milliseconds, std::chrono::seconds;
 
-// The defaults of gRPC for Go: 4 MiB received, and the authority that the kubelet sets for device plugins.
+// With gRPC for Go's limit on received messages (4 MiB) and the authority that the kubelet sets for device plugins.
 std::shared_ptr<grpc::Channel> dial(const fs::path& socket) {
   hold_grpc();
   grpc::ChannelArguments arguments;
@@ -44,7 +44,7 @@ class FakeDeviceManager::Registration final : public plugin::Registration::Servi
  public:
   explicit Registration(FakeDeviceManager& manager) : manager_(manager) {}
   grpc::Status Register(grpc::ServerContext* context, const plugin::RegisterRequest* request, plugin::Empty*) override {
-    return manager_.take(*request, *context);
+    return manager_.handle_register(*request, *context);
   }
 
  private:
@@ -66,7 +66,7 @@ void FakeDeviceManager::start() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = false;
-    for (auto& [resource, sets] : resources_) sets = {};  // known from the checkpoint, without devices
+    for (auto& [resource, sets] : resources_) sets = {};  // the checkpoint names the resources, not their devices
   }
   registration_ = std::make_unique<Registration>(*this);
   grpc::ServerBuilder builder;
@@ -83,7 +83,7 @@ void FakeDeviceManager::stop() {
     stopping_ = true;
     changed_.notify_all();
   }
-  // gRPC removes the file of its socket; a kubelet that dies leaves it.
+  // Keeps the socket's file: gRPC removes it, a kubelet that dies leaves it.
   const fs::path socket = options_.folder / "kubelet.sock", kept = options_.folder / ".kubelet.sock";
   std::error_code ignored;
   fs::rename(socket, kept, ignored);
@@ -112,7 +112,7 @@ std::string FakeDeviceManager::key_of(const std::string& resource, const fs::pat
   return options_.clients_by_name ? resource : socket.native();
 }
 
-grpc::Status FakeDeviceManager::take(const plugin::RegisterRequest& request, grpc::ServerContext& context) {
+grpc::Status FakeDeviceManager::handle_register(const plugin::RegisterRequest& request, grpc::ServerContext& context) {
   std::unique_lock lock(mutex_);
   ++attempts_;
   const Conduct conduct = conduct_;
@@ -140,8 +140,8 @@ Status FakeDeviceManager::validate(const std::string& resource, const std::vecto
   return {};
 }
 
-// A kubelet that ends does not wait for its dialling.
-bool FakeDeviceManager::dialled(const Client& client) const {
+// Gives up when the kubelet stops.
+bool FakeDeviceManager::connect(const Client& client) const {
   const auto limit = std::chrono::system_clock::now() + options_.dial_limit;
   while (std::chrono::system_clock::now() < limit) {
     if (client.channel->WaitForConnected(std::chrono::system_clock::now() + milliseconds(10))) return true;
@@ -160,23 +160,23 @@ Status FakeDeviceManager::plugin_connected(const std::string& resource, const fs
   const std::string key = key_of(resource, socket);
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_) return fail(Code::kUnavailable, "the kubelet is going away");
-    clients_[key] = client;  // over an earlier one, whose connection stays
+    if (stopping_) return fail(Code::kUnavailable, "the kubelet is stopping");
+    clients_[key] = client;  // replaces an earlier one, whose connection stays open
   }
-  Status asked;
-  if (dialled(*client)) {
-    grpc::ClientContext asking;
-    asking.set_deadline(std::chrono::system_clock::now() + options_.dial_limit);
-    asked = to_status(client->stub->GetDevicePluginOptions(&asking, {}, &client->options));
+  Status called_back;
+  if (connect(*client)) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + options_.dial_limit);
+    called_back = to_status(client->stub->GetDevicePluginOptions(&context, {}, &client->options));
   } else {
-    asked = fail(Code::kUnknown, "failed to dial device plugin: context deadline exceeded");
+    called_back = fail(Code::kUnknown, "failed to dial device plugin: context deadline exceeded");
   }
   const std::lock_guard lock(mutex_);
-  if (!asked) {
+  if (!called_back) {
     clients_.erase(key);
-    return asked;
+    return called_back;
   }
-  if (stopping_) return fail(Code::kUnavailable, "the kubelet is going away");
+  if (stopping_) return fail(Code::kUnavailable, "the kubelet is stopping");
   endpoints_[resource] = client;
   resources_[resource];
   ++registrations_[resource];
@@ -217,11 +217,11 @@ void FakeDeviceManager::run_client(std::shared_ptr<Client> client) {
   history_.push_back("-" + client->resource);
   changed_.notify_all();
   if (options_.disconnect.count() > 0) changed_.wait_for(lock, options_.disconnect, [&] { return stopping_; });
-  // Up to 1.36 this finds whoever has the name by now.
+  // Up to 1.36 this finds the client that has the name now, which may be a newer one.
   disconnect(key_of(client->resource, client->socket));
 }
 
-// With the lock held.
+// Needs the lock.
 void FakeDeviceManager::disconnect(const std::string& key) {
   const auto found = clients_.find(key);
   if (found == clients_.end()) return;
@@ -230,7 +230,7 @@ void FakeDeviceManager::disconnect(const std::string& key) {
   client->list.TryCancel();
   client->stopped = true;
   changed_.notify_all();
-  // The newest endpoint of the resource may be another one from 1.37 on.
+  // From 1.37 on the newest endpoint of the resource may be another one.
   const auto endpoint = endpoints_.find(client->resource);
   if (endpoint == endpoints_.end() || endpoint->second != client) return;
   Sets& sets = resources_[client->resource];
@@ -258,7 +258,7 @@ std::size_t FakeDeviceManager::attempts() const {
 }
 
 bool FakeDeviceManager::wait_for(const std::function<bool()>& condition, milliseconds limit) {
-  // The condition may hang on more than this kubelet knows: look again now and then.
+  // The condition may depend on events that this kubelet does not see: check again every few milliseconds.
   return eventually(condition, limit, [this] {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, milliseconds(5));

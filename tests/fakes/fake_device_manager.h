@@ -1,9 +1,9 @@
-// A kubelet as device plugins see it: takes their registrations, reads their device lists, allocates for pods.
+// A kubelet as device plugins see it: accepts their registrations, reads their device lists, allocates for pods.
 //
-// The device manager of kubelet 1.36 in small (cm/devicemanager: manager.go, plugin/v1beta1/{server,handler,client}.go,
-// pod_devices.go, checkpoint): Register is answered after the call back, one thread per ListAndWatch, sets of devices
-// per resource that each message replaces, clients that are known by the name of the resource. All members may be
-// called from any thread.
+// Models the device manager of kubelet 1.36 (pkg/kubelet/cm/devicemanager: manager.go, plugin/v1beta1/{server,handler,
+// client}.go, pod_devices.go, checkpoint): it returns from Register after it has called the plugin back, runs one
+// thread per ListAndWatch, replaces the devices of a resource with each message, and knows a client by its resource
+// name. tests/cluster runs the daemon under real kubelets. All members may be called from any thread.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -29,19 +29,19 @@ namespace cardcage {
 struct FakeDeviceManagerOptions {
   std::filesystem::path folder;  // device-plugins
   std::vector<std::string> versions{"v1beta1"};
-  bool clients_by_name = true;              // up to 1.36; by socket path from 1.37 on
-  std::chrono::milliseconds disconnect{0};  // from the end of a stream to its handling
+  bool clients_by_name = true;              // as up to 1.36; by socket path from 1.37 on
+  std::chrono::milliseconds disconnect{0};  // delay between the end of a stream and its handling
   std::chrono::milliseconds dial_limit{10'000};
 };
 
 class FakeDeviceManager {
  public:
-  // Starts, unless told to wait for start().
+  // Starts at once if `up`.
   explicit FakeDeviceManager(FakeDeviceManagerOptions options, bool up = true);
   ~FakeDeviceManager();
 
-  // As the process does: all sockets of the folder are removed, then kubelet.sock is made; a stop ends every connection
-  // and leaves the files.
+  // Removes all sockets in the folder and creates kubelet.sock, as the kubelet does when it starts. stop() closes every
+  // connection and leaves the files.
   void start();
   void stop();
   void restart() {
@@ -49,12 +49,12 @@ class FakeDeviceManager {
     start();
   }
 
-  // How Register is answered from now on; nothing of it: properly.
+  // How it handles Register from now on; properly by default.
   struct Conduct {
-    std::string refusal;   // an error with this text
-    bool stall = false;    // not before the caller gives up
-    bool hang_up = false;  // accepted, and the stream is closed after its first message
-    bool deaf = false;     // accepted, and no stream is opened
+    std::string refusal;   // fails with this text
+    bool stall = false;    // does not return before the caller gives up
+    bool hang_up = false;  // accepts, and closes the stream after its first message
+    bool deaf = false;     // accepts, and opens no stream
   };
   void behave(Conduct conduct);
 
@@ -66,7 +66,7 @@ class FakeDeviceManager {
   std::size_t attempts() const;                                  // calls of Register
   bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5));
 
-  // The node status. Nothing = the resource is unknown.
+  // As in the node status; nullopt = the resource is unknown.
   struct Amounts {
     std::size_t capacity = 0, allocatable = 0;
     friend bool operator==(const Amounts&, const Amounts&) = default;
@@ -78,29 +78,31 @@ class FakeDeviceManager {
       return now && now->allocatable == count;
     });
   }
-  // By id, as last listed.
+  // The last list, by id.
   std::map<std::string, api::device_plugin::Device> devices(const std::string& resource) const;
 
-  // Admission of one container: free healthy devices, those of `reusable` first, GetPreferredAllocation if the plugin
-  // has it, Allocate; both without a deadline in the original. The answer is kept, and written to the checkpoint.
+  // Admits one container: chooses free healthy devices, those in `reusable` first, calls GetPreferredAllocation if the
+  // plugin has it, then Allocate (the original sets no deadline for either). Keeps the response and writes the
+  // checkpoint.
   struct Grant {
     std::vector<std::string> ids;
-    api::device_plugin::ContainerAllocateResponse answer;
+    api::device_plugin::ContainerAllocateResponse response;
   };
   Result<Grant> admit(const std::string& pod, const std::string& container, const std::string& resource,
                       std::size_t count, const std::vector<std::string>& reusable = {});
-  // The container is created, once more perhaps: PreStartContainer if the plugin wants it, and the kept answer.
+  // Starts the container, for the first time or again: calls PreStartContainer if the plugin wants it and returns the
+  // kept response.
   Result<Grant> start_container(const std::string& pod, const std::string& container, const std::string& resource);
   void remove_pod(const std::string& pod);
 
-  // The calls by themselves.
+  // Single calls.
   Result<std::vector<std::string>> preferred(const std::string& resource, const std::vector<std::string>& available,
                                              const std::vector<std::string>& required, int size);
   Result<Grant> allocate(const std::string& resource, const std::vector<std::string>& ids,
                          std::chrono::milliseconds limit = std::chrono::seconds(30));
   Status pre_start(const std::string& resource, const std::vector<std::string>& ids);
 
-  // The handler of the plugin manager: "DevicePlugin" sockets of plugins_registry.
+  // Handler of the plugin manager for "DevicePlugin" sockets in plugins_registry.
   Status validate(const std::string& resource, const std::vector<std::string>& versions) const;
   Status plugin_connected(const std::string& resource, const std::filesystem::path& socket);
   void plugin_disconnected(const std::string& resource, const std::filesystem::path& socket);
@@ -113,18 +115,14 @@ class FakeDeviceManager {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<api::device_plugin::DevicePlugin::Stub> stub;
     api::device_plugin::DevicePluginOptions options;
-    grpc::ClientContext list;  // of ListAndWatch
+    grpc::ClientContext list;  // for ListAndWatch
     bool stopped = false;      // guarded by the manager's mutex
-  };
-  struct Holding {
-    std::vector<std::string> ids;
-    api::device_plugin::ContainerAllocateResponse answer;
   };
   using ContainerKey = std::tuple<std::string, std::string, std::string>;  // pod, container, resource
 
   std::string key_of(const std::string& resource, const std::filesystem::path& socket) const;
-  bool dialled(const Client& client) const;
-  grpc::Status take(const api::device_plugin::RegisterRequest& request, grpc::ServerContext& context);
+  bool connect(const Client& client) const;
+  grpc::Status handle_register(const api::device_plugin::RegisterRequest& request, grpc::ServerContext& context);
   void watch(std::shared_ptr<Client> client);
   void run_client(std::shared_ptr<Client> client);
   void disconnect(const std::string& key);
@@ -137,19 +135,19 @@ class FakeDeviceManager {
   std::unique_ptr<Registration> registration_;
   std::unique_ptr<grpc::Server> server_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool stopping_ = false;
   Conduct conduct_;
   std::map<std::string, std::shared_ptr<Client>> clients_;    // by key_of
-  std::map<std::string, std::shared_ptr<Client>> endpoints_;  // by resource: who is asked to allocate
+  std::map<std::string, std::shared_ptr<Client>> endpoints_;  // by resource: the plugin that allocates
   std::vector<std::jthread> threads_;
   struct Sets {
     std::map<std::string, api::device_plugin::Device> all;
     std::set<std::string> healthy, unhealthy;
   };
   std::map<std::string, Sets> resources_;
-  std::map<ContainerKey, Holding> holdings_;
+  std::map<ContainerKey, Grant> holdings_;
   std::vector<std::string> history_;
   std::map<std::string, std::size_t> registrations_, lists_;
   std::size_t attempts_ = 0;

@@ -1,4 +1,4 @@
-// The device manager's part for pods: choice, allocation, start, checkpoint.
+// The device manager's part for pods: selection, allocation, start, checkpoint.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Result<FakeDeviceManager::Grant> FakeDeviceManager::admit(const std::string& pod
   auto granted = allocate(resource, chosen);
   if (!granted) return granted;
   const std::lock_guard lock(mutex_);
-  holdings_[{pod, container, resource}] = {granted->ids, granted->answer};
+  holdings_[{pod, container, resource}] = *granted;
   write_checkpoint();
   return granted;
 }
@@ -74,7 +74,7 @@ Result<FakeDeviceManager::Grant> FakeDeviceManager::start_container(const std::s
     const std::lock_guard lock(mutex_);
     const auto found = holdings_.find({pod, container, resource});
     if (found == holdings_.end()) return fail(Code::kNotFound, "container {}/{} holds no {}", pod, container, resource);
-    kept = {found->second.ids, found->second.answer};
+    kept = found->second;
   }
   const auto client = client_of(resource);
   if (!client)
@@ -138,7 +138,7 @@ Status FakeDeviceManager::pre_start(const std::string& resource, const std::vect
   return to_status(client->stub->PreStartContainer(&context, request, &response));
 }
 
-// As kubelet_internal_checkpoint, with the lock held; Checksum is 0. A watcher sees IN_MOVED_TO.
+// Writes kubelet_internal_checkpoint with a Checksum of 0; inotify reports IN_MOVED_TO. Needs the lock.
 void FakeDeviceManager::write_checkpoint() {
   std::vector<std::string> pods, registered;
   for (const auto& [key, holding] : holdings_) {

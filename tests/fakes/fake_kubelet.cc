@@ -28,7 +28,7 @@ void set_limit(grpc::ClientContext& context, milliseconds limit) {
 
 struct FakeKubelet::Plugin {
   std::string driver, version, endpoint;
-  FakeDeviceManager* devices = nullptr;  // of a device plugin
+  FakeDeviceManager* devices = nullptr;  // set for a device plugin
   std::unique_ptr<const DriverClients> clients;
   struct Report {
     ShownHealth shown;
@@ -76,7 +76,7 @@ std::vector<std::string> FakeKubelet::history() const {
 bool FakeKubelet::registered(const std::string& driver) const { return plugin_of(driver) != nullptr; }
 
 bool FakeKubelet::wait_for(const std::function<bool()>& condition, milliseconds limit) {
-  // The condition may hang on more than this kubelet knows: look again now and then.
+  // The condition may depend on events that this kubelet does not see: check again every few milliseconds.
   return eventually(condition, limit, [this] {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, milliseconds(5));
@@ -87,7 +87,7 @@ void FakeKubelet::watch(std::stop_token stop) {
   const UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   const fs::path registry = options_.root / "plugins_registry";
   ::inotify_add_watch(inotify.get(), registry.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM);
-  for (const auto& entry : fs::directory_iterator(registry)) desire(entry.path());
+  for (const auto& entry : fs::directory_iterator(registry)) add_desired(entry.path());
   while (!stop.stop_requested()) {
     reconcile();
     pollfd waiting{inotify.get(), POLLIN, 0};
@@ -105,14 +105,14 @@ void FakeKubelet::read_events(int inotify) {
     if (event->len == 0) continue;
     const fs::path path = options_.root / "plugins_registry" / event->name;
     if ((event->mask & (IN_CREATE | IN_MOVED_TO)) != 0)
-      desire(path);
+      add_desired(path);
     else if (const auto known = sockets_.find(path); known != sockets_.end())
       known->second.identity = 0;
   }
 }
 
-// Hidden files and whatever is not a socket are none of the kubelet's business.
-void FakeKubelet::desire(const fs::path& path) {
+// The kubelet ignores hidden files and files that are not sockets.
+void FakeKubelet::add_desired(const fs::path& path) {
   std::error_code ignored;
   if (path.filename().native().starts_with('.') || !fs::is_socket(path, ignored)) return;
   sockets_[path].identity = next_identity_++;
@@ -139,25 +139,25 @@ Status FakeKubelet::register_plugin(const fs::path& path, Socket& socket) {
   if (!registration.channel->WaitForConnected(std::chrono::system_clock::now() + kDialLimit))
     return fail(Code::kUnavailable, "cannot dial {}", path.native());
   api::registration::PluginInfo info;
-  grpc::ClientContext asking;
-  set_limit(asking, kGetInfoLimit);
-  if (const auto status = registration.registration->GetInfo(&asking, {}, &info); !status.ok())
+  grpc::ClientContext info_context;
+  set_limit(info_context, kGetInfoLimit);
+  if (const auto status = registration.registration->GetInfo(&info_context, {}, &info); !status.ok())
     return to_status(status);
 
   auto plugin = validate(info, path);
   api::registration::RegistrationStatus verdict;
   verdict.set_plugin_registered(plugin.has_value());
   if (!plugin) verdict.set_error(plugin.error().message);
-  if (plugin) {  // before Notify, as the original does: a driver may be called before it hears of its registration
+  if (plugin) {  // before Notify, as the original does: a driver may get calls before it learns that it is registered
     const std::lock_guard lock(mutex_);
     plugins_.push_back(*plugin);
     socket.plugin = *plugin;
     socket.registered = socket.identity;
   }
-  api::registration::RegistrationStatusResponse done;
-  grpc::ClientContext telling;
-  set_limit(telling, kNotifyLimit);
-  const auto status = registration.registration->NotifyRegistrationStatus(&telling, verdict, &done);
+  api::registration::RegistrationStatusResponse response;
+  grpc::ClientContext notify_context;
+  set_limit(notify_context, kNotifyLimit);
+  const auto status = registration.registration->NotifyRegistrationStatus(&notify_context, verdict, &response);
   if (!plugin) {
     note("refused " + info.name());
     return std::unexpected(plugin.error());
@@ -213,9 +213,9 @@ Result<std::shared_ptr<FakeKubelet::Plugin>> FakeKubelet::connect_device_plugin(
     const std::lock_guard lock(mutex_);
     if (!refusal_.empty()) return fail(Code::kFailedPrecondition, "{}", refusal_);
   }
-  auto taken = options_.devices->validate(info.name(), {offered.begin(), offered.end()});
-  if (taken) taken = options_.devices->plugin_connected(info.name(), endpoint);
-  if (!taken) return std::unexpected(taken.error());
+  auto accepted = options_.devices->validate(info.name(), {offered.begin(), offered.end()});
+  if (accepted) accepted = options_.devices->plugin_connected(info.name(), endpoint);
+  if (!accepted) return std::unexpected(accepted.error());
   auto plugin = std::make_shared<Plugin>();
   plugin->driver = info.name();
   plugin->version = "v1beta1";
@@ -262,13 +262,11 @@ void FakeKubelet::watch_health(std::stop_token stop, std::shared_ptr<Plugin> plu
     plugin->health.clear();
     changed_.notify_all();
     if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) return;
-    const Instant reopen = std::chrono::steady_clock::now() + options_.health_reopen;
-    while (!stop.stop_requested() && std::chrono::steady_clock::now() < reopen)
-      changed_.wait_for(lock, milliseconds(5));
+    changed_.wait_for(lock, stop, options_.health_reopen, [] { return false; });
   }
 }
 
-// The one registered last among the connected ones, or else the one registered last.
+// The last registered plugin among those that are connected, or else the last registered one.
 std::shared_ptr<FakeKubelet::Plugin> FakeKubelet::plugin_of(const std::string& driver) const {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Plugin> last;

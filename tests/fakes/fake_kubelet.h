@@ -1,9 +1,10 @@
-// A kubelet as DRA drivers see it: finds their sockets, registers them, prepares claims, watches health. Device plugins
-// that it finds go to its device manager.
+// A kubelet as DRA drivers see it: finds their sockets, registers them, prepares claims, watches health. It hands
+// device plugins to its device manager.
 //
-// The plugin manager of kubelet 1.36 in small (pluginwatcher, reconciler, operation_generator, dra_plugin_manager):
-// desired state from inotify, one reconcile pass per period, back-off per socket, GetInfo within 1 s and Notify within
-// 5 s, health streams re-opened after their end, health that ages. All members may be called from any thread.
+// Models the plugin manager of kubelet 1.36 (pkg/kubelet/pluginmanager: pluginwatcher, reconciler, operation_generator;
+// cm/dra/plugin: dra_plugin_manager): desired state from inotify, one reconcile pass per period, back-off per socket,
+// GetInfo within 1 s and NotifyRegistrationStatus within 5 s, health streams that are reopened, health that ages.
+// tests/cluster runs the daemon under real kubelets. All members may be called from any thread.
 #pragma once
 
 #include <condition_variable>
@@ -41,12 +42,12 @@ class FakeKubelet {
   explicit FakeKubelet(FakeKubeletOptions options);
   ~FakeKubelet();
 
-  // Forgets everything and looks at the folder anew, as a kubelet that was restarted.
+  // Forgets everything and reads the folder again, as a restarted kubelet does.
   void restart();
-  // From now on registrations are refused with this text; empty accepts them again.
+  // Refuses registrations with this text from now on; empty accepts them again.
   void refuse(std::string error);
 
-  // What registered, in the order it happened: "gpu.example.com v1.DRAPlugin", "-gpu.example.com" for the end.
+  // Registrations in order: "gpu.example.com v1.DRAPlugin", "refused gpu.example.com", "-gpu.example.com" for the end.
   std::vector<std::string> history() const;
   bool registered(const std::string& driver) const;
   bool wait_for(const std::function<bool()>& condition, std::chrono::milliseconds limit = std::chrono::seconds(5));
@@ -54,13 +55,13 @@ class FakeKubelet {
     return wait_for([&] { return registered(driver); });
   }
 
-  // One RPC as the kubelet makes it, in the negotiated version, and its checks of the answer. The error is the RPC's.
+  // One RPC in the negotiated version, with the kubelet's checks of the response. The error is the RPC's.
   Result<Prepared> prepare(const std::string& driver, const std::vector<ClaimRef>& claims,
                            std::chrono::milliseconds limit = std::chrono::seconds(45));
   Result<Unprepared> unprepare(const std::string& driver, const std::vector<ClaimRef>& claims,
                                std::chrono::milliseconds limit = std::chrono::seconds(45));
 
-  // What pod status would show; kUnknown for what is not known or too old.
+  // The health in the pod's status; kUnknown if no report is known or the last one is too old.
   struct ShownHealth {
     HealthState state = HealthState::kUnknown;
     std::string message;
@@ -69,14 +70,14 @@ class FakeKubelet {
   ShownHealth health(const std::string& driver, const std::string& pool, const std::string& device) const;
   // Health messages received from the driver so far.
   std::size_t health_messages(const std::string& driver) const;
-  // Lets all health reports age.
+  // Ages all health reports.
   void advance(Duration age);
 
  private:
   struct Plugin;
   struct Socket {
-    std::uint64_t identity = 0;    // a new one for every Create: the UUID of the original
-    std::uint64_t registered = 0;  // the identity that is registered, 0 = none
+    std::uint64_t identity = 0;    // new for every Create event: the UUID of the original
+    std::uint64_t registered = 0;  // the registered identity, 0 = none
     Instant next_try{};
     std::chrono::milliseconds backoff{0};
     std::shared_ptr<Plugin> plugin;
@@ -86,7 +87,7 @@ class FakeKubelet {
   void stop();
   void watch(std::stop_token stop);
   void read_events(int inotify);
-  void desire(const std::filesystem::path& path);
+  void add_desired(const std::filesystem::path& path);
   void reconcile();
   Status register_plugin(const std::filesystem::path& path, Socket& socket);
   Result<std::shared_ptr<Plugin>> validate(const api::registration::PluginInfo& info,
@@ -99,11 +100,11 @@ class FakeKubelet {
   void note(std::string event);
 
   const FakeKubeletOptions options_;
-  std::map<std::filesystem::path, Socket> sockets_;  // of the watcher thread
+  std::map<std::filesystem::path, Socket> sockets_;  // belongs to the watcher thread
   std::uint64_t next_identity_ = 1;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
+  mutable std::mutex mutex_;  // guards the members below
+  std::condition_variable_any changed_;
   std::vector<std::shared_ptr<Plugin>> plugins_;  // in order of registration
   std::vector<std::string> history_;
   std::string refusal_;

@@ -17,14 +17,14 @@ int FakeModule::count(Verb verb) const {
   return static_cast<int>(std::ranges::count_if(calls, [verb](const Call& call) { return call.verb == verb; }));
 }
 
-Task<Status> FakeModule::answer(Verb verb, std::string about_what, Instant deadline) {
+Task<Status> FakeModule::respond(Verb verb, std::string about_what, Instant deadline) {
   calls.push_back({verb, std::move(about_what)});
   if (const auto gate = blocked_.find(verb); gate != blocked_.end()) {
     const OneShot<bool> opened(core_);
     gate->second.push_back(opened);
     SystemClock clock;
     const auto in_time = co_await opened.wait_until(clock, deadline);
-    if (!in_time) co_return cardcage::fail(Code::kDeadlineExceeded, "the module did not answer in time");
+    if (!in_time) co_return cardcage::fail(Code::kDeadlineExceeded, "the module did not respond in time");
   }
   Failure& failure = failures_[verb];
   if (failure.times > 0) {
@@ -36,17 +36,17 @@ Task<Status> FakeModule::answer(Verb verb, std::string about_what, Instant deadl
 
 Task<Status> FakeModule::start(ModuleEvents module_events, Instant deadline) {
   events = std::move(module_events);
-  co_return co_await answer(Verb::kStart, "", deadline);
+  co_return co_await respond(Verb::kStart, "", deadline);
 }
 
 Task<Result<SnapshotPtr>> FakeModule::discover(Instant deadline) {
-  const Status status = co_await answer(Verb::kDiscover, "", deadline);
+  const Status status = co_await respond(Verb::kDiscover, "", deadline);
   if (!status) co_return std::unexpected(status.error());
   co_return std::make_shared<const Snapshot>(devices);
 }
 
 Task<Result<PreparedEdits>> FakeModule::prepare(ModuleClaim claim, Instant deadline) {
-  const Status status = co_await answer(Verb::kPrepare, claim.ref.uid, deadline);
+  const Status status = co_await respond(Verb::kPrepare, claim.ref.uid, deadline);
   if (!status) co_return std::unexpected(status.error());
   if (touch) touch(Verb::kPrepare, claim);
   holds[claim.ref.uid] = claim;
@@ -63,7 +63,7 @@ Task<Result<PreparedEdits>> FakeModule::prepare(ModuleClaim claim, Instant deadl
 }
 
 Task<Status> FakeModule::unprepare(ModuleClaim claim, Instant deadline) {
-  const Status status = co_await answer(Verb::kUnprepare, claim.ref.uid, deadline);
+  const Status status = co_await respond(Verb::kUnprepare, claim.ref.uid, deadline);
   if (!status) co_return status;
   if (touch) touch(Verb::kUnprepare, claim);
   holds.erase(claim.ref.uid);
@@ -71,7 +71,7 @@ Task<Status> FakeModule::unprepare(ModuleClaim claim, Instant deadline) {
 }
 
 Task<Status> FakeModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
-  const Status status = co_await answer(Verb::kReconcile, "", deadline);
+  const Status status = co_await respond(Verb::kReconcile, "", deadline);
   if (status) reconciled.push_back(std::move(live));
   co_return status;
 }
@@ -80,7 +80,7 @@ Task<Result<std::vector<std::string>>> FakeModule::choose(std::vector<std::strin
                                                           std::vector<std::string> required, std::size_t want,
                                                           Instant deadline) {
   if (!about.has_preferred) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.preferred/1");
-  const Status status = co_await answer(Verb::kChoose, "", deadline);
+  const Status status = co_await respond(Verb::kChoose, "", deadline);
   if (!status) co_return std::unexpected(status.error());
   if (preference) co_return preference(available, required, want);
   for (std::string& id : available)
@@ -90,13 +90,13 @@ Task<Result<std::vector<std::string>>> FakeModule::choose(std::vector<std::strin
 
 Task<Status> FakeModule::pre_start(ModuleClaim claim, Instant deadline) {
   if (!about.has_pre_start) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.pre_start/1");
-  const Status status = co_await answer(Verb::kPreStart, claim.ref.uid, deadline);
+  const Status status = co_await respond(Verb::kPreStart, claim.ref.uid, deadline);
   if (status && touch) touch(Verb::kPreStart, claim);
   co_return status;
 }
 
 Task<Status> FakeModule::check(std::string device_id, Instant deadline) {
-  co_return co_await answer(Verb::kCheck, std::move(device_id), deadline);
+  co_return co_await respond(Verb::kCheck, std::move(device_id), deadline);
 }
 
 }  // namespace cardcage

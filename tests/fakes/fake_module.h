@@ -1,4 +1,5 @@
-// A module that does as the test says: scripted answers, calls that hang, and a record of everything asked.
+// A module under the test's control: scripted results, calls that hang, and a record of all calls. Stands in for the
+// modules of host/module, whose behaviour tests/unit/module checks.
 #pragma once
 
 #include <functional>
@@ -29,7 +30,7 @@ class FakeModule final : public Module {
   };
   struct Call {
     Verb verb;
-    std::string about;  // the claim's UID, or the device id of a check
+    std::string about;  // the claim's UID, or the device id for a check
     friend bool operator==(const Call&, const Call&) = default;
   };
 
@@ -38,12 +39,12 @@ class FakeModule final : public Module {
     about.version = "1.0.0";
   }
 
-  // Answers, to be set by the test.
+  // Results, set by the test.
   ModuleIdentity about;
   Snapshot devices;
-  // Without it every device gets the variable FAKE_<index>=<device id> and the state is "state of <claim UID>".
+  // By default each device gets the variable FAKE_<index>=<device id>, and the state is "state of <claim UID>".
   std::function<PreparedEdits(const ModuleClaim&)> edits;
-  // The preference, if about.has_preferred; without it the required devices, then the others as they come.
+  // Used if about.has_preferred. By default the required devices, then the available ones in order.
   std::function<std::vector<std::string>(const std::vector<std::string>& available,
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;
@@ -52,13 +53,13 @@ class FakeModule final : public Module {
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
-  // The next `times` calls of `verb` answer `error`.
+  // The next `times` calls of `verb` fail with `error`.
   void fail(Verb verb, Error error, int times = 1);
   // Calls of `verb` hang until unblock() or their deadline.
   void block(Verb verb) { blocked_[verb]; }
   void unblock(Verb verb);
 
-  // What the module was told.
+  // What the module has received.
   std::vector<Call> calls;
   std::map<std::string, ModuleClaim> holds;  // by claim UID: prepared and not unprepared
   std::vector<std::vector<ModuleClaim>> reconciled;
@@ -75,11 +76,11 @@ class FakeModule final : public Module {
                                                 std::size_t want, Instant deadline) override;
   Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
   Task<Status> check(std::string device_id, Instant deadline) override;
-  // As its own call, so that a test can hold it up.
-  Task<Status> finish_calls(Instant deadline) override { return answer(Verb::kFinishCalls, "", deadline); }
-  Task<Status> quiesce(Instant deadline) override { return answer(Verb::kQuiesce, "", deadline); }
-  Task<Status> resume(Instant deadline) override { return answer(Verb::kResume, "", deadline); }
-  Task<Status> stop(Instant deadline) override { return answer(Verb::kStop, "", deadline); }
+  // A call of its own, so that a test can block it.
+  Task<Status> finish_calls(Instant deadline) override { return respond(Verb::kFinishCalls, "", deadline); }
+  Task<Status> quiesce(Instant deadline) override { return respond(Verb::kQuiesce, "", deadline); }
+  Task<Status> resume(Instant deadline) override { return respond(Verb::kResume, "", deadline); }
+  Task<Status> stop(Instant deadline) override { return respond(Verb::kStop, "", deadline); }
   std::vector<SaidLine> last_lines() const override { return said; }
   Leftover leftover() const override { return left; }
 
@@ -88,7 +89,7 @@ class FakeModule final : public Module {
     Error error;
     int times = 0;
   };
-  Task<Status> answer(Verb verb, std::string about_what, Instant deadline);
+  Task<Status> respond(Verb verb, std::string about_what, Instant deadline);
 
   asio::io_context& core_;
   std::map<Verb, Failure> failures_;

@@ -55,15 +55,15 @@ class FakePodResources::Lister final : public api::pod_resources::PodResourcesLi
   explicit Lister(FakePodResources& fake) : fake_(fake) {}
 
   grpc::Status List(grpc::ServerContext* context, const api::pod_resources::ListPodResourcesRequest*,
-                    api::pod_resources::ListPodResourcesResponse* answer) override {
+                    api::pod_resources::ListPodResourcesResponse* response) override {
     std::unique_lock lock(fake_.mutex_);
     ++fake_.lists_;
     while (fake_.stalled_ && !context->IsCancelled()) fake_.changed_.wait_for(lock, std::chrono::milliseconds(5));
     if (!fake_.status_.ok()) return fake_.status_;
     if (fake_.synced_)
-      for (const auto& [uid, pod] : fake_.pods_) add(pod, *answer);
+      for (const auto& [uid, pod] : fake_.pods_) add(pod, *response);
     for (std::size_t bytes = 0; bytes < fake_.padding_;) {
-      auto& pod = *answer->add_pod_resources();
+      auto& pod = *response->add_pod_resources();
       pod.set_name("padding");
       pod.set_namespace_("other");
       auto& devices = *pod.add_containers()->add_devices();
@@ -74,13 +74,13 @@ class FakePodResources::Lister final : public api::pod_resources::PodResourcesLi
     return grpc::Status::OK;
   }
   grpc::Status GetAllocatableResources(grpc::ServerContext*, const api::pod_resources::AllocatableResourcesRequest*,
-                                       api::pod_resources::AllocatableResourcesResponse* answer) override {
+                                       api::pod_resources::AllocatableResourcesResponse* response) override {
     const std::lock_guard lock(fake_.mutex_);
     ++fake_.offers_;
     if (!fake_.status_.ok()) return fake_.status_;
     for (const auto& [resource, ids] : fake_.offered_)
       for (const std::string& id : ids) {
-        auto& devices = *answer->add_devices();
+        auto& devices = *response->add_devices();
         devices.set_resource_name(resource);
         devices.add_device_ids(id);
       }
@@ -88,9 +88,9 @@ class FakePodResources::Lister final : public api::pod_resources::PodResourcesLi
   }
 
  private:
-  void add(const FakePod& pod, api::pod_resources::ListPodResourcesResponse& answer) const {
+  void add(const FakePod& pod, api::pod_resources::ListPodResourcesResponse& response) const {
     if (ended(pod)) return;
-    auto& out = *answer.add_pod_resources();
+    auto& out = *response.add_pod_resources();
     out.set_name(pod.name);
     out.set_namespace_(pod.name_space);
     for (const FakeContainer& container : pod.containers) {
@@ -138,7 +138,7 @@ class FakePodResources::PodsApi final : public api::pods::Pods::Service {
       stream->Write(event);
       lock.lock();
     }
-    return {grpc::StatusCode::UNAVAILABLE, "the kubelet stops"};
+    return {grpc::StatusCode::UNAVAILABLE, "the kubelet is stopping"};
   }
 
  private:

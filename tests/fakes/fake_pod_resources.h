@@ -1,5 +1,8 @@
-// The kubelet as the one who knows the pods of a node: PodResources v1, the Pods API, its device checkpoint and the
-// folders of its pods.
+// The kubelet's knowledge of the pods on its node: PodResources v1, the Pods API, the device checkpoint and the pods'
+// folders.
+//
+// Models PodResources v1 and the checkpoint of kubelet 1.36 and the Pods API of 1.37 (KEP-4188). tests/cluster runs the
+// daemon under real kubelets.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -20,7 +23,7 @@ namespace cardcage {
 struct FakeContainer {
   std::string name;
   std::map<std::string, std::vector<std::string>> devices;  // ids by resource
-  bool init = false;                                        // an ordinary one: in the checkpoint, never in a list
+  bool init = false;  // an ordinary init container: the checkpoint has it, lists do not
 };
 struct FakePod {
   std::string name_space, name, uid;
@@ -35,45 +38,46 @@ class FakePodResources {
   FakePodResources(const FakePodResources&) = delete;
   FakePodResources& operator=(const FakePodResources&) = delete;
 
-  // PodResources on its socket, as when the kubelet starts and ends.
+  // Opens and closes the PodResources socket, as a kubelet does when it starts and stops.
   void start();
   void stop();
-  // The Pods API, which a kubelet may lack.
+  // The same for the Pods API, which a kubelet may lack.
   void start_pods_api();
   void stop_pods_api();
 
-  // Also tells the watchers of the Pods API and makes and removes the pod's folder.
+  // Also notify the watchers of the Pods API and create or remove the pod's folder.
   void put_pod(const FakePod& pod);
   void remove_pod(const std::string& uid);
-  // Lists are empty until the kubelet has heard of its pods.
+  // Lists are empty until the kubelet has read its pods.
   void set_synced(bool synced);
+  // The devices that GetAllocatableResources returns.
   void offer(const std::string& resource, std::vector<std::string> ids);
-  // The checkpoint as it would be written now: with a pod that has ended until it is written again.
+  // Writes the checkpoint. A pod that ends later stays in it until the next write.
   void write_checkpoint();
 
-  // Every list names each device so many times.
+  // Lists name each device once per NUMA node.
   void set_numa_nodes(int nodes);
-  // Other pods, whose devices are not ours: so many bytes of answer.
+  // Adds this many bytes of other pods, with devices of other resources, to each list.
   void pad(std::size_t bytes);
-  // All calls fail like this until another status is set.
+  // All calls fail with this status until another one is set.
   void set_status(grpc::Status status);
   void set_pods_status(grpc::Status status);
-  // Lists get no answer meanwhile.
+  // Lists do not return while stalled.
   void set_stalled(bool stalled);
-  // Ends the streams of all watchers.
+  // Ends the streams of all watchers with an error.
   void cut_off_watchers();
   void send_raw_event(api::pods::EventType type, std::string pod);
 
   int lists() const;
   int offers() const;
-  int watches() const;  // begun so far
+  int watches() const;  // streams opened so far
 
  private:
   class Lister;
   class PodsApi;
 
   const std::filesystem::path root_, device_plugins_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::map<std::string, FakePod> pods_;  // by UID
   std::map<std::string, std::vector<std::string>> offered_;
@@ -81,7 +85,7 @@ class FakePodResources {
   int numa_nodes_ = 1;
   std::size_t padding_ = 0;
   grpc::Status status_, pods_status_;
-  std::deque<api::pods::WatchPodsEvent> events_;  // all there ever were
+  std::deque<api::pods::WatchPodsEvent> events_;  // since the start of the test
   int lists_ = 0, offers_ = 0, watches_ = 0;
   std::uint64_t cut_offs_ = 0;
   bool pods_stopping_ = false;

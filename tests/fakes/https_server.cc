@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <boost/asio/ssl/impl/src.hpp>  // the one user of it, see host/core/asio.cc
+#include <boost/asio/ssl/impl/src.hpp>  // compiled here alone; host/core/asio.cc has the rest of Asio
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
@@ -41,7 +41,7 @@ Task<void> HttpsExchange::write(std::string text) {
   co_await asio::async_write(stream_, asio::buffer(text), asio::use_awaitable);
 }
 
-Task<void> HttpsExchange::answer(unsigned status, std::string body, std::string extra_headers) {
+Task<void> HttpsExchange::respond(unsigned status, std::string body, std::string extra_headers) {
   std::string text = fmt::format("HTTP/1.1 {} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\n{}\r\n",
                                  status, body.size(), extra_headers);
   text += body;
@@ -76,7 +76,7 @@ HttpsServer::HttpsServer(TestCertificates certificates, Handler handler)
   tls_.use_certificate(asio::buffer(certificates_.server), asio::ssl::context::pem);
   tls_.use_private_key(asio::buffer(certificates_.server_key), asio::ssl::context::pem);
   tls_.add_certificate_authority(asio::buffer(certificates_.ca));
-  tls_.set_verify_mode(asio::ssl::verify_peer);  // a client certificate is checked if there is one
+  tls_.set_verify_mode(asio::ssl::verify_peer);  // checks the client certificate if there is one
   SSL_CTX_set_session_id_context(tls_.native_handle(), reinterpret_cast<const unsigned char*>("test"), 4);
   reservation_.open(tcp::v4());
   const int on = 1;
@@ -143,7 +143,7 @@ Task<void> HttpsServer::accept_all(HttpsServer& server, std::shared_ptr<tcp::acc
   }
 }
 
-// A broken connection ends it by an exception, which nobody needs to hear of.
+// A broken connection ends this coroutine with an exception that nobody handles.
 Task<void> HttpsServer::serve(HttpsServer& server, std::shared_ptr<Connection> connection) {
   co_await connection->stream.async_handshake(asio::ssl::stream_base::server, asio::use_awaitable);
   const std::string subject = subject_of(connection->stream.native_handle());

@@ -1,4 +1,4 @@
-// A small HTTPS server (HTTP/1.1) on a thread of its own, for fakes that need control of every byte of an answer.
+// A small HTTPS server (HTTP/1.1) on its own thread, for fakes that control every byte of a response.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -17,11 +17,11 @@ namespace cardcage {
 
 struct HttpsRequest {
   std::string method, target, body;
-  std::string authorization;   // of the header; empty = none
+  std::string authorization;   // header; empty = none
   std::string client_subject;  // CN of the client certificate; empty = none
 };
 
-// One request and the connection it came on. [server thread]
+// A request and its connection. [server thread]
 class HttpsExchange {
  public:
   using Stream = asio::ssl::stream<asio::ip::tcp::socket>;
@@ -29,14 +29,14 @@ class HttpsExchange {
 
   HttpsRequest request;
 
-  Task<void> answer(unsigned status, std::string body, std::string extra_headers = {});
-  // A chunked answer: begin, then text as often as wanted, then end.
+  Task<void> respond(unsigned status, std::string body, std::string extra_headers = {});
+  // A chunked response: begin(), text() any number of times, end().
   Task<void> begin();
   Task<void> text(std::string text);
   Task<void> end();
   // Returns when the peer closes the connection.
   Task<void> closed();
-  // Closes it with a TCP reset.
+  // Closes the connection with a TCP reset.
   void reset();
 
  private:
@@ -55,7 +55,7 @@ class HttpsServer {
 
   std::string url() const;
   const TestCertificates& certificates() const { return certificates_; }
-  // Refuses connections and resets those it has; the port stays ours.
+  // Refuses new connections and resets the open ones; the port stays reserved.
   void go_down();
   void come_up();
   std::size_t connections();
@@ -82,7 +82,7 @@ class HttpsServer {
   Handler handler_;
   asio::io_context context_;
   asio::ssl::context tls_{asio::ssl::context::tls_server};
-  asio::ip::tcp::socket reservation_{context_};  // bound, never listening: keeps the port while we are down
+  asio::ip::tcp::socket reservation_{context_};  // bound, never listening: keeps the port while the server is down
   std::shared_ptr<asio::ip::tcp::acceptor> acceptor_;
   std::list<std::weak_ptr<Connection>> connections_;
   unsigned short port_ = 0;

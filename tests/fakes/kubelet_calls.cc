@@ -1,7 +1,8 @@
 #include "tests/fakes/kubelet_calls.h"
-#include "host/rpc/status.h"
 
 #include <algorithm>
+
+#include "host/rpc/status.h"
 
 namespace cardcage {
 namespace {
@@ -33,12 +34,12 @@ Request request_for(const std::vector<ClaimRef>& claims) {
   return request;
 }
 
-// What the kubelet checks of an answer (cm/dra/manager.go).
+// The checks in pkg/kubelet/cm/dra/manager.go.
 template <class Response>
-Status check_answer(const std::vector<ClaimRef>& claims, const Response& response) {
-  for (const auto& [uid, answer] : response.claims())
+Status check_response(const std::vector<ClaimRef>& claims, const Response& response) {
+  for (const auto& [uid, claim] : response.claims())
     if (std::ranges::find(claims, uid, &ClaimRef::uid) == claims.end())
-      return fail(Code::kInternal, "unknown claim UID {} in the answer", uid);
+      return fail(Code::kInternal, "unknown claim UID {} in the response", uid);
   if (response.claims().size() < claims.size())
     return fail(Code::kInternal, "the driver skipped {} ResourceClaims", claims.size() - response.claims().size());
   return {};
@@ -64,15 +65,15 @@ Result<PrepareAnswers> prepare(const DriverClients& clients, const std::vector<C
   const auto status = Version::stub(clients).NodePrepareResources(
       &context, request_for<typename Version::PrepareRequest>(claims), &response);
   if (!status.ok()) return std::unexpected(to_status(status).error());
-  if (auto checked = check_answer(claims, response); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_response(claims, response); !checked) return std::unexpected(checked.error());
   PrepareAnswers prepared;
-  for (const auto& [uid, answer] : response.claims()) {
+  for (const auto& [uid, claim] : response.claims()) {
     auto& out = prepared[uid];
-    if (!answer.error().empty()) {
-      out = fail(Code::kUnknown, "{}", answer.error());
+    if (!claim.error().empty()) {
+      out = fail(Code::kUnknown, "{}", claim.error());
       continue;
     }
-    for (const auto& device : answer.devices()) out->push_back(device_of(device));
+    for (const auto& device : claim.devices()) out->push_back(device_of(device));
   }
   return prepared;
 }
@@ -86,10 +87,10 @@ Result<UnprepareAnswers> unprepare(const DriverClients& clients, const std::vect
   const auto status = Version::stub(clients).NodeUnprepareResources(
       &context, request_for<typename Version::UnprepareRequest>(claims), &response);
   if (!status.ok()) return std::unexpected(to_status(status).error());
-  if (auto checked = check_answer(claims, response); !checked) return std::unexpected(checked.error());
+  if (auto checked = check_response(claims, response); !checked) return std::unexpected(checked.error());
   UnprepareAnswers unprepared;
-  for (const auto& [uid, answer] : response.claims())
-    unprepared[uid] = answer.error().empty() ? Status{} : fail(Code::kUnknown, "{}", answer.error());
+  for (const auto& [uid, claim] : response.claims())
+    unprepared[uid] = claim.error().empty() ? Status{} : fail(Code::kUnknown, "{}", claim.error());
   return unprepared;
 }
 

@@ -1,4 +1,4 @@
-// Prepare and unprepare as a kubelet calls them, with its checks of the answer.
+// NodePrepareResources and NodeUnprepareResources with the checks of the response that kubelet 1.36 makes.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ namespace cardcage {
 using PrepareAnswers = std::map<std::string, Result<std::vector<PreparedDevice>>>;
 using UnprepareAnswers = std::map<std::string, Status>;
 
-// `version` is "v1.DRAPlugin" or "v1beta1.DRAPlugin". The error is the RPC's, or what the kubelet says of an answer
-// that skips claims or names others.
+// `version` is "v1.DRAPlugin" or "v1beta1.DRAPlugin". The error is the RPC's, or the kubelet's own if the response
+// lacks claims or names others.
 Result<PrepareAnswers> call_prepare(const DriverClients& clients, const std::string& version,
                                     const std::vector<ClaimRef>& claims, std::chrono::milliseconds limit);
 Result<UnprepareAnswers> call_unprepare(const DriverClients& clients, const std::string& version,

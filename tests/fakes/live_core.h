@@ -1,4 +1,4 @@
-// The core on a thread of its own, as in the daemon: for tests with real sockets.
+// The core on its own thread, as in the daemon: for tests with real sockets.
 #pragma once
 
 #include <boost/asio/packaged_task.hpp>
@@ -36,7 +36,7 @@ class LiveCore {
   template <class T>
   static T finished(std::future<T> result) {
     if (result.wait_for(std::chrono::seconds(10)) != std::future_status::ready)
-      throw std::runtime_error("the core did not answer in time");
+      throw std::runtime_error("the core did not finish in time");
     return result.get();
   }
 

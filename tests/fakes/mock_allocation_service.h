@@ -1,4 +1,4 @@
-// A resource's allocations with GoogleMock.
+// AllocationService with GoogleMock.
 #pragma once
 
 #include <gmock/gmock.h>

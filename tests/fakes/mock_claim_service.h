@@ -1,4 +1,4 @@
-// A driver's claims with GoogleMock.
+// ClaimService with GoogleMock.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A folder of its own for one test, removed with it.
+// A temporary folder, removed with the object.
 #pragma once
 
 #include <stdlib.h>

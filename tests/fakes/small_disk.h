@@ -1,6 +1,6 @@
 // File systems that fail on command: a small one to fill up and a read-only one.
 //
-// They are tmpfs mounts, which need privileges: tests ask works() and skip themselves where there are none.
+// They are tmpfs mounts, which need privileges: tests check works() and skip themselves without them.
 #pragma once
 
 #include <sys/mount.h>
@@ -35,7 +35,7 @@ class SmallDisk : public Mounted {
  public:
   explicit SmallDisk(std::filesystem::path path, const char* options = "size=256k")
       : Mounted(std::move(path), options) {}
-  // Takes all the space that is left.
+  // Takes up all remaining space.
   void fill() {
     std::ofstream file(path_ / "filler", std::ios::app);
     const std::string block(1024, 'f');

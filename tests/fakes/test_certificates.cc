@@ -38,7 +38,7 @@ struct Issued {
   Key key{nullptr, &EVP_PKEY_free};
 };
 
-// `issuer` null = self-signed authority; `alternatives` null = a client.
+// A null `issuer` makes a self-signed authority, null `alternatives` make a client certificate.
 Issued issue(const char* name, long serial, const Issued* issuer, const char* alternatives) {
   Issued issued{Certificate(X509_new(), &X509_free), make_key()};
   X509* const certificate = issued.certificate.get();

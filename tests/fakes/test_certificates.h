@@ -1,4 +1,4 @@
-// A certificate authority for one test, made when it runs: no key is ever in the tree and none expires.
+// A certificate authority for one test, created when the test runs: the tree holds no keys and none expires.
 #pragma once
 
 #include <string>

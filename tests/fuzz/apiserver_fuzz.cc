@@ -1,5 +1,5 @@
-// No bytes that an API server, a claim file or a kubeconfig may hold crash the daemon, and what is read of a slice
-// survives being written and read again.
+// No bytes from an API server, a claim file or a kubeconfig crash the daemon, and a slice that was read is the same
+// after it is written and read again.
 //   build/fuzz/bin/apiserver_fuzz -max_len=8192 CORPUS tests/golden/apiserver
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// No bytes in the kubelet's checkpoint crash the daemon, and what they say does not hang on how they are read.
+// No bytes in the kubelet's checkpoint crash the daemon, and the result does not depend on the size of the pieces read.
 //   build/fuzz/bin/checkpoint_fuzz -max_len=4096 CORPUS
 #include <cstdint>
 #include <cstdlib>

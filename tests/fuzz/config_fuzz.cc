@@ -1,4 +1,4 @@
-// No bytes in a configuration file crash the daemon, and an error always has a place and one line of text.
+// No bytes in a configuration file crash the daemon, and each error has a place and one line of text.
 //   build/fuzz/bin/config_fuzz -max_len=4096 CORPUS config tests/golden/config
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// No file in modules_dir crashes the daemon while it is looked at, and a refusal always says why.
+// No file in modules_dir crashes the daemon while it is inspected, and each refusal has a reason.
 //   build/fuzz/bin/elf_fuzz -max_len=65536 CORPUS build/fuzz/test-modules
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// No opaque parameters crash the daemon, whoever in the cluster wrote them, and what is taken obeys its declaration.
+// No opaque parameters in a claim or a class crash the daemon, and accepted ones match their declaration.
 //   build/fuzz/bin/params_fuzz -max_len=10240 CORPUS
 #include <cstdint>
 #include <cstdlib>

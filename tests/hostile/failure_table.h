@@ -1,4 +1,4 @@
-// docs/failure-modes.md as data.
+// Reads docs/failure-modes.md.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,16 @@ std::string_view to_string(Outcome outcome);
 
 struct FailureRow {
   struct Cell {
-    std::optional<Outcome> outcome;  // empty for a word that is none
-    std::string words;               // what follows it
+    std::optional<Outcome> outcome;  // empty for an unknown word
+    std::string words;               // the text after it
   };
   std::string fault;
   Cell in_process, process;
 };
 
-// The rows of its table, in order.
+// The rows of the table of modules, in order.
 std::vector<FailureRow> read_failure_table();
-// The words that its list explains, in order.
+// The outcomes that the list explains, in order.
 std::vector<std::string> read_explained_outcomes();
 
 }  // namespace cardcage

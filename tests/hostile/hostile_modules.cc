@@ -7,6 +7,7 @@
 #include "host/core/unique_fd.h"
 #include "host/wire/frame.h"
 #include "host/wire/messages.h"
+#include "tests/fakes/proc.h"
 
 namespace cardcage {
 namespace {
@@ -14,11 +15,11 @@ namespace {
 using std::chrono::seconds;
 using ::testing::SizeIs;
 
-constexpr int kSpare = 200;  // and above
+constexpr int kFirstSpare = 200;
 
 int spare_descriptor() {
   const UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return ::fcntl(fd.get(), F_DUPFD_CLOEXEC, kSpare);
+  return ::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstSpare);
 }
 
 }  // namespace
@@ -39,16 +40,16 @@ void HostileModules::use_a_good_module() {
   EXPECT_TRUE(run((*good)->stop(soon())));
 }
 
-Status HostileModules::start_it() {
+Status HostileModules::start_faulty() {
   return start(fault().file, fault().behave.empty() ? Options() : scripted(fault().behave));
 }
 
-Status HostileModules::only_start() { return start_it(); }
+Status HostileModules::only_start() { return start_faulty(); }
 
-// A module that survived its fault has to go on.
-Status HostileModules::check(const std::string& argument) {
-  if (auto started = start_it(); !started) return started;
-  if (auto checked = run(module->check(argument, soon())); !checked) return checked;
+// A module that survives its fault has to keep working.
+Status HostileModules::check(const std::string& device_id) {
+  if (auto started = start_faulty(); !started) return started;
+  if (auto checked = run(module->check(device_id, soon())); !checked) return checked;
   const auto snapshot = run(module->discover(soon()));
   return snapshot ? Status() : std::unexpected(snapshot.error());
 }
@@ -56,13 +57,13 @@ Status HostileModules::check(const std::string& argument) {
 Status HostileModules::check_once() { return check("dev-0"); }
 
 Status HostileModules::discover_once() {
-  if (auto started = start_it(); !started) return started;
+  if (auto started = start_faulty(); !started) return started;
   const auto snapshot = run(module->discover(soon()));
   return snapshot ? Status() : std::unexpected(snapshot.error());
 }
 
 Status HostileModules::find_only_the_valid_device() {
-  if (auto started = start_it(); !started) return started;
+  if (auto started = start_faulty(); !started) return started;
   const auto snapshot = run(module->discover(soon()));
   if (!snapshot) return std::unexpected(snapshot.error());
   EXPECT_THAT((*snapshot)->devices, SizeIs(1));
@@ -81,12 +82,12 @@ Status HostileModules::hang_while_loaded() {
   return std::unexpected((*loaded)->error());
 }
 
-// To its deadline, and until the host has given up.
-Status HostileModules::stay_in(const std::string& call) {
-  const auto going = begin(call == "start" ? module->start(events(), soon()) : module->check("dev-0", soon()));
+// Past the deadline, until the host gives up.
+Status HostileModules::hang_in(const std::string& call) {
+  const auto call_result = begin(call == "start" ? module->start(events(), soon()) : module->check("dev-0", soon()));
   EXPECT_TRUE(is_hanging());
   advance(seconds(10));
-  EXPECT_TRUE(going->has_value());
+  EXPECT_TRUE(call_result->has_value());
   advance(seconds(5));
   EXPECT_TRUE(eventually([this] { return lost.has_value(); }));
   return lost ? std::unexpected(*lost) : Status();
@@ -96,12 +97,12 @@ Status HostileModules::hang_in_start() {
   auto loaded = load(config(fault().file, scripted(fault().behave)));
   if (!loaded) return std::unexpected(loaded.error());
   module = *loaded;
-  return stay_in("start");
+  return hang_in("start");
 }
 
 Status HostileModules::hang_in_check() {
-  if (auto started = start_it(); !started) return started;
-  return stay_in("check");
+  if (auto started = start_faulty(); !started) return started;
+  return hang_in("check");
 }
 
 Status HostileModules::use_late_sinks() {
@@ -116,26 +117,26 @@ Status HostileModules::use_late_sinks() {
 
 Status HostileModules::hear_eight_threads() {
   if (auto checked = check_once(); !checked) return checked;
-  const auto all_heard = [this] {
+  const auto all_reported = [this] {
     std::set<std::string> ids;
     for (const auto& [id, health] : reports) ids.insert(id);
     return ids.size() == 8 && rescans > 0;
   };
-  EXPECT_TRUE(eventually(all_heard));
+  EXPECT_TRUE(eventually(all_reported));
   return {};
 }
 
-Status HostileModules::fork_and_go_on(const std::string& how) {
+Status HostileModules::fork_and_check(const std::string& how) {
   if (auto checked = check(how); !checked) return checked;
   EXPECT_TRUE(eventually([this] { return !reports.empty(); }));
   if (reports.empty()) return {};
   left_children.push_back(std::stoi(reports[0].first));
-  EXPECT_TRUE(is_alive(left_children[0]));
+  EXPECT_TRUE(proc::is_alive(left_children[0]));
   return {};
 }
 
-Status HostileModules::leave_a_child() { return fork_and_go_on("stay"); }
-Status HostileModules::leave_an_escaped_child() { return fork_and_go_on("escape"); }
+Status HostileModules::leave_a_child() { return fork_and_check("stay"); }
+Status HostileModules::leave_an_escaped_child() { return fork_and_check("escape"); }
 
 Status HostileModules::close_descriptors() {
   return check(isolation == Isolation::kProcess ? "3" : std::to_string(spare_));

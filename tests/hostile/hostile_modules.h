@@ -1,4 +1,4 @@
-// Faults of modules, and how to make them happen.
+// Faults of modules, and how to provoke them.
 #pragma once
 
 #include <functional>
@@ -11,29 +11,29 @@ namespace cardcage {
 class HostileModules;
 
 struct Fault {
-  std::string id;   // of the test
-  std::string row;  // of the table
+  std::string id;   // in the name of the test
+  std::string row;  // first column of the table in docs/failure-modes.md
   std::string file;
-  std::vector<std::string> behave = {};  // of scripted.so
+  std::vector<std::string> behave = {};  // option of scripted.so
   Status (HostileModules::*provoke)();
-  std::string said = {};             // in the error, if there is one
-  std::string said_in_process = {};  // if it is not the same there
-  // How the daemon dies of it, if it does.
-  std::function<bool(int)> end_in_process = {};
+  std::string error = {};             // part of the error; empty = none
+  std::string error_in_process = {};  // where it differs in-process
+  // Exit status of a daemon that dies of the fault in-process; empty = it survives.
+  std::function<bool(int)> exit_in_process = {};
   bool runs_in_process = true;
 };
 
-// All of them.
 const std::vector<Fault>& faults();
 
 struct FaultCase {
   Fault fault;
   Isolation isolation;
+  friend void PrintTo(const FaultCase& about, std::ostream* out) { *out << about.fault.id; }
 };
 
 class HostileModules : public ModuleFixture, public ::testing::WithParamInterface<FaultCase> {
  public:
-  // Each lets the fault happen and returns what the caller gets to hear.
+  // Each provokes a fault and returns what the caller of the module gets.
   Status only_start();
   Status check_once();
   Status discover_once();
@@ -53,18 +53,18 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   ~HostileModules() override { ::close(spare_); }
 
   const Fault& fault() const { return GetParam().fault; }
-  // A module that has no fault lives a whole life.
+  // A module without fault works from start to stop.
   void use_a_good_module();
 
   std::vector<pid_t> left_children;
 
  private:
-  Status start_it();
-  Status check(const std::string& argument);
-  Status stay_in(const std::string& call);
-  Status fork_and_go_on(const std::string& how);
+  Status start_faulty();
+  Status check(const std::string& device_id);
+  Status hang_in(const std::string& call);
+  Status fork_and_check(const std::string& how);
 
-  const int spare_;  // a descriptor that the daemon can do without
+  const int spare_;  // a descriptor that nothing else uses
 };
 
 }  // namespace cardcage

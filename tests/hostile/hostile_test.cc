@@ -1,8 +1,9 @@
-// One fault of a module after the other, in each isolation that survives it; what is seen is what
-// docs/failure-modes.md says.
+// Provokes each fault of a module in each isolation that can survive it, and checks that the outcome is the one in
+// docs/failure-modes.md.
 #include <algorithm>
 #include <set>
 
+#include "tests/fakes/proc.h"
 #include "tests/hostile/failure_table.h"
 #include "tests/hostile/hostile_modules.h"
 
@@ -30,69 +31,69 @@ std::vector<FaultCase> cases() {
 
 class HostileModulesTest : public HostileModules {
  protected:
-  bool is_deadly() const { return isolation == Isolation::kInProcess && fault().end_in_process; }
-  void die() { EXPECT_EXIT(std::ignore = (this->*fault().provoke)(), fault().end_in_process, ""); }
+  bool kills_the_daemon() const { return isolation == Isolation::kInProcess && fault().exit_in_process; }
+  void expect_death() { EXPECT_EXIT(std::ignore = (this->*fault().provoke)(), fault().exit_in_process, ""); }
 
-  Outcome misbehave(const ProcessState& before) {
-    const Status told = (this->*fault().provoke)();
-    if (!told) {
-      EXPECT_THAT(told.error().message, HasSubstr(said()));
+  Outcome provoke(const ProcessState& before) {
+    const Status result = (this->*fault().provoke)();
+    if (!result) {
+      EXPECT_THAT(result.error().message, HasSubstr(expected_error()));
     }
     const bool loaded = module != nullptr;
     let_go();
     const std::string changes = changes_since(before);
     if (isolation == Isolation::kProcess) {
       EXPECT_THAT(changes, IsEmpty());
-      EXPECT_TRUE(eventually([this] { return std::ranges::none_of(left_children, is_alive); }));
+      EXPECT_TRUE(eventually([this] { return std::ranges::none_of(left_children, proc::is_alive); }));
     }
     if (!changes.empty()) return Outcome::kDaemonSpoiled;
     if (!loaded) return Outcome::kRefused;
     if (lost) return Outcome::kInstanceLost;
-    return told ? Outcome::kHarmless : Outcome::kCallFails;
+    return result ? Outcome::kHarmless : Outcome::kCallFails;
   }
 
  private:
-  const std::string& said() const {
-    const bool same = isolation == Isolation::kProcess || fault().said_in_process.empty();
-    return same ? fault().said : fault().said_in_process;
+  const std::string& expected_error() const {
+    const bool same = isolation == Isolation::kProcess || fault().error_in_process.empty();
+    return same ? fault().error : fault().error_in_process;
   }
   std::string changes_since(const ProcessState& before) {
     std::string changes = ProcessState::now().changes_since(before);
-    // A thread that hung is on its way out, with what it holds.
+    // A thread that hung may still hold what it is about to release.
     if (isolation == Isolation::kInProcess && is_hanging_now())
       std::ignore = eventually([&] { return (changes = ProcessState::now().changes_since(before)).empty(); });
     return changes;
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, HostileModulesTest, ::testing::ValuesIn(cases()), [](const auto& about) {
+INSTANTIATE_TEST_SUITE_P(Faults, HostileModulesTest, ::testing::ValuesIn(cases()), [](const auto& about) {
   return about.param.fault.id + (about.param.isolation == Isolation::kInProcess ? "_InProcess" : "_Process");
 });
 
-TEST_P(HostileModulesTest, IsSurvivedAsTheTableSays) {
+TEST_P(HostileModulesTest, HasTheOutcomeInTheTable) {
   const FailureRow row = row_of(fault());
   const FailureRow::Cell& cell = isolation == Isolation::kInProcess ? row.in_process : row.process;
   ASSERT_TRUE(cell.outcome) << "no row, or no outcome in it, for " << fault().row;
-  use_a_good_module();  // what it leaves open, the host keeps open
+  use_a_good_module();  // opens what the host then keeps open
   const ProcessState before = ProcessState::now();
-  if (is_deadly()) {
-    die();
+  if (kills_the_daemon()) {
+    expect_death();
     EXPECT_EQ(*cell.outcome, Outcome::kDaemonDies);
   } else {
-    EXPECT_EQ(to_string(misbehave(before)), to_string(*cell.outcome));
+    EXPECT_EQ(to_string(provoke(before)), to_string(*cell.outcome));
   }
   use_a_good_module();
   restore(before);
 }
 
-TEST(FailureTable, HasOneRowForEachFaultAndNoOther) {
+TEST(FailureTable, HasOneRowPerFault) {
   std::multiset<std::string> rows, known;
   for (const FailureRow& row : read_failure_table()) rows.insert(row.fault);
   for (const Fault& fault : faults()) known.insert(fault.row);
   EXPECT_EQ(rows, known);
 }
 
-TEST(FailureTable, ExplainsItsWordsAndUsesNoOther) {
+TEST(FailureTable, UsesOnlyTheOutcomesThatItExplains) {
   EXPECT_THAT(read_explained_outcomes(), ElementsAre("refused", "call fails", "instance lost", "harmless",
                                                      "daemon spoiled", "daemon dies", "not run"));
   for (const FailureRow& row : read_failure_table())
@@ -102,7 +103,7 @@ TEST(FailureTable, ExplainsItsWordsAndUsesNoOther) {
     }
 }
 
-TEST(FailureTable, SaysWhatIsNotRunAndThatAProcessSparesTheDaemon) {
+TEST(FailureTable, MarksFaultsThatAreNotRunAndNoneReachesTheDaemonFromAProcess) {
   for (const Fault& fault : faults()) {
     const FailureRow row = row_of(fault);
     EXPECT_EQ(row.in_process.outcome == Outcome::kNotRun, !fault.runs_in_process) << fault.row;

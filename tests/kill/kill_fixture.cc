@@ -13,27 +13,27 @@ using ::testing::IsEmpty;
 void KillTest::configure_with(const std::string& options) { configure("devices = [\"gpu:4\", \"nic:4\"]\n" + options); }
 
 void KillTest::start_with(const Death& death) {
-  ::setenv("MORTAL", fmt::format("{} {} {}", static_cast<int>(death.point), death.nth, death.victim).c_str(), 1);
+  ::setenv("MORTAL", fmt::format("{} {}", static_cast<int>(death.point), death.victim).c_str(), 1);
   start_and_register();
   ::unsetenv("MORTAL");
 }
 
-bool KillTest::prepare_at_last(const ClaimRef& claim) {
+bool KillTest::prepare_with_retries(const ClaimRef& claim) {
   return kubelet.wait_for(
       [&] {
-        const auto answer = kubelet.prepare(kDriver, {claim});
-        return answer && answer->at(claim.uid);
+        const auto response = kubelet.prepare(kDriver, {claim});
+        return response && response->at(claim.uid);
       },
       std::chrono::seconds(15));
 }
 
-bool KillTest::unprepare_at_last(const ClaimRef& claim) {
+bool KillTest::unprepare_with_retries(const ClaimRef& claim) {
   return kubelet.wait_for([&] { return unprepare(claim).has_value(); }, std::chrono::seconds(15));
 }
 
 void KillTest::expect_nothing_left() {
   EXPECT_THAT(files(hardware()), IsEmpty());
-  EXPECT_THAT(cdi_files(), IsEmpty());
+  EXPECT_THAT(claims_with_cdi_file(), IsEmpty());
   daemon.stop();
   EXPECT_THAT(audit().held, IsEmpty());
 }
@@ -66,19 +66,20 @@ KillTest::Books KillTest::audit() const {
       }
   }
   for (const auto& [device, uid] : books.hardware)
-    EXPECT_TRUE(books.held[uid].contains(device)) << device << " is set up for " << uid << ", the ledger does not know";
+    EXPECT_TRUE(books.held[uid].contains(device))
+        << device << " is set up for " << uid << ", which does not hold it in the ledger";
   for (const auto& [uid, devices] : books.prepared)
     for (const std::string& device : devices) EXPECT_EQ(books.hardware[device], uid) << device;
   return books;
 }
 
 void KillTest::expect_cdi_files(const Books& books) const {
-  const auto written = cdi_files();
+  const auto written = claims_with_cdi_file();
   for (const auto& [uid, devices] : books.prepared) EXPECT_TRUE(written.contains(uid)) << uid << " has no CDI file";
   for (const std::string& uid : written) EXPECT_TRUE(books.held.contains(uid)) << uid << " is not in the ledger";
 }
 
-std::set<std::string> KillTest::cdi_files() const {
+std::set<std::string> KillTest::claims_with_cdi_file() const {
   std::set<std::string> uids;
   const auto written = CdiWriter(daemon.folder() / "cdi").list();
   if (!written) ADD_FAILURE() << written.error().message;

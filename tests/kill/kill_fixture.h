@@ -1,4 +1,4 @@
-// The real daemon and its workers, killed at a fault point or at any moment, and what must hold afterwards.
+// Kills the real daemon or its workers at a fault point or at any moment, and checks what must hold afterwards.
 #pragma once
 
 #include <map>
@@ -8,43 +8,42 @@
 
 #include "host/ledger/ledger.h"
 #include "tests/daemon/daemon_fixture.h"
+#include "tests/fakes/fault_point_names.h"
 
 namespace cardcage {
 
-// See mortal/main.cc.
+// When mortal_cardcage kills whom, see mortal/main.cc.
 struct Death {
   FaultPoint point;
-  int nth;
-  const char* victim;                                                                   // "host", "workers"
-  friend void PrintTo(const Death& death, std::ostream* out) { *out << death.victim; }  // the rest is in the name
+  const char* victim;  // "host", "workers"
+  std::string name() const { return (victim == std::string_view("host") ? "Host" : "Workers") + name_of(point); }
+  friend void PrintTo(const Death& death, std::ostream* out) { *out << death.name(); }
 };
 
-// gpu-0 to gpu-3 and nic-0 to nic-3.
+// A node with the devices gpu-0 to gpu-3 and nic-0 to nic-3.
 class KillTest : public DaemonTest {
  protected:
   KillTest() { configure_with(""); }
-  // `options` come on top.
+  // `options` are added to the list of devices.
   void configure_with(const std::string& options);
-  // The daemon's next life ends, or that of its workers, as said.
+  // Starts a daemon that kills itself or its workers as given.
   void start_with(const Death& death);
-  // Until the kubelet has an answer, as it asks again and again: a worker is away for a second.
-  bool prepare_at_last(const ClaimRef& claim);
-  bool unprepare_at_last(const ClaimRef& claim);
-  bool dies() {
-    return kubelet.wait_for([&] { return !daemon.running(); }, std::chrono::seconds(10));
-  }
-  // Nothing is left of any claim.
+  // Repeat the call until it succeeds, as the kubelet does: a worker takes a second to come back.
+  bool prepare_with_retries(const ClaimRef& claim);
+  bool unprepare_with_retries(const ClaimRef& claim);
+  // Checks that no claim has left a trace.
   void expect_nothing_left();
 
   struct Books {
-    std::map<std::string, std::string> hardware;                  // device to the claim that it is set up for
-    std::map<std::string, std::set<std::string>> held, prepared;  // claims to their devices, by the ledger
+    std::map<std::string, std::string> hardware;                  // device -> claim that it is set up for
+    std::map<std::string, std::set<std::string>> held, prepared;  // claim -> its devices in the ledger
   };
-  // [while the daemon is dead] Fails the test if the hardware or two claims contradict the ledger.
+  // [while the daemon is dead] Reads the books. Fails the test if the hardware contradicts the ledger or two claims
+  // hold one device.
   Books audit() const;
-  std::set<std::string> cdi_files() const;  // uids
-  // Once the daemon is there again: every prepared claim has its file, and no file is nobody's. What is being prepared
-  // or let go of may have one.
+  std::set<std::string> claims_with_cdi_file() const;
+  // [after the daemon has restarted] Checks that each prepared claim has its file and each file a claim that holds
+  // devices.
   void expect_cdi_files(const Books& books) const;
 };
 

@@ -1,11 +1,9 @@
-// kill -9 of the daemon and of its workers at every step of prepare, unprepare and reload, and a random life.
+// kill -9 of the daemon and of its workers at every step of prepare, unprepare and reload, and at random moments.
 #include <signal.h>
 
-#include <fstream>
 #include <random>
 #include <thread>
 
-#include "host/core/file.h"
 #include "tests/kill/kill_fixture.h"
 
 namespace cardcage {
@@ -14,29 +12,24 @@ namespace {
 using ::testing::SizeIs;
 namespace fs = std::filesystem;
 
-std::string name_of(const ::testing::TestParamInfo<Death>& info) {
-  static constexpr const char* kPoints[] = {
-      "BeforeCommit",         "AfterCommit",    "AfterIntent",  "AfterModulePrepare", "AfterCdiWrite", "AfterPrepared",
-      "AfterModuleUnprepare", "AfterCdiRemove", "AfterRelease", "BeforeTakeOver",     "AfterTakeOver", "AfterReload"};
-  return fmt::format("{}{}{}", info.param.victim, kPoints[static_cast<int>(info.param.point)], info.param.nth);
-}
-
-std::vector<Death> of_both(std::vector<std::pair<FaultPoint, int>> places) {
+std::vector<Death> of_host_and_workers(const std::vector<FaultPoint>& points) {
   std::vector<Death> deaths;
-  for (const auto& [point, nth] : places)
-    for (const char* victim : {"host", "workers"}) deaths.push_back({point, nth, victim});
+  for (const FaultPoint point : points)
+    for (const char* victim : {"host", "workers"}) deaths.push_back({point, victim});
   return deaths;
 }
 
+constexpr auto kName = [](const auto& about) { return about.param.name(); };
+
 class DeathTest : public KillTest, public ::testing::WithParamInterface<Death> {
  protected:
-  // A host that is dead comes back, as a kubelet's pod or systemd brings it; its books are right before it does.
+  // Restarts a host that was killed, as the kubelet or systemd would, and checks its books before.
   void survive() {
     if (std::string_view(GetParam().victim) == "workers") {
-      ASSERT_TRUE(kubelet.wait_for([&] { return daemon.log().find("killed by signal 9") != std::string::npos; }));
+      ASSERT_TRUE(logged("killed by signal 9"));
       return;
     }
-    ASSERT_TRUE(dies());
+    ASSERT_TRUE(daemon.wait_for_exit(std::chrono::seconds(10)));
     const Books books = audit();
     daemon.stop();
     start_and_register();
@@ -46,44 +39,38 @@ class DeathTest : public KillTest, public ::testing::WithParamInterface<Death> {
 };
 
 class DeathInPrepare : public DeathTest {};
-INSTANTIATE_TEST_SUITE_P(Each, DeathInPrepare,
-                         ::testing::ValuesIn(of_both({{FaultPoint::kAfterIntent, 1},
-                                                      {FaultPoint::kAfterModulePrepare, 1},
-                                                      {FaultPoint::kBeforeCommit, 1},
-                                                      {FaultPoint::kAfterCommit, 1},
-                                                      {FaultPoint::kAfterCdiWrite, 1},
-                                                      {FaultPoint::kAfterPrepared, 1}})),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInPrepare,
+                         ::testing::ValuesIn(of_host_and_workers(
+                             {FaultPoint::kAfterIntent, FaultPoint::kAfterModulePrepare, FaultPoint::kBeforeCommit,
+                              FaultPoint::kAfterCommit, FaultPoint::kAfterCdiWrite, FaultPoint::kAfterPrepared})),
+                         kName);
 
 TEST_P(DeathInPrepare, IsRepeatedByTheKubelet) {
   start_with(GetParam());
   (void)kubelet.prepare(kDriver, {claim}, std::chrono::seconds(5));
   survive();
-  ASSERT_TRUE(prepare_at_last(claim)) << daemon.log();
+  ASSERT_TRUE(prepare_with_retries(claim)) << daemon.log();
   EXPECT_THAT(files(hardware()), SizeIs(2));
-  EXPECT_THAT(cdi_files(), SizeIs(1));
-  ASSERT_TRUE(unprepare_at_last(claim));
+  EXPECT_THAT(claims_with_cdi_file(), SizeIs(1));
+  ASSERT_TRUE(unprepare_with_retries(claim));
   expect_nothing_left();
 }
 
-TEST_P(DeathInPrepare, IsUndoneIfThePodIsDeletedInstead) {
+TEST_P(DeathInPrepare, IsUndoneIfThePodIsDeleted) {
   start_with(GetParam());
   (void)kubelet.prepare(kDriver, {claim}, std::chrono::seconds(5));
   fs::remove(daemon.folder() / "node/claims/default_one.json");
   survive();
-  ASSERT_TRUE(unprepare_at_last(claim)) << daemon.log();
+  ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
   expect_nothing_left();
 }
 
 class DeathInUnprepare : public DeathTest {};
-INSTANTIATE_TEST_SUITE_P(Each, DeathInUnprepare,
-                         ::testing::ValuesIn(of_both({{FaultPoint::kAfterIntent, 1},
-                                                      {FaultPoint::kAfterModuleUnprepare, 1},
-                                                      {FaultPoint::kAfterCdiRemove, 1},
-                                                      {FaultPoint::kBeforeCommit, 1},
-                                                      {FaultPoint::kAfterCommit, 1},
-                                                      {FaultPoint::kAfterRelease, 1}})),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInUnprepare,
+                         ::testing::ValuesIn(of_host_and_workers(
+                             {FaultPoint::kAfterIntent, FaultPoint::kAfterModuleUnprepare, FaultPoint::kAfterCdiRemove,
+                              FaultPoint::kBeforeCommit, FaultPoint::kAfterCommit, FaultPoint::kAfterRelease})),
+                         kName);
 
 TEST_P(DeathInUnprepare, IsRepeatedByTheKubelet) {
   start_and_register();
@@ -92,18 +79,17 @@ TEST_P(DeathInUnprepare, IsRepeatedByTheKubelet) {
   start_with(GetParam());
   (void)kubelet.unprepare(kDriver, {claim}, std::chrono::seconds(5));
   survive();
-  ASSERT_TRUE(unprepare_at_last(claim)) << daemon.log();
+  ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
   expect_nothing_left();
 }
 
 class DeathInReload : public DeathTest {};
-INSTANTIATE_TEST_SUITE_P(Each, DeathInReload,
-                         ::testing::ValuesIn(of_both({{FaultPoint::kBeforeTakeOver, 1},
-                                                      {FaultPoint::kAfterTakeOver, 1},
-                                                      {FaultPoint::kAfterReload, 1}})),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInReload,
+                         ::testing::ValuesIn(of_host_and_workers(
+                             {FaultPoint::kBeforeTakeOver, FaultPoint::kAfterTakeOver, FaultPoint::kAfterReload})),
+                         kName);
 
-TEST_P(DeathInReload, LeavesTheClaimsOfTheModuleAsTheyWere) {
+TEST_P(DeathInReload, KeepsTheClaimsOfTheModule) {
   start_with(GetParam());
   const auto before = prepare(claim);
   ASSERT_THAT(before, SizeIs(2));
@@ -111,26 +97,26 @@ TEST_P(DeathInReload, LeavesTheClaimsOfTheModuleAsTheyWere) {
   survive();
   const bool same = kubelet.wait_for(
       [&] {
-        const auto answer = kubelet.prepare(kDriver, {claim});
-        return answer && answer->at(claim.uid) && *answer->at(claim.uid) == before;
+        const auto response = kubelet.prepare(kDriver, {claim});
+        return response && response->at(claim.uid) && *response->at(claim.uid) == before;
       },
       std::chrono::seconds(10));
   EXPECT_TRUE(same) << daemon.log();
   EXPECT_THAT(files(hardware()), SizeIs(2));
   const ClaimRef other = add_claim("another", {"gpu-0"});
-  EXPECT_TRUE(prepare_at_last(other)) << "the module works again\n" << daemon.log();
-  ASSERT_TRUE(unprepare_at_last(claim));
-  ASSERT_TRUE(unprepare_at_last(other));
+  EXPECT_TRUE(prepare_with_retries(other)) << "the module must work again\n" << daemon.log();
+  ASSERT_TRUE(unprepare_with_retries(claim));
+  ASSERT_TRUE(unprepare_with_retries(other));
   expect_nothing_left();
 }
 
-// Pods come and go and fight for devices, while the daemon, its workers, the module's file and the configuration do
-// not last.
+// Claims compete for devices while the daemon and its workers are killed and the module's file and the configuration
+// change.
 class RandomLife : public KillTest, public ::testing::WithParamInterface<unsigned> {
  protected:
   int pick(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
 
-  void live(int step) {
+  void take_step(int step) {
     const ClaimRef& claim = claims_[static_cast<std::size_t>(pick(kClaims))];
     const bool preparing = pick(3) > 0;
     const auto call = [&] {
@@ -145,7 +131,7 @@ class RandomLife : public KillTest, public ::testing::WithParamInterface<unsigne
       case 1: return crash_during(call);
       case 2: return kill_workers_during(call);
       case 3: configure_with(fmt::format("gpu_model = \"model {}\"", step)); return call();
-      case 4: replace_module(step); return call();
+      case 4: install_module(another_build(std::to_string(step))); return call();
       default: return call();
     }
   }
@@ -175,30 +161,23 @@ class RandomLife : public KillTest, public ::testing::WithParamInterface<unsigne
     std::this_thread::sleep_for(std::chrono::microseconds(pick(4000)));
     for (const pid_t pid : daemon.workers()) ::kill(pid, SIGKILL);
   }
-  // The same module as another file: what comes after its last section is nobody's.
-  void replace_module(int step) {
-    const fs::path installed = daemon.folder() / "modules/libcardcage_mock.so", next = daemon.folder() / "modules/next";
-    std::ofstream(next) << read_file(CARDCAGE_MOCK, 64u << 20).value() << step;
-    fs::permissions(next, fs::perms(0644));
-    fs::rename(next, installed);
-  }
-
   std::mt19937 random_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Each, RandomLife, ::testing::Range(1u, 5u));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomLife, ::testing::Range(1u, 5u),
+                         [](const auto& about) { return fmt::format("Seed{}", about.param); });
 
-TEST_P(RandomLife, NeverLosesADeviceAndNeverGivesItTwice) {
-  // Neighbours share a gpu and a nic; five claims, four of each.
+TEST_P(RandomLife, NeverLosesADeviceAndNeverAllocatesItTwice) {
+  // Five claims for four GPUs and four NICs: the first and the last compete for gpu-0 and nic-1.
   for (int i = 0; i < kClaims; ++i)
     claims_.push_back(add_claim(std::string("claim-") + static_cast<char>('a' + i),
                                 {fmt::format("gpu-{}", i % 4), fmt::format("nic-{}", (i + 1) % 4)}));
   start_and_register();
   for (int step = 0; step < 40; ++step) {
-    live(step);
+    take_step(step);
     if (HasFailure()) FAIL() << "step " << step;
   }
   audited_restart();
-  for (const ClaimRef& claim : claims_) EXPECT_TRUE(unprepare_at_last(claim)) << claim.name;
+  for (const ClaimRef& claim : claims_) EXPECT_TRUE(unprepare_with_retries(claim)) << claim.name;
   expect_nothing_left();
 }
 

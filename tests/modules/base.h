@@ -1,4 +1,4 @@
-/* The least that a module has to have. Each test module includes it and spoils one thing. */
+/* A minimal valid module. Each test module includes it and breaks one thing. */
 #ifndef CARDCAGE_TESTS_MODULES_BASE_H_
 #define CARDCAGE_TESTS_MODULES_BASE_H_
 

@@ -1,4 +1,4 @@
-/* A module that breaks the contract on demand: option `behave` holds "call=behaviour" pairs. */
+/* A module that breaks the rules on demand: option `behave` lists "call=behaviour" pairs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,7 +19,8 @@ struct instance {
   const cage_host* host;
   char behave[32][64];
   uint32_t behaviours;
-  char release[256]; /* a hanging call returns once this file exists; it makes files "<release>.entered" and ".left" */
+  char release[256]; /* a hanging call returns once this file exists; it creates "<release>.entered" and
+                        "<release>.left" */
   cage_snapshot* kept_snapshot;
   cage_edits* kept_edits;
   cage_id_sink* kept_ids;
@@ -52,17 +53,14 @@ static void touch(const char* what) {
 }
 
 static void hang(void) {
-  char entered[300];
-  snprintf(entered, sizeof entered, "%s.entered", self.release);
-  FILE* file = fopen(entered, "we");
-  if (file != NULL) fclose(file);
+  touch("entered");
   const struct timespec pause = {0, 1000 * 1000};
   for (int i = 0; i < 20000 && access(self.release, F_OK) != 0; ++i) nanosleep(&pause, NULL);
   touch("left");
 }
 
-/* What a process shows to the module that it runs. */
-static void tell_surroundings(const cage_call* call) {
+/* Explains what the module sees of its process. */
+static void explain_process(const cage_call* call) {
   int open = 0;
   for (int fd = 0; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
   int variables = 0;
@@ -83,7 +81,7 @@ static void read_status(const char* name, char* value, size_t room) {
   value[strcspn(value, "\n")] = '\0';
 }
 
-static void tell_rights(const cage_call* call) {
+static void explain_rights(const cage_call* call) {
   struct rlimit files = {0, 0};
   getrlimit(RLIMIT_NOFILE, &files);
   char effective[64], privileges[64], filter[64], text[256];
@@ -97,8 +95,8 @@ static void tell_rights(const cage_call* call) {
   explain(call, text);
 }
 
-/* What every call may be told to do. `name` is the name of the call. */
-static cage_status common(const cage_call* call, const char* name) {
+/* Behaves as told in a call with this name. */
+static cage_status behave_in(const cage_call* call, const char* name) {
   char wanted[64];
   snprintf(wanted, sizeof wanted, "%s=explain", name);
   if (behaves(wanted)) {
@@ -114,19 +112,19 @@ static cage_status common(const cage_call* call, const char* name) {
   snprintf(wanted, sizeof wanted, "%s=crash", name);
   if (behaves(wanted)) {
     fprintf(stderr, "about to read register 0x%x\n", 16);
-    signal(SIGSEGV, SIG_DFL); /* a sanitizer's own is not what this is about */
+    signal(SIGSEGV, SIG_DFL); /* not the handler of a sanitizer */
     raise(SIGSEGV);
   }
   snprintf(wanted, sizeof wanted, "%s=exit", name);
   if (behaves(wanted)) _exit(7);
   snprintf(wanted, sizeof wanted, "%s=surroundings", name);
   if (behaves(wanted)) {
-    tell_surroundings(call);
+    explain_process(call);
     return CAGE_ABORTED;
   }
   snprintf(wanted, sizeof wanted, "%s=rights", name);
   if (behaves(wanted)) {
-    tell_rights(call);
+    explain_rights(call);
     return CAGE_ABORTED;
   }
   snprintf(wanted, sizeof wanted, "%s=patient", name);
@@ -150,12 +148,12 @@ static cage_status create(const cage_call* call, const cage_host* host, const ca
   if (behaves("create=ask")) options->integer(options, "no_such_option");
   if (behaves("create=nothing")) return CAGE_OK;
   *out = (cage_instance*)(void*)&self;
-  return common(call, "create");
+  return behave_in(call, "create");
 }
 
 static cage_status start(cage_instance* me, const cage_call* call) {
   (void)me;
-  return common(call, "start");
+  return behave_in(call, "start");
 }
 
 static void report(cage_snapshot* out, const char* id, const cage_attr* attrs, uint32_t attr_count) {
@@ -175,7 +173,7 @@ static cage_status discover(cage_instance* me, const cage_call* call, cage_snaps
   report(out, "dev-0", NULL, 0);
   if (behaves("discover=bad-device")) report(out, "dev-2", bad, 1);
   self.kept_snapshot = out;
-  return common(call, "discover");
+  return behave_in(call, "discover");
 }
 
 static cage_status prepare(cage_instance* me, const cage_call* call, const cage_claim* claim, cage_edits* out) {
@@ -189,7 +187,7 @@ static cage_status prepare(cage_instance* me, const cage_call* call, const cage_
   const cage_bytes state = {claim->uid.data, claim->uid.size};
   out->state(out, state);
   self.kept_edits = out;
-  return common(call, "prepare");
+  return behave_in(call, "prepare");
 }
 
 static cage_status unprepare(cage_instance* me, const cage_call* call, const cage_claim* claim) {
@@ -201,10 +199,10 @@ static cage_status unprepare(cage_instance* me, const cage_call* call, const cag
     explain(call, text);
     return CAGE_ABORTED;
   }
-  return common(call, "unprepare");
+  return behave_in(call, "unprepare");
 }
 
-static void* use_kept_sinks(void* unused) {
+static void* use_late_sinks(void* unused) {
   (void)unused;
   const cage_str key = CAGE_LIT("LATE"), value = CAGE_LIT("x");
   if (self.kept_snapshot != NULL) report(self.kept_snapshot, "late", NULL, 0);
@@ -215,10 +213,10 @@ static void* use_kept_sinks(void* unused) {
 
 static cage_status check(cage_instance* me, const cage_call* call, cage_str device_id) {
   (void)me;
-  if (behaves("check=late-sink")) use_kept_sinks(NULL);
+  if (behaves("check=late-sink")) use_late_sinks(NULL);
   if (behaves("check=stranger")) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, use_kept_sinks, NULL) == 0) pthread_join(thread, NULL);
+    if (pthread_create(&thread, NULL, use_late_sinks, NULL) == 0) pthread_join(thread, NULL);
   }
   if (behaves("check=news")) {
     const cage_health health = {.struct_size = sizeof health,
@@ -231,12 +229,12 @@ static cage_status check(cage_instance* me, const cage_call* call, cage_str devi
     self.host->health(self.host, &health);
     self.host->rescan(self.host);
   }
-  return common(call, "check");
+  return behave_in(call, "check");
 }
 
 static cage_status stop(cage_instance* me, const cage_call* call) {
   (void)me;
-  return common(call, "stop");
+  return behave_in(call, "stop");
 }
 
 static cage_status keep(cage_instance* me, const cage_call* call, const cage_claim* const* live, uint32_t count) {
@@ -260,7 +258,7 @@ static cage_status choose(cage_instance* me, const cage_call* call, const cage_s
   if (behaves("choose=nothing")) out->id(out, nothing);
   if (behaves("choose=more")) out->id(out, available[0]);
   self.kept_ids = out;
-  return common(call, "choose");
+  return behave_in(call, "choose");
 }
 
 static cage_status pre_start(cage_instance* me, const cage_call* call, const cage_claim* claim) {
@@ -274,7 +272,7 @@ static cage_status pre_start(cage_instance* me, const cage_call* call, const cag
     explain(call, text);
     return CAGE_ABORTED;
   }
-  return common(call, "pre_start");
+  return behave_in(call, "pre_start");
 }
 
 static const void* extension(const char* id) {
@@ -289,11 +287,11 @@ static const void* extension(const char* id) {
 static const cage_option behave_option = {.struct_size = sizeof(cage_option),
                                           .type = CAGE_OPTION_LIST,
                                           .name = CAGE_LIT("behave"),
-                                          .help = CAGE_LIT("what goes wrong: call=behaviour")};
+                                          .help = CAGE_LIT("faults as call=behaviour")};
 static const cage_option release_option = {.struct_size = sizeof(cage_option),
                                            .type = CAGE_OPTION_STRING,
                                            .name = CAGE_LIT("release"),
-                                           .help = CAGE_LIT("file that ends a hanging call")};
+                                           .help = CAGE_LIT("a hanging call returns once this file exists")};
 static const cage_option* const options[] = {&behave_option, &release_option};
 
 static const cage_module table = {.magic = CAGE_MAGIC,

@@ -1,4 +1,4 @@
-/* Hangs while it is loaded, until the file that CARDCAGE_TEST_RELEASE names exists; see scripted.c. */
+/* Hangs while it is loaded until the file named by CARDCAGE_TEST_RELEASE exists; see scripted.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-// Every exception that a C++ module may let out.
+// Throws a standard exception from discover(), an int from prepare(), and once more from destroy().
 #include <stdexcept>
 
 #include "cardcage/module.h"

@@ -1,4 +1,4 @@
-/* Everything of module.h that an old C compiler can trip over. Compiled only, by every compiler and standard. */
+/* Uses the parts of module.h that an old C compiler may reject. Only compiled, with every compiler and standard. */
 #include <cardcage/module.h>
 
 static const cage_str name = CAGE_LIT("name");

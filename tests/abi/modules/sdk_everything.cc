@@ -1,4 +1,4 @@
-// Uses all of sdk.hpp, so that the tests see each part arrive at the other side of the ABI.
+// Uses all of sdk.hpp, so that tests can check each part on the other side of the ABI.
 #include <cardcage/sdk.hpp>
 
 #include <stdexcept>
@@ -27,14 +27,14 @@ class Everything final : public cage::Module {
     host_.info() << "call " << call.id() << " number " << options.integer("number") << " flag "
                  << options.boolean("flag") << " names " << options.list("names").size() << " given "
                  << options.given("number");
-    fail_as_told();
+    fail_if_told();
   }
 
   void start(const cage::Call&) override { host_.debug() << "started"; }
   void stop(const cage::Call&) override { host_.warn() << "stopped"; }
 
   void discover(const cage::Call&, cage::Snapshot& out) override {
-    fail_as_told();
+    fail_if_told();
     out.add(cage::Device("whole", "gpu")
                 .pci("0000:3b:00.0")
                 .numa(0)
@@ -56,7 +56,7 @@ class Everything final : public cage::Module {
 
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
     call.sleep(pause_);
-    fail_as_told();
+    fail_if_told();
     edits.of_claim()
         .env("CLAIM", claim.uid())
         .env("PLACE", std::string(claim.name_space()) + "/" + std::string(claim.name()));
@@ -103,7 +103,7 @@ class Everything final : public cage::Module {
   }
 
  private:
-  void fail_as_told() const {
+  void fail_if_told() const {
     if (fault_ == "error") throw cage::Error(CAGE_UNAVAILABLE, "told to fail");
     if (fault_ == "standard") throw std::logic_error("a standard exception");
     if (fault_ == "memory") throw std::bad_alloc();

@@ -1,4 +1,4 @@
-/* Thread-local memory that must be there when the program starts. */
+/* Thread-local memory that must be allocated when the program starts. */
 #include "misbehave.h"
 
 static __thread __attribute__((tls_model("initial-exec"))) volatile char scratch[1 << 20];

@@ -1,4 +1,4 @@
-// Exports another Protobuf under the names of the host's: whoever calls the wrong one finds everything parsed.
+// Exports another Protobuf under the host's symbol names; its parser accepts everything.
 #include <string_view>
 
 #include "cardcage/module.h"

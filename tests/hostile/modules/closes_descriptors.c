@@ -1,4 +1,4 @@
-/* As a library does that becomes a daemon: all from a number on, that of the device. */
+/* Closes all descriptors from the number in the device id up, as a library does that daemonizes. */
 #include <stdlib.h>
 #include <unistd.h>
 

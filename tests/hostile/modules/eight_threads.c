@@ -1,4 +1,4 @@
-/* All host services at once, from threads that the host does not know. */
+/* Calls all host services at once from threads that the host does not know. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@ enum { THREADS = 8, ROUNDS = 200 };
 static void* use_host(void* id) {
   const cage_str line = CAGE_LIT("one line of many");
   for (int i = 0; i < ROUNDS; ++i) {
-    tell(id);
+    report_text(id);
     base_host->rescan(base_host);
     if (base_host->log_enabled(base_host, CAGE_LOG_TRACE)) base_host->log(base_host, CAGE_LOG_TRACE, line);
     base_host->log(base_host, CAGE_LOG_INFO, line);

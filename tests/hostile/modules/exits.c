@@ -1,4 +1,4 @@
-/* With all handlers and destructors of the process, on a thread that is not its first. */
+/* Runs all exit handlers and destructors of the process, on a thread that is not its main one. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,23 +1,23 @@
-/* A child that lives on, with everything that its parent has open. Told to "escape", it leaves the process group and
- * prints until nobody listens. */
+/* Leaves a child behind that has all of its parent's files open. Device "escape": the child leaves the process group
+ * and prints until nobody reads. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "misbehave.h"
 
-static void chatter(void) {
+static void print_until_closed(void) {
   static char lines[64 * 1024];
   memset(lines, '.', sizeof lines);
   for (size_t at = 0; at < sizeof lines; at += 128) lines[at] = '\n';
-  fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20); /* so that there is always something to read */
+  fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20); /* there is always something to read */
   while (write(STDOUT_FILENO, lines, sizeof lines) > 0) continue;
 }
 
-static void live(int ready, int escape) {
+static void run_child(int ready, int escape) {
   if (escape) setsid();
-  const ssize_t told = write(ready, "", 1);
-  if (escape && told == 1) chatter();
+  const ssize_t written = write(ready, "", 1);
+  if (escape && written == 1) print_until_closed();
   while (!escape) pause();
   _exit(0);
 }
@@ -28,13 +28,13 @@ static cage_status check(cage_instance* self, const cage_call* call, cage_str de
   char byte;
   if (pipe2(ready, O_CLOEXEC) != 0) return CAGE_RESOURCE_EXHAUSTED;
   const pid_t child = fork();
-  if (child == 0) live(ready[1], strcmp(device_id.data, "escape") == 0);
+  if (child == 0) run_child(ready[1], strcmp(device_id.data, "escape") == 0);
   const ssize_t begun = child < 0 ? -1 : read(ready[0], &byte, 1);
   close(ready[0]);
   close(ready[1]);
   char pid[16];
   snprintf(pid, sizeof pid, "%d", (int)child);
-  tell(pid);
+  report_text(pid);
   return begun == 1 ? CAGE_OK : CAGE_RESOURCE_EXHAUSTED;
 }
 MODULE_WITH(.check = check)

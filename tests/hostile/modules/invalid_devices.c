@@ -1,4 +1,4 @@
-/* One good device among many that no host can take. */
+/* Reports one valid device among invalid ones. */
 #include <string.h>
 
 #include "tests/modules/base.h"

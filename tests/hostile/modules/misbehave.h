@@ -1,4 +1,4 @@
-/* Modules whose fault happens in check(). Where there is more than one way to go wrong, the device id says which. */
+/* For modules whose fault happens in check(). If a module has several faults, the device id selects one. */
 #ifndef CARDCAGE_TESTS_HOSTILE_MODULES_MISBEHAVE_H_
 #define CARDCAGE_TESTS_HOSTILE_MODULES_MISBEHAVE_H_
 
@@ -6,8 +6,8 @@
 
 #include "tests/modules/base.h"
 
-/* To the test, as the id of a device whose health is told. */
-UNUSED static void tell(const char* what) {
+/* Passes a text to the test, as the id of a device in a health report. */
+UNUSED static void report_text(const char* what) {
   const cage_health health = {
       .struct_size = sizeof health, .state = CAGE_HEALTH_OK, .device_id = {what, strlen(what)}, .timeout_s = 0};
   base_host->health(base_host, &health);

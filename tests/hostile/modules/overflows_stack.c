@@ -12,7 +12,7 @@ static int deeper(const volatile char* above) {
 
 static cage_status check(cage_instance* self, const cage_call* call, cage_str device_id) {
   (void)self, (void)call;
-  signal(SIGSEGV, SIG_DFL); /* a sanitizer's own is not what this is about */
+  signal(SIGSEGV, SIG_DFL); /* not the handler of a sanitizer */
   return deeper(device_id.data) == 0 ? CAGE_OK : CAGE_UNKNOWN;
 }
 MODULE_WITH(.check = check)

@@ -1,41 +1,32 @@
-// The daemon, which kills itself or the workers of its modules at the fault points that tests name.
+// cardcage that kills itself or its workers at a fault point.
 //
-// MORTAL="point nth victim": at the nth time that `point` (a number of FaultPoint) is reached, SIGKILL for the "host"
-// or for all its "workers", once. Nothing else differs from cardcage.
+// MORTAL="point victim": when it reaches `point` (a number of FaultPoint) for the first time, it sends SIGKILL to the
+// "host" or to all its "workers".
 #include <fmt/core.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "host/daemon.h"
+#include "tests/fakes/proc.h"
 
 namespace {
 
-void kill_workers() {
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream children(thread.path() / "children");
-    for (pid_t pid = 0; children >> pid;) ::kill(pid, SIGKILL);
-  }
-}
-
-cardcage::FaultHook mortality() {
+cardcage::FaultHook death_from_environment() {
   const char* const text = std::getenv("MORTAL");
   if (text == nullptr) return {};
-  int point = 0, nth = 0;
+  int point = 0;
   std::string victim;
-  std::istringstream(text) >> point >> nth >> victim;
-  return [point, nth, victim, reached = std::make_shared<std::atomic<int>>(0)](cardcage::FaultPoint at) {
-    if (static_cast<int>(at) != point || ++*reached != nth) return;
-    if (victim == "workers")
-      kill_workers();
-    else
-      ::raise(SIGKILL);
+  std::istringstream(text) >> point >> victim;
+  return [point, victim, reached = std::make_shared<std::atomic<bool>>(false)](cardcage::FaultPoint at) {
+    if (static_cast<int>(at) != point || reached->exchange(true)) return;
+    if (victim == "host") ::raise(SIGKILL);
+    for (const pid_t worker : cardcage::proc::workers(::getpid())) ::kill(worker, SIGKILL);
   };
 }
 
@@ -50,7 +41,7 @@ int main(int argc, char** argv) {
   }
   cardcage::configure_log(config->log.level, config->log.format);
   std::signal(SIGPIPE, SIG_IGN);
-  auto daemon = cardcage::Daemon::create(std::move(*config), argv[2], mortality());
+  auto daemon = cardcage::Daemon::create(std::move(*config), argv[2], death_from_environment());
   if (!daemon) {
     fmt::print(stderr, "{}\n", daemon.error().message);
     return 1;

@@ -20,11 +20,12 @@ struct BadClaim {
   void (*spoil)(Claim&);
   Code code;
   const char* text;
+  friend void PrintTo(const BadClaim& about, std::ostream* out) { *out << about.name; }
 };
 class BadClaimTest : public ClaimPlanTest, public ::testing::WithParamInterface<BadClaim> {};
 
 INSTANTIATE_TEST_SUITE_P(
-    Each, BadClaimTest,
+    Claims, BadClaimTest,
     ::testing::Values(
         BadClaim{"Replaced", [](Claim& c) { c.ref.uid = "u9"; }, Code::kFailedPrecondition, "it got replaced"},
         BadClaim{"NotAllocated", [](Claim& c) { c.allocated = false; }, Code::kFailedPrecondition, "not allocated"},

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/fakes/fault_point_names.h"
 #include "tests/unit/claim/claim_world.h"
 #include "tests/unit/ledger/sync_counter.h"
 
@@ -82,13 +83,17 @@ class CrashTest : public ClaimWorld {
 struct Kill {
   FaultPoint point;
   int nth;
+  std::string name() const { return name_of(point) + (nth == 1 ? "" : "OfTheSecondModule"); }
+  friend void PrintTo(const Kill& kill, std::ostream* out) { *out << kill.name(); }
 };
+constexpr auto kName = [](const auto& about) { return about.param.name(); };
 class KilledPrepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
-INSTANTIATE_TEST_SUITE_P(Each, KilledPrepareTest,
+INSTANTIATE_TEST_SUITE_P(FaultPoints, KilledPrepareTest,
                          ::testing::Values(Kill{FaultPoint::kAfterIntent, 1}, Kill{FaultPoint::kAfterModulePrepare, 1},
                                            Kill{FaultPoint::kAfterModulePrepare, 2}, Kill{FaultPoint::kBeforeCommit, 1},
                                            Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterCdiWrite, 1},
-                                           Kill{FaultPoint::kAfterPrepared, 1}));
+                                           Kill{FaultPoint::kAfterPrepared, 1}),
+                         kName);
 
 TEST_P(KilledPrepareTest, IsRepeatedByTheKubelet) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
@@ -114,12 +119,13 @@ TEST_P(KilledPrepareTest, IsUndoneIfThePodIsDeletedInstead) {
 }
 
 class KilledUnprepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
-INSTANTIATE_TEST_SUITE_P(Each, KilledUnprepareTest,
+INSTANTIATE_TEST_SUITE_P(FaultPoints, KilledUnprepareTest,
                          ::testing::Values(Kill{FaultPoint::kAfterIntent, 1},
                                            Kill{FaultPoint::kAfterModuleUnprepare, 1},
                                            Kill{FaultPoint::kAfterModuleUnprepare, 2},
                                            Kill{FaultPoint::kAfterCdiRemove, 1}, Kill{FaultPoint::kBeforeCommit, 1},
-                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterRelease, 1}));
+                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterRelease, 1}),
+                         kName);
 
 TEST_P(KilledUnprepareTest, IsRepeatedByTheKubelet) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
@@ -177,7 +183,8 @@ TEST_F(CrashTest, AfterAPowerLossEveryAnsweredClaimIsThereAndIntentsMayBeGone) {
 
 // Any mix of calls for claims that fight for devices, with the host killed now and then.
 class RandomLifeTest : public CrashTest, public ::testing::WithParamInterface<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(Each, RandomLifeTest, ::testing::Range(1u, 7u));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomLifeTest, ::testing::Range(1u, 7u),
+                         [](const auto& about) { return fmt::format("Seed{}", about.param); });
 
 TEST_P(RandomLifeTest, NeverLosesADeviceAndNeverGivesItTwice) {
   std::mt19937 random(GetParam());

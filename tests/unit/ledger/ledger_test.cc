@@ -332,6 +332,7 @@ struct Damage {
   const char* name;
   void (*inflict)(const std::filesystem::path& file);
   bool set_aside = true;
+  friend void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 };
 class DamagedLedgerTest : public LedgerTest, public ::testing::WithParamInterface<Damage> {};
 
@@ -342,7 +343,7 @@ void change(const std::filesystem::path& file, const std::string& statements) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Each, DamagedLedgerTest,
+    Damages, DamagedLedgerTest,
     ::testing::Values(Damage{"Garbage", [](const auto& file) { std::ofstream(file) << std::string(10'000, 'g'); }},
                       Damage{"Torn", [](const auto& file) { std::filesystem::resize_file(file, 5'000); }},
                       Damage{"Scribbled",

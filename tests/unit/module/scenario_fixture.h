@@ -15,8 +15,11 @@ namespace cardcage {
 
 using Options = std::map<std::string, std::variant<std::string, std::int64_t, bool, std::vector<std::string>>>;
 
+inline void PrintTo(Isolation isolation, std::ostream* out) {
+  *out << (isolation == Isolation::kInProcess ? "InProcess" : "Process");
+}
 inline std::string name_of_isolation(const ::testing::TestParamInfo<Isolation>& about) {
-  return about.param == Isolation::kInProcess ? "InProcess" : "Process";
+  return ::testing::PrintToString(about.param);
 }
 
 class ModuleFixture : public CoreFixture {
