@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cardcage_module(NAME SOURCE...): target cardcage_NAME, built as libcardcage_NAME.so with the entry symbol as its
 # only export. Used for our own modules and installed for vendors:
 #   include(/usr/share/cardcage/cardcage-module.cmake)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cardcage/module.h: the whole contract between the Cardcage host and one module.
  *
  * A draft (major 0) until GPUs, FPGAs and NICs run on it; then it freezes as 1.0.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cardcage/sdk.hpp: modules in C++17 or later. Header only, nothing but the standard library and module.h.
 //
 // Derive from cage::Module, name the class to CARDCAGE_MODULE, and link with module.map:

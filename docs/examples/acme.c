@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The least that a module in C needs: two cards, each with a device node and a variable. */
 #include <cardcage/module.h>
 #include <stdlib.h>

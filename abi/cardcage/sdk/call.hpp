@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every function gets: the call and the host. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_CALL_HPP_
 #define CARDCAGE_SDK_CALL_HPP_

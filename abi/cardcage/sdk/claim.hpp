@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claims, and the edits that prepare() makes to containers. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_CLAIM_HPP_
 #define CARDCAGE_SDK_CLAIM_HPP_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices and the snapshot that discover() fills. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_DEVICE_HPP_
 #define CARDCAGE_SDK_DEVICE_HPP_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declared options and parameters, and their values. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_OPTIONS_HPP_
 #define CARDCAGE_SDK_OPTIONS_HPP_

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors, texts and quantities. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_TEXT_HPP_
 #define CARDCAGE_SDK_TEXT_HPP_
