@@ -1,6 +1,5 @@
-// One program that runs as kube-apiserver, kube-scheduler, kube-controller-manager, kubelet or kubectl, depending on the
-// name that it is started under. The five share nearly all of their packages: one link instead of five saves minutes and
-// half a gigabyte.
+// One program that is kube-apiserver, kube-scheduler, kube-controller-manager, kubelet or kubectl, by the name it is
+// started under. The five share nearly all of their packages: one link instead of five saves minutes and half a gigabyte.
 package main
 
 import (
@@ -33,10 +32,10 @@ func main() {
 	name := filepath.Base(os.Args[0])
 	program, known := programs[name]
 	if !known {
-		fmt.Fprintf(os.Stderr, "%s: unknown program name; link it as kubelet, kubectl, kube-apiserver, ...\n", name)
+		fmt.Fprintf(os.Stderr, "%s: not a name this program answers to; link it as kubelet, kubectl, kube-apiserver, ...\n", name)
 		os.Exit(2)
 	}
-	if name == "kubectl" { // its errors are for people, so they are not logged
+	if name == "kubectl" { // its errors are for people: no log line around them
 		kubectlutil.CheckErr(cli.RunNoErrOutput(program()))
 		return
 	}
