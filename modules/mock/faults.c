@@ -94,7 +94,8 @@ static cage_status wait_for(const cage_call* call, uint64_t delay_ns) {
     }
   }
   if (!too_late) return CAGE_OK;
-  return refuse(call, CAGE_DEADLINE_EXCEEDED, "still in a delay that the options or the script of the mock ask for");
+  return refuse(call, CAGE_DEADLINE_EXCEEDED,
+                "the deadline passed during a delay that the options or the script of the mock ask for");
 }
 
 static struct fault fault_of(struct faults* faults, enum call_kind kind) {
