@@ -1,5 +1,5 @@
-"""Checks that what the documentation points to exists: the paths in Markdown files, in the headers of the ABI and in the
-configuration, and the tests and functions that abi/RULES.md names under "Checked by"."""
+"""Checks that references lead somewhere: the paths in documentation, configuration and sources (not in tests), and the
+tests and functions that abi/RULES.md names under "Checked by"."""
 
 import pathlib
 import re
@@ -18,7 +18,7 @@ def tracked(*patterns):
 
 
 def missing_paths(name, text):
-    """A file name without a folder, as in `a/b.cc`, `c.cc`, lies in the folder of the path before it."""
+    """A quoted file name without a folder lies in the folder of the path before it on the line."""
     for number, line in enumerate(text.splitlines(), 1):
         folder = pathlib.Path(name).parent
         for path in PATH.findall(line):
@@ -46,7 +46,7 @@ def unknown_checks():
 
 
 def main():
-    names = tracked("*.md", "abi/cardcage", "config")
+    names = tracked("*.md", "abi/cardcage", "config", "ctl", "host", "modules", "proto")
     problems = [problem for name in names for problem in missing_paths(name, pathlib.Path(name).read_text(encoding="utf-8"))]
     problems += unknown_checks()
     print("\n".join(problems) or f"{len(names)} files")
