@@ -1,5 +1,6 @@
-# cardcage_module(NAME SOURCE...): target cardcage_NAME, built as libcardcage_NAME.so with the entry symbol as its
-# only export. Used for our own modules and installed for vendors:
+# SPDX-License-Identifier: Apache-2.0
+# cardcage_module(NAME SOURCE...) makes the target cardcage_NAME, built as libcardcage_NAME.so with the entry symbol as its
+# only export. The modules in this repository use it, and vendors use the installed copy:
 #   include(/usr/share/cardcage/cardcage-module.cmake)
 #   cardcage_module(acme acme.cc)
 function(cardcage_module name)

@@ -18,9 +18,9 @@ find_package(benchmark REQUIRED)
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 
-# gRPC, Protobuf and Abseil are linked statically: RTLD_LOCAL does not isolate a module that bundles
-# another protobuf from the shared libraries of its host. Debian's CMake targets name the shared ones.
-# The unsecure variant suffices, every gRPC connection is a unix socket.
+# gRPC, Protobuf and Abseil are linked statically: RTLD_LOCAL does not isolate a module that bundles another Protobuf
+# from the host's shared libraries. Debian's CMake targets name the shared libraries, so the archives are listed here.
+# The unsecure variant is enough: every gRPC connection is a unix socket.
 pkg_check_modules(GRPC REQUIRED grpc++_unsecure)
 set(archives "")
 foreach(lib IN LISTS GRPC_STATIC_LIBRARIES)

@@ -1,6 +1,6 @@
-# A folder is a library and a mirror folder of tests is one test program: adding a file needs no edit here.
+# A folder is a library, and its mirror below tests/unit is a test program: adding a file needs no edit here.
 
-# cardcage_library(NAME [LINK ...]): every *.cc of this folder, included as "host/<folder>/<file>.h".
+# cardcage_library(NAME [LINK ...]) builds every *.cc of this folder; its headers are included as "host/<folder>/<file>.h".
 function(cardcage_library name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
@@ -15,15 +15,15 @@ function(cardcage_library name)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE cardcage_warnings)
 endfunction()
 
-# cardcage_export_nothing(PROGRAM): what it links statically is nothing that a module could find. A sanitizer's own
-# functions must be found, or the C++ library would go on with those that they replace.
+# cardcage_export_nothing(PROGRAM) hides the libraries that a program links statically from the modules that it loads.
+# A sanitizer's functions stay visible: the C++ library must call them instead of the ones that they replace.
 function(cardcage_export_nothing program)
   if(NOT CARDCAGE_SANITIZE)
     target_link_options(${program} PRIVATE -Wl,--exclude-libs,ALL)
   endif()
 endfunction()
 
-# cardcage_test(NAME [LINK ...]): every *_test.cc of this folder; ctest lists each case by itself.
+# cardcage_test(NAME [LINK ...]) builds every *.cc of this folder into one test program; ctest lists each case by itself.
 function(cardcage_test name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.h)
@@ -38,7 +38,7 @@ function(cardcage_test name)
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 60)
 endfunction()
 
-# cardcage_proto(NAME [GRPC] FILES...): generated from files below proto/, included as "<path>.pb.h".
+# cardcage_proto(NAME [GRPC] FILES...) generates code from files below proto/, included as "<path>.pb.h".
 function(cardcage_proto name)
   cmake_parse_arguments(arg "GRPC" "" "FILES" ${ARGN})
   set(outputs "")
@@ -58,7 +58,8 @@ function(cardcage_proto name)
   endforeach()
   add_library(${name} STATIC ${outputs})
   set(messages ${outputs})
-  # Each of gRPC's files alone would read the same headers; Protobuf's do not bear company.
+  # gRPC's generated files include the same large headers, so they are compiled as one unit. Protobuf's generated files
+  # cannot be compiled as one unit.
   list(FILTER messages EXCLUDE REGEX "\\.grpc\\.pb\\.cc$")
   set_source_files_properties(${messages} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON)

@@ -1,5 +1,5 @@
-# Members left out of a designated initializer take their default, on purpose: GCC 12 warns about that in C++.
-# It also takes asio's operator new of a coroutine frame, once inlined, for another than the delete that belongs to it.
+# GCC 12 warns in C++ about members that a designated initializer leaves out; here they take their defaults on purpose.
+# It also reports a mismatch between asio's inlined operator new of a coroutine frame and the matching delete.
 add_library(cardcage_warnings INTERFACE)
 target_compile_options(cardcage_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion -Wundef

@@ -1,7 +1,7 @@
-"""Says which files are longer than 500 lines and which functions are longer than 60.
+"""Lists the files longer than 500 lines and the functions longer than 60.
 
-A function is found by its shape in formatted code: a line that ends in '{' with the closing brace alone at the
-same indentation; namespaces, types and extern blocks do not count.
+Formatted code shows where a function is: a line ends in '{', and the closing brace stands alone at the same indentation.
+Namespaces, types and extern blocks do not count.
 """
 
 import re
@@ -33,7 +33,7 @@ def main():
         with open(name, encoding="utf-8") as file:
             lines = file.read().split("\n")
         if len(lines) > FILE_LIMIT:
-            print(f"{name}: {len(lines)} lines, the limit is {FILE_LIMIT}: split it by what it is about")
+            print(f"{name}: {len(lines)} lines, the limit is {FILE_LIMIT}: split it by subject")
             failed = True
         if name.endswith(".py") or name.startswith("tests/"):
             continue

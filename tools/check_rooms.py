@@ -1,5 +1,6 @@
-"""Checks the floor plan of host/: includes point down the one list of rooms in host/CMakeLists.txt, each room links
-exactly the rooms that it includes, and nothing but the daemon lies outside a room."""
+"""Checks the floor plan of host/. The list of rooms in host/CMakeLists.txt begins at the bottom: a room includes only rooms
+before it in the list and links exactly those that it includes. Only the daemon lies outside a room, tests/unit mirrors
+the rooms, and ARCHITECTURE.md draws them all."""
 
 import pathlib
 import re
@@ -15,7 +16,7 @@ def rooms_from_the_bottom_up():
 
 
 def included_rooms(folder):
-    """Room -> the first file that includes it."""
+    """Maps each room that the files of a folder include to the first file that does."""
     found = {}
     for file in sorted(folder.glob("*")):
         if file.suffix in (".cc", ".h"):
@@ -36,7 +37,7 @@ def problems_of_includes(room, included, below):
         if other == "":
             yield f"{file}: a room may not include the daemon"
         elif other != room and other not in below:
-            yield f"{file}: includes host/{other}, which is not below host/{room} in host/CMakeLists.txt"
+            yield f"{file}: includes host/{other}, which does not come before host/{room} in host/CMakeLists.txt"
 
 
 def problems_of_links(name, cmake_file, included, rooms):
@@ -51,15 +52,18 @@ def problems_of_links(name, cmake_file, included, rooms):
 def main():
     rooms = rooms_from_the_bottom_up()
     problems = []
+    drawing = pathlib.Path("ARCHITECTURE.md").read_text(encoding="utf-8").split("```")[1]
     for entry in sorted(HOST.iterdir()):
         if entry.is_dir() and entry.name not in rooms:
             problems.append(f"{entry}: not a room of host/CMakeLists.txt")
         if entry.is_file() and not LOOSE.fullmatch(entry.name):
-            problems.append(f"{entry}: belongs into a room; only the daemon and main lie loose in host/")
+            problems.append(f"{entry}: belongs in a room; only the daemon and main.cc lie directly in host/")
     for index, room in enumerate(rooms):
         included = included_rooms(HOST / room)
         problems += problems_of_includes(room, included, rooms[:index])
         problems += problems_of_links(room, HOST / room / "CMakeLists.txt", included, rooms)
+        if not re.search(rf"\b{room}\b", drawing):
+            problems.append(f"ARCHITECTURE.md: the floor plan does not show host/{room}")
     problems += problems_of_links("", HOST / "CMakeLists.txt", included_rooms(HOST), rooms)
     for tests in sorted(pathlib.Path("tests/unit").iterdir()):
         if tests.is_dir() and tests.name not in rooms + ["ctl"]:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cardcage/module.h: the whole contract between the Cardcage host and one module.
  *
  * A draft (major 0) until GPUs, FPGAs and NICs run on it; then it freezes as 1.0.
@@ -6,11 +7,11 @@
  *
  * Threads   cage_module functions are called on the instance's one module thread unless
  *           tagged; cage_host functions may be called from any thread and never block [R8].
- * Ownership every pointer is borrowed for the duration of the call, nothing changes owner,
- *           results go into sinks that copy before they return [R3].
+ * Ownership every pointer is borrowed for the duration of the call and nothing changes owner;
+ *           results go into sinks, which copy before they return [R3].
  * Life      create, start, discover, (prepare, unprepare, check, quiesce, resume, discover)*,
  *           stop, destroy. destroy follows every create that succeeded, perhaps as the next
- *           call; stop comes before it only if start succeeded (or is NULL) [R13].
+ *           call; stop precedes it only if start succeeded (or is NULL) [R13].
  * Strings   UTF-8 with an explicit size; strings from the host also end in NUL.
  * Units     are in the member's name or beside it. Times are CLOCK_MONOTONIC nanoseconds.
  */
@@ -28,7 +29,7 @@ extern "C" {
 #define CAGE_EXPORT    __attribute__((visibility("default")))
 #define CAGE_ENTRY     "cage_module_v0"
 
-/* True when the side that filled *p knew the member f [R2]. */
+/* True if the side that filled *p knew the member f [R2]. */
 #define CAGE_HAS(p, f) \
   ((size_t)(p)->struct_size >= (size_t)((const char *)(&(p)->f + 1) - (const char *)(p)))
 #define CAGE_CAN(p, f) (CAGE_HAS(p, f) && (p)->f)
@@ -37,7 +38,7 @@ extern "C" {
 
 typedef char cage_needs_lp64[sizeof(void *) == 8 && sizeof(long) == 8 ? 1 : -1]; /* [R10] */
 
-/* -- leaf types: frozen for the life of a major, so they may sit in arrays [R2] -------- */
+/* -- leaf types: frozen within a major, so they may be elements of arrays [R2] --------- */
 
 typedef struct cage_str   { const char *data; size_t size; } cage_str;
 typedef struct cage_bytes { const void *data; size_t size; } cage_bytes;
@@ -62,8 +63,8 @@ typedef struct cage_attr {
   union {
     int64_t  i;                    /* INT; BOOL as 0 or 1 */
     cage_str s;                    /* STRING, VERSION */
-    const int64_t  *ints;          /* the same as lists of `count` elements */
-    const cage_str *strs;
+    const int64_t  *ints;          /* lists of `count` elements: INT, BOOL */
+    const cage_str *strs;          /* lists of `count` elements: STRING, VERSION */
   } v;
 } cage_attr;
 
@@ -77,30 +78,30 @@ typedef struct cage_quantity {
 
 /* One declared option (of the TOML table [module.options]) or parameter (of the opaque
  * configuration in a ResourceClaim or DeviceClass). The host refuses unknown names and
- * values out of bounds, documents them (`cagectl modules --options`), and fills defaults,
- * so that a module parses neither TOML nor JSON. */
+ * values out of bounds, prints the declarations (`cagectl modules --options`), and fills in
+ * defaults, so a module parses neither TOML nor JSON. */
 enum { CAGE_OPTION_STRING = 1, CAGE_OPTION_INT = 2, CAGE_OPTION_BOOL = 3,
-       CAGE_OPTION_DURATION = 4,   /* "250ms", "30s"; read with integer(), nanoseconds */
+       CAGE_OPTION_DURATION = 4,   /* "250ms", "30s"; integer() reads it in nanoseconds */
        CAGE_OPTION_LIST = 5 };     /* list of strings */
 enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
        CAGE_OPTION_SECRET = 1u << 1,     /* never printed or logged */
-       CAGE_OPTION_LIVE = 1u << 2 };     /* advice: a change needs no new instance */
+       CAGE_OPTION_LIVE = 1u << 2 };     /* a hint: a change needs no new instance */
 typedef struct cage_option {
   uint32_t struct_size;
   uint32_t type;
   uint32_t flags;
   uint32_t choice_count;
-  cage_str name;                   /* [a-zA-Z][a-zA-Z0-9_]*, at most 32: by custom mount_dir
-                                      in TOML, intervalMs in params */
-  cage_str default_text;           /* as in TOML, STRING and DURATION without the quotes:
+  cage_str name;                   /* [a-zA-Z][a-zA-Z0-9_]*, at most 32; by convention
+                                      mount_dir in TOML, intervalMs in params */
+  cage_str default_text;           /* as in TOML, but STRING and DURATION without quotes:
                                       gpu, 42, true, 1m30s, ["a", "b"]; empty = zero value */
   cage_str help;                   /* one line */
   const cage_str *choices;         /* STRING and LIST: the allowed values; NULL = any */
   int64_t min, max;                /* INT, DURATION (ns), STRING and LIST (length); both 0 = any */
 } cage_option;
 
-/* Checked values. Every declared name is present. Valid for the call that passed it.
- * A wrong name or type returns the zero value and is logged as a defect of the module. */
+/* Checked values. Every declared name is present. Valid during the call that passed them.
+ * For a wrong name or type the host returns the zero value and logs a defect of the module. */
 typedef struct cage_values {
   uint32_t struct_size;
   uint32_t reserved;
@@ -109,7 +110,7 @@ typedef struct cage_values {
   int32_t  (*boolean)(const struct cage_values *, const char *name);
   cage_str (*string)(const struct cage_values *, const char *name);
   uint32_t (*list)(const struct cage_values *, const char *name, const cage_str **items);
-  int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = the default */
+  int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = default */
 } cage_values;
 
 /* -- extensible types: passed by pointer, struct_size first, members only appended [R2] - */
@@ -117,29 +118,29 @@ typedef struct cage_values {
 /* One call from host to module; borrowed until the call returns [R4]. */
 typedef struct cage_call {
   uint32_t struct_size;
-  uint32_t attempt;                /* 1 the first time */
+  uint32_t attempt;                /* 1 = the first one */
   void    *host_data;
   cage_str id;                     /* for the module's log lines */
-  uint64_t deadline_ns;            /* CLOCK_MONOTONIC; 0 = none; then the host has given up */
+  uint64_t deadline_ns;            /* CLOCK_MONOTONIC; the host gives up then; 0 = none */
   int32_t  cancel_fd;              /* readable once cancelled; poll it, never read or close;
                                       -1 = cannot be cancelled */
   uint32_t reserved;
   int32_t (*cancelled)(const struct cage_call *);              /* [any-thread] */
-  void    (*explain)(const struct cage_call *, cage_str text); /* why the call will fail:
-                                      what, cause, remedy; last wins, cut at 1024 bytes */
+  void    (*explain)(const struct cage_call *, cage_str text); /* why the call fails: subject,
+                                      cause, remedy; last wins, cut at 1024 bytes */
 } cage_call;
 
 enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2 };
 enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2 };
-/* All that is to be said of one device now; replaces what was said of it before [R6]. */
+/* The complete health of one device; it replaces every earlier statement [R6]. */
 typedef struct cage_health {
   uint32_t struct_size;
   uint32_t state;
   cage_str device_id;              /* may be empty inside a cage_device */
   cage_str reason;                 /* CamelCase token, e.g. "XidError" */
   cage_str message;                /* for people; the kubelet shows 1024 bytes */
-  uint32_t timeout_s;              /* host reports UNKNOWN after this silence; 0 = never */
-  uint32_t taint;                  /* advice to the host */
+  uint32_t timeout_s;              /* the host reports UNKNOWN after this silence; 0 = never */
+  uint32_t taint;                  /* a hint to the host */
 } cage_health;
 
 enum { CAGE_LOG_TRACE = 0, CAGE_LOG_DEBUG = 1, CAGE_LOG_INFO = 2, CAGE_LOG_WARN = 3,
@@ -156,31 +157,31 @@ typedef struct cage_host {         /* host services; valid from create() to dest
   const void *(*extension)(const struct cage_host *, const char *id);      /* [any-thread] */
 } cage_host;
 
-enum { CAGE_DEVICE_SHARED = 1u << 0 }; /* many claims may hold it (consumable capacity) */
+enum { CAGE_DEVICE_SHARED = 1u << 0 }; /* several claims may hold it (consumable capacity) */
 typedef struct cage_device {
   uint32_t struct_size;
   uint32_t flags;
   cage_str id;                     /* stable over reboots: UUID, serial or bus address; <= 253 */
   cage_str kind;                   /* "gpu", "fpga", "nic", or the vendor's own word */
-  cage_str parent_id;              /* empty unless a partition */
-  cage_str pci_bus_id;             /* "0000:3b:00.0"; host derives pcieRoot and NUMA */
+  cage_str parent_id;              /* empty unless this is a partition */
+  cage_str pci_bus_id;             /* "0000:3b:00.0"; the host derives pcieRoot and NUMA */
   const int32_t *numa_nodes;       uint32_t numa_count;     uint32_t reserved0;
   const cage_attr *attrs;          uint32_t attr_count;     uint32_t reserved1;
   const cage_quantity *capacity;   uint32_t capacity_count; uint32_t reserved2;
-  const cage_health *health;       /* NULL = no statement: what host->health() said last
-                                      stands, UNKNOWN before it said anything */
+  const cage_health *health;       /* NULL = no statement: the last host->health() remains,
+                                      or UNKNOWN if there was none */
 } cage_device;
 
 typedef struct cage_snapshot {     /* sink of discover(): the full list, never a delta [R6] */
   uint32_t struct_size;
   uint32_t reserved;
   void    *host_data;
-  cage_status (*device)(struct cage_snapshot *, const cage_device *); /* not OK: this device
-                                      is left out and the host has logged why; go on */
+  cage_status (*device)(struct cage_snapshot *, const cage_device *); /* not OK: the host
+                                      left this device out and logged why; go on */
   const void *(*extension)(struct cage_snapshot *, const char *id);
 } cage_snapshot;
 
-enum { CAGE_ALLOC_ADMIN = 1u << 0 };   /* KEP-5018: may be in use by others, do not reset it */
+enum { CAGE_ALLOC_ADMIN = 1u << 0 };   /* others may be using it (KEP-5018): do not reset it */
 typedef struct cage_alloc {
   uint32_t struct_size;
   uint32_t flags;
@@ -188,14 +189,14 @@ typedef struct cage_alloc {
   cage_str request;                /* "main" or "main/sub"; empty from the device-plugin API */
   cage_str share_id;               /* empty unless the device is shared */
   const cage_quantity *consumed; uint32_t consumed_count; uint32_t reserved;
-  const cage_values *values;       /* prepare(): the declared params as they apply to this
-                                      device, member by member: default, then class, then
-                                      claim, later wins. NULL if none are declared */
+  const cage_values *values;       /* prepare(): the declared params for this device, each
+                                      from default, class or claim, later wins. NULL if
+                                      none are declared */
 } cage_alloc;
 
 enum { CAGE_PARAMS_CLASS = 0, CAGE_PARAMS_CLAIM = 1 };
 /* Opaque parameters of this claim as the user wrote them, in rising precedence (class before
- * claim, later wins). For modules that declare no params; the others read cage_alloc.values. */
+ * claim, later wins). Modules that declare params read cage_alloc.values instead. */
 typedef struct cage_params {
   uint32_t struct_size;
   uint32_t source;
@@ -204,27 +205,27 @@ typedef struct cage_params {
 } cage_params;
 
 enum { CAGE_CLAIM_OTHER_BOOT = 1u << 0 };  /* `state` was saved before the last reboot */
-/* prepare() and unprepare() may come again for the same uid and must then do no harm; an
- * unprepare() may come for a claim whose prepare() failed or never ran [R14]. */
+/* The host may repeat prepare() and unprepare() for the same uid, which must do no harm, and
+ * may call unprepare() for a claim whose prepare() failed or never ran [R14]. */
 typedef struct cage_claim {
   uint32_t struct_size;
   uint32_t state_version;          /* cage_module.state_version of the one that saved `state` */
-  cage_str uid, name_space, name;  /* from the device-plugin API: uid by the host, no names;
-                                      each device is a claim of its own then [R15] */
+  cage_str uid, name_space, name;  /* with the device-plugin API each device is a claim of its
+                                      own: the host makes the uid, names are empty [R15] */
   const cage_alloc  *const *allocs; uint32_t alloc_count;  uint32_t flags;
   const cage_params *const *params; uint32_t params_count; uint32_t reserved; /* prepare() */
-  cage_bytes state;                /* empty until prepare() saved one [R7] */
+  cage_bytes state;                /* empty until prepare() has saved a state [R7] */
 } cage_claim;
 
-/* What a container gets: the container edits of the Container Device Interface. */
+/* The container edits of the Container Device Interface: what a container gets. */
 typedef struct cage_device_node {
   uint32_t struct_size;
   uint32_t mode;                   /* 0 = as on the host */
   cage_str path, host_path;        /* in the container; on the host, empty = path */
-  cage_str permissions;            /* of "rwm"; empty = the runtime's default */
-  cage_str type;                   /* "c", "b", "p" or empty: the runtime looks it up */
+  cage_str permissions;            /* letters of "rwm"; empty = the runtime's default */
+  cage_str type;                   /* "c", "b", "p"; empty = the runtime looks it up */
   int64_t  major, minor;           /* -1 = the runtime looks it up */
-  int64_t  uid, gid;               /* -1 = leave */
+  int64_t  uid, gid;               /* -1 = unchanged */
 } cage_device_node;
 typedef struct cage_mount {
   uint32_t struct_size;
@@ -245,7 +246,7 @@ typedef struct cage_net_device {
 } cage_net_device;
 
 typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the whole claim;
-                                      not OK: refused and explained, return the status */
+                                      not OK: refused and explained, so return the status */
   uint32_t struct_size;
   uint32_t reserved;
   void    *host_data;
@@ -259,7 +260,7 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
   const void *(*extension)(struct cage_edits *, const char *id);
 } cage_edits;
 
-/* -- what a module is ------------------------------------------------------------------ */
+/* -- the module ------------------------------------------------------------------------ */
 
 typedef struct cage_instance cage_instance;  /* the module's own, opaque to the host */
 enum {
@@ -271,17 +272,17 @@ typedef struct cage_module {       /* static const storage in the module */
   uint32_t magic;
   uint32_t struct_size;
   uint32_t abi_minor;              /* CAGE_ABI_MINOR at its build */
-  uint32_t min_host_minor;         /* oldest host it accepts */
+  uint32_t min_host_minor;         /* the oldest host that it accepts */
   uint32_t flags;
   uint32_t state_version;          /* written with every state blob */
   cage_str id, version, vendor;    /* "com.example.fpga", semver, text */
   const cage_option *const *options; uint32_t option_count; uint32_t param_count;
-  const cage_option *const *params;  /* declared fields of its opaque parameters */
-  cage_str params_api_version, params_kind;  /* required in the parameters if not empty */
+  const cage_option *const *params;  /* the declared fields of its opaque parameters */
+  cage_str params_api_version, params_kind;  /* if set, the parameters must name them */
 
   /* Required: create, discover, prepare, unprepare, destroy. The others may be NULL.
-   * create: `options` are valid during the call, `host` until destroy returns; *out counts
-   * only with OK. unprepare: OK when nothing of the claim is left on the hardware.
+   * create: `options` are valid during the call, `host` until destroy returns; the host
+   * reads *out only after OK. unprepare: OK when nothing of the claim is left on the hardware.
    * prepare while quiesced: UNAVAILABLE. */
   cage_status (*create)(const cage_call *, const cage_host *, const cage_values *options,
                         cage_instance **out);
@@ -290,14 +291,14 @@ typedef struct cage_module {       /* static const storage in the module */
   cage_status (*prepare)(cage_instance *, const cage_call *, const cage_claim *, cage_edits *);
   cage_status (*unprepare)(cage_instance *, const cage_call *, const cage_claim *);
   cage_status (*check)(cage_instance *, const cage_call *, cage_str device_id); /* poll health */
-  cage_status (*quiesce)(cage_instance *, const cage_call *);  /* let go of the hardware [R12] */
+  cage_status (*quiesce)(cage_instance *, const cage_call *);  /* release the hardware [R12] */
   cage_status (*resume)(cage_instance *, const cage_call *);
   cage_status (*stop)(cage_instance *, const cage_call *);
   void        (*destroy)(cage_instance *);
   const void *(*extension)(const char *id);  /* [any-thread]; unknown = NULL [R5] */
 } cage_module;
 
-/* The one exported symbol. [any-thread], repeatable, no I/O, no threads, no allocation. */
+/* The only exported symbol. [any-thread], repeatable, no I/O, no threads, no allocation. */
 CAGE_EXPORT const cage_module *cage_module_v0(uint32_t host_minor);
 
 /* -- optional families: the id ends in "/revision"; a changed family gets a new one [R5] - */
@@ -309,9 +310,9 @@ typedef struct cage_id_sink {
   void    *host_data;
   cage_status (*id)(struct cage_id_sink *, cage_str device_id);
 } cage_id_sink;
-/* choose: which of the available devices a container that wants `want` in all should get, the
- * required ones among them; the host completes what is too few and chooses by itself after a
- * failure. No id twice, none that is not available. Ids of whole devices, not of replicas. */
+/* choose: names the available devices that a container should get, `want` in all, including
+ * the required ones. The host adds devices if these are too few, and chooses by itself if the
+ * call fails. No id comes twice, all are available, and they name devices, not replicas. */
 typedef struct cage_preferred {
   uint32_t struct_size;
   uint32_t reserved;
@@ -321,9 +322,9 @@ typedef struct cage_preferred {
 } cage_preferred;
 
 #define CAGE_EXT_PRE_START "cage.pre_start/1"     /* device plugin: PreStartContainer, since 0.2 */
-/* pre_start: a container that has the device of the claim is about to start, be it for the first
- * time or again: reset or scrub the device. OK, or the container does not start and the kubelet
- * tries later. What prepare() handed out stays valid [R15]. */
+/* pre_start: a container with the device of the claim is about to start, for the first time or
+ * again: reset or scrub the device. Unless the call returns OK, the container does not start and
+ * the kubelet tries again later. The edits of prepare() stay valid [R15]. */
 typedef struct cage_pre_start {
   uint32_t struct_size;
   uint32_t reserved;

@@ -1,6 +1,7 @@
-// cardcage/sdk.hpp: modules in C++17 or later. Header only, nothing but the standard library and module.h.
+// SPDX-License-Identifier: Apache-2.0
+// cardcage/sdk.hpp: modules in C++17 or later. Header only; needs the standard library and module.h, nothing else.
 //
-// Derive from cage::Module, name the class to CARDCAGE_MODULE, and link with module.map:
+// Derive from cage::Module, pass the class to CARDCAGE_MODULE, and link with module.map:
 //
 //   class Acme final : public cage::Module {
 //    public:
@@ -13,8 +14,8 @@
 //   CARDCAGE_MODULE(Acme)
 //
 // Failures are exceptions: throw cage::Error; any other exception becomes INTERNAL with its text. None leaves the
-// module [R9]. Everything handed to a function is borrowed for that call [R3]: keep copies, never views. Only Host may
-// be kept, from the constructor to the end of the destructor, and used from any thread.
+// module [R9]. Every argument is borrowed for the call [R3]: keep copies, never views. Only Host may be kept, from the
+// constructor to the end of the destructor, and used from any thread.
 #ifndef CARDCAGE_SDK_HPP_
 #define CARDCAGE_SDK_HPP_
 
@@ -32,17 +33,17 @@
 
 namespace cage {
 
-// What the device-plugin API asks a module that has a preference.
+// A question of the device-plugin API: which devices should a container get?
 struct Wish {
-  std::vector<std::string_view> available, required;  // required is part of available
-  std::uint32_t count = 0;                            // with the required ones
+  std::vector<std::string_view> available, required;  // available includes required
+  std::uint32_t count = 0;                            // including the required ones
 };
 
-// One running module. One thread makes all calls, unless flags has CAGE_MODULE_CONCURRENT [R8]. The constructor is
-// called with (const Call&, Host, const Values& options). What is not overridden, the host knows not to be there.
+// One running module. One thread makes all calls, unless flags has CAGE_MODULE_CONCURRENT [R8]. The constructor takes
+// (const Call&, Host, const Values& options). The host sees which functions a module does not override.
 class Module {
  public:
-  // Hidden by the derived class where it has something to say; id, version and vendor are required.
+  // A derived class may hide these; it must define id, version and vendor.
   static constexpr std::array<Option, 0> declared_options{}, declared_params{};
   static constexpr std::string_view params_api_version = "", params_kind = "";
   static constexpr std::uint32_t flags = 0, state_version = 0;
@@ -66,13 +67,13 @@ class Module {
   // Frees what no live claim holds.
   virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
   virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
-  // Resets or scrubs the device of the claim before a container starts, with the device-plugin API [R15].
+  // Device-plugin API: resets or scrubs the device of the claim before a container starts [R15].
   virtual void pre_start(const Call&, const Claim&) {}
 };
 
 namespace detail {
 
-// The end of the road for exceptions [R9].
+// Turns exceptions into a status and an explanation, so that none leaves the module [R9].
 template <class Function>
 cage_status guarded(const cage_call* call, Function&& function) noexcept {
   const auto explain = [call](const char* text) {
@@ -92,7 +93,7 @@ cage_status guarded(const cage_call* call, Function&& function) noexcept {
     explain(error.what());
     return CAGE_INTERNAL;
   } catch (...) {
-    explain("an exception that is no std::exception");
+    explain("threw something other than a std::exception");
     return CAGE_INTERNAL;
   }
 }
@@ -151,7 +152,7 @@ struct Table {
     });
   }
 
-  // A member that T overrides is a member of another class than Module, and then the table lists it.
+  // The type of a member that T overrides names T, not Module. The table lists only such members.
   template <class Member>
   static constexpr bool overrides(Member) {
     return !std::is_same_v<Member, void (Module::*)(const Call&)> &&
@@ -213,11 +214,11 @@ struct Table {
 }  // namespace detail
 }  // namespace cage
 
-// Defines the one symbol that a module exports. Once per module, at namespace scope.
-#define CARDCAGE_MODULE(Type)                                                          \
-  extern "C" CAGE_EXPORT const cage_module* cage_module_v0(uint32_t /*host_minor*/) {  \
-    static_assert(std::is_base_of_v<cage::Module, Type>, #Type " is no cage::Module"); \
-    return &cage::detail::Table<Type>::table;                                          \
+// Defines the only symbol that a module exports. Use it once per module, at namespace scope.
+#define CARDCAGE_MODULE(Type)                                                             \
+  extern "C" CAGE_EXPORT const cage_module* cage_module_v0(uint32_t /*host_minor*/) {     \
+    static_assert(std::is_base_of_v<cage::Module, Type>, #Type " is not a cage::Module"); \
+    return &cage::detail::Table<Type>::table;                                             \
   }
 
 #endif  // CARDCAGE_SDK_HPP_

@@ -1,4 +1,5 @@
-/* The least that a module in C needs: two cards, each with a device node and a variable. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The smallest module in C: two cards, each with a device node and a variable. */
 #include <cardcage/module.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static cage_status acme_discover(cage_instance* acme, const cage_call* call, cag
     card.kind = text("card");
     card.attrs = &index;
     card.attr_count = 1;
-    out->device(out, &card); /* copied; if it was refused, the host has logged why */
+    out->device(out, &card); /* copied; if the host refuses the card, it logs why */
   }
   return CAGE_OK;
 }

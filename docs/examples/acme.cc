@@ -1,4 +1,5 @@
-// A module in C++: the cards of Acme, which the kernel shows as /dev/acme0, /dev/acme1, ...
+// SPDX-License-Identifier: Apache-2.0
+// A module in C++ for Acme's cards, which the kernel shows as /dev/acme0, /dev/acme1, ...
 #include <cardcage/sdk.hpp>
 
 #include <filesystem>

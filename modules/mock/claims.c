@@ -6,16 +6,18 @@
 #include "instance.h"
 #include "text.h"
 
-/* The uid becomes part of a file's name, so it must not be able to leave the folder. */
+/* The uid becomes part of a file name, so it must not contain a path. */
 static cage_status read_uid(const cage_call* call, const cage_claim* claim, char* uid) {
   static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
   if (text_copy(uid, MAX_UID, claim->uid) && uid[0] != '\0' && strspn(uid, allowed) == claim->uid.size) return CAGE_OK;
-  return refuse(call, CAGE_INVALID_ARGUMENT, "claim uid is not 1 to %d letters, digits, '-', '_' and '.'", MAX_UID - 1);
+  return refuse(call, CAGE_INVALID_ARGUMENT, "the uid of the claim is not 1 to %d letters, digits, '-', '_' and '.'",
+                MAX_UID - 1);
 }
 
 static bool is_admin(const cage_alloc* alloc) { return (alloc->flags & CAGE_ALLOC_ADMIN) != 0; }
 
-/* What prepare saves and unprepare expects back: a fingerprint of the claim and the devices that it holds [R7]. */
+/* The state blob: a fingerprint of the claim and of the devices that it holds. prepare saves it, and unprepare checks
+ * that it comes back unchanged [R7]. */
 struct blob {
   char text[32];
 };
@@ -33,7 +35,7 @@ static cage_status find_device(cage_instance* mock, const cage_call* call, const
                                struct device** device) {
   *device = devices_find(&mock->devices, alloc->device_id);
   if (*device != NULL && devices_present(&mock->devices, *device)) return CAGE_OK;
-  return refuse(call, CAGE_NOT_FOUND, "device '%.*s' is not there", (int)alloc->device_id.size, alloc->device_id.data);
+  return refuse(call, CAGE_NOT_FOUND, "no device '%.*s'", (int)alloc->device_id.size, alloc->device_id.data);
 }
 
 static cage_status check_alloc(cage_instance* mock, const cage_call* call, const cage_alloc* alloc, const char* uid) {
@@ -62,7 +64,7 @@ static cage_status occupy_and_edit(cage_instance* mock, const cage_call* call, c
   return edits->state(edits, (cage_bytes){blob.text, strlen(blob.text)});
 }
 
-/* A prepare that fails leaves nothing behind; one that succeeds makes its holds lasting. */
+/* Releases the new holds of a prepare that failed, and keeps those of one that succeeded. */
 static void finish(cage_instance* mock, const cage_call* call, const cage_claim* claim, const char* uid, bool keep) {
   for (uint32_t i = 0; i < claim->alloc_count; ++i) {
     struct device* device = devices_find(&mock->devices, claim->allocs[i]->device_id);
@@ -99,7 +101,7 @@ cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cag
   struct blob blob = blob_of(claim);
   if (claim->state.size > 0 && (claim->state_version != MOCK_STATE_VERSION || claim->state.size != strlen(blob.text) ||
                                 memcmp(claim->state.data, blob.text, claim->state.size) != 0)) {
-    return refuse(call, CAGE_INTERNAL, "state of claim %s is not what its prepare saved", uid);
+    return refuse(call, CAGE_INTERNAL, "the state of claim %s is not the state that its prepare saved", uid);
   }
   for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
     struct device* device = devices_find(&mock->devices, claim->allocs[i]->device_id);
@@ -137,14 +139,15 @@ static bool is_live(const struct device* device, const char* uid, const cage_cla
   return false;
 }
 
-cage_status mock_keep(cage_instance* mock, const cage_call* call, const cage_claim* const* live, uint32_t live_count) {
+cage_status mock_reconcile(cage_instance* mock, const cage_call* call, const cage_claim* const* live,
+                           uint32_t live_count) {
   cage_status first = CAGE_OK;
   for (uint32_t i = 0; i < mock->devices.count; ++i) {
     struct device* device = &mock->devices.all[i];
     for (struct holder *holder = device->holders, *next = NULL; holder != NULL; holder = next) {
       next = holder->next;
       if (is_live(device, holder->claim, live, live_count)) continue;
-      say(mock->host, CAGE_LOG_WARN, "device '%s': freed, claim %s is gone", device->id, holder->claim);
+      log_line(mock->host, CAGE_LOG_WARN, "device '%s': freed from claim %s, which is gone", device->id, holder->claim);
       char uid[MAX_UID];
       text_copy(uid, sizeof uid, text_of(holder->claim));
       cage_status status = holds_release(&mock->holds, device, uid, call);

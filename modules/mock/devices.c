@@ -12,8 +12,8 @@ void devices_init(struct devices* devices) {
   pthread_mutex_init(&devices->lock, NULL);
 }
 
-static void identify(struct device* device, const struct make* make) {
-  uint64_t high = text_hash(text_hash(TEXT_HASH_START, text_of(make->seed)), text_of(device->id));
+static void identify(struct device* device, const struct hardware* hardware) {
+  uint64_t high = text_hash(text_hash(TEXT_HASH_START, text_of(hardware->seed)), text_of(device->id));
   uint64_t low = text_hash(high, text_of("uuid"));
   char kind[sizeof device->kind];
   for (size_t i = 0; i < sizeof kind; ++i) {
@@ -26,11 +26,11 @@ static void identify(struct device* device, const struct make* make) {
            low & 0xffffffffffffu);
 }
 
-/* Each device has a bus of its own among those of its socket, in a PCI domain that no machine has, so that the host
- * cannot mistake a real device of this machine for it. */
-static void place(struct device* device, const struct make* make, uint32_t count, uint32_t* used) {
-  uint32_t socket = (uint32_t)((uint64_t)device->index * make->sockets / count);
-  uint32_t span = 256 / make->sockets, slot = used[socket]++;
+/* Gives each device a PCI bus of its own, in the range of its socket. No machine has the PCI domain, so the host cannot
+ * confuse the device with a real one. */
+static void place(struct device* device, const struct hardware* hardware, uint32_t count, uint32_t* used) {
+  uint32_t socket = (uint32_t)((uint64_t)device->index * hardware->sockets / count);
+  uint32_t span = 256 / hardware->sockets, slot = used[socket]++;
   device->socket = (int32_t)socket;
   snprintf(device->pci, sizeof device->pci, "%04x:%02x:00.0", (0x4d00u + slot / (span - 1)) & 0xffffu,
            (socket * span + 1 + slot % (span - 1)) & 0xffu);
@@ -40,20 +40,21 @@ static int compare_ids(const void* a, const void* b) {
   return strcmp((*(struct device* const*)a)->id, (*(struct device* const*)b)->id);
 }
 
-static uint32_t parts_of(const struct make* make, const struct device_group* group) {
-  return strcmp(group->kind, "gpu") == 0 ? make->partitions : 0;
+static uint32_t parts_of(const struct hardware* hardware, const struct device_group* group) {
+  return strcmp(group->kind, "gpu") == 0 ? hardware->partitions : 0;
 }
 
-static void make_part(struct device* part, const struct device* whole, uint32_t index, const struct make* make) {
+static void make_part(struct device* part, const struct device* whole, uint32_t index,
+                      const struct hardware* hardware) {
   *part = *whole;
   part->parent = whole;
   part->part_count = 0;
   part->index = index;
   snprintf(part->id, sizeof part->id, "%.16s-%" PRIu32 "-part-%" PRIu32, whole->kind, whole->index, index);
-  identify(part, make);
+  identify(part, hardware);
 }
 
-static void make_group(struct devices* devices, const struct make* make, const struct device_group* group,
+static void make_group(struct devices* devices, const struct hardware* hardware, const struct device_group* group,
                        uint32_t* used) {
   for (uint32_t i = 0; i < group->count; ++i) {
     struct device* whole = &devices->all[devices->count++];
@@ -62,30 +63,31 @@ static void make_group(struct devices* devices, const struct make* make, const s
     whole->index = i;
     whole->present = true;
     whole->health = CAGE_HEALTH_OK;
-    whole->part_count = parts_of(make, group);
-    identify(whole, make);
-    place(whole, make, group->count, used);
+    whole->part_count = parts_of(hardware, group);
+    identify(whole, hardware);
+    place(whole, hardware, group->count, used);
     for (uint32_t part = 0; part < whole->part_count; ++part) {
-      make_part(&devices->all[devices->count++], whole, part, make);
+      make_part(&devices->all[devices->count++], whole, part, hardware);
     }
   }
 }
 
-cage_status devices_make(struct devices* devices, const struct make* make, const cage_call* call) {
+cage_status devices_make(struct devices* devices, const struct hardware* hardware, const cage_call* call) {
   uint64_t total = 0;
-  for (uint32_t i = 0; i < make->group_count; ++i) {
-    total += (uint64_t)make->groups[i].count * (1 + parts_of(make, &make->groups[i]));
+  for (uint32_t i = 0; i < hardware->group_count; ++i) {
+    total += (uint64_t)hardware->groups[i].count * (1 + parts_of(hardware, &hardware->groups[i]));
   }
   if (total > MAX_DEVICES) {
-    return refuse(call, CAGE_INVALID_ARGUMENT, "options ask for %" PRIu64 " devices with partitions, the most is %d",
-                  total, MAX_DEVICES);
+    return refuse(call, CAGE_INVALID_ARGUMENT,
+                  "the options ask for %" PRIu64 " devices, partitions included; at most %d are possible", total,
+                  MAX_DEVICES);
   }
-  devices->make = make;
+  devices->hardware = hardware;
   devices->all = calloc(total + 1, sizeof *devices->all);
   devices->by_id = (struct device**)calloc(total + 1, sizeof *devices->by_id);
   if (devices->all == NULL || devices->by_id == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "out of memory");
   uint32_t used[MAX_SOCKETS] = {0};
-  for (uint32_t i = 0; i < make->group_count; ++i) make_group(devices, make, &make->groups[i], used);
+  for (uint32_t i = 0; i < hardware->group_count; ++i) make_group(devices, hardware, &hardware->groups[i], used);
   for (uint32_t i = 0; i < devices->count; ++i) devices->by_id[i] = &devices->all[i];
   qsort((void*)devices->by_id, devices->count, sizeof *devices->by_id, compare_ids);
   return CAGE_OK;

@@ -1,4 +1,4 @@
-/* The hardware that there is: identities, places, health, and who holds each device. */
+/* The simulated devices: their identities, places and health, and who holds each of them. */
 #ifndef MOCK_DEVICES_H_
 #define MOCK_DEVICES_H_
 #include <cardcage/module.h>
@@ -11,7 +11,7 @@ struct device_group { /* "gpu:8" */
   char kind[17];
   uint32_t count;
 };
-struct make { /* how to make the devices; read by devices_make() */
+struct hardware { /* what the options ask for; devices_make() builds it */
   struct device_group groups[MAX_KINDS];
   uint32_t group_count;
   char gpu_model[64], fpga_model[64], nic_model[64];
@@ -23,23 +23,23 @@ struct make { /* how to make the devices; read by devices_make() */
 
 struct holder { /* a claim that has the device prepared */
   struct holder* next;
-  bool fresh;   /* taken by the prepare() that is running */
+  bool fresh;   /* taken by the current prepare() */
   char claim[]; /* uid */
 };
 struct device {
   char id[40], uuid[56], pci[16], kind[17];
-  uint32_t index; /* within its kind; a partition's within its gpu */
+  uint32_t index; /* within its kind, or within its gpu for a partition */
   int32_t socket;
-  const struct device* parent; /* NULL unless a partition */
-  uint32_t part_count;         /* the partitions follow their gpu in `all` */
+  const struct device* parent; /* NULL unless this is a partition */
+  uint32_t part_count;         /* partitions follow their gpu in `all` */
   struct holder* holders;      /* module thread only */
-  /* Under devices.lock, as the script changes them: */
+  /* Guarded by devices.lock, because the script changes them: */
   bool present;
   uint32_t health;
   char *reason, *message;
 };
 struct devices {
-  const struct make* make;
+  const struct hardware* hardware;
   struct device* all;
   struct device** by_id; /* sorted */
   uint32_t count;
@@ -47,19 +47,19 @@ struct devices {
 };
 
 void devices_init(struct devices* devices);
-cage_status devices_make(struct devices* devices, const struct make* make, const cage_call* call);
+cage_status devices_make(struct devices* devices, const struct hardware* hardware, const cage_call* call);
 void devices_free(struct devices* devices);
 
 struct device* devices_find(const struct devices* devices, cage_str id);
 bool devices_present(struct devices* devices, const struct device* device);
-/* A removed gpu takes its partitions along. False if that is how it already is. */
+/* Plugs the device in or unplugs it, with its partitions. Returns false if nothing changed. */
 bool devices_plug(struct devices* devices, struct device* device, bool present);
 bool devices_set_health(struct devices* devices, struct device* device, uint32_t health, cage_str reason,
                         cage_str message);
-/* Tells the host what the device's health is now. */
+/* Reports the current health of the device to the host. */
 void devices_tell_health(struct devices* devices, const struct device* device, const cage_host* host);
 
-/* discover(): every present device and, with partitions, the counters of its gpu. */
+/* Reports every present device and, for gpus with partitions, their counters. */
 cage_status devices_report(struct devices* devices, const cage_call* call, cage_snapshot* snapshot);
 
 #endif /* MOCK_DEVICES_H_ */

@@ -8,7 +8,7 @@
 
 enum { MAX_KEY = 128 };
 
-/* "gpu-0-part-1" gives MOCK_GPU_0_PART_1, followed by _SUFFIX if there is one. */
+/* Turns "gpu-0-part-1" into MOCK_GPU_0_PART_1, followed by _SUFFIX unless the suffix is empty. */
 static cage_str key_of(char* to, const struct device* device, const char* suffix) {
   snprintf(to, MAX_KEY, "MOCK_%s%s%s", device->id, suffix[0] != '\0' ? "_" : "", suffix);
   for (char* c = to; *c != '\0'; ++c) {
@@ -42,7 +42,7 @@ static cage_status add_params(cage_edits* edits, int32_t index, const struct dev
   uint32_t count = params->list(params, "env", &items);
   for (uint32_t i = 0; i < count && status == CAGE_OK; ++i) {
     const char* equals = items[i].size > 0 ? memchr(items[i].data, '=', items[i].size) : NULL;
-    if (equals == NULL) continue; /* the host refuses bad names; an entry without '=' names no variable at all */
+    if (equals == NULL) continue; /* not a variable; bad names are for the host to refuse */
     size_t name = (size_t)(equals - items[i].data);
     status =
         edits->env(edits, index, (cage_str){items[i].data, name}, (cage_str){equals + 1, items[i].size - name - 1});

@@ -79,7 +79,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Waits like well-behaved hardware access does: cancel_fd and the deadline end it early [R4]. */
+/* Waits as well-behaved hardware access does: cancel_fd and the deadline end the wait early [R4]. */
 static cage_status wait_for(const cage_call* call, uint64_t delay_ns) {
   uint64_t end = now_ns() + delay_ns;
   bool too_late = call->deadline_ns != 0 && call->deadline_ns < end;
@@ -89,12 +89,13 @@ static cage_status wait_for(const cage_call* call, uint64_t delay_ns) {
     struct timespec left = {.tv_sec = (time_t)((end - now) / 1000000000u),
                             .tv_nsec = (long)((end - now) % 1000000000u)};
     if (ppoll(&cancel, 1, &left, NULL) > 0) {
-      return refuse(call, CAGE_CANCELLED, "cancelled while the hardware was busy (a delay of the mock's options)");
+      return refuse(call, CAGE_CANCELLED,
+                    "cancelled during a delay that the options or the script of the mock ask for");
     }
   }
   if (!too_late) return CAGE_OK;
   return refuse(call, CAGE_DEADLINE_EXCEEDED,
-                "the hardware was still busy at the deadline (a delay of the mock's options)");
+                "the deadline passed during a delay that the options or the script of the mock ask for");
 }
 
 static struct fault fault_of(struct faults* faults, enum call_kind kind) {

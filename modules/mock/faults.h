@@ -1,4 +1,4 @@
-/* Misbehaviour on demand: how each call is delayed, hangs, crashes or fails. */
+/* Misbehaviour on demand: calls that are slow, hang, crash or fail. */
 #ifndef MOCK_FAULTS_H_
 #define MOCK_FAULTS_H_
 #include <cardcage/module.h>
@@ -17,11 +17,11 @@ enum call_kind {
   CALL_QUIESCE,
   CALL_RESUME,
   CALL_STOP,
-  CALL_KIND_COUNT /* also: no such call */
+  CALL_KIND_COUNT /* also means: no such call */
 };
 enum call_kind call_kind_of(cage_str name);
 
-struct refusal { /* fail for this device, or for the call as a whole if the device is "*" */
+struct refusal { /* fails the call for this device, or the whole call if the device is "*" */
   struct refusal* next;
   char device[64];
   char text[256];
@@ -31,7 +31,7 @@ struct fault {
   bool hang, crash;
   struct refusal* refusals;
 };
-struct faults { /* the script changes them while calls run */
+struct faults { /* the lock guards them: the script changes them while calls run */
   pthread_mutex_t lock;
   struct fault of[CALL_KIND_COUNT];
 };
@@ -42,13 +42,13 @@ void faults_free(struct faults* faults);
 void faults_delay(struct faults* faults, enum call_kind kind, uint64_t delay_ns);
 void faults_hang(struct faults* faults, enum call_kind kind);
 void faults_crash(struct faults* faults, enum call_kind kind);
-/* "<device or *> [text]"; false if the device's name is too long to be one. */
+/* The rule is "<device or *> [text]". Returns false if the device's name is missing or too long. */
 bool faults_refuse(struct faults* faults, enum call_kind kind, cage_str rule);
 void faults_heal(struct faults* faults, enum call_kind kind);
 
-/* The start of every call: crashes, hangs, waits and fails as told. */
+/* Begins a call: crashes, hangs, waits or fails if told to. */
 cage_status faults_enter(struct faults* faults, enum call_kind kind, const cage_call* call);
-/* Fails if this device is to fail this call. */
+/* Fails if the call is to fail for this device. */
 cage_status faults_device(struct faults* faults, enum call_kind kind, const cage_call* call, const char* device_id);
 
 #endif /* MOCK_FAULTS_H_ */

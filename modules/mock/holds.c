@@ -20,9 +20,9 @@ void holds_close(struct holds* holds) {
   holds->fd = -1;
 }
 
-void holds_let_go(struct holds* holds) { holds_close(holds); }
+void holds_suspend(struct holds* holds) { holds_close(holds); }
 
-cage_status holds_take_back(struct holds* holds, const cage_call* call) {
+cage_status holds_reopen(struct holds* holds, const cage_call* call) {
   if (holds->folder[0] == '\0' || holds->fd >= 0) return CAGE_OK;
   holds->fd = open(holds->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (holds->fd >= 0) return CAGE_OK;
@@ -63,8 +63,8 @@ void holds_path(const struct holds* holds, const struct device* device, const ch
   snprintf(path, room, "%s/%s@%s", holds->folder, device->id, claim);
 }
 
-/* "<device>@<claim>" of a device that exists still; anything else in the folder is not ours. */
-static void take_over(struct devices* devices, const char* file) {
+/* Adopts the hold that the file "<device>@<claim>" stands for, and ignores any other file. */
+static void adopt_file(struct devices* devices, const char* file) {
   const char* at = strchr(file, '@');
   if (at == NULL || at[1] == '\0' || strlen(at + 1) >= MAX_UID) return;
   struct device* device = devices_find(devices, (cage_str){file, (size_t)(at - file)});
@@ -77,7 +77,7 @@ cage_status holds_open(struct holds* holds, const char* folder, struct devices* 
     return refuse(call, CAGE_INVALID_ARGUMENT, "option 'mount_dir': '%s' is not an absolute path", folder);
   }
   if (mkdir(folder, 0755) != 0 && errno != EEXIST) {
-    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot make '%s': %s", folder,
+    return refuse(call, CAGE_FAILED_PRECONDITION, "option 'mount_dir': cannot create '%s': %s", folder,
                   strerrordesc_np(errno));
   }
   holds->folder = folder;
@@ -90,15 +90,15 @@ cage_status holds_open(struct holds* holds, const char* folder, struct devices* 
                   strerrordesc_np(errno));
   }
   const struct dirent* entry = NULL;
-  while ((entry = readdir(list)) != NULL) {  // NOLINT(concurrency-mt-unsafe): nobody else has this DIR
-    take_over(devices, entry->d_name);
+  while ((entry = readdir(list)) != NULL) {  // NOLINT(concurrency-mt-unsafe): no other thread uses this DIR
+    adopt_file(devices, entry->d_name);
   }
   closedir(list);
   return CAGE_OK;
 }
 
-static cage_status check_one(const struct device* device, const struct device* wanted, const char* claim,
-                             const cage_call* call) {
+static cage_status check_holders(const struct device* device, const struct device* wanted, const char* claim,
+                                 const cage_call* call) {
   for (const struct holder* holder = device->holders; holder != NULL; holder = holder->next) {
     if (strcmp(holder->claim, claim) == 0) continue;
     return refuse(call, CAGE_FAILED_PRECONDITION, "device '%s': '%s' is in use by claim %s; unprepare that claim first",
@@ -109,12 +109,12 @@ static cage_status check_one(const struct device* device, const struct device* w
 
 cage_status holds_free_for(const struct devices* devices, const struct device* device, const char* claim,
                            const cage_call* call) {
-  if (devices->make->shared) return CAGE_OK;
+  if (devices->hardware->shared) return CAGE_OK;
   cage_status status = CAGE_OK;
   for (uint32_t i = 0; i <= device->part_count && status == CAGE_OK; ++i) {
-    status = check_one(&device[i], device, claim, call);
+    status = check_holders(&device[i], device, claim, call);
   }
-  if (status == CAGE_OK && device->parent != NULL) status = check_one(device->parent, device, claim, call);
+  if (status == CAGE_OK && device->parent != NULL) status = check_holders(device->parent, device, claim, call);
   return status;
 }
 

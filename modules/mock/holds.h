@@ -1,5 +1,5 @@
-/* Who has which device: the state of the hardware. It outlives the module, as real hardware's does, when mount_dir
- * keeps one file per hold; what is forgotten to be freed shows there. */
+/* Which claim holds which device: the state of the hardware. With mount_dir it outlives the module, as the state of
+ * real hardware does: each hold is a file there, and a hold that nobody releases stays visible. */
 #ifndef MOCK_HOLDS_H_
 #define MOCK_HOLDS_H_
 #include "devices.h"
@@ -8,18 +8,18 @@ enum { MAX_UID = 128 };
 
 struct holds {
   const char* folder; /* "" = none */
-  int fd;             /* of the folder, -1 = none */
+  int fd;             /* the open folder, -1 = none */
 };
 
 void holds_init(struct holds* holds);
-/* Makes the folder if need be and takes over the holds that a former instance left there. */
+/* Creates the folder if necessary and adopts the holds that a previous instance left there. */
 cage_status holds_open(struct holds* holds, const char* folder, struct devices* devices, const cage_call* call);
 void holds_close(struct holds* holds);
-/* While the hardware is quiesced the folder is not open, and nothing can be released. */
-void holds_let_go(struct holds* holds);
-cage_status holds_take_back(struct holds* holds, const cage_call* call);
+/* Closes the folder while the hardware is quiesced; until holds_reopen() nothing can be released. */
+void holds_suspend(struct holds* holds);
+cage_status holds_reopen(struct holds* holds, const cage_call* call);
 
-/* FAILED_PRECONDITION if another claim has the device, its gpu or one of its partitions. */
+/* Fails with FAILED_PRECONDITION if another claim holds the device, its gpu or one of its partitions. */
 cage_status holds_free_for(const struct devices* devices, const struct device* device, const char* claim,
                            const cage_call* call);
 /* Idempotent. The new hold is fresh until holds_settle(). */
@@ -27,13 +27,13 @@ cage_status holds_take(struct holds* holds, struct device* device, const char* c
                        const cage_call* call);
 /* Idempotent. */
 cage_status holds_release(struct holds* holds, struct device* device, const char* claim, const cage_call* call);
-/* The device is as new for a container that starts: a line "start" more in its file. */
+/* Appends a line "start" to the device's file, as a reset before the start of a container would leave a trace. */
 cage_status holds_mark_start(const struct holds* holds, const struct device* device, const char* claim,
                              const cage_call* call);
 bool holds_fresh(const struct device* device, const char* claim);
 void holds_settle(struct device* device, const char* claim);
 
-/* Path on the host of the file that shows the hold. */
+/* The host path of the file that stands for the hold. */
 void holds_path(const struct holds* holds, const struct device* device, const char* claim, char* path, size_t room);
 
 #endif /* MOCK_HOLDS_H_ */

@@ -1,4 +1,4 @@
-/* The mock module: hardware that exists only in its options, and misbehaves when told to. See README.md. */
+/* The mock module: hardware that exists only in its options and misbehaves when told to. See README.md. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static cage_status mock_check(cage_instance* mock, const cage_call* call, cage_s
   if (status != CAGE_OK) return status;
   const struct device* device = devices_find(&mock->devices, device_id);
   if (device == NULL || !devices_present(&mock->devices, device)) {
-    return refuse(call, CAGE_NOT_FOUND, "device '%.*s' is not there", (int)device_id.size, device_id.data);
+    return refuse(call, CAGE_NOT_FOUND, "no device '%.*s'", (int)device_id.size, device_id.data);
   }
   devices_tell_health(&mock->devices, device, mock->host);
   return CAGE_OK;
@@ -75,13 +75,13 @@ static cage_status mock_quiesce(cage_instance* mock, const cage_call* call) {
   cage_status status = faults_enter(&mock->faults, CALL_QUIESCE, call);
   if (status != CAGE_OK) return status;
   mock->quiesced = true;
-  holds_let_go(&mock->holds);
+  holds_suspend(&mock->holds);
   return CAGE_OK;
 }
 
 static cage_status mock_resume(cage_instance* mock, const cage_call* call) {
   cage_status status = faults_enter(&mock->faults, CALL_RESUME, call);
-  if (status == CAGE_OK) status = holds_take_back(&mock->holds, call);
+  if (status == CAGE_OK) status = holds_reopen(&mock->holds, call);
   if (status == CAGE_OK) mock->quiesced = false;
   return status;
 }
@@ -89,7 +89,7 @@ static cage_status mock_resume(cage_instance* mock, const cage_call* call) {
 static const void* mock_extension(const char* id) {
   static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = mock_choose};
   static const cage_pre_start pre_start = {.struct_size = sizeof pre_start, .pre_start = mock_pre_start};
-  static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = mock_keep};
+  static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = mock_reconcile};
   if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &pre_start;
   if (strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;

@@ -1,4 +1,4 @@
-/* discover() and health: the devices in the words of Kubernetes. */
+/* discover() and health: describes the devices to the host. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "text.h"
 
 enum { MAX_ATTRS = 12 };
-struct facts { /* of one device, built on the stack and copied by the host's sink */
+struct facts { /* about one device; lives on the stack, and the host's sink copies it */
   cage_attr attrs[MAX_ATTRS];
   uint32_t attr_count;
   cage_quantity capacity[2];
@@ -26,17 +26,17 @@ static void add_capacity(struct facts* facts, const char* name, int64_t value, u
   facts->capacity[facts->capacity_count++] = (cage_quantity){.name = text_of(name), .value = value, .format = format};
 }
 
-/* What a gpu has is halved, thirded, ... for its partitions. */
-static int64_t gpu_memory(const struct make* make, const struct device* gpu) {
-  int64_t whole = (int64_t)make->gpu_memory_gib << 30;
+/* Partitions have equal shares of their gpu. */
+static int64_t gpu_memory(const struct hardware* hardware, const struct device* gpu) {
+  int64_t whole = (int64_t)hardware->gpu_memory_gib << 30;
   return gpu->parent == NULL ? whole : whole / gpu->parent->part_count;
 }
 static int64_t gpu_slices(const struct device* gpu) {
   return gpu->parent == NULL && gpu->part_count > 0 ? gpu->part_count : 1;
 }
 
-static void describe_gpu(struct facts* facts, const struct make* make, const struct device* gpu) {
-  add_text(facts, "model", CAGE_ATTR_STRING, make->gpu_model);
+static void describe_gpu(struct facts* facts, const struct hardware* hardware, const struct device* gpu) {
+  add_text(facts, "model", CAGE_ATTR_STRING, hardware->gpu_model);
   add_text(facts, "architecture", CAGE_ATTR_STRING, "Mockwell");
   add_text(facts, "driverVersion", CAGE_ATTR_VERSION, "580.65.6");
   add_text(facts, "computeCapability", CAGE_ATTR_VERSION, "9.0.0");
@@ -45,29 +45,29 @@ static void describe_gpu(struct facts* facts, const struct make* make, const str
     add_text(facts, "profile", CAGE_ATTR_STRING, facts->text[0]);
     add_text(facts, "parentUUID", CAGE_ATTR_STRING, gpu->parent->uuid);
   }
-  add_capacity(facts, "memory", gpu_memory(make, gpu), CAGE_QTY_BINARY);
+  add_capacity(facts, "memory", gpu_memory(hardware, gpu), CAGE_QTY_BINARY);
   add_capacity(facts, "slices", gpu_slices(gpu), CAGE_QTY_DECIMAL);
 }
 
-static void describe_fpga(struct facts* facts, const struct make* make, const struct device* fpga) {
+static void describe_fpga(struct facts* facts, const struct hardware* hardware, const struct device* fpga) {
   snprintf(facts->text[0], sizeof facts->text[0], "d5%02" PRIx32, fpga->index & 0xff);
-  add_text(facts, "model", CAGE_ATTR_STRING, make->fpga_model);
+  add_text(facts, "model", CAGE_ATTR_STRING, hardware->fpga_model);
   add_text(facts, "region", CAGE_ATTR_STRING, facts->text[0]);
   add_text(facts, "shellId", CAGE_ATTR_STRING, "9926ab6d-6c92-5a68-aabc-a7d84c545738");
   add_text(facts, "shellVersion", CAGE_ATTR_VERSION, "2.1.0");
   add_capacity(facts, "memory", (int64_t)16 << 30, CAGE_QTY_BINARY);
 }
 
-static void describe_nic(struct facts* facts, const struct make* make, const struct device* nic) {
+static void describe_nic(struct facts* facts, const struct hardware* hardware, const struct device* nic) {
   uint64_t hash = text_hash(TEXT_HASH_START, text_of(nic->uuid));
   snprintf(facts->text[0], sizeof facts->text[0], "02:%02x:%02x:%02x:%02x:%02x", (unsigned)(hash & 0xff),
            (unsigned)(hash >> 8 & 0xff), (unsigned)(hash >> 16 & 0xff), (unsigned)(hash >> 24 & 0xff),
            (unsigned)(hash >> 32 & 0xff));
-  add_text(facts, "model", CAGE_ATTR_STRING, make->nic_model);
+  add_text(facts, "model", CAGE_ATTR_STRING, hardware->nic_model);
   add_text(facts, "mac", CAGE_ATTR_STRING, facts->text[0]);
-  add_number(facts, "linkSpeed", CAGE_ATTR_INT, make->nic_speed_gbps);
+  add_number(facts, "linkSpeed", CAGE_ATTR_INT, hardware->nic_speed_gbps);
   add_number(facts, "rdma", CAGE_ATTR_BOOL, 1);
-  add_capacity(facts, "bandwidth", (int64_t)make->nic_speed_gbps * 1000000000, CAGE_QTY_DECIMAL);
+  add_capacity(facts, "bandwidth", (int64_t)hardware->nic_speed_gbps * 1000000000, CAGE_QTY_DECIMAL);
 }
 
 static cage_health health_of(const struct device* device) {
@@ -82,7 +82,7 @@ static cage_health health_of(const struct device* device) {
 void devices_tell_health(struct devices* devices, const struct device* device, const cage_host* host) {
   pthread_mutex_lock(&devices->lock);
   cage_health health = health_of(device);
-  host->health(host, &health); /* under the lock, or a later statement could overtake this one */
+  host->health(host, &health); /* under the lock, so that a later statement cannot overtake this one */
   pthread_mutex_unlock(&devices->lock);
 }
 
@@ -90,12 +90,12 @@ static void report_device(const struct devices* devices, const struct device* de
   struct facts facts = {.attr_count = 0};
   add_text(&facts, "uuid", CAGE_ATTR_STRING, device->uuid);
   add_number(&facts, "index", CAGE_ATTR_INT, device->index);
-  if (strcmp(device->kind, "gpu") == 0) describe_gpu(&facts, devices->make, device);
-  if (strcmp(device->kind, "fpga") == 0) describe_fpga(&facts, devices->make, device);
-  if (strcmp(device->kind, "nic") == 0) describe_nic(&facts, devices->make, device);
+  if (strcmp(device->kind, "gpu") == 0) describe_gpu(&facts, devices->hardware, device);
+  if (strcmp(device->kind, "fpga") == 0) describe_fpga(&facts, devices->hardware, device);
+  if (strcmp(device->kind, "nic") == 0) describe_nic(&facts, devices->hardware, device);
   cage_health health = health_of(device);
   cage_device report = {.struct_size = sizeof report,
-                        .flags = devices->make->shared ? CAGE_DEVICE_SHARED : 0,
+                        .flags = devices->hardware->shared ? CAGE_DEVICE_SHARED : 0,
                         .id = text_of(device->id),
                         .kind = text_of(device->kind),
                         .parent_id = text_of(device->parent != NULL ? device->parent->id : ""),
@@ -107,15 +107,15 @@ static void report_device(const struct devices* devices, const struct device* de
                         .capacity = facts.capacity,
                         .capacity_count = facts.capacity_count,
                         .health = &health};
-  snapshot->device(snapshot, &report); /* a refused device is left out and logged by the host */
+  snapshot->device(snapshot, &report); /* the host leaves out and logs a device that it refuses */
 }
 
-/* A gpu and its partitions draw on one counter set, so that only what fits together is allocated (KEP-4815). */
+/* A gpu and its partitions share a counter set, so the scheduler never allocates more than the gpu has (KEP-4815). */
 static cage_status report_counters(const struct devices* devices, const struct device* device, cage_snapshot* snapshot,
                                    const cage_snapshot_counters* counters) {
   const struct device* gpu = device->parent != NULL ? device->parent : device;
   cage_quantity amounts[] = {
-      {.name = CAGE_LIT("memory"), .value = gpu_memory(devices->make, device), .format = CAGE_QTY_BINARY},
+      {.name = CAGE_LIT("memory"), .value = gpu_memory(devices->hardware, device), .format = CAGE_QTY_BINARY},
       {.name = CAGE_LIT("slices"), .value = gpu_slices(device), .format = CAGE_QTY_DECIMAL}};
   if (gpu == device) {
     cage_status status = counters->set(snapshot, text_of(gpu->id), amounts, 2);
@@ -126,10 +126,9 @@ static cage_status report_counters(const struct devices* devices, const struct d
 
 cage_status devices_report(struct devices* devices, const cage_call* call, cage_snapshot* snapshot) {
   const cage_snapshot_counters* counters = snapshot->extension(snapshot, CAGE_SNAPSHOT_COUNTERS);
-  if (devices->make->partitions > 0 && counters == NULL) {
+  if (devices->hardware->partitions > 0 && counters == NULL) {
     return refuse(call, CAGE_FAILED_PRECONDITION,
-                  "partitions need a host with %s: without counters one gpu would be allocated twice; set "
-                  "'partitions' to 0",
+                  "partitions need a host with %s, or the same gpu could be allocated twice; set 'partitions' to 0",
                   CAGE_SNAPSHOT_COUNTERS);
   }
   cage_status status = CAGE_OK;

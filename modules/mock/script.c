@@ -24,7 +24,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Keeps the events in order of time, and those of one moment in the order they came. */
+/* Keeps the events ordered by time, and events of the same time in the order of their arrival. */
 static bool schedule(struct script* script, uint64_t due_ns, cage_str command) {
   struct event* event = malloc(sizeof *event + command.size + 1);
   if (event == NULL) return false;
@@ -59,38 +59,38 @@ static void run_due(struct script* script) {
   while (script->events != NULL && script->events->due_ns <= now_ns()) {
     struct event* event = script->events;
     script->events = event->next;
-    say(script->host, CAGE_LOG_INFO, "script: %s", event->line);
+    log_line(script->host, CAGE_LOG_INFO, "script: %s", event->line);
     verbs_run(script, text_of(event->line));
     free(event);
   }
 }
 
-static void take_line(struct script* script, cage_str line, bool old) {
+static void read_line(struct script* script, cage_str line, bool old) {
   uint64_t delay_ns = 0;
   cage_str command = {NULL, 0};
   if (line.size == 0 || line.data[0] == '#') return;
   const char* wrong = verbs_check(script->devices, line, &delay_ns, &command);
   if (wrong != NULL) {
-    say(script->host, CAGE_LOG_WARN, "script_file: '%.*s': %s", (int)(line.size < 100 ? line.size : 100), line.data,
-        wrong);
+    log_line(script->host, CAGE_LOG_WARN, "script_file: '%.*s': %s", (int)(line.size < 100 ? line.size : 100),
+             line.data, wrong);
     return;
   }
   cage_str rest = command;
-  if (old && text_is(text_word(&rest), "crash")) return; /* or no restart would ever succeed */
+  if (old && text_is(text_word(&rest), "crash")) return; /* otherwise no restart could succeed */
   schedule(script, now_ns() + delay_ns, command);
 }
 
-/* Takes the complete lines of a buffer; how many bytes they were. */
-static size_t take_lines(struct script* script, const char* text, size_t size, bool old) {
+/* Reads the complete lines of a buffer and returns their size in bytes. */
+static size_t read_lines(struct script* script, const char* text, size_t size, bool old) {
   size_t taken = 0;
   for (const char* end = memchr(text, '\n', size); end != NULL; end = memchr(text + taken, '\n', size - taken)) {
-    take_line(script, (cage_str){text + taken, (size_t)(end - text) - taken}, old);
+    read_line(script, (cage_str){text + taken, (size_t)(end - text) - taken}, old);
     taken = (size_t)(end - text) + 1;
   }
   return taken;
 }
 
-/* Reads what was appended. A shorter or another file of that name is read from its start. */
+/* Reads the lines that were appended. A file that became shorter, or was replaced, is read from its start. */
 static void read_file(struct script* script, bool old) {
   int fd = open(script->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status;
@@ -100,7 +100,7 @@ static void read_file(struct script* script, bool old) {
     script->inode = status.st_ino;
     for (;;) {
       ssize_t got = pread(fd, text, MAX_READ, script->offset);
-      size_t taken = got > 0 ? take_lines(script, text, (size_t)got, old) : 0;
+      size_t taken = got > 0 ? read_lines(script, text, (size_t)got, old) : 0;
       if (taken == 0) break;
       script->offset += (off_t)taken;
     }
@@ -109,7 +109,7 @@ static void read_file(struct script* script, bool old) {
   if (fd >= 0) close(fd);
 }
 
-/* True if one of the events in the folder is about our file. */
+/* Returns whether one of the events in the folder concerns the script file. */
 static bool drain_watch(const struct script* script) {
   union {
     struct inotify_event first;
@@ -147,7 +147,7 @@ static void* script_thread(void* argument) {
   }
 }
 
-/* Watches the folder of the absolute path, because the file may come later or be replaced. */
+/* Watches the folder instead of the file, because the file may appear later or be replaced. */
 static bool watch(struct script* script) {
   char folder[PATH_MAX];
   script->name = strrchr(script->path, '/') + 1;
@@ -158,7 +158,7 @@ static bool watch(struct script* script) {
          inotify_add_watch(script->watch_fd, folder, IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_ONLYDIR) >= 0;
 }
 
-/* Signals are the host's business, so the thread takes none [R9]. */
+/* The thread blocks all signals: they belong to the host [R9]. */
 static int start_thread(struct script* script) {
   sigset_t all, before;
   sigfillset(&all);

@@ -1,4 +1,4 @@
-/* A timeline of what happens to the hardware: from options, and from a file that people and tests append to. */
+/* Events that happen to the hardware, from options and from a file that people and tests append to. */
 #ifndef MOCK_SCRIPT_H_
 #define MOCK_SCRIPT_H_
 #include <pthread.h>
@@ -18,20 +18,20 @@ struct script {
   struct devices* devices;
   struct faults* faults;
   const char* path; /* "" = no file */
-  const char* name; /* its last component, once it is watched */
+  const char* name; /* the last component of `path`, once the folder is watched */
   struct event* events;
   pthread_t thread;
   bool running;
   int stop_fd, watch_fd;
-  off_t offset; /* of the first byte not yet read, in the file `inode` */
+  off_t offset; /* of the first unread byte in the file `inode` */
   ino_t inode;
 };
 
 void script_init(struct script* script, const cage_host* host, struct devices* devices, struct faults* faults,
                  const char* path);
-/* "[DURATION] VERB ...", checked; the duration counts from script_start(). */
+/* Checks and adds a line "[DURATION] VERB ..."; the duration counts from script_start(). */
 cage_status script_add(struct script* script, const cage_call* call, cage_str line);
-/* Runs the thread if there is anything for it to do. What the file says already is applied, but not its crashes. */
+/* Starts the thread if there is anything to do. It executes the lines that the file already has, except `crash`. */
 cage_status script_start(struct script* script, const cage_call* call);
 /* Ends and joins the thread. Idempotent. */
 void script_stop(struct script* script);

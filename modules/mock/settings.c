@@ -7,7 +7,7 @@
 
 #define OPTION(...) \
   &(const cage_option) { .struct_size = sizeof(cage_option), __VA_ARGS__ }
-/* NOLINTBEGIN(bugprone-macro-parentheses): pieces of an initializer */
+/* NOLINTBEGIN(bugprone-macro-parentheses): the parameters are parts of an initializer */
 #define NAMED(text, type_, default_, help_) \
   .name = CAGE_LIT(text), .type = CAGE_OPTION_##type_, .default_text = CAGE_LIT(default_), .help = CAGE_LIT(help_)
 /* NOLINTEND(bugprone-macro-parentheses) */
@@ -18,21 +18,20 @@ static const cage_str calls[] = {CAGE_LIT("none"),    CAGE_LIT("create"),    CAG
 #define ONE_OF(list) .choices = (list), .choice_count = sizeof(list) / sizeof *(list)
 
 const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
-    OPTION(NAMED("devices", LIST, "[\"gpu:4\", \"fpga:2\", \"nic:2\"]", "kinds and how many of each"), .min = 0,
-           .max = MAX_KINDS),
+    OPTION(NAMED("devices", LIST, "[\"gpu:4\", \"fpga:2\", \"nic:2\"]", "kinds of devices and the number of each"),
+           .min = 0, .max = MAX_KINDS),
     OPTION(NAMED("gpu_model", STRING, "Mock G100", "attribute model of gpus"), .max = 63),
     OPTION(NAMED("gpu_memory_gib", INT, "32", "capacity memory of a gpu, GiB"), .min = 1, .max = 65536),
     OPTION(NAMED("fpga_model", STRING, "Mock F10", "attribute model of fpgas"), .max = 63),
     OPTION(NAMED("nic_model", STRING, "Mock N400", "attribute model of nics"), .max = 63),
     OPTION(NAMED("nic_speed_gbps", INT, "400", "attribute linkSpeed of nics, Gbit/s"), .min = 1, .max = 65536),
     OPTION(NAMED("sockets", INT, "2", "NUMA nodes that the devices are spread over"), .min = 1, .max = MAX_SOCKETS),
-    OPTION(NAMED("seed", STRING, "", "gives other uuids, for several nodes"), .max = 63),
+    OPTION(NAMED("seed", STRING, "", "changes all uuids, so that nodes differ"), .max = 63),
     OPTION(NAMED("partitions", INT, "0", "partitions offered beside each whole gpu"), .min = 0, .max = MAX_PARTITIONS),
-    OPTION(NAMED("shared", BOOL, "false", "many claims may hold one device")),
-    OPTION(NAMED("device_node", STRING, "/dev/null", "node of the host that containers see as /dev/mock/<id>"),
+    OPTION(NAMED("shared", BOOL, "false", "several claims may hold one device")),
+    OPTION(NAMED("device_node", STRING, "/dev/null", "host device node that containers see as /dev/mock/<id>"),
            .min = 1, .max = 255),
-    OPTION(NAMED("mount_dir", STRING, "", "folder of the host for one file per prepared device; empty = none"),
-           .max = 200),
+    OPTION(NAMED("mount_dir", STRING, "", "host folder for a file per prepared device; empty = none"), .max = 200),
     OPTION(NAMED("discover_delay", DURATION, "0s", "how long discover takes")),
     OPTION(NAMED("prepare_delay", DURATION, "0s", "how long prepare takes")),
     OPTION(NAMED("unprepare_delay", DURATION, "0s", "how long unprepare takes")),
@@ -42,15 +41,15 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("fail_discover", STRING, "", "discover fails with this text"), .max = 255),
     OPTION(NAMED("fail_prepare", LIST, "[]", "prepare of these devices fails: \"gpu-1 why\"; * = every device")),
     OPTION(NAMED("fail_unprepare", LIST, "[]", "unprepare of these devices fails: \"gpu-1 why\"; * = every device")),
-    OPTION(NAMED("script", LIST, "[]", "timeline after start: \"2s health gpu-1 bad XidError text\"")),
-    OPTION(NAMED("script_file", STRING, "", "file of such lines, read again whenever it grows"), .max = 255),
+    OPTION(NAMED("script", LIST, "[]", "events after the start: \"2s health gpu-1 bad XidError text\"")),
+    OPTION(NAMED("script_file", STRING, "", "file with lines as in script, read again when it grows"), .max = 255),
 };
 
 static const cage_str sharing[] = {CAGE_LIT("exclusive"), CAGE_LIT("timeSlicing"), CAGE_LIT("spatial")};
 const cage_option* const mock_params[MOCK_PARAM_COUNT] = {
     OPTION(NAMED("sharing", STRING, "exclusive", "how the containers of a claim share a device"), ONE_OF(sharing)),
     OPTION(NAMED("intervalMs", INT, "10", "length of a time slice"), .min = 1, .max = 10000),
-    OPTION(NAMED("env", LIST, "[]", "more environment: \"KEY=value\""), .max = 64),
+    OPTION(NAMED("env", LIST, "[]", "additional variables: \"KEY=value\""), .max = 64),
 };
 
 static bool is_kind(const char* kind) {
@@ -59,7 +58,7 @@ static bool is_kind(const char* kind) {
 }
 
 /* "gpu:8" or "gpu" */
-static cage_status read_group(const cage_call* call, cage_str text, struct make* make) {
+static cage_status read_group(const cage_call* call, cage_str text, struct hardware* hardware) {
   const char* colon = text.size > 0 ? memchr(text.data, ':', text.size) : NULL;
   cage_str kind = {text.data, colon != NULL ? (size_t)(colon - text.data) : text.size};
   struct device_group group = {.count = 1};
@@ -70,37 +69,37 @@ static cage_status read_group(const cage_call* call, cage_str text, struct make*
   }
   if (!good) {
     return refuse(call, CAGE_INVALID_ARGUMENT,
-                  "option 'devices': '%.*s' is not a kind and a number up to %d, write \"gpu:8\"",
+                  "option 'devices': '%.*s' is not a kind and a number up to %d; write \"gpu:8\"",
                   (int)(text.size < 64 ? text.size : 64), text.data, MAX_DEVICES);
   }
-  for (uint32_t i = 0; i < make->group_count; ++i) {
-    if (strcmp(make->groups[i].kind, group.kind) == 0) {
+  for (uint32_t i = 0; i < hardware->group_count; ++i) {
+    if (strcmp(hardware->groups[i].kind, group.kind) == 0) {
       return refuse(call, CAGE_INVALID_ARGUMENT, "option 'devices': kind '%s' is there twice", group.kind);
     }
   }
-  if (make->group_count == MAX_KINDS) {
+  if (hardware->group_count == MAX_KINDS) {
     return refuse(call, CAGE_INVALID_ARGUMENT, "option 'devices': more than %d kinds", MAX_KINDS);
   }
-  make->groups[make->group_count++] = group;
+  hardware->groups[hardware->group_count++] = group;
   return CAGE_OK;
 }
 
-static cage_status read_make(const cage_call* call, const cage_values* options, struct make* make) {
+static cage_status read_hardware(const cage_call* call, const cage_values* options, struct hardware* hardware) {
   const cage_str* items = NULL;
   uint32_t count = options->list(options, "devices", &items);
   for (uint32_t i = 0; i < count; ++i) {
-    cage_status status = read_group(call, items[i], make);
+    cage_status status = read_group(call, items[i], hardware);
     if (status != CAGE_OK) return status;
   }
-  text_copy(make->gpu_model, sizeof make->gpu_model, options->string(options, "gpu_model"));
-  text_copy(make->fpga_model, sizeof make->fpga_model, options->string(options, "fpga_model"));
-  text_copy(make->nic_model, sizeof make->nic_model, options->string(options, "nic_model"));
-  text_copy(make->seed, sizeof make->seed, options->string(options, "seed"));
-  make->gpu_memory_gib = (uint32_t)options->integer(options, "gpu_memory_gib");
-  make->nic_speed_gbps = (uint32_t)options->integer(options, "nic_speed_gbps");
-  make->sockets = (uint32_t)options->integer(options, "sockets");
-  make->partitions = (uint32_t)options->integer(options, "partitions");
-  make->shared = options->boolean(options, "shared") != 0;
+  text_copy(hardware->gpu_model, sizeof hardware->gpu_model, options->string(options, "gpu_model"));
+  text_copy(hardware->fpga_model, sizeof hardware->fpga_model, options->string(options, "fpga_model"));
+  text_copy(hardware->nic_model, sizeof hardware->nic_model, options->string(options, "nic_model"));
+  text_copy(hardware->seed, sizeof hardware->seed, options->string(options, "seed"));
+  hardware->gpu_memory_gib = (uint32_t)options->integer(options, "gpu_memory_gib");
+  hardware->nic_speed_gbps = (uint32_t)options->integer(options, "nic_speed_gbps");
+  hardware->sockets = (uint32_t)options->integer(options, "sockets");
+  hardware->partitions = (uint32_t)options->integer(options, "partitions");
+  hardware->shared = options->boolean(options, "shared") != 0;
   return CAGE_OK;
 }
 
@@ -140,12 +139,12 @@ static cage_status read_faults(const cage_call* call, const cage_values* options
 
 cage_status settings_read(const cage_call* call, const cage_values* options, struct settings* settings,
                           struct devices* devices, struct faults* faults) {
-  cage_status status = read_make(call, options, &settings->make);
+  cage_status status = read_hardware(call, options, &settings->hardware);
   if (status != CAGE_OK) return status;
   text_copy(settings->device_node, sizeof settings->device_node, options->string(options, "device_node"));
   text_copy(settings->mount_dir, sizeof settings->mount_dir, options->string(options, "mount_dir"));
   text_copy(settings->script_file, sizeof settings->script_file, options->string(options, "script_file"));
   status = read_faults(call, options, faults);
   if (status != CAGE_OK) return status;
-  return devices_make(devices, &settings->make, call);
+  return devices_make(devices, &settings->hardware, call);
 }

@@ -33,7 +33,7 @@ cage_str text_word(cage_str* rest) {
   return word;
 }
 
-/* Splits leading digits off *text; false if there are none or the number is above max. */
+/* Splits leading digits off *text; returns false if there are none or the number exceeds max. */
 static bool take_number(cage_str* text, uint64_t max, uint64_t* number) {
   size_t end = 0;
   uint64_t value = 0;
@@ -100,7 +100,7 @@ cage_status refuse(const cage_call* call, cage_status status, const char* format
   return status;
 }
 
-void say(const cage_host* host, uint32_t level, const char* format, ...) {
+void log_line(const cage_host* host, uint32_t level, const char* format, ...) {
   if (!host->log_enabled(host, level)) return;
   char text[1024];
   va_list arguments;

@@ -4,7 +4,7 @@
 
 #include "text.h"
 
-struct words { /* of one command; each verb knows which it needs */
+struct arguments { /* of a command; each verb reads those that it needs */
   struct device* device;
   enum call_kind kind;
   uint32_t health;
@@ -12,87 +12,93 @@ struct words { /* of one command; each verb knows which it needs */
   cage_str reason, rest;
 };
 
-static const char* need_device(const struct devices* devices, cage_str* line, struct words* words) {
-  words->device = devices_find(devices, text_word(line));
-  return words->device != NULL ? NULL : "the word after the verb is not the id of a device";
+static const char* need_device(const struct devices* devices, cage_str* line, struct arguments* arguments) {
+  arguments->device = devices_find(devices, text_word(line));
+  return arguments->device != NULL ? NULL : "the word after the verb is not the id of a device";
 }
 
-static const char* need_kind(cage_str* line, struct words* words) {
-  words->kind = call_kind_of(text_word(line));
-  return words->kind != CALL_KIND_COUNT ? NULL : "the word after the verb is not a call such as prepare";
+static const char* need_kind(cage_str* line, struct arguments* arguments) {
+  arguments->kind = call_kind_of(text_word(line));
+  return arguments->kind != CALL_KIND_COUNT ? NULL : "the word after the verb is not a call such as prepare";
 }
 
-static const char* parse_health(const struct devices* devices, cage_str line, struct words* words) {
-  const char* wrong = need_device(devices, &line, words);
+static const char* parse_health(const struct devices* devices, cage_str line, struct arguments* arguments) {
+  const char* wrong = need_device(devices, &line, arguments);
   if (wrong != NULL) return wrong;
   cage_str state = text_word(&line);
-  words->health = text_is(state, "ok") ? CAGE_HEALTH_OK : text_is(state, "bad") ? CAGE_HEALTH_BAD : CAGE_HEALTH_UNKNOWN;
-  if (words->health == CAGE_HEALTH_UNKNOWN && !text_is(state, "unknown")) return "health is ok, bad or unknown";
-  words->reason = text_word(&line);
-  words->rest = line;
+  arguments->health = text_is(state, "ok")    ? CAGE_HEALTH_OK
+                      : text_is(state, "bad") ? CAGE_HEALTH_BAD
+                                              : CAGE_HEALTH_UNKNOWN;
+  if (arguments->health == CAGE_HEALTH_UNKNOWN && !text_is(state, "unknown")) return "health is ok, bad or unknown";
+  arguments->reason = text_word(&line);
+  arguments->rest = line;
   return NULL;
 }
-static void run_health(struct script* script, const struct words* words) {
-  devices_set_health(script->devices, words->device, words->health, words->reason, words->rest);
-  devices_tell_health(script->devices, words->device, script->host);
+static void run_health(struct script* script, const struct arguments* arguments) {
+  devices_set_health(script->devices, arguments->device, arguments->health, arguments->reason, arguments->rest);
+  devices_tell_health(script->devices, arguments->device, script->host);
 }
 
-static const char* parse_device(const struct devices* devices, cage_str line, struct words* words) {
-  return need_device(devices, &line, words);
+static const char* parse_device(const struct devices* devices, cage_str line, struct arguments* arguments) {
+  return need_device(devices, &line, arguments);
 }
-static void run_add(struct script* script, const struct words* words) {
-  if (devices_plug(script->devices, words->device, true)) script->host->rescan(script->host);
+static void run_add(struct script* script, const struct arguments* arguments) {
+  if (devices_plug(script->devices, arguments->device, true)) script->host->rescan(script->host);
 }
-static void run_remove(struct script* script, const struct words* words) {
-  if (devices_plug(script->devices, words->device, false)) script->host->rescan(script->host);
+static void run_remove(struct script* script, const struct arguments* arguments) {
+  if (devices_plug(script->devices, arguments->device, false)) script->host->rescan(script->host);
 }
 
-static const char* parse_none(const struct devices* devices, cage_str line, struct words* words) {
+static const char* parse_none(const struct devices* devices, cage_str line, struct arguments* arguments) {
   (void)devices;
-  (void)words;
-  return line.size == 0 ? NULL : "this verb takes no words";
+  (void)arguments;
+  return line.size == 0 ? NULL : "this verb takes no arguments";
 }
-static void run_rescan(struct script* script, const struct words* words) {
-  (void)words;
+static void run_rescan(struct script* script, const struct arguments* arguments) {
+  (void)arguments;
   script->host->rescan(script->host);
 }
-static void run_crash(struct script* script, const struct words* words) {
+static void run_crash(struct script* script, const struct arguments* arguments) {
   (void)script;
-  (void)words;
+  (void)arguments;
   abort();
 }
 
-static const char* parse_fail(const struct devices* devices, cage_str line, struct words* words) {
+static const char* parse_fail(const struct devices* devices, cage_str line, struct arguments* arguments) {
   (void)devices;
-  const char* wrong = need_kind(&line, words);
-  words->rest = line;
-  return wrong != NULL || line.size > 0 ? wrong : "write: fail CALL DEVICE-OR-* [TEXT]";
+  const char* wrong = need_kind(&line, arguments);
+  arguments->rest = line;
+  return wrong != NULL || line.size > 0 ? wrong : "write: fail CALL DEVICE|* [TEXT]";
 }
-static void run_fail(struct script* script, const struct words* words) {
-  faults_refuse(script->faults, words->kind, words->rest);
+static void run_fail(struct script* script, const struct arguments* arguments) {
+  faults_refuse(script->faults, arguments->kind, arguments->rest);
 }
 
-static const char* parse_kind(const struct devices* devices, cage_str line, struct words* words) {
+static const char* parse_kind(const struct devices* devices, cage_str line, struct arguments* arguments) {
   (void)devices;
-  return need_kind(&line, words);
+  return need_kind(&line, arguments);
 }
-static void run_hang(struct script* script, const struct words* words) { faults_hang(script->faults, words->kind); }
-static void run_heal(struct script* script, const struct words* words) { faults_heal(script->faults, words->kind); }
+static void run_hang(struct script* script, const struct arguments* arguments) {
+  faults_hang(script->faults, arguments->kind);
+}
+static void run_heal(struct script* script, const struct arguments* arguments) {
+  faults_heal(script->faults, arguments->kind);
+}
 
-static const char* parse_delay(const struct devices* devices, cage_str line, struct words* words) {
+static const char* parse_delay(const struct devices* devices, cage_str line, struct arguments* arguments) {
   (void)devices;
-  const char* wrong = need_kind(&line, words);
+  const char* wrong = need_kind(&line, arguments);
   if (wrong != NULL) return wrong;
-  return text_duration(text_word(&line), &words->delay_ns) ? NULL : "write: delay CALL DURATION";
+  return text_duration(text_word(&line), &arguments->delay_ns) ? NULL : "write: delay CALL DURATION";
 }
-static void run_delay(struct script* script, const struct words* words) {
-  faults_delay(script->faults, words->kind, words->delay_ns);
+static void run_delay(struct script* script, const struct arguments* arguments) {
+  faults_delay(script->faults, arguments->kind, arguments->delay_ns);
 }
 
 static const struct verb {
   const char* name;
-  const char* (*parse)(const struct devices* devices, cage_str line, struct words* words);
-  void (*run)(struct script* script, const struct words* words);
+  const char* (*parse)(const struct devices* devices, cage_str line, struct arguments* arguments);
+  void (*run)(struct script* script, const struct arguments* arguments);
 } verbs[] = {
     {"health", parse_health, run_health}, {"add", parse_device, run_add},   {"remove", parse_device, run_remove},
     {"rescan", parse_none, run_rescan},   {"crash", parse_none, run_crash}, {"fail", parse_fail, run_fail},
@@ -113,12 +119,12 @@ const char* verbs_check(const struct devices* devices, cage_str line, uint64_t* 
   cage_str rest = *command;
   const struct verb* verb = find_verb(&rest);
   if (verb == NULL) return "the verb is not one of health, add, remove, rescan, fail, delay, hang, heal and crash";
-  struct words words;
-  return verb->parse(devices, rest, &words);
+  struct arguments arguments;
+  return verb->parse(devices, rest, &arguments);
 }
 
 void verbs_run(struct script* script, cage_str command) {
   const struct verb* verb = find_verb(&command);
-  struct words words = {.device = NULL};
-  if (verb != NULL && verb->parse(script->devices, command, &words) == NULL) verb->run(script, &words);
+  struct arguments arguments = {.device = NULL};
+  if (verb != NULL && verb->parse(script->devices, command, &arguments) == NULL) verb->run(script, &arguments);
 }

@@ -127,7 +127,7 @@ TEST(Sdk, NoExceptionLeavesTheModule) {
   for (const Case& each :
        {Case{"error", CAGE_UNAVAILABLE, "told to fail"}, Case{"standard", CAGE_INTERNAL, "a standard exception"},
         Case{"memory", CAGE_RESOURCE_EXHAUSTED, "out of memory"},
-        Case{"odd", CAGE_INTERNAL, "an exception that is no std::exception"}}) {
+        Case{"odd", CAGE_INTERNAL, "threw something other than a std::exception"}}) {
     const Instance instance(everything(), with({{"fault", each.fault}}));
     EXPECT_EQ(instance.created, each.status) << each.fault;
     EXPECT_EQ(instance.explanation, each.text);

@@ -5,7 +5,7 @@ import json
 import subprocess
 from pathlib import Path
 
-# name -> subject. What the API server makes of each is in its name: O is a group, CN a user.
+# Name -> subject. To the API server, O is a group and CN a user.
 CLIENTS = {
     "admin": "/O=system:masters/CN=admin",
     "controller-manager": "/CN=system:kube-controller-manager",

@@ -1,4 +1,4 @@
-"""Boots a one-node cluster and stops it. Run inside isolate, where the default paths and ports are the cluster's own."""
+"""Boots a one-node cluster and stops it. Runs inside `isolate`, where the default paths and ports belong to the cluster."""
 
 import subprocess
 import time
@@ -36,7 +36,7 @@ class Cluster:
     def _boot_runtime(self) -> None:
         self.containerd = self._start(node.containerd())
         self._until(lambda: subprocess.run(
-            ["ctr", f"--address={node.CONTAINERD_SOCKET}", "version"], capture_output=True).returncode == 0, "containerd answers", 30)
+            ["ctr", f"--address={node.CONTAINERD_SOCKET}", "version"], capture_output=True).returncode == 0, "containerd responds", 30)
         images.load_busybox()
 
     def _boot_control_plane(self) -> None:
@@ -55,7 +55,7 @@ class Cluster:
         return program.start()
 
     def check(self) -> None:
-        """Raises if one of the programs has ended by itself."""
+        """Raises if one of the programs has exited by itself."""
         for program in list(self.programs):
             program.check()
 
@@ -69,33 +69,33 @@ class Cluster:
         found = self.api.get(f"/api/v1/nodes/{node.NODE}")
         conditions = found["status"].get("conditions", []) if found else []
         ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-        # The first pod of a namespace needs its service account, which the controller manager makes.
+        # The first pod of a namespace needs the service account that the controller manager creates.
         return ready and self.api.get("/api/v1/namespaces/default/serviceaccounts/default") is not None
 
     def restart_kubelet(self) -> float:
-        """Returns the moment of the new start (time.monotonic)."""
+        """Returns the time of the new start (time.monotonic)."""
         moment = self.kubelet.restart()
-        until(lambda: self.kubelet.check() or self._kubelet_healthy(), "kubelet answers after its restart", 60)
+        until(lambda: self.kubelet.check() or self._kubelet_healthy(), "the kubelet responds after its restart", 60)
         return moment
 
     def use_kubelet(self, program: str, topology_policy: str = "none") -> None:
-        """Goes on with another one. It must not find claims of the other's pods: what it writes down of them differs."""
+        """Replaces the kubelet. The new one must not find claims of the old one's pods: their state files differ."""
         until(lambda: not [pod for pod in self.api.items("/api/v1/pods") if pod["spec"].get("resourceClaims")],
               "the pods of earlier tests are gone", 60)
         self.programs.remove(self.kubelet)
         self.kubelet.stop()
         (node.KUBELET_ROOT / "dra_manager_state").unlink(missing_ok=True)
         self.kubelet = self._start(node.kubelet(program, topology_policy))
-        self._until(self._kubelet_healthy, f"{program} answers", 60)
+        self._until(self._kubelet_healthy, f"{program} responds", 60)
         self._until(self._node_ready, "the node is Ready again", 60)
 
     @staticmethod
     def _kubelet_healthy() -> bool:
-        with urllib.request.urlopen("http://127.0.0.1:10248/healthz", timeout=2) as answer:
-            return answer.status == 200
+        with urllib.request.urlopen("http://127.0.0.1:10248/healthz", timeout=2) as response:
+            return response.status == 200
 
     def stop(self) -> None:
-        """Ends the programs in the reverse order; containers and their shims end with the namespaces, see isolate."""
+        """Stops the programs in reverse order; containers and their shims end with the namespaces, see isolate."""
         for program in reversed(self.programs):
             try:
                 program.stop(seconds=5)

@@ -13,7 +13,7 @@ from scene import Scene
 
 
 def pytest_configure(config):
-    if "CARDCAGE_CLUSTER_WORK" not in os.environ:  # started as plain pytest: start over in namespaces
+    if "CARDCAGE_CLUSTER_WORK" not in os.environ:  # started as plain pytest: start again inside the namespaces
         config.pluginmanager.getplugin("capturemanager").stop_global_capturing()
         run = os.path.join(os.path.dirname(os.path.abspath(__file__)), "run")
         os.execv(run, [run, *config.invocation_params.args])
@@ -22,7 +22,7 @@ def pytest_configure(config):
         raise KeyboardInterrupt
 
     config.stash[measured_key] = []
-    signal.signal(signal.SIGTERM, end)  # so that teardown happens then, too
+    signal.signal(signal.SIGTERM, end)  # so that SIGTERM tears the cluster down, too
 
 
 measured_key = pytest.StashKey[list[str]]()
@@ -30,7 +30,7 @@ measured_key = pytest.StashKey[list[str]]()
 
 @pytest.fixture(scope="session")
 def measured(request):
-    """Say a number that a person should see at the end: measured("kubelet restart to slices: 0.4 s")."""
+    """Prints a figure at the end of the session: measured("kubelet restart to slices: 0.4 s")."""
     return request.config.stash[measured_key].append
 
 
@@ -54,7 +54,7 @@ def cluster(request):
 
 @pytest.fixture(scope="session")
 def daemon(cluster):
-    """The daemon, installed once. A build that is missing is a failure, not a reason to skip."""
+    """The daemon, installed once. A missing build is a failure, not a reason to skip."""
     return Daemon(cluster.api).install()
 
 
@@ -66,13 +66,13 @@ def pytest_runtest_makereport(item, call):
 
 @pytest.fixture
 def scene(cluster, request):
-    """An empty namespace named after the test. On a failure, what a person would look at first is printed."""
+    """An empty namespace named after the test. A failed test prints its objects and the daemon's log."""
     name = re.sub(r"[^a-z0-9-]+", "-", request.node.name.lower())[:50].strip("-")
     cluster.check()
     scene = Scene(cluster.api, name).open()
     yield scene
     if getattr(request.node, "report_call", None) and request.node.report_call.failed:
-        print(scene.picture(), file=sys.stderr)
+        print(scene.describe(), file=sys.stderr)
         if "daemon" in request.fixturenames:
-            print(Daemon(cluster.api).picture(), file=sys.stderr)
+            print(Daemon(cluster.api).describe(), file=sys.stderr)
     scene.close()

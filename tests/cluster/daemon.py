@@ -1,4 +1,4 @@
-"""The daemon under test, installed the way a cluster operator does it: an image and `kubectl apply -k`."""
+"""The daemon under test, installed as a cluster operator installs it: an image and `kubectl apply -k`."""
 
 import json
 import os
@@ -39,12 +39,12 @@ def load_image(name: str = IMAGE) -> None:
             layer.program(f"/usr/bin/{program.name}", program)
     for module in sorted((build / "lib/cardcage/modules").glob("*.so")):
         layer.program(f"/usr/lib/cardcage/modules/{module.name}", module)
-    # Mount points of the DaemonSet: its root file system is read-only.
+    # The DaemonSet needs these mount points: its root file system is read-only.
     for folder in ("/usr/lib/cardcage/modules/vendor", "/etc/cardcage", "/var/run/cdi", "/var/lib/cardcage", "/var/lib/kubelet",
                    "/run/cardcage", "/dev", "/proc", "/sys"):
         layer.folder(folder)
     layer.folder("/tmp", 0o1777)
-    layer.file("/etc/image", name.encode(), 0o644)  # so that no two of them are the same
+    layer.file("/etc/image", name.encode(), 0o644)  # makes each image different
     images.load(name, layer, ["/usr/bin/cardcage"])
 
 
@@ -65,10 +65,10 @@ class Daemon:
         try:
             kubectl("rollout", "status", f"--namespace={NAMESPACE}", "daemonset/cardcage", "--timeout=60s", seconds=70)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.picture()}") from None
-        # The next daemon counts as there while it waits for the one before: it serves when that one is gone.
-        until(lambda: len(self.pods()) == 1, "the daemon before is gone", 40)
-        until(self._registered, "kubelet has the drivers", 20)
+            raise AssertionError(f"{error}\n{self.describe()}") from None
+        # The next daemon is Ready while it waits, but it serves only once the previous one has exited.
+        until(lambda: len(self.pods()) == 1, "the previous daemon has exited", 40)
+        until(self._registered, "the kubelet has registered the drivers", 20)
 
     def _registered(self) -> bool:
         drivers = json.loads(self.cagectl("status", "--json"))["drivers"]
@@ -88,7 +88,7 @@ class Daemon:
         try:
             return until(self.ready_pod, "a pod of the daemon is Ready", seconds)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}\n{self.picture()}") from None
+            raise TimeoutError(f"{error}\n{self.describe()}") from None
 
     def wait_absent(self, seconds: float = 40) -> None:
         until(lambda: not self.pods(), "no pod of the daemon is left", seconds)
@@ -97,36 +97,36 @@ class Daemon:
         return execute(NAMESPACE, self.wait_ready(), "/usr/bin/cagectl", *arguments)
 
     def log(self) -> list[str]:
-        """The lines of the daemon that runs."""
+        """The log lines of the running daemon."""
         return logs(NAMESPACE, self.wait_ready()).splitlines()
 
     def process_ids(self) -> list[int]:
-        """Of the host daemon; the process namespace is the suite's own, so nobody else's is among them."""
+        """The process ids of the daemon; no other daemon is in the process namespace of the suite."""
         found = []
         for entry in Path("/proc").iterdir():
             try:
                 if entry.name.isdigit() and os.readlink(entry / "exe") == "/usr/bin/cardcage":
                     found.append(int(entry.name))
             except OSError:
-                pass  # a process that ended, or a thread of the kernel
+                pass  # a process that has exited, or a kernel thread
         return found
 
     def kill(self) -> None:
-        """kill -9, and waits until kubelet has started another."""
+        """Kills the daemon with SIGKILL and waits until the kubelet has started another."""
         self.kill_and_see_start()
         self.wait_ready()
 
     def kill_and_see_start(self) -> float:
-        """kill -9; the moment (time.time) at which the program is executed anew, within some milliseconds."""
+        """Kills the daemon with SIGKILL and returns the time (time.time) of the next exec, within some milliseconds."""
         old = self.process_ids()
         assert old, "no daemon is running"
         for pid in old:
             os.kill(pid, signal.SIGKILL)
-        until(lambda: set(self.process_ids()) - set(old), "kubelet starts the daemon again", 30, every=0.004)
+        until(lambda: set(self.process_ids()) - set(old), "the kubelet starts the daemon again", 30, every=0.004)
         return time.time()
 
     def scale_to_nothing(self) -> None:
-        """No daemon on any node, and still installed."""
+        """Leaves the DaemonSet installed, but no daemon running."""
         self._patch('{"spec":{"template":{"spec":{"nodeSelector":{"no-such-label":"x"}}}}}')
         self.wait_absent()
 
@@ -138,12 +138,12 @@ class Daemon:
         kubectl("patch", f"--namespace={NAMESPACE}", "daemonset", "cardcage", "--type=strategic", "--patch", patch)
 
     def replace_pod(self) -> None:
-        """As an update does: the old pod goes, and a new one comes."""
+        """Replaces the pod, as an update does."""
         kubectl("rollout", "restart", f"--namespace={NAMESPACE}", "daemonset/cardcage")
         self._rolled_out()
 
     def upgrade(self) -> None:
-        """To another image, as an operator does it."""
+        """Changes the image, as an operator does."""
         load_image(NEXT_IMAGE)
         kubectl("set", "image", f"--namespace={NAMESPACE}", "daemonset/cardcage", f"cardcage={NEXT_IMAGE}")
         self._rolled_out()
@@ -157,7 +157,7 @@ class Daemon:
     def cdi_files(self, claim_uid: str) -> list[Path]:
         return [path for path in (CDI.iterdir() if CDI.exists() else []) if claim_uid in path.name]
 
-    def picture(self) -> str:
+    def describe(self) -> str:
         where = f"--namespace={NAMESPACE}"
         return "\n".join([
             "--- the daemon",

@@ -1,4 +1,4 @@
-"""Container images without a registry: docker-archive files made of what is on this machine, imported into containerd."""
+"""Container images without a registry: docker-archive files made from files of this machine, imported into containerd."""
 
 import hashlib
 import io
@@ -14,7 +14,7 @@ BUSYBOX_IMAGE = "cardcage.test/busybox:1"
 
 
 class Layer:
-    """The files of an image: paths in the image to a file, a link target or bytes."""
+    """The content of an image. Every entry maps a path in the image to a file, a link target or bytes."""
 
     def __init__(self):
         self.buffer = io.BytesIO()
@@ -43,7 +43,7 @@ class Layer:
         return self._add(path, tarfile.SYMTYPE, 0o777, link=target)
 
     def program(self, path: str, source: Path) -> "Layer":
-        """A program or shared object together with every shared library it needs."""
+        """Adds a program or shared object, and every shared library that it needs."""
         self.file(path, source)
         for library in shared_libraries(source):
             self.file(str(library), library)
@@ -87,7 +87,7 @@ def load(name: str, layer: Layer, entrypoint: list[str]) -> None:
 
 
 def load_busybox() -> None:
-    """Also the pause image: all that a sandbox asks of its process is to stay."""
+    """Loads busybox and the pause image, whose process only has to keep running."""
     busybox = Path("/bin/busybox")
     layer = Layer().file("/bin/busybox", busybox)
     for applet in subprocess.run([str(busybox), "--list"], text=True, capture_output=True, check=True).stdout.split():

@@ -1,4 +1,4 @@
-"""kubectl, for what its users do with it: apply, delete, exec, logs, and a full picture when something went wrong."""
+"""kubectl, for what users do with it: apply, delete, exec, logs, and a description of everything after a failure."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""How long kubelet waited for a driver, from its own metrics. They start anew with kubelet."""
+"""How long the kubelet waited for a driver, from its own metrics, which start at zero with the kubelet."""
 
 import re
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Latency:
     within: dict[float, int]  # upper bound in seconds -> calls up to it
 
     def most(self) -> float:
-        """The bound within which 95 % of the calls were answered."""
+        """The bound within which 95 % of the calls returned."""
         return next(bound for bound, calls in sorted(self.within.items()) if calls >= self.calls * 0.95)
 
     def __str__(self) -> str:
@@ -36,6 +36,6 @@ def latency(api: Api, driver: str, method: str) -> Latency:
             found.mean += float(value)
         else:
             found.calls += int(value)
-    assert found.calls > 0, f"kubelet has never called {method} of {driver}"
+    assert found.calls > 0, f"the kubelet has never called {method} of {driver}"
     found.mean /= found.calls
     return found

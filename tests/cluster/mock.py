@@ -1,7 +1,7 @@
-"""What the mock module offers, and what a container must see of it.
+"""The devices of the mock module, and what a container must see of them.
 
-The second is read from the CDI files, the only thing that the runtime gets: so the tests hold for whatever edits the
-module asks for, as long as there is one of each kind.
+The tests compare a container with the CDI files, which are all that the runtime gets. They hold for any edits of the
+module, as long as there is one of each kind.
 """
 
 import json
@@ -18,7 +18,7 @@ BROKEN_DRIVER = BROKEN_CLASS = "nic.mock.cardcage.dev"  # its one device fails e
 
 
 def tell(line: str) -> None:
-    """Makes something happen to the pretended hardware: "health gpu-1 bad XidError text", "remove gpu-1", ..."""
+    """Changes the simulated hardware: "health gpu-1 bad XidError text", "remove gpu-1", ..."""
     with SCRIPT.open("a") as script:
         script.write(line + "\n")
 
@@ -53,13 +53,13 @@ def use(name: str, claim: str = "", template: str = "") -> dict:
 
 
 def allocated(claim: dict) -> list[str]:
-    """The names of the devices that a claim was allocated."""
+    """The names of the devices allocated to a claim."""
     results = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
     return [result["device"] for result in results]
 
 
 def cdi_edits(daemon: Daemon, claim_uid: str) -> dict[str, dict]:
-    """Fully qualified CDI id -> container edits, of one claim."""
+    """Maps each fully qualified CDI id of a claim to its container edits."""
     edits = {}
     for path in daemon.cdi_files(claim_uid):
         spec = json.loads(path.read_text())
@@ -78,9 +78,9 @@ def sees(scene: Scene, pod: str, container: str = "") -> dict:
 
 
 def assert_given(scene: Scene, daemon: Daemon, claim_uid: str, pod: str, container: str = "") -> set[str]:
-    """That a container sees all that the CDI files of the claim promise, and that they promise something of each kind.
+    """Asserts that a container sees every edit in the CDI files of the claim, and that there are edits of each kind.
 
-    Returns the environment that the claim gave, which tells devices apart.
+    Returns the environment that the claim adds, which identifies its devices.
     """
     edits = cdi_edits(daemon, claim_uid)
     assert edits, f"no CDI file for claim {claim_uid}"
@@ -88,7 +88,7 @@ def assert_given(scene: Scene, daemon: Daemon, claim_uid: str, pod: str, contain
     env = {entry for each in edits.values() for entry in each.get("env", [])}
     nodes = [node for each in edits.values() for node in each.get("deviceNodes", [])]
     mounts = {mount["containerPath"] for each in edits.values() for mount in each.get("mounts", [])}
-    assert env and nodes and mounts, f"the module asked for too little to test: {edits}"
+    assert env and nodes and mounts, f"too few kinds of edits to test: {edits}"
     assert env <= seen["env"], f"missing in {pod}/{container}: {env - seen['env']}"
     assert mounts <= seen["mounts"], f"missing in {pod}/{container}: {mounts - seen['mounts']}"
     for node in nodes:
@@ -99,4 +99,4 @@ def assert_given(scene: Scene, daemon: Daemon, claim_uid: str, pod: str, contain
 
 
 def assert_not_given(scene: Scene, env: set[str], pod: str, container: str) -> None:
-    assert not env & sees(scene, pod, container)["env"], f"{pod}/{container} got a device that it has no claim to"
+    assert not env & sees(scene, pod, container)["env"], f"{pod}/{container} has a device without a claim to it"

@@ -1,4 +1,4 @@
-"""Command lines and configuration files of everything that runs, for one node, at each program's default paths."""
+"""Command lines and configuration files of every program of the node, at the default paths of each program."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from programs import Program
 NODE = "node1"
 NODE_ADDRESS = "10.97.1.1"
 SERVICES = "10.97.0.0/24"
-API_ADDRESS = "10.97.0.1"  # the first of SERVICES: what pods are told. On the loopback interface, so nobody has to translate it.
+API_ADDRESS = "10.97.0.1"  # the first of SERVICES, which pods are told; on the loopback interface, so nothing has to translate it
 API_URL = f"https://{API_ADDRESS}:443"
 PODS = "10.97.2.0/24"
 CERTIFICATES = Path("/etc/kubernetes/pki")
@@ -18,7 +18,7 @@ KUBELET_ROOT = Path("/var/lib/kubelet")
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "cardcage.test/pause:1"
 GATES = {"ResourceHealthStatus": True}
-NEWEST, OLDEST = "kubelet", "kubelet-1.34"  # that the daemon supports; everything else is of the newest
+NEWEST, OLDEST = "kubelet", "kubelet-1.34"  # the kubelets that the daemon supports; all other programs are of the newest release
 
 
 def gates() -> str:
@@ -48,7 +48,7 @@ def kube_apiserver() -> Program:
 
 
 def audit_policy() -> Path:
-    """What the daemon asks of the API server, and nothing else, goes to audit.log."""
+    """Writes the daemon's requests to audit.log, and no others."""
     path = KUBECONFIGS / "audit-policy.json"
     path.write_text(json.dumps({
         "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -124,9 +124,9 @@ def kubelet(program: str = NEWEST, topology_policy: str = "none") -> Program:
         "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
         "resolvConf": "", "volumePluginDir": f"{KUBELET_ROOT}/volume-plugins", "volumeStatsAggPeriod": "0s",
-        # How long the scheduler believes in devices that are gone, and not in those that came.
+        # The scheduler learns of added and removed devices with this delay.
         "nodeStatusUpdateFrequency": "1s",
-        # Tests kill the daemon; waiting ten seconds and more for its next start would measure kubelet, not the daemon.
+        # Tests kill the daemon: a pause of ten seconds before its next start would measure the kubelet, not the daemon.
         "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
         "registerNode": True, "maxPods": 200, "serializeImagePulls": False,
     }))

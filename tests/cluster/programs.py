@@ -1,4 +1,4 @@
-"""The long-running programs of the cluster: started and stopped each by its own process id."""
+"""The long-running programs of the cluster, each started and stopped by its own process id."""
 
 import os
 import signal
@@ -24,11 +24,11 @@ class Program:
         return self
 
     def check(self) -> None:
-        """Raises if the program has ended by itself."""
+        """Raises if the program has exited by itself."""
         status = self.process.poll() if self.process else None
         if status is not None:
             tail = self.log.read_text(errors="replace").splitlines()[-15:]
-            raise Fatal(f"{self.name} ended with {status}; the end of {self.log.name}:\n" + "\n".join(tail))
+            raise Fatal(f"{self.name} exited with {status}; the end of {self.log.name}:\n" + "\n".join(tail))
 
     def stop(self, how: signal.Signals = signal.SIGTERM, seconds: float = 10) -> None:
         if not self.process:
@@ -42,7 +42,7 @@ class Program:
         self.process = None
 
     def restart(self) -> float:
-        """Stops and starts; returns the moment of the start (time.monotonic)."""
+        """Stops and starts the program; returns the time of the start (time.monotonic)."""
         self.stop()
         moment = time.monotonic()
         self.start()

@@ -1,4 +1,4 @@
-"""What the mock offers through the device-plugin API (manifests/cardcage.toml), and what a container must see of it."""
+"""The mock's devices in the device-plugin API (manifests/cardcage.toml), and what a container must see of them."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from node import NODE
 from scene import Scene
 from waiting import until
 
-FPGA = "mock.cardcage.dev/fpga"        # four on each of two sockets; CDI names in the answer
-VPU = "mock.cardcage.dev/vpu"          # registered by a call to kubelet.sock; nodes, mounts and env in the answer
-DSP = "mock.cardcage.dev/dsp.shared"   # two devices, four times each; registered by a socket; CDI names as annotations
+FPGA = "mock.cardcage.dev/fpga"        # four on each of two sockets; CDI names in the response
+VPU = "mock.cardcage.dev/vpu"          # registered by a call to kubelet.sock; nodes, mounts and env in the response
+DSP = "mock.cardcage.dev/dsp.shared"   # two devices, four replicas each; registered by a socket; CDI names as annotations
 ASIC = "mock.cardcage.dev/asic"        # cannot be prepared
 COUNTS = {FPGA: 8, VPU: 2, DSP: 8, ASIC: 1}
 FPGAS_OF_A_SOCKET = [{f"fpga-{index}" for index in range(4)}, {f"fpga-{index}" for index in range(4, 8)}]
 
 DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
 KUBELET_SOCKET = DEVICE_PLUGINS / "kubelet.sock"
-# Kubelet writes it anew for each list that it was sent, and each pod that it gave a device: its time says when.
+# The kubelet rewrites it for each list that it receives and each pod that gets a device, so its time tells when.
 CHECKPOINT = DEVICE_PLUGINS / "kubelet_internal_checkpoint"
 
 
@@ -35,7 +35,7 @@ def told(environment: set[str], resource: str) -> set[str]:
 
 
 def held(scene: Scene, pod: str, resource: str, container: str = "") -> set[str]:
-    """The devices that a container has: told in its environment, and there with their nodes and files, and no others."""
+    """The devices that a container holds. Asserts that its environment, its device nodes and its files agree."""
     seen = sees(scene, pod, container)
     devices = told(seen["env"], resource)
     kind = kind_of(resource)
@@ -43,7 +43,7 @@ def held(scene: Scene, pod: str, resource: str, container: str = "") -> set[str]
     nodes = {path.removeprefix("/dev/mock/") for path, numbers in seen["nodes"].items()
              if path.startswith(f"/dev/mock/{kind}-") and numbers == f"{os.major(null):x}:{os.minor(null):x}"}
     files = {path.removeprefix("/run/mock/") for path in seen["mounts"] if path.startswith(f"/run/mock/{kind}-")}
-    assert devices == nodes == files, f"{pod}/{container}: told of {devices}, but has the nodes {nodes} and the files {files}"
+    assert devices == nodes == files, f"{pod}/{container}: the environment names {devices}, but there are the nodes {nodes} and the files {files}"
     return devices
 
 
@@ -53,7 +53,7 @@ def amount(quantity: str) -> int:
 
 
 def allocatable(api: Api, *resources: str, field: str = "allocatable") -> list[int]:
-    """As the scheduler believes."""
+    """The amounts that the scheduler sees."""
     offered = api.get(f"/api/v1/nodes/{NODE}")["status"][field]
     return [amount(offered.get(resource, "0")) for resource in resources]
 
@@ -69,14 +69,14 @@ def wait_allocatable(api: Api, counts: dict[str, int] | None = None, seconds: fl
 
 
 def listed() -> tuple[float, dict[str, set[str]]]:
-    """When kubelet wrote its checkpoint (time.time), and the healthy devices of each resource that it knew then."""
+    """The time (time.time) of the kubelet's checkpoint, and the healthy devices of each resource in it."""
     with CHECKPOINT.open() as file:
         written = os.fstat(file.fileno()).st_mtime_ns / 1e9
         return written, {resource: set(ids or []) for resource, ids in json.load(file)["Data"]["RegisteredDevices"].items()}
 
 
 def wait_listed(since: float, counts: dict[str, int] | None = None, seconds: float = 30) -> float:
-    """The moment at which kubelet had the devices of each resource, in a list that it was sent after `since`."""
+    """Waits until the kubelet has the devices of each resource from a list sent after `since`; returns that time."""
     counts = COUNTS if counts is None else counts
 
     def probe():
@@ -84,18 +84,18 @@ def wait_listed(since: float, counts: dict[str, int] | None = None, seconds: flo
         if written <= since:
             return None
         lacking = {name: len(devices.get(name, ())) for name, count in counts.items() if len(devices.get(name, ())) != count}
-        assert not lacking, f"kubelet has {lacking}"
+        assert not lacking, f"the kubelet has {lacking}"
         return written
-    return until(probe, f"kubelet has the devices of {', '.join(counts)}", seconds, every=0.005)
+    return until(probe, f"the kubelet has the devices of {', '.join(counts)}", seconds, every=0.005)
 
 
 def restart_kubelet(cluster) -> float:
-    """From the moment when it listens to device plugins again, on a new socket, until it has all devices: seconds."""
+    """Returns the seconds from the kubelet's listen on a new socket for device plugins until it has all devices."""
     before = KUBELET_SOCKET.stat().st_mtime_ns
     cluster.restart_kubelet()
 
     def probe():
         made = KUBELET_SOCKET.stat().st_mtime_ns
         return made > before and made / 1e9
-    listening = until(probe, "kubelet listens to device plugins", 30, every=0.005)
+    listening = until(probe, "the kubelet listens for device plugins", 30, every=0.005)
     return wait_listed(listening) - listening

@@ -1,11 +1,11 @@
-"""A namespace with what a test puts there, and questions about it."""
+"""A namespace for the objects of a test, and queries about them."""
 
 from api import RESOURCES, Api
 from images import BUSYBOX_IMAGE
 from kubectl import apply, execute, kubectl, logs
 from waiting import Fatal, until
 
-# Stays until it is told to end, and then ends at once: `sleep` alone as process 1 would ignore SIGTERM.
+# Runs until SIGTERM and then ends at once: `sleep` alone as process 1 would ignore SIGTERM.
 STAY = "trap 'exit 0' TERM; sleep 3600 & wait"
 
 
@@ -63,7 +63,7 @@ class Scene:
         return until(probe, f"pod {pod} is {phase}", seconds)
 
     def wait_running(self, *pods: str, seconds: float = 30) -> list[dict]:
-        """Running, and every container of it ready."""
+        """Waits until the pods are running and all their containers are ready."""
         def ready(name):
             found = self.wait_phase(name, "Running", seconds)
             statuses = found["status"].get("containerStatuses", [])
@@ -79,11 +79,11 @@ class Scene:
             until(lambda name=name: self.get(kind, name) is None, f"{kind} {name} is gone", seconds)
 
     def events(self, reason: str, name: str) -> list[str]:
-        """The messages of an object's events of one reason."""
+        """The messages of an object's events with this reason."""
         found = self.items("events", fieldSelector=f"involvedObject.name={name},reason={reason}")
         return [event["message"] for event in found]
 
-    def picture(self) -> str:
+    def describe(self) -> str:
         where = f"--namespace={self.namespace}"
         return "\n".join([
             f"--- namespace {self.namespace}",

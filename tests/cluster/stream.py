@@ -1,4 +1,4 @@
-"""Pods that keep coming while a test does something to their node."""
+"""A stream of new pods while a test changes their node."""
 
 import threading
 
@@ -10,9 +10,9 @@ from waiting import until
 
 
 class Stream:
-    """Pods with one device each, every so many seconds, from enter to exit. Each looks whether it has its device, and ends.
+    """Creates a pod every `every` seconds while the context is open. Each pod checks that it has its one device, and ends.
 
-    The device is one of `resource`, or of a claim that is made from `template`, of `kind`.
+    The device comes from `resource`, or from a claim made from `template` for a device of `kind`.
     """
 
     def __init__(self, scene: Scene, resource: str = "", template: str = "", kind: str = "", every: float = 0.25):
@@ -37,7 +37,7 @@ class Stream:
         self.thread.join()
 
     def _run(self) -> None:
-        api = Api()  # of its own: a connection is one thread's
+        api = Api()  # a connection belongs to one thread
         try:
             while not self.ended.wait(self.every):
                 name = f"{self.prefix}-{len(self.names):03}"
@@ -47,9 +47,9 @@ class Stream:
             self.failure = error
 
     def lost(self, seconds: float = 90) -> list[str]:
-        """Waits until all have ended; what is to be read about those that did not end well."""
+        """Waits until all pods have ended; returns a complaint for each that did not succeed."""
         assert not self.failure, f"the stream of pods stopped: {self.failure}"
-        assert len(self.names) > 3, "too few pods to say anything"
+        assert len(self.names) > 3, "too few pods for a conclusion"
 
         def ended():
             pods = [found for found in self.scene.items("pods") if found["metadata"]["name"] in self.names]
@@ -62,8 +62,8 @@ class Stream:
 
 
 def complaint(status: dict) -> str:
-    """Why a pod did not end well at once. A kubelet that is told to end cancels the start of a container that is under
-    way (reason StartError, "context canceled"), and the next one starts it again: that is between it and the runtime."""
+    """Returns why a pod failed at first, or an empty text. A kubelet that is stopped cancels the start of a container
+    (reason StartError, "context canceled") and the next kubelet starts it again; Cardcage has no part in that."""
     if status["phase"] == "Failed":
         return f"{status.get('reason')}: {status.get('message')}"
     ends = [state["terminated"] for found in status.get("containerStatuses", [])

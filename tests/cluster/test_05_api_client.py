@@ -1,4 +1,4 @@
-"""The daemon's API client by itself against the real kube-apiserver: HTTP/2, TLS, every served version."""
+"""The daemon's API client without the daemon, against the real kube-apiserver: HTTP/2, TLS, every served version."""
 
 import os
 import subprocess

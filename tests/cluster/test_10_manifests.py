@@ -1,4 +1,4 @@
-"""What config/kubernetes lets the daemon do, asked of the API server itself: no more and no less than it needs."""
+"""The permissions that config/kubernetes gives the daemon, as the API server applies them: exactly those that it needs."""
 
 import json
 
@@ -15,7 +15,7 @@ USER = "system:serviceaccount:cardcage:cardcage"
 
 @pytest.fixture(scope="module", autouse=True)
 def access(cluster):
-    """Access rules and policy only: a daemon that runs is another file's matter."""
+    """Applies the access rules and the policy, without a daemon."""
     base = SOURCE / "config/kubernetes/base"
     kubectl("apply", "-f", str(base / "namespace.yaml"))
     kubectl("apply", "--namespace=cardcage", "-f", str(base / "access.yaml"), "-f", str(base / "admission-policy.yaml"))
@@ -46,7 +46,7 @@ def test_claim_status_may_not_be_written(cluster):
 
 
 def create_slice(cluster, slice_node: str, user_node: str | None, version: str = "v1") -> tuple[int, str]:
-    """As the daemon whose token names user_node; the answer of a dry run."""
+    """Tries to create a slice as the daemon whose token names user_node; returns the result of the dry run."""
     user = {"Impersonate-User": USER}
     if user_node:
         user["Impersonate-Extra-authentication.kubernetes.io%2Fnode-name"] = user_node
@@ -59,8 +59,8 @@ def create_slice(cluster, slice_node: str, user_node: str | None, version: str =
 
 @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
 def test_own_node_only(cluster, version):
-    # The API server takes a moment to obey a policy that it has just been given.
-    until(lambda: create_slice(cluster, "node2", NODE, version)[0] == 422, "the policy is obeyed", 30)
+    # The API server takes a moment to apply a new policy.
+    until(lambda: create_slice(cluster, "node2", NODE, version)[0] == 422, "the API server applies the policy", 30)
     status, message = create_slice(cluster, "node2", NODE, version)
     assert "cardcage on node 'node1' may not touch a ResourceSlice of node 'node2'" in message
     assert create_slice(cluster, NODE, NODE, version) == (201, "")

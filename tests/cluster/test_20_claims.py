@@ -51,7 +51,7 @@ def test_two_requests_of_a_claim_go_to_the_containers_that_name_them(scene, daem
 
 
 def test_one_claim_of_two_pods(scene, daemon):
-    """The second pod gets the device without a second prepare, and the first one's end does not take it away."""
+    """The second pod gets the device without a second prepare, and keeps it when the first pod ends."""
     scene.apply(claim("shared"), *(pod(name, [container(claims=[{"name": "gpu"}])], [use("gpu", claim="shared")])
                                    for name in ("first", "second")))
     scene.wait_running("first", "second")
@@ -92,7 +92,7 @@ def test_pod_deletion_frees_everything(scene, daemon):
 
 
 def test_job_with_selectors_on_attributes_and_capacity(scene, cluster, daemon):
-    """The shape of the Kubernetes tutorial: a class that selects, a template that selects further, a shared claim."""
+    """As in the Kubernetes tutorial: a class with a selector, a template with another selector, and a shared claim."""
     selects = f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].model.startsWith("Mock")'
     enough = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("1Gi")) >= 0'
     device_class = f"{scene.namespace}-class"
@@ -113,14 +113,14 @@ def test_job_with_selectors_on_attributes_and_capacity(scene, cluster, daemon):
         own, common = ([given(scene.logs(name, container)) for name in pods] for container in ("separate", "together"))
         assert all(len(each["devices"]) == 1 for each in own + common), "one device each"
         assert len({each["claim"] for each in own}) == 3, "each pod has a claim of its own"
-        assert len({each["claim"] for each in common}) == 1, "the pods have one claim together"
+        assert len({each["claim"] for each in common}) == 1, "the pods share one claim"
         assert all(mine["devices"] != ours["devices"] for mine, ours in zip(own, common))
     finally:
         cluster.api.delete(f"/apis/resource.k8s.io/v1/deviceclasses/{device_class}")
 
 
 def given(environment: str) -> dict:
-    """The claim and the devices that the mock told a container in its environment."""
+    """The claim and the devices in the environment of a container."""
     told = dict(line.split("=", 1) for line in environment.splitlines())
     return {"claim": told["MOCK_CLAIM"], "devices": {name for name in told if re.fullmatch(r"MOCK_GPU_\d+", name)}}
 
@@ -129,7 +129,7 @@ def test_no_device_matches(scene, daemon):
     scene.apply(claim("none", request(cel=f'device.attributes["{DRIVER}"].model == "no-such-model"')),
                 pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="none")]))
     until(lambda: any("cannot allocate all claims" in text for text in scene.events("FailedScheduling", "user")),
-          "the scheduler says that no device matches", 15)
+          "the scheduler reports that no device matches", 15)
 
 
 def test_twenty_pods_at_once(scene, daemon, measured):
@@ -138,7 +138,7 @@ def test_twenty_pods_at_once(scene, daemon, measured):
     scene.apply(template("gpu"), *(pod(name, [container(command=STAY, claims=[{"name": "gpu"}])], [use("gpu", template="gpu")])
                                    for name in names))
     scene.wait_running(*names, seconds=90)
-    measured(f"20 pods with a claim each: all running after {time.monotonic() - started:.1f} s; kubelet waited"
+    measured(f"20 pods with a claim each: all running after {time.monotonic() - started:.1f} s; the kubelet waited"
              f" {latency(daemon.api, DRIVER, 'NodePrepareResources')} so far")
     claims = scene.items("resourceclaims")
     assert len({allocated(found)[0] for found in claims}) == 20, "no device was given twice"
@@ -155,7 +155,7 @@ def test_twenty_pods_at_once(scene, daemon, measured):
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 def test_claims_of_older_api_versions(scene, daemon, version):
-    """Written in an older version; kubelet and daemon read it as they like."""
+    """The claims are written in an older version; the kubelet and the daemon read any version."""
     exactly = {"deviceClassName": CLASS}
     requested = {"name": "gpu", **(exactly if version == "v1beta1" else {"exactly": exactly})}
     scene.apply({"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceClaim", "metadata": {"name": "old"},

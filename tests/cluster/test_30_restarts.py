@@ -1,4 +1,4 @@
-"""Kubelet and daemon come and go while pods run: no claim is lost, and every pod can end."""
+"""Kubelet and daemon restart while pods run: no claim is lost, and every pod can end."""
 
 import shutil
 import time
@@ -13,7 +13,7 @@ from waiting import until
 
 @pytest.fixture
 def running(scene, daemon):
-    """A pod that runs with a claim; afterwards it must be possible to end it, and nothing may be left."""
+    """A running pod with a claim."""
     scene.apply(claim("held"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="held")]))
     scene.wait_running("user")
     uid = scene.get("resourceclaims", "held")["metadata"]["uid"]
@@ -22,7 +22,7 @@ def running(scene, daemon):
 
 
 def start_of(scene) -> tuple:
-    """What changes if a container is started anew."""
+    """Changes if the container restarts."""
     status = scene.get("pods", "user")["status"]["containerStatuses"][0]
     return status["containerID"], status["restartCount"]
 
@@ -39,8 +39,8 @@ def test_kubelet_restart_with_a_running_pod(cluster, scene, daemon, running, mea
     before = start_of(scene)
     old = {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}
     started = cluster.restart_kubelet()
-    # Kubelet deletes the slices of its node when it starts.
-    until(lambda: not old & {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "kubelet wiped the slices", 30, every=0.02)
+    # The kubelet deletes the slices of its node when it starts.
+    until(lambda: not old & {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "the kubelet wiped the slices", 30, every=0.02)
     wiped = time.monotonic()
     until(lambda: daemon.devices(DRIVER), "the slices are back", 20, every=0.02)
     measured(f"kubelet restart: slices wiped {wiped - started:.2f} s after its start, back {time.monotonic() - wiped:.2f} s later")
@@ -57,7 +57,7 @@ def test_daemon_killed_with_a_running_pod(scene, daemon, running, measured):
     before = start_of(scene)
     killed = time.monotonic()
     daemon.kill()
-    measured(f"daemon killed: Ready again after {time.monotonic() - killed:.1f} s (kubelet starts it)")
+    measured(f"daemon killed: Ready again after {time.monotonic() - killed:.1f} s (the kubelet starts it)")
     assert running in daemon.cagectl("claims"), "the new daemon knows the claim that the old one prepared"
     assert start_of(scene) == before
     assert_given(scene, daemon, running, "user")
@@ -65,12 +65,12 @@ def test_daemon_killed_with_a_running_pod(scene, daemon, running, measured):
 
 
 def test_daemon_absent_at_unprepare(scene, daemon, running):
-    """The pod waits in Terminating, which protects its device, and ends when the daemon is back."""
+    """The pod stays Terminating, which protects its device, and ends when the daemon is back."""
     daemon.scale_to_nothing()
     try:
         scene.delete("pods", "user")
         until(lambda: scene.events("FailedUnprepareDynamicResources", "user") or terminated(scene), "the container has ended", 15)
-        time.sleep(3)  # long enough for a pod that does not wait to be gone
+        time.sleep(3)  # a pod that does not wait would be gone by then
         assert scene.get("pods", "user"), "the pod ended although nobody could unprepare its claim"
         assert daemon.cdi_files(running)
     finally:
@@ -89,7 +89,7 @@ def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
     before = start_of(scene)
     slices = {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}
     daemon.replace_pod()
-    assert slices == {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "a new daemon is no reason to touch slices"
+    assert slices == {item["metadata"]["uid"] for item in daemon.slices(DRIVER)}, "a new daemon leaves the slices as they are"
     assert start_of(scene) == before
     scene.apply(claim("later"), pod("second", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="later")]))
     scene.wait_running("second", seconds=40)
@@ -98,7 +98,7 @@ def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
 
 
 def test_edit_of_the_configuration(scene, daemon, running, tmp_path):
-    """What config/kubernetes promises: to apply an edited cardcage.toml is enough."""
+    """As config/kubernetes promises, applying an edited cardcage.toml is enough."""
     before = start_of(scene)
     for folder in ("config/kubernetes", "tests/cluster/manifests"):
         shutil.copytree(SOURCE / folder, tmp_path / folder)

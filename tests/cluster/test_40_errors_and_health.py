@@ -1,4 +1,4 @@
-"""What a user reads when it does not work, and about the health of what does."""
+"""The errors that users read, and the health of devices."""
 
 import time
 
@@ -29,14 +29,14 @@ def test_device_that_fails_prepare_says_why(scene, daemon):
 
 
 def wait_health(scene, health: str, seconds: float = 20) -> tuple[str, dict]:
-    """The name and the one device of the pod's claim, once kubelet says that its health is this."""
+    """Waits until the kubelet reports this health; returns the claim's name in the pod's status, and its only device."""
     def probe():
         status = scene.get("pods", "user")["status"]["containerStatuses"][0]
         [resource] = status["allocatedResourcesStatus"]
         [device] = resource["resources"]
         assert device["health"] == health, status["allocatedResourcesStatus"]
         return resource["name"], device
-    return until(probe, f"kubelet says {health}", seconds)
+    return until(probe, f"the kubelet reports {health}", seconds)
 
 
 def test_health_is_in_the_pod_status(scene, daemon):
@@ -46,11 +46,11 @@ def test_health_is_in_the_pod_status(scene, daemon):
 
     name, device = wait_health(scene, "Healthy")
     assert name.split("/")[0] == "claim:gpu"
-    assert device["resourceID"] in cdi_edits(daemon, uid), "the id of this device alone: kubelet merges devices whose first id is the same"
+    assert device["resourceID"] in cdi_edits(daemon, uid), "the id must be unique: the kubelet merges devices with the same first id"
 
 
 def test_device_goes_bad_and_recovers(scene, daemon, measured):
-    """A pod that runs is told so in its status; a pod to come is kept away by a taint."""
+    """The status of a running pod reports it, and a taint keeps new pods away."""
     scene.apply(claim("sick"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="sick")]))
     scene.wait_running("user")
     [device] = allocated(scene.get("resourceclaims", "sick"))

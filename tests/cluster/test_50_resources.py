@@ -1,4 +1,4 @@
-"""Pods with resources.limits: what their containers get through the device-plugin API, and what is said if it is nothing."""
+"""Pods with resources.limits: what their containers get through the device-plugin API, and the errors if they get nothing."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def served(cluster, daemon):
 
 
 def wait_rejected(scene, name: str) -> dict:
-    """The status of a pod that kubelet refused to start."""
+    """Waits until the kubelet has rejected the pod; returns the pod's status."""
     return scene.wait_phase(name, "Failed")["status"]
 
 
@@ -45,7 +45,7 @@ def test_two_containers_and_one_without(scene, daemon):
 
 
 def test_init_containers_and_then_app_containers_have_all(scene, daemon):
-    """Kubelet hands the devices of an init container out again, to the next one and to the app containers."""
+    """The kubelet allocates the devices of an init container again, to the next one and to the app containers."""
     scene.apply(pod("user", [container("five", limits={FPGA: 5}), container("three", limits={FPGA: 3})],
                     initContainers=[container(name, "env; ls /dev/mock", limits={FPGA: 8}) for name in ("before", "then")]))
     scene.wait_running("user")
@@ -64,7 +64,7 @@ def test_sidecar_keeps_its_device(scene, daemon):
 
 
 def test_container_that_starts_anew_has_the_same_devices(scene, daemon):
-    """Kubelet does not ask again: the runtime gets what the first answer said."""
+    """The kubelet does not allocate again: the runtime gets the first response."""
     scene.apply(pod("user", [container(command=f"test -e /kept/again || {{ touch /kept/again; exit 1; }}; {STAY}",
                                        limits={FPGA: 2, VPU: 1}, volumeMounts=[{"name": "kept", "mountPath": "/kept"}])],
                     restartPolicy="Always", volumes=[{"name": "kept", "emptyDir": {}}]))
@@ -80,7 +80,7 @@ def test_delivery_without_cdi(scene, daemon):
 
 
 def test_shared_devices(scene, daemon):
-    """Eight pods on two devices, spread; told by annotations."""
+    """Eight pods share two devices, spread evenly; the devices are delivered as annotations."""
     names = [f"user-{number}" for number in range(8)]
     scene.apply(*(pod(name, [container(limits={DSP: 1})]) for name in names))
     scene.wait_running(*names, seconds=60)
@@ -97,9 +97,9 @@ def test_more_than_one_share_is_refused(scene, daemon):
 
 
 def test_more_than_there_are(scene, daemon):
-    """The scheduler keeps such a pod; one that gets past it is rejected by kubelet. The words are theirs."""
+    """The scheduler holds such a pod back, and the kubelet rejects one that gets past it. Both texts are theirs."""
     scene.apply(pod("patient", [container(limits={FPGA: 9})]), pod("forced", [container(limits={FPGA: 9})], nodeName=NODE))
-    [text, *_] = until(lambda: scene.events("FailedScheduling", "patient"), "the scheduler says why", 15)
+    [text, *_] = until(lambda: scene.events("FailedScheduling", "patient"), "the scheduler reports why", 15)
     assert f"Insufficient {FPGA}" in text
     status = wait_rejected(scene, "forced")
     assert status["reason"] == "UnexpectedAdmissionError", status
@@ -107,8 +107,8 @@ def test_more_than_there_are(scene, daemon):
 
 
 def test_device_that_cannot_be_prepared_says_why(cluster, scene, daemon):
-    """The text of the module is in the pod's status. The device is offered no more for a while: pods would fail one after the
-    other. Other resources are not affected."""
+    """The pod's status has the text of the module. The device is not offered for a while, or one pod after the other would
+    fail. Other resources are not affected."""
     scene.apply(pod("broken", [container(limits={ASIC: 1})]))
     status = wait_rejected(scene, "broken")
     assert status["reason"] == "UnexpectedAdmissionError"
@@ -130,17 +130,17 @@ def test_device_goes_bad_and_recovers(cluster, scene, daemon):
         return {device["resourceID"]: device["health"] for device in resource["resources"]}
 
     tell(f"health {bad} bad XidError the bus fell off")
-    until(lambda: health() == {bad: "Unhealthy", good: "Healthy"}, "the pod's status says so", 20)
+    until(lambda: health() == {bad: "Unhealthy", good: "Healthy"}, "the pod's status reports it", 20)
     wait_allocatable(cluster.api, {FPGA: 7})
     assert allocatable(cluster.api, FPGA, field="capacity") == [8]
     assert scene.get("pods", "user")["status"]["phase"] == "Running"
     tell(f"health {bad} ok")
-    until(lambda: set(health().values()) == {"Healthy"}, "the pod's status says so", 20)
+    until(lambda: set(health().values()) == {"Healthy"}, "the pod's status reports it", 20)
     wait_allocatable(cluster.api, {FPGA: 8})
 
 
 def test_device_is_unplugged_while_a_pod_has_it(cluster, scene, daemon):
-    """It stays in the list, unhealthy, until the pod is gone."""
+    """The device stays listed as unhealthy until the pod is gone."""
     scene.apply(pod("user", [container(limits={FPGA: 1})]))
     scene.wait_running("user")
     [device] = held(scene, "user", FPGA)
@@ -155,19 +155,19 @@ def test_device_is_unplugged_while_a_pod_has_it(cluster, scene, daemon):
 
 
 def test_who_has_a_device_is_known_until_the_pod_is_gone(scene, daemon):
-    """Nobody tells the daemon that a pod is gone: it asks kubelet now and then, and believes several answers only."""
+    """No call tells the daemon that a pod is gone: it lists the kubelet's pods, and decides from several lists."""
     scene.apply(pod("holder", [container(limits={FPGA: 1})]))
     scene.wait_running("holder")
     pod_name = f"{scene.namespace}/holder"
     until(lambda: pod_name in daemon.cagectl("claims"), "the daemon knows the pod", 15)
     scene.delete("pods", "holder")
     scene.wait_gone("pods", "holder")
-    until(lambda: pod_name not in daemon.cagectl("claims"), "the daemon knows that it is gone", 75)
+    until(lambda: pod_name not in daemon.cagectl("claims"), "the daemon knows that the pod is gone", 75)
     assert pod_name in daemon.cagectl("history")
 
 
 def test_one_container_uses_both_apis(scene, daemon):
-    """GPUs are served through DRA and FPGAs as a resource, of one module."""
+    """One module serves its GPUs through DRA and its FPGAs as a resource."""
     scene.apply(claim("gpu"), pod("user", [container(claims=[{"name": "gpu"}], limits={FPGA: 1})], [use("gpu", claim="gpu")]))
     scene.wait_running("user")
     assert_given(scene, daemon, scene.get("resourceclaims", "gpu")["metadata"]["uid"], "user")

@@ -1,4 +1,4 @@
-"""Kubelet and daemon come and go while pods have devices by the device-plugin API: no pod is lost, every device comes back."""
+"""Kubelet and daemon restart while pods hold devices of the device-plugin API: no pod is lost, every device comes back."""
 
 import contextlib
 import time
@@ -13,15 +13,15 @@ from waiting import until
 
 @pytest.fixture
 def running(cluster, scene, daemon):
-    """A pod that runs with devices of every way of registration and delivery; it must be as it was afterwards."""
+    """A running pod with devices of every kind of registration and delivery. The test must not change it."""
     wait_allocatable(cluster.api, seconds=30)
     scene.apply(pod("user", [container(limits={FPGA: 2, VPU: 1, DSP: 1})]))
     scene.wait_running("user")
-    before = picture(scene)
+    before = state_of_pod(scene)
     assert [len(devices) for devices in before[2:]] == [2, 1, 1]
     yield
-    # Kubelet answers no exec for a moment after its start.
-    assert until(lambda: picture(scene), "kubelet lets us look into the pod", 20) == before
+    # The kubelet refuses exec for a moment after its start.
+    assert until(lambda: state_of_pod(scene), "the kubelet allows exec in the pod", 20) == before
     scene.apply(pod("later", [container(limits={FPGA: 6, VPU: 1, DSP: 1})]))
     scene.wait_running("later", seconds=40)
     assert held(scene, "later", FPGA) == {f"fpga-{index}" for index in range(8)} - before[2]
@@ -30,7 +30,7 @@ def running(cluster, scene, daemon):
     wait_allocatable(cluster.api)
 
 
-def picture(scene) -> tuple:
+def state_of_pod(scene) -> tuple:
     status = scene.get("pods", "user")["status"]["containerStatuses"][0]
     return status["containerID"], status["restartCount"], *(held(scene, "user", resource) for resource in (FPGA, VPU, DSP))
 
@@ -43,18 +43,18 @@ def test_kubelet_restart(cluster, scene, daemon, running, measured):
 
 
 def test_kubelet_restart_while_pods_come(cluster, scene, daemon, running, measured):
-    """Those that wait for kubelet when it starts are admitted a moment after it listens."""
+    """The kubelet admits waiting pods a moment after it listens for device plugins."""
     with Stream(scene, FPGA) as stream:
         time.sleep(1)
         cluster.restart_kubelet()
         time.sleep(2)
     lost = stream.lost()
-    measured(f"kubelet restart while pods come: {len(lost)} of {len(stream.names)} lost")
+    measured(f"kubelet restart under a stream of pods: {len(lost)} of {len(stream.names)} lost")
     assert not lost
 
 
 def test_sockets_are_wiped(cluster, scene, daemon, running, measured):
-    """Those of the folder of kubelet's socket. The connections that kubelet has stay, and the sockets come back."""
+    """The sockets beside kubelet.sock come back, and the kubelet's open connections stay."""
     def sockets() -> set:
         return {path for path in DEVICE_PLUGINS.iterdir() if path.is_socket() and path != KUBELET_SOCKET}
 
@@ -74,7 +74,7 @@ def test_daemon_killed(cluster, scene, daemon, running, measured):
     seconds = {}
     for resource in (VPU, FPGA, DSP):
         seconds[resource] = wait_listed(started, {resource: COUNTS[resource]}) - started
-    measured("daemon killed: from its exec until kubelet has the devices: " +
+    measured("daemon killed: from the next exec until the kubelet has the devices: " +
              ", ".join(f"{resource} {took * 1000:.0f} ms" for resource, took in seconds.items()))
     daemon.wait_ready()
     wait_allocatable(cluster.api)
@@ -82,7 +82,7 @@ def test_daemon_killed(cluster, scene, daemon, running, measured):
 
 
 def test_daemon_killed_between_allocate_and_start(cluster, scene, daemon, running):
-    """Kubelet allocates for all containers when it admits a pod, before the init containers run."""
+    """The kubelet allocates for all containers when it admits a pod, before the init containers run."""
     scene.apply(pod("slow", [container(limits={FPGA: 1, VPU: 1})],
                     initContainers=[container("gate", "until [ -e /gate/open ]; do sleep 0.1; done",
                                               volumeMounts=[{"name": "gate", "mountPath": "/gate"}])],
@@ -98,15 +98,15 @@ def test_daemon_killed_between_allocate_and_start(cluster, scene, daemon, runnin
 
 
 def test_container_ends_while_there_is_no_daemon(cluster, scene, daemon, running):
-    """The module wants to be called before each start of a container: the next start waits for the daemon."""
+    """The daemon must call the module before each start of a container, so the next start waits for the daemon."""
     scene.apply(pod("again", [container(command=STAY, limits={FPGA: 1, VPU: 1})], restartPolicy="Always"))
     scene.wait_running("again")
     before = held(scene, "again", FPGA), held(scene, "again", VPU)
     daemon.scale_to_nothing()
     try:
-        with contextlib.suppress(AssertionError):  # kill itself ends with the container
+        with contextlib.suppress(AssertionError):  # the kill command ends with the container
             scene.execute("again", "kill", "1")
-        until(lambda: allocatable(cluster.api, FPGA, VPU) == [0, 0], "the scheduler knows that nobody serves the resources", 20)
+        until(lambda: allocatable(cluster.api, FPGA, VPU) == [0, 0], "the scheduler sees no devices", 20)
     finally:
         daemon.scale_back()
     until(lambda: scene.get("pods", "again")["status"]["containerStatuses"][0]["restartCount"] == 1, "the second start", 60)

@@ -13,7 +13,7 @@ from stream import Stream
 
 @pytest.fixture
 def upgrade(cluster, daemon):
-    """What to call for the upgrade; the shipped daemon is back afterwards."""
+    """The function that upgrades the daemon. The shipped daemon is restored afterwards."""
     yield daemon.upgrade
     daemon.apply(SOURCE)
     wait_allocatable(cluster.api)
@@ -23,17 +23,18 @@ def upgrade(cluster, daemon):
 def test_upgrade_under_a_stream_of_pods(cluster, scene, daemon, upgrade, measured, kind):
     scene.apply(template("one"))
     wait_allocatable(cluster.api, seconds=30)
-    # Slow enough that a device is always free: pods that wait for one would be spared.
+    # The stream is slow, so a device is always free: a pod that waits for a device would miss the gap between two daemons.
     source = {"template": "one", "kind": "gpu"} if kind == "claims" else {"resource": FPGA, "every": 0.5}
     with Stream(scene, **source) as stream:
         time.sleep(1)
         upgrade()
         time.sleep(3)
     lost = stream.lost()
-    measured(f"upgrade while pods with {kind} come: {len(lost)} of {len(stream.names)} lost")
+    measured(f"upgrade under a stream of pods with {kind}: {len(lost)} of {len(stream.names)} lost")
     with contextlib.suppress(StopIteration):
         pod = next(pod for pod in daemon.pods() if "deletionTimestamp" not in pod["metadata"])
         assert pod["spec"]["containers"][0]["image"] == NEXT_IMAGE
-    # For a moment nobody serves the node (docs/decisions/0009). What the kubelet admits in it is rejected.
+    # No daemon serves the node for a moment, and the kubelet rejects the pods that it admits then; see
+    # docs/decisions/0009-upgrades-one-after-the-other.md.
     rejected = [text for text in lost if "UnexpectedAdmissionError" in text] if kind == "resources" else []
     assert lost == rejected and len(rejected) <= 2

@@ -15,7 +15,7 @@ from waiting import until
 def kubelet(cluster, daemon, request):
     started = time.time()
     cluster.use_kubelet(request.param, "single-numa-node")
-    wait_listed(started)  # the API server shows what the kubelet before had
+    wait_listed(started)  # until then the API server shows what the previous kubelet had
     wait_allocatable(cluster.api)
     yield request.param
     if request.param == OLDEST:
@@ -25,7 +25,7 @@ def kubelet(cluster, daemon, request):
 def test_version(cluster, kubelet):
     version = {NEWEST: "v1.36.", OLDEST: "v1.34."}[kubelet]
     until(lambda: cluster.api.get(f"/api/v1/nodes/{NODE}")["status"]["nodeInfo"]["kubeletVersion"].startswith(version),
-          f"the node says that its kubelet is {version}x", 10)
+          f"the node reports kubelet {version}x", 10)
 
 
 def test_more_than_a_socket_has_is_refused(scene, kubelet):
@@ -42,9 +42,9 @@ def test_every_way_and_both_apis(scene, daemon, kubelet):
 
 
 def test_devices_of_one_socket(scene, kubelet):
-    """Three and four leave a socket of their own each; kubelet knows where devices are from the list alone.
+    """Three and four devices need a socket each; the kubelet knows their sockets from the device list alone.
 
-    Not among the first: just after its start kubelet still counts what pods of an earlier one had."""
+    This is not the first test of the file: just after its start, a kubelet still counts devices of earlier pods."""
     scene.apply(pod("three", [container(limits={FPGA: 3})]), pod("four", [container(limits={FPGA: 4})]))
     scene.wait_running("three", "four")
     three, four = held(scene, "three", FPGA), held(scene, "four", FPGA)

@@ -1,4 +1,4 @@
-"""As many devices as a node may have, on one resource: kubelet takes lists of at most 4 MiB."""
+"""One resource with as many devices as a node may have: the kubelet accepts lists of at most 4 MiB."""
 
 import shutil
 import time
@@ -16,7 +16,7 @@ MANY = 10_000
 
 @pytest.fixture(scope="module")
 def many(cluster, daemon, tmp_path_factory, measured):
-    """The daemon with another module, and again without it."""
+    """Adds a module with many devices, and removes it afterwards."""
     source = tmp_path_factory.mktemp("many")
     for folder in ("config/kubernetes", "tests/cluster/manifests"):
         shutil.copytree(SOURCE / folder, source / folder)
@@ -35,7 +35,7 @@ resource = "{LANE}"
     try:
         daemon.apply(source)
         moment = wait_listed(started, {LANE: MANY})
-        measured(f"{MANY} devices on one resource: kubelet has them {moment - started:.1f} s after `kubectl apply`")
+        measured(f"{MANY} devices on one resource: the kubelet has them {moment - started:.1f} s after `kubectl apply`")
         wait_allocatable(cluster.api, {LANE: MANY})
         yield
     finally:
@@ -45,7 +45,7 @@ resource = "{LANE}"
 
 
 def test_many_devices(scene, daemon, many):
-    """And everything else is served as before."""
+    """Everything else is served as before."""
     scene.apply(claim("gpu"), pod("some", [container(claims=[{"name": "gpu"}], limits={LANE: 64, FPGA: 1})], [use("gpu", claim="gpu")]),
                 pod("one", [container(limits={LANE: 1})]))
     scene.wait_running("some", "one")

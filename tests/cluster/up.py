@@ -1,4 +1,4 @@
-"""Boots the cluster and gives it to a person: a shell (or the command given), and the cluster ends with it."""
+"""Boots the cluster for a person: runs a shell or the given command, and stops the cluster when that exits."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ def main() -> int:
               f"env KUBECONFIG={environment['KUBECONFIG']} PATH={environment['PATH']} bash", file=sys.stderr)
         if sys.stdin.isatty():
             return subprocess.run(["bash", "--norc"], env={**environment, "PS1": "cluster# "}).returncode
-        print("stdin is no terminal: staying up until interrupted", file=sys.stderr)
+        print("stdin is not a terminal: running until interrupted", file=sys.stderr)
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:

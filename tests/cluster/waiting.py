@@ -1,13 +1,12 @@
-"""Waiting with an end: every loop of the suite is this one."""
+"""Bounded waiting: the only polling loop of the suite."""
 
 import time
 
 
 def until(probe, what: str, seconds: float, every: float = 0.2):
-    """Calls probe() until it returns something true, and returns that. Says what it saw last when time is up.
+    """Calls probe() until it returns a true value, and returns that value. A timeout reports the last observation.
 
-    A probe that cannot answer yet may raise; a probe that knows better than "not yet" returns falsy and leaves its
-    observation in the exception text of a failed assertion.
+    A probe that is not satisfied yet returns a false value or raises; the text of its exception is the observation.
     """
     end = time.monotonic() + seconds
     last = "nothing"
@@ -19,7 +18,7 @@ def until(probe, what: str, seconds: float, every: float = 0.2):
             last = repr(result)
         except Fatal:
             raise
-        except Exception as error:  # the observation is what the caller wants to read when time is up
+        except Exception as error:  # a timeout reports this observation
             last = f"{type(error).__name__}: {error}"
         if time.monotonic() >= end:
             raise TimeoutError(f"{what}: not within {seconds:g} s; last seen: {last}")
@@ -27,4 +26,4 @@ def until(probe, what: str, seconds: float, every: float = 0.2):
 
 
 class Fatal(Exception):
-    """Ends a wait at once: what it waits for can no longer come."""
+    """Ends a wait at once, because its condition can no longer become true."""

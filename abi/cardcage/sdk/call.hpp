@@ -1,4 +1,5 @@
-// What every function gets: the call and the host. Included by sdk.hpp.
+// SPDX-License-Identifier: Apache-2.0
+// The call and the host, which every function gets. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_CALL_HPP_
 #define CARDCAGE_SDK_CALL_HPP_
 
@@ -27,12 +28,12 @@ class Call {
     return Clock::time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(call_->deadline_ns)));
   }
 
-  // Throws if nobody waits for the answer any more. Call it between the steps of long work.
+  // Throws if nobody waits for the result any more. Call it between the steps of long work.
   void checkpoint() const {
     if (cancelled()) throw Error(CAGE_CANCELLED, "cancelled by the host");
     if (deadline() && Clock::now() >= *deadline()) throw Error(CAGE_DEADLINE_EXCEEDED, "not done at the deadline");
   }
-  // Sleeps, but not past the deadline or a cancellation: then it throws.
+  // Sleeps, and throws at the deadline or when the call is cancelled.
   void sleep(std::chrono::nanoseconds time) const {
     const Clock::time_point wanted = Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
     const Clock::time_point end = deadline() ? std::min(wanted, *deadline()) : wanted;
@@ -56,11 +57,11 @@ enum class Taint : std::uint32_t {
   no_execute = CAGE_TAINT_NO_EXECUTE
 };
 
-// All that is to be said of a device now. `reason` is a CamelCase token, `message` is for people.
+// The complete health of a device. `reason` is a CamelCase token, `message` is for people.
 struct Health {
   std::uint32_t state = CAGE_HEALTH_UNKNOWN;
   std::string reason, message;
-  Taint taint = Taint::none;        // advice
+  Taint taint = Taint::none;        // a hint to the host
   std::chrono::seconds timeout{0};  // unknown after this silence; 0 = never
 
   static Health ok() { return {CAGE_HEALTH_OK, {}, {}, Taint::none, {}}; }
@@ -96,7 +97,7 @@ class LogLine {
     try {
       const std::string line = text_->str();
       host_->log(host_, level_, detail::raw(line));
-    } catch (...) {  // no memory for a line of log: do without it
+    } catch (...) {  // out of memory: drop the line
     }
   }
   template <class T>
@@ -111,7 +112,7 @@ class LogLine {
   std::optional<std::ostringstream> text_;
 };
 
-// The host's services. Any thread; never blocks.
+// The host's services. Any thread may call them; they never block.
 class Host {
  public:
   explicit Host(const cage_host* host) : host_(host) {}

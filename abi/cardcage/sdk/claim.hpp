@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claims, and the edits that prepare() makes to containers. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_CLAIM_HPP_
 #define CARDCAGE_SDK_CLAIM_HPP_
@@ -6,7 +7,7 @@
 
 namespace cage {
 
-// One device of a claim. A view; valid during the call.
+// One device of a claim. A view, valid during the call.
 class Allocation {
  public:
   Allocation(const cage_alloc* alloc, std::int32_t index) : alloc_(alloc), index_(index) {}
@@ -15,7 +16,7 @@ class Allocation {
   std::string_view device() const { return detail::view(alloc_->device_id); }
   std::string_view request() const { return detail::view(alloc_->request); }
   std::string_view share() const { return detail::view(alloc_->share_id); }
-  // May be in use by others: observe it, never reset or reconfigure it (KEP-5018).
+  // Others may be using the device: observe it, never reset or reconfigure it (KEP-5018).
   bool admin() const { return (alloc_->flags & CAGE_ALLOC_ADMIN) != 0; }
   Quantities consumed() const {
     Quantities list;
@@ -25,7 +26,7 @@ class Allocation {
     }
     return list;
   }
-  // The declared parameters as they apply to this device. Only in prepare().
+  // The declared parameters for this device. Only in prepare().
   Values params() const {
     if (alloc_->values == nullptr) throw Error(CAGE_INTERNAL, "no parameters: none declared, or not in prepare");
     return Values(alloc_->values);
@@ -36,7 +37,7 @@ class Allocation {
   std::int32_t index_;
 };
 
-// Opaque parameters as the user wrote them, for modules that declare none. A view; valid during the call.
+// Opaque parameters as the user wrote them, for modules that declare none. A view, valid during the call.
 class Params {
  public:
   explicit Params(const cage_params* params) : params_(params) {}
@@ -51,7 +52,7 @@ class Params {
   const cage_params* params_;
 };
 
-// A view; valid during the call.
+// A view, valid during the call.
 class Claim {
  public:
   explicit Claim(const cage_claim* claim) : claim_(claim) {}
@@ -72,7 +73,7 @@ class Claim {
     for (std::uint32_t i = 0; i < claim_->params_count; ++i) list.emplace_back(claim_->params[i]);
     return list;
   }
-  // What prepare() saved; empty if it did not. May come from before a reboot or from an older version.
+  // The state that prepare() saved, or empty. It may date from before a reboot or come from an older version.
   std::string_view state() const { return {static_cast<const char*>(claim_->state.data), claim_->state.size}; }
   std::uint32_t state_version() const { return claim_->state_version; }
   bool other_boot() const { return (claim_->flags & CAGE_CLAIM_OTHER_BOOT) != 0; }
@@ -84,10 +85,10 @@ class Claim {
 struct DeviceNode {
   std::string path;                     // in the container
   std::string host_path = {};           // empty = path
-  std::string permissions = {};         // of "rwm"; empty = the runtime's default
+  std::string permissions = {};         // letters of "rwm"; empty = the runtime's default
   std::string type = {};                // "c", "b", "p"; empty = the runtime looks it up
   std::int64_t major = -1, minor = -1;  // -1 = the runtime looks it up
-  std::int64_t uid = -1, gid = -1;      // -1 = leave
+  std::int64_t uid = -1, gid = -1;      // -1 = unchanged
   std::uint32_t mode = 0;               // 0 = as on the host
 };
 struct Mount {
@@ -101,7 +102,7 @@ struct Hook {
   std::int32_t timeout_s = 0;
 };
 
-// The edits of one device, or of every container of the claim. Throws what the host refuses.
+// The edits of one device, or of every container of the claim. Throws if the host refuses an edit.
 class Edit {
  public:
   Edit(cage_edits* sink, std::int32_t index) : sink_(sink), index_(index) {}
@@ -177,7 +178,7 @@ class Edits {
 
   Edit of(const Allocation& allocation) { return Edit(sink_, allocation.index()); }
   Edit of_claim() { return Edit(sink_, -1); }
-  // What unprepare() will need, at most 64 KiB; the last one counts [R7].
+  // Saves what unprepare() will need, at most 64 KiB; the last call counts [R7].
   void save(std::string_view state) { detail::must(sink_->state(sink_, {state.data(), state.size()})); }
 
  private:

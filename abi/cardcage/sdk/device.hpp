@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices and the snapshot that discover() fills. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_DEVICE_HPP_
 #define CARDCAGE_SDK_DEVICE_HPP_
@@ -26,7 +27,8 @@ class Device {
   Device& health(Health health) { return set(health_, std::optional<Health>(std::move(health))); }
   Device& capacity(std::string name, Quantity value) { return append(capacity_, {std::move(name), value}); }
 
-  // bool, integers, texts, Version, std::vector<std::int64_t>, std::vector<std::string>. At most 32 with capacities.
+  // Takes bool, integers, text, Version, and vectors of std::int64_t or std::string. A device has at most 32 attributes
+  // and capacities together.
   template <class T>
   Device& attribute(std::string name, const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -62,7 +64,7 @@ class Device {
     list.push_back(std::move(value));
     return *this;
   }
-  // `texts` backs lists of texts.
+  // `texts` keeps the elements of a list of texts.
   static cage_attr raw(const Attribute& attribute, std::vector<cage_str>& texts) {
     cage_attr out{};
     out.name = detail::raw(attribute.name);
@@ -121,10 +123,10 @@ class Snapshot {
       : sink_(sink),
         counters_(static_cast<const cage_snapshot_counters*>(sink->extension(sink, CAGE_SNAPSHOT_COUNTERS))) {}
 
-  // False: the host refused this one device and has logged why; the others still count.
+  // Returns false if the host refused this device and logged why; the other devices still count.
   bool add(const Device& device) { return device.report(sink_) == CAGE_OK; }
 
-  // Counters that partitions of one device draw on (KEP-4815). Without them, partitions would be allocated twice.
+  // Partitions of one device share counters (KEP-4815). Without counters the same hardware would be allocated twice.
   bool has_counters() const { return counters_ != nullptr; }
   void counter_set(std::string_view set, const Quantities& amounts) {
     const std::vector<cage_quantity> list = detail::raw_list(amounts);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Declared options and parameters, and their values. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_OPTIONS_HPP_
 #define CARDCAGE_SDK_OPTIONS_HPP_
@@ -29,14 +30,14 @@ struct Option {
     return {CAGE_OPTION_LIST, name, initial, help};
   }
 
-  // Integers and durations (nanoseconds) by value, texts and lists by length.
+  // Bounds the value of integers and durations (nanoseconds), and the length of texts and lists.
   constexpr Option range(std::int64_t min, std::int64_t max) const {
     Option changed = *this;
     changed.raw.min = min;
     changed.raw.max = max;
     return changed;
   }
-  // `choices` is a constant array: static constexpr cage_str kModes[] = {CAGE_LIT("a"), CAGE_LIT("b")};
+  // `choices` must be a constant array: static constexpr cage_str kModes[] = {CAGE_LIT("a"), CAGE_LIT("b")};
   template <std::size_t N>
   constexpr Option one_of(const cage_str (&choices)[N]) const {
     Option changed = *this;
@@ -73,7 +74,7 @@ class Values {
     const std::uint32_t count = values_->list(values_, name, &items);
     return detail::views(items, count);
   }
-  // False: nobody wrote it, it is the default.
+  // Returns false if the value is the default.
   bool given(const char* name) const { return values_->given(values_, name) != 0; }
 
  private:

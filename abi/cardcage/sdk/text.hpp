@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors, texts and quantities. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_TEXT_HPP_
 #define CARDCAGE_SDK_TEXT_HPP_
@@ -13,7 +14,7 @@
 
 namespace cage {
 
-// Why a call fails: a CAGE_ status, and for people what failed, the cause and the remedy.
+// Why a call fails: a CAGE_ status, and a text for people with subject, cause and remedy.
 class Error : public std::runtime_error {
  public:
   Error(cage_status status, const std::string& text) : std::runtime_error(text), status_(status) {}
@@ -28,7 +29,7 @@ namespace detail {
 constexpr cage_str raw(std::string_view text) noexcept { return {text.data(), text.size()}; }
 constexpr std::string_view view(cage_str text) noexcept { return {text.data, text.size}; }
 
-// A sink that refuses has explained it already; an empty text leaves that explanation alone.
+// A sink that refuses has already explained why; the empty text keeps that explanation.
 inline void must(cage_status status) {
   if (status != CAGE_OK) throw Error(status, std::string());
 }

@@ -1,6 +1,6 @@
-// The client against a real kube-apiserver, over HTTP/2: what no fake can promise.
+// Tests the API client against a real kube-apiserver over HTTP/2, which no fake replaces.
 //
-// It writes ResourceSlices of a driver of its own, so it never takes $KUBECONFIG by itself.
+// It writes ResourceSlices, so it never uses $KUBECONFIG: the caller names the cluster.
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kDriver = "test.cardcage.example";
 
-// TCP connections of this process that have a peer.
+// The number of TCP connections of this process that have a peer.
 int connections() {
   int count = 0;
   for (int fd = 0; fd < 1024; ++fd) {
@@ -35,7 +35,7 @@ class RealApiServerTest : public CoreFixture {
  protected:
   void SetUp() override {
     const char* kubeconfig = std::getenv("CARDCAGE_CLUSTER_KUBECONFIG");
-    ASSERT_NE(kubeconfig, nullptr) << "CARDCAGE_CLUSTER_KUBECONFIG names no cluster to try this on";
+    ASSERT_NE(kubeconfig, nullptr) << "CARDCAGE_CLUSTER_KUBECONFIG does not name a cluster for this test";
     auto made = ApiServer::make(core, clock, {.kubeconfig = kubeconfig});
     ASSERT_TRUE(made) << made.error().message;
     api = std::move(*made);
