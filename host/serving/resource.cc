@@ -10,7 +10,8 @@
 namespace cardcage {
 namespace {
 
-// Modules mostly start within milliseconds. Without its module the kubelet hears after this of the devices of pods.
+// Modules mostly start within milliseconds. A resource whose module takes longer than this is registered without it,
+// with the devices that pods have.
 constexpr Duration kModuleStart = std::chrono::seconds(1);
 // A device that is gone is listed as unhealthy for this long before it is dropped, because the kubelet may be about to
 // hand it out: from 1.34 on it fails the pod if the id vanishes between its choice and our answer.
@@ -19,7 +20,7 @@ constexpr Duration kRestoreLimit = std::chrono::minutes(2);
 constexpr std::chrono::seconds kFirstRestorePause{10}, kLongestRestorePause{60};
 // Before the server's own answer at the deadline, so that ours, which knows what it waits for, is the one.
 constexpr Duration kAnswerReserve = std::chrono::milliseconds(50);
-// The kubelet waits for the choice in its admission loop; the host's own takes less than a millisecond.
+// The kubelet waits for the choice in its admission loop; the host's own choice takes less than a millisecond.
 constexpr Duration kModuleChoice = std::chrono::milliseconds(500);
 
 PluginLimits limits_of(const DeadlineConfig& deadlines) {
@@ -31,7 +32,7 @@ PluginLimits limits_of(const DeadlineConfig& deadlines) {
 
 bool usable(const DeviceHealth& known) {
   return known.health.state == HealthState::kHealthy ||
-         (known.health.state == HealthState::kUnknown && known.health.reason.empty());  // nobody watches it
+         (known.health.state == HealthState::kUnknown && known.health.reason.empty());  // its module reports no health
 }
 
 }  // namespace
@@ -53,16 +54,16 @@ Resource::Resource(ServedName served, const ServingContext& shared)
 
 Instant Resource::refresh() {
   list_.set(devices_now());
-  const Instant now = context().clock.now(), wait_until = started() + kModuleStart;
+  const Instant now = context().clock.now(), module_limit = started() + kModuleStart;
   const bool known = context().table.known(name()), held = !allocator_.records().empty();
-  if (configured() && (known || (held && now >= wait_until))) serve();
+  if (configured() && (known || (held && now >= module_limit))) serve();
   if (const ResourceTraits current = traits(); server() && std::exchange(told_, current) != current)
     server()->reregister();
   if (known && restoring_ != started()) {
     restoring_ = started();
     spawn(context().core, restore());
   }
-  Instant next = now < wait_until ? wait_until : Instant::max();
+  Instant next = now < module_limit ? module_limit : Instant::max();
   for (const auto& [id, until] : leaving_)
     if (until > now) next = std::min(next, until);
   return next;

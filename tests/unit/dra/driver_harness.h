@@ -15,7 +15,7 @@ namespace cardcage {
 using Devices = std::vector<PreparedDevice>;
 constexpr const char* kDriver = "gpu.example.com";
 
-// The server's side of connections to this socket, as the kernel counts them.
+// The server's ends of the connections to this socket, as the kernel counts them.
 inline long connections_to(const std::filesystem::path& socket) {
   std::ifstream table("/proc/net/unix");
   long count = 0;

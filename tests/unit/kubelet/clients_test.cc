@@ -19,7 +19,7 @@ class ClientsTest : public DriverHarness {
     api::registration::PluginInfo info;
     return clients.registration->GetInfo(asking.get(), {}, &info);
   }
-  // The first message of a health stream that is closed again.
+  // Reads the first message of a health stream, then closes it.
   template <class Stub, class Request, class Message>
   static grpc::Status peek(Stub& stub, const Request& request, Message message) {
     const auto watching = context();
@@ -53,7 +53,7 @@ class ClientsTest : public DriverHarness {
   }
 };
 
-TEST_F(ClientsTest, ThreadsThatSeeOneBrokenSetMakeOneNewSetAndOneConnection) {
+TEST_F(ClientsTest, ThreadsThatReplaceABrokenSetMakeOneNewSetWithOneConnection) {
   start();
   ClientSlot<DriverClients> slot(service_socket());
   std::vector<std::shared_ptr<const DriverClients>> seen(kThreads);
@@ -76,7 +76,7 @@ TEST_F(ClientsTest, ThreadsThatSeeOneBrokenSetMakeOneNewSetAndOneConnection) {
   EXPECT_EQ(connections_to(service_socket()), 2) << "the old set's and the new set's";
 }
 
-TEST_F(ClientsTest, AfterAReconnectHealthAndClaimsAreOnTheSameNewConnection) {
+TEST_F(ClientsTest, AfterAReconnectHealthAndClaimsShareTheNewConnection) {
   start();
   ClientSlot<DriverClients> slot(service_socket());
   auto broken = slot.current();
@@ -95,7 +95,7 @@ TEST_F(ClientsTest, AfterAReconnectHealthAndClaimsAreOnTheSameNewConnection) {
   EXPECT_TRUE(eventually([&] { return connections_to(service_socket()) == 1; }));
 }
 
-TEST_F(ClientsTest, EveryStubIsThereBeforeThePeerIs) {
+TEST_F(ClientsTest, EveryStubExistsBeforeThePeerDoes) {
   const ClientSlot<DriverClients> slot(service_socket());
   const auto clients = slot.current();
   EXPECT_EQ(ask(*clients).error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -111,7 +111,7 @@ TEST_F(ClientsTest, EveryStubIsThereBeforeThePeerIs) {
   call_everything(*clients);
 }
 
-TEST_F(ClientsTest, EveryStubOfTheKubeletIsThereWithoutAKubelet) {
+TEST_F(ClientsTest, EveryStubExistsWithoutAKubelet) {
   const ClientSlot<KubeletClients> slot(KubeletSockets::below(root.path(), root / "device-plugins"));
   const auto clients = slot.current();
   api::device_plugin::Empty registered;

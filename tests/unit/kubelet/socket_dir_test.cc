@@ -63,7 +63,7 @@ TEST(SocketDirTest, SaysWhatToShortenWhenNothingFits) {
   EXPECT_THAT(refused.error().message, HasSubstr("unix sockets allow 107: use a shorter node.kubelet_root"));
 }
 
-TEST(SocketDirTest, RefusesNamesThatWouldLeaveTheFolder) {
+TEST(SocketDirTest, RefusesNamesThatEscapeTheFolder) {
   for (const char* driver : {"", "../x", "a/b", ".hidden", "a b", "a\nb"})
     EXPECT_FALSE(driver_sockets(kRoot, driver, "")) << driver;
   EXPECT_FALSE(driver_sockets(kRoot, std::string(64, 'd'), ""));
@@ -97,7 +97,7 @@ TEST(SocketDirTest, LeavesRoomForTheDotOfAResourcesHiddenName) {
       }
 }
 
-TEST(SocketDirTest, RefusesResourcesThatAreNoNamesOrFitNowhere) {
+TEST(SocketDirTest, RefusesInvalidResourceNamesAndPathsThatAreTooLong) {
   for (const char* resource : {"", "gpu", "/gpu", "example.com/", "../x/y", "a/b/c", "a/..", "a/b c"}) {
     EXPECT_FALSE(resource_registry_socket(kRoot, resource, "")) << resource;
     EXPECT_FALSE(resource_socket("/x", resource, "1")) << resource;

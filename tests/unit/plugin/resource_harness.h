@@ -26,7 +26,7 @@ template <class T>
 Task<T> ready(T value) {
   co_return value;
 }
-// Never ends.
+// A call that never returns.
 template <class T>
 Task<T> stuck() {
   asio::steady_timer timer(co_await asio::this_coro::executor, Instant::max());
@@ -75,17 +75,17 @@ class ResourceHarness : public ServerHarness<ResourceServer> {
   void list(DeviceList devices) {
     live.call([&] { board.set(std::move(devices)); });
   }
-  // Where the kubelet would call.
+  // The socket on which the kubelet calls.
   std::filesystem::path socket() {
     EXPECT_TRUE(eventually([&] { return !status().socket.empty(); }));
     return status().socket;
   }
-  // With the devices of list(devices_of(4)).
+  // Expects the devices of list(devices_of(4)).
   static bool registered_again(FakeDeviceManager& kubelet, std::size_t times) {
     return kubelet.wait_for([&] { return kubelet.registrations(kResource) >= times; }) &&
            kubelet.wait_allocatable(kResource, 4);
   }
-  // After the first registration.
+  // Begins after the first registration.
   void expect_new_traits_told(FakeDeviceManager& kubelet) {
     ASSERT_TRUE(registered_again(kubelet, 1));
     live.call([&] {

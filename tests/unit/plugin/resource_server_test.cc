@@ -77,7 +77,8 @@ TEST_F(ResourceServerTest, AllocatesForPodsAndRunsPreStart) {
   EXPECT_THAT(granted->ids, ElementsAre("gpu-00003", "gpu-00002")) << "as preferred";
   EXPECT_EQ(granted->answer.cdi_devices(0).name(), "example.com/gpu=gpu-00003");
   for (int starts = 0; starts < 2; ++starts)
-    EXPECT_TRUE(kubelet->start_container("pod-1", "main", kResource)) << "each start calls it, Allocate is not repeated";
+    EXPECT_TRUE(kubelet->start_container("pod-1", "main", kResource))
+        << "each start calls it, Allocate is not repeated";
   EXPECT_THAT(kubelet->admit("pod-2", "main", kResource, 3).error().message, HasSubstr("Available: 2"));
   // An app container gets the device of an init container of its pod.
   const auto reused = kubelet->admit("pod-1", "app", kResource, 1, granted->ids);

@@ -63,7 +63,7 @@ TEST(PackedTest, BreaksTheSmallestGroupThatIsLargeEnough) {
   EXPECT_THAT(preferred_ids(without(server(), {"a1", "b0", "b1"}), {}, 2, kPacked), ElementsAre("b2", "b3"));
 }
 
-TEST(PackedTest, ASecondSocketIsTheOneThatFits) {
+TEST(PackedTest, TakesTheSecondSocketThatFitsBest) {
   auto all = server();
   all.push_back(whole("c0", 2, "pci-c0"));
   EXPECT_THAT(preferred_ids(all, {}, 5, kPacked), ElementsAre("a0", "a1", "a2", "a3", "c0"));
@@ -130,7 +130,7 @@ TEST(PreferredTest, NumaNodesAreASet) {
   EXPECT_THAT(preferred_ids(all, {}, 2, kPacked), ElementsAre("x", "z"));
 }
 
-TEST(PreferredTest, NothingIsAnError) {
+TEST(PreferredTest, AcceptsEmptyUnknownAndRepeatedIds) {
   for (const Placement placement : {kPacked, kSpread}) {
     EXPECT_THAT(preferred_ids({}, {}, 3, placement), IsEmpty());
     EXPECT_THAT(preferred_ids({}, {"a0"}, 1, placement), IsEmpty());
@@ -144,14 +144,14 @@ TEST(PreferredTest, NothingIsAnError) {
   }
 }
 
-TEST(PreferredTest, UsedUpReplicasOverflowNothing) {
+TEST(PreferredTest, AHugeUseCountDoesNotOverflow) {
   std::vector<Candidate> all = {whole("a", 0), whole("b", 0)};
   all[0].in_use = ~0u;
   EXPECT_THAT(preferred_ids(all, {}, 1, kPacked), ElementsAre("a"));
   EXPECT_THAT(preferred_ids(all, {}, 1, kSpread), ElementsAre("b"));
 }
 
-TEST(PreferredTest, RequestsBeyondReasonAreTakenInOrder) {
+TEST(PreferredTest, HugeRequestsAreTakenInOrder) {
   std::vector<Candidate> all;
   for (int i = 0; i < 10'000; ++i) all.push_back(whole(fmt::format("d{:05}", i), i % 2));
   const Ids chosen = preferred_ids(all, {"d00001"}, 5'001, kPacked);
@@ -163,7 +163,7 @@ TEST(PreferredTest, RequestsBeyondReasonAreTakenInOrder) {
 
 // -- against brute force ---------------------------------------------------------------------------------------------
 
-// How good a choice is, written down from the header's words: less is better, from left to right.
+// How bad a choice is by the rules of preferred.h: compared element by element, less is better.
 std::vector<std::int64_t> badness(const std::vector<Candidate>& all, const std::set<std::string>& chosen,
                                   Placement placement) {
   using Place = std::vector<std::string>;
@@ -243,12 +243,12 @@ TEST(PreferredPropertyTest, NoOtherChoiceIsBetter) {
           << ::testing::PrintToString(mine);
     }
     std::ranges::shuffle(all, random);
-    ASSERT_EQ(preferred_ids(all, required, wanted, placement), chosen) << "the order of the candidates counts";
+    ASSERT_EQ(preferred_ids(all, required, wanted, placement), chosen) << "the order of the candidates must not count";
   }
 }
 
-// Whatever a kubelet sends: only what it offered, nothing twice, never too many.
-TEST(PreferredPropertyTest, AnyInputGivesASaneSubset) {
+// Whatever a kubelet sends, the result holds only offered ids, each once, and not too many.
+TEST(PreferredPropertyTest, AnyInputGivesAValidSubset) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     auto all = random_machine(random);

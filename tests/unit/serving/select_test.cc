@@ -22,9 +22,9 @@ Device fpga() {
   return device;
 }
 
-TEST(Select, AnEmptySelectTakesEverything) { EXPECT_TRUE(matches({}, fpga())); }
+TEST(SelectTest, AnEmptySelectTakesEverything) { EXPECT_TRUE(matches({}, fpga())); }
 
-TEST(Select, MembersMatchByGlob) {
+TEST(SelectTest, MembersMatchByGlob) {
   EXPECT_TRUE(matches({{"kind", "fpga"}}, fpga()));
   EXPECT_TRUE(matches(
       {{"kind", "f*"}, {"id", "FPGA-[0-9]"}, {"name", "fpga-?"}, {"parent", "CARD-0"}, {"pci", "0000:3b:*"}}, fpga()));
@@ -33,7 +33,7 @@ TEST(Select, MembersMatchByGlob) {
   EXPECT_TRUE(matches({{"parent", ""}}, Device{}));
 }
 
-TEST(Select, AttributesMatchByTheirType) {
+TEST(SelectTest, AttributesMatchByTheirType) {
   EXPECT_TRUE(matches({{"attributes.region", "d5*"},
                        {"attributes.slots", std::int64_t{4}},
                        {"attributes.secure", true},
@@ -46,12 +46,12 @@ TEST(Select, AttributesMatchByTheirType) {
   EXPECT_FALSE(matches({{"attributes.secure", false}}, fpga()));
 }
 
-TEST(Select, AListMatchesIfOneItemDoes) {
+TEST(SelectTest, AListMatchesIfOneItemDoes) {
   EXPECT_TRUE(matches({{"attributes.ports", std::int64_t{2}}, {"attributes.modes", "s*"}}, fpga()));
   EXPECT_FALSE(matches({{"attributes.ports", std::int64_t{3}}}, fpga()));
 }
 
-TEST(Select, WhatTheDeviceDoesNotHaveMatchesNothing) {
+TEST(SelectTest, AMissingAttributeMatchesNothing) {
   EXPECT_FALSE(matches({{"attributes.model", "*"}}, fpga()));
   EXPECT_FALSE(matches({{"attributes.", "*"}}, fpga()));
   EXPECT_FALSE(matches({{"colour", "*"}}, fpga()));

@@ -13,7 +13,7 @@ using testing::IsEmpty;
 
 class TopologyTest : public testing::Test {
  protected:
-  // A device of sysfs: a link under bus/pci/devices to its folder.
+  // Adds a device to sysfs: its folder, and a link to it below bus/pci/devices.
   void plug(const std::string& address, const std::string& target, const std::string& numa_node) {
     const auto links = sysfs / "bus/pci/devices";
     std::filesystem::create_directories(links);
@@ -43,7 +43,7 @@ TEST_F(TopologyTest, ReadsTheStandardAttributesFromSysfs) {
   EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1));
 }
 
-TEST_F(TopologyTest, LeavesOutWhatSysfsDoesNotKnow) {
+TEST_F(TopologyTest, LeavesOutWhatSysfsDoesNotHave) {
   const Device unknown = located("0000:3b:00.0");
   EXPECT_EQ(unknown.attributes.size(), 1u);
   EXPECT_TRUE(unknown.attributes.contains(kPciBusIdAttribute));
@@ -66,7 +66,7 @@ TEST_F(TopologyTest, TakesTheNumaNodeOfTheNearestBridgeThatHasOne) {
   EXPECT_THAT(located("0000:3d:00.0").numa_nodes, testing::ElementsAre(0));
 }
 
-TEST_F(TopologyTest, ANumaNodeOutsideOfTheBridgesCountsForNothing) {
+TEST_F(TopologyTest, IgnoresANumaNodeAboveTheBridges) {
   plug("0000:3b:00.0", "../../../devices/pci0000:3a/0000:3b:00.0", "-1\n");
   set_numa_node("pci0000:3a", "1\n");
   set_numa_node("", "1\n");
@@ -85,7 +85,7 @@ TEST_F(TopologyTest, KeepsWhatTheModuleSaid) {
   EXPECT_THAT(device.numa_nodes, testing::ElementsAre(3, 2));
 }
 
-TEST_F(TopologyTest, DistrustsStrangeContent) {
+TEST_F(TopologyTest, IgnoresMalformedFiles) {
   plug("0000:01:00.0", "../../../devices/virtual/0000:01:00.0", "1x\n");
   plug("0000:02:00.0", "../../../devices/pci0000:3a/0000:99:00.0", "99999999999\n");
   plug("0000:03:00.0", "../../../devices/pci0000:3a$(reboot)/0000:03:00.0", std::string(10'000, '1'));
