@@ -91,14 +91,14 @@ Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
                               .fault = fault_};
   bool stop = false;
   signals_.async_wait([&stop](const boost::system::error_code& error, int) { stop = stop || !error; });
-  auto ledger = Ledger::open(core_, options);
+  auto ledger = Ledger::open(core_, clock_, options);
   for (Duration waited{}; !ledger && ledger.error().code == Code::kAborted && !stop; waited += kLedgerRetry) {
     if (waited % kLedgerReminder == Duration::zero())
       log(LogLevel::kInfo, "waiting for another cardcage to end", {{"ledger", options.file.native()}});
     std::this_thread::sleep_for(kLedgerRetry);
     core_.poll();
     core_.restart();
-    ledger = Ledger::open(core_, options);
+    ledger = Ledger::open(core_, clock_, options);
   }
   signals_.cancel();
   core_.poll();
@@ -118,7 +118,7 @@ Status Daemon::open_ledger() {
          {"cdi_files_written", std::to_string(recovery.written)},
          {"cdi_files_removed", std::to_string(recovery.removed)}});
   }
-  cdi_keeper_ = std::make_unique<CdiKeeper>(core_, *ledger_, cdi_);
+  cdi_keeper_ = std::make_unique<CdiKeeper>(core_, clock_, *ledger_, cdi_);
   return {};
 }
 

@@ -97,12 +97,13 @@ class ClaimWorld : public CoreFixture {
     preparer.reset();
     ledger.reset();
     settle();
-    auto opened = Ledger::open(core, {.file = folder / "state" / "ledger.db",
-                                      .intents = folder / "run" / "intents",
-                                      .cdi_folder = cdi.folder(),
-                                      .boot_id = boot_id,
-                                      .history = {},
-                                      .fault = fault});
+    auto opened = Ledger::open(core, clock,
+                               {.file = folder / "state" / "ledger.db",
+                                .intents = folder / "run" / "intents",
+                                .cdi_folder = cdi.folder(),
+                                .boot_id = boot_id,
+                                .history = {},
+                                .fault = fault});
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger = std::move(*opened);
     recover_cdi(*ledger, cdi);
