@@ -17,8 +17,6 @@ constexpr Duration kPatience = std::chrono::seconds(1);
 // (facts: since 1.34 it takes an id that vanishes between its choice and our answer badly).
 constexpr Duration kLeaving = std::chrono::seconds(2);
 constexpr Duration kRestoreRetry = std::chrono::seconds(10), kRestoreLimit = std::chrono::minutes(2);
-// Before the server's own answer at the deadline, so that ours, which knows what it waits for, is the one.
-constexpr Duration kAnswerReserve = std::chrono::milliseconds(50);
 // The kubelet waits for the choice in its admission loop; the host's own takes less than a millisecond.
 constexpr Duration kModuleChoice = std::chrono::milliseconds(500);
 
@@ -229,7 +227,7 @@ Task<Result<ContainerGrant>> Resource::grant(std::vector<std::string> ids, Insta
                      "device '{}' of resource '{}' cannot be used now; 'cagectl devices' on the node says why", id,
                      name_);
   }
-  co_return co_await allocator_.allocate(std::move(ids), deadline - kAnswerReserve);
+  co_return co_await allocator_.allocate(std::move(ids), deadline);
 }
 
 std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids) const {

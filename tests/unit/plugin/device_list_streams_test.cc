@@ -44,7 +44,7 @@ TEST_F(DeviceListStreamsTest, SendsTheFullListAtOnceEvenAnEmptyOne) {
   EXPECT_EQ(late.next(), "3/3");
 }
 
-TEST_F(DeviceListStreamsTest, AChangeAfterAPauseGoesOutAtOnceAndTheNextOnesWait) {
+TEST_F(DeviceListStreamsTest, AChangeAfterAPauseIsSentAtOnceAndLaterOnesWait) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(kListPace);
@@ -57,7 +57,7 @@ TEST_F(DeviceListStreamsTest, AChangeAfterAPauseGoesOutAtOnceAndTheNextOnesWait)
   EXPECT_EQ(waiting.get(), "49/49");
 }
 
-TEST_F(DeviceListStreamsTest, NeverSendsWhatItSentLast) {
+TEST_F(DeviceListStreamsTest, NeverSendsAnUnchangedList) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(kListPace);
@@ -71,7 +71,7 @@ TEST_F(DeviceListStreamsTest, NeverSendsWhatItSentLast) {
   EXPECT_EQ(stream.next(), "3/3") << "it changed and changed back before anything could be sent";
 }
 
-TEST_F(DeviceListStreamsTest, Row7AllStreamsGetEverything) {
+TEST_F(DeviceListStreamsTest, AllStreamsGetEveryList) {
   auto one = watch(), two = watch();
   EXPECT_EQ(one.next(), "0/0");
   EXPECT_EQ(two.next(), "0/0");
@@ -86,7 +86,7 @@ TEST_F(DeviceListStreamsTest, Row7AllStreamsGetEverything) {
   EXPECT_TRUE(eventually([&] { return status().streams == 1; }));
 }
 
-TEST_F(DeviceListStreamsTest, Row8NeverPassesTheKubeletsLimitAndReportsIt) {
+TEST_F(DeviceListStreamsTest, NeverExceedsTheKubeletsLimitAndReportsIt) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(kListPace);
@@ -101,7 +101,7 @@ TEST_F(DeviceListStreamsTest, Row8NeverPassesTheKubeletsLimitAndReportsIt) {
   EXPECT_EQ(static_cast<std::size_t>(stream.message.devices_size()), now.listed);
 }
 
-TEST_F(DeviceListStreamsTest, Row9ASlowReaderGetsTheLatestListAndCostsNoQueue) {
+TEST_F(DeviceListStreamsTest, ASlowReaderGetsTheLatestListAndCostsNoQueue) {
   auto slow = watch(), quick = watch();
   EXPECT_EQ(quick.next(), "0/0");
   constexpr std::size_t kLists = 60;
@@ -119,7 +119,7 @@ TEST_F(DeviceListStreamsTest, Row9ASlowReaderGetsTheLatestListAndCostsNoQueue) {
 }
 
 // 10,000 devices, 100 changes of their health within a second.
-TEST_F(DeviceListStreamsTest, Row21ASecondOfFlappingIsTenMessages) {
+TEST_F(DeviceListStreamsTest, ASecondOfFlappingIsTenMessages) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(seconds(1));
