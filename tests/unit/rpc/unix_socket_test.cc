@@ -18,7 +18,7 @@ UniqueFd bound(const fs::path& path) {
   return fd;
 }
 
-TEST(UnixSocketTest, TellsOneSocketAtAPathFromTheNext) {
+TEST(UnixSocketTest, DistinguishesSocketsThatFollowEachOtherAtAPath) {
   const ScratchFolder folder;
   EXPECT_FALSE(socket_identity(folder / "s"));
   bound(folder / "s");
@@ -35,7 +35,7 @@ TEST(UnixSocketTest, TellsOneSocketAtAPathFromTheNext) {
   EXPECT_FALSE(socket_identity(folder / "f")->is_socket);
 }
 
-TEST(UnixSocketTest, KnowsWhetherSomebodyListens) {
+TEST(UnixSocketTest, KnowsWhetherASocketIsServed) {
   const ScratchFolder folder;
   EXPECT_FALSE(is_served(folder / "s"));
   const UniqueFd fd = bound(folder / "s");
