@@ -59,7 +59,7 @@ Task<Result<PodListing>> PodResources::list() {
   auto answer = co_await call<ListPodResourcesRequest, ListPodResourcesResponse>(begin);
   auto holdings = answer ? holdings_of(*answer) : std::unexpected(answer.error());
   note(holdings ? Status() : std::unexpected(holdings.error()));
-  if (!holdings) co_return within(holdings.error(), "cannot list the holders of devices at the kubelet");
+  if (!holdings) co_return within(holdings.error(), "cannot ask the kubelet who holds devices");
   view_.last_list = clock_.wall();
   view_.holdings = holdings->size();
   listing.holdings = *std::move(holdings);

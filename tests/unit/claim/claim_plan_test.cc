@@ -110,7 +110,7 @@ TEST_F(ClaimPlanTest, SharesAndAdminAccessDoNotConflict) {
                             watch.admin_access = true;
                             return watch;
                           }()}));
-  EXPECT_TRUE(prepare_new("u7", {an_allocation("gpu-1")})) << "who watches does not hold";
+  EXPECT_TRUE(prepare_new("u7", {an_allocation("gpu-1")})) << "admin access does not hold a device";
 }
 
 }  // namespace

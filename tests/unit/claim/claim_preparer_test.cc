@@ -53,7 +53,7 @@ TEST_F(ClaimPreparerTest, TheModuleGetsAllItNeeds) {
   cluster.put_claim(claim);
   const auto devices = prepare("u1");
   ASSERT_TRUE(devices) << text_of(devices);
-  ASSERT_THAT(*devices, SizeIs(1)) << "results of other drivers are theirs";
+  ASSERT_THAT(*devices, SizeIs(1)) << "allocations of other drivers are left out";
   EXPECT_EQ(devices->front().share_id, claim.allocations[0].share_id);
   const ModuleClaim& heard = gpus->holds["u1"];
   EXPECT_EQ(heard.ref, claim.ref);
@@ -211,7 +211,7 @@ TEST_F(ClaimPreparerTest, IfTheSecondModuleFailsTheFirstIsRolledBack) {
   gpus->fail(Verb::kUnprepare, {Code::kInternal, "busy"});
   EXPECT_THAT(text_of(prepare("u1")), HasSubstr("link is down"));
   start();
-  EXPECT_EQ(record("u1")->parts[0].state, "state of u1") << "what could not be undone is not forgotten";
+  EXPECT_EQ(record("u1")->parts[0].state, "state of u1") << "a part that could not be rolled back keeps its state";
   EXPECT_TRUE(prepare("u1"));
   ASSERT_TRUE(unprepare("u1"));
 }
@@ -232,7 +232,7 @@ TEST_F(ClaimPreparerTest, AReallocatedClaimReleasesItsOldDevicesFirst) {
   EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-0")})) << "the old device is free";
 }
 
-// -- calls that meet -------------------------------------------------------------------------------------------------
+// -- concurrent calls ------------------------------------------------------------------------------------------------
 
 TEST_F(ClaimPreparerTest, ASecondPrepareSharesTheResultOfTheFirst) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
@@ -310,7 +310,7 @@ TEST_F(ClaimPreparerTest, ADiskThatHangsIsReportedAtTheDeadline) {
             (Error{Code::kDeadlineExceeded,
                    "claim team/claim-u1: out of time while waiting for the ledger; the work goes on, the kubelet tries "
                    "again by itself"}));
-  EXPECT_EQ((*releasing)->error(), (*preparing)->error()) << "it has waited for its turn";
+  EXPECT_EQ((*releasing)->error(), (*preparing)->error()) << "it waits for the same operation";
   disk.set_value();
   EXPECT_TRUE(prepare("u1"));
   preparer.reset();
@@ -374,7 +374,7 @@ TEST_F(ClaimPreparerTest, AFullDiskFailsTheClaimUntilThereIsSpace) {
   start();
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   disk.fill();
-  // The log has some free space of its own: a state blob is larger than that.
+  // A state blob is larger than the free space inside the log.
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;
     edits.state.assign(64 << 10, 's');

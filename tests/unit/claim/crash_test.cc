@@ -17,7 +17,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// The hardware outlives processes: a file per device that is set up, with the claim that it is set up for.
+// The hardware outlives processes: one file per device that is set up, which contains its claim.
 class CrashTest : public ClaimWorld {
  protected:
   CrashTest() {
@@ -187,7 +187,7 @@ TEST_F(CrashTest, EveryPreparedClaimSurvivesAPowerLoss) {
   ledger.reset();
 }
 
-// Any mix of calls for claims that fight for devices, with the host killed now and then.
+// A random mix of calls for claims that compete for devices, with the host killed now and then.
 class RandomLifeTest : public CrashTest, public ::testing::WithParamInterface<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Each, RandomLifeTest, ::testing::Range(1u, 7u));
 

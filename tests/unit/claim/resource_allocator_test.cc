@@ -44,14 +44,14 @@ class ResourceAllocatorTest : public ClaimWorld {
   std::vector<Holder> holders(const std::string& device) const {
     return held(device) ? held(device)->parts[0].devices[0].holders : std::vector<Holder>{};
   }
-  // Who holds a device is written down without anybody waiting.
+  // Notes about holders are written without anybody waiting.
   void let_the_ledger_write() {
     for (int round = 0; round < 3; ++round) {
       settle();
-      (void)run(ledger->history({}));  // behind what is being written
+      (void)run(ledger->history({}));  // runs after the writes that are queued
     }
   }
-  // Until the kubelet starts its containers, so that what comes then is another pod.
+  // So long that the next Allocate is for another pod.
   void let_the_pod_run() { clock.advance(std::chrono::seconds(2)); }
 
   static constexpr const char* kGpu0 = "cardcage.example.com_gpu/device=gpu-0";
@@ -63,13 +63,13 @@ TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
   const auto grant = allocate({"GPU-0", "GPU-1"});
   ASSERT_TRUE(grant) << text_of(grant);
   EXPECT_THAT(grant->cdi_devices, ElementsAre(kGpu0, "cardcage.example.com_gpu/device=gpu-1"));
-  EXPECT_EQ(*grant, (ContainerGrant{grant->cdi_devices, {}, {}})) << "a device node comes one way only";
+  EXPECT_EQ(*grant, (ContainerGrant{grant->cdi_devices, {}, {}})) << "edits are delivered in one way only";
   EXPECT_EQ(read_file(cdi.folder() / "cardcage.example.com_gpu-device_gpu-0.json", 4096).value(),
             R"({"cdiVersion":"0.3.0","kind":"cardcage.example.com_gpu/device","devices":[)"
             R"({"name":"gpu-0","containerEdits":{"env":["FAKE_0=GPU-0"]}}]})"
             "\n");
   const ModuleClaim& heard = gpus->holds["gpu-0"];
-  EXPECT_EQ(heard.ref, (ClaimRef{"", "", "gpu-0"})) << "nobody knows the pod";
+  EXPECT_EQ(heard.ref, (ClaimRef{"", "", "gpu-0"})) << "the pod is not known yet";
   EXPECT_EQ(heard.allocations[0].device_id, "GPU-0");
 
   allocator->seen("GPU-0", {"team", "train", "main"});
@@ -98,7 +98,7 @@ TEST_F(ResourceAllocatorTest, AnotherContainerOfThePodGetsTheDeviceAsItIs) {
 TEST_F(ResourceAllocatorTest, AnotherPodGetsTheDevicePreparedAgain) {
   ASSERT_TRUE(allocate({"GPU-0"}));
   allocator->seen("GPU-0", {"team", "first", "main"});
-  ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet knows before us that the first pod is gone";
+  ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet knows first that the earlier pod is gone";
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
   ASSERT_THAT(holders("gpu-0"), SizeIs(1));
@@ -106,7 +106,7 @@ TEST_F(ResourceAllocatorTest, AnotherPodGetsTheDevicePreparedAgain) {
   EXPECT_THAT(*run(ledger->history({.claim = "team/first"})), SizeIs(1));
 
   let_the_pod_run();
-  ASSERT_TRUE(allocate({"GPU-0"})) << "a pod that ended before the kubelet told of it";
+  ASSERT_TRUE(allocate({"GPU-0"})) << "for a pod whose predecessor the kubelet never reported";
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 2);
 }
 
@@ -285,7 +285,7 @@ TEST_F(ResourceAllocatorTest, ALedgerRebuiltFromCdiFilesLearnsItsHolders) {
   EXPECT_EQ(holders("gpu-0")[0].container, "main");
 }
 
-// Nobody waits for the note, so the answer may be out and the note not written.
+// Nobody waits for the note, so the response may be sent before the note is written.
 TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsResponseFindsTheIntent) {
   const auto copy = [](const std::filesystem::path& from, const std::filesystem::path& to) {
     using Options = std::filesystem::copy_options;
@@ -327,7 +327,7 @@ TEST_F(ResourceAllocatorTest, ADeviceIsNeverHeldThroughBothApis) {
 TEST_F(ResourceAllocatorTest, HandingOutDoesNotWaitForTheDisk) {
   const SyncCounter counter;
   restart();
-  ASSERT_TRUE(allocate({"GPU-1"})) << "the first write of all begins the log";
+  ASSERT_TRUE(allocate({"GPU-1"})) << "the first write creates the log";
   const int before = counter.syncs();
   ASSERT_TRUE(allocate({"GPU-0"}));
   EXPECT_EQ(counter.syncs(), before);

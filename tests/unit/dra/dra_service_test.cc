@@ -13,7 +13,7 @@ using V1Answer = api::dra_v1::NodePrepareResourcesResponse;
 
 Task<Result<Devices>> answer(Result<Devices> value) { co_return value; }
 
-// Holds calls back until it is opened, or for good.
+// Blocks calls until it is opened.
 class Gate {
  public:
   explicit Gate(LiveCore& live) : state_(std::make_shared<State>(live)) {}
@@ -255,7 +255,7 @@ TEST_F(DraServiceTest, ForgetsACallThatTheCallerCancelled) {
   calling->TryCancel();
   EXPECT_EQ(call.get().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(eventually([&] { return status().open_calls == 0; }));
-  gate.open();  // the work ends later and nobody minds
+  gate.open();  // the work ends later, without effect
 }
 
 TEST_F(DraServiceTest, ShutdownWaitsForOpenCalls) {
@@ -266,7 +266,7 @@ TEST_F(DraServiceTest, ShutdownWaitsForOpenCalls) {
   auto stopping = std::async(std::launch::async, [&] { stop_and_destroy(server, seconds(5)); });
   EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(service_socket()); }));
   V1Answer refused;
-  EXPECT_EQ(prepare({}, refused).error_message(), "cardcage is shutting down") << "on the connection that is left";
+  EXPECT_EQ(prepare({}, refused).error_message(), "cardcage is shutting down") << "on the existing connection";
   gate.open();
   EXPECT_TRUE(call.get().ok());
   EXPECT_EQ(response.claims_size(), 1);

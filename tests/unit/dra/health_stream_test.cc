@@ -175,7 +175,7 @@ TEST_F(HealthServiceTest, ASlowReaderGetsTheLatestListAndCostsNoQueue) {
     ++messages;
     if (message.devices(0).device().device_name() == std::to_string(kLists)) break;
   }
-  EXPECT_LT(messages, kLists / 2) << "each list is 200 KiB: what was overtaken is never sent";
+  EXPECT_LT(messages, kLists / 2) << "each list is 200 KiB, and replaced lists are never sent";
 }
 
 TEST_F(HealthServiceTest, ForgetsAStreamThatTheReaderLeft) {

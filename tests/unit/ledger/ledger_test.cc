@@ -138,7 +138,7 @@ TEST_F(LedgerTest, AnIntentSurvivesAKilledProcess) {
   EXPECT_THAT(ledger->holders("gpus", "GPU-1", kDriver, "gpu-0"), SizeIs(1));
 }
 
-// Both files speak of the claim when a process ends between them.
+// A process that is killed between two writes leaves the claim in both files.
 TEST_F(LedgerTest, AnIntentCountsUntilTheNextChangeIsWritten) {
   auto intents = Intents::open(options().intents, kBoot, clock.wall());
   ASSERT_TRUE(intents);
@@ -190,7 +190,7 @@ TEST_F(LedgerTest, ANoteDoesNotClearALaterIntent) {
     auto ledger = open();
     ledger->note(a_record("u1"));
     ASSERT_TRUE(ledger->intend(undoing));
-    ASSERT_TRUE(put(*ledger, a_record("u2", 2))) << "takes the note along";
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2))) << "writes the note, too";
   }
   EXPECT_EQ(*open()->find({kDriver, "u1"}), undoing);
 }
@@ -206,7 +206,7 @@ TEST_F(LedgerTest, HistoryTellsWhoHeldADeviceAndForHowLong) {
   ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
   const auto all = run(ledger->history({}));
   ASSERT_TRUE(all);
-  ASSERT_THAT(*all, SizeIs(1)) << "what was never prepared is no history";
+  ASSERT_THAT(*all, SizeIs(1)) << "a claim that was never prepared is not in the history";
   const HistoryEntry& entry = all->front();
   EXPECT_EQ(entry.ref, (ClaimRef{"team", "claim-u1", "u1"}));
   EXPECT_EQ(entry.module + "/" + entry.pool + "/" + entry.device + "/" + entry.request, "gpus/node/gpu-0/main/sub");
@@ -309,7 +309,7 @@ TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsMigrated) {
   EXPECT_EQ(ledger->claims().size(), 2u);
   EXPECT_EQ(*ledger->find({kDriver, "u1"}), full);
   EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
-  EXPECT_TRUE(put(*ledger, a_record("u2", 3))) << "the key is a key again";
+  EXPECT_TRUE(put(*ledger, a_record("u2", 3))) << "the primary key works";
   EXPECT_EQ(ledger->claims().size(), 2u);
 }
 
@@ -329,7 +329,7 @@ TEST_F(LedgerTest, MigrationStopsAtAnErrorWithoutHalfAStep) {
   EXPECT_EQ((*database)->integer("PRAGMA user_version").value(), 2);
 }
 
-// What may happen to the file, and that the claims are rebuilt from the CDI files that are left.
+// Ways to damage the file. The claims are rebuilt from the CDI files.
 struct Damage {
   const char* name;
   void (*inflict)(const std::filesystem::path& file);

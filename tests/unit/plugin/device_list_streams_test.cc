@@ -19,7 +19,7 @@ class DeviceListStreamsTest : public ResourceHarness {
           stub(plugin::DevicePlugin::NewStub(
               grpc::CreateChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials()))),
           stream(stub->ListAndWatch(context.get(), {})) {}
-    // "3/4": healthy ones of all.
+    // "3/4": 3 of 4 devices are healthy.
     std::string next() {
       if (!stream->Read(&message)) return "end";
       int healthy = 0;
@@ -108,14 +108,14 @@ TEST_F(DeviceListStreamsTest, ASlowReaderGetsTheLatestListAndCostsNoQueue) {
   for (std::size_t i = 1; i <= kLists; ++i) {
     clock.advance(kListPace);
     list(devices_of(20'000 + i));  // 500 kB
-    EXPECT_EQ(quick.next(), fmt::format("{0}/{0}", 20'000 + i)) << "one slow reader is nobody else's";
+    EXPECT_EQ(quick.next(), fmt::format("{0}/{0}", 20'000 + i)) << "a slow reader does not delay the others";
   }
   std::size_t messages = 0;
   for (std::string next; next != fmt::format("{0}/{0}", 20'000 + kLists); ++messages) {
     next = slow.next();
     ASSERT_NE(next, "end");
   }
-  EXPECT_LT(messages, kLists / 2) << "what was overtaken is never sent";
+  EXPECT_LT(messages, kLists / 2) << "replaced lists are never sent";
 }
 
 // 10,000 devices, 100 changes of their health within a second.

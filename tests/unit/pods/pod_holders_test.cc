@@ -55,7 +55,7 @@ TEST_F(PodHoldersTest, AListProvesNothingDuringAnAllocate) {
   allocating.allocating = true;
   (void)nobody(10s, {card(0s, true)});
   EXPECT_THAT(nobody(12s, {allocating}).absent, IsEmpty());
-  EXPECT_THAT(nobody(14s, {card(0s, true)}).absent, IsEmpty()) << "the first after it";
+  EXPECT_THAT(nobody(14s, {card(0s, true)}).absent, IsEmpty()) << "the first list after it";
   // Another Allocate ended after the last list and before the next one.
   EXPECT_THAT(nobody(16s, {card(15s)}).absent, IsEmpty());
   EXPECT_EQ(nobody(17s, {card(15s)}).absent.size(), 1);
@@ -63,7 +63,7 @@ TEST_F(PodHoldersTest, AListProvesNothingDuringAnAllocate) {
 
 TEST_F(PodHoldersTest, AListThatBeganBeforeTheEndOfAnAllocateProvesNothing) {
   const auto early = judge(10s, {{kCard, kOther}}, {card(10s)});
-  EXPECT_THAT(early.seen, IsEmpty()) << "that may be the pod before";
+  EXPECT_THAT(early.seen, IsEmpty()) << "that may be the earlier pod";
   EXPECT_EQ(early.confirm, at(11s));
   EXPECT_THAT(nobody(9s, {card(10s)}).absent, IsEmpty());
   EXPECT_THAT(nobody(11s, {card(10s)}).absent, IsEmpty());
@@ -76,7 +76,7 @@ TEST_F(PodHoldersTest, AHolderIsReportedOncePerAllocate) {
   EXPECT_EQ(first.seen[0].device, kCard);
   EXPECT_EQ(first.seen[0].holder, kTrainer);
   EXPECT_THAT(judge(2s, {{kCard, kTrainer}}, {card(0s, true)}).seen, IsEmpty());
-  EXPECT_EQ(judge(3s, {{kCard, kTrainer}}, {card(0s)}).seen.size(), 1) << "whoever did not note it hears it again";
+  EXPECT_EQ(judge(3s, {{kCard, kTrainer}}, {card(0s)}).seen.size(), 1) << "it is reported again until it is noted";
   EXPECT_EQ(judge(5s, {{kCard, kTrainer}}, {card(4s)}).seen.size(), 1);
   EXPECT_THAT(judge(6s, {{kCard, kOther}, {kCard, kTrainer}}, {card(4s, true)}).seen, IsEmpty());
   const auto changed = judge(7s, {{kCard, kOther}}, {card(4s, true)});

@@ -21,7 +21,7 @@ using State = PodResourcesView::State;
 const std::string kResource = "example.com/fpga";
 const ResourceDevice kOne{kResource, "fpga-1"}, kTwo{kResource, "fpga-2"};
 
-// A ledger that does what it is told, unless it is to fail.
+// A record of devices that fails on request.
 class FakeHandedOut final : public HandedOut {
  public:
   explicit FakeHandedOut(Clock& clock) : clock_(clock) {}
@@ -98,8 +98,8 @@ class PodReconcilerTest : public CoreFixture {
     }(reconciler, ended));
     ASSERT_TRUE(until([&] { return reconciler.status().rounds == 1 && at_rest(); }));
   }
-  // It waits for time and not for the kubelet: for what is due next, and for a socket of the Pods API or an event of
-  // it.
+  // Whether the reconciler waits for time, not for the kubelet: its loop for the next round, the watch of the Pods API
+  // for a socket or an event.
   bool at_rest() { return clock.sleepers() >= (pods_api ? 1 : 2) + ledger.waiting; }
   bool until(const std::function<bool()>& condition, Duration limit = 5s) {
     const Instant end = std::chrono::steady_clock::now() + limit;
@@ -289,7 +289,7 @@ TEST_F(PodReconcilerTest, ASlowReleaseDoesNotDelayOthers) {
   run_pod("b", "fpga-2");
   EXPECT_TRUE(passes_until([&] { return ledger.news.size() == 2; }, 15s));
   pass(30s);
-  EXPECT_EQ(ledger.releases, 1) << "one at a time of a device";
+  EXPECT_EQ(ledger.releases, 1) << "one release at a time per device";
   clock.advance(100h);
   settle();
 }
@@ -382,7 +382,7 @@ TEST_F(PodReconcilerTest, ThePodsApiReportsUidsAndEndedPodsAtOnce) {
   start();
   ASSERT_TRUE(until([&] { return reconciler.status().pods.state == PodsWatchView::State::kWatching; }));
   ASSERT_TRUE(passes_until([&] { return !ledger.news.empty() && ledger.news.back().holder.uid == "a"; }, 12s));
-  // A finished Job: the watch says so, and the checkpoint is not believed.
+  // A finished Job: the watch reports it, which counts more than the checkpoint.
   kubelet.put_pod({"ml", "pod-a", "a", {{"main", {{kResource, {"fpga-1"}}}}}, "Succeeded"});
   core.restart();
   core.run_for(50ms);

@@ -21,7 +21,7 @@ class PodResourcesTest : public CoreFixture {
  protected:
   PodResourcesTest() { kubelet.start(); }
 
-  // A second later, so that the pace is not in the way.
+  // A second later, so that the rate limit does not delay it.
   Result<PodListing> list() {
     clock.advance(1s);
     return run(resources.list());

@@ -30,7 +30,7 @@ UniqueFd connected(const std::filesystem::path& path) {
   return fd;
 }
 
-// A socket file as a process that was killed leaves it.
+// Leaves a socket file like a killed process.
 void leave_stale_socket(const std::filesystem::path& path) {
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto address = address_of(path);

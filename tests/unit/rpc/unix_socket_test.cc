@@ -27,7 +27,7 @@ TEST(UnixSocketTest, DistinguishesSocketsThatFollowEachOtherAtAPath) {
   EXPECT_TRUE(first->is_socket);
   EXPECT_EQ(socket_identity(folder / "s"), first);
   fs::permissions(folder / "s", fs::perms::owner_all);
-  EXPECT_EQ(socket_identity(folder / "s"), first) << "a change of its rights is no other socket";
+  EXPECT_EQ(socket_identity(folder / "s"), first) << "a change of its mode does not change its identity";
   fs::remove(folder / "s");
   bound(folder / "s");
   EXPECT_NE(socket_identity(folder / "s"), first);
@@ -42,7 +42,7 @@ TEST(UnixSocketTest, KnowsWhetherASocketIsServed) {
   EXPECT_FALSE(is_served(folder / "s"));
   ASSERT_EQ(::listen(fd.get(), 0), 0);
   EXPECT_TRUE(is_served(folder / "s"));
-  EXPECT_TRUE(is_served(folder / "s")) << "with a full backlog, too";
+  EXPECT_TRUE(is_served(folder / "s")) << "even with a full backlog";
 }
 
 TEST(UnixSocketTest, RemovesOnlyItsOwnStaleSockets) {
