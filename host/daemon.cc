@@ -85,7 +85,7 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
                               .boot_id = *boot_id,
                               .history = {},
                               .fault = fault_};
-  auto ledger = Ledger::open(core_, options);
+  auto ledger = Ledger::open(core_, clock_, options);
   if (ledger || ledger.error().code != Code::kAborted) return ledger;
   bool stop = false;
   stop_signals_.async_wait([&](const boost::system::error_code& cancelled, int) {
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
       log(LogLevel::kInfo, "waiting for another cardcage to exit", {{"ledger", options.file.native()}});
     core_.run_for(kLedgerRetry);
     core_.restart();
-    ledger = Ledger::open(core_, options);
+    ledger = Ledger::open(core_, clock_, options);
   }
   stop_signals_.cancel();
   core_.poll();
@@ -119,7 +119,7 @@ Status Daemon::open_ledger() {
          {"cdi_files_written", std::to_string(recovery.written)},
          {"cdi_files_removed", std::to_string(recovery.removed)}});
   }
-  cdi_keeper_ = std::make_unique<CdiKeeper>(core_, *ledger_, cdi_);
+  cdi_keeper_ = std::make_unique<CdiKeeper>(core_, clock_, *ledger_, cdi_);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "host/core/log.h"
 #include "host/rpc/grpc_server.h"
 #include "host/rpc/socket_listener.h"
+#include "host/rpc/unary_call.h"
 
 namespace cardcage {
 namespace {
@@ -18,11 +19,11 @@ namespace wire = admin::v1;
 
 constexpr std::chrono::seconds kStopGrace{1};
 
-// Each call is posted to the core and finished there. gRPC keeps the request, the response and the reactor until then,
-// and GrpcServer::stop waits for it.
+// Every call waits for its report, and GrpcServer::stop waits for the calls.
 class AdminService final : public wire::Admin::CallbackService {
  public:
-  AdminService(asio::io_context& core, DaemonView& view) : core_(core), view_(view) {}
+  AdminService(asio::io_context& core, DaemonView& view)
+      : calls_(core, UnaryCalls::WhenCancelled::kWait), view_(view) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const wire::GetStatusRequest*,
                                       wire::GetStatusResponse* response) override {
@@ -72,35 +73,30 @@ class AdminService final : public wire::Admin::CallbackService {
     return respond_later(context, response,
                          [command = module_command(verb, request)](DaemonView& view) { return view.command(command); });
   }
-  // `ask` returns a report.
+  // `ask` returns the report.
   template <class Response, class Ask>
   grpc::ServerUnaryReactor* respond(grpc::CallbackServerContext* context, Response* response, Ask ask) {
-    auto* reactor = context->DefaultReactor();
-    asio::post(core_, [this, reactor, response, ask] {
-      fill(*response, ask(view_));
-      reactor->Finish(grpc::Status::OK);
-    });
-    return reactor;
+    return respond_later(context, response, [ask](DaemonView& view) { return ready(ask(view)); });
   }
-  // `ask` returns a task that returns a report.
+  // `ask` returns a task of the report.
   template <class Response, class Ask>
-  grpc::ServerUnaryReactor* respond_later(grpc::CallbackServerContext* context, Response* response, Ask ask) {
-    auto* reactor = context->DefaultReactor();
-    asio::post(core_, [this, reactor, response, ask] { spawn(core_, finish_with(reactor, response, ask(view_))); });
-    return reactor;
+  grpc::ServerUnaryReactor* respond_later(grpc::CallbackServerContext*, Response* response, Ask ask) {
+    return calls_.respond(*response, [this, ask](const OpenCall&) { return filled<Response>(ask(view_)); });
+  }
+  template <class Report>
+  static Task<Result<Report>> ready(Report report) {
+    co_return report;
   }
   template <class Response, class Report>
-  static Task<void> finish_with(grpc::ServerUnaryReactor* reactor, Response* response, Task<Result<Report>> task) {
+  static Task<Result<Response>> filled(Task<Result<Report>> task) {
     const Result<Report> report = co_await std::move(task);
-    if (!report) {
-      reactor->Finish({static_cast<grpc::StatusCode>(report.error().code), report.error().message});
-      co_return;
-    }
-    fill(*response, *report);
-    reactor->Finish(grpc::Status::OK);
+    if (!report) co_return std::unexpected(report.error());
+    Response response;
+    fill(response, *report);
+    co_return response;
   }
 
-  asio::io_context& core_;
+  UnaryCalls calls_;
   DaemonView& view_;
 };
 

@@ -1,4 +1,4 @@
-// What the kubelet asks of a device-plugin resource. The gRPC service stands in front of it.
+// What the kubelet asks of a device-plugin resource. The gRPC service calls it.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace cardcage {
 
-// What one container gets: the kubelet's ContainerAllocateResponse. Runtimes apply it again at every restart of the
-// container, so it stays valid for the life of the pod.
+// What one container gets: the kubelet's ContainerAllocateResponse. It stays valid for the life of the pod, because
+// runtimes apply it at every restart of the container.
 struct ContainerGrant {
   std::vector<std::string> cdi_devices;            // fully qualified names
   std::map<std::string, std::string> annotations;  // for runtimes that take CDI names from there
@@ -20,27 +20,30 @@ struct ContainerGrant {
 };
 
 struct PreferenceQuery {
-  std::vector<std::string> available, required;  // required ones are available, too
-  std::size_t wanted = 0;                        // in all, with the required ones
+  std::vector<std::string> available, required;  // `required` is a subset of `available`
+  std::size_t wanted = 0;                        // including the required ones
 };
 
-// What the kubelet is told of a resource before it uses it.
+// What the kubelet is told about a resource before it uses it.
 struct ResourceTraits {
   bool pre_start = false;  // call pre_start before each start of a container
   friend bool operator==(const ResourceTraits&, const ResourceTraits&) = default;
 };
 
-// [core] One per resource. Ids are the kubelet's. The deadline is when the caller must have an answer; the kubelet sets
-// none for allocate() and admits no other pod of the node while it waits.
+// [core] One per resource. Ids are the kubelet's.
+//
+// Every call returns by `deadline`, whatever a module or a disk does: then with kDeadlineExceeded and what it waited
+// for, or for preferred() with the host's own choice. Nobody above keeps that time again. The kubelet sets no deadline
+// for allocate(), and admits no other pod of the node while it waits.
 class AllocationService {
  public:
   virtual ~AllocationService() = default;
 
   virtual ResourceTraits traits() const = 0;
-  // For one container. May come again for ids that are handed out: a later container of the same pod, or a pod whose
-  // predecessor has ended. The error's text reaches the pod's status.
+  // For one container. The ids may be handed out already: to an earlier container of the same pod, or to a pod that has
+  // ended. The error's text reaches the pod's status.
   virtual Task<Result<ContainerGrant>> allocate(std::vector<std::string> ids, Instant deadline) = 0;
-  // Always an answer: an error would fail the pod. At most `wanted` of `available`, the required ones first.
+  // At most `wanted` of `available`, the required ones first. Never an error, which would fail the pod.
   virtual Task<std::vector<std::string>> preferred(PreferenceQuery query, Instant deadline) = 0;
   virtual Task<Status> pre_start(std::vector<std::string> ids, Instant deadline) = 0;
 };

@@ -1,4 +1,4 @@
-// Counts the kubelet's calls that wait for a module, and how long it waited.
+// Counts the kubelet's calls that wait for a module, and measures how long they take.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class CallMeter {
   // `name` is the driver or resource.
   virtual void answered(KubeletCall call, const std::string& name, Code code, Duration took) = 0;
 
-  // Awaits the answer of a call and counts it with the time that it took. `name` outlives the call.
+  // Awaits the result of a call and counts it. `name` outlives the call.
   template <class T>
-  Task<Result<T>> measured(KubeletCall call, const std::string& name, Clock& clock, Task<Result<T>> answering) {
+  Task<Result<T>> measured(KubeletCall call, const std::string& name, Clock& clock, Task<Result<T>> call_task) {
     const Instant begun = clock.now();
-    Result<T> answer = co_await std::move(answering);
-    answered(call, name, answer ? Code::kOk : answer.error().code, clock.now() - begun);
-    co_return answer;
+    Result<T> result = co_await std::move(call_task);
+    answered(call, name, result ? Code::kOk : result.error().code, clock.now() - begun);
+    co_return result;
   }
 };
 

@@ -1,7 +1,5 @@
-// Puts CDI files back that somebody else has removed: without its file no container of a prepared pod starts again.
+// Restores CDI files that somebody else has removed: without them no container of a prepared pod starts again.
 #pragma once
-
-#include <boost/asio/steady_timer.hpp>
 
 #include "host/cdi/writer.h"
 #include "host/core/folder_watch.h"
@@ -9,21 +7,24 @@
 
 namespace cardcage {
 
-// [core] From its birth on, when recover_cdi() has written them all; both arguments outlive it. What is gone is back
-// after a second.
+// [core] Watches from its construction on, after recover_cdi() has written all files. Restores missing ones after a
+// second. All arguments outlive it.
 class CdiKeeper {
  public:
-  CdiKeeper(asio::io_context& core, const Ledger& ledger, const CdiWriter& cdi);
+  CdiKeeper(asio::io_context& core, Clock& clock, const Ledger& ledger, const CdiWriter& cdi);
 
  private:
   void watch();
-  void look_soon();
-  void look();
+  void restore_soon();
+  Task<void> restore_later(std::weak_ptr<bool> alive);
+  void restore();
 
+  asio::io_context& core_;
+  Clock& clock_;
   const Ledger& ledger_;
   const CdiWriter& cdi_;
-  asio::steady_timer soon_;
   bool due_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // the pause may outlive the keeper
   FolderWatch watch_;
 };
 

@@ -12,21 +12,21 @@ namespace {
 Status check_claim(const ClaimRef& ref, const Claim& claim) {
   if (claim.ref.uid != ref.uid)
     return fail(Code::kFailedPrecondition,
-                "it got replaced: the pod was promised the claim with UID {} and this one has {}; delete the pod",
+                "it was replaced: the pod was promised the claim with UID {} and this one has {}; delete the pod",
                 ref.uid, claim.ref.uid);
   if (!claim.allocated)
     return fail(Code::kFailedPrecondition, "it is not allocated; the scheduler has to do that first");
   return {};
 }
 
-// Whether two claims may have the device at the same time. Access for administration watches others, and consumable
-// capacity is told apart by its share.
+// Whether two claims may have the device at the same time: if one has admin access, which only observes, or if they
+// consume different shares of its capacity.
 bool may_share(const Allocation& a, const Allocation& b) {
   return a.admin_access || b.admin_access || (!a.share_id.empty() && !b.share_id.empty() && a.share_id != b.share_id);
 }
 
-// By the module's id or by Kubernetes' name: the configuration may have moved a device to another driver or module
-// meanwhile, and a claim rebuilt from its CDI file knows no more than the name.
+// Compares the module's id, then the name in Kubernetes. Either alone is not enough: a reload may have moved the device
+// to another driver or module, and a claim rebuilt from its CDI file has only the name.
 bool same_device(const ClaimRecord& holder, const ModulePart& held_part, const HeldDevice& held,
                  const std::string& module, const HeldDevice& wanted) {
   if (held_part.module == module && held.device_id == wanted.device_id) return true;
@@ -34,7 +34,7 @@ bool same_device(const ClaimRecord& holder, const ModulePart& held_part, const H
   return holder.driver == b.driver && a.device == b.device && (a.pool.empty() || a.pool == b.pool);
 }
 
-// The scheduler should never give one device twice, but some releases did (kubernetes#136269, #133602).
+// The scheduler should never allocate a device twice, but some releases did (kubernetes#136269, kubernetes#133602).
 Status check_free(const ClaimRef& ref, const std::string& driver, const std::string& module, const HeldDevice& wanted,
                   const Ledger& ledger) {
   const Allocation& allocation = wanted.allocation;
@@ -44,8 +44,9 @@ Status check_free(const ClaimRef& ref, const std::string& driver, const std::str
       for (const HeldDevice& held : part.devices)
         if (same_device(*holder, part, held, module, wanted) && !may_share(held.allocation, allocation))
           return fail(Code::kAlreadyExists,
-                      "device '{}' of pool '{}' is {} for claim {} (UID {}); delete the pod of one of the two, or if "
-                      "that claim's pod is gone for good, unprepare it with cagectl",
+                      "device '{}' of pool '{}' is {} for claim {} (UID {}); "
+                      "delete the pod of one of the two, or if that claim's pod is gone for good, "
+                      "unprepare it with cagectl",
                       allocation.device, allocation.pool, to_string(holder->phase), claim_label(holder->ref),
                       holder->ref.uid);
   }
@@ -56,13 +57,13 @@ Status check_once(const ModulePart& part, const HeldDevice& wanted) {
   for (const HeldDevice& other : part.devices)
     if (other.device_id == wanted.device_id && !may_share(other.allocation, wanted.allocation))
       return fail(Code::kFailedPrecondition,
-                  "device '{}' of pool '{}' is allocated twice in it; delete the claim, the scheduler erred",
+                  "device '{}' of pool '{}' is allocated twice in it; delete the claim, the scheduler made an error",
                   wanted.allocation.device, wanted.allocation.pool);
   return {};
 }
 
-// CDI names are unique in a claim: one device may be there twice for administration, and two pools may have
-// devices of one name.
+// A claim may name a device twice, for administration, and devices of the same name in two pools. Their CDI names
+// differ.
 std::string unique_cdi_name(const std::string& uid, const Allocation& allocation, std::set<std::string>& taken) {
   const std::string first = cdi_device_name(uid, allocation.device, allocation.share_id);
   std::string name = first;
@@ -140,7 +141,7 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
                       .values = {},
                       .edits = {}};
     if (!is_cdi_device_name(device.cdi_name))
-      return fail(Code::kInvalidArgument, "device '{}' with share '{}' makes no CDI name", allocation.device,
+      return fail(Code::kInvalidArgument, "device '{}' with share '{}' has no valid CDI name", allocation.device,
                   allocation.share_id);
     auto part = std::ranges::find(record.parts, located->module_name, &ModulePart::module);
     if (part == record.parts.end()) {

@@ -1,4 +1,4 @@
-// What preparing a claim will do, checked before anything is touched.
+// Plans the preparation of a claim and checks it before anything is touched.
 #pragma once
 
 #include <functional>
@@ -11,21 +11,21 @@
 
 namespace cardcage {
 
-// The record of an intent: the claim's devices of `driver` at their modules, with parameters and CDI names.
+// The record to begin with: the claim's devices of `driver` by module, with parameters and CDI names.
 //
-// `ref` is what the kubelet named, `claim` what the API server has. kFailedPrecondition when the claim was replaced
-// or is not allocated, kNotFound when it has no device of this driver or a device is unknown, kAlreadyExists when a
-// device is held by another claim and neither shared nor for administration, kInvalidArgument for its parameters.
+// `ref` is what the kubelet named, `claim` what the API server has. kFailedPrecondition if the claim was replaced or is
+// not allocated, kNotFound if it has no device of this driver or a device is unknown, kAlreadyExists if another claim
+// holds a device that is neither shared nor for administration, kInvalidArgument for bad parameters.
 Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, const Claim& claim,
                                const DeviceDirectory& devices, const Ledger& ledger, WallTime now);
 
-// Makes the record of an intent for what the kubelet named; says in `waits_for` what takes long. The arguments live
-// until the task ends.
+// Makes the plan of a claim that the kubelet named, and keeps `waits_for` up to date with what it waits for. The
+// arguments live until the task ends.
 using ClaimPlanner =
     std::function<Task<Result<ClaimRecord>>(const ClaimRef& ref, std::string& waits_for, Instant deadline)>;
 
-// Plans the claims of a DRA driver as the API server has them, when the driver's modules have started. What it is given
-// outlives it.
+// Plans the claims of a DRA driver from the API server, once the driver's modules have started. All arguments outlive
+// it.
 ClaimPlanner plan_from_cluster(std::string driver, Cluster& cluster, const DeviceDirectory& devices,
                                const Ledger& ledger, Clock& clock);
 

@@ -16,7 +16,7 @@ std::string device_names(const ModulePart& part) {
   return fmt::format("device{} {}", part.devices.size() == 1 ? "" : "s", names);
 }
 
-// What tells the devices of an earlier intent from those of a plan; pools and modules may be unknown.
+// Identifies the devices of an earlier intent or of a plan. Pools and modules are left out: they may be unknown.
 std::set<std::pair<std::string, std::string>> device_set(const ClaimRecord& record) {
   std::set<std::pair<std::string, std::string>> devices;
   for (const ModulePart& part : record.parts)
@@ -40,60 +40,58 @@ Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare(ClaimRef claim,
 }
 
 Task<Status> ClaimPreparer::unprepare(ClaimRef claim, Instant deadline) {
-  Answer answer = co_await run(Kind::kUnprepare, std::move(claim), deadline);
-  if (!answer) co_return std::unexpected(answer.error());
+  const Outcome outcome = co_await run(Kind::kUnprepare, std::move(claim), deadline);
+  if (!outcome) co_return std::unexpected(outcome.error());
   co_return Status{};
 }
 
-Task<ClaimPreparer::Answer> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant deadline) {
+Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant deadline) {
   // The UID becomes a file name.
   if (!is_claim_uid(ref.uid)) co_return fail(Code::kInvalidArgument, "claim UID '{}' is not a UID", ref.uid);
   while (true) {
     std::shared_ptr<Operation>& running = running_[ref.uid];
     const bool idle = !running;
-    if (idle) running = std::make_shared<Operation>(Operation{kind, "its turn", {}, 0});
+    if (idle) running = std::make_shared<Operation>(Operation{kind, "its turn", {}});
     const std::shared_ptr<Operation> operation = running;
-    const OneShot<Answer> done(environment_.core);
-    operation->waiters.push_back(done);
-    ++operation->waiting;
-    if (idle) spawn(environment_.core, work(shared_from_this(), operation, ref, deadline));
-    std::optional<Answer> answer = co_await done.wait_until(environment_.clock, deadline);
-    if (!answer) {
-      --operation->waiting;
+    const OneShot<Outcome> done(environment_.core);
+    operation->callers.push_back(done);
+    if (idle) spawn(environment_.core, execute(shared_from_this(), operation, ref, deadline));
+    std::optional<Outcome> outcome = co_await done.wait_until(environment_.clock, deadline);
+    if (!outcome)
       co_return fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}; the work goes on, {}",
                      claim_subject(driver_, ref), operation->waits_for, environment_.retry);
-    }
-    if (operation->kind == kind) co_return std::move(*answer);
+    if (operation->kind == kind) co_return std::move(*outcome);
   }
 }
 
-Task<void> ClaimPreparer::work(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
-                               Instant deadline) {
-  Answer answer;
+Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation,
+                                  ClaimRef ref, Instant deadline) {
+  Outcome outcome;
   const bool preparing = operation->kind == Kind::kPrepare;
   if (preparing)
-    answer = co_await self->prepare_now(*operation, ref, deadline);
+    outcome = co_await self->execute_prepare(*operation, ref, deadline);
   else
-    answer = co_await self->unprepare_now(*operation, ref, deadline);
-  if (!answer) answer = within(answer.error(), "{}", claim_subject(self->driver_, ref));
-  if (answer)
+    outcome = co_await self->execute_unprepare(*operation, ref, deadline);
+  if (!outcome) outcome = within(outcome.error(), "{}", claim_subject(self->driver_, ref));
+  if (outcome)
     log(LogLevel::kInfo, preparing ? "prepared" : "unprepared",
         {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}});
-  else  // The event of the pod says so, too, but events are gone after an hour. The kubelet asks again and again.
+  else  // The pod's event says it, too, but expires after an hour. Limited, because the kubelet repeats its calls.
     log_limited(
         LogLevel::kWarn, fmt::format("{} {} {}", preparing, self->driver_, ref.uid),
-        preparing ? "claim is not prepared" : "claim is not unprepared",
-        {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}, {"error", answer.error().message}});
+        preparing ? "prepare failed" : "unprepare failed",
+        {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}, {"error", outcome.error().message}});
   self->running_.erase(ref.uid);
-  for (const OneShot<Answer>& waiter : operation->waiters) waiter.set(answer);
+  for (const OneShot<Outcome>& caller : operation->callers) caller.set(outcome);
 }
 
 // -- prepare ---------------------------------------------------------------------------------------------------------
 
-Task<ClaimPreparer::Answer> ClaimPreparer::prepare_now(Operation& operation, const ClaimRef& ref, Instant deadline) {
+Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation, const ClaimRef& ref,
+                                                            Instant deadline) {
   const ClaimKey key{driver_, ref.uid};
   const auto known = environment_.ledger.find(key);
-  if (known && is_whole(*known, environment_.ledger.boot_id())) co_return answer_again(*known);
+  if (known && is_whole(*known, environment_.ledger.boot_id())) co_return repeat_outcome(*known);
 
   auto plan = co_await planner_(ref, operation.waits_for, deadline);
   if (!plan) co_return std::unexpected(plan.error());
@@ -116,27 +114,27 @@ Task<ClaimPreparer::Answer> ClaimPreparer::prepare_now(Operation& operation, con
   co_return prepared_devices(record);
 }
 
-// The folder may have been wiped since, so the file is written again; the modules are not asked.
-ClaimPreparer::Answer ClaimPreparer::answer_again(const ClaimRecord& known) const {
+// Writes the CDI file again, because the folder may have been wiped meanwhile. The modules are not called.
+ClaimPreparer::Outcome ClaimPreparer::repeat_outcome(const ClaimRecord& known) const {
   if (auto written = environment_.cdi.write(driver_, known.ref.uid, cdi_spec(known)); !written)
     return std::unexpected(written.error());
   return prepared_devices(known);
 }
 
-// An earlier try was cut off, or it was before a reboot. Same devices: the modules are asked again, with what they
-// saved. Others, because the claim was allocated anew: those go first.
+// An earlier attempt was cut off, or preceded a reboot. If the devices are the same, the modules are called again with
+// the state that they saved. If the claim was allocated anew, its earlier devices are released first.
 Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan,
                                             Instant deadline) {
   const LocatedParts before = locate_parts(known, environment_.devices);
   if (device_set(known) != device_set(plan)) {
-    if (before.missing) co_return within(*before.missing, "what was prepared for it earlier cannot be released");
+    if (before.missing) co_return within(*before.missing, "its earlier devices cannot be released");
     ClaimRecord leftover = known;
     leftover.parts = before.parts;
     co_return co_await unprepare_parts(operation, leftover, deadline);
   }
   plan.begun = known.begun;
   plan.prepared = known.prepared;
-  plan.boot_id = known.boot_id;  // until it is prepared: the saved states are of that boot
+  plan.boot_id = known.boot_id;  // until it is prepared, because the saved states are from that boot
   for (ModulePart& part : plan.parts) {
     const auto same = std::ranges::find(before.parts, part.module, &ModulePart::module);
     if (same == before.parts.end()) continue;
@@ -150,7 +148,7 @@ Task<Status> ClaimPreparer::prepare_parts(Operation& operation, ClaimRecord& rec
   for (std::size_t i = 0; i < record.parts.size(); ++i) {
     Status done = co_await prepare_part(operation, record, record.parts[i], deadline);
     if (!done) {
-      // The record stays as an intent: a module that failed may still hold something, unprepare will tell it.
+      // The record stays as an intent: a module that failed may hold something until it is told to unprepare.
       if (i > 0) co_await roll_back(operation, record, i, deadline);
       co_return done;
     }
@@ -168,7 +166,7 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   Result<PreparedEdits> edits = co_await (*module)->prepare(std::move(claim), module_deadline(deadline));
   if (!edits) co_return module_failed(edits.error(), part, "prepare");
   if (edits->allocations.size() > part.devices.size())
-    co_return fail(Code::kInternal, "module '{}' answered for more devices than it was asked for", part.module);
+    co_return fail(Code::kInternal, "module '{}' returned edits for more devices than it was asked for", part.module);
   for (std::size_t i = 0; i < edits->allocations.size(); ++i) part.devices[i].edits = std::move(edits->allocations[i]);
   part.edits = std::move(edits->claim);
   part.state = std::move(edits->state);
@@ -183,16 +181,16 @@ Task<void> ClaimPreparer::roll_back(Operation& operation, ClaimRecord& record, s
       record.parts[i].state.clear();
       record.parts[i].state_version = 0;
     } else {
-      log(LogLevel::kWarn, "a half-prepared claim could not be undone; unprepare will try again",
+      log(LogLevel::kWarn, "cannot roll back a partial prepare; unprepare will try again",
           {{"claim", claim_label(record.ref)}, {"cause", undone.error().message}});
     }
   }
   if (auto noted = environment_.ledger.intend(record); !noted)
-    log(LogLevel::kWarn, "the roll-back is not in the ledger", {{"cause", noted.error().message}});
+    log(LogLevel::kWarn, "cannot write the roll-back to the ledger", {{"cause", noted.error().message}});
 }
 
-// The file is written while the ledger syncs: it is made from the record and can be made again. Where the death of the
-// node may lose the record, the intent says enough until it is written.
+// Writes the file while the ledger syncs, because it can be made again from the record. If the record need not survive
+// the node, nobody waits for it: the intent says enough until it is written.
 Task<Status> ClaimPreparer::commit(Operation& operation, const ClaimRecord& record) {
   std::optional<Task<Status>> committing;
   if (environment_.durability == Durability::kNode)
@@ -210,7 +208,8 @@ Task<Status> ClaimPreparer::commit(Operation& operation, const ClaimRecord& reco
 
 // -- unprepare -------------------------------------------------------------------------------------------------------
 
-Task<ClaimPreparer::Answer> ClaimPreparer::unprepare_now(Operation& operation, const ClaimRef& ref, Instant deadline) {
+Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operation, const ClaimRef& ref,
+                                                              Instant deadline) {
   const ClaimKey key{driver_, ref.uid};
   const auto known = environment_.ledger.find(key);
   if (known) {
@@ -233,10 +232,10 @@ Task<ClaimPreparer::Answer> ClaimPreparer::unprepare_now(Operation& operation, c
   Status forgotten = co_await environment_.ledger.release(key, environment_.clock.wall(), environment_.durability);
   if (!forgotten) co_return std::unexpected(forgotten.error());
   reach(FaultPoint::kAfterRelease);
-  co_return Answer{};
+  co_return Outcome{};
 }
 
-// All modules are asked even if one fails; the first error counts.
+// Calls all modules even if one fails, and returns the first error.
 Task<Status> ClaimPreparer::unprepare_parts(Operation& operation, const ClaimRecord& record, Instant deadline) {
   Status result;
   for (std::size_t i = record.parts.size(); i-- > 0;) {
@@ -269,10 +268,10 @@ Instant ClaimPreparer::module_deadline(Instant deadline) const {
 }
 
 std::unexpected<Error> ClaimPreparer::module_failed(Error error, const ModulePart& part, std::string_view verb) const {
-  const bool away = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
+  const bool unavailable = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
   error.message = fmt::format(
       "module '{}' cannot {} {}: {}{}", part.module, verb, device_names(part), error.message,
-      away ? fmt::format("; {}, 'cagectl modules' shows what the module waits for", environment_.retry) : "");
+      unavailable ? fmt::format("; {}, 'cagectl modules' shows what the module waits for", environment_.retry) : "");
   return std::unexpected(std::move(error));
 }
 

@@ -1,9 +1,8 @@
-// Prepares and unprepares the claims of one driver, or the devices of one device-plugin resource: a plan of what it is
-// about, the modules, the CDI file, the ledger.
+// Prepares and unprepares the claims of one driver, or the devices of one device-plugin resource.
 //
-// Order of a prepare: plan, intent in the ledger, modules, CDI file and durable record together, answer. Of an
-// unprepare: intent, modules, CDI file, durable release. Whatever a crash cuts off is repeated as a whole by the
-// kubelet's next call; modules are idempotent.
+// A prepare makes a plan, writes the intent, calls the modules, writes the CDI file and the durable record together,
+// and responds. An unprepare writes the intent, calls the modules, removes the CDI file and writes the release. If a
+// crash cuts either off, the kubelet's next call repeats all of it; modules are idempotent.
 #pragma once
 
 #include <map>
@@ -28,42 +27,44 @@ struct ClaimEnvironment {
   const CdiWriter& cdi;
   Clock& clock;
   FaultHook fault = {};
-  // Of the record that says what is prepared, and of its release.
+  // What the record of a prepared claim survives, and its release.
   Durability durability = Durability::kNode;
-  // What happens next if a module is away, for people.
+  // What happens next if a module is unavailable, for people.
   std::string_view retry = "the kubelet tries again by itself";
-  // A module may work on when the kubelet's call has ended; the next call then finds the result.
+  // A module call may take longer than the kubelet's call, whose repetition then finds the result.
   Duration module_limit = std::chrono::minutes(2);
 };
 
-// [core] One operation per claim at a time. A second prepare of a claim gets the answer of the first, a prepare
-// waits for an unprepare and the other way round; different claims go in parallel.
+// [core] Runs one operation per claim at a time. A second prepare of a claim joins the first. A prepare waits for an
+// unprepare and the other way round. Different claims run in parallel.
+//
+// The deadline of a call is kept here and nowhere else: run() waits for the operation until then. The operation itself
+// runs on, so nothing that it awaits can hold a caller for longer.
 class ClaimPreparer final : public ClaimService, public std::enable_shared_from_this<ClaimPreparer> {
  public:
-  // Shared: operations go on after their caller and keep their preparer alive.
+  // Shared, because operations run on after their caller and keep their preparer alive.
   static std::shared_ptr<ClaimPreparer> create(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
 
   Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) override;
   Task<Status> unprepare(ClaimRef claim, Instant deadline) override;
 
  private:
-  using Answer = Result<std::vector<PreparedDevice>>;  // of an unprepare: no device
+  using Outcome = Result<std::vector<PreparedDevice>>;  // an unprepare has no devices
   enum class Kind { kPrepare, kUnprepare };
   struct Operation {
     Kind kind;
     std::string waits_for;  // for people
-    std::vector<OneShot<Answer>> waiters;
-    std::size_t waiting = 0;  // of them, those whose deadline has not passed
+    std::vector<OneShot<Outcome>> callers;
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
-  Task<Answer> run(Kind kind, ClaimRef ref, Instant deadline);
-  static Task<void> work(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
-                         Instant deadline);
-  Task<Answer> prepare_now(Operation& operation, const ClaimRef& ref, Instant deadline);
-  Task<Answer> unprepare_now(Operation& operation, const ClaimRef& ref, Instant deadline);
+  Task<Outcome> run(Kind kind, ClaimRef ref, Instant deadline);
+  static Task<void> execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
+                            Instant deadline);
+  Task<Outcome> execute_prepare(Operation& operation, const ClaimRef& ref, Instant deadline);
+  Task<Outcome> execute_unprepare(Operation& operation, const ClaimRef& ref, Instant deadline);
 
-  Answer answer_again(const ClaimRecord& known) const;
+  Outcome repeat_outcome(const ClaimRecord& known) const;
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
   Task<Status> prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline);
   Task<Status> prepare_part(Operation& operation, const ClaimRecord& record, ModulePart& part, Instant deadline);

@@ -1,4 +1,4 @@
-// What the kubelet asks of a driver, per claim. DRA's gRPC services and cagectl stand in front of it.
+// What the kubelet asks of a driver, per claim. DRA's gRPC services call it.
 #pragma once
 
 #include <string>
@@ -9,12 +9,15 @@
 
 namespace cardcage {
 
-// [core] One per driver name. Both calls are idempotent and safe to run concurrently for any mix of claims.
+// [core] One per driver name. Both calls are idempotent, and may run concurrently for any mix of claims.
+//
+// Both return by `deadline`, whatever a module, a disk or the API server does: then with kDeadlineExceeded and what
+// they waited for. The work goes on, and a repetition of the call finds its result. Nobody above keeps that time again.
 class ClaimService {
  public:
   virtual ~ClaimService() = default;
 
-  // The deadline is when the caller must have an answer. The error text reaches the pod's event.
+  // The error's text reaches the pod's event.
   virtual Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) = 0;
   // Ok for a claim that was never prepared.
   virtual Task<Status> unprepare(ClaimRef claim, Instant deadline) = 0;

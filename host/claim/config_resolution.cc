@@ -26,7 +26,8 @@ std::string kind_of(const std::string& parameters) {
   return kind && kind->is_string() ? std::string(kind->get_string()) : std::string();
 }
 
-// The targets an entry is meant for: where some module expects exactly its kind, those that expect another are not.
+// The targets that an entry is meant for. If a module expects exactly its kind, modules that expect another kind are
+// left out.
 std::vector<std::size_t> meant_targets(const OpaqueConfig& config, const std::vector<ConfigTarget>& targets) {
   std::vector<std::size_t> meant;
   for (std::size_t i = 0; i < targets.size(); ++i)
@@ -64,13 +65,13 @@ Result<std::vector<ResolvedConfig>> resolve_configs(const std::vector<OpaqueConf
       if (config.source == source && (config.driver.empty() || config.driver == driver)) ordered.push_back(&config);
 
   std::vector<ResolvedConfig> resolved(targets.size());
-  std::vector<std::vector<std::vector<OptionValues>>> layers(targets.size());  // of each device of each target
+  std::vector<std::vector<std::vector<OptionValues>>> layers(targets.size());  // by target and device
   for (std::size_t i = 0; i < targets.size(); ++i) layers[i].resize(targets[i].requests.size());
   for (const OpaqueConfig* config : ordered) {
     for (const std::size_t i : meant_targets(*config, targets)) {
       if (config->driver.empty())
-        return fail(Code::kInvalidArgument,
-                    "{}: it is of a type that this cardcage does not know; remove it or upgrade", describe(*config));
+        return fail(Code::kInvalidArgument, "{}: this cardcage does not know its type; remove it or upgrade",
+                    describe(*config));
       const auto decoded = decode_params(*targets[i].identity, config->parameters);
       if (!decoded) return within(decoded.error(), "{}", describe(*config));
       resolved[i].params.push_back(module_params(*config, targets[i]));

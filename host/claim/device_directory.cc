@@ -16,8 +16,8 @@ bool is_configured(const std::string& module, const DeviceDirectory& devices) {
 Result<LocatedDevice> offered(Result<LocatedDevice> located) {
   if (!located || located->draining.empty()) return located;
   return fail(Code::kFailedPrecondition,
-              "its module '{}' drains and gives no device away any more: {}; delete the pod, so that it is scheduled "
-              "anew",
+              "its module '{}' is draining and gives out no more devices: {}; "
+              "delete the pod, so that it is scheduled anew",
               located->module_name, located->draining);
 }
 

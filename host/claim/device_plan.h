@@ -1,4 +1,4 @@
-// What preparing a device of a device-plugin resource will do, checked before anything is touched.
+// Plans the preparation of a device of a device-plugin resource and checks it before anything is touched.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace cardcage {
 
-// The record of an intent for one device, `name` in Kubernetes' words, with the holders that it has already. The module
-// gets the declared defaults as parameters: a pod that asks for a count of devices has no way to say more.
+// The record to begin with for the device `name` in Kubernetes, with the holders that it has already. The module gets
+// the declared defaults as parameters, because a pod that asks for a count of devices cannot say more.
 //
-// kNotFound when no module lists the device, kUnavailable when its module is away, kAlreadyExists when it is held
-// through another driver or resource, which a changed configuration leads to.
+// kNotFound if no module lists the device, kUnavailable if its module does not run, kAlreadyExists if it is held
+// through another driver or resource, which happens after a change of the configuration.
 Result<ClaimRecord> plan_device(const std::string& resource, const std::string& name, const DeviceDirectory& devices,
                                 const Ledger& ledger, WallTime now);
 
-// Who holds the device other than through `resource`; null if nobody.
+// The claim that holds the device through another driver or resource; null if there is none.
 std::shared_ptr<const ClaimRecord> held_elsewhere(const std::string& resource, const std::string& module,
                                                   const Device& device, const Ledger& ledger);
 

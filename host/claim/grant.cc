@@ -19,8 +19,8 @@ Status check_direct(const Edits& edits, const std::string& device) {
   return {};
 }
 
-// The name part of an annotation has 63 characters at most and a container may use several resources: CDI's own
-// convention is "cdi.k8s.io/<plugin>_<what makes it unique>".
+// CDI's convention is "cdi.k8s.io/<plugin>_<unique suffix>". The suffix is a hash, because a container may use several
+// resources and the name part of an annotation has 63 characters at most.
 std::string annotation_key(const std::string& resource) {
   return fmt::format("cdi.k8s.io/cardcage_{:x}", std::hash<std::string>{}(resource));
 }
@@ -36,7 +36,7 @@ Result<ContainerGrant> container_grant(const std::string& resource, Delivery del
     for (const CdiDevice& device : spec.devices) {
       names.push_back(cdi_qualified_name({Api::kDevicePlugin, resource}, device.name));
       if (delivery != Delivery::kDirect) continue;
-      // The kubelet takes env by key and device nodes and mounts by path: the first of a name counts there.
+      // The kubelet drops later duplicates: variables by key, device nodes and mounts by path.
       for (const Edits* edits : {&spec.edits, &device.edits}) {
         if (auto fits = check_direct(*edits, device.name); !fits) return std::unexpected(fits.error());
         merge(grant.edits, *edits);

@@ -1,4 +1,4 @@
-// What a container gets for the devices that were prepared for it, in the words of the device-plugin API.
+// Turns prepared devices into what the device-plugin API gives a container.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace cardcage {
 
-// `held` are devices of one resource. kFailedPrecondition where the way of delivery cannot carry what a module gave.
+// `held` are devices of one resource. kFailedPrecondition if the delivery cannot carry the edits of a module.
 Result<ContainerGrant> container_grant(const std::string& resource, Delivery delivery,
                                        const std::vector<std::shared_ptr<const ClaimRecord>>& held);
 

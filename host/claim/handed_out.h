@@ -1,5 +1,5 @@
-// What the host has handed out through the device-plugin API, for whoever learns from the kubelet that it is free
-// again: that API has no call for it.
+// The devices that the host has handed out through the device-plugin API. That API has no call to give a device back:
+// the pods of the node tell when it is free.
 #pragma once
 
 #include <compare>
@@ -24,9 +24,9 @@ struct PodContainer {
 
 struct HandedOutDevice {
   ResourceDevice device;
-  Instant allocated;  // when the last Allocate that named it ended; for what the ledger brought, when it was loaded
-  bool allocating = false;  // such a call is under way
-  bool seen = false;        // seen() has been called since that Allocate
+  Instant allocated;        // when its last Allocate ended; for a device from the ledger, when that was loaded
+  bool allocating = false;  // an Allocate is under way
+  bool seen = false;        // seen() was called after the last Allocate
   friend bool operator==(const HandedOutDevice&, const HandedOutDevice&) = default;
 };
 
@@ -35,28 +35,28 @@ struct ServedResource {
   std::vector<std::string> healthy;  // as sent to the kubelet; empty unless it is registered and has the list
 };
 
-// [core] The owner of that record.
+// [core] Owns the record of these devices.
 class HandedOut {
  public:
   virtual ~HandedOut() = default;
 
   virtual std::vector<ServedResource> served() const = 0;
-  // By device, each once.
+  // Sorted by device, each once.
   virtual std::vector<HandedOutDevice> handed_out() const = 0;
 
-  // This container holds the device now. Comes again only when another one does, or after another Allocate.
+  // This container holds the device now. Called again only if another one does, or after another Allocate.
   virtual void seen(const ResourceDevice& device, const PodContainer& holder) = 0;
-  // No container holds it any more. Comes again, ever more slowly, while it fails. To be refused (kAborted) if the
-  // device has been allocated since `device.allocated`.
+  // No container holds it any more. Repeated with growing pauses while it fails. kAborted if the device was allocated
+  // after `device.allocated`.
   virtual Task<Status> release(HandedOutDevice device) = 0;
-  // A container holds a device of ours that is not handed out: the ledger was lost or is older than a power failure.
-  // Comes again like release().
+  // A container holds a device of ours that is not handed out: the ledger was lost, or lacks what a power failure has
+  // cut off. Repeated like release().
   virtual Task<Status> adopt(ResourceDevice device, PodContainer holder) = 0;
 
-  // The kubelet offers none of the healthy devices that it was sent: register again.
+  // The kubelet offers none of the healthy devices that it was sent. The owner registers the resource again.
   virtual void lost(const std::string& resource) = 0;
-  // Send the kubelet the list once more though nothing has changed: it writes its checkpoint with every list, and that
-  // ends a doubt about a device of a pod that has ended.
+  // The owner sends the kubelet the unchanged list once more. The kubelet then writes its checkpoint, which settles
+  // whether a pod that has ended still holds a device.
   virtual void resend(const std::string& resource) = 0;
 };
 

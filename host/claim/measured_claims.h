@@ -1,4 +1,4 @@
-// Measures what a driver's claims take.
+// Measures how long the calls of a ClaimService take.
 #pragma once
 
 #include "host/claim/call_meter.h"

@@ -1,4 +1,4 @@
-// What a start of the host does with the claims that it finds in its ledger.
+// What the host does at its start with the claims in its ledger.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace cardcage {
 
 struct CdiRecovery {
   std::size_t written = 0, removed = 0;
-  std::vector<Error> problems;  // prepare meets them again and tells the kubelet
+  std::vector<Error> problems;  // the next prepare meets them again and tells the kubelet
 };
 
-// Writes the files of all claims prepared in this boot, which a reboot or a cleaner may have taken, and removes those
-// of claims that are not in the ledger. After a reboot nothing is written: the kubelet prepares every claim again.
+// Writes the CDI files of all claims prepared in this boot, because somebody may have removed them, and removes those
+// of claims that are not in the ledger. After a reboot it writes none: the kubelet prepares every claim again.
 CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi);
 
-// What a module may keep, for Module::reconcile: claims prepared or in doubt. Call it when the directory knows the
-// module's devices: claims of a rebuilt ledger, or of a module that was renamed, are found by them.
+// The claims that a module may keep, for Module::reconcile: those prepared or in doubt. Call it when the directory
+// knows the module's devices, which identify the claims of a rebuilt ledger or of a renamed module.
 std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
 
-// How many claims hold devices of the module, found as above.
+// How many claims hold devices of the module, found in the same way.
 std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
 
 }  // namespace cardcage

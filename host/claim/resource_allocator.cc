@@ -14,6 +14,7 @@ namespace {
 constexpr Duration kSamePod = std::chrono::seconds(1);
 constexpr Duration kFirstRest = std::chrono::seconds(10), kLongestRest = std::chrono::minutes(5);
 
+// The record of a resource has one device.
 HeldDevice* the_device(ClaimRecord& record) {
   return record.parts.empty() || record.parts.front().devices.empty() ? nullptr : &record.parts.front().devices.front();
 }
@@ -53,11 +54,11 @@ Result<LocatedDevice> ResourceAllocator::locate(const std::string& id) const {
 // -- allocate --------------------------------------------------------------------------------------------------------
 
 Status ResourceAllocator::check_request(const std::vector<std::string>& ids) const {
-  if (ids.empty()) return fail(Code::kInvalidArgument, "no device of resource '{}' is asked for", resource_);
+  if (ids.empty()) return fail(Code::kInvalidArgument, "the request names no device of resource '{}'", resource_);
   if (config_.fail_requests_greater_than_one && std::set(ids.begin(), ids.end()).size() > 1)
     return fail(Code::kInvalidArgument,
-                "{} of resource '{}' are asked for, and more than 1 gives a container no more of the shared device; "
-                "write 1 in its limits",
+                "the container asks for {} of resource '{}', "
+                "but more than 1 gives it no larger part of the shared device; write 1 in its limits",
                 ids.size(), resource_);
   return {};
 }
@@ -71,77 +72,75 @@ Task<Result<ContainerGrant>> ResourceAllocator::allocate(std::vector<std::string
     wanted[located->device.name].push_back(id);
   }
   std::vector<std::string> names;
-  std::vector<OneShot<Status>> taken;
+  std::vector<OneShot<Status>> handed_out;
   for (const auto& [name, its_ids] : wanted) {
     names.push_back(name);
-    const OneShot<Status> done(environment_.core);
-    taken.push_back(done);
-    spawn(environment_.core,
-          [](ResourceAllocator* self, std::string device, std::vector<std::string> device_ids, Instant until,
-             OneShot<Status> end) -> Task<void> {
-            end.set(co_await self->take(std::move(device), std::move(device_ids), until));
-          }(this, name, its_ids, deadline, done));
+    const auto& done = handed_out.emplace_back(environment_.core);
+    spawn(environment_.core, hand_out(name, its_ids, deadline, done));
   }
-  Status failed;
-  for (const OneShot<Status>& done : taken) {
+  Status result;
+  for (const OneShot<Status>& done : handed_out) {
     const Status one = co_await done.wait();
-    if (!one && failed) failed = one;
+    if (!one && result) result = one;
   }
-  if (!failed) co_return std::unexpected(failed.error());
+  if (!result) co_return std::unexpected(result.error());
   co_return grant(names);
 }
 
-Task<Status> ResourceAllocator::take(std::string name, std::vector<std::string> ids, Instant deadline) {
+Task<void> ResourceAllocator::hand_out(std::string name, std::vector<std::string> ids, Instant deadline,
+                                       OneShot<Status> done) {
   for (const std::string& id : ids) ++busy_[id];
-  Status taken = co_await take_now(name, ids, deadline);
+  const Status prepared = co_await prepare(name, ids, deadline);
   for (const std::string& id : ids) {
     if (--busy_[id] == 0) busy_.erase(id);
     allocated_[id] = environment_.clock.now();
   }
-  // The list does not say what is handed out, and to make it anew costs more than all else here.
-  if (!taken) rest(name, taken.error());
-  if (!taken || resting_.erase(name) > 0) changed_();
-  co_return taken;
+  // The list does not say which ids are handed out, and making it costs more than all else here: only a rest changes
+  // it.
+  if (!prepared) rest(name, prepared.error());
+  if (!prepared || resting_.erase(name) > 0) changed_();
+  done.set(prepared);
 }
 
-Task<Status> ResourceAllocator::take_now(const std::string& name, const std::vector<std::string>& ids,
-                                         Instant deadline) {
+Task<Status> ResourceAllocator::prepare(const std::string& name, const std::vector<std::string>& ids,
+                                        Instant deadline) {
   const ClaimRef ref{"", "", name};
   const auto known = environment_.ledger.find({resource_, name});
   if (const HeldDevice* held = known ? the_device(*known) : nullptr) {
     const auto asked_again = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) != ids.end(); };
     const bool others = std::ranges::any_of(held->holders, [&](const Holder& holder) { return !asked_again(holder); });
-    const bool over = std::ranges::any_of(
-        held->holders, [&](const Holder& holder) { return asked_again(holder) && !same_pod(holder); });
-    if (over && !others) {
+    const bool earlier_pod = std::ranges::any_of(
+        held->holders, [&](const Holder& holder) { return asked_again(holder) && !may_be_same_pod(holder); });
+    if (earlier_pod && !others) {
       Status released = co_await preparer_->unprepare(ref, deadline);
-      if (!released) co_return within(released.error(), "what an earlier pod left cannot be cleaned up");
+      if (!released) co_return within(released.error(), "cannot clean up after an earlier pod");
     }
   }
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
   const PodContainer not_known_yet;
-  co_return hold(name, ids, not_known_yet);
+  co_return add_holders(name, ids, not_known_yet);
 }
 
-bool ResourceAllocator::same_pod(const Holder& holder) const {
+bool ResourceAllocator::may_be_same_pod(const Holder& holder) const {
   const auto before = allocated_.find(holder.id);
   return holder.pod.empty() && before != allocated_.end() && environment_.clock.now() - before->second < kSamePod;
 }
 
-// Writes down who has the device from now on. Whoever had one of the ids has them no more. Nobody waits for it: the
-// kubelet tells again whom a device is for.
-Status ResourceAllocator::hold(const std::string& name, const std::vector<std::string>& ids, const PodContainer& pod) {
+// Notes who holds the ids from now on, in place of their earlier holders. Nobody waits for the note: if it is lost, the
+// kubelet tells the holders again.
+Status ResourceAllocator::add_holders(const std::string& name, const std::vector<std::string>& ids,
+                                      const PodContainer& pod) {
   const auto known = environment_.ledger.find({resource_, name});
   ClaimRecord record = known ? *known : ClaimRecord{};
   HeldDevice* const device = the_device(record);
-  if (!device) return fail(Code::kAborted, "device '{}' was let go of meanwhile", name);
+  if (!device) return fail(Code::kAborted, "device '{}' was released meanwhile", name);
   const WallTime now = environment_.clock.wall();
   std::vector<HistoryEntry> left;
   for (const std::string& id : ids) {
     const auto holder = std::ranges::find(device->holders, id, &Holder::id);
     if (holder != device->holders.end()) {
-      if (same_pod(*holder)) continue;
+      if (may_be_same_pod(*holder)) continue;
       left.push_back(history_entry(record, record.parts.front(), *device, *holder, now));
       device->holders.erase(holder);
     }
@@ -152,14 +151,14 @@ Status ResourceAllocator::hold(const std::string& name, const std::vector<std::s
 }
 
 void ResourceAllocator::rest(const std::string& name, const Error& why) {
-  Rest& entry = resting_[name];
-  const Duration pause = std::min<Duration>(kFirstRest * (1 << std::min(entry.failures++, 5)), kLongestRest);
-  entry.until = environment_.clock.now() + pause;
+  const Backoff pause(kFirstRest, kLongestRest, static_cast<std::uint32_t>(std::hash<std::string>()(name)));
+  Rest& entry = resting_.try_emplace(name, Rest{pause, {}, {}}).first->second;
+  entry.until = environment_.clock.now() + entry.pause.next();
   entry.why = why.message;
-  spawn(environment_.core, wake_later(entry.until));
+  spawn(environment_.core, announce_change_at(entry.until));
 }
 
-Task<void> ResourceAllocator::wake_later(Instant when) {
+Task<void> ResourceAllocator::announce_change_at(Instant when) {
   co_await environment_.clock.sleep_until(when);
   changed_();
 }
@@ -168,7 +167,7 @@ Result<ContainerGrant> ResourceAllocator::grant(const std::vector<std::string>& 
   std::vector<std::shared_ptr<const ClaimRecord>> held;
   for (const std::string& name : names) {
     auto record = environment_.ledger.find({resource_, name});
-    if (!record) return fail(Code::kAborted, "device '{}' was let go of meanwhile", name);
+    if (!record) return fail(Code::kAborted, "device '{}' was released meanwhile", name);
     held.push_back(std::move(record));
   }
   return container_grant(resource_, config_.deliver, held);
@@ -180,12 +179,12 @@ Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant 
     const auto record = record_of(id);
     if (!record)
       co_return fail(Code::kFailedPrecondition,
-                     "device '{}' of resource '{}' is not handed out, as far as this host knows; it asks the kubelet "
-                     "and finds out within seconds",
+                     "device '{}' of resource '{}' is not handed out, as far as this host knows; "
+                     "it asks the kubelet and knows more within seconds",
                      id, resource_);
     const auto another = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) == ids.end(); };
     const bool shared = std::ranges::any_of(holders_of(*record), another);
-    if (shared || !done.insert(record->ref.uid).second) continue;  // what it would reset, another container uses [R15]
+    if (shared || !done.insert(record->ref.uid).second) continue;  // do not reset what another container uses
     const ModulePart& part = record->parts.front();
     const auto module = environment_.devices.module(part.module);
     if (!module) co_return std::unexpected(module.error());
@@ -229,7 +228,7 @@ Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
   co_return released;
 }
 
-// -- what the kubelet knows ------------------------------------------------------------------------------------------
+// -- what the kubelet says -------------------------------------------------------------------------------------------
 
 void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
   const auto known = record_of(id);
@@ -237,7 +236,7 @@ void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
   ClaimRecord record = *known;
   HeldDevice& device = *the_device(record);
   auto holder = std::ranges::find(device.holders, id, &Holder::id);
-  if (holder == device.holders.end()) {  // rebuilt from a CDI file, which names no holder
+  if (holder == device.holders.end()) {  // the record was rebuilt from a CDI file, which names no holder
     const WallTime since = record.begun == WallTime{} ? environment_.clock.wall() : record.begun;
     holder = device.holders.insert(holder, {id, "", "", "", since});
   }
@@ -255,7 +254,7 @@ Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant 
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
   const std::vector<std::string> ids{id};
-  co_return hold(name, ids, pod);
+  co_return add_holders(name, ids, pod);
 }
 
 Task<bool> ResourceAllocator::restore(Instant deadline) {
@@ -268,7 +267,7 @@ Task<bool> ResourceAllocator::restore(Instant deadline) {
 std::optional<std::string> ResourceAllocator::unavailable(const std::string& module, const Device& device) const {
   if (const auto entry = resting_.find(device.name);
       entry != resting_.end() && environment_.clock.now() < entry->second.until)
-    return fmt::format("it rests after a failure: {}", entry->second.why);
+    return fmt::format("it is not offered for a while after a failure: {}", entry->second.why);
   if (const auto holder = held_elsewhere(resource_, module, device, environment_.ledger))
     return fmt::format("it is {} as {}", to_string(holder->phase), claim_subject(holder->driver, holder->ref));
   return std::nullopt;
@@ -295,12 +294,12 @@ Instant ResourceAllocator::allocated(const std::string& id) const {
 bool ResourceAllocator::busy(const std::string& id) const { return busy_.contains(id); }
 
 std::vector<std::shared_ptr<const ClaimRecord>> ResourceAllocator::records() const {
-  std::vector<std::shared_ptr<const ClaimRecord>> mine;
+  std::vector<std::shared_ptr<const ClaimRecord>> records;
   const auto& claims = environment_.ledger.claims();
   for (auto entry = claims.lower_bound({resource_, ""}); entry != claims.end() && entry->first.driver == resource_;
        ++entry)
-    mine.push_back(entry->second);
-  return mine;
+    records.push_back(entry->second);
+  return records;
 }
 
 }  // namespace cardcage

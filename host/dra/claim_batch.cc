@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "host/core/duration.h"
-
 namespace cardcage {
 namespace {
 
@@ -30,10 +28,24 @@ Status check(const ClaimRef& ref) {
   return {};
 }
 
+using ClaimResult = Result<std::vector<PreparedDevice>>;
+
+Task<void> run_claim(ClaimService& claims, ClaimOperation operation, ClaimRef ref, Instant deadline,
+                     OneShot<ClaimResult> done) {
+  ClaimResult result;
+  if (operation == ClaimOperation::kPrepare) {
+    result = co_await claims.prepare(std::move(ref), deadline);
+  } else {
+    const Status released = co_await claims.unprepare(std::move(ref), deadline);
+    if (!released) result = std::unexpected(released.error());
+  }
+  done.set(std::move(result));
+}
+
 }  // namespace
 
-std::vector<ClaimEntry> claim_entries(std::vector<ClaimRef> claims) {
-  std::vector<ClaimEntry> entries;
+ClaimBatch check_claims(std::vector<ClaimRef> claims) {
+  ClaimBatch entries;
   entries.reserve(claims.size());
   std::unordered_map<std::string, std::size_t> by_uid;
   for (ClaimRef& ref : claims) {
@@ -41,56 +53,27 @@ std::vector<ClaimEntry> claim_entries(std::vector<ClaimRef> claims) {
     if (!added) {
       ClaimEntry& first = entries[known->second];
       if (!(first.ref == ref))
-        first.answer = fail(Code::kInvalidArgument, "uid '{}' is named twice, as {} and {}", ref.uid,
+        first.result = fail(Code::kInvalidArgument, "uid '{}' is named twice, as {} and {}", ref.uid,
                             quoted_ref(first.ref), quoted_ref(ref));
       continue;
     }
     ClaimEntry& entry = entries.emplace_back();
-    if (auto checked = check(ref); !checked) entry.answer = std::unexpected(checked.error());
+    if (auto checked = check(ref); !checked) entry.result = std::unexpected(checked.error());
     entry.ref = std::move(ref);
   }
   return entries;
 }
 
-ClaimBatch::ClaimBatch(asio::io_context& core, ClaimOperation operation, std::vector<ClaimEntry> entries)
-    : core_(core), operation_(operation), entries_(std::move(entries)), wake_(core) {}
-
-Task<void> ClaimBatch::run(ClaimService& claims, Clock& clock, Duration limit) {
-  const Instant deadline = clock.now() + limit;
-  for (std::size_t index = 0; index < entries_.size() && !over_; ++index) {
-    if (entries_[index].answer) continue;
-    ++unanswered_;
-    spawn(core_, run_one(shared_from_this(), claims, index, deadline));
+Task<ClaimBatch> run_claims(asio::io_context& core, ClaimService& claims, ClaimOperation operation, ClaimBatch batch,
+                            Instant deadline) {
+  std::vector<std::pair<ClaimEntry*, OneShot<ClaimResult>>> running;
+  for (ClaimEntry& entry : batch) {
+    if (entry.result) continue;
+    const auto& [waiting, done] = running.emplace_back(&entry, core);
+    spawn(core, run_claim(claims, operation, entry.ref, deadline, done));
   }
-  while (!over_ && unanswered_ > 0 && clock.now() < deadline) co_await wake_.wait_until(clock, deadline);
-  over_ = true;
-  const std::string waited = format_duration(std::chrono::round<std::chrono::milliseconds>(limit));
-  for (ClaimEntry& entry : entries_)
-    if (!entry.answer)
-      entry.answer =
-          fail(Code::kDeadlineExceeded, "{}: no answer within {}; the work goes on and the kubelet will ask again",
-               quoted_ref(entry.ref), waited);
-}
-
-void ClaimBatch::abort(Error reason) {
-  if (std::exchange(over_, true)) return;
-  outcome_ = std::unexpected(std::move(reason));
-  wake_.wake();
-}
-
-Task<void> ClaimBatch::run_one(std::shared_ptr<ClaimBatch> batch, ClaimService& claims, std::size_t index,
-                               Instant deadline) {
-  ClaimRef ref = batch->entries_[index].ref;
-  Result<std::vector<PreparedDevice>> answer;
-  if (batch->operation_ == ClaimOperation::kPrepare) {
-    answer = co_await claims.prepare(std::move(ref), deadline);
-  } else {
-    Status done = co_await claims.unprepare(std::move(ref), deadline);
-    if (!done) answer = std::unexpected(std::move(done.error()));
-  }
-  if (batch->over_) co_return;
-  batch->entries_[index].answer = std::move(answer);
-  if (--batch->unanswered_ == 0) batch->wake_.wake();
+  for (const auto& [entry, done] : running) entry->result = co_await done.wait();
+  co_return batch;
 }
 
 }  // namespace cardcage

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 
 #include "host/dra/claim_batch.h"
@@ -13,7 +12,7 @@
 
 namespace cardcage {
 
-// The kubelet waits 45 s (dra_plugin.go); we answer by ourselves before that, whatever a module does.
+// The kubelet waits 45 s (pkg/kubelet/cm/dra/plugin/dra_plugin.go) and shows its own, poorer error after that.
 struct DraLimits {
   Duration prepare = std::chrono::seconds(40);
   Duration unprepare = std::chrono::seconds(40);
@@ -21,34 +20,33 @@ struct DraLimits {
 
 class DraService {
  public:
-  // `claims` outlives the service and every call to it that has not returned.
+  // `claims` outlives the service, and every call to it that has not returned.
   DraService(asio::io_context& core, Clock& clock, ClaimService& claims, DraLimits limits = {});
   ~DraService();
   DraService(const DraService&) = delete;
   DraService& operator=(const DraService&) = delete;
 
   std::array<grpc::Service*, 2> services();
-  // [any-thread] Of calls from now on.
+  // [any-thread] For new calls.
   void set_limits(const DraLimits& limits);
-  // [core] Refuses new calls, waits for the open ones and fails with UNAVAILABLE what is still open at `deadline`.
-  Task<void> drain(Instant deadline) { return open_.drain(deadline); }
+  // [core] Refuses new calls, waits for the open ones, and ends with UNAVAILABLE those still open at `deadline`.
+  Task<void> drain(Instant deadline) { return calls_.drain(clock_, deadline); }
   // [core]
-  std::size_t open_calls() const { return open_.size(); }
+  std::size_t open_calls() const { return calls_.size(); }
 
  private:
   template <class Version>
   class Service;
   template <class Request, class Response>
-  grpc::ServerUnaryReactor* take(grpc::CallbackServerContext& context, ClaimOperation operation, const Request& request,
-                                 Response& response);
-  Task<void> serve(std::shared_ptr<ClaimBatch> batch, Duration limit, std::function<void(const ClaimBatch&)> answer);
+  grpc::ServerUnaryReactor* respond(grpc::CallbackServerContext& context, ClaimOperation operation,
+                                    const Request& request, Response& response);
 
   asio::io_context& core_;
   Clock& clock_;
   ClaimService& claims_;
   std::atomic<Duration> prepare_limit_, unprepare_limit_;
   const std::array<std::unique_ptr<grpc::Service>, 2> services_;
-  OpenCalls<ClaimBatch> open_;
+  UnaryCalls calls_;
 };
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// The health of a driver's devices as the host sees it, for everybody who passes it on.
+// The health of a driver's devices, for everybody who publishes it.
 #pragma once
 
 #include <chrono>

@@ -7,9 +7,9 @@
 namespace cardcage {
 namespace {
 
-// The kubelet keeps so many bytes and would cut inside a character.
+// The kubelet keeps that many bytes, and would cut a character in two.
 constexpr std::size_t kMaxMessage = 1024;
-// Keeps a message below the 4 MiB that the kubelet receives. It takes every message as a partial update.
+// Keeps a message below the 4 MiB that the kubelet accepts. The kubelet takes every message as a partial update.
 constexpr std::size_t kMaxDevicesPerWrite = 1000;
 
 struct V1 {

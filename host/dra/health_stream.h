@@ -12,13 +12,13 @@
 
 namespace cardcage {
 
-// The kubelet forgets a device that is not repeated within `timeout`, so a third of it is the pace.
+// The kubelet forgets a device that is not repeated within `timeout`. The heartbeat is a third of it.
 struct HealthTiming {
   Duration heartbeat = std::chrono::seconds(10);
   std::chrono::seconds timeout{30};
 };
 
-// [core] One open stream. A long list goes out in several messages.
+// [core] One open stream. Sends a long list in several messages.
 class HealthStream : public LatestStream<HealthList> {
  protected:
   virtual void write(std::span<const HealthReport> devices) = 0;
@@ -27,7 +27,7 @@ class HealthStream : public LatestStream<HealthList> {
   std::size_t send(const HealthList& list, std::size_t begin) override;
 };
 
-// Always served, even with nothing to say: kubelets 1.34 to 1.36 try every 5 s otherwise, and log it.
+// Served even if there is nothing to report: otherwise kubelets 1.34 to 1.36 try again every 5 s, and log it.
 class HealthService {
  public:
   // `board` outlives the service.

@@ -1,5 +1,5 @@
-// Who held which device, from when to when: a row per device of every claim that was released, and per pod that a
-// device was handed out to.
+// Who held which device, and from when to when: one row per device of every released claim, and per pod that a device
+// of a resource was handed out to.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,11 @@ struct HistoryEntry {
   friend bool operator==(const HistoryEntry&, const HistoryEntry&) = default;
 };
 
-// What a holder of a device leaves behind: the pod stands for the claim and its container for the request.
+// The row of a holder: its pod stands for the claim, its container for the request.
 HistoryEntry history_entry(const ClaimRecord& record, const ModulePart& part, const HeldDevice& device,
                            const Holder& holder, WallTime released);
-// What a claim leaves behind, or all holders of a device. Nothing if it was never prepared: it held nothing for
-// certain.
+// The rows of a claim, or of all holders of its device. None if it was never prepared, because it may have held
+// nothing.
 std::vector<HistoryEntry> history_of(const ClaimRecord& record, WallTime released);
 
 // Empty members match everything. Newest first.
@@ -37,7 +37,7 @@ struct HistoryQuery {
   std::int64_t limit = 100;
 };
 
-// What the ledger keeps; whatever is beyond either bound goes.
+// The ledger deletes rows beyond either bound.
 struct HistoryBounds {
   std::int64_t rows = 10'000;
   std::chrono::hours age{90 * 24};

@@ -7,10 +7,11 @@
 namespace cardcage {
 namespace {
 
-// Longer than a kubelet's call that made the note goes on.
-constexpr Duration kNotesWait = std::chrono::milliseconds(10);
+// Long enough for the kubelet's call that made the note to end first.
+constexpr Duration kNoteDelay = std::chrono::milliseconds(10);
 
-// What a device is found by: the module's id for it, and its name in Kubernetes. No module's name has a slash.
+// The two keys that a device is found by: the module's id for it, and its name in Kubernetes. No module's name has a
+// slash, so they do not collide.
 template <class Visit>
 void each_device(const ClaimRecord& record, Visit visit) {
   for (const ModulePart& part : record.parts)
@@ -29,34 +30,39 @@ Result<std::string> read_boot_id() {
   return text;
 }
 
-Result<std::unique_ptr<Ledger>> Ledger::open(asio::io_context& core, LedgerOptions options) {
-  auto opened = open_ledger_file(options.file, options.cdi_folder, options.boot_id, options.history);
+Result<std::unique_ptr<Ledger>> Ledger::open(asio::io_context& core, Clock& clock, LedgerOptions options) {
+  auto opened = open_ledger_file(options.file, options.cdi_folder, options.boot_id, options.history, clock.wall());
   if (!opened) return std::unexpected(opened.error());
-  auto intents = Intents::open(options.intents, options.boot_id);
+  auto intents = Intents::open(options.intents, options.boot_id, clock.wall());
   if (!intents) return std::unexpected(intents.error());
-  std::unique_ptr<Ledger> ledger(new Ledger(core, std::move(options), std::move(opened->store), std::move(*intents)));
+  std::unique_ptr<Ledger> ledger(
+      new Ledger(core, clock, std::move(options), std::move(opened->store), std::move(*intents)));
   ledger->rebuilt_ = opened->rebuilt;
-  for (ClaimRecord& claim : opened->claims) {
-    const ClaimKey key = claim.key();
-    ledger->set(key, std::make_shared<const ClaimRecord>(std::move(claim)));
-  }
-  ledger->take_intents();
+  for (ClaimRecord& claim : opened->claims) ledger->set(std::make_shared<const ClaimRecord>(std::move(claim)));
+  ledger->adopt_intents();
   return ledger;
 }
 
-Ledger::Ledger(asio::io_context& core, LedgerOptions options, std::unique_ptr<LedgerStore> store, Intents intents)
-    : core_(core), options_(std::move(options)), store_(std::move(store)), intents_(std::move(intents)), notes_(core) {}
+Ledger::Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
+               Intents intents)
+    : core_(core),
+      clock_(clock),
+      options_(std::move(options)),
+      store_(std::move(store)),
+      intents_(std::move(intents)) {}
 
-// A process may end between what it wrote to the file and the end of the intent.
-void Ledger::take_intents() {
-  for (ClaimRecord& intent : intents_.all()) {
-    const ClaimKey key = intent.key();
+// The process may have ended after it wrote to the file and before it cleared the intent.
+void Ledger::adopt_intents() {
+  const Intents::Records intents = intents_.records();  // a copy: clear() changes them
+  for (const auto& [key, intent] : intents) {
     const auto known = find(key);
-    if (!known) intent.prepared = {};  // its row is history already, or there was none
-    if (intent.phase == ClaimPhase::kPreparing && known && is_whole(*known, options_.boot_id))
+    if (known && intent->phase == ClaimPhase::kPreparing && is_whole(*known, options_.boot_id)) {
       intents_.clear(key);
-    else
-      set(key, std::make_shared<const ClaimRecord>(std::move(intent)));
+      continue;
+    }
+    auto record = std::make_shared<ClaimRecord>(*intent);
+    if (!known) record->prepared = {};  // the history has its row already, or there was none
+    set(std::move(record));
   }
 }
 
@@ -66,7 +72,7 @@ Ledger::~Ledger() {
   for (Waiting& one : waiting_) notes.push_back(std::move(one.change));
   if (notes.empty()) return;
   if (const Status written = store_->write(notes); !written)
-    log(LogLevel::kError, "the last notes are not in the ledger", {{"error", written.error().message}});
+    log(LogLevel::kError, "cannot write the last changes to the ledger", {{"error", written.error().message}});
 }
 
 std::shared_ptr<const ClaimRecord> Ledger::find(const ClaimKey& key) const {
@@ -103,21 +109,22 @@ void Ledger::set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record)
   claims_[key] = std::move(record);
 }
 
-std::shared_ptr<const ClaimRecord> Ledger::replace(ClaimRecord record) {
-  auto now = std::make_shared<const ClaimRecord>(std::move(record));
-  set(now->key(), now);
-  return now;
+void Ledger::set(std::shared_ptr<const ClaimRecord> record) {
+  const ClaimKey key = record->key();
+  set(key, std::move(record));
 }
 
 Status Ledger::intend(ClaimRecord record) {
-  Status noted = intents_.set(record);
-  if (noted) replace(std::move(record));
-  return noted;
+  auto intent = std::make_shared<const ClaimRecord>(std::move(record));
+  Status written = intents_.set(intent);
+  if (written) set(std::move(intent));
+  return written;
 }
 
 Task<Status> Ledger::put(ClaimRecord record) {
   auto before = find(record.key());
-  auto now = replace(std::move(record));
+  auto now = std::make_shared<const ClaimRecord>(std::move(record));
+  set(now);
   return enqueue({std::move(now), std::nullopt, Durability::kNode}, std::move(before));
 }
 
@@ -135,13 +142,15 @@ Task<Status> Ledger::enqueue(LedgerChange change, std::shared_ptr<const ClaimRec
 }
 
 void Ledger::note(ClaimRecord record, std::vector<HistoryEntry> left) {
-  waiting_.push_back(
-      {{replace(std::move(record)), std::nullopt, Durability::kProcess, std::move(left)}, nullptr, std::nullopt});
-  if (writing_ || waiting_.size() > 1) return;
-  notes_.expires_after(kNotesWait);
-  notes_.async_wait([this, alive = std::weak_ptr<bool>(alive_)](const boost::system::error_code& cancelled) {
-    if (!cancelled && alive.lock() && !writing_ && !waiting_.empty()) write_next();
-  });
+  auto now = std::make_shared<const ClaimRecord>(std::move(record));
+  set(now);
+  waiting_.push_back({{std::move(now), std::nullopt, Durability::kProcess, std::move(left)}, nullptr, std::nullopt});
+  if (!writing_ && waiting_.size() == 1) spawn(core_, write_notes_soon(alive_));
+}
+
+Task<void> Ledger::write_notes_soon(std::weak_ptr<bool> alive) {
+  co_await clock_.sleep_for(kNoteDelay);
+  if (alive.lock() && !writing_ && !waiting_.empty()) write_next();
 }
 
 void Ledger::write_next() {
@@ -179,7 +188,7 @@ void Ledger::settle(const Waiting& one, const Status& written) {
   }
   if (one.done) return one.done->set(written);
   if (!written)
-    log_limited(LogLevel::kWarn, "holder", "the ledger cannot note who holds a device",
+    log_limited(LogLevel::kWarn, "holder", "the ledger cannot write who holds a device",
                 {{"error", written.error().message}});
 }
 

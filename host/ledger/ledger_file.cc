@@ -1,9 +1,8 @@
 #include "host/ledger/ledger_file.h"
 
-#include <fmt/chrono.h>
-
 #include "host/cdi/writer.h"
 #include "host/core/log.h"
+#include "host/ledger/damaged_file.h"
 
 namespace cardcage {
 namespace {
@@ -16,20 +15,14 @@ Result<OpenedLedger> open_and_load(const std::filesystem::path& file, HistoryBou
   return OpenedLedger{std::move(*store), std::move(*claims), false};
 }
 
-Status set_aside(const std::filesystem::path& file, const Error& why) {
-  const auto aside = fmt::format("{}.damaged-{:%Y%m%dT%H%M%SZ}", file.native(),
-                                 fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-  // The log belongs to its file: without it a fresh database would be damaged too.
-  for (const char* tail : {"", "-wal", "-shm"}) {
-    std::error_code error;
-    std::filesystem::rename(file.native() + tail, aside + tail, error);
-    if (error && error != std::errc::no_such_file_or_directory)
-      return fail_errno(error.value(), fmt::format("cannot set the damaged ledger '{}' aside", file.native()));
-  }
+Status set_ledger_aside(const std::filesystem::path& file, WallTime now, const Error& why) {
+  // The log goes with its file: next to a fresh database it would damage that, too.
+  const auto aside = set_aside(file, now, {"-wal", "-shm"});
+  if (!aside) return std::unexpected(aside.error());
   log(LogLevel::kError,
-      "the ledger is damaged and was set aside; claims are rebuilt from the CDI files, module state and history "
-      "are lost",
-      {{"file", file.native()}, {"aside", aside}, {"cause", why.message}});
+      "the ledger is damaged and was set aside; claims are rebuilt from the CDI files, "
+      "module state and history are lost",
+      {{"file", file.native()}, {"aside", aside->native()}, {"cause", why.message}});
   return {};
 }
 
@@ -46,7 +39,7 @@ std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder
   for (const ClaimFile& file : *files) {
     const auto spec = cdi.read(file);
     if (!spec) {
-      log(LogLevel::kError, "a claim cannot be rebuilt", {{"claim", file.uid}, {"cause", spec.error().message}});
+      log(LogLevel::kError, "claim cannot be rebuilt", {{"claim", file.uid}, {"cause", spec.error().message}});
       continue;
     }
     ModulePart part;
@@ -74,10 +67,10 @@ std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder
 }
 
 Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const std::filesystem::path& cdi_folder,
-                                      const std::string& boot_id, HistoryBounds bounds) {
+                                      const std::string& boot_id, HistoryBounds bounds, WallTime now) {
   auto opened = open_and_load(file, bounds);
   if (!opened && opened.error().code == Code::kDataLoss) {
-    if (auto aside = set_aside(file, opened.error()); !aside) return std::unexpected(aside.error());
+    if (auto aside = set_ledger_aside(file, now, opened.error()); !aside) return std::unexpected(aside.error());
     opened = open_and_load(file, bounds);
     if (opened) opened->rebuilt = true;
   }

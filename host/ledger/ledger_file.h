@@ -1,4 +1,4 @@
-// Opens the ledger's file whatever state it is in.
+// Opens the ledger's file, whatever state the file is in.
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,13 @@ struct OpenedLedger {
   bool rebuilt = false;
 };
 
-// A damaged file is renamed to "<file>.damaged-<UTC time>" and a new one is made; one that is new or was damaged is
-// filled from our CDI files. What they say is less than the ledger knew (no module state, no request), so those
-// claims are in doubt: the next prepare calls the module again, the next unprepare finds it by the device.
+// Sets a damaged file aside and creates a new one. A new file is filled from our CDI files. They say less than the
+// ledger knew (no module state, no request), so their claims are in doubt: the next prepare calls the module again, the
+// next unprepare finds the module by the device.
 Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const std::filesystem::path& cdi_folder,
-                                      const std::string& boot_id, HistoryBounds bounds);
+                                      const std::string& boot_id, HistoryBounds bounds, WallTime now);
 
-// The claims that the CDI files of this host tell of.
+// The claims that the CDI files of this host describe.
 std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder, const std::string& boot_id);
 
 }  // namespace cardcage

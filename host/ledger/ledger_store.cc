@@ -12,7 +12,7 @@
 namespace cardcage {
 namespace {
 
-// Step N takes a file from version N to N + 1. Never change one that was released: add another.
+// Step N migrates a file from version N to N + 1. Never change a released step: add another.
 constexpr const char* kSchema[] = {
     "CREATE TABLE claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
     " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
@@ -24,7 +24,7 @@ constexpr const char* kSchema[] = {
     " namespace TEXT NOT NULL, name TEXT NOT NULL, module TEXT NOT NULL, pool TEXT NOT NULL, device TEXT NOT NULL,"
     " request TEXT NOT NULL, share_id TEXT NOT NULL, prepared_ms INTEGER NOT NULL, released_ms INTEGER NOT NULL);"
     "CREATE INDEX history_by_age ON history(released_ms);",
-    // The key is the table: a change touches half the pages, and each page is two writes to the log.
+    // WITHOUT ROWID stores the rows in the index of the key: a change touches half the pages, each written twice.
     "CREATE TABLE keyed_claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
     " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
     " PRIMARY KEY(driver, uid)) WITHOUT ROWID;"
@@ -35,7 +35,7 @@ constexpr const char* kSchema[] = {
     "INSERT INTO keyed_parts SELECT * FROM parts; DROP TABLE parts; ALTER TABLE keyed_parts RENAME TO parts;",
 };
 
-// 4 MiB of log; a checkpoint then takes some milliseconds of disk time.
+// 4 MiB of log. A checkpoint then takes some milliseconds of disk time.
 constexpr int kLongLogPages = 1000;
 
 std::int64_t to_ms(WallTime time) {
@@ -74,7 +74,7 @@ Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::pa
   auto database = sqlite::Database::open(file);
   if (!database) return std::unexpected(database.error());
   std::unique_ptr<LedgerStore> store(new LedgerStore(std::move(*database), bounds));
-  // Exclusive: nobody else may change what we hold in memory; it also saves the shared-memory file.
+  // Exclusive, because nobody else may change what we hold in memory. It also saves the shared-memory file.
   if (auto set = store->database_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;"); !set)
     return std::unexpected(set.error());
   const auto version = store->database_->integer("PRAGMA user_version");
@@ -82,13 +82,13 @@ Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::pa
   const auto known = static_cast<std::int64_t>(std::size(kSchema));
   if (*version > known)
     return fail(Code::kFailedPrecondition,
-                "ledger '{}' has schema {} and this cardcage knows up to {}: run the newer cardcage again, or move the "
-                "file away to have it rebuilt from the CDI files",
+                "ledger '{}' has schema {} and this cardcage knows up to {}: "
+                "run the newer cardcage again, or move the file away to have it rebuilt from the CDI files",
                 file.native(), *version, known);
   store->fresh_ = *version == 0;
   if (auto healthy = check_health(*store->database_); !healthy) return std::unexpected(healthy.error());
   if (store->fresh_ && store->database_->integer("SELECT count(*) FROM sqlite_schema").value_or(0) > 0)
-    return fail(Code::kDataLoss, "'{}' is a database of something else", file.native());
+    return fail(Code::kDataLoss, "'{}' is the database of another program", file.native());
   if (auto migrated = migrate(*store->database_, kSchema); !migrated) return std::unexpected(migrated.error());
   if (auto compiled = store->compile(); !compiled) return std::unexpected(compiled.error());
   return store;
@@ -101,7 +101,7 @@ Status LedgerStore::migrate(const sqlite::Database& database, std::span<const ch
     const auto step = fmt::format("BEGIN IMMEDIATE; {}; PRAGMA user_version={}; COMMIT;", steps[done], done + 1);
     if (auto migrated = database.execute(step); !migrated) {
       database.roll_back();
-      return within(migrated.error(), "cannot bring the ledger from schema {} to {}", done, done + 1);
+      return within(migrated.error(), "cannot migrate the ledger from schema {} to {}", done, done + 1);
     }
   }
   return {};
@@ -257,7 +257,7 @@ Result<std::vector<HistoryEntry>> LedgerStore::history(const HistoryQuery& query
 }
 
 void LedgerStore::tidy() {
-  // An error shows again, with somebody to tell it to, at the next write.
+  // An error shows again at the next write, whose caller gets it.
   if (database_->log_pages() >= kLongLogPages) (void)database_->execute("PRAGMA wal_checkpoint(PASSIVE)");
 }
 

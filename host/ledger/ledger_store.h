@@ -1,7 +1,7 @@
 // The ledger's SQLite file: schema, transactions, history. Blocking; one thread at a time.
 //
-// Write-ahead log. A plain commit is in the kernel's page cache and survives the death of this process; a durable one
-// is also synced, with everything before it, and survives the death of the node.
+// The file has a write-ahead log. A plain commit is in the kernel's page cache and survives a crash of this process. A
+// durable one is also synced, with all commits before it, and survives a crash of the node.
 #pragma once
 
 #include <filesystem>
@@ -19,30 +19,30 @@ namespace cardcage {
 
 enum class Durability { kProcess, kNode };
 
-// One claim's row put, or moved to the history.
+// Stores one claim, or moves it to the history.
 struct LedgerChange {
   std::shared_ptr<const ClaimRecord> record;
-  std::optional<WallTime> released;  // set: the row goes
+  std::optional<WallTime> released;  // if set, the claim moves to the history
   Durability durability = Durability::kProcess;
-  std::vector<HistoryEntry> left = {};  // holders of a replicated device that the others stay behind
+  std::vector<HistoryEntry> left = {};  // holders that gave back a device that others still hold
 };
 
 class LedgerStore {
  public:
-  // Creates or migrates the file. kDataLoss for one that is damaged or not ours, kFailedPrecondition for one of a newer
-  // cardcage, kAborted while another process has it.
+  // Creates or migrates the file. kDataLoss if it is damaged or not ours, kFailedPrecondition if it is from a newer
+  // cardcage, kAborted while another process uses it.
   static Result<std::unique_ptr<LedgerStore>> open(const std::filesystem::path& file, HistoryBounds bounds);
 
   // Whether the file was new or empty.
   bool fresh() const { return fresh_; }
   Result<std::vector<ClaimRecord>> load() const;
-  // All changes in one transaction, durable if any of them is: all or none. `before_commit` is for tests.
+  // Writes all changes or none, in one transaction, which is durable if any change is. `before_commit` is for tests.
   Status write(std::span<const LedgerChange> changes, const std::function<void()>& before_commit = {});
   Result<std::vector<HistoryEntry>> history(const HistoryQuery& query) const;
-  // Moves the write-ahead log into the file once it is long: for when nobody waits.
+  // Moves the write-ahead log into the file if it is long. Call it when nobody waits.
   void tidy();
 
-  // Applies what is missing of `steps`, each in one transaction; the schema version is how many were applied.
+  // Applies the missing `steps`, each in a transaction. The schema's version counts the applied ones.
   static Status migrate(const sqlite::Database& database, std::span<const char* const> steps);
 
  private:

@@ -5,9 +5,9 @@
 namespace cardcage {
 namespace {
 
-// Runtimes refuse a device without edits, but the kubelet identifies the device by its CDI name: so a device whose
-// module gives it nothing of its own gets a variable that says that it is there.
-EnvVar presence(const HeldDevice& device) {
+// Container runtimes refuse a CDI device without edits, but the kubelet needs one for each device. So a device without
+// edits of its own gets a variable that says that it is there.
+EnvVar presence_variable(const HeldDevice& device) {
   std::string name = "CARDCAGE_DEVICE_" + device.allocation.device;
   for (char& c : name) {
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
@@ -73,7 +73,7 @@ CdiSpec cdi_spec(const ClaimRecord& record) {
     merge(spec.edits, part.edits);
     for (const HeldDevice& device : part.devices) {
       CdiDevice& entry = spec.devices.emplace_back(CdiDevice{device.cdi_name, device.edits});
-      if (entry.edits.empty()) entry.edits.env.push_back(presence(device));
+      if (entry.edits.empty()) entry.edits.env.push_back(presence_variable(device));
     }
   }
   return spec;

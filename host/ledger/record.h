@@ -1,5 +1,6 @@
-// What the ledger holds of a claim, or of a device that was handed out through the device-plugin API: enough to answer
-// the kubelet again, to write the CDI file again and to have the modules undo everything, all without the API server.
+// The ledger's record of a claim, or of a device that was handed out through the device-plugin API. It is enough to
+// repeat the response to the kubelet, to write the CDI file again and to have the modules undo everything, without the
+// API server.
 #pragma once
 
 #include <chrono>
@@ -17,30 +18,31 @@
 
 namespace cardcage {
 
-using WallTime = std::chrono::system_clock::time_point;  // kept in milliseconds
+using WallTime = std::chrono::system_clock::time_point;  // stored in milliseconds
 
-// The numbers are stored. Only kPrepared says for certain what the modules hold; the other two mean "perhaps".
+// The numbers are stored. Only kPrepared says for certain what the modules hold; with the others they may hold anything
+// of the claim.
 enum class ClaimPhase : std::uint8_t { kPreparing = 1, kPrepared = 2, kUnpreparing = 3 };
 std::string_view to_string(ClaimPhase phase);
 
-// Two drivers of one host may be asked about the same claim. A device of a device-plugin resource is a claim of its
-// own: the driver is the resource then, and the uid the device's name.
+// The driver is part of the key because two drivers of one host may prepare the same claim. A device of a device-plugin
+// resource is a claim of its own, with the resource as driver and the device's name as UID.
 struct ClaimKey {
   std::string driver, uid;
   ServedName served() const { return served_name_from_stored(driver); }
   friend auto operator<=>(const ClaimKey&, const ClaimKey&) = default;
 };
 
-// Whom a device of a resource was handed out to; several of them have replicas.
+// The container that a device of a resource was handed out to. A device with replicas may have several.
 struct Holder {
   std::string id;                          // the kubelet's
-  std::string name_space, pod, container;  // empty until the kubelet says whom it was for
+  std::string name_space, pod, container;  // empty until the kubelet tells them
   WallTime since;
   friend bool operator==(const Holder&, const Holder&) = default;
 };
 
 struct HeldDevice {
-  Allocation allocation;  // without pool and request if only the CDI file was left to learn from
+  Allocation allocation;  // without pool and request if rebuilt from a CDI file
   std::string device_id;  // the module's
   std::string cdi_name;   // unique in the claim
   OptionValues values;
@@ -49,9 +51,9 @@ struct HeldDevice {
   friend bool operator==(const HeldDevice&, const HeldDevice&) = default;
 };
 
-// The devices of a claim that one module runs: what one call of it is about.
+// The devices of a claim that one module runs, which gets them in one call.
 struct ModulePart {
-  std::string module;  // as configured; empty if only the CDI file was left to learn from
+  std::string module;  // as configured; empty if rebuilt from a CDI file
   std::vector<HeldDevice> devices;
   std::vector<ModuleParams> params;
   Edits edits;  // for every container of the claim
@@ -62,10 +64,10 @@ struct ModulePart {
 
 struct ClaimRecord {
   std::string driver;
-  ClaimRef ref;  // without namespace and name if only the CDI file was left to learn from
+  ClaimRef ref;  // without namespace and name if rebuilt from a CDI file
   ClaimPhase phase = ClaimPhase::kPreparing;
   std::string boot_id;
-  WallTime begun, prepared;  // prepared: epoch until it is
+  WallTime begun, prepared;  // `prepared` is the epoch until the claim is prepared
   std::vector<ModulePart> parts;
 
   ClaimKey key() const { return {driver, ref.uid}; }
@@ -73,9 +75,9 @@ struct ClaimRecord {
   friend bool operator==(const ClaimRecord&, const ClaimRecord&) = default;
 };
 
-// The modules hold all of it, for certain: it is prepared, and the node was not booted since.
+// Whether the modules certainly hold the whole claim: it is prepared, and the node was not rebooted since.
 bool is_whole(const ClaimRecord& record, std::string_view boot_id);
-// Whom the device of a resource was handed out to; nobody of a claim, or while the record has no device.
+// The holders of the device of a resource. Empty for a claim, and while the record has no device.
 const std::vector<Holder>& holders_of(const ClaimRecord& record);
 
 // "ns/name", or the UID when the name is not known.
@@ -87,8 +89,8 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
 CdiSpec cdi_spec(const ClaimRecord& record);
 std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record);
 
-// One part as the ledger stores it, without module and state, and a record with everything. Reading ignores what it
-// does not know; kDataLoss for what no host has written.
+// A part without its module and state, for which the ledger has columns of their own, and a complete record. Reading
+// ignores unknown members. kDataLoss for text that no host has written.
 std::string part_to_json(const ModulePart& part);
 Result<ModulePart> part_from_json(std::string_view text);
 std::string record_to_json(const ClaimRecord& record);

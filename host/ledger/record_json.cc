@@ -86,30 +86,9 @@ void describe(Fields& fields, ModulePart& part) {
   fields("edits", part.edits);
 }
 
-namespace {
-
-struct WholePart {
-  ModulePart part;
-  std::string state;  // the module's bytes in hex
-  friend bool operator==(const WholePart&, const WholePart&) = default;
-};
-
+// Without its parts, which carry more than the ledger's own rows of them.
 template <class Fields>
-void describe(Fields& fields, WholePart& whole) {
-  describe(fields, whole.part);
-  fields("module", whole.part.module);
-  fields("state", whole.state);
-  fields("stateVersion", whole.part.state_version);
-}
-
-struct WholeRecord {
-  ClaimRecord record;
-  std::vector<WholePart> parts;
-};
-
-template <class Fields>
-void describe(Fields& fields, WholeRecord& whole) {
-  ClaimRecord& record = whole.record;
+void describe(Fields& fields, ClaimRecord& record) {
   fields("driver", record.driver);
   fields("namespace", record.ref.name_space);
   fields("name", record.ref.name);
@@ -118,50 +97,93 @@ void describe(Fields& fields, WholeRecord& whole) {
   fields("bootId", record.boot_id);
   fields("begunMs", record.begun);
   fields("preparedMs", record.prepared);
-  fields("parts", whole.parts);
+}
+
+namespace {
+
+// What a part has besides the members that the ledger stores as JSON.
+struct PartExtras {
+  std::string module;
+  std::string state;  // the module's bytes in hex
+  std::uint32_t state_version = 0;
+};
+
+template <class Fields>
+void describe(Fields& fields, PartExtras& extras) {
+  fields("module", extras.module);
+  fields("state", extras.state);
+  fields("stateVersion", extras.state_version);
 }
 
 template <class T>
-Result<T> parse(std::string_view text) {
+Status read_json(const json::value& json, T& value) {
+  if (!from_json_value(json, value)) return fail(Code::kDataLoss, "the record of a claim is not readable");
+  return {};
+}
+
+Result<json::value> parse(std::string_view text) {
   boost::system::error_code error;
-  const json::value parsed = json::parse(text, error);
-  T value;
-  if (error || !from_json_value(parsed, value))
-    return fail(Code::kDataLoss, "what it holds of a claim is not readable");
-  return value;
+  json::value parsed = json::parse(text, error);
+  if (error) return fail(Code::kDataLoss, "the record of a claim is not JSON");
+  return parsed;
+}
+
+Result<ModulePart> read_part(const json::value& json) {
+  ModulePart part;
+  PartExtras extras;
+  if (auto read = read_json(json, part); !read) return std::unexpected(read.error());
+  if (auto read = read_json(json, extras); !read) return std::unexpected(read.error());
+  part.module = std::move(extras.module);
+  part.state_version = extras.state_version;
+  try {
+    part.state = boost::algorithm::unhex(extras.state);
+  } catch (const boost::algorithm::hex_decode_error&) {
+    return fail(Code::kDataLoss, "the state that module '{}' saved is not readable", part.module);
+  }
+  return part;
 }
 
 }  // namespace
 
 std::string part_to_json(const ModulePart& part) { return json::serialize(to_json_value(part)); }
 
-Result<ModulePart> part_from_json(std::string_view text) { return parse<ModulePart>(text); }
+Result<ModulePart> part_from_json(std::string_view text) {
+  const auto parsed = parse(text);
+  if (!parsed) return std::unexpected(parsed.error());
+  ModulePart part;
+  if (auto read = read_json(*parsed, part); !read) return std::unexpected(read.error());
+  return part;
+}
 
 std::string record_to_json(const ClaimRecord& record) {
-  WholeRecord whole{record, {}};
-  for (ModulePart& part : whole.record.parts) {
-    std::string state = boost::algorithm::hex_lower(part.state);
-    whole.parts.push_back({std::move(part), std::move(state)});
+  json::value whole = to_json_value(record);
+  json::array parts;
+  for (const ModulePart& part : record.parts) {
+    json::value& out = parts.emplace_back(to_json_value(part));
+    const PartExtras extras{part.module, boost::algorithm::hex_lower(part.state), part.state_version};
+    for (auto& member : to_json_value(extras).as_object()) out.as_object().insert(member);
   }
-  return json::serialize(to_json_value(whole));
+  if (!parts.empty()) whole.as_object()["parts"] = std::move(parts);
+  return json::serialize(whole);
 }
 
 Result<ClaimRecord> record_from_json(std::string_view text) {
-  auto whole = parse<WholeRecord>(text);
-  if (!whole) return std::unexpected(whole.error());
-  ClaimRecord& record = whole->record;
-  for (WholePart& whole_part : whole->parts) {
-    ModulePart& part = record.parts.emplace_back(std::move(whole_part.part));
-    try {
-      part.state = boost::algorithm::unhex(whole_part.state);
-    } catch (const boost::algorithm::hex_decode_error&) {
-      return fail(Code::kDataLoss, "the state that module '{}' saved is not readable", part.module);
+  const auto parsed = parse(text);
+  if (!parsed) return std::unexpected(parsed.error());
+  ClaimRecord record;
+  if (auto read = read_json(*parsed, record); !read) return std::unexpected(read.error());
+  if (const json::value* const parts = parsed->get_object().if_contains("parts")) {
+    if (!parts->is_array()) return fail(Code::kDataLoss, "the record of a claim is not readable");
+    for (const json::value& one : parts->get_array()) {
+      auto part = read_part(one);
+      if (!part) return std::unexpected(part.error());
+      record.parts.push_back(std::move(*part));
     }
   }
   if (record.driver.empty() || record.ref.uid.empty() || record.phase < ClaimPhase::kPreparing ||
       record.phase > ClaimPhase::kUnpreparing)
-    return fail(Code::kDataLoss, "it does not say what it is about");
-  return std::move(record);
+    return fail(Code::kDataLoss, "the record of a claim lacks its driver, its UID or its phase");
+  return record;
 }
 
 }  // namespace cardcage

@@ -14,7 +14,7 @@ Explanation explain(int result, int system_error) {
   switch (result & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: return {Code::kDataLoss, "restart cardcage: it sets the file aside and rebuilds what it can"};
-    case SQLITE_FULL: return {Code::kResourceExhausted, "free space on its disk, the kubelet tries again by itself"};
+    case SQLITE_FULL: return {Code::kResourceExhausted, "free space on its disk; the kubelet tries again by itself"};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {Code::kAborted, "another cardcage uses it; two may not share one state_dir at the same time"};
@@ -24,7 +24,7 @@ Explanation explain(int result, int system_error) {
       return {Code::kPermissionDenied, "make the folder writable or set [node] state_dir to one that is"};
     case SQLITE_IOERR:
       if (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG)
-        return {Code::kResourceExhausted, "free space on its disk, the kubelet tries again by itself"};
+        return {Code::kResourceExhausted, "free space on its disk; the kubelet tries again by itself"};
       return {Code::kUnavailable, "look for disk errors in the kernel log"};
     default: return {Code::kInternal, "this is a defect of cardcage, please report it"};
   }
@@ -54,7 +54,7 @@ void Statement::bind_one(int index, Blob blob) {
 
 Result<std::unique_ptr<Database>> Database::open(const std::filesystem::path& file) {
   sqlite3* handle = nullptr;
-  // NOMUTEX: the ledger's writer thread is the only user after the start.
+  // NOMUTEX, because only the ledger's writer thread uses it after the start.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   const int result = sqlite3_open_v2(file.c_str(), &handle, flags, nullptr);
   std::unique_ptr<Database> database(new Database(handle, file));

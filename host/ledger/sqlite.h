@@ -1,4 +1,4 @@
-// The little of SQLite that the ledger needs, with owned handles and errors that say what to do.
+// The part of SQLite that the ledger needs, with owned handles, and errors with a remedy.
 #pragma once
 
 #include <sqlite3.h>
@@ -19,10 +19,10 @@ struct Blob {
 
 class Database;
 
-// A compiled statement of one database; used by one thread at a time, ends before its database.
+// A compiled statement. Used by one thread at a time; its database outlives it.
 class Statement {
  public:
-  // Binds the arguments from the first on, runs to the end and resets. For statements without rows.
+  // Binds the arguments, runs to the end and resets. For statements without rows.
   template <class... Arguments>
   Status run(const Arguments&... arguments) {
     bind(arguments...);
@@ -31,14 +31,14 @@ class Statement {
     if (!stepped) return std::unexpected(stepped.error());
     return {};
   }
-  // Binds and goes before the first row.
+  // Binds the arguments and rewinds to before the first row.
   template <class... Arguments>
   void bind(const Arguments&... arguments) {
     sqlite3_reset(handle_.get());
     int index = 0;
     (bind_one(++index, arguments), ...);
   }
-  // Whether there is a row; the columns are valid until the next call.
+  // Goes to the next row and returns whether there is one. Its columns are valid until the next call.
   Result<bool> next();
 
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
@@ -48,7 +48,7 @@ class Statement {
   friend class Database;
   Statement(sqlite3_stmt* handle, const Database& database)
       : handle_(handle, &sqlite3_finalize), database_(&database) {}
-  // The texts outlive the run: they are arguments of it.
+  // Does not copy: the arguments of run() live long enough.
   void bind_one(int index, std::int64_t value) { sqlite3_bind_int64(handle_.get(), index, value); }
   void bind_one(int index, std::string_view text);
   void bind_one(int index, Blob blob);
@@ -58,7 +58,7 @@ class Statement {
 };
 
 // One connection. Codes: kDataLoss for a damaged file, kResourceExhausted for a full disk, kPermissionDenied for a
-// read-only one, kUnavailable when another process holds it.
+// read-only one, kAborted while another process uses it.
 class Database {
  public:
   static Result<std::unique_ptr<Database>> open(const std::filesystem::path& file);
@@ -69,9 +69,9 @@ class Database {
   // The first column of the first row.
   Result<std::int64_t> integer(std::string_view query) const;
   Result<std::string> text(std::string_view query) const;
-  // Ends a transaction that failed, if SQLite has not already done so.
+  // Ends a failed transaction, unless SQLite has done so.
   void roll_back() const;
-  // How long the write-ahead log was after the last commit.
+  // The length of the write-ahead log after the last commit.
   int log_pages() const { return log_pages_; }
 
   std::unexpected<Error> error() const;

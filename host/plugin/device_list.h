@@ -1,4 +1,4 @@
-// The devices of a device-plugin resource as the kubelet is to see them.
+// The devices of a device-plugin resource as the kubelet gets them.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ constexpr std::size_t kMaxDeviceId = 63;
 
 struct ListedDevice {
   std::string id;        // the module's, with "::n" for a replica
-  bool healthy = false;  // the kubelet hands out healthy ones only; pods that run keep what they have
+  bool healthy = false;  // the kubelet hands out healthy devices only; running pods keep unhealthy ones
   std::vector<std::int32_t> numa_nodes;
   friend bool operator==(const ListedDevice&, const ListedDevice&) = default;
 };
-// All of a resource, sorted by id.
+// All devices of a resource, sorted by id.
 using DeviceList = std::vector<ListedDevice>;
-// Null if it is not listed.
+// Null if the device is not listed.
 inline const ListedDevice* find_device(const DeviceList& list, std::string_view id) {
   const auto entry = std::ranges::lower_bound(list, id, {}, &ListedDevice::id);
   return entry != list.end() && entry->id == id ? &*entry : nullptr;

@@ -7,12 +7,12 @@ namespace {
 
 void write_device(const ListedDevice& device, api::device_plugin::Device& out) {
   out.set_id(device.id);
-  out.set_health(device.healthy ? "Healthy" : "Unhealthy");  // anything but the first exact word is unhealthy
+  out.set_health(device.healthy ? "Healthy" : "Unhealthy");  // the kubelet takes anything but "Healthy" for unhealthy
   for (const std::int32_t node : device.numa_nodes)
     if (node >= 0) out.mutable_topology()->add_nodes()->set_id(node);
 }
 
-// In the list: with the field's tag and length.
+// The size of the device in the list, with the field's tag and length.
 std::size_t listed_bytes(const api::device_plugin::Device& device) {
   const std::size_t bytes = device.ByteSizeLong();
   std::size_t length = 1;
@@ -36,7 +36,7 @@ DeviceListMessage device_list_message(const DeviceList& devices, std::size_t max
       if (devices[i].healthy != healthy) continue;
       const std::size_t bytes = listed_bytes(all[static_cast<int>(i)]);
       fits[i] = total + bytes <= max_bytes;
-      if (!fits[i]) max_bytes = total;  // whoever comes later does not jump the queue
+      if (!fits[i]) max_bytes = total;  // a smaller device further down does not take the place
       if (fits[i]) total += bytes;
     }
   int kept = 0;

@@ -41,7 +41,7 @@ void DeviceListStreams::begin(Stream& stream) {
 
 void DeviceListStreams::publish() {
   const DeviceListPtr& now = board_.current();
-  if (published_ && *published_ == *now) return;  // it changed and changed back
+  if (published_ && *published_ == *now) return;  // a change was undone
   auto made = device_list_message(*now);
   published_ = now;
   left_out_ = made.left_out;
@@ -51,7 +51,7 @@ void DeviceListStreams::publish() {
   if (left_out_ != 0)
     log_limited(
         LogLevel::kError, "list " + resource_,
-        "the kubelet reads 4 MiB of devices and this resource has more: serve fewer of them, or with DRA",
+        "the kubelet reads 4 MiB of devices and this resource has more: serve fewer devices, or serve them with DRA",
         {{"resource", resource_}, {"listed", std::to_string(listed_)}, {"left_out", std::to_string(left_out_)}});
   streams_.offer(message_);
 }

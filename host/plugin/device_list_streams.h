@@ -12,27 +12,28 @@
 
 namespace cardcage {
 
-// The kubelet writes its checkpoint to disk for every message of every resource. Slightly more than 100 ms, so that a
-// second of changes is ten messages with the last one.
+// The kubelet writes its checkpoint to disk for every message of every resource, so a second has at most ten messages.
+// A little more than 100 ms, because the last message of a second of changes counts, too.
 constexpr std::chrono::milliseconds kListPace{120};
 
-// The complete list at once, even if it is empty: a kubelet that has seen none does not know the resource. Then every
-// change, not sooner than kListPace after the one before; a change after a pause goes out at once. What was sent last
-// is not sent again. All streams get the same: kubelets have two for a moment when a resource is registered anew.
+// A new stream gets the complete list at once, even an empty one: a kubelet that got none does not know the resource.
+// After that it gets the changes, at least kListPace apart; a change after a pause is sent at once. An unchanged list
+// is not sent again. All streams get the same messages: a kubelet has two streams for a moment when it registers anew.
 class DeviceListStreams {
  public:
-  // `board` outlives the streams. `changed` is called on the core after a stream was opened or has ended by itself.
+  // `board` outlives the streams. `changed` is called on the core after a stream was opened or the
+  // kubelet has ended one.
   DeviceListStreams(asio::io_context& core, Clock& clock, std::string resource, DeviceListBoard& board,
                     std::function<void()> changed);
 
-  // [any-thread] One more stream.
+  // [any-thread] Opens one more stream.
   grpc::ServerWriteReactor<api::device_plugin::ListAndWatchResponse>* open();
-  // [core] Sends what was held back until close() ends all streams and refuses others.
+  // [core] Sends the delayed changes, until close() ends all streams and refuses new ones.
   Task<void> run();
   void close();
-  // Sends the list once more though nothing has changed.
+  // Sends the list once more though it is unchanged.
   void resend();
-  // Ends those that are open: the kubelet lets go of the resource until it is registered again.
+  // Ends the open streams: the kubelet then drops the resource until it is registered again.
   void end();
 
   std::size_t size() const { return streams_.size(); }
@@ -58,7 +59,7 @@ class DeviceListStreams {
   std::shared_ptr<const Message> message_;  // of published_
   std::size_t listed_ = 0, left_out_ = 0;
   std::uint64_t opened_ = 0;
-  Instant next_ = Instant::min();  // not sooner
+  Instant next_ = Instant::min();  // the earliest time of the next message
   Wakeup wake_;
 };
 

@@ -11,7 +11,7 @@ namespace plugin = api::device_plugin;
 
 // The kubelet sends one container per call.
 constexpr int kMaxContainers = 64;
-constexpr std::size_t kMaxIds = 4096;  // of a container
+constexpr std::size_t kMaxIds = 4096;  // per container
 
 template <class Ids>
 std::vector<std::string> copy(const Ids& ids) {
@@ -59,17 +59,73 @@ void write_grant(const ContainerGrant& grant, plugin::ContainerAllocateResponse&
   }
 }
 
+Task<Result<plugin::DevicePluginOptions>> options(ResourceTraits traits) {
+  plugin::DevicePluginOptions options;
+  options.set_pre_start_required(traits.pre_start);
+  options.set_get_preferred_allocation_available(true);
+  co_return options;
+}
+
+// What follows refers to the AllocationService only: it may go on when the DevicePluginService is gone.
+
+Task<Result<plugin::AllocateResponse>> allocate(AllocationService& allocations, const OpenCall& call,
+                                                std::vector<std::vector<std::string>> requests, Instant deadline) {
+  plugin::AllocateResponse response;
+  for (auto& ids : requests) {
+    if (call.ended()) co_return fail(Code::kCancelled, "the caller gave up");
+    const auto grant = co_await allocations.allocate(std::move(ids), deadline);
+    if (!grant) co_return std::unexpected(grant.error());
+    write_grant(*grant, *response.add_container_responses());
+  }
+  if (const auto size = response.ByteSizeLong(); size > api::kMaxAnswerBytes)
+    co_return fail(Code::kResourceExhausted,
+                   "the response of {} bytes does not fit into the 4 MiB that the kubelet reads: "
+                   "use fewer devices per container",
+                   size);
+  co_return response;
+}
+
+Task<Result<plugin::PreferredAllocationResponse>> preferred(AllocationService& allocations, const OpenCall& call,
+                                                            std::vector<PreferenceQuery> queries, DeviceListPtr listed,
+                                                            Instant deadline) {
+  plugin::PreferredAllocationResponse response;
+  for (PreferenceQuery& asked : queries) {
+    const PreferenceQuery query = sanitize(std::move(asked), *listed);
+    std::vector<std::string> choice;
+    if (query.wanted > query.required.size() && query.wanted < query.available.size() && !call.ended() &&
+        response.container_responses_size() < kMaxContainers)
+      choice = co_await allocations.preferred(query, deadline);
+    auto& out = *response.add_container_responses();
+    for (std::string& id : complete(query, choice)) out.add_deviceids(std::move(id));
+  }
+  co_return response;
+}
+
+Task<Result<plugin::PreStartContainerResponse>> pre_start(AllocationService& allocations, std::vector<std::string> ids,
+                                                          Instant deadline) {
+  const Status ready = co_await allocations.pre_start(std::move(ids), deadline);
+  if (!ready) co_return std::unexpected(ready.error());
+  co_return plugin::PreStartContainerResponse();
+}
+
+// Names the resource in an error of `work`.
+template <class T>
+Task<Result<T>> of_resource(std::string resource, Task<Result<T>> work) {
+  Result<T> result = co_await std::move(work);
+  if (!result) co_return within(result.error(), "resource '{}'", resource);
+  co_return result;
+}
+
 }  // namespace
 
-// Requests do not live as long as the call: copy.
+// A request does not live as long as its call, so its contents are copied.
 class DevicePluginService::Service final : public plugin::DevicePlugin::CallbackService {
  public:
   explicit Service(DevicePluginService& owner) : owner_(owner) {}
 
-  grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context, const plugin::Empty*,
+  grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext*, const plugin::Empty*,
                                                    plugin::DevicePluginOptions* response) override {
-    return owner_.take<plugin::DevicePluginOptions>(*context, owner_.preferred_limit_, *response,
-                                                    [this](const Call&) { return owner_.options(); });
+    return owner_.calls_.respond(*response, [this](const OpenCall&) { return options(owner_.allocations_.traits()); });
   }
   grpc::ServerWriteReactor<plugin::ListAndWatchResponse>* ListAndWatch(grpc::CallbackServerContext*,
                                                                        const plugin::Empty*) override {
@@ -82,27 +138,32 @@ class DevicePluginService::Service final : public plugin::DevicePlugin::Callback
     for (const auto& container : request->container_requests())
       queries.push_back({copy(container.available_deviceids()), copy(container.must_include_deviceids()),
                          static_cast<std::size_t>(std::max(container.allocation_size(), 0))});
-    return owner_.take<plugin::PreferredAllocationResponse>(
-        *context, owner_.preferred_limit_, *response,
-        [this, queries = std::move(queries)](Call call) { return owner_.preferred(std::move(call), queries); });
+    return owner_.respond(*context, owner_.preferred_limit_, *response,
+                          [this, queries = std::move(queries)](const OpenCall& call, Instant deadline) mutable {
+                            return preferred(owner_.allocations_, call, std::move(queries), owner_.devices_.current(),
+                                             deadline);
+                          });
   }
   grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context, const plugin::AllocateRequest* request,
                                      plugin::AllocateResponse* response) override {
     std::vector<std::vector<std::string>> requests;
     for (const auto& container : request->container_requests()) requests.push_back(copy(container.devices_ids()));
-    if (auto checked = check_requests(requests); !checked) return at_once(*context, owner_.refusal(checked.error()));
-    return owner_.take<plugin::AllocateResponse>(
-        *context, owner_.allocate_limit_, *response,
-        [this, requests = std::move(requests)](Call call) { return owner_.allocate(std::move(call), requests); });
+    if (auto checked = check_requests(requests); !checked)
+      return finish_at_once(*context, owner_.refusal(checked.error()));
+    return owner_.respond(*context, owner_.allocate_limit_, *response,
+                          [this, requests = std::move(requests)](const OpenCall& call, Instant deadline) mutable {
+                            return allocate(owner_.allocations_, call, std::move(requests), deadline);
+                          });
   }
   grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
                                               const plugin::PreStartContainerRequest* request,
                                               plugin::PreStartContainerResponse* response) override {
     auto ids = copy(request->devices_ids());
-    if (auto checked = check_ids(ids); !checked) return at_once(*context, owner_.refusal(checked.error()));
-    return owner_.take<plugin::PreStartContainerResponse>(
-        *context, owner_.pre_start_limit_, *response,
-        [this, ids = std::move(ids)](Call call) { return owner_.pre_start(std::move(call), ids); });
+    if (auto checked = check_ids(ids); !checked) return finish_at_once(*context, owner_.refusal(checked.error()));
+    return owner_.respond(*context, owner_.pre_start_limit_, *response,
+                          [this, ids = std::move(ids)](const OpenCall&, Instant deadline) mutable {
+                            return pre_start(owner_.allocations_, std::move(ids), deadline);
+                          });
   }
 
  private:
@@ -112,8 +173,7 @@ class DevicePluginService::Service final : public plugin::DevicePlugin::Callback
 DevicePluginService::DevicePluginService(asio::io_context& core, Clock& clock, std::string resource,
                                          AllocationService& allocations, DeviceListBoard& devices, PluginLimits limits,
                                          std::function<void()> streams_changed)
-    : core_(core),
-      clock_(clock),
+    : clock_(clock),
       resource_(std::move(resource)),
       allocations_(allocations),
       devices_(devices),
@@ -122,7 +182,7 @@ DevicePluginService::DevicePluginService(asio::io_context& core, Clock& clock, s
       pre_start_limit_(limits.pre_start),
       lists_(core, clock, resource_, devices, std::move(streams_changed)),
       service_(std::make_unique<Service>(*this)),
-      open_(core, clock) {}
+      calls_(core) {}
 
 DevicePluginService::~DevicePluginService() = default;
 
@@ -138,78 +198,13 @@ grpc::Status DevicePluginService::refusal(const Error& error) const {
   return to_grpc(within(error, "resource '{}'", resource_).error());
 }
 
-template <class Response>
-grpc::ServerUnaryReactor* DevicePluginService::take(grpc::CallbackServerContext& context, Duration limit,
-                                                    Response& response, Work<Response> work) {
-  const auto call = std::make_shared<OpenCall>(core_, clock_, time_to_answer(context, limit));
-  auto* exchange = new UnaryExchange<Response>(core_, call, response);
-  asio::post(core_, [this, call, work = std::move(work), exchange]() mutable {
-    spawn(core_, serve(std::move(call), std::move(work), exchange));
-  });
-  return exchange;
-}
-
-template <class Response>
-Task<void> DevicePluginService::serve(Call call, Work<Response> work, UnaryExchange<Response>* exchange) {
-  call->begin();
-  open_.add(call);
-  auto result = co_await work(call);
-  if (!result) result = within(result.error(), "resource '{}'", resource_);
-  exchange->answer(std::move(result));
-  open_.remove(call);
-}
-
-Task<Result<plugin::DevicePluginOptions>> DevicePluginService::options() const {
-  plugin::DevicePluginOptions options;
-  options.set_pre_start_required(allocations_.traits().pre_start);
-  options.set_get_preferred_allocation_available(true);
-  co_return options;
-}
-
-Task<Result<plugin::AllocateResponse>> DevicePluginService::allocate(Call call,
-                                                                     std::vector<std::vector<std::string>> requests) {
-  plugin::AllocateResponse response;
-  for (auto& ids : requests) {
-    if (call->over()) co_return std::unexpected(call->why_over());
-    auto work = allocations_.allocate(std::move(ids), call->deadline());
-    const auto grant = co_await OpenCall::result_of(call, std::move(work));
-    if (!grant) co_return std::unexpected(call->why_over());
-    if (!*grant) co_return std::unexpected(grant->error());
-    write_grant(**grant, *response.add_container_responses());
-  }
-  if (const auto size = response.ByteSizeLong(); size > api::kMaxAnswerBytes)
-    co_return fail(Code::kResourceExhausted,
-                   "the answer of {} bytes does not fit into the 4 MiB that the kubelet reads: use fewer devices per "
-                   "container",
-                   size);
-  co_return response;
-}
-
-Task<Result<plugin::PreferredAllocationResponse>> DevicePluginService::preferred(Call call,
-                                                                                 std::vector<PreferenceQuery> queries) {
-  plugin::PreferredAllocationResponse response;
-  for (auto& wanted : queries) {
-    const PreferenceQuery query = sane(std::move(wanted), *devices_.current());
-    std::vector<std::string> choice;
-    if (query.wanted > query.required.size() && query.wanted < query.available.size() && !call->over() &&
-        response.container_responses_size() < kMaxContainers) {
-      auto work = allocations_.preferred(query, call->deadline());
-      choice = (co_await OpenCall::result_of(call, std::move(work))).value_or(std::vector<std::string>());
-    }
-    auto& out = *response.add_container_responses();
-    for (std::string& id : completed(query, choice)) out.add_deviceids(std::move(id));
-  }
-  co_return response;
-}
-
-Task<Result<plugin::PreStartContainerResponse>> DevicePluginService::pre_start(Call call,
-                                                                               std::vector<std::string> ids) {
-  if (call->over()) co_return std::unexpected(call->why_over());
-  auto work = allocations_.pre_start(std::move(ids), call->deadline());
-  const auto done = co_await OpenCall::result_of(call, std::move(work));
-  if (!done) co_return std::unexpected(call->why_over());
-  if (!*done) co_return std::unexpected(done->error());
-  co_return plugin::PreStartContainerResponse();
+template <class Response, class Work>
+grpc::ServerUnaryReactor* DevicePluginService::respond(grpc::CallbackServerContext& context, Duration limit,
+                                                       Response& response, Work work) {
+  return calls_.respond(
+      response, [this, limit = time_to_respond(context, limit), work = std::move(work)](const OpenCall& call) mutable {
+        return of_resource(resource_, work(call, clock_.now() + limit));
+      });
 }
 
 }  // namespace cardcage

@@ -21,7 +21,7 @@ std::vector<std::string> kept_once(const std::vector<std::string>& ids, Accepts 
 
 }  // namespace
 
-PreferenceQuery sane(PreferenceQuery query, const DeviceList& listed) {
+PreferenceQuery sanitize(PreferenceQuery query, const DeviceList& listed) {
   query.available =
       kept_once(query.available, [&](const std::string& id) { return find_device(listed, id) != nullptr; });
   const Ids available(query.available.begin(), query.available.end());
@@ -30,7 +30,7 @@ PreferenceQuery sane(PreferenceQuery query, const DeviceList& listed) {
   return query;
 }
 
-std::vector<std::string> completed(const PreferenceQuery& query, std::span<const std::string> choice) {
+std::vector<std::string> complete(const PreferenceQuery& query, std::span<const std::string> choice) {
   const Ids available(query.available.begin(), query.available.end());
   std::vector<std::string> out;
   Ids chosen;

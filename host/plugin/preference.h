@@ -1,4 +1,4 @@
-// An answer for GetPreferredAllocation in every case: the kubelet fails the pod if the call does not succeed.
+// Makes sure that GetPreferredAllocation always succeeds: the kubelet fails the pod if it does not.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace cardcage {
 
-// What is left of `query` when ids that come twice or are not in `listed` are taken out, and `wanted` is no more than
-// there is. `required` is a part of `available` then.
-PreferenceQuery sane(PreferenceQuery query, const DeviceList& listed);
+// Drops ids that come twice or are not in `listed`, makes `required` a subset of `available`, and `wanted` no more than
+// there are.
+PreferenceQuery sanitize(PreferenceQuery query, const DeviceList& listed);
 
-// `choice` made to fit a sane query: of what is available, each once, the required ones first, filled up in the order
+// Makes a choice fit a sanitized query: available ids only, each once, the required ones first, filled up in the order
 // of `available`.
-std::vector<std::string> completed(const PreferenceQuery& query, std::span<const std::string> choice);
+std::vector<std::string> complete(const PreferenceQuery& query, std::span<const std::string> choice);
 
 }  // namespace cardcage

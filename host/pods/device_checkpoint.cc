@@ -19,10 +19,10 @@ namespace {
 namespace json = boost::json;
 using boost::system::error_code;
 
-// In JSON handlers the places of the file that matter; what a newer kubelet adds is elsewhere.
+// The places of the file that matter. Everything that a newer kubelet adds is kElsewhere.
 enum class Place { kOutside, kFile, kData, kEntries, kEntry, kNodes, kIds, kElsewhere };
 
-// boost::json::basic_parser calls these; false stops it.
+// boost::json::basic_parser calls the on_*() functions; false stops it.
 class CheckpointHandler {
  public:
   static constexpr std::size_t max_object_size = json::string::max_size();
@@ -43,7 +43,7 @@ class CheckpointHandler {
     if (outer == Place::kFile && key_ == "Data") inner = Place::kData;
     if (outer == Place::kEntries) inner = Place::kEntry;
     if (outer == Place::kEntry && key_ == "DeviceIDs") inner = Place::kNodes;
-    if (inner == Place::kElsewhere) expect_nothing();
+    if (inner == Place::kElsewhere) note_unexpected();
     if (inner == Place::kEntry) entry_ = {};
     places_.push_back(inner);
     return true;
@@ -58,7 +58,7 @@ class CheckpointHandler {
     Place inner = Place::kElsewhere;
     if (outer == Place::kData && key_ == "PodDeviceEntries") inner = Place::kEntries;
     if (outer == Place::kNodes || (outer == Place::kEntry && key_ == "DeviceIDs")) inner = Place::kIds;
-    if (inner == Place::kElsewhere) expect_nothing();
+    if (inner == Place::kElsewhere) note_unexpected();
     complete_ = complete_ || inner == Place::kEntries;
     places_.push_back(inner);
     return true;
@@ -86,11 +86,11 @@ class CheckpointHandler {
     return true;
   }
   bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(std::int64_t, json::string_view, error_code&) { return odd(); }
-  bool on_uint64(std::uint64_t, json::string_view, error_code&) { return odd(); }
-  bool on_double(double, json::string_view, error_code&) { return odd(); }
-  bool on_bool(bool, error_code&) { return odd(); }
-  // A list of Go without elements may be written so.
+  bool on_int64(std::int64_t, json::string_view, error_code&) { return unexpected(); }
+  bool on_uint64(std::uint64_t, json::string_view, error_code&) { return unexpected(); }
+  bool on_double(double, json::string_view, error_code&) { return unexpected(); }
+  bool on_bool(bool, error_code&) { return unexpected(); }
+  // Go may write an empty list as null.
   bool on_null(error_code& error) {
     if (place() == Place::kNodes || (place() == Place::kEntry && key_ == "DeviceIDs")) return true;
     if (place() != Place::kData || key_ != "PodDeviceEntries") return on_bool(false, error);
@@ -100,29 +100,30 @@ class CheckpointHandler {
   bool on_comment_part(json::string_view, error_code&) { return true; }
   bool on_comment(json::string_view, error_code&) { return true; }
 
-  bool understood() const { return complete_ && !odd_; }
+  bool understood() const { return complete_ && !unexpected_; }
   CheckpointHolders holders;
 
  private:
-  // No name is longer; the response of an Allocate, which is not for us, may be large.
+  // Longer than any name. The file also has responses to Allocate, which may be larger.
   static constexpr std::size_t kMaxText = 1024;
-  static constexpr std::size_t kMaxPods = 1000;  // of one device
+  static constexpr std::size_t kMaxPods = 1000;  // per device
   struct Entry {
     std::string pod, resource;
     std::set<std::string> ids;
   };
 
   Place place() const { return places_.empty() ? Place::kOutside : places_.back(); }
-  bool odd() {
-    expect_nothing();
+  bool unexpected() {
+    note_unexpected();
     return true;
   }
-  // Called for a value where none of its type is known.
-  void expect_nothing() {
+  // Called for a value of a type that is not expected at its place.
+  void note_unexpected() {
     const bool known_key = key_ == "PodUID" || key_ == "ResourceName" || key_ == "DeviceIDs";
-    odd_ = odd_ || place() == Place::kOutside || place() == Place::kEntries || place() == Place::kNodes ||
-           place() == Place::kIds || (place() == Place::kEntry && known_key) ||
-           (place() == Place::kData && key_ == "PodDeviceEntries") || (place() == Place::kFile && key_ == "Data");
+    unexpected_ = unexpected_ || place() == Place::kOutside || place() == Place::kEntries || place() == Place::kNodes ||
+                  place() == Place::kIds || (place() == Place::kEntry && known_key) ||
+                  (place() == Place::kData && key_ == "PodDeviceEntries") ||
+                  (place() == Place::kFile && key_ == "Data");
   }
   void gather(json::string_view part) { text_.append(part.data(), std::min(part.size(), kMaxText + 1 - text_.size())); }
   void take_text(std::string text) {
@@ -133,17 +134,17 @@ class CheckpointHandler {
     } else if (place() == Place::kEntry && key_ == "ResourceName") {
       entry_.resource = std::move(text);
     } else {
-      expect_nothing();
+      note_unexpected();
     }
   }
   void take_entry() {
-    odd_ = odd_ || entry_.pod.empty() || entry_.pod.size() > kMaxText || entry_.resource.empty();
+    unexpected_ = unexpected_ || entry_.pod.empty() || entry_.pod.size() > kMaxText || entry_.resource.empty();
     for (const std::string& id : entry_.ids) {
       const ResourceDevice device{entry_.resource, id};
       if (!wanted_.contains(device)) continue;
       auto& pods = holders[device];
       pods.insert(entry_.pod);
-      odd_ = odd_ || pods.size() > kMaxPods;
+      unexpected_ = unexpected_ || pods.size() > kMaxPods;
     }
   }
 
@@ -152,7 +153,7 @@ class CheckpointHandler {
   std::vector<Place> places_;
   std::string key_, text_;
   Entry entry_;
-  bool complete_ = false, odd_ = false;
+  bool complete_ = false, unexpected_ = false;
 };
 
 }  // namespace
@@ -177,7 +178,7 @@ Result<CheckpointHolders> CheckpointParser::finish() {
   error_code failed;
   json_->parser.write_some(false, "", 0, failed);
   if (failed) return fail(Code::kDataLoss, "not JSON: {}", failed.message());
-  if (!json_->parser.handler().understood()) return fail(Code::kDataLoss, "not of a form that is known");
+  if (!json_->parser.handler().understood()) return fail(Code::kDataLoss, "its form is not known");
   return std::move(json_->parser.handler().holders);
 }
 

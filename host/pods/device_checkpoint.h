@@ -1,7 +1,7 @@
 // The kubelet's own record of devices and pods: <device-plugins>/kubelet_internal_checkpoint.
 //
-// It names the devices of ordinary init containers, which the PodResources API leaves out, and the UIDs of pods. It is
-// an internal format without a version and the kubelet rewrites it lazily: whatever is odd about it means "unknown".
+// It has the devices of ordinary init containers, which the PodResources API leaves out, and the UIDs of pods. It is an
+// internal format without a version, and the kubelet rewrites it lazily: anything unexpected in it means "unknown".
 #pragma once
 
 #include <filesystem>
@@ -15,11 +15,11 @@
 
 namespace cardcage {
 
-// UIDs of the pods that a device is recorded for.
+// The UIDs of the pods that have a device.
 using CheckpointHolders = std::map<ResourceDevice, std::set<std::string>>;
 
 // Reads {"Data": {"PodDeviceEntries": [{"PodUID", "ResourceName", "DeviceIDs": {numa: [ids]} or [ids]}]}} piece by
-// piece; memory goes with `wanted` and not with the file.
+// piece. Its memory grows with `wanted`, not with the file.
 class CheckpointParser {
  public:
   explicit CheckpointParser(const std::set<ResourceDevice>& wanted);
@@ -28,7 +28,7 @@ class CheckpointParser {
   CheckpointParser& operator=(const CheckpointParser&) = delete;
 
   Status feed(std::string_view piece);
-  // Devices that are recorded for no pod are missing. kDataLoss for what is not such a file, whole.
+  // Without devices that no pod has. kDataLoss if the file is incomplete or of another form.
   Result<CheckpointHolders> finish();
 
  private:
@@ -38,7 +38,7 @@ class CheckpointParser {
 
 constexpr std::size_t kMaxCheckpointBytes = 64 * 1024 * 1024;
 
-// [core] Lets others run after each piece of the file. kNotFound if there is none.
+// [core] Yields to other tasks after each piece of the file. kNotFound if there is no file.
 Task<Result<CheckpointHolders>> read_device_checkpoint(std::filesystem::path file, std::set<ResourceDevice> wanted);
 
 }  // namespace cardcage

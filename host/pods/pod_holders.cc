@@ -27,10 +27,10 @@ PodHolders::Findings PodHolders::judge(const PodListing& listing, const std::vec
   for (const auto& [device, who] : holders) {
     if (known.contains(device)) continue;
     const Instant since = strange_.try_emplace(device, listing.began).first->second;
-    if (listing.began - since >= kApart)
+    if (listing.began - since >= kConfirmAfter)
       findings.strange.push_back({device, who.back()});
     else
-      earliest(findings.confirm, since + kApart);
+      earliest(findings.confirm, since + kConfirmAfter);
   }
   return findings;
 }
@@ -41,45 +41,46 @@ void PodHolders::judge_device(const HandedOutDevice& device, const PodListing& l
   if (evidence.allocated != device.allocated)
     evidence = {.allocated = device.allocated,
                 .absent_since = {},
-                .told = {},
-                .before = evidence.told.value_or(evidence.before)};
+                .holder = {},
+                .earlier_holder = evidence.holder.value_or(evidence.earlier_holder)};
   const auto held = holders.find(device.device);
   if (device.allocating || listing.began <= device.allocated) {
-    // Whoever is in the list may be the pod before, and who is not may be on the way.
+    // The list may show the earlier pod, or not yet the new one.
     evidence.absent_since.reset();
-    if (!device.allocating) earliest(findings.confirm, listing.began + kApart);
+    if (!device.allocating) earliest(findings.confirm, listing.began + kConfirmAfter);
     return;
   }
   if (held != holders.end()) {
     evidence.absent_since.reset();
     const PodContainer holder = choose(evidence, held->second);
-    if (device.seen && evidence.told == holder) return;
-    evidence.told = holder;
+    if (device.seen && evidence.holder == holder) return;
+    evidence.holder = holder;
     findings.seen.push_back({device.device, holder});
     return;
   }
-  evidence.told.reset();
+  evidence.holder.reset();
   if (!evidence.absent_since) evidence.absent_since = listing.began;
-  if (listing.began - *evidence.absent_since >= kApart)
+  if (listing.began - *evidence.absent_since >= kConfirmAfter)
     findings.absent.push_back({device, *evidence.absent_since, listing.began});
   else
-    earliest(findings.confirm, *evidence.absent_since + kApart);
+    earliest(findings.confirm, *evidence.absent_since + kConfirmAfter);
 }
 
-// Kubelets before 1.34 go on listing pods that have ended, beside the one that has the device now.
+// Kubelets before 1.34 also list pods that have ended, next to the one that has the device now.
 const PodContainer& PodHolders::choose(const Evidence& evidence, const std::vector<PodContainer>& holders) {
-  if (evidence.told && std::ranges::find(holders, *evidence.told) != holders.end()) return *evidence.told;
-  const auto fresh = std::ranges::find_if(holders, [&](const auto& holder) { return holder != evidence.before; });
+  if (evidence.holder && std::ranges::find(holders, *evidence.holder) != holders.end()) return *evidence.holder;
+  const auto fresh =
+      std::ranges::find_if(holders, [&](const auto& holder) { return holder != evidence.earlier_holder; });
   return fresh == holders.end() ? holders.front() : *fresh;
 }
 
-bool PodHolders::may_release(const AbsentDevice& absent, CheckpointWord word) {
-  switch (word) {
-    case CheckpointWord::kHeld: return false;
-    // Until it is admitted a pod is in no list, has no folder, and may not be in the checkpoint either.
-    case CheckpointWord::kFree: return absent.device.seen || absent.until - absent.device.allocated >= kAdmission;
-    // After a start of the kubelet the lists may lack every pod until it has reached the API server.
-    case CheckpointWord::kUnknown: return absent.until - absent.since >= kBlind;
+bool PodHolders::may_release(const AbsentDevice& absent, CheckpointVerdict checkpoint) {
+  switch (checkpoint) {
+    case CheckpointVerdict::kHeld: return false;
+    // A pod that is being admitted has no folder, and may be neither in a list nor in the checkpoint.
+    case CheckpointVerdict::kFree: return absent.device.seen || absent.until - absent.device.allocated >= kMaxAdmission;
+    // After its start the kubelet may list no pods until it has reached the API server.
+    case CheckpointVerdict::kUnknown: return absent.until - absent.since >= kAbsentWithoutCheckpoint;
   }
   return false;
 }

@@ -1,7 +1,8 @@
-// Judges who holds the devices that were handed out, from what the kubelet says at several times.
+// Judges who holds the devices that are handed out, from several of the kubelet's lists of pods.
 //
-// The kubelet frees devices lazily and tells nobody. A list of its pods may have begun before an Allocate ended, leaves
-// out ordinary init containers, and is empty for a while after the kubelet has started: one list proves no absence.
+// The kubelet frees devices lazily and tells nobody. A list may have begun before an Allocate ended, leaves out
+// ordinary init containers, and is empty for a while after the kubelet has started: one list does not prove that a pod
+// is gone.
 #pragma once
 
 #include <chrono>
@@ -14,44 +15,44 @@
 
 namespace cardcage {
 
-// What the kubelet's own checkpoint says of a device that no list names.
-enum class CheckpointWord : std::uint8_t {
-  kFree,     // it names the device for no pod that is left on the node
-  kHeld,     // it does; the kubelet rewrites it lazily, so the pod may have ended
-  kUnknown,  // it cannot be read
+// What the kubelet's checkpoint says about a device that no list names.
+enum class CheckpointVerdict : std::uint8_t {
+  kFree,     // no pod that is left on the node has the device
+  kHeld,     // a pod has it, or has ended since the kubelet wrote the checkpoint
+  kUnknown,  // the checkpoint cannot be read
 };
 
 struct AbsentDevice {
   HandedOutDevice device;
-  Instant since, until;  // when the first and the last list of a row began that did not name it; >= 1 s apart
+  Instant since, until;  // when the first and the last list without it began, with none between that named it
 };
 
 // [core] Pure: no I/O, time comes with the lists.
 class PodHolders {
  public:
-  static constexpr std::chrono::seconds kApart{1};       // two lists that both count
-  static constexpr std::chrono::seconds kAdmission{30};  // from Allocate until a pod must have shown up somewhere
-  static constexpr std::chrono::minutes kBlind{5};       // absent for so long, without a checkpoint to ask
+  static constexpr std::chrono::seconds kConfirmAfter{1};   // between two lists that confirm each other
+  static constexpr std::chrono::seconds kMaxAdmission{30};  // from Allocate until the kubelet must show the pod
+  static constexpr std::chrono::minutes kAbsentWithoutCheckpoint{5};  // before a release without a checkpoint
 
   struct Findings {
-    std::vector<PodHolding> seen;      // news for HandedOut::seen
-    std::vector<PodHolding> strange;   // for HandedOut::adopt: in two lists, yet not handed out
-    std::vector<AbsentDevice> absent;  // in no list any more: ask the checkpoint, then may_release()
-    std::optional<Instant> confirm;    // a list that begins then may turn doubt into a finding
+    std::vector<PodHolding> seen;      // new holders, for HandedOut::seen
+    std::vector<PodHolding> strange;   // in two lists, yet not handed out, for HandedOut::adopt
+    std::vector<AbsentDevice> absent;  // in no list any more: read the checkpoint, then ask may_release()
+    std::optional<Instant> confirm;    // a list that begins then may confirm what this one suggests
   };
 
-  // What a successful list means for what is handed out now. Holdings of other resources than `ours` are ignored.
+  // Compares a list with what is handed out now. Ignores resources that are not in `ours`.
   Findings judge(const PodListing& listing, const std::vector<HandedOutDevice>& handed_out,
                  const std::set<std::string>& ours);
 
-  static bool may_release(const AbsentDevice& absent, CheckpointWord word);
+  static bool may_release(const AbsentDevice& absent, CheckpointVerdict checkpoint);
 
  private:
   struct Evidence {
-    Instant allocated;  // of the Allocate that all this is about
+    Instant allocated;  // when the Allocate ended that the rest is about
     std::optional<Instant> absent_since;
-    std::optional<PodContainer> told;
-    PodContainer before;  // the last one of an earlier Allocate
+    std::optional<PodContainer> holder;  // as last reported
+    PodContainer earlier_holder;         // before that Allocate
   };
   using Holders = std::map<ResourceDevice, std::vector<PodContainer>>;
 
@@ -59,8 +60,8 @@ class PodHolders {
                     Findings& findings);
   static const PodContainer& choose(const Evidence& evidence, const std::vector<PodContainer>& holders);
 
-  std::map<ResourceDevice, Evidence> evidence_;  // of what is handed out
-  std::map<ResourceDevice, Instant> strange_;    // since when
+  std::map<ResourceDevice, Evidence> evidence_;  // about devices that are handed out
+  std::map<ResourceDevice, Instant> strange_;    // since when a list names them
 };
 
 }  // namespace cardcage

@@ -13,9 +13,9 @@ struct PodHolding {
   friend auto operator<=>(const PodHolding&, const PodHolding&) = default;
 };
 
-// All resources of the node, ours or not; ordinary init containers are never in it.
+// Has all resources of the node, ours or not, but no ordinary init containers.
 struct PodListing {
-  Instant began;                     // of the call: what happened later may or may not be in it
+  Instant began;                     // when the call began; later changes may be missing
   std::vector<PodHolding> holdings;  // sorted, each once
 };
 

@@ -15,12 +15,11 @@ using namespace std::chrono_literals;
 using namespace asio::experimental::awaitable_operators;
 
 constexpr Duration kBusyPeriod = 10s, kIdlePeriod = 60s;
-constexpr Duration kDebounce = 200ms;  // hints come in bursts
-constexpr Duration kApart = 1s;        // between lists; the kubelet serves others, too
+constexpr Duration kDebounce = 200ms;          // hints come in bursts
+constexpr Duration kMinTimeBetweenLists = 1s;  // the kubelet has other callers, too
 constexpr Duration kOfferPeriod = 60s, kOfferConfirm = 5s;
-constexpr Duration kFirstRetry = 1s, kLongestFailure = 10s;
-constexpr Duration kLongestRetry = 5min;
-constexpr Duration kFirstDoubt = 1s;
+constexpr Duration kFirstRetry = 1s;
+constexpr Duration kLongestListRetry = 10s, kLongestRetry = 5min;
 constexpr std::size_t kMaxUnderWay = 8;
 constexpr const char* kCheckpoint = "kubelet_internal_checkpoint";
 
@@ -29,7 +28,7 @@ bool is_folder(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// What may be a folder name below pods/: UIDs, and the hashes that static pods have.
+// Pods are identified by UIDs, static pods by hashes. Both are used as folder names here.
 bool is_uid(std::string_view text) {
   return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
@@ -48,47 +47,46 @@ PodReconciler::PodReconciler(asio::io_context& core, Clock& clock, ClientSlot<Ku
       pods_(
           core, clock, clients, sockets.pods, [this] { nudge(); }, options_.jitter_seed),
       checkpoint_watch_(core, [this] { nudge(); }),
-      retry_(kFirstRetry, kLongestFailure, options_.jitter_seed + 1),
+      retry_(kFirstRetry, kLongestListRetry, options_.jitter_seed + 1),
       wake_(core),
       stopped_(core),
       idle_(core) {}
 
-void PodReconciler::nudge() { due_at(clock_.now() + kDebounce); }
+void PodReconciler::nudge() { run_by(clock_.now() + kDebounce); }
 
-void PodReconciler::due_at(Instant when) {
+void PodReconciler::run_by(Instant when) {
   if (when >= due_) return;
   due_ = when;
   wake_.wake();
 }
 
 Task<void> PodReconciler::run() {
-  co_await (keep() || pods_.run() || stopped_.wait());
+  co_await (reconcile_forever() || pods_.run() || stopped_.wait());
   while (!under_way_.empty()) co_await idle_.wait();
 }
 
-Task<void> PodReconciler::keep() {
+Task<void> PodReconciler::reconcile_forever() {
   for (;;) {
-    // Every replacement of the checkpoint is a rename. Hints only: without inotify the period has to do.
+    // The kubelet replaces its checkpoint by renaming. If the watch fails, the period has to do.
     (void)checkpoint_watch_.watch(options_.device_plugins);
     while (clock_.now() < due_) co_await wake_.wait_until(clock_, due_);
     const auto now_handed_out = handed_out_.handed_out();
     due_ = clock_.now() + (now_handed_out.empty() ? kIdlePeriod : kBusyPeriod);
     if (now_handed_out.empty() && handed_out_.served().empty()) continue;
-    if (const Duration since = clock_.now() - last_began_; since < kApart) co_await clock_.sleep_for(kApart - since);
-    const Status done = co_await round();
+    co_await clock_.sleep_until(last_began_ + kMinTimeBetweenLists);
+    const Status done = co_await reconcile_once();
     if (done) {
       retry_.reset();
-      co_await look_for_lost();
+      co_await find_lost_resources();
     } else {
-      // Hints that come meanwhile wait, too.
+      // Hints do not shorten this pause.
       co_await clock_.sleep_for(retry_.next());
-      due_at(clock_.now());
+      run_by(clock_.now());
     }
   }
 }
 
-// One list and what follows from it.
-Task<Status> PodReconciler::round() {
+Task<Status> PodReconciler::reconcile_once() {
   auto listing = co_await resources_.list();
   if (!listing) co_return std::unexpected(listing.error());
   last_began_ = listing->began;
@@ -100,74 +98,71 @@ Task<Status> PodReconciler::round() {
 
   auto findings = holders_.judge(*listing, handed_out_.handed_out(), ours);
   ++rounds_;
-  for (const PodHolding& news : findings.seen) handed_out_.seen(news.device, news.holder);
+  for (const PodHolding& holding : findings.seen) handed_out_.seen(holding.device, holding.holder);
   for (const PodHolding& holding : findings.strange)
-    if (may_begin(holding.device)) spawn(core_, adopt(holding));
-  if (findings.confirm) due_at(*findings.confirm);
-  // What is over needs no memory.
-  std::erase_if(failed_, [&](const auto& entry) {
-    const auto is_it = [&](const auto& finding) { return finding.device == entry.first; };
-    return std::ranges::none_of(findings.strange, is_it) &&
-           std::ranges::none_of(findings.absent, [&](const auto& absent) { return is_it(absent.device); });
-  });
-  std::erase_if(doubts_, [&](const auto& entry) {
-    return std::ranges::none_of(findings.absent,
-                                [&](const auto& absent) { return absent.device.device == entry.first; });
-  });
-  if (!findings.absent.empty()) co_await consider(std::move(findings.absent));
+    if (try_begin(holding.device)) spawn(core_, adopt(holding));
+  if (findings.confirm) run_by(*findings.confirm);
+  // Forget finished entries.
+  std::set<ResourceDevice> absent, strange;
+  for (const AbsentDevice& device : findings.absent) absent.insert(device.device.device);
+  for (const PodHolding& holding : findings.strange) strange.insert(holding.device);
+  std::erase_if(failed_,
+                [&](const auto& entry) { return !absent.contains(entry.first) && !strange.contains(entry.first); });
+  std::erase_if(doubts_, [&](const auto& entry) { return !absent.contains(entry.first); });
+  if (!findings.absent.empty()) co_await judge_absent(std::move(findings.absent));
   co_return Status{};
 }
 
-Task<void> PodReconciler::consider(std::vector<AbsentDevice> absent) {
-  std::set<ResourceDevice> asked;
-  for (const AbsentDevice& device : absent) asked.insert(device.device.device);
+Task<void> PodReconciler::judge_absent(std::vector<AbsentDevice> absent) {
+  std::set<ResourceDevice> wanted;
+  for (const AbsentDevice& device : absent) wanted.insert(device.device.device);
   const auto file = options_.device_plugins / kCheckpoint;
-  const auto holders = co_await read_device_checkpoint(file, std::move(asked));
+  const auto holders = co_await read_device_checkpoint(file, std::move(wanted));
   checkpoint_error_ = holders ? "" : holders.error().message;
   const auto now_handed_out = handed_out_.handed_out();
   for (const AbsentDevice& candidate : absent) {
     const ResourceDevice& device = candidate.device.device;
-    // The reading took a while: an Allocate may have come.
+    // An Allocate may have come while the checkpoint was read.
     if (std::ranges::find(now_handed_out, candidate.device) == now_handed_out.end()) continue;
-    const CheckpointWord word = holders ? word_on(device, *holders) : CheckpointWord::kUnknown;
-    if (word == CheckpointWord::kHeld)
-      doubt(device);
+    const CheckpointVerdict checkpoint = holders ? verdict(device, *holders) : CheckpointVerdict::kUnknown;
+    if (checkpoint == CheckpointVerdict::kHeld)
+      resolve_doubt(device);
     else
       doubts_.erase(device);
-    if (PodHolders::may_release(candidate, word) && may_begin(device)) spawn(core_, release(candidate.device));
+    if (PodHolders::may_release(candidate, checkpoint) && try_begin(device)) spawn(core_, release(candidate.device));
   }
 }
 
-CheckpointWord PodReconciler::word_on(const ResourceDevice& device, const CheckpointHolders& holders) const {
+CheckpointVerdict PodReconciler::verdict(const ResourceDevice& device, const CheckpointHolders& holders) const {
   const auto recorded = holders.find(device);
-  if (recorded == holders.end()) return CheckpointWord::kFree;
-  // Where the kubelet's folder is not mounted every pod would seem to be gone: a new checkpoint has to tell.
-  if (!is_folder(options_.kubelet_root / "pods")) return CheckpointWord::kHeld;
+  if (recorded == holders.end()) return CheckpointVerdict::kFree;
+  // If the kubelet's folder is not mounted, every pod seems to be gone. Wait for a new checkpoint.
+  if (!is_folder(options_.kubelet_root / "pods")) return CheckpointVerdict::kHeld;
   for (const std::string& uid : recorded->second) {
-    if (!is_uid(uid)) return CheckpointWord::kUnknown;
+    if (!is_uid(uid)) return CheckpointVerdict::kUnknown;
     if (pods_.has_ended(uid)) continue;
     struct stat about{};
     if (::lstat((options_.kubelet_root / "pods" / uid).c_str(), &about) == 0 || errno != ENOENT)
-      return CheckpointWord::kHeld;
+      return CheckpointVerdict::kHeld;
   }
-  return CheckpointWord::kFree;
+  return CheckpointVerdict::kFree;
 }
 
-// The checkpoint may be older than the end of the pod: a finished Job keeps its folder. The kubelet has it written with
-// the next Allocate or list of devices, and the list is ours to send.
-void PodReconciler::doubt(const ResourceDevice& device) {
-  const Backoff pause(kFirstDoubt, kLongestRetry, options_.jitter_seed + 2);
-  const auto [entry, first] = doubts_.try_emplace(device, Doubt{pause, Instant()});
-  Doubt& doubt = entry->second;
-  if (!first && clock_.now() < doubt.resend_at) return;
-  doubt.resend_at = clock_.now() + doubt.pause.next();
-  due_at(doubt.resend_at);
+// The checkpoint may be older than the end of the pod, whose folder stays if it is a finished Job. The kubelet writes
+// the checkpoint at the next Allocate or list of devices, so the list is sent again.
+void PodReconciler::resolve_doubt(const ResourceDevice& device) {
+  const Backoff pause(kFirstRetry, kLongestRetry, options_.jitter_seed + 2);
+  const auto [entry, first] = doubts_.try_emplace(device, Retry{pause, Instant()});
+  Retry& resend = entry->second;
+  if (!first && clock_.now() < resend.next) return;
+  resend.schedule(clock_.now());
+  run_by(resend.next);
   if (!first) handed_out_.resend(device.resource);
 }
 
-bool PodReconciler::may_begin(const ResourceDevice& device) {
+bool PodReconciler::try_begin(const ResourceDevice& device) {
   if (under_way_.contains(device) || under_way_.size() >= kMaxUnderWay) return false;
-  if (const auto failed = failed_.find(device); failed != failed_.end() && clock_.now() < failed->second.not_before)
+  if (const auto failed = failed_.find(device); failed != failed_.end() && clock_.now() < failed->second.next)
     return false;
   under_way_.insert(device);
   return true;
@@ -176,16 +171,16 @@ bool PodReconciler::may_begin(const ResourceDevice& device) {
 Task<void> PodReconciler::release(HandedOutDevice device) {
   const ResourceDevice which = device.device;
   const Status released = co_await handed_out_.release(std::move(device));
-  ended(which, released, "released a device that no pod holds any more", "cannot release a device");
+  finish(which, released, "released a device that no pod holds any more", "cannot release a device");
 }
 
 Task<void> PodReconciler::adopt(PodHolding holding) {
   const ResourceDevice which = holding.device;
   const Status adopted = co_await handed_out_.adopt(std::move(holding.device), std::move(holding.holder));
-  ended(which, adopted, "took over a device that a pod holds", "cannot take over a device that a pod holds");
+  finish(which, adopted, "adopted a device that a pod holds", "cannot adopt a device that a pod holds");
 }
 
-void PodReconciler::ended(const ResourceDevice& device, const Status& status, const char* done, const char* failed) {
+void PodReconciler::finish(const ResourceDevice& device, const Status& status, const char* done, const char* failed) {
   under_way_.erase(device);
   if (under_way_.empty()) idle_.wake();
   last_error_ = status ? "" : status.error().message;
@@ -198,16 +193,16 @@ void PodReconciler::ended(const ResourceDevice& device, const Status& status, co
               {{"resource", device.resource}, {"device", device.id}, {"error", status.error().message}});
   const Backoff pause(kFirstRetry, kLongestRetry, options_.jitter_seed + 3);
   Retry& retry = failed_.try_emplace(device, Retry{pause, Instant()}).first->second;
-  retry.not_before = clock_.now() + retry.pause.next();
-  due_at(retry.not_before);
+  retry.schedule(clock_.now());
+  run_by(retry.next);
 }
 
-// A registration that went wrong may leave a resource of which the kubelet offers nothing and tells nobody.
-Task<void> PodReconciler::look_for_lost() {
+// After a failed registration the kubelet may offer none of a resource's devices without telling anybody.
+Task<void> PodReconciler::find_lost_resources() {
   if (clock_.now() < offered_due_) co_return;
   offered_due_ = clock_.now() + kOfferPeriod;
   const auto offered = co_await resources_.offered();
-  if (!offered) co_return;  // the lists fail then, too, or it is an old kubelet
+  if (!offered) co_return;  // lists of pods fail, too, or the kubelet is too old
   const Instant now = clock_.now();
   std::map<std::string, Instant> missing;
   for (const ServedResource& resource : handed_out_.served()) {
@@ -219,12 +214,12 @@ Task<void> PodReconciler::look_for_lost() {
       offered_due_ = std::min(offered_due_, since + kOfferConfirm);
       continue;
     }
-    log_limited(LogLevel::kWarn, "lost " + resource.name, "the kubelet offers none of the resource's healthy devices",
-                {{"resource", resource.name}});
+    log_limited(LogLevel::kWarn, "lost " + resource.name,
+                "the kubelet offers none of the healthy devices of the resource", {{"resource", resource.name}});
     handed_out_.lost(resource.name);
   }
   missing_ = std::move(missing);
-  due_at(offered_due_);
+  run_by(offered_due_);
 }
 
 PodReconcilerStatus PodReconciler::status() const {

@@ -1,5 +1,5 @@
-// Keeps the record of what is handed out in step with the pods of the node, and notices when the kubelet has lost a
-// resource.
+// Compares the devices that are handed out with the pods of the node: releases what no pod holds any more, and notices
+// when the kubelet has lost a resource.
 #pragma once
 
 #include <filesystem>
@@ -21,30 +21,30 @@
 namespace cardcage {
 
 struct PodReconcilerOptions {
-  std::filesystem::path kubelet_root;    // its pods/ tells which pods are left
-  std::filesystem::path device_plugins;  // holds the kubelet's checkpoint
+  std::filesystem::path kubelet_root;    // has a folder pods/<UID> for each pod on the node
+  std::filesystem::path device_plugins;  // has the kubelet's checkpoint
   std::uint32_t jitter_seed = 1;         // should differ between nodes
 };
 
-// What operators see of it.
+// For operators.
 struct PodReconcilerStatus {
   PodResourcesView resources;
   PodsWatchView pods;
-  std::string checkpoint_error;        // why it could not be asked the last time it was; empty if it could
-  std::vector<ResourceDevice> doubts;  // in no list any more, yet not released: the checkpoint names them
+  std::string checkpoint_error;        // of its last reading; empty if that succeeded
+  std::vector<ResourceDevice> doubts;  // in no list any more, yet not released because the checkpoint names them
   std::uint64_t rounds = 0;            // lists that were judged
-  std::string last_error;              // of a release or an adoption; empty once it is over
+  std::string last_error;              // of the last release or adoption; empty if that succeeded
 };
 
-// [core] The kubelet is asked only while something is served or handed out: soon after a hint, every 10 s while
-// something is handed out, else every minute.
+// [core] Asks the kubelet only while something is served or handed out: soon after a hint, every 10 s while something
+// is handed out, otherwise every minute.
 class PodReconciler {
  public:
-  // All three outlive this; it outlives run().
+  // The references outlive the reconciler, which outlives run().
   PodReconciler(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, HandedOut& handed_out,
                 const KubeletSockets& sockets, PodReconcilerOptions options);
 
-  // Returns after stop(), when the releases and adoptions that are under way have ended.
+  // Returns after stop(), once the releases and adoptions under way have ended.
   Task<void> run();
   void stop() { stopped_.wake(); }
   // An Allocate has ended, or what is served has changed.
@@ -55,24 +55,22 @@ class PodReconciler {
  private:
   struct Retry {
     Backoff pause;
-    Instant not_before;
+    Instant next;
+    void schedule(Instant now) { next = now + pause.next(); }
   };
-  struct Doubt {
-    Backoff pause;
-    Instant resend_at;
-  };
+  using Retries = std::map<ResourceDevice, Retry>;
 
-  Task<void> keep();
-  Task<Status> round();
-  Task<void> look_for_lost();
-  Task<void> consider(std::vector<AbsentDevice> absent);
-  CheckpointWord word_on(const ResourceDevice& device, const CheckpointHolders& holders) const;
-  void doubt(const ResourceDevice& device);
-  bool may_begin(const ResourceDevice& device);
+  Task<void> reconcile_forever();
+  Task<Status> reconcile_once();
+  Task<void> find_lost_resources();
+  Task<void> judge_absent(std::vector<AbsentDevice> absent);
+  CheckpointVerdict verdict(const ResourceDevice& device, const CheckpointHolders& holders) const;
+  void resolve_doubt(const ResourceDevice& device);
+  bool try_begin(const ResourceDevice& device);
   Task<void> release(HandedOutDevice device);
   Task<void> adopt(PodHolding holding);
-  void ended(const ResourceDevice& device, const Status& status, const char* done, const char* failed);
-  void due_at(Instant when);
+  void finish(const ResourceDevice& device, const Status& status, const char* done, const char* failed);
+  void run_by(Instant when);
 
   asio::io_context& core_;
   Clock& clock_;
@@ -83,15 +81,15 @@ class PodReconciler {
   FolderWatch checkpoint_watch_;
   PodHolders holders_;
 
-  Instant due_ = Instant::min();          // when to ask next
-  Instant last_began_{};                  // of a list
+  Instant due_ = Instant::min();          // when to list pods next
+  Instant last_began_{};                  // when the last list of pods began
   Instant offered_due_ = Instant::min();  // when to ask next what the kubelet offers
   Backoff retry_;
   Wakeup wake_, stopped_, idle_;
   std::set<ResourceDevice> under_way_;      // being released or adopted
-  std::map<ResourceDevice, Retry> failed_;  // releases and adoptions
-  std::map<ResourceDevice, Doubt> doubts_;
-  std::map<std::string, Instant> missing_;  // resources that the kubelet does not offer, since when
+  Retries failed_;                          // releases and adoptions to try again
+  Retries doubts_;                          // devices whose list is to be sent again
+  std::map<std::string, Instant> missing_;  // resources that the kubelet does not offer, and since when
   std::string checkpoint_error_, last_error_;
   std::uint64_t rounds_ = 0;
 };

@@ -10,10 +10,10 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds kCallLimit{10};
-constexpr seconds kPrice{1};
+constexpr seconds kPricePerCall{1};
 constexpr int kBurst = 5;
 
-// The kubelet emits one entry per device and NUMA node: duplicates are usual.
+// The kubelet lists a device once per NUMA node, so duplicates are normal.
 Result<std::vector<PodHolding>> holdings_of(const api::pod_resources::ListPodResourcesResponse& answer) {
   std::vector<PodHolding> holdings;
   for (const auto& pod : answer.pod_resources()) {
@@ -89,16 +89,16 @@ Task<Result<Response>> PodResources::call(Begin begin) {
   const auto set = clients_.current();
   const auto done = calls_.begin<Request, Response>(set, Request(), kCallLimit, begin);
   auto answer = co_await done.wait_until(clock_, Instant::max());
-  if (!answer) co_return fail(Code::kCancelled, "given up");
+  if (!answer) co_return fail(Code::kCancelled, "the call was cancelled");
   if (!*answer && answer->error().code == Code::kUnavailable) clients_.replace(set);
-  // Others of the node may be at it: leave them some calls.
-  if (!*answer && answer->error().code == Code::kResourceExhausted) paid_until_ = clock_.now() + kBurst * kPrice;
+  // Other callers of the node need some calls, too.
+  if (!*answer && answer->error().code == Code::kResourceExhausted) paid_until_ = clock_.now() + kBurst * kPricePerCall;
   co_return *std::move(answer);
 }
 
 Task<void> PodResources::pace() {
-  const Instant earliest = paid_until_ - (kBurst - 1) * kPrice;
-  paid_until_ = std::max(paid_until_, clock_.now()) + kPrice;
+  const Instant earliest = paid_until_ - (kBurst - 1) * kPricePerCall;
+  paid_until_ = std::max(paid_until_, clock_.now()) + kPricePerCall;
   if (earliest > clock_.now()) co_await clock_.sleep_until(earliest);
 }
 
@@ -110,13 +110,12 @@ void PodResources::note(const Status& status) {
   view_.error = status ? "" : status.error().message;
   if (view_.state == before) return;
   if (view_.state == State::kOk && before != State::kWaiting)
-    log(LogLevel::kInfo, "the kubelet tells again who holds devices");
+    log(LogLevel::kInfo, "the kubelet lists the holders of devices again");
   if (view_.state == State::kAbsent)
-    log(LogLevel::kWarn, "the kubelet has no socket to tell who holds devices: they stay handed out until it has one",
+    log(LogLevel::kWarn, "the kubelet has no PodResources socket: devices stay handed out until it has one",
         {{"socket", socket_.native()}});
   if (view_.state == State::kFailing)
-    log_limited(LogLevel::kWarn, "pod resources", "the kubelet does not tell who holds devices",
-                {{"error", view_.error}});
+    log_limited(LogLevel::kWarn, "pod resources", "cannot list the holders of devices", {{"error", view_.error}});
 }
 
 }  // namespace cardcage

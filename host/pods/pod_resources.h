@@ -1,7 +1,7 @@
 // Asks the kubelet who holds which device: PodResources v1, GA since Kubernetes 1.28.
 //
-// Get is not asked: it reads what List reads, leaves out the same init containers, and needs the name of the pod, which
-// is what we want to know (kubernetes pkg/kubelet/apis/podresources/server_v1.go).
+// Get is not used: it leaves out the same init containers as List, and needs the name of the pod, which is what we want
+// to know (kubernetes pkg/kubelet/apis/podresources/server_v1.go).
 #pragma once
 
 #include <chrono>
@@ -21,12 +21,12 @@ namespace cardcage {
 // Device ids by resource.
 using OfferedDevices = std::map<std::string, std::set<std::string>>;
 
-// What operators see of it.
+// For operators.
 struct PodResourcesView {
   enum class State : std::uint8_t {
     kWaiting,  // not asked yet
     kOk,
-    kAbsent,   // this node has no such socket
+    kAbsent,   // the node has no such socket
     kFailing,  // see error
   };
   State state = State::kWaiting;
@@ -36,18 +36,18 @@ struct PodResourcesView {
 };
 std::string_view to_string(PodResourcesView::State state);
 
-// [core] One call at a time. The kubelet takes 100 calls per second from everybody on the node: five of ours may come
-// together, on the long run one per second; more wait. Retries are the caller's. Outlives its calls.
+// [core] One call at a time, without retries. The kubelet accepts 100 calls per second from everybody on the node. Ours
+// are limited to one per second in the long run and five at once; more wait.
 class PodResources {
  public:
-  // `socket` is where `clients` dial; both outlive this.
+  // `socket` is where `clients` dial. `clients` outlives this.
   PodResources(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, std::filesystem::path socket);
 
   // kUnavailable without a kubelet, kResourceExhausted if it has too many callers or its answer exceeds 16 MiB,
   // kDeadlineExceeded after 10 s, kDataLoss for an answer that cannot be whole.
   Task<Result<PodListing>> list();
-  // What the kubelet offers to pods: the healthy devices. Resources without any are missing. kUnimplemented
-  // before 1.23.
+  // The healthy devices that the kubelet offers to pods, without resources that have none. kUnimplemented before
+  // Kubernetes 1.23.
   Task<Result<OfferedDevices>> offered();
 
   const PodResourcesView& view() const { return view_; }
@@ -62,8 +62,8 @@ class PodResources {
   ClientSlot<KubeletClients>& clients_;
   const std::filesystem::path socket_;
   PodResourcesView view_;
-  Instant paid_until_{};  // a call costs a second, and five may be owed
-  ClientCalls calls_;     // last: its calls end before the rest goes
+  Instant paid_until_{};  // each call costs a second; up to five may be owed
+  ClientCalls calls_;     // last, so that its calls end before the other members do
 };
 
 }  // namespace cardcage

@@ -15,10 +15,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kLookForSocket = 30s;
-// A stream that lasted less counts as failed, or a kubelet that ends them at once would be asked in a loop.
+constexpr Duration kSocketPollInterval = 30s;
+// A shorter stream counts as failed, so that the pauses grow if the kubelet ends streams at once.
 constexpr Duration kGoodWatch = 5s;
-// A node runs hundreds; who sends more gets no memory for it.
+// A node runs hundreds. Further pods are ignored, to bound the memory.
 constexpr std::size_t kMaxPods = 10'000;
 
 }  // namespace
@@ -33,8 +33,8 @@ std::string_view to_string(PodsWatchView::State state) {
   return "unknown";
 }
 
-// One stream. The reactions come on threads of gRPC and only post; the next event is read when the core has taken the
-// last one. It belongs to the core: a channel must not go on a thread of gRPC.
+// One stream. Its reactions come on gRPC's threads and only post; the next event is read after the core has handled the
+// last one. The core destroys it, because a channel must not be destroyed on a thread of gRPC.
 class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchPodsEvent>,
                                 public std::enable_shared_from_this<Stream> {
  public:
@@ -49,16 +49,16 @@ class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchP
   // [core]
   void start() {
     clients_->pods->async()->WatchPods(&context_, &request_, this);
-    AddHold();  // reads begin outside of reactions
+    AddHold();  // because reads begin outside of reactions
     StartRead(&event_);
     StartCall();
   }
-  // [core] Ends the call and waits until gRPC has let go of it; it does at once.
+  // [core] Cancels the call and blocks until gRPC has ended it, which it does at once.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
     context_.TryCancel();
-    if (!reading_) let_go();
+    if (!reading_) release_hold();
     done_.wait(lock, [this] { return is_done_; });
   }
 
@@ -66,7 +66,7 @@ class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchP
   void OnReadDone(bool ok) override {
     const std::lock_guard lock(mutex_);
     reading_ = false;
-    if (!ok || closed_) return let_go();
+    if (!ok || closed_) return release_hold();
     asio::post(core_, [self = shared_from_this()] { self->deliver(); });
   }
   void OnDone(const grpc::Status& status) override {
@@ -85,8 +85,8 @@ class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchP
     reading_ = true;
     StartRead(&event_);
   }
-  void let_go() {
-    if (!std::exchange(let_go_, true)) RemoveHold();
+  void release_hold() {
+    if (!std::exchange(hold_released_, true)) RemoveHold();
   }
 
   asio::io_context& core_;
@@ -95,9 +95,9 @@ class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchP
   grpc::ClientContext context_;
   api::pods::WatchPodsRequest request_;
   api::pods::WatchPodsEvent event_;
-  std::mutex mutex_;  // orders the core's close and read with gRPC's reactions
+  std::mutex mutex_;  // orders close() and StartRead on the core with gRPC's reactions
   std::condition_variable done_;
-  bool reading_ = true, closed_ = false, let_go_ = false, is_done_ = false;
+  bool reading_ = true, closed_ = false, hold_released_ = false, is_done_ = false;
 };
 
 PodsWatch::PodsWatch(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients,
@@ -114,15 +114,15 @@ Task<void> PodsWatch::run() {
     const auto socket = socket_identity(socket_);
     if (!socket || !socket->is_socket) {
       show(State::kAbsent, "");
-      co_await clock_.sleep_for(kLookForSocket);
+      co_await clock_.sleep_for(kSocketPollInterval);
       continue;
     }
     const Instant begun = clock_.now();
     const Status end = co_await watch();
     if (!end && end.error().code == Code::kUnimplemented) {
-      // Until another kubelet serves another socket.
+      // Wait for another kubelet, which has another socket.
       show(State::kAbsent, end.error().message);
-      while (socket_identity(socket_) == socket) co_await clock_.sleep_for(kLookForSocket);
+      while (socket_identity(socket_) == socket) co_await clock_.sleep_for(kSocketPollInterval);
       continue;
     }
     show(State::kFailing, end ? "the kubelet ended the stream" : end.error().message);
@@ -144,7 +144,7 @@ Task<Status> PodsWatch::watch() {
   grpc::Status status;
   const Opened opened{std::make_shared<Stream>(
       core_, set,
-      Stream::Listener{.event = [this](const api::pods::WatchPodsEvent& event) { take(event); },
+      Stream::Listener{.event = [this](const api::pods::WatchPodsEvent& event) { handle(event); },
                        .end =
                            [&](const grpc::Status& end) {
                              status = end;
@@ -156,7 +156,7 @@ Task<Status> PodsWatch::watch() {
   co_return to_status(status);
 }
 
-void PodsWatch::take(const api::pods::WatchPodsEvent& event) {
+void PodsWatch::handle(const api::pods::WatchPodsEvent& event) {
   const bool syncing = view_.state == State::kSyncing;
   if (event.type() == api::pods::INITIAL_SYNC_COMPLETE) {
     pods_ = std::exchange(listing_, {});
@@ -165,7 +165,7 @@ void PodsWatch::take(const api::pods::WatchPodsEvent& event) {
   }
   api::core::Pod pod;
   if (!pod.ParseFromString(event.pod()) || pod.metadata().uid().empty()) {
-    log_limited(LogLevel::kWarn, "pods api", "leaving out a pod of the kubelet's Pods API that cannot be read");
+    log_limited(LogLevel::kWarn, "pods api", "ignored an unreadable pod of the kubelet's Pods API");
     return;
   }
   Pods& pods = syncing ? listing_ : pods_;
@@ -178,7 +178,7 @@ void PodsWatch::take(const api::pods::WatchPodsEvent& event) {
   if (over && !syncing) gone_();
 }
 
-// True if it has ended now.
+// Returns whether the pod has just ended.
 bool PodsWatch::put(Pods& pods, const api::core::Pod& pod) {
   const auto& about = pod.metadata();
   if (std::max(pods.ended.size(), pods.uids.size()) >= kMaxPods && !pods.ended.contains(about.uid())) return false;
@@ -189,7 +189,7 @@ bool PodsWatch::put(Pods& pods, const api::core::Pod& pod) {
 
 bool PodsWatch::remove(Pods& pods, const api::core::Pod& pod) {
   const auto& about = pod.metadata();
-  // A pod of the same name may have come already.
+  // The name may belong to another pod already.
   const auto named = pods.uids.find({about.namespace_(), about.name()});
   if (named != pods.uids.end() && named->second == about.uid()) pods.uids.erase(named);
   return pods.ended.erase(about.uid()) > 0;

@@ -1,5 +1,5 @@
-// Follows the pods of the node through the kubelet's Pods API (KEP-4188): beta and on since Kubernetes 1.37, off in
-// 1.36, absent before. It is a convenience: UIDs for names, and an early word that a pod is gone.
+// Follows the pods of the node through the kubelet's Pods API (KEP-4188): on by default since Kubernetes 1.37, off in
+// 1.36, absent before. It is optional: it has the UIDs of pods, and tells early that a pod is gone.
 #pragma once
 
 #include <filesystem>
@@ -16,13 +16,13 @@
 
 namespace cardcage {
 
-// What operators see of it.
+// For operators.
 struct PodsWatchView {
   enum class State : std::uint8_t {
     kAbsent,   // no socket, or one that does not know the call
-    kSyncing,  // the pods that were there before are coming
+    kSyncing,  // receiving the pods that exist already
     kWatching,
-    kFailing,  // see error; tried again
+    kFailing,  // see error; tries again
   };
   State state = State::kAbsent;
   std::string error;
@@ -33,17 +33,17 @@ std::string_view to_string(PodsWatchView::State state);
 // [core]
 class PodsWatch {
  public:
-  // `socket` is where `clients` dial; both outlive this. `gone` is called when a pod has ended or was deleted, and when
-  // a list of all pods has come, as one may be missing in it.
+  // `socket` is where `clients` dial. `clients` outlives this. `gone` is called when a pod has ended or was deleted,
+  // and when a list of all pods is complete, because it may lack a pod.
   PodsWatch(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, std::filesystem::path socket,
             std::function<void()> gone, std::uint32_t jitter_seed);
 
   // Ends only by cancellation.
   Task<void> run();
 
-  // Empty if it is not known. What was known stays until the next list is complete.
+  // Empty if it is not known. Remembers the last complete list until the next one is complete.
   std::string uid_of(const std::string& name_space, const std::string& pod) const;
-  // The pod's containers have ended for good, though it may still be there.
+  // Whether the pod's containers have ended for good, though the pod may still exist.
   bool has_ended(const std::string& uid) const;
   const PodsWatchView& view() const { return view_; }
 
@@ -57,7 +57,7 @@ class PodsWatch {
   };
 
   Task<Status> watch();
-  void take(const api::pods::WatchPodsEvent& event);
+  void handle(const api::pods::WatchPodsEvent& event);
   static bool put(Pods& pods, const api::core::Pod& pod);
   static bool remove(Pods& pods, const api::core::Pod& pod);
   void show(State state, std::string error);

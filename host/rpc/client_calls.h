@@ -15,8 +15,8 @@
 
 namespace cardcage {
 
-// [core] The calls that are under way. The destructor cancels them and waits until gRPC has let go of them: their ends
-// are posted to the core.
+// [core] The calls under way. The destructor cancels them and blocks until gRPC has ended them; their results are
+// posted to the core.
 class ClientCalls {
  public:
   explicit ClientCalls(asio::io_context& core) : core_(core) {}
@@ -28,8 +28,8 @@ class ClientCalls {
   ClientCalls(const ClientCalls&) = delete;
   ClientCalls& operator=(const ClientCalls&) = delete;
 
-  // Begins at once; `set` is kept until the end. begin(context, request, response, ended) makes the call on a stub of
-  // the set and has it call `ended` with the status.
+  // Begins the call at once and keeps `set` until it ends. `begin(set, context, request, response, ended)` makes the
+  // call on a stub of the set, which calls `ended` with the status.
   template <class Request, class Response, class Set, class Begin>
   OneShot<Result<Response>> begin(std::shared_ptr<const Set> set, Request request, std::chrono::seconds limit,
                                   const Begin& begin) {
@@ -38,7 +38,7 @@ class ClientCalls {
       Request request;
       Response response;
       OneShot<Result<Response>> done;
-      grpc::ClientContext context;  // goes first
+      grpc::ClientContext context;  // last, so that it is destroyed first
     };
     const OneShot<Result<Response>> done(core_);
     auto* const call = new Call{std::move(set), std::move(request), Response(), done, {}};
@@ -53,11 +53,11 @@ class ClientCalls {
         const OneShot<Result<Response>> waiting = ended->done;
         auto set_in_use = std::move(ended->set);
         ended.reset();
-        // A channel must not go on a thread of gRPC: the last one waits for these threads.
+        // A channel must not be destroyed on a thread of gRPC: the last one waits for these threads.
         asio::post(core_, [last = std::move(set_in_use)] {});
         waiting.set(std::move(result));
       }
-      gone();
+      end_one();
     });
     return done;
   }
@@ -72,13 +72,13 @@ class ClientCalls {
     const std::lock_guard lock(mutex_);
     contexts_.erase(context);
   }
-  void gone() {
+  void end_one() {
     const std::lock_guard lock(mutex_);
     if (--under_way_ == 0) all_ended_.notify_all();
   }
 
   asio::io_context& core_;
-  std::mutex mutex_;  // guards what follows; calls end on threads of gRPC
+  std::mutex mutex_;  // guards the members below; calls end on threads of gRPC
   std::condition_variable all_ended_;
   std::set<grpc::ClientContext*> contexts_;
   std::size_t under_way_ = 0;

@@ -1,4 +1,4 @@
-// Where the current set of clients for one peer is published: sets are immutable and replaced whole.
+// Publishes the current set of clients for one peer. Sets are immutable and replaced as a whole.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,7 @@
 
 namespace cardcage {
 
-// [any-thread] Where the current set is published. A set that is no longer current lives until its last user lets go,
-// and its connections end with it.
+// [any-thread] A set that was replaced lives, with its connections, until its last user releases it.
 template <class Set>
 class ClientSlot {
  public:
@@ -17,13 +16,13 @@ class ClientSlot {
   explicit ClientSlot(Address address)
       : address_(std::move(address)), current_(std::make_shared<const Set>(address_)) {}
 
-  // Never null. Take it once per task and use all of its stubs: they belong together.
+  // Never null. A task gets it once and uses it for all its calls, so that they share connections.
   std::shared_ptr<const Set> current() const {
     const std::lock_guard lock(mutex_);
     return current_;
   }
 
-  // Puts a new set in the place of `broken`, once: whoever comes later with the same one gets the new one.
+  // Replaces `broken` by a new set, once: later callers with the same broken set get that new one.
   std::shared_ptr<const Set> replace(const std::shared_ptr<const Set>& broken) {
     const std::lock_guard lock(mutex_);
     if (current_ == broken) current_ = std::make_shared<const Set>(address_);
@@ -32,7 +31,7 @@ class ClientSlot {
 
  private:
   const Address address_;
-  mutable std::mutex mutex_;  // held for a copy or for making a set, which does not block
+  mutable std::mutex mutex_;  // held while a set is copied or created, which does not block
   std::shared_ptr<const Set> current_;
 };
 

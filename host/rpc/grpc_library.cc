@@ -8,7 +8,7 @@
 namespace cardcage {
 
 void hold_grpc() {
-  // A channel that nobody calls holds all of it and connects nowhere. It is never destroyed, so that exit is quick.
+  // An unused channel is enough, and connects nowhere. It is never destroyed, so that the exit is quick.
   [[maybe_unused]] static const auto* const held =
       new std::shared_ptr<grpc::Channel>(grpc::CreateChannel("unix:/unused", grpc::InsecureChannelCredentials()));
 }

@@ -12,8 +12,8 @@
 namespace cardcage {
 namespace {
 
-constexpr int kMaxStreamsPerConnection = 256;  // the caller queues what goes beyond
-// Far above what the limits above need in practice: under pressure gRPC drops connections.
+constexpr int kMaxStreamsPerConnection = 256;  // the caller queues the others
+// Far more than these streams need: gRPC drops connections when it runs out.
 constexpr std::size_t kQuotaBytes = 64 * 1024 * 1024;
 
 std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, int max_request_bytes) {
@@ -38,7 +38,7 @@ void GrpcServer::adopt(UniqueFd connection) { grpc::AddInsecureChannelFromFd(ser
 Task<void> GrpcServer::stop(asio::io_context& core, Duration grace) {
   const OneShot<bool> done(core);
   const auto deadline = std::chrono::system_clock::now() + grace;
-  // Shutdown blocks, and the core is needed to finish what is open.
+  // Shutdown blocks until the open calls end, and the core has to end them.
   const std::jthread shutdown([this, deadline, done] {
     server_->Shutdown(deadline);
     done.set(true);

@@ -11,17 +11,17 @@
 
 namespace cardcage {
 
-// Callback services only: all servers and channels of the process share gRPC's few completion threads. Connections are
-// never closed for being idle or old, because a kubelet that loses them wipes the driver's slices.
+// For callback services only, because all servers and channels of the process share gRPC's few completion threads.
+// Connections are never closed for being idle or old: a kubelet that loses them wipes the driver's slices.
 class GrpcServer {
  public:
-  // The services outlive the server. A larger request is refused.
+  // The services outlive the server, which refuses larger requests.
   explicit GrpcServer(std::span<grpc::Service* const> services, int max_request_bytes = 1024 * 1024);
 
   // [any-thread] A connected stream socket, non-blocking.
   void adopt(UniqueFd connection);
-  // [core] Closes all connections; calls that are still open after `grace` are cancelled. Returns when every call has
-  // seen its OnDone, so the core must be able to finish what it has taken.
+  // [core] Closes all connections and cancels the calls that are still open after `grace`. Returns after OnDone of
+  // every call, so the core must be able to respond to the calls that it has taken.
   Task<void> stop(asio::io_context& core, Duration grace);
 
  private:

@@ -1,5 +1,5 @@
-// Server streams that show the latest value of something: at most one write is on its way, and what comes meanwhile
-// replaces what waits. A slow reader costs one value, never a queue.
+// Server streams of the latest value of something. One write is under way at most, and a newer value replaces the one
+// that waits for it: a slow reader costs one value, never a queue.
 #pragma once
 
 #include <grpcpp/support/server_callback.h>
@@ -21,7 +21,7 @@ class LatestStream {
   using Value = std::shared_ptr<const T>;
   virtual ~LatestStream() = default;
 
-  // Sends the value as soon as the stream is free, even if it is the one sent last.
+  // Sends the value as soon as no write is under way, even if it was sent last.
   void offer(Value value) {
     waiting_ = std::move(value);
     advance();
@@ -35,8 +35,8 @@ class LatestStream {
   }
 
  protected:
-  // Either starts one write or ends the RPC; nothing comes after the end. A value may take several writes: `begin` is
-  // where this one starts, the answer where the next one does, 0 = it was the last.
+  // Starts one write. A value may take several: this one starts at `begin` in it, the next one at the returned
+  // position; 0 says that this was the last.
   virtual std::size_t send(const T& value, std::size_t begin) = 0;
   virtual void end(const grpc::Status& status) = 0;
 
@@ -61,7 +61,7 @@ template <class Stream>
 class OpenStreams {
  public:
   using Value = typename Stream::Value;
-  // `opened` gives a new stream its first value; `closed` is called after one has gone by itself.
+  // `opened` gives a new stream its first value. `closed` is called after the caller has ended a stream.
   OpenStreams(
       asio::io_context& core, std::function<void(Stream&)> opened, std::function<void()> closed = [] {})
       : core_(core), opened_(std::move(opened)), closed_(std::move(closed)) {}
@@ -70,7 +70,7 @@ class OpenStreams {
   std::size_t size() const { return streams_.size(); }
   bool empty() const { return streams_.empty(); }
   void attach(std::shared_ptr<Stream> stream) {
-    if (shut_) return stream->finish(to_grpc(going_away()));
+    if (shut_) return stream->finish(to_grpc(shutting_down()));
     streams_.insert(stream);
     opened_(*stream);
   }
@@ -81,14 +81,14 @@ class OpenStreams {
   void offer(const Value& value) {
     for (const auto& stream : streams_) stream->offer(value);
   }
-  // Ends those that are open.
+  // Ends the open streams.
   void end(const grpc::Status& status) {
     for (const auto& stream : std::exchange(streams_, {})) stream->finish(status);
   }
-  // Ends those that are open and refuses others.
+  // Ends the open streams and refuses new ones.
   void shut() {
     shut_ = true;
-    end(to_grpc(going_away()));
+    end(to_grpc(shutting_down()));
   }
   bool is_shut() const { return shut_; }
 
@@ -100,7 +100,7 @@ class OpenStreams {
   bool shut_ = false;
 };
 
-// gRPC's side of a stream. Reactions come on its threads and only post; it keeps itself alive until OnDone.
+// gRPC's side of a stream. Its reactions come on gRPC's threads and only post. It keeps itself alive until OnDone.
 template <class Stream, class Response>
 class StreamReactor : public Stream, public grpc::ServerWriteReactor<Response> {
  public:

@@ -30,16 +30,16 @@ std::string served_by(const UniqueFd& fd) {
   return fmt::format(" by process {}", peer.pid);
 }
 
-// Only a socket that refuses connections is stale.
+// Removes a stale socket: one that refuses connections.
 Status clear_path(const fs::path& path, const sockaddr_un& address) {
   struct stat about{};
   if (::lstat(path.c_str(), &about) != 0)
-    return errno == ENOENT ? Status{} : fail_errno(errno, fmt::format("cannot look at '{}'", path.native()));
+    return errno == ENOENT ? Status{} : fail_errno(errno, fmt::format("cannot stat '{}'", path.native()));
   if (!S_ISSOCK(about.st_mode))
     return fail(Code::kFailedPrecondition, "'{}' is in the way and is not a socket: remove it", path.native());
   const UniqueFd probe = new_unix_socket();
   if (!probe) return fail_errno(errno, "cannot make a socket");
-  // EAGAIN is a full backlog: somebody is there, if slow.
+  // EAGAIN means a full backlog: somebody serves it, if slowly.
   const bool served = connect_unix(probe, address) == 0 || errno == EAGAIN;
   if (served)
     return fail(Code::kAlreadyExists, "'{}' is served{}: stop the other instance, or set node.instance", path.native(),
@@ -62,7 +62,7 @@ Result<UniqueFd> listening(const fs::path& path, SocketListener::Appearance appe
   if (hidden) ::unlink(first.c_str());
   UniqueFd fd = new_unix_socket();
   if (!fd) return fail_errno(errno, "cannot make a socket");
-  // Linux takes the mode of the file from the unbound socket: there is no moment with a wider one.
+  // Linux takes the mode of the file from the unbound socket, so the file never has a wider one.
   if (::fchmod(fd.get(), kSocketMode) != 0 || bind_unix(fd, *bound) != 0)
     return fail_errno(errno, fmt::format("cannot create the socket '{}'", first.native()));
   if (::listen(fd.get(), kBacklog) != 0) return fail_errno(errno, fmt::format("cannot listen on '{}'", first.native()));
@@ -126,7 +126,7 @@ Task<void> SocketListener::accept_loop(std::shared_ptr<Gate> gate) {
       continue;
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
-    // Out of descriptors or memory: the connection waits in the backlog meanwhile.
+    // Out of descriptors or memory. The connection waits in the backlog meanwhile.
     log_limited(LogLevel::kError, "accept", fmt::format("cannot accept a connection: {}", std::strerror(errno)));
     asio::steady_timer pause(gate->socket.get_executor(), kAcceptPause);
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));

@@ -1,4 +1,4 @@
-// A listening unix socket of the host: owned by path, handed out by connection.
+// A listening unix socket: owns the path and passes on its connections.
 #pragma once
 
 #include <filesystem>
@@ -10,29 +10,29 @@
 
 namespace cardcage {
 
-// [core] gRPC could listen by itself, but it takes over any path without asking, leaves the mode to the umask and
-// cannot open a path again without building the server anew.
+// [core] gRPC could listen by itself, but it replaces whatever is at the path, leaves the mode to the umask, and cannot
+// open the path again without a new server.
 class SocketListener {
  public:
   using Accepted = std::function<void(UniqueFd connection)>;
-  // How the path comes into being. Between bind(2) and listen(2) a socket looks like that of a dead process: where
-  // others clear those away, and where kubelets dial what they see, it gets its name when it listens. The hidden name
-  // before that has a dot, which counts for the length of the path.
+  // When the path appears. Between bind(2) and listen(2) a socket looks like that of a dead process. Use kListening
+  // where others remove such sockets, or where the kubelet dials a socket as soon as it appears: until it listens, it
+  // has a hidden name with a dot in front, which counts for the length of the path.
   enum class Appearance : std::uint8_t { kBound, kListening };
 
-  // Listens on `path` with mode 0600 and makes its folder with `folder_mode` if missing. A socket that a dead process
-  // left there is replaced; one that somebody serves is kAlreadyExists and anything else is left alone, too.
-  // `accepted` is called on the core with each connection, which is non-blocking and close-on-exec.
+  // Listens on `path` with mode 0600, and creates its folder with `folder_mode` if it is missing. Replaces the socket
+  // of a dead process. kAlreadyExists for a socket that somebody serves, kFailedPrecondition for anything else; both
+  // stay. `accepted` is called on the core with each connection, which is non-blocking and close-on-exec.
   static Result<std::unique_ptr<SocketListener>> open(asio::io_context& core, std::filesystem::path path,
                                                       mode_t folder_mode, Accepted accepted,
                                                       Appearance appearance = Appearance::kBound);
-  // Stops listening and removes the path, unless it leads to another socket by now.
+  // Stops listening and removes the path, unless it is another socket by now.
   ~SocketListener();
   SocketListener(const SocketListener&) = delete;
   SocketListener& operator=(const SocketListener&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  // Whether the path still leads here: kubelets and people wipe their folders.
+  // Whether the path is still this socket: kubelets and people wipe folders.
   bool present() const;
 
  private:

@@ -1,4 +1,4 @@
-// Our errors as gRPC statuses, and back: the codes have the same numbers.
+// Converts our errors to gRPC statuses and back. The codes have the same numbers.
 #pragma once
 
 #include <grpcpp/support/status.h>
@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// Pod events keep so many bytes of an error.
+// Pod events keep that many bytes of an error.
 constexpr std::size_t kMaxErrorText = 1024;
 
 // [any-thread]

@@ -4,30 +4,30 @@
 
 namespace cardcage {
 
-Error going_away() { return {Code::kUnavailable, "cardcage is shutting down"}; }
+Error shutting_down() { return {Code::kUnavailable, "cardcage is shutting down"}; }
 
-grpc::ServerUnaryReactor* at_once(grpc::CallbackServerContext& context, const grpc::Status& status) {
+grpc::ServerUnaryReactor* finish_at_once(grpc::CallbackServerContext& context, const grpc::Status& status) {
   grpc::ServerUnaryReactor* reactor = context.DefaultReactor();
   reactor->Finish(status);
   return reactor;
 }
 
-Duration time_to_answer(const grpc::CallbackServerContext& context, Duration limit) {
+Duration time_to_respond(const grpc::CallbackServerContext& context, Duration limit) {
+  // gRPC tells the deadline in the time of the system, whatever the host's clock is.
   const Duration left = context.deadline() - std::chrono::system_clock::now();
   const Duration margin = std::min<Duration>(left / 10, std::chrono::milliseconds(500));
   return std::clamp<Duration>(left - margin, Duration::zero(), limit);
 }
 
-void OpenCall::abort(Error reason) {
-  if (!aborted_) aborted_ = std::move(reason);
-  wake_.wake();
+void UnaryCalls::remove(const std::shared_ptr<OpenCall>& call) {
+  calls_.erase(call);
+  if (calls_.empty()) idle_.wake();
 }
 
-Error OpenCall::why_over() const {
-  if (aborted_) return *aborted_;
-  return {Code::kDeadlineExceeded,
-          fmt::format("no answer within {} s: the module may hang, see the log of cardcage on this node",
-                      std::chrono::duration<double>(limit_).count())};
+Task<void> UnaryCalls::drain(Clock& clock, Instant deadline) {
+  draining_ = true;
+  while (!calls_.empty() && clock.now() < deadline) co_await idle_.wait_until(clock, deadline);
+  for (const auto& call : std::exchange(calls_, {})) call->abort(shutting_down());
 }
 
 }  // namespace cardcage

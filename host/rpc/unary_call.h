@@ -1,13 +1,11 @@
-// A unary RPC on its way between gRPC's threads and the core.
+// Unary RPCs between gRPC's threads and the core.
 #pragma once
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -17,104 +15,100 @@
 namespace cardcage {
 
 // [any-thread]
-Error going_away();
-grpc::ServerUnaryReactor* at_once(grpc::CallbackServerContext& context, const grpc::Status& status);
-// How long a call may take so that the answer is there before the caller gives up.
-Duration time_to_answer(const grpc::CallbackServerContext& context, Duration limit);
+Error shutting_down();
+grpc::ServerUnaryReactor* finish_at_once(grpc::CallbackServerContext& context, const grpc::Status& status);
+// How long a response may take: `limit` at most, and less if the caller would give up before that.
+Duration time_to_respond(const grpc::CallbackServerContext& context, Duration limit);
 
-// [core] An RPC that is being answered. Made by any thread, used on the core only.
+// [core] An RPC that came in. Created by any thread, used on the core only.
 class OpenCall {
  public:
-  OpenCall(asio::io_context& core, Clock& clock, Duration limit)
-      : core_(core), clock_(clock), limit_(limit), wake_(core) {}
-
-  // The limit counts from here.
-  void begin() { deadline_ = clock_.now() + limit_; }
-  Instant deadline() const { return deadline_; }
-  // Nobody waits for the answer any more, or must not. The first reason counts.
-  void abort(Error reason);
-  bool over() const { return aborted_ || clock_.now() >= deadline_; }
-  // After over(): the abort's reason or that the time is over.
-  Error why_over() const;
-
-  // What `work` returns, or nothing as soon as the call is over: `work` goes on by itself then.
-  template <class T>
-  static Task<std::optional<T>> result_of(std::shared_ptr<OpenCall> call, Task<T> work) {
-    const auto slot = std::make_shared<std::optional<T>>();
-    spawn(call->core_, carry(call, std::move(work), slot));
-    while (!*slot && !call->over()) co_await call->wake_.wait_until(call->clock_, call->deadline_);
-    co_return std::move(*slot);
-  }
-
- private:
-  template <class T>
-  static Task<void> carry(std::shared_ptr<OpenCall> call, Task<T> work, std::shared_ptr<std::optional<T>> slot) {
-    slot->emplace(co_await std::move(work));
-    call->wake_.wake();
-  }
-
-  asio::io_context& core_;
-  Clock& clock_;
-  const Duration limit_;
-  Instant deadline_ = Instant::max();
-  std::optional<Error> aborted_;
-  Wakeup wake_;
+  virtual ~OpenCall() = default;
+  // Responds with `reason`, unless the call has its response.
+  virtual void abort(Error reason) = 0;
+  // The caller has a response, or gave up.
+  virtual bool ended() const = 0;
 };
 
-// [core] The calls of a service that are being answered; abort() ends one.
-template <class Call>
-class OpenCalls {
+// [core] The RPCs of one service that have no response yet. They are not timed here: whoever does the work knows what
+// it waits for, and responds by the deadline. Outlives its calls: drain() or GrpcServer::stop() waits for them.
+class UnaryCalls {
  public:
-  OpenCalls(asio::io_context& core, Clock& clock) : clock_(clock), idle_(core) {}
+  // Whether a call responds as soon as its caller gives up, or waits for its work even then.
+  enum class WhenCancelled : std::uint8_t { kAbort, kWait };
+  explicit UnaryCalls(asio::io_context& core, WhenCancelled when_cancelled = WhenCancelled::kAbort)
+      : core_(core), when_cancelled_(when_cancelled), idle_(core) {}
 
-  // New calls are to be refused. [any-thread]
+  // [any-thread] Calls `work` on the core with the OpenCall, and responds with what the task that it returns results
+  // in. The task goes on by itself after an abort, so it refers only to what outlives every such task. `response` lives
+  // until the call ends; the request may be gone when `work` is called.
+  template <class Response, class Work>
+  grpc::ServerUnaryReactor* respond(Response& response, Work work);
+
+  // [any-thread] New calls are refused.
   bool draining() const { return draining_; }
   std::size_t size() const { return calls_.size(); }
-  // One that was on its way here when the drain began is aborted.
-  void add(const std::shared_ptr<Call>& call) {
-    calls_.insert(call);
-    if (draining_) call->abort(going_away());
-  }
-  void remove(const std::shared_ptr<Call>& call) {
-    calls_.erase(call);
-    if (calls_.empty()) idle_.wake();
-  }
-  // Waits for the calls, aborts at `deadline` those that are left and returns when there is none.
-  Task<void> drain(Instant deadline) {
-    draining_ = true;
-    while (!calls_.empty() && clock_.now() < deadline) co_await idle_.wait_until(clock_, deadline);
-    for (const auto& call : calls_) call->abort(going_away());
-    while (!calls_.empty()) co_await idle_.wait();
-  }
+  // Refuses new calls, waits for the open ones and aborts at `deadline` those that are left.
+  Task<void> drain(Clock& clock, Instant deadline);
 
  private:
-  Clock& clock_;
+  template <class Response>
+  class Reactor;
+  template <class Response>
+  static Task<void> finish(std::shared_ptr<Reactor<Response>> call, Task<Result<Response>> work) {
+    Result<Response> result = co_await std::move(work);
+    call->finish(std::move(result));
+  }
+  void remove(const std::shared_ptr<OpenCall>& call);
+
+  asio::io_context& core_;
+  const WhenCancelled when_cancelled_;
   std::atomic<bool> draining_ = false;
-  std::set<std::shared_ptr<Call>> calls_;
+  std::set<std::shared_ptr<OpenCall>> calls_;
   Wakeup idle_;
 };
 
-// gRPC's side of a call. Reactions come on its threads and only post; the core answers, once.
+// gRPC's side of a call. Its reactions come on gRPC's threads and only post. It keeps itself alive until OnDone, and
+// its work keeps it for longer; then it no longer touches anything of gRPC or of the service.
 template <class Response>
-class UnaryExchange final : public grpc::ServerUnaryReactor {
+class UnaryCalls::Reactor final : public OpenCall, public grpc::ServerUnaryReactor {
  public:
-  UnaryExchange(asio::io_context& core, std::shared_ptr<OpenCall> call, Response& response)
-      : core_(core), call_(std::move(call)), response_(response) {}
+  Reactor(UnaryCalls& calls, Response& response) : calls_(calls), response_(response) {}
 
-  // [core] The object may be gone afterwards.
-  void answer(Result<Response> result) {
+  void keep_until_done(std::shared_ptr<Reactor> self) { self_ = std::move(self); }
+  // [core] The first result counts.
+  void finish(Result<Response> result) {
+    if (std::exchange(ended_, true)) return;
+    calls_.remove(self_);
     if (result) response_ = std::move(*result);
     Finish(result ? grpc::Status::OK : to_grpc(result.error()));
   }
-  void OnCancel() override {
-    asio::post(core_, [call = call_] { call->abort({Code::kCancelled, "the caller gave up"}); });
-  }
-  void OnDone() override { delete this; }
+  void abort(Error reason) override { finish(std::unexpected(std::move(reason))); }
+  bool ended() const override { return ended_; }
 
  private:
-  asio::io_context& core_;
-  const std::shared_ptr<OpenCall> call_;
-  Response& response_;  // lives until OnDone
+  void OnCancel() override {
+    if (calls_.when_cancelled_ == WhenCancelled::kWait) return;
+    asio::post(calls_.core_, [self = self_] { self->abort({Code::kCancelled, "the caller gave up"}); });
+  }
+  void OnDone() override { self_.reset(); }
+
+  UnaryCalls& calls_;
+  Response& response_;
+  std::shared_ptr<Reactor> self_;
+  bool ended_ = false;
 };
+
+template <class Response, class Work>
+grpc::ServerUnaryReactor* UnaryCalls::respond(Response& response, Work work) {
+  const auto call = std::make_shared<Reactor<Response>>(*this, response);
+  call->keep_until_done(call);
+  asio::post(core_, [this, call, work = std::move(work)]() mutable {
+    calls_.insert(call);
+    if (draining_) return call->abort(shutting_down());
+    spawn(core_, finish<Response>(call, work(std::as_const(*call))));
+  });
+  return call.get();
+}
 
 }  // namespace cardcage

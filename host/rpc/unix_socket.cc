@@ -19,7 +19,7 @@ bool is_ours(std::string_view name) {
   return name.starts_with("cardcage-") && name.ends_with(".sock");
 }
 
-// The error of an attempt to connect, 0 = it worked.
+// The error of an attempt to connect; 0 if it succeeded.
 int connect_error(const fs::path& socket) {
   const auto address = unix_address(socket);
   const UniqueFd probe = new_unix_socket();
@@ -51,7 +51,7 @@ int bind_unix(const UniqueFd& socket, const sockaddr_un& address) {
 
 bool is_served(const fs::path& socket) {
   const int error = connect_error(socket);
-  return error == 0 || error == EAGAIN;  // a full backlog: somebody is there, if slow
+  return error == 0 || error == EAGAIN;  // a full backlog: somebody serves it, if slowly
 }
 
 std::optional<SocketIdentity> socket_identity(const fs::path& path) {
@@ -71,7 +71,7 @@ void remove_stale_sockets(const fs::path& folder) {
     const fs::path& path = entry->path();
     if (!is_ours(path.filename().native()) || entry->symlink_status(gone).type() != fs::file_type::socket) continue;
     if (connect_error(path) != ECONNREFUSED || ::unlink(path.c_str()) != 0) continue;
-    log(LogLevel::kInfo, "removed a socket that a dead process left", {{"socket", path.native()}});
+    log(LogLevel::kInfo, "removed the socket of a dead process", {{"socket", path.native()}});
   }
 }
 

@@ -1,4 +1,4 @@
-// Unix sockets as files: addresses, who is behind one, which one it is.
+// Unix sockets as files: their addresses, whether they are served, and their identity.
 #pragma once
 
 #include <sys/un.h>
@@ -25,18 +25,18 @@ int bind_unix(const UniqueFd& socket, const sockaddr_un& address);
 // Whether somebody accepts connections there.
 bool is_served(const std::filesystem::path& socket);
 
-// Tells a socket file from the next one at the same path: inode numbers come back too soon for that.
+// Identifies a socket file among those that follow each other at a path. Inode numbers alone are reused too soon.
 struct SocketIdentity {
   std::uint64_t device = 0, inode = 0;
-  std::int64_t born = 0;  // nanoseconds; when it changed last if the file system does not know
+  std::int64_t born = 0;  // in nanoseconds; the time of the last change if the file system has no time of birth
   bool is_socket = false;
   friend bool operator==(const SocketIdentity&, const SocketIdentity&) = default;
 };
-// Nothing if there is no file.
+// Empty if there is no file.
 std::optional<SocketIdentity> socket_identity(const std::filesystem::path& path);
 
-// Removes the sockets "cardcage-*.sock" of `folder`, hidden ones too, that nobody serves any more. Whatever else is
-// there belongs to others.
+// Removes the sockets "cardcage-*.sock" of `folder`, also hidden ones, that nobody serves any more. All other files
+// belong to others.
 void remove_stale_sockets(const std::filesystem::path& folder);
 
 }  // namespace cardcage

@@ -18,8 +18,6 @@ constexpr Duration kModuleStart = std::chrono::seconds(1);
 constexpr Duration kLeaving = std::chrono::seconds(2);
 constexpr Duration kRestoreLimit = std::chrono::minutes(2);
 constexpr std::chrono::seconds kFirstRestorePause{10}, kLongestRestorePause{60};
-// Before the server's own answer at the deadline, so that ours, which knows what it waits for, is the one.
-constexpr Duration kAnswerReserve = std::chrono::milliseconds(50);
 // The kubelet waits for the choice in its admission loop; the host's own choice takes less than a millisecond.
 constexpr Duration kModuleChoice = std::chrono::milliseconds(500);
 
@@ -191,7 +189,7 @@ Task<Result<ContainerGrant>> Resource::grant(std::vector<std::string> ids, Insta
                      "device '{}' of resource '{}' cannot be used now; 'cagectl devices' on the node says why", id,
                      name().name);
   }
-  co_return co_await allocator_.allocate(std::move(ids), deadline - kAnswerReserve);
+  co_return co_await allocator_.allocate(std::move(ids), deadline);
 }
 
 std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids) const {

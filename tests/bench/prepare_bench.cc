@@ -57,7 +57,7 @@ class EndlessDirectory final : public DeviceDirectory {
 class Host {
  public:
   explicit Host(int prepared) {
-    auto opened = Ledger::open(core_, {.file = folder_ / "ledger.db",
+    auto opened = Ledger::open(core_, clock_, {.file = folder_ / "ledger.db",
                                        .intents = folder_ / "intents",
                                        .cdi_folder = cdi_.folder(),
                                        .boot_id = kBoot,

@@ -13,7 +13,7 @@ def test_claim_that_cannot_be_prepared_says_why(scene, daemon):
     [text, *_] = until(lambda: scene.events("FailedPrepareDynamicResources", "user"), "the event about the claim", 30)
     assert "bad" in text and "noSuchOption" in text and "mock" in text, text
     uid = scene.get("resourceclaims", "bad")["metadata"]["uid"]
-    assert [line for line in daemon.log() if uid in line and "claim is not prepared" in line and "noSuchOption" in line]
+    assert [line for line in daemon.log() if uid in line and "prepare failed" in line and "noSuchOption" in line]
     assert not daemon.cdi_files(uid)
     scene.delete("pods", "user")
     scene.wait_gone("pods", "user")

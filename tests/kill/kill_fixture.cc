@@ -49,7 +49,8 @@ KillTest::Books KillTest::audit() const {
                               .boot_id = read_boot_id().value(),
                               .history = {},
                               .fault = {}};
-  const auto ledger = Ledger::open(core, options);
+  SystemClock clock;
+  const auto ledger = Ledger::open(core, clock, options);
   if (!ledger) {
     ADD_FAILURE() << ledger.error().message;
     return books;

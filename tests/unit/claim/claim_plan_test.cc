@@ -20,14 +20,14 @@ struct BadClaim {
   void (*spoil)(Claim&);
   Code code;
   const char* text;
-  friend void PrintTo(const BadClaim& about, std::ostream* out) { *out << about.name; }
+  friend void PrintTo(const BadClaim& bad, std::ostream* out) { *out << bad.name; }
 };
 class BadClaimTest : public ClaimPlanTest, public ::testing::WithParamInterface<BadClaim> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Claims, BadClaimTest,
     ::testing::Values(
-        BadClaim{"Replaced", [](Claim& c) { c.ref.uid = "u9"; }, Code::kFailedPrecondition, "it got replaced"},
+        BadClaim{"Replaced", [](Claim& c) { c.ref.uid = "u9"; }, Code::kFailedPrecondition, "it was replaced"},
         BadClaim{"NotAllocated", [](Claim& c) { c.allocated = false; }, Code::kFailedPrecondition, "not allocated"},
         BadClaim{"OfAnotherDriver", [](Claim& c) { c.allocations[0].driver = "x.y"; }, Code::kNotFound,
                  "none of its devices is of driver 'gpu.example.com'"},
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadClaim{"DeviceTwice", [](Claim& c) { c.allocations.push_back(c.allocations[0]); }, Code::kFailedPrecondition,
                  "allocated twice"},
         BadClaim{"ShareThatIsAPath", [](Claim& c) { c.allocations[0].share_id = "../../x"; }, Code::kInvalidArgument,
-                 "makes no CDI name"},
+                 "has no valid CDI name"},
         BadClaim{"MalformedParameters", [](Claim& c) { c.configs = {{ConfigSource::kClaim, {}, kDriver, "{\"a\":"}}; },
                  Code::kInvalidArgument, "configuration of the claim: parameters are not JSON"},
         BadClaim{"ParametersThatAreNoObject",
@@ -79,7 +79,7 @@ TEST_F(ClaimPlanTest, ADeviceThatAnotherClaimHoldsIsRefusedAndTheHolderNamed) {
   EXPECT_TRUE(prepare("u2"));
 }
 
-TEST_F(ClaimPlanTest, OfTwoClaimsThatComeTogetherOneGetsTheDevice) {
+TEST_F(ClaimPlanTest, OnlyOneOfTwoConcurrentClaimsGetsTheDevice) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
   cluster.put_claim(a_claim("u2", {an_allocation("gpu-0")}));
   const auto one = begin(preparer->prepare(ref_of("u1"), soon()));
@@ -89,7 +89,7 @@ TEST_F(ClaimPlanTest, OfTwoClaimsThatComeTogetherOneGetsTheDevice) {
   EXPECT_THAT(gpus->holds, SizeIs(1));
 }
 
-TEST_F(ClaimPlanTest, SharesAndAdministrationLiveSideBySide) {
+TEST_F(ClaimPlanTest, SharesAndAdminAccessDoNotConflict) {
   const auto share = [](const std::string& id) {
     Allocation allocation = an_allocation("gpu-0");
     allocation.share_id = id;
@@ -110,7 +110,7 @@ TEST_F(ClaimPlanTest, SharesAndAdministrationLiveSideBySide) {
                             watch.admin_access = true;
                             return watch;
                           }()}));
-  EXPECT_TRUE(prepare_new("u7", {an_allocation("gpu-1")})) << "who watches does not hold";
+  EXPECT_TRUE(prepare_new("u7", {an_allocation("gpu-1")})) << "admin access does not hold a device";
 }
 
 }  // namespace

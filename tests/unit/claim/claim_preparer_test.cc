@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
+
 #include "host/core/file.h"
 #include "tests/fakes/small_disk.h"
 #include "tests/unit/claim/claim_world.h"
@@ -41,7 +43,7 @@ TEST_F(ClaimPreparerTest, PreparesAClaimAndUndoesIt) {
   EXPECT_EQ(history->front().held(), std::chrono::minutes(5));
 }
 
-TEST_F(ClaimPreparerTest, TheModuleHearsWhatItNeeds) {
+TEST_F(ClaimPreparerTest, TheModuleGetsAllItNeeds) {
   Claim claim = a_claim("u1", {an_allocation("gpu-0")});
   claim.allocations[0].share_id = "5b2c9f1e-0000-4000-8000-000000000001";
   claim.allocations[0].admin_access = true;
@@ -51,7 +53,7 @@ TEST_F(ClaimPreparerTest, TheModuleHearsWhatItNeeds) {
   cluster.put_claim(claim);
   const auto devices = prepare("u1");
   ASSERT_TRUE(devices) << text_of(devices);
-  ASSERT_THAT(*devices, SizeIs(1)) << "results of other drivers are theirs";
+  ASSERT_THAT(*devices, SizeIs(1)) << "allocations of other drivers are left out";
   EXPECT_EQ(devices->front().share_id, claim.allocations[0].share_id);
   const ModuleClaim& heard = gpus->holds["u1"];
   EXPECT_EQ(heard.ref, claim.ref);
@@ -66,7 +68,7 @@ TEST_F(ClaimPreparerTest, TheModuleHearsWhatItNeeds) {
   EXPECT_EQ(heard.state, "");
 }
 
-TEST_F(ClaimPreparerTest, ASecondPrepareAnswersFromTheLedgerAndWritesTheFileAgain) {
+TEST_F(ClaimPreparerTest, ASecondPrepareIsServedFromTheLedgerAndRestoresTheFile) {
   const auto first = prepare_new("u1", {an_allocation("gpu-0")});
   std::filesystem::remove_all(cdi.folder());
   cluster.remove_claim("team", "claim-u1");
@@ -80,7 +82,7 @@ TEST_F(ClaimPreparerTest, ASecondPrepareAnswersFromTheLedgerAndWritesTheFileAgai
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
 }
 
-TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsAskedAgainWithItsStateAndTheNews) {
+TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsCalledAgainWithItsState) {
   const auto first = prepare_new("u1", {an_allocation("gpu-0")});
   boot_id = "boot-2";
   std::filesystem::remove_all(cdi.folder());
@@ -96,7 +98,7 @@ TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsAskedAgainWithItsStateAndTheNew
   EXPECT_EQ(run(ledger->history({}))->size(), 1u);
 }
 
-TEST_F(ClaimPreparerTest, AClaimOfAnEarlierBootCanBeUnpreparedToo) {
+TEST_F(ClaimPreparerTest, AClaimFromAnEarlierBootCanBeUnprepared) {
   prepare_new("u1", {an_allocation("gpu-0")});
   boot_id = "boot-2";
   start();
@@ -133,7 +135,7 @@ TEST_F(ClaimPreparerTest, AUidThatIsAPathIsRefused) {
   EXPECT_THAT(text_of(run(preparer->unprepare(evil, soon()))), HasSubstr("is not a UID"));
 }
 
-TEST_F(ClaimPreparerTest, AnUnreachableApiServerIsNamedWithWhatHappensNext) {
+TEST_F(ClaimPreparerTest, AnUnreachableApiServerIsReportedWithWhatHappensNext) {
   cluster.fail_next(FakeCluster::Verb::kGetClaim, 1, {Code::kUnavailable, "no route to host"});
   const auto refused = prepare("u1");
   ASSERT_FALSE(refused);
@@ -163,7 +165,7 @@ TEST_F(ClaimPreparerTest, AModuleThatRefusesIsNamedAndTheClaimStaysInDoubt) {
   EXPECT_EQ(record("u2"), nullptr);
 }
 
-TEST_F(ClaimPreparerTest, AModuleThatIsAwayIsNamedWithWhatHappensNext) {
+TEST_F(ClaimPreparerTest, AnUnavailableModuleIsReportedWithWhatHappensNext) {
   directory.stop_module("gpus");
   const auto refused = prepare_new("u1", {an_allocation("gpu-0")});
   ASSERT_FALSE(refused);
@@ -188,7 +190,7 @@ TEST_F(ClaimPreparerTest, UnprepareNeverFakesSuccess) {
   EXPECT_EQ(record("u1"), nullptr);
 }
 
-TEST_F(ClaimPreparerTest, ADriverOfTwoModulesAsksEachForItsOwn) {
+TEST_F(ClaimPreparerTest, EachModuleOfADriverGetsItsOwnDevices) {
   const auto devices =
       prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-1", "net"), an_allocation("gpu-2")});
   ASSERT_TRUE(devices) << text_of(devices);
@@ -200,7 +202,7 @@ TEST_F(ClaimPreparerTest, ADriverOfTwoModulesAsksEachForItsOwn) {
   EXPECT_THAT(nics->holds, IsEmpty());
 }
 
-TEST_F(ClaimPreparerTest, WhenTheSecondModuleFailsTheFirstIsUndone) {
+TEST_F(ClaimPreparerTest, IfTheSecondModuleFailsTheFirstIsRolledBack) {
   nics->fail(Verb::kPrepare, {Code::kInternal, "link is down"}, 2);
   EXPECT_THAT(text_of(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-1")})),
               HasSubstr("module 'nics' cannot prepare device 'nic-1': link is down"));
@@ -209,12 +211,12 @@ TEST_F(ClaimPreparerTest, WhenTheSecondModuleFailsTheFirstIsUndone) {
   gpus->fail(Verb::kUnprepare, {Code::kInternal, "busy"});
   EXPECT_THAT(text_of(prepare("u1")), HasSubstr("link is down"));
   start();
-  EXPECT_EQ(record("u1")->parts[0].state, "state of u1") << "what could not be undone is not forgotten";
+  EXPECT_EQ(record("u1")->parts[0].state, "state of u1") << "a part that could not be rolled back keeps its state";
   EXPECT_TRUE(prepare("u1"));
   ASSERT_TRUE(unprepare("u1"));
 }
 
-TEST_F(ClaimPreparerTest, OneModuleThatCannotReleaseDoesNotKeepTheOther) {
+TEST_F(ClaimPreparerTest, AModuleThatCannotReleaseDoesNotStopTheOthers) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-1")}));
   nics->fail(Verb::kUnprepare, {Code::kInternal, "stuck"});
   EXPECT_THAT(text_of(unprepare("u1")), HasSubstr("module 'nics' cannot release device 'nic-1': stuck"));
@@ -222,7 +224,7 @@ TEST_F(ClaimPreparerTest, OneModuleThatCannotReleaseDoesNotKeepTheOther) {
   EXPECT_TRUE(unprepare("u1"));
 }
 
-TEST_F(ClaimPreparerTest, AClaimAllocatedAnewLetsGoOfTheOldDevicesFirst) {
+TEST_F(ClaimPreparerTest, AReallocatedClaimReleasesItsOldDevicesFirst) {
   gpus->fail(Verb::kPrepare, {Code::kInternal, "cold"});
   ASSERT_FALSE(prepare_new("u1", {an_allocation("gpu-0")}));
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-5")}));
@@ -230,9 +232,9 @@ TEST_F(ClaimPreparerTest, AClaimAllocatedAnewLetsGoOfTheOldDevicesFirst) {
   EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-0")})) << "the old device is free";
 }
 
-// -- calls that meet -------------------------------------------------------------------------------------------------
+// -- concurrent calls ------------------------------------------------------------------------------------------------
 
-TEST_F(ClaimPreparerTest, ASecondPrepareWaitsAndGetsTheAnswerOfTheFirst) {
+TEST_F(ClaimPreparerTest, ASecondPrepareSharesTheResultOfTheFirst) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
   gpus->block(Verb::kPrepare);
   const auto one = begin(preparer->prepare(ref_of("u1"), soon()));
@@ -290,6 +292,45 @@ TEST_F(ClaimPreparerTest, WorkGoesOnAfterTheDeadlineAndTheNextTryFindsItsResult)
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1) << "the module is not called twice";
 }
 
+TEST_F(ClaimPreparerTest, ADiskThatHangsIsReportedAtTheDeadline) {
+  std::promise<void> disk;
+  start([hung = disk.get_future().share()](FaultPoint point) {
+    if (point == FaultPoint::kBeforeCommit) hung.wait();
+  });
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  const Instant deadline = soon();
+  const auto preparing = begin(preparer->prepare(ref_of("u1"), deadline));
+  ASSERT_TRUE(until([&] { return has_cdi_file("u1"); }));
+  const auto releasing = begin(preparer->unprepare(ref_of("u1"), deadline));
+  settle();
+  EXPECT_FALSE(preparing->has_value());
+  clock.advance(deadline - clock.now());
+  ASSERT_TRUE(until([&] { return preparing->has_value() && releasing->has_value(); }));
+  EXPECT_EQ((*preparing)->error(),
+            (Error{Code::kDeadlineExceeded,
+                   "claim team/claim-u1: out of time while waiting for the ledger; the work goes on, the kubelet tries "
+                   "again by itself"}));
+  EXPECT_EQ((*releasing)->error(), (*preparing)->error()) << "it waits for the same operation";
+  disk.set_value();
+  EXPECT_TRUE(prepare("u1"));
+  preparer.reset();
+  ledger.reset();
+}
+
+TEST_F(ClaimPreparerTest, AnApiServerThatHangsIsReportedAtTheDeadline) {
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  cluster.pause();
+  const Instant deadline = soon();
+  const auto preparing = begin(preparer->prepare(ref_of("u1"), deadline));
+  settle();
+  clock.advance(deadline - clock.now());
+  ASSERT_TRUE(until([&] { return preparing->has_value(); }));
+  EXPECT_EQ((*preparing)->error().code, Code::kDeadlineExceeded);
+  EXPECT_THAT((*preparing)->error().message, HasSubstr("out of time while waiting for the API server"));
+  cluster.resume();
+  EXPECT_TRUE(prepare("u1"));
+}
+
 TEST_F(ClaimPreparerTest, OneStuckClaimDoesNotHoldTheOthers) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
   gpus->block(Verb::kPrepare);
@@ -300,7 +341,7 @@ TEST_F(ClaimPreparerTest, OneStuckClaimDoesNotHoldTheOthers) {
   ASSERT_TRUE(until([&] { return stuck->has_value(); }));
 }
 
-TEST_F(ClaimPreparerTest, SixtyFourClaimsGoTogetherInFewTransactions) {
+TEST_F(ClaimPreparerTest, SixtyFourClaimsShareFewTransactions) {
   std::vector<std::shared_ptr<std::optional<Devices>>> answers;
   for (int i = 0; i < 64; ++i) {
     cluster.put_claim(a_claim(fmt::format("u{}", i), {an_allocation(fmt::format("gpu-{}", i))}));
@@ -327,13 +368,13 @@ TEST_F(ClaimPreparerTest, APrepareSyncsOnceAndSoDoesAnUnprepare) {
 
 // -- disks that fail -------------------------------------------------------------------------------------------------
 
-TEST_F(ClaimPreparerTest, AFullLedgerDiskFailsTheClaimAndHealsWithSpace) {
+TEST_F(ClaimPreparerTest, AFullDiskFailsTheClaimUntilThereIsSpace) {
   SmallDisk disk(folder / "state", "size=8m");
   if (!disk.works()) GTEST_SKIP() << "needs to be able to mount";
   start();
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   disk.fill();
-  // The log has some free space of its own: a state blob is larger than that.
+  // A state blob is larger than the free space inside the log.
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;
     edits.state.assign(64 << 10, 's');
@@ -358,7 +399,7 @@ TEST_F(ClaimPreparerTest, AFullLedgerDiskFailsTheClaimAndHealsWithSpace) {
   ledger.reset();
 }
 
-TEST_F(ClaimPreparerTest, AReadOnlyCdiFolderFailsTheClaimAndHeals) {
+TEST_F(ClaimPreparerTest, AReadOnlyCdiFolderFailsTheClaimUntilItIsWritable) {
   auto read_only = std::make_unique<ReadOnlyFolder>(folder / "cdi");
   if (!read_only->works()) GTEST_SKIP() << "needs to be able to mount or not to be root";
   const auto refused = prepare_new("u1", {an_allocation("gpu-0")});

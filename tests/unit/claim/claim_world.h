@@ -22,7 +22,7 @@ namespace cardcage {
 
 inline constexpr const char* kResource = "example.com/gpu";
 
-// Devices and modules as a test lists them; the driver and the resource have the same ones.
+// The devices and modules that a test adds, for both the driver and the resource.
 class FakeDirectory final : public DeviceDirectory {
  public:
   // Device "<stem>-<n>" of pool "node" is "<STEM>-<n>" of module `name`.
@@ -38,7 +38,7 @@ class FakeDirectory final : public DeviceDirectory {
     }
   }
   void stop_module(const std::string& name) { modules_[name] = nullptr; }
-  // Out of the configuration, with its devices.
+  // Removes the module from the configuration, with its devices.
   void drop_module(const std::string& name) {
     modules_.erase(name);
     std::erase_if(devices_, [&](const auto& entry) { return entry.second.module_name == name; });
@@ -85,7 +85,7 @@ class ClaimWorld : public CoreFixture {
   using Devices = Result<std::vector<PreparedDevice>>;
 
   ClaimWorld() {
-    // The fake modules and the fake cluster know the real time only.
+    // The fake modules and the fake cluster use real time.
     clock.advance(std::max(Duration(0), real_clock.now() - clock.now()));
     directory.add("gpus", gpus, "gpu", 100);
     directory.add("nics", nics, "nic", 4);
@@ -97,12 +97,13 @@ class ClaimWorld : public CoreFixture {
     preparer.reset();
     ledger.reset();
     settle();
-    auto opened = Ledger::open(core, {.file = folder / "state" / "ledger.db",
-                                      .intents = folder / "run" / "intents",
-                                      .cdi_folder = cdi.folder(),
-                                      .boot_id = boot_id,
-                                      .history = {},
-                                      .fault = fault});
+    auto opened = Ledger::open(core, clock,
+                               {.file = folder / "state" / "ledger.db",
+                                .intents = folder / "run" / "intents",
+                                .cdi_folder = cdi.folder(),
+                                .boot_id = boot_id,
+                                .history = {},
+                                .fault = fault});
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger = std::move(*opened);
     recover_cdi(*ledger, cdi);
@@ -129,7 +130,7 @@ class ClaimWorld : public CoreFixture {
     ledger.reset();
     for (const char* name : {"ledger.db", "ledger.db-wal"}) std::filesystem::remove(folder / "state" / name);
   }
-  // Starts a call; its answer lands in the returned place.
+  // Starts a call and returns the place of its result.
   template <class T>
   std::shared_ptr<std::optional<T>> begin(Task<T> task) {
     auto answer = std::make_shared<std::optional<T>>();
@@ -154,7 +155,7 @@ class ClaimWorld : public CoreFixture {
   bool has_cdi_file(const std::string& uid) const { return cdi.read({{Api::kDra, kDriver}, uid}).has_value(); }
 
   ScratchFolder folder;
-  Mounted state{folder / "state", "size=16m"};  // memory if we may: syncs are counted elsewhere, not waited for
+  Mounted state{folder / "state", "size=16m"};  // a tmpfs if possible, so that syncs cost no time
   std::string boot_id = kBoot;
   FakeClock clock;
   SystemClock real_clock;

@@ -44,7 +44,7 @@ class ConfigResolutionTest : public ::testing::Test {
   ModuleIdentity about_ = identity();
 };
 
-TEST_F(ConfigResolutionTest, ClaimBeatsClassAndLaterBeatsEarlierMemberByMember) {
+TEST_F(ConfigResolutionTest, TheClaimOverridesTheClassAndLaterEntriesOverrideEarlierOnes) {
   // A release that lists the claim first must not turn the precedence round.
   const auto resolved = resolve({config(ConfigSource::kClaim, {}, R"({"shares":4})"),
                                  config(ConfigSource::kClass, {}, R"({"mode":"slow","shares":2})"),
@@ -58,7 +58,7 @@ TEST_F(ConfigResolutionTest, ClaimBeatsClassAndLaterBeatsEarlierMemberByMember) 
   EXPECT_EQ(resolved->params[2].source, ConfigSource::kClaim);
 }
 
-TEST_F(ConfigResolutionTest, AnEntryAppliesToAllToTheFullRequestOrToItsBase) {
+TEST_F(ConfigResolutionTest, AnEntryAppliesToAllRequestsOrOneOrItsBase) {
   const auto resolved = resolve(
       {config(ConfigSource::kClaim, {}, R"({"shares":2})"), config(ConfigSource::kClaim, {"main"}, R"({"shares":3})"),
        config(ConfigSource::kClaim, {"main/big"}, R"({"shares":4})"),
@@ -75,7 +75,7 @@ TEST_F(ConfigResolutionTest, AnEntryAppliesToAllToTheFullRequestOrToItsBase) {
   EXPECT_THAT(resolved->params[2].requests, ElementsAre("main/big"));
 }
 
-TEST_F(ConfigResolutionTest, DefaultsFillWhatNobodySaid) {
+TEST_F(ConfigResolutionTest, DefaultsFillInMissingMembers) {
   const auto resolved = resolve({}, {"main"});
   ASSERT_TRUE(resolved);
   EXPECT_EQ(text(resolved->values[0], "mode"), "slow");
@@ -83,7 +83,7 @@ TEST_F(ConfigResolutionTest, DefaultsFillWhatNobodySaid) {
   EXPECT_THAT(resolved->params, IsEmpty());
 }
 
-TEST_F(ConfigResolutionTest, WhatIsForOthersIsTheirs) {
+TEST_F(ConfigResolutionTest, EntriesOfOtherDriversAreIgnored) {
   OpaqueConfig other = config(ConfigSource::kClaim, {}, "not even JSON");
   other.driver = "nic.example.com";
   OpaqueConfig unknown_type;
@@ -94,7 +94,7 @@ TEST_F(ConfigResolutionTest, WhatIsForOthersIsTheirs) {
   EXPECT_THAT(resolved->params, IsEmpty());
 }
 
-TEST_F(ConfigResolutionTest, WhatCannotBeHonouredIsAnErrorThatNamesTheEntry) {
+TEST_F(ConfigResolutionTest, AnEntryThatCannotBeHonouredIsReported) {
   EXPECT_THAT(error({config(ConfigSource::kClaim, {"main"}, R"({"mod":"fast"})")}),
               HasSubstr("configuration of the claim for request 'main': there is no parameter 'mod'"));
   EXPECT_THAT(error({config(ConfigSource::kClass, {}, R"({"shares":9})")}),

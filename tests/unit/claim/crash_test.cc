@@ -1,4 +1,5 @@
-// The host may die anywhere. Whatever modules hold is then still in the ledger, and the kubelet's next call ends well.
+// The host is killed at any point. The ledger still knows all that the modules hold, and the kubelet's next call
+// succeeds.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -17,7 +18,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// The hardware outlives processes: a file per device that is set up, with the claim that it is set up for.
+// The hardware outlives processes: one file per device that is set up, which contains its claim.
 class CrashTest : public ClaimWorld {
  protected:
   CrashTest() {
@@ -33,7 +34,8 @@ class CrashTest : public ClaimWorld {
       };
   }
 
-  // Runs `call` in a host of its own that is killed when it reaches `point` for the `nth` time; whether it was.
+  // Runs `call` in a process of its own that is killed when it reaches `point` for the `nth` time. Returns whether it
+  // was killed.
   bool killed_in(FaultPoint point, int nth, const std::function<void()>& call) {
     preparer.reset();
     ledger.reset();
@@ -44,7 +46,7 @@ class CrashTest : public ClaimWorld {
         if (at == point && ++reached == nth) ::kill(::getpid(), SIGKILL);
       });
       call();
-      // Nothing is destroyed and no sanitizer looks back: the parent's files are not this process's to remove.
+      // End without destructors and sanitizers: the files belong to the parent.
       ::kill(::getpid(), SIGTERM);
       ::pause();
     }
@@ -60,7 +62,7 @@ class CrashTest : public ClaimWorld {
     return devices;
   }
 
-  // What holds after every start of the host.
+  // The invariants after every start of the host.
   void check() {
     for (const auto& [device, uid] : hardware()) {
       const auto claim = record(uid);
@@ -81,19 +83,22 @@ class CrashTest : public ClaimWorld {
 };
 
 struct Kill {
+  const char* name;
   FaultPoint point;
   int nth;
-  std::string name() const { return name_of(point) + (nth == 1 ? "" : "OfTheSecondModule"); }
-  friend void PrintTo(const Kill& kill, std::ostream* out) { *out << kill.name(); }
+  friend void PrintTo(const Kill& kill, std::ostream* out) { *out << kill.name; }
 };
-constexpr auto kName = [](const auto& about) { return about.param.name(); };
+std::string name_of(const ::testing::TestParamInfo<Kill>& info) { return info.param.name; }
 class KilledPrepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
-INSTANTIATE_TEST_SUITE_P(FaultPoints, KilledPrepareTest,
-                         ::testing::Values(Kill{FaultPoint::kAfterIntent, 1}, Kill{FaultPoint::kAfterModulePrepare, 1},
-                                           Kill{FaultPoint::kAfterModulePrepare, 2}, Kill{FaultPoint::kBeforeCommit, 1},
-                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterCdiWrite, 1},
-                                           Kill{FaultPoint::kAfterPrepared, 1}),
-                         kName);
+INSTANTIATE_TEST_SUITE_P(Each, KilledPrepareTest,
+                         ::testing::Values(Kill{"AfterIntent", FaultPoint::kAfterIntent, 1},
+                                           Kill{"AfterFirstModulePrepare", FaultPoint::kAfterModulePrepare, 1},
+                                           Kill{"AfterSecondModulePrepare", FaultPoint::kAfterModulePrepare, 2},
+                                           Kill{"BeforeCommit", FaultPoint::kBeforeCommit, 1},
+                                           Kill{"AfterCommit", FaultPoint::kAfterCommit, 1},
+                                           Kill{"AfterCdiWrite", FaultPoint::kAfterCdiWrite, 1},
+                                           Kill{"AfterPrepared", FaultPoint::kAfterPrepared, 1}),
+                         name_of);
 
 TEST_P(KilledPrepareTest, IsRepeatedByTheKubelet) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
@@ -119,13 +124,15 @@ TEST_P(KilledPrepareTest, IsUndoneIfThePodIsDeletedInstead) {
 }
 
 class KilledUnprepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
-INSTANTIATE_TEST_SUITE_P(FaultPoints, KilledUnprepareTest,
-                         ::testing::Values(Kill{FaultPoint::kAfterIntent, 1},
-                                           Kill{FaultPoint::kAfterModuleUnprepare, 1},
-                                           Kill{FaultPoint::kAfterModuleUnprepare, 2},
-                                           Kill{FaultPoint::kAfterCdiRemove, 1}, Kill{FaultPoint::kBeforeCommit, 1},
-                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterRelease, 1}),
-                         kName);
+INSTANTIATE_TEST_SUITE_P(Each, KilledUnprepareTest,
+                         ::testing::Values(Kill{"AfterIntent", FaultPoint::kAfterIntent, 1},
+                                           Kill{"AfterFirstModuleUnprepare", FaultPoint::kAfterModuleUnprepare, 1},
+                                           Kill{"AfterSecondModuleUnprepare", FaultPoint::kAfterModuleUnprepare, 2},
+                                           Kill{"AfterCdiRemove", FaultPoint::kAfterCdiRemove, 1},
+                                           Kill{"BeforeCommit", FaultPoint::kBeforeCommit, 1},
+                                           Kill{"AfterCommit", FaultPoint::kAfterCommit, 1},
+                                           Kill{"AfterRelease", FaultPoint::kAfterRelease, 1}),
+                         name_of);
 
 TEST_P(KilledUnprepareTest, IsRepeatedByTheKubelet) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
@@ -148,7 +155,7 @@ TEST_P(KilledUnprepareTest, IsFollowedByAPrepareOfAnotherPod) {
   check();
 }
 
-TEST_F(CrashTest, AfterAPowerLossEveryAnsweredClaimIsThereAndIntentsMayBeGone) {
+TEST_F(CrashTest, EveryPreparedClaimSurvivesAPowerLoss) {
   const auto image = folder / "image";
   std::filesystem::create_directories(image);
   const SyncCounter disk([&] {
@@ -181,12 +188,12 @@ TEST_F(CrashTest, AfterAPowerLossEveryAnsweredClaimIsThereAndIntentsMayBeGone) {
   ledger.reset();
 }
 
-// Any mix of calls for claims that fight for devices, with the host killed now and then.
+// A random mix of calls for claims that compete for devices, with the host killed now and then.
 class RandomLifeTest : public CrashTest, public ::testing::WithParamInterface<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomLifeTest, ::testing::Range(1u, 7u),
                          [](const auto& about) { return fmt::format("Seed{}", about.param); });
 
-TEST_P(RandomLifeTest, NeverLosesADeviceAndNeverGivesItTwice) {
+TEST_P(RandomLifeTest, NeverLosesADeviceNorGivesItTwice) {
   std::mt19937 random(GetParam());
   const auto pick = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   // Neighbours share a device.

@@ -13,7 +13,7 @@ using ::testing::SizeIs;
 
 using RecoveryTest = ClaimWorld;
 
-TEST_F(RecoveryTest, AStartRecoversFilesAndTellsModulesWhatLives) {
+TEST_F(RecoveryTest, AStartRestoresFilesAndTellsModulesTheirClaims) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
   ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
   std::filesystem::remove(cdi.folder() / claim_file_name({Api::kDra, kDriver}, "u1"));
@@ -31,7 +31,7 @@ TEST_F(RecoveryTest, AStartRecoversFilesAndTellsModulesWhatLives) {
   EXPECT_THAT(live_claims(*ledger, directory, "other"), IsEmpty());
 }
 
-TEST_F(RecoveryTest, AfterTheLossOfTheLedgerClaimsAreKnownByTheirFiles) {
+TEST_F(RecoveryTest, ClaimsOfALostLedgerAreRebuiltFromTheirFiles) {
   const auto first = prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")});
   ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
   lose_ledger();
@@ -48,7 +48,7 @@ TEST_F(RecoveryTest, AfterTheLossOfTheLedgerClaimsAreKnownByTheirFiles) {
   ASSERT_TRUE(unprepare("u1")) << "a prepared claim needs no directory entry";
 }
 
-TEST_F(RecoveryTest, ARebuiltClaimWhoseDeviceIsGoneIsNotForgotten) {
+TEST_F(RecoveryTest, ARebuiltClaimIsKeptWhileItsDeviceIsMissing) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   lose_ledger();
   start();
@@ -57,7 +57,7 @@ TEST_F(RecoveryTest, ARebuiltClaimWhoseDeviceIsGoneIsNotForgotten) {
   EXPECT_NE(record("u1"), nullptr);
 }
 
-TEST_F(RecoveryTest, WhatOneModuleCannotFindDoesNotHideTheOthersPart) {
+TEST_F(RecoveryTest, AMissingDeviceDoesNotHideThePartsOfOtherModules) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
   lose_ledger();
   start();

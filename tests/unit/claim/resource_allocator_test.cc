@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
+
 #include "tests/unit/claim/claim_world.h"
 #include "tests/unit/ledger/sync_counter.h"
 
@@ -42,14 +44,14 @@ class ResourceAllocatorTest : public ClaimWorld {
   std::vector<Holder> holders(const std::string& device) const {
     return held(device) ? held(device)->parts[0].devices[0].holders : std::vector<Holder>{};
   }
-  // Who holds a device is written down without anybody waiting.
+  // Notes about holders are written without anybody waiting.
   void let_the_ledger_write() {
     for (int round = 0; round < 3; ++round) {
       settle();
-      (void)run(ledger->history({}));  // behind what is being written
+      (void)run(ledger->history({}));  // runs after the writes that are queued
     }
   }
-  // Until the kubelet starts its containers, so that what comes then is another pod.
+  // So long that the next Allocate is for another pod.
   void let_the_pod_run() { clock.advance(std::chrono::seconds(2)); }
 
   static constexpr const char* kGpu0 = "cardcage.example.com_gpu/device=gpu-0";
@@ -61,13 +63,13 @@ TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
   const auto grant = allocate({"GPU-0", "GPU-1"});
   ASSERT_TRUE(grant) << text_of(grant);
   EXPECT_THAT(grant->cdi_devices, ElementsAre(kGpu0, "cardcage.example.com_gpu/device=gpu-1"));
-  EXPECT_EQ(*grant, (ContainerGrant{grant->cdi_devices, {}, {}})) << "a device node comes one way only";
+  EXPECT_EQ(*grant, (ContainerGrant{grant->cdi_devices, {}, {}})) << "edits are delivered in one way only";
   EXPECT_EQ(read_file(cdi.folder() / "cardcage.example.com_gpu-device_gpu-0.json", 4096).value(),
             R"({"cdiVersion":"0.3.0","kind":"cardcage.example.com_gpu/device","devices":[)"
             R"({"name":"gpu-0","containerEdits":{"env":["FAKE_0=GPU-0"]}}]})"
             "\n");
   const ModuleClaim& heard = gpus->holds["gpu-0"];
-  EXPECT_EQ(heard.ref, (ClaimRef{"", "", "gpu-0"})) << "nobody knows the pod";
+  EXPECT_EQ(heard.ref, (ClaimRef{"", "", "gpu-0"})) << "the pod is not known yet";
   EXPECT_EQ(heard.allocations[0].device_id, "GPU-0");
 
   allocator->seen("GPU-0", {"team", "train", "main"});
@@ -84,7 +86,7 @@ TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
   EXPECT_TRUE(release("GPU-0")) << "a second time";
 }
 
-TEST_F(ResourceAllocatorTest, AnotherContainerOfThePodFindsTheDeviceAsItIs) {
+TEST_F(ResourceAllocatorTest, AnotherContainerOfThePodGetsTheDeviceAsItIs) {
   const auto first = allocate({"GPU-0"});
   ASSERT_TRUE(first);
   EXPECT_EQ(allocate({"GPU-0"}), first) << "the init container had it, now the app container";
@@ -93,10 +95,10 @@ TEST_F(ResourceAllocatorTest, AnotherContainerOfThePodFindsTheDeviceAsItIs) {
   EXPECT_THAT(holders("gpu-0"), SizeIs(1));
 }
 
-TEST_F(ResourceAllocatorTest, AnotherPodFindsTheDeviceCleanedUp) {
+TEST_F(ResourceAllocatorTest, AnotherPodGetsTheDevicePreparedAgain) {
   ASSERT_TRUE(allocate({"GPU-0"}));
   allocator->seen("GPU-0", {"team", "first", "main"});
-  ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet knows before us that the first pod is gone";
+  ASSERT_TRUE(allocate({"GPU-0"})) << "the kubelet knows first that the earlier pod is gone";
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
   ASSERT_THAT(holders("gpu-0"), SizeIs(1));
@@ -104,7 +106,7 @@ TEST_F(ResourceAllocatorTest, AnotherPodFindsTheDeviceCleanedUp) {
   EXPECT_THAT(*run(ledger->history({.claim = "team/first"})), SizeIs(1));
 
   let_the_pod_run();
-  ASSERT_TRUE(allocate({"GPU-0"})) << "a pod that ended before the kubelet told of it";
+  ASSERT_TRUE(allocate({"GPU-0"})) << "for a pod whose predecessor the kubelet never reported";
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 2);
 }
 
@@ -114,7 +116,7 @@ TEST_F(ResourceAllocatorTest, AnotherPodGetsNothingWhileTheCleanUpFails) {
   gpus->fail(Verb::kUnprepare, {Code::kInternal, "memory scrub failed"});
   const auto refused = allocate({"GPU-0"});
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("what an earlier pod left cannot be cleaned up"));
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot clean up after an earlier pod"));
   EXPECT_THAT(refused.error().message, HasSubstr("memory scrub failed"));
 }
 
@@ -143,7 +145,7 @@ TEST_F(ResourceAllocatorTest, TwoReplicasForOneContainerAreOneDevice) {
   EXPECT_THAT(holders("gpu-0"), SizeIs(2));
 }
 
-TEST_F(ResourceAllocatorTest, MoreThanOneReplicaIsRefusedWhereTheConfigurationSaysSo) {
+TEST_F(ResourceAllocatorTest, MoreThanOneReplicaIsRefusedIfConfigured) {
   serve({.replicas = 4, .fail_requests_greater_than_one = true});
   const auto refused = allocate({"GPU-0::0", "GPU-1::0"});
   ASSERT_FALSE(refused);
@@ -161,7 +163,7 @@ TEST_F(ResourceAllocatorTest, AnUnknownIdAndNoIdAreErrors) {
   EXPECT_EQ(allocate({}).error().code, Code::kInvalidArgument);
 }
 
-TEST_F(ResourceAllocatorTest, ADeviceThatFailsRestsBeforeItIsOfferedAgain) {
+TEST_F(ResourceAllocatorTest, ADeviceThatFailsIsNotOfferedForAWhile) {
   const Device device = directory.locate(kResource, "", "gpu-0")->device;
   EXPECT_FALSE(allocator->unavailable("gpus", device));
   gpus->fail(Verb::kPrepare, {Code::kInternal, "no power in slot 3"});
@@ -180,7 +182,7 @@ TEST_F(ResourceAllocatorTest, ADeviceThatFailsRestsBeforeItIsOfferedAgain) {
   EXPECT_TRUE(allocate({"GPU-0"}));
 }
 
-TEST_F(ResourceAllocatorTest, AModuleThatHangsIsAnsweredForAtTheDeadlineAndOthersGoOn) {
+TEST_F(ResourceAllocatorTest, AModuleThatHangsIsReportedAtTheDeadlineAndDoesNotHoldOthers) {
   gpus->block(Verb::kPrepare);
   const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
   const auto other = begin(allocator->allocate({"NIC-0"}, soon()));
@@ -194,7 +196,33 @@ TEST_F(ResourceAllocatorTest, AModuleThatHangsIsAnsweredForAtTheDeadlineAndOther
   settle();
 }
 
-TEST_F(ResourceAllocatorTest, WhatIsBeingHandedOutIsNotTakenBack) {
+TEST_F(ResourceAllocatorTest, ADiskThatHangsIsReportedAtTheDeadline) {
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  let_the_ledger_write();
+  std::promise<void> disk;
+  allocator.reset();
+  start([hung = disk.get_future().share()](FaultPoint point) {
+    if (point == FaultPoint::kBeforeCommit) hung.wait();
+  });
+  serve({});
+  let_the_pod_run();
+  const Instant deadline = soon();
+  const auto refused = begin(allocator->allocate({"GPU-0"}, deadline));  // releases it from the earlier pod first
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 1; }));
+  settle();
+  EXPECT_FALSE(refused->has_value());
+  clock.advance(deadline - clock.now());
+  ASSERT_TRUE(until([&] { return refused->has_value(); }));
+  EXPECT_EQ((*refused)->error().code, Code::kDeadlineExceeded);
+  EXPECT_THAT((*refused)->error().message, HasSubstr("device 'gpu-0' of resource 'example.com/gpu': "
+                                                     "out of time while waiting for the ledger"));
+  disk.set_value();
+  allocator.reset();
+  preparer.reset();
+  ledger.reset();
+}
+
+TEST_F(ResourceAllocatorTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
   gpus->block(Verb::kPrepare);
   const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
   ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
@@ -206,7 +234,7 @@ TEST_F(ResourceAllocatorTest, WhatIsBeingHandedOutIsNotTakenBack) {
   EXPECT_FALSE(allocator->busy("GPU-0"));
 }
 
-TEST_F(ResourceAllocatorTest, ARestartKeepsWhatIsHandedOutAndItsNames) {
+TEST_F(ResourceAllocatorTest, ARestartKeepsDevicesThatAreHandedOut) {
   const auto before = allocate({"GPU-0"});
   allocator->seen("GPU-0", {"team", "train", "main"});
   let_the_ledger_write();
@@ -220,7 +248,7 @@ TEST_F(ResourceAllocatorTest, ARestartKeepsWhatIsHandedOutAndItsNames) {
   EXPECT_EQ(after, before);
 }
 
-TEST_F(ResourceAllocatorTest, AfterARebootWhatIsHandedOutIsPreparedAgain) {
+TEST_F(ResourceAllocatorTest, AfterARebootDevicesAreRestored) {
   ASSERT_TRUE(allocate({"GPU-0"}));
   allocator->seen("GPU-0", {"team", "train", "main"});
   let_the_ledger_write();
@@ -237,7 +265,7 @@ TEST_F(ResourceAllocatorTest, AfterARebootWhatIsHandedOutIsPreparedAgain) {
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "once is enough";
 }
 
-TEST_F(ResourceAllocatorTest, AnIdOfALostLedgerIsAdopted) {
+TEST_F(ResourceAllocatorTest, AnIdMissingInTheLedgerIsAdopted) {
   ASSERT_TRUE(run(allocator->adopt("GPU-3", {"team", "train", "main"}, soon())));
   ASSERT_THAT(holders("gpu-3"), SizeIs(1));
   EXPECT_EQ(holders("gpu-3")[0].pod, "train");
@@ -257,8 +285,8 @@ TEST_F(ResourceAllocatorTest, ALedgerRebuiltFromCdiFilesLearnsItsHolders) {
   EXPECT_EQ(holders("gpu-0")[0].container, "main");
 }
 
-// Nobody waits for the note, so the answer may be out and the note not written.
-TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsAnswerFindsTheIntent) {
+// Nobody waits for the note, so the response may be sent before the note is written.
+TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsResponseFindsTheIntent) {
   const auto copy = [](const std::filesystem::path& from, const std::filesystem::path& to) {
     using Options = std::filesystem::copy_options;
     std::filesystem::create_directories(to);
@@ -299,7 +327,7 @@ TEST_F(ResourceAllocatorTest, ADeviceIsNeverHeldThroughBothApis) {
 TEST_F(ResourceAllocatorTest, HandingOutDoesNotWaitForTheDisk) {
   const SyncCounter counter;
   restart();
-  ASSERT_TRUE(allocate({"GPU-1"})) << "the first write of all begins the log";
+  ASSERT_TRUE(allocate({"GPU-1"})) << "the first write creates the log";
   const int before = counter.syncs();
   ASSERT_TRUE(allocate({"GPU-0"}));
   EXPECT_EQ(counter.syncs(), before);
@@ -307,7 +335,7 @@ TEST_F(ResourceAllocatorTest, HandingOutDoesNotWaitForTheDisk) {
   ledger.reset();
 }
 
-TEST_F(ResourceAllocatorTest, EditsGoTheWayThatTheConfigurationSays) {
+TEST_F(ResourceAllocatorTest, EditsAreDeliveredAsConfigured) {
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;
     edits.claim.env.push_back({"ALL", "1"});
@@ -331,7 +359,7 @@ TEST_F(ResourceAllocatorTest, EditsGoTheWayThatTheConfigurationSays) {
             "cardcage.example.com_gpu/device=gpu-2,cardcage.example.com_gpu/device=gpu-3");
 }
 
-TEST_F(ResourceAllocatorTest, WhatDirectDeliveryCannotCarryIsSaid) {
+TEST_F(ResourceAllocatorTest, EditsThatDirectDeliveryCannotCarryAreRefused) {
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;
     edits.claim.hooks.push_back({.name = "createContainer", .path = "/bin/hook"});

@@ -32,7 +32,7 @@ class RecordedStream final : public HealthStream {
   void end(const grpc::Status& status) override { ends.push_back(status); }
 };
 
-TEST(HealthStreamTest, KeepsOneWriteOnItsWayAndOnlyTheLatestListWaiting) {
+TEST(HealthStreamTest, KeepsOneWriteUnderWayAndOnlyTheLatestListWaiting) {
   RecordedStream stream;
   stream.offer(list_of(1));
   ASSERT_EQ(stream.sent.size(), 1u);
@@ -58,7 +58,7 @@ TEST(HealthStreamTest, CutsALongListIntoMessagesAndEndsItBeforeTheNextOne) {
   EXPECT_EQ(stream.sent[3], *list_of(1, HealthState::kUnhealthy));
 }
 
-TEST(HealthStreamTest, SaysSoWhenThereAreNoDevices) {
+TEST(HealthStreamTest, SendsAnEmptyListWhenThereAreNoDevices) {
   RecordedStream stream;
   stream.offer(list_of(0));
   EXPECT_THAT(stream.sent, ElementsAre(IsEmpty()));
@@ -77,7 +77,7 @@ TEST(HealthStreamTest, WritesNothingAfterItsEndAndEndsOnce) {
   EXPECT_EQ(stream.ends[0].error_code(), grpc::StatusCode::CANCELLED);
 }
 
-TEST(HealthBoardTest, TellsEveryListenerOfEveryNewListWhileItListens) {
+TEST(HealthBoardTest, TellsEveryListenerAboutEveryNewList) {
   HealthBoard board;
   std::vector<std::size_t> heard;
   auto token = board.subscribe([&](const HealthListPtr& list) { heard.push_back(list->size()); });
@@ -175,7 +175,7 @@ TEST_F(HealthServiceTest, ASlowReaderGetsTheLatestListAndCostsNoQueue) {
     ++messages;
     if (message.devices(0).device().device_name() == std::to_string(kLists)) break;
   }
-  EXPECT_LT(messages, kLists / 2) << "each list is 200 KiB: what was overtaken is never sent";
+  EXPECT_LT(messages, kLists / 2) << "each list is 200 KiB, and replaced lists are never sent";
 }
 
 TEST_F(HealthServiceTest, ForgetsAStreamThatTheReaderLeft) {

@@ -18,114 +18,130 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+const WallTime kNow(std::chrono::seconds(1'800'000'000));
+
 class IntentsTest : public ::testing::Test {
  protected:
   Intents open(const std::string& boot = kBoot) {
-    auto intents = Intents::open(file_, boot);
+    auto intents = Intents::open(file_, boot, kNow);
     EXPECT_TRUE(intents) << (intents ? "" : intents.error().message);
     return std::move(*intents);
+  }
+  static Status set(Intents& intents, const ClaimRecord& record) {
+    return intents.set(std::make_shared<const ClaimRecord>(record));
+  }
+  static std::vector<ClaimRecord> records(const Intents& intents) {
+    std::vector<ClaimRecord> all;
+    for (const auto& [key, record] : intents.records()) all.push_back(*record);
+    return all;
   }
   std::string content() const { return read_file(file_, 1 << 24).value_or(""); }
 
   ScratchFolder folder_;
   const std::filesystem::path file_ = folder_ / "run" / "intents";
+  const std::filesystem::path aside_ = folder_ / "run" / "intents.damaged-20270115T080000Z";
 };
 
-TEST_F(IntentsTest, WhatIsOpenComesBackAsItWas) {
+TEST_F(IntentsTest, RecordsSurviveAReopen) {
   {
     Intents intents = open();
-    ASSERT_TRUE(intents.set(a_full_record("u1")));
-    ASSERT_TRUE(intents.set(an_intent("u2")));
-    ASSERT_TRUE(intents.set(an_intent("u2", 2)));
-    ASSERT_TRUE(intents.set(an_intent("u3", 3)));
+    ASSERT_TRUE(set(intents, a_full_record("u1")));
+    ASSERT_TRUE(set(intents, an_intent("u2")));
+    ASSERT_TRUE(set(intents, an_intent("u2", 2)));
+    ASSERT_TRUE(set(intents, an_intent("u3", 3)));
     intents.clear({kDriver, "u3"});
     intents.clear({kDriver, "never"});
   }
-  EXPECT_THAT(open().all(), ElementsAre(a_full_record("u1"), an_intent("u2", 2)));
+  EXPECT_THAT(records(open()), ElementsAre(a_full_record("u1"), an_intent("u2", 2)));
 }
 
-TEST_F(IntentsTest, EndsWithTheBoot) {
-  ASSERT_TRUE(open().set(an_intent("u1")));
-  EXPECT_THAT(open("boot-2").all(), IsEmpty());
-  EXPECT_THAT(open().all(), IsEmpty()) << "and does not come back";
+TEST_F(IntentsTest, AreDroppedAfterAReboot) {
+  {
+    Intents opened = open();
+    ASSERT_TRUE(set(opened, an_intent("u1")));
+  }
+  EXPECT_THAT(records(open("boot-2")), IsEmpty());
+  EXPECT_THAT(records(open()), IsEmpty()) << "and does not come back";
 }
 
-TEST_F(IntentsTest, IsForTheHostAlone) {
-  ASSERT_TRUE(open().set(an_intent("u1")));
+TEST_F(IntentsTest, TheFileIsPrivate) {
+  Intents opened = open();
+  ASSERT_TRUE(set(opened, an_intent("u1")));
   struct stat about{};
   ASSERT_EQ(::stat(file_.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600u);
 }
 
-TEST_F(IntentsTest, WhatWasCutOffNeverCameToBe) {
+TEST_F(IntentsTest, ATruncatedLineDoesNotCount) {
   {
     Intents intents = open();
-    ASSERT_TRUE(intents.set(an_intent("u1")));
-    ASSERT_TRUE(intents.set(an_intent("u2", 2)));
+    ASSERT_TRUE(set(intents, an_intent("u1")));
+    ASSERT_TRUE(set(intents, an_intent("u2", 2)));
   }
   std::filesystem::resize_file(file_, std::filesystem::file_size(file_) - 5);
-  EXPECT_THAT(open().all(), ElementsAre(an_intent("u1")));
-  EXPECT_FALSE(std::filesystem::exists(file_.native() + ".damaged"));
-  EXPECT_THAT(open().all(), ElementsAre(an_intent("u1"))) << "nothing is left of it";
+  EXPECT_THAT(records(open()), ElementsAre(an_intent("u1")));
+  EXPECT_FALSE(std::filesystem::exists(aside_));
+  EXPECT_THAT(records(open()), ElementsAre(an_intent("u1"))) << "nothing is left of it";
 }
 
-TEST_F(IntentsTest, WhatCanBeReadOfADamagedFileCounts) {
+TEST_F(IntentsTest, ReadableLinesOfADamagedFileCount) {
   {
     Intents intents = open();
-    ASSERT_TRUE(intents.set(an_intent("u1")));
+    ASSERT_TRUE(set(intents, an_intent("u1")));
     std::ofstream(file_, std::ios::app) << "\n+{\"driver\":7}\nnonsense\n";
-    ASSERT_TRUE(intents.set(an_intent("u2", 2)));
+    ASSERT_TRUE(set(intents, an_intent("u2", 2)));
   }
-  EXPECT_THAT(open().all(), ElementsAre(an_intent("u1"), an_intent("u2", 2)));
-  EXPECT_THAT(read_file(file_.native() + ".damaged", 1 << 20).value(), HasSubstr("nonsense"));
+  EXPECT_THAT(records(open()), ElementsAre(an_intent("u1"), an_intent("u2", 2)));
+  EXPECT_THAT(read_file(aside_, 1 << 20).value(), HasSubstr("nonsense"));
   EXPECT_THAT(content(), ::testing::Not(HasSubstr("nonsense")));
 }
 
-TEST_F(IntentsTest, StaysShort) {
+TEST_F(IntentsTest, TheFileStaysShort) {
   Intents intents = open();
   ClaimRecord large = an_intent("large");
   large.parts[0].state.assign(64 << 10, 's');
-  ASSERT_TRUE(intents.set(an_intent("stays")));
+  ASSERT_TRUE(set(intents, an_intent("stays")));
   for (int i = 0; i < 100; ++i) {
-    ASSERT_TRUE(intents.set(large));
+    ASSERT_TRUE(set(intents, large));
     intents.clear(large.key());
   }
   EXPECT_LT(content().size(), 2u << 20);
-  EXPECT_THAT(intents.all(), ElementsAre(an_intent("stays")));
+  EXPECT_THAT(records(intents), ElementsAre(an_intent("stays")));
 }
 
-TEST_F(IntentsTest, ASecondHostHasToWait) {
+TEST_F(IntentsTest, ASecondHostIsRefused) {
   const Intents first = open();
-  const auto second = Intents::open(file_, kBoot);
+  const auto second = Intents::open(file_, kBoot, kNow);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kAborted);
   EXPECT_THAT(second.error().message, HasSubstr("run_dir"));
 }
 
-TEST_F(IntentsTest, AFullDiskIsAnErrorAndNothingElse) {
+TEST_F(IntentsTest, AFullDiskIsAnErrorWithoutOtherDamage) {
   SmallDisk disk(folder_ / "small", "size=512k");
   if (!disk.works()) GTEST_SKIP() << "needs to be able to mount";
-  auto intents = Intents::open(disk.path() / "intents", kBoot);
+  auto intents = Intents::open(disk.path() / "intents", kBoot, kNow);
   ASSERT_TRUE(intents);
-  ASSERT_TRUE(intents->set(an_intent("u1")));
+  ASSERT_TRUE(set(*intents, an_intent("u1")));
   disk.fill();
   ClaimRecord large = an_intent("large");
   large.parts[0].state.assign(64 << 10, 's');
-  const Status refused = intents->set(large);
+  const Status refused = set(*intents, large);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
   EXPECT_THAT(refused.error().message, HasSubstr("run_dir"));
   disk.free();
-  ASSERT_TRUE(intents->set(an_intent("u2", 2)));
-  EXPECT_THAT(intents->all(), SizeIs(2));
+  ASSERT_TRUE(set(*intents, an_intent("u2", 2)));
+  EXPECT_THAT(records(*intents), SizeIs(2));
   intents = fail(Code::kCancelled, "the process ended");
-  EXPECT_THAT(Intents::open(disk.path() / "intents", kBoot)->all(), ElementsAre(an_intent("u1"), an_intent("u2", 2)));
+  EXPECT_THAT(records(*Intents::open(disk.path() / "intents", kBoot, kNow)),
+              ElementsAre(an_intent("u1"), an_intent("u2", 2)));
 }
 
-TEST_F(IntentsTest, AReadOnlyFolderIsNamedWithItsRemedy) {
+TEST_F(IntentsTest, AReadOnlyFolderIsReportedWithItsRemedy) {
   const ReadOnlyFolder read_only(folder_ / "read-only");
   if (!read_only.works()) GTEST_SKIP() << "needs to be able to mount or not to be root";
-  const auto intents = Intents::open(read_only.path() / "intents", kBoot);
+  const auto intents = Intents::open(read_only.path() / "intents", kBoot, kNow);
   ASSERT_FALSE(intents);
   EXPECT_THAT(intents.error().message, HasSubstr("set [node] run_dir to one that is"));
 }

@@ -36,12 +36,12 @@ class LedgerTest : public CoreFixture {
   }
   std::unique_ptr<Ledger> open() { return open(options()); }
   std::unique_ptr<Ledger> open(LedgerOptions with) {
-    auto ledger = Ledger::open(core, std::move(with));
+    auto ledger = Ledger::open(core, clock, std::move(with));
     EXPECT_TRUE(ledger) << (ledger ? "" : ledger.error().message);
     return ledger ? std::move(*ledger) : nullptr;
   }
   Error open_error() {
-    auto ledger = Ledger::open(core, options());
+    auto ledger = Ledger::open(core, clock, options());
     return ledger ? Error{Code::kOk, "opened"} : ledger.error();
   }
   Status put(Ledger& ledger, ClaimRecord record) { return run(ledger.put(std::move(record))); }
@@ -52,10 +52,11 @@ class LedgerTest : public CoreFixture {
     return names;
   }
 
+  SystemClock clock;
   ScratchFolder folder_;
 };
 
-TEST_F(LedgerTest, EverythingOfARecordComesBackAfterAReopen) {
+TEST_F(LedgerTest, RecordsSurviveAReopen) {
   const ClaimRecord full = a_full_record("u1");
   {
     auto ledger = open();
@@ -81,7 +82,7 @@ TEST_F(LedgerTest, TwoDriversMayHoldTheSameClaim) {
   EXPECT_EQ(*ledger->find({"nic.example.com", "u1"}), other);
 }
 
-TEST_F(LedgerTest, ADeviceIsHeldFromTheCallOnAndFreeOnceTheReleaseIsDurable) {
+TEST_F(LedgerTest, ADeviceIsHeldAtOnceAndFreeOnceTheReleaseIsDurable) {
   auto ledger = open();
   const auto holders = [&] { return ledger->holders("gpus", "GPU-0", kDriver, "gpu-0").size(); };
   Task<Status> putting = ledger->put(a_record("u1"));
@@ -94,7 +95,7 @@ TEST_F(LedgerTest, ADeviceIsHeldFromTheCallOnAndFreeOnceTheReleaseIsDurable) {
   EXPECT_TRUE(run(ledger->release({kDriver, "u1"}, kLater))) << "releasing is idempotent";
 }
 
-TEST_F(LedgerTest, WritesThatComeTogetherShareATransaction) {
+TEST_F(LedgerTest, ConcurrentWritesShareATransaction) {
   auto ledger = open();
   std::vector<Task<Status>> puts;
   for (int i = 0; i < 64; ++i) puts.push_back(ledger->put(a_record(fmt::format("u{}", i), i)));
@@ -117,14 +118,14 @@ TEST_F(LedgerTest, APreparedRecordCostsOneSyncAndAnIntentNone) {
   EXPECT_EQ(counter.syncs(), before + 1);
 }
 
-TEST_F(LedgerTest, AnIntentSurvivesTheDeathOfTheProcess) {
+TEST_F(LedgerTest, AnIntentSurvivesAKilledProcess) {
   ClaimRecord intent = a_full_record("u1");
   intent.phase = ClaimPhase::kUnpreparing;
   intent.prepared = {};
   const pid_t child = ::fork();
   if (child == 0) {
     core.notify_fork(asio::io_context::fork_child);
-    auto ledger = Ledger::open(core, options());
+    auto ledger = Ledger::open(core, clock, options());
     if (ledger && (*ledger)->intend(intent)) ::kill(::getpid(), SIGKILL);
     ::_exit(1);
   }
@@ -137,13 +138,14 @@ TEST_F(LedgerTest, AnIntentSurvivesTheDeathOfTheProcess) {
   EXPECT_THAT(ledger->holders("gpus", "GPU-1", kDriver, "gpu-0"), SizeIs(1));
 }
 
-// Both files speak of the claim when a process ends between them.
-TEST_F(LedgerTest, AnIntentCountsUntilItsEndIsWritten) {
-  auto intents = Intents::open(options().intents, kBoot);
+// A process that is killed between two writes leaves the claim in both files.
+TEST_F(LedgerTest, AnIntentCountsUntilTheNextChangeIsWritten) {
+  auto intents = Intents::open(options().intents, kBoot, clock.wall());
   ASSERT_TRUE(intents);
   ClaimRecord undone = an_intent("u2"), again = an_intent("u3", 3);
   undone.phase = ClaimPhase::kUnpreparing;
-  for (const ClaimRecord& one : {an_intent("u1"), undone, again}) ASSERT_TRUE(intents->set(one));
+  for (const ClaimRecord& one : {an_intent("u1"), undone, again})
+    ASSERT_TRUE(intents->set(std::make_shared<const ClaimRecord>(one)));
   intents = fail(Code::kCancelled, "the process ended");
   ClaimRecord before_reboot = a_record("u3");
   before_reboot.boot_id = "boot-0";
@@ -161,12 +163,12 @@ TEST_F(LedgerTest, AnIntentCountsUntilItsEndIsWritten) {
   ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
   ASSERT_TRUE(put(*ledger, a_record("u3")));
   ledger.reset();
-  intents = Intents::open(options().intents, kBoot);
+  intents = Intents::open(options().intents, kBoot, clock.wall());
   ASSERT_TRUE(intents);
-  EXPECT_THAT(intents->all(), SizeIs(0)) << "nothing is in doubt any more";
+  EXPECT_THAT(intents->records(), SizeIs(0)) << "nothing is in doubt any more";
 }
 
-TEST_F(LedgerTest, ANoteCountsAtOnceAndIsWrittenAtTheLatestAtTheEnd) {
+TEST_F(LedgerTest, ANoteIsVisibleAtOnceAndWrittenBeforeTheLedgerCloses) {
   {
     auto ledger = open();
     ASSERT_TRUE(ledger->intend(an_intent("u1")));
@@ -181,19 +183,19 @@ TEST_F(LedgerTest, ANoteCountsAtOnceAndIsWrittenAtTheLatestAtTheEnd) {
   EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
 }
 
-TEST_F(LedgerTest, ANoteDoesNotEndTheDoubtThatFollowsIt) {
+TEST_F(LedgerTest, ANoteDoesNotClearALaterIntent) {
   ClaimRecord undoing = a_record("u1");
   undoing.phase = ClaimPhase::kUnpreparing;
   {
     auto ledger = open();
     ledger->note(a_record("u1"));
     ASSERT_TRUE(ledger->intend(undoing));
-    ASSERT_TRUE(put(*ledger, a_record("u2", 2))) << "takes the note along";
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2))) << "writes the note, too";
   }
   EXPECT_EQ(*open()->find({kDriver, "u1"}), undoing);
 }
 
-TEST_F(LedgerTest, HistorySaysWhoHeldWhatAndHowLong) {
+TEST_F(LedgerTest, HistoryTellsWhoHeldADeviceAndForHowLong) {
   auto ledger = open();
   ASSERT_TRUE(put(*ledger, a_record("u1")));
   ClaimRecord never = a_record("u2", 2);
@@ -204,7 +206,7 @@ TEST_F(LedgerTest, HistorySaysWhoHeldWhatAndHowLong) {
   ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
   const auto all = run(ledger->history({}));
   ASSERT_TRUE(all);
-  ASSERT_THAT(*all, SizeIs(1)) << "what was never prepared is no history";
+  ASSERT_THAT(*all, SizeIs(1)) << "a claim that was never prepared is not in the history";
   const HistoryEntry& entry = all->front();
   EXPECT_EQ(entry.ref, (ClaimRef{"team", "claim-u1", "u1"}));
   EXPECT_EQ(entry.module + "/" + entry.pool + "/" + entry.device + "/" + entry.request, "gpus/node/gpu-0/main/sub");
@@ -218,7 +220,7 @@ TEST_F(LedgerTest, HistorySaysWhoHeldWhatAndHowLong) {
   EXPECT_EQ(matches({.claim = "", .driver = "", .device = "", .since = kLater + std::chrono::seconds(1)}), 0u);
 }
 
-TEST_F(LedgerTest, HistoryIsBoundInRowsAndAge) {
+TEST_F(LedgerTest, HistoryIsBoundedByRowsAndAge) {
   LedgerOptions bounded = options();
   bounded.history = {.rows = 3, .age = std::chrono::hours(1)};
   auto ledger = open(bounded);
@@ -238,7 +240,7 @@ TEST_F(LedgerTest, HistoryIsBoundInRowsAndAge) {
   EXPECT_THAT(devices(), ElementsAre("gpu-9"));
 }
 
-TEST_F(LedgerTest, AFullDiskIsAnErrorAndNothingElse) {
+TEST_F(LedgerTest, AFullDiskIsAnErrorWithoutOtherDamage) {
   SmallDisk disk(folder_ / "small", "size=512k");
   if (!disk.works()) GTEST_SKIP() << "needs to be able to mount";
   LedgerOptions small = options();
@@ -268,7 +270,7 @@ TEST_F(LedgerTest, AFullDiskIsAnErrorAndNothingElse) {
   EXPECT_EQ(*again->find({kDriver, "new"}), a_record("new", 1));
 }
 
-TEST_F(LedgerTest, ASecondHostHasToWait) {
+TEST_F(LedgerTest, ASecondHostIsRefused) {
   auto first = open();
   const Error error = open_error();
   EXPECT_EQ(error.code, Code::kAborted);
@@ -277,7 +279,7 @@ TEST_F(LedgerTest, ASecondHostHasToWait) {
   EXPECT_NE(open(), nullptr);
 }
 
-TEST_F(LedgerTest, ANewerSchemaIsRefusedWithARemedyAndLeftAlone) {
+TEST_F(LedgerTest, ANewerSchemaIsRefusedAndLeftUnchanged) {
   open().reset();
   auto database = sqlite::Database::open(folder_ / "ledger.db");
   ASSERT_TRUE((*database)->execute("PRAGMA user_version=99"));
@@ -290,7 +292,7 @@ TEST_F(LedgerTest, ANewerSchemaIsRefusedWithARemedyAndLeftAlone) {
 }
 
 // Version 1 had the same tables with a rowid.
-TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsTakenAlong) {
+TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsMigrated) {
   const ClaimRecord full = a_full_record("u1");
   {
     auto ledger = open();
@@ -307,11 +309,11 @@ TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsTakenAlong) {
   EXPECT_EQ(ledger->claims().size(), 2u);
   EXPECT_EQ(*ledger->find({kDriver, "u1"}), full);
   EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
-  EXPECT_TRUE(put(*ledger, a_record("u2", 3))) << "the key is a key again";
+  EXPECT_TRUE(put(*ledger, a_record("u2", 3))) << "the primary key works";
   EXPECT_EQ(ledger->claims().size(), 2u);
 }
 
-TEST_F(LedgerTest, MigrationRunsWhatIsMissingAndStopsAtAnErrorWithoutHalfAStep) {
+TEST_F(LedgerTest, MigrationStopsAtAnErrorWithoutHalfAStep) {
   auto database = sqlite::Database::open(folder_ / "other.db");
   ASSERT_TRUE(database);
   const char* const steps[] = {"CREATE TABLE a(x)", "INSERT INTO a VALUES(1); ALTER TABLE a ADD COLUMN y DEFAULT 5",
@@ -327,7 +329,7 @@ TEST_F(LedgerTest, MigrationRunsWhatIsMissingAndStopsAtAnErrorWithoutHalfAStep) 
   EXPECT_EQ((*database)->integer("PRAGMA user_version").value(), 2);
 }
 
-// What may happen to the file, and that the claims are rebuilt from the CDI files that are left.
+// Ways to damage the file. The claims are rebuilt from the CDI files.
 struct Damage {
   const char* name;
   void (*inflict)(const std::filesystem::path& file);
@@ -393,11 +395,11 @@ TEST_P(DamagedLedgerTest, IsSetAsideAndRebuiltFromCdiFiles) {
   EXPECT_THAT(again->claims(), SizeIs(2)) << "the rebuilt claims are in the new file";
 }
 
-TEST_F(LedgerTest, ATornLogLosesItsTailAndNothingElse) {
+TEST_F(LedgerTest, ATornLogLosesOnlyItsTail) {
   const pid_t child = ::fork();
   if (child == 0) {
     core.notify_fork(asio::io_context::fork_child);
-    auto ledger = Ledger::open(core, options());
+    auto ledger = Ledger::open(core, clock, options());
     if (ledger && put(**ledger, a_record("u1")) && put(**ledger, a_record("u2", 2))) ::kill(::getpid(), SIGKILL);
     ::_exit(1);
   }
@@ -412,7 +414,7 @@ TEST_F(LedgerTest, ATornLogLosesItsTailAndNothingElse) {
   EXPECT_THAT(files_aside(), SizeIs(0));
 }
 
-TEST_F(LedgerTest, TheFileIsForTheHostAlone) {
+TEST_F(LedgerTest, TheFileIsPrivate) {
   auto ledger = open();
   ASSERT_TRUE(put(*ledger, a_record("u1")));
   for (const char* name : {"ledger.db", "ledger.db-wal"})
@@ -421,19 +423,19 @@ TEST_F(LedgerTest, TheFileIsForTheHostAlone) {
         << name;
 }
 
-TEST_F(LedgerTest, AReadOnlyFolderIsNamedWithItsRemedy) {
+TEST_F(LedgerTest, AReadOnlyFolderIsReportedWithItsRemedy) {
   const ReadOnlyFolder read_only(folder_ / "read-only");
   if (!read_only.works()) GTEST_SKIP() << "needs to be able to mount or not to be root";
   LedgerOptions with = options();
   with.file = read_only.path() / "ledger.db";
-  const auto ledger = Ledger::open(core, with);
+  const auto ledger = Ledger::open(core, clock, with);
   ASSERT_FALSE(ledger);
   EXPECT_EQ(ledger.error().code, Code::kPermissionDenied);
   EXPECT_THAT(ledger.error().message, HasSubstr(with.file.native()));
   EXPECT_THAT(ledger.error().message, HasSubstr("state_dir"));
 }
 
-TEST_F(LedgerTest, TheBootIdIsTheKernels) {
+TEST_F(LedgerTest, ReadsTheKernelsBootId) {
   const auto id = read_boot_id();
   ASSERT_TRUE(id);
   EXPECT_THAT(*id, SizeIs(36));

@@ -1,4 +1,4 @@
-// Claims to keep in a ledger.
+// Claim records for tests.
 #pragma once
 
 #include <string>
@@ -33,7 +33,7 @@ inline ClaimRecord a_record(const std::string& uid, int n = 0) {
   return record;
 }
 
-// The same before its module was asked.
+// The same, before its module was called.
 inline ClaimRecord an_intent(const std::string& uid, int n = 0) {
   ClaimRecord record = a_record(uid, n);
   record.phase = ClaimPhase::kPreparing;
@@ -41,7 +41,7 @@ inline ClaimRecord an_intent(const std::string& uid, int n = 0) {
   return record;
 }
 
-// With every member that there is set to something.
+// With every member set.
 inline ClaimRecord a_full_record(const std::string& uid) {
   ClaimRecord record = a_record(uid);
   ModulePart& part = record.parts[0];

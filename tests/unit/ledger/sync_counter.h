@@ -1,5 +1,5 @@
-// Counts how often SQLite syncs a file, for as long as it lives and for databases opened meanwhile, and calls the test
-// after each sync: on what the disk is sure to have then.
+// Counts the syncs of SQLite files, for databases that are opened during its life, and calls the test after each sync,
+// when the disk certainly has the data.
 #pragma once
 
 #include <sqlite3.h>
@@ -48,7 +48,7 @@ class SyncCounter {
 
   sqlite3_vfs* real_;
   sqlite3_vfs vfs_;
-  // SQLite's callbacks carry no pointer of ours. Databases and logs have different methods but sync in one way.
+  // Static, because SQLite's callbacks have no user pointer. Databases and logs differ in methods, but sync alike.
   static inline std::atomic<int> count_ = 0;
   static inline std::function<void()> after_sync_;
   static inline std::map<const sqlite3_io_methods*, sqlite3_io_methods> methods_;

@@ -14,7 +14,7 @@ std::vector<std::string> ids_of(const DeviceListMessage& made) {
   return ids;
 }
 
-TEST(DeviceListMessageTest, SaysHealthyExactlyAndOmitsATopologyWithoutNodes) {
+TEST(DeviceListMessageTest, WritesHealthyExactlyAndOmitsATopologyWithoutNodes) {
   const auto made = device_list_message({{"gpu-0", true, {0, 2}}, {"gpu-1", false, {}}, {"gpu-2", true, {-1}}});
   EXPECT_EQ(made.message.ShortDebugString(),
             "devices { ID: \"gpu-0\" health: \"Healthy\" topology { nodes { } nodes { ID: 2 } } } "
@@ -22,7 +22,7 @@ TEST(DeviceListMessageTest, SaysHealthyExactlyAndOmitsATopologyWithoutNodes) {
   EXPECT_EQ(made.left_out, 0u);
 }
 
-TEST(DeviceListMessageTest, Row8LeavesOutTheLastUnhealthyOnesFirstAndNeverPassesTheLimit) {
+TEST(DeviceListMessageTest, LeavesOutTheLastUnhealthyDevicesFirst) {
   const DeviceList list{{"a", false, {}}, {"b", true, {}}, {"c", false, {}}, {"d", true, {}}, {"e", true, {}}};
   const std::size_t all = device_list_message(list).message.ByteSizeLong();
   EXPECT_THAT(ids_of(device_list_message(list, all)), ElementsAre("a", "b", "c", "d", "e"));
@@ -36,7 +36,7 @@ TEST(DeviceListMessageTest, Row8LeavesOutTheLastUnhealthyOnesFirstAndNeverPasses
     EXPECT_LE(device_list_message(list, limit).message.ByteSizeLong(), limit);
 }
 
-TEST(DeviceListMessageTest, Row8AHundredThousandDevicesOfLongIdsStayBelowWhatTheKubeletReads) {
+TEST(DeviceListMessageTest, AHundredThousandDevicesStayBelowTheKubeletsLimit) {
   DeviceList list;
   for (int i = 0; i < 100'000; ++i) list.push_back({fmt::format("{:063}", i), i % 2 == 0, {i % 8}});
   const auto made = device_list_message(list);

@@ -19,7 +19,7 @@ class DeviceListStreamsTest : public ResourceHarness {
           stub(plugin::DevicePlugin::NewStub(
               grpc::CreateChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials()))),
           stream(stub->ListAndWatch(context.get(), {})) {}
-    // "3/4": healthy ones of all.
+    // "3/4": 3 of 4 devices are healthy.
     std::string next() {
       if (!stream->Read(&message)) return "end";
       int healthy = 0;
@@ -44,7 +44,7 @@ TEST_F(DeviceListStreamsTest, SendsTheFullListAtOnceEvenAnEmptyOne) {
   EXPECT_EQ(late.next(), "3/3");
 }
 
-TEST_F(DeviceListStreamsTest, AChangeAfterAPauseGoesOutAtOnceAndTheNextOnesWait) {
+TEST_F(DeviceListStreamsTest, AChangeAfterAPauseIsSentAtOnceAndLaterOnesWait) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(kListPace);
@@ -57,7 +57,7 @@ TEST_F(DeviceListStreamsTest, AChangeAfterAPauseGoesOutAtOnceAndTheNextOnesWait)
   EXPECT_EQ(waiting.get(), "49/49");
 }
 
-TEST_F(DeviceListStreamsTest, NeverSendsWhatItSentLast) {
+TEST_F(DeviceListStreamsTest, NeverSendsAnUnchangedList) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(kListPace);
@@ -71,7 +71,7 @@ TEST_F(DeviceListStreamsTest, NeverSendsWhatItSentLast) {
   EXPECT_EQ(stream.next(), "3/3") << "it changed and changed back before anything could be sent";
 }
 
-TEST_F(DeviceListStreamsTest, Row7AllStreamsGetEverything) {
+TEST_F(DeviceListStreamsTest, AllStreamsGetEveryList) {
   auto one = watch(), two = watch();
   EXPECT_EQ(one.next(), "0/0");
   EXPECT_EQ(two.next(), "0/0");
@@ -86,7 +86,7 @@ TEST_F(DeviceListStreamsTest, Row7AllStreamsGetEverything) {
   EXPECT_TRUE(eventually([&] { return status().streams == 1; }));
 }
 
-TEST_F(DeviceListStreamsTest, Row8NeverPassesTheKubeletsLimitAndReportsIt) {
+TEST_F(DeviceListStreamsTest, NeverExceedsTheKubeletsLimitAndReportsIt) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(kListPace);
@@ -101,25 +101,25 @@ TEST_F(DeviceListStreamsTest, Row8NeverPassesTheKubeletsLimitAndReportsIt) {
   EXPECT_EQ(static_cast<std::size_t>(stream.message.devices_size()), now.listed);
 }
 
-TEST_F(DeviceListStreamsTest, Row9ASlowReaderGetsTheLatestListAndCostsNoQueue) {
+TEST_F(DeviceListStreamsTest, ASlowReaderGetsTheLatestListAndCostsNoQueue) {
   auto slow = watch(), quick = watch();
   EXPECT_EQ(quick.next(), "0/0");
   constexpr std::size_t kLists = 60;
   for (std::size_t i = 1; i <= kLists; ++i) {
     clock.advance(kListPace);
     list(devices_of(20'000 + i));  // 500 kB
-    EXPECT_EQ(quick.next(), fmt::format("{0}/{0}", 20'000 + i)) << "one slow reader is nobody else's";
+    EXPECT_EQ(quick.next(), fmt::format("{0}/{0}", 20'000 + i)) << "a slow reader does not delay the others";
   }
   std::size_t messages = 0;
   for (std::string next; next != fmt::format("{0}/{0}", 20'000 + kLists); ++messages) {
     next = slow.next();
     ASSERT_NE(next, "end");
   }
-  EXPECT_LT(messages, kLists / 2) << "what was overtaken is never sent";
+  EXPECT_LT(messages, kLists / 2) << "replaced lists are never sent";
 }
 
 // 10,000 devices, 100 changes of their health within a second.
-TEST_F(DeviceListStreamsTest, Row21ASecondOfFlappingIsTenMessages) {
+TEST_F(DeviceListStreamsTest, ASecondOfFlappingIsTenMessages) {
   auto stream = watch();
   EXPECT_EQ(stream.next(), "0/0");
   clock.advance(seconds(1));

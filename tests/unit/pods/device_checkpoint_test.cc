@@ -56,7 +56,7 @@ TEST(DeviceCheckpointTest, NoEntriesMeanThatNoPodHasADevice) {
   EXPECT_TRUE(parse(with_entries(R"([{"PodUID":"a","ResourceName":"r","DeviceIDs":{"0":null}}])")));
 }
 
-TEST(DeviceCheckpointTest, ToleratesWhatIsNew) {
+TEST(DeviceCheckpointTest, IgnoresUnknownMembers) {
   const auto holders = parse(R"({"Version":2,"More":[{"PodUID":1}],"Data":{"Extra":{"PodDeviceEntries":[1]},
     "PodDeviceEntries":[{"New":{"DeviceIDs":[1,{"0":[true]}]},"DeviceIDs":{"0":["fpga-1"]},"Size":1e3,
     "ResourceName":"example.com/fpga","PodUID":"uid-a","Old":null}]}})");
@@ -64,7 +64,7 @@ TEST(DeviceCheckpointTest, ToleratesWhatIsNew) {
   EXPECT_THAT(*holders, ElementsAre(Pair(kOne, ElementsAre("uid-a"))));
 }
 
-TEST(DeviceCheckpointTest, WhatIsOddIsUnknown) {
+TEST(DeviceCheckpointTest, AnUnexpectedFormIsAnError) {
   const std::string deep = std::string(100'000, '[');
   const std::string long_uid(2'000, 'u');
   for (const std::string& text : {
@@ -103,7 +103,7 @@ TEST(DeviceCheckpointTest, WhatIsOddIsUnknown) {
   }
 }
 
-TEST(DeviceCheckpointTest, AThousandPodsOfOneDeviceAreTooManyToBeTrue) {
+TEST(DeviceCheckpointTest, AThousandPodsOfOneDeviceAreAnError) {
   std::string entries = "[";
   for (int i = 0; i < 1001; ++i)
     entries += fmt::format(R"({}{{"PodUID":"u{}","ResourceName":"example.com/fpga","DeviceIDs":["fpga-1"]}})",
@@ -136,7 +136,7 @@ TEST_F(CheckpointFileTest, IsReadPieceByPiece) {
   EXPECT_GT(others, 10) << "the core has other things to do";
 }
 
-TEST_F(CheckpointFileTest, WhatIsNoFileIsUnknown) {
+TEST_F(CheckpointFileTest, AnythingButAFileIsAnError) {
   EXPECT_EQ(read().error().code, Code::kNotFound);
   std::filesystem::create_directory(file);
   EXPECT_EQ(read().error().code, Code::kDataLoss);
@@ -145,7 +145,7 @@ TEST_F(CheckpointFileTest, WhatIsNoFileIsUnknown) {
   EXPECT_FALSE(read());
 }
 
-TEST_F(CheckpointFileTest, MoreThanTheLimitIsUnknown) {
+TEST_F(CheckpointFileTest, AFileBeyondTheLimitIsAnError) {
   ASSERT_TRUE(write_file_atomically(file, "{", 0600, false));
   std::filesystem::resize_file(file, kMaxCheckpointBytes + 1);  // zeros: not JSON
   EXPECT_EQ(read().error().code, Code::kDataLoss);

@@ -43,40 +43,40 @@ TEST_F(PodHoldersTest, OneListWithoutTheDeviceIsNotEnough) {
   EXPECT_FALSE(second.confirm);
 }
 
-TEST_F(PodHoldersTest, ADeviceThatIsListedAgainStartsAnew) {
+TEST_F(PodHoldersTest, ADeviceThatIsListedAgainIsNotAbsent) {
   (void)nobody(10s, {card(0s, true)});
   EXPECT_THAT(judge(11s, {{kCard, kTrainer}}, {card(0s, true)}).absent, IsEmpty());
   EXPECT_THAT(nobody(12s, {card(0s, true)}).absent, IsEmpty());
   EXPECT_EQ(nobody(13s, {card(0s, true)}).absent.size(), 1);
 }
 
-TEST_F(PodHoldersTest, AnAllocateInFlightOrSinceProvesNothing) {
+TEST_F(PodHoldersTest, AListProvesNothingDuringAnAllocate) {
   auto allocating = card(0s, true);
   allocating.allocating = true;
   (void)nobody(10s, {card(0s, true)});
   EXPECT_THAT(nobody(12s, {allocating}).absent, IsEmpty());
-  EXPECT_THAT(nobody(14s, {card(0s, true)}).absent, IsEmpty()) << "the first after it";
+  EXPECT_THAT(nobody(14s, {card(0s, true)}).absent, IsEmpty()) << "the first list after it";
   // Another Allocate ended after the last list and before the next one.
   EXPECT_THAT(nobody(16s, {card(15s)}).absent, IsEmpty());
   EXPECT_EQ(nobody(17s, {card(15s)}).absent.size(), 1);
 }
 
-TEST_F(PodHoldersTest, AListThatBeganBeforeTheAllocateEndedCountsNeitherWay) {
+TEST_F(PodHoldersTest, AListThatBeganBeforeTheEndOfAnAllocateProvesNothing) {
   const auto early = judge(10s, {{kCard, kOther}}, {card(10s)});
-  EXPECT_THAT(early.seen, IsEmpty()) << "that may be the pod before";
+  EXPECT_THAT(early.seen, IsEmpty()) << "that may be the earlier pod";
   EXPECT_EQ(early.confirm, at(11s));
   EXPECT_THAT(nobody(9s, {card(10s)}).absent, IsEmpty());
   EXPECT_THAT(nobody(11s, {card(10s)}).absent, IsEmpty());
   EXPECT_EQ(nobody(12s, {card(10s)}).absent.size(), 1);
 }
 
-TEST_F(PodHoldersTest, SeenIsNewsOnlyOnceForEachAllocate) {
+TEST_F(PodHoldersTest, AHolderIsReportedOncePerAllocate) {
   const auto first = judge(1s, {{kCard, kTrainer}}, {card(0s)});
   ASSERT_EQ(first.seen.size(), 1);
   EXPECT_EQ(first.seen[0].device, kCard);
   EXPECT_EQ(first.seen[0].holder, kTrainer);
   EXPECT_THAT(judge(2s, {{kCard, kTrainer}}, {card(0s, true)}).seen, IsEmpty());
-  EXPECT_EQ(judge(3s, {{kCard, kTrainer}}, {card(0s)}).seen.size(), 1) << "whoever did not note it hears it again";
+  EXPECT_EQ(judge(3s, {{kCard, kTrainer}}, {card(0s)}).seen.size(), 1) << "it is reported again until it is noted";
   EXPECT_EQ(judge(5s, {{kCard, kTrainer}}, {card(4s)}).seen.size(), 1);
   EXPECT_THAT(judge(6s, {{kCard, kOther}, {kCard, kTrainer}}, {card(4s, true)}).seen, IsEmpty());
   const auto changed = judge(7s, {{kCard, kOther}}, {card(4s, true)});
@@ -84,7 +84,7 @@ TEST_F(PodHoldersTest, SeenIsNewsOnlyOnceForEachAllocate) {
   EXPECT_EQ(changed.seen[0].holder, kOther);
 }
 
-TEST_F(PodHoldersTest, ThePodThatHasEndedIsNotTheHolderAlthoughAnOldKubeletListsIt) {
+TEST_F(PodHoldersTest, APodThatHasEndedIsNotTheHolderEvenIfAnOldKubeletListsIt) {
   const PodContainer later{"ml", "zebra", "main", ""};
   (void)judge(1s, {{kCard, kOther}}, {card(0s)});
   for (const auto& holder : {kTrainer, later}) {
@@ -97,7 +97,7 @@ TEST_F(PodHoldersTest, ThePodThatHasEndedIsNotTheHolderAlthoughAnOldKubeletLists
   EXPECT_THAT(judge(8s, {{kCard, kOther}}, {card(5s, true)}).seen, IsEmpty()) << "the same pod got it again";
 }
 
-TEST_F(PodHoldersTest, WhatIsNotHandedOutIsAdoptedAfterTwoLists) {
+TEST_F(PodHoldersTest, AnUnknownHoldingIsAdoptedAfterTwoLists) {
   const auto first = judge(1s, {{kCard, kTrainer}}, {});
   EXPECT_THAT(first.strange, IsEmpty());
   EXPECT_EQ(first.confirm, at(2s));
@@ -112,7 +112,7 @@ TEST_F(PodHoldersTest, WhatIsNotHandedOutIsAdoptedAfterTwoLists) {
   EXPECT_THAT(judge(5s, {{kCard, kTrainer}}, {}).strange, IsEmpty()) << "it was gone in between";
 }
 
-TEST_F(PodHoldersTest, OtherResourcesAreNoneOfOurs) {
+TEST_F(PodHoldersTest, OtherResourcesAreIgnored) {
   const ResourceDevice foreign{"other.example.com/nic", "fpga-3"};
   (void)judge(1s, {{foreign, kTrainer}}, {});
   EXPECT_THAT(judge(3s, {{foreign, kTrainer}}, {}).strange, IsEmpty());
@@ -125,21 +125,21 @@ TEST_F(PodHoldersTest, ADeviceThatTheLedgerForgetsLeavesNoEvidence) {
   EXPECT_THAT(nobody(12s, {card(0s, true)}).absent, IsEmpty());
 }
 
-TEST_F(PodHoldersTest, TheCheckpointHasTheLastWord) {
+TEST_F(PodHoldersTest, TheCheckpointDecidesAboutTheRelease) {
   const AbsentDevice seen{card(0s, true), at(10s), at(11s)};
-  EXPECT_TRUE(PodHolders::may_release(seen, CheckpointWord::kFree));
-  EXPECT_FALSE(PodHolders::may_release(seen, CheckpointWord::kHeld));
-  EXPECT_FALSE(PodHolders::may_release(seen, CheckpointWord::kUnknown));
+  EXPECT_TRUE(PodHolders::may_release(seen, CheckpointVerdict::kFree));
+  EXPECT_FALSE(PodHolders::may_release(seen, CheckpointVerdict::kHeld));
+  EXPECT_FALSE(PodHolders::may_release(seen, CheckpointVerdict::kUnknown));
   const AbsentDevice long_gone{card(0s, true), at(10s), at(310s)};
-  EXPECT_FALSE(PodHolders::may_release(long_gone, CheckpointWord::kHeld)) << "an init container may run for hours";
-  EXPECT_TRUE(PodHolders::may_release(long_gone, CheckpointWord::kUnknown));
+  EXPECT_FALSE(PodHolders::may_release(long_gone, CheckpointVerdict::kHeld)) << "an init container may run for hours";
+  EXPECT_TRUE(PodHolders::may_release(long_gone, CheckpointVerdict::kUnknown));
 }
 
-TEST_F(PodHoldersTest, ADeviceThatNoPodWasSeenWithWaitsForTheAdmission) {
-  EXPECT_FALSE(PodHolders::may_release({card(0s), at(10s), at(29s)}, CheckpointWord::kFree));
-  EXPECT_TRUE(PodHolders::may_release({card(0s), at(10s), at(30s)}, CheckpointWord::kFree));
-  EXPECT_FALSE(PodHolders::may_release({card(0s), at(10s), at(309s)}, CheckpointWord::kUnknown));
-  EXPECT_TRUE(PodHolders::may_release({card(0s), at(10s), at(310s)}, CheckpointWord::kUnknown));
+TEST_F(PodHoldersTest, ADeviceWithoutAKnownPodWaitsForTheAdmission) {
+  EXPECT_FALSE(PodHolders::may_release({card(0s), at(10s), at(29s)}, CheckpointVerdict::kFree));
+  EXPECT_TRUE(PodHolders::may_release({card(0s), at(10s), at(30s)}, CheckpointVerdict::kFree));
+  EXPECT_FALSE(PodHolders::may_release({card(0s), at(10s), at(309s)}, CheckpointVerdict::kUnknown));
+  EXPECT_TRUE(PodHolders::may_release({card(0s), at(10s), at(310s)}, CheckpointVerdict::kUnknown));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using State = PodResourcesView::State;
 const std::string kResource = "example.com/fpga";
 const ResourceDevice kOne{kResource, "fpga-1"}, kTwo{kResource, "fpga-2"};
 
-// A ledger that does what it is told, unless it is to fail.
+// A record of devices that fails on request.
 class FakeHandedOut final : public HandedOut {
  public:
   explicit FakeHandedOut(Clock& clock) : clock_(clock) {}
@@ -98,8 +98,8 @@ class PodReconcilerTest : public CoreFixture {
     }(reconciler, ended));
     ASSERT_TRUE(until([&] { return reconciler.status().rounds == 1 && at_rest(); }));
   }
-  // It waits for time and not for the kubelet: for what is due next, and for a socket of the Pods API or an event of
-  // it.
+  // Whether the reconciler waits for time, not for the kubelet: its loop for the next round, the watch of the Pods API
+  // for a socket or an event.
   bool at_rest() { return clock.sleepers() >= (pods_api ? 1 : 2) + ledger.waiting; }
   bool until(const std::function<bool()>& condition, Duration limit = 5s) {
     const Instant end = std::chrono::steady_clock::now() + limit;
@@ -154,7 +154,7 @@ TEST_F(PodReconcilerTest, FollowsAPodFromAllocateToItsEnd) {
   EXPECT_EQ(reconciler.status().resources.state, State::kOk);
 }
 
-TEST_F(PodReconcilerTest, ARenameOfTheCheckpointIsAHint) {
+TEST_F(PodReconcilerTest, AReplacedCheckpointIsAHint) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1");
   start();
@@ -189,7 +189,7 @@ TEST_F(PodReconcilerTest, APodThatWasNotAdmittedLosesItsDeviceAfterAWhile) {
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 12s));
 }
 
-TEST_F(PodReconcilerTest, AKubeletThatHasNotHeardOfItsPodsYetLosesNothing) {
+TEST_F(PodReconcilerTest, NothingIsReleasedWhileAStartedKubeletListsNoPods) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1");
   start();
@@ -215,7 +215,7 @@ TEST_F(PodReconcilerTest, WithoutACheckpointItTakesFiveMinutes) {
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 30s));
 }
 
-TEST_F(PodReconcilerTest, WithoutThePodFoldersANewCheckpointTells) {
+TEST_F(PodReconcilerTest, WithoutPodFoldersANewCheckpointDecides) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1", /*init=*/true);
   start();
@@ -239,7 +239,7 @@ TEST_F(PodReconcilerTest, AFinishedJobIsResolvedByANewCheckpoint) {
   EXPECT_THAT(ledger.resent, ElementsAre(kResource));
 }
 
-TEST_F(PodReconcilerTest, ADoubtThatLastsIsAskedAboutEverMoreSeldom) {
+TEST_F(PodReconcilerTest, ALastingDoubtResendsTheListWithGrowingPauses) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1", /*init=*/true);
   start();
@@ -248,7 +248,7 @@ TEST_F(PodReconcilerTest, ADoubtThatLastsIsAskedAboutEverMoreSeldom) {
   EXPECT_LE(ledger.resent.size(), 15);
 }
 
-TEST_F(PodReconcilerTest, TakesOverWhatTheLedgerDoesNotKnow) {
+TEST_F(PodReconcilerTest, AdoptsDevicesThatTheLedgerDoesNotKnow) {
   run_pod("a", "fpga-1");
   start();
   EXPECT_THAT(ledger.adopted, IsEmpty());
@@ -258,7 +258,7 @@ TEST_F(PodReconcilerTest, TakesOverWhatTheLedgerDoesNotKnow) {
   EXPECT_EQ(ledger.adoptions, 1);
 }
 
-TEST_F(PodReconcilerTest, WhatFailsIsTriedAgainEverMoreSeldom) {
+TEST_F(PodReconcilerTest, AFailedReleaseIsRetriedWithGrowingPauses) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1");
   run_pod("b", "fpga-2");  // not in the ledger
@@ -277,7 +277,7 @@ TEST_F(PodReconcilerTest, WhatFailsIsTriedAgainEverMoreSeldom) {
   EXPECT_EQ(reconciler.status().last_error, "");
 }
 
-TEST_F(PodReconcilerTest, AReleaseThatTakesLongHoldsUpNothing) {
+TEST_F(PodReconcilerTest, ASlowReleaseDoesNotDelayOthers) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1");
   start();
@@ -289,7 +289,7 @@ TEST_F(PodReconcilerTest, AReleaseThatTakesLongHoldsUpNothing) {
   run_pod("b", "fpga-2");
   EXPECT_TRUE(passes_until([&] { return ledger.news.size() == 2; }, 15s));
   pass(30s);
-  EXPECT_EQ(ledger.releases, 1) << "one at a time of a device";
+  EXPECT_EQ(ledger.releases, 1) << "one release at a time per device";
   clock.advance(100h);
   settle();
 }
@@ -310,7 +310,7 @@ TEST_F(PodReconcilerTest, AFailingListChangesNothing) {
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 30s));
 }
 
-TEST_F(PodReconcilerTest, ANodeWithoutTheSocketIsLeftInPeace) {
+TEST_F(PodReconcilerTest, ANodeWithoutTheSocketIsNotAnError) {
   kubelet.stop();
   ledger.allocate(kOne);
   started = true;
@@ -326,7 +326,7 @@ TEST_F(PodReconcilerTest, ANodeWithoutTheSocketIsLeftInPeace) {
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 60s));
 }
 
-TEST_F(PodReconcilerTest, HintsInABurstCostOneList) {
+TEST_F(PodReconcilerTest, ABurstOfHintsCostsOneList) {
   start();
   pass(5s);
   const int before = kubelet.lists();
@@ -338,7 +338,7 @@ TEST_F(PodReconcilerTest, HintsInABurstCostOneList) {
   EXPECT_EQ(kubelet.lists() - before, 1);
 }
 
-TEST_F(PodReconcilerTest, WithoutResourcesNobodyIsAsked) {
+TEST_F(PodReconcilerTest, WithoutResourcesTheKubeletIsNotAsked) {
   ledger.resources.clear();
   started = true;
   spawn(core, [](PodReconciler& r, bool& end) -> Task<void> {
@@ -374,7 +374,7 @@ TEST_F(PodReconcilerTest, AResourceThatComesBackInTimeIsNotLost) {
   EXPECT_THAT(ledger.lost_ones, IsEmpty()) << "nothing was to be offered";
 }
 
-TEST_F(PodReconcilerTest, ThePodsApiTellsUidsAndEndsAtOnce) {
+TEST_F(PodReconcilerTest, ThePodsApiReportsUidsAndEndedPodsAtOnce) {
   pods_api = true;
   kubelet.start_pods_api();
   ledger.allocate(kOne);
@@ -382,7 +382,7 @@ TEST_F(PodReconcilerTest, ThePodsApiTellsUidsAndEndsAtOnce) {
   start();
   ASSERT_TRUE(until([&] { return reconciler.status().pods.state == PodsWatchView::State::kWatching; }));
   ASSERT_TRUE(passes_until([&] { return !ledger.news.empty() && ledger.news.back().holder.uid == "a"; }, 12s));
-  // A finished Job: the watch says so, and the checkpoint is not believed.
+  // A finished Job: the watch reports it, which counts more than the checkpoint.
   kubelet.put_pod({"ml", "pod-a", "a", {{"main", {{kResource, {"fpga-1"}}}}}, "Succeeded"});
   core.restart();
   core.run_for(50ms);

@@ -21,7 +21,7 @@ class PodResourcesTest : public CoreFixture {
  protected:
   PodResourcesTest() { kubelet.start(); }
 
-  // A second later, so that the pace is not in the way.
+  // A second later, so that the rate limit does not delay it.
   Result<PodListing> list() {
     clock.advance(1s);
     return run(resources.list());
@@ -62,7 +62,7 @@ TEST_F(PodResourcesTest, ListsEachHoldingOnceWithoutInitContainers) {
   EXPECT_EQ(resources.view().last_list, clock.wall());
 }
 
-TEST_F(PodResourcesTest, TakesMoreThanFourMebibytes) {
+TEST_F(PodResourcesTest, AcceptsMoreThanFourMebibytes) {
   kubelet.put_pod({"ml", "trainer", "uid-1", {{"main", {{"example.com/fpga", {"fpga-3"}}}}}});
   kubelet.pad(6 * 1024 * 1024);
   const auto listed = list();
@@ -76,7 +76,7 @@ TEST_F(PodResourcesTest, TakesMoreThanFourMebibytes) {
   EXPECT_EQ(resources.view().last_list, clock.wall() - 1s) << "of the last good one";
 }
 
-TEST_F(PodResourcesTest, AListThatCannotBeWholeFails) {
+TEST_F(PodResourcesTest, AnIncompleteListFails) {
   kubelet.put_pod({"ml", "trainer", "uid-1", {{"main", {{"example.com/fpga", {""}}}}}});
   EXPECT_EQ(list().error().code, Code::kDataLoss);
   kubelet.put_pod({"ml", "", "uid-1", {}});
@@ -84,7 +84,7 @@ TEST_F(PodResourcesTest, AListThatCannotBeWholeFails) {
   EXPECT_EQ(resources.view().state, State::kFailing);
 }
 
-TEST_F(PodResourcesTest, TellsWhatIsOffered) {
+TEST_F(PodResourcesTest, ReportsTheOfferedDevices) {
   kubelet.offer("example.com/fpga", {"fpga-1", "fpga-2"});
   kubelet.offer("example.com/nic", {});
   clock.advance(1s);
@@ -93,7 +93,7 @@ TEST_F(PodResourcesTest, TellsWhatIsOffered) {
   EXPECT_THAT(*offered, ElementsAre(Pair("example.com/fpga", ElementsAre("fpga-1", "fpga-2"))));
 }
 
-TEST_F(PodResourcesTest, FiveCallsMayComeTogetherTheOthersOneASecond) {
+TEST_F(PodResourcesTest, FiveCallsMayComeAtOnceAndLaterOnesOncePerSecond) {
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(run(resources.list()));
   const Instant start = clock.now();
   std::vector<Duration> ends;
@@ -113,7 +113,7 @@ TEST_F(PodResourcesTest, FiveCallsMayComeTogetherTheOthersOneASecond) {
   EXPECT_GE(ends[1], 2s);
 }
 
-TEST_F(PodResourcesTest, ARateLimitCostsTheWholeBurst) {
+TEST_F(PodResourcesTest, AfterARateLimitTheBurstIsSpent) {
   kubelet.set_status({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
   const auto refused = list();
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
@@ -132,7 +132,7 @@ TEST_F(PodResourcesTest, ARateLimitCostsTheWholeBurst) {
   EXPECT_EQ(again, true);
 }
 
-TEST_F(PodResourcesTest, ASocketThatIsNotThereIsAbsent) {
+TEST_F(PodResourcesTest, AMissingSocketIsReportedAsAbsent) {
   kubelet.stop();
   const auto refused = list();
   ASSERT_FALSE(refused);
@@ -144,7 +144,7 @@ TEST_F(PodResourcesTest, ASocketThatIsNotThereIsAbsent) {
   EXPECT_EQ(resources.view().error, "");
 }
 
-TEST_F(PodResourcesTest, ARestartOfTheKubeletCostsTheClientsOneReplacement) {
+TEST_F(PodResourcesTest, ARestartOfTheKubeletReplacesTheClientsOnce) {
   ASSERT_TRUE(list());
   const auto before = clients.current();
   kubelet.stop();
@@ -154,7 +154,7 @@ TEST_F(PodResourcesTest, ARestartOfTheKubeletCostsTheClientsOneReplacement) {
   EXPECT_LE(before.use_count(), 2) << "nothing of ours stays on the old connection";
 }
 
-TEST_F(PodResourcesTest, CallsEndBeforeTheirOwnerIsGone) {
+TEST_F(PodResourcesTest, CallsEndBeforeTheirOwnerIsDestroyed) {
   using namespace api::pod_resources;
   kubelet.set_stalled(true);
   auto calls = std::make_unique<ClientCalls>(core);

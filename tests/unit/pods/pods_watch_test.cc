@@ -84,7 +84,7 @@ TEST_F(PodsWatchTest, KnowsThePodsOnceTheListIsComplete) {
   EXPECT_EQ(gone, 1);
 }
 
-TEST_F(PodsWatchTest, TellsWhenAPodEndsAndWhenItIsDeleted) {
+TEST_F(PodsWatchTest, ReportsEndedAndDeletedPods) {
   kubelet.put_pod(kTrainer);
   start_synced();
   auto done = kTrainer;
@@ -110,7 +110,7 @@ TEST_F(PodsWatchTest, ANewPodOfTheSameNameOutlivesTheOldOne) {
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-3");
 }
 
-TEST_F(PodsWatchTest, IsOpenedAgainAfterItWasCutOff) {
+TEST_F(PodsWatchTest, ReopensAStreamThatWasCutOff) {
   kubelet.put_pod(kTrainer);
   kubelet.put_pod(kOther);
   start_synced();
@@ -126,7 +126,7 @@ TEST_F(PodsWatchTest, IsOpenedAgainAfterItWasCutOff) {
   EXPECT_EQ(gone, 2);
 }
 
-TEST_F(PodsWatchTest, ARestartOfTheKubeletIsOneMoreList) {
+TEST_F(PodsWatchTest, ARestartOfTheKubeletSendsTheListAgain) {
   kubelet.put_pod(kTrainer);
   start_synced();
   kubelet.stop_pods_api();
@@ -136,7 +136,7 @@ TEST_F(PodsWatchTest, ARestartOfTheKubeletIsOneMoreList) {
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1");
 }
 
-TEST_F(PodsWatchTest, ASocketThatIsNotThereIsLookedForNowAndThen) {
+TEST_F(PodsWatchTest, AMissingSocketIsPolled) {
   start();
   EXPECT_EQ(watch.view().state, State::kAbsent);
   EXPECT_EQ(clock.sleepers(), 1);
@@ -148,7 +148,7 @@ TEST_F(PodsWatchTest, ASocketThatIsNotThereIsLookedForNowAndThen) {
   EXPECT_TRUE(until(State::kWatching));
 }
 
-TEST_F(PodsWatchTest, AKubeletThatDoesNotKnowTheCallIsLeftAlone) {
+TEST_F(PodsWatchTest, AKubeletWithoutTheCallIsNotAskedAgain) {
   kubelet.set_pods_status({grpc::StatusCode::UNIMPLEMENTED, "unknown service v1alpha1.Pods"});
   kubelet.start_pods_api();
   start();
@@ -164,7 +164,7 @@ TEST_F(PodsWatchTest, AKubeletThatDoesNotKnowTheCallIsLeftAlone) {
   EXPECT_TRUE(until_watching_again(2)) << "another kubelet may know it";
 }
 
-TEST_F(PodsWatchTest, WhatCannotBeReadIsLeftOut) {
+TEST_F(PodsWatchTest, UnreadablePodsAreIgnored) {
   start_synced();
   kubelet.send_raw_event(api::pods::ADDED, "\xff\xff\xff");
   kubelet.send_raw_event(api::pods::ADDED, "");
@@ -176,7 +176,7 @@ TEST_F(PodsWatchTest, WhatCannotBeReadIsLeftOut) {
   EXPECT_EQ(watch.view().state, State::kWatching);
 }
 
-TEST_F(PodsWatchTest, EndsWhileTheStreamIsOpen) {
+TEST_F(PodsWatchTest, CanBeDestroyedWhileTheStreamIsOpen) {
   start_synced();
   const auto set = clients.current();
   stop.wake();

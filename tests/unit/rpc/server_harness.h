@@ -1,4 +1,4 @@
-// A server with real sockets on a live core, its clock stepped by hand: what the harnesses have in common.
+// The common part of the harnesses: a server with real sockets on a live core, with a clock that is stepped by hand.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@
 
 namespace cardcage {
 
-// Real time for what gRPC waits for, stepped time for what the host waits for.
+// Real time, plus the steps that a test adds for the host. gRPC sees real time only.
 class SteppedRealClock final : public Clock {
  public:
   explicit SteppedRealClock(LiveCore& live) : live_(live) {}
@@ -48,7 +48,8 @@ class SteppedRealClock final : public Clock {
   LiveCore& live_;
   std::atomic<Duration> skipped_{Duration::zero()};
   using Sleepers = std::list<asio::steady_timer*>;
-  const std::shared_ptr<Sleepers> sleepers_ = std::make_shared<Sleepers>();  // those on the core may outlive us
+  const std::shared_ptr<Sleepers> sleepers_ =
+      std::make_shared<Sleepers>();  // coroutines on the core may outlive the clock
 };
 
 template <class Server>
@@ -73,7 +74,7 @@ class ServerHarness : public ::testing::Test {
   auto status() {
     return live.call([&] { return server->status(); });
   }
-  // Not later than the test's own limit.
+  // With a deadline that ends the call before the test's own limit.
   static std::unique_ptr<grpc::ClientContext> context(std::chrono::milliseconds limit = std::chrono::seconds(5)) {
     auto made = std::make_unique<grpc::ClientContext>();
     made->set_deadline(std::chrono::system_clock::now() + limit);

@@ -30,7 +30,7 @@ UniqueFd connected(const std::filesystem::path& path) {
   return fd;
 }
 
-// A socket file as a process that was killed leaves it.
+// Leaves a socket file like a killed process.
 void leave_stale_socket(const std::filesystem::path& path) {
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const auto address = address_of(path);
@@ -47,7 +47,7 @@ class SocketListenerTest : public CoreFixture {
   std::vector<UniqueFd> accepted;
 };
 
-TEST_F(SocketListenerTest, MakesTheFolderAndAPrivateSocketWhateverTheUmask) {
+TEST_F(SocketListenerTest, CreatesItsFolderAndAPrivateSocketWhateverTheUmask) {
   const mode_t umask = ::umask(0);
   const auto listener = open(folder / "plugins/x/dra.sock");
   ::umask(umask);
@@ -59,7 +59,7 @@ TEST_F(SocketListenerTest, MakesTheFolderAndAPrivateSocketWhateverTheUmask) {
   EXPECT_EQ(about.st_mode & 07777, 0750u);
 }
 
-TEST_F(SocketListenerTest, HandsOverConnectionsThatChildrenDoNotInherit) {
+TEST_F(SocketListenerTest, PassesOnConnectionsThatChildrenDoNotInherit) {
   const auto listener = open(folder / "s");
   ASSERT_TRUE(listener);
   const UniqueFd one = connected(folder / "s"), two = connected(folder / "s");
@@ -72,7 +72,7 @@ TEST_F(SocketListenerTest, HandsOverConnectionsThatChildrenDoNotInherit) {
   EXPECT_EQ(accepted.size(), 3u);
 }
 
-TEST_F(SocketListenerTest, TakesTheSocketAwayAtTheEndAndRefusesConnections) {
+TEST_F(SocketListenerTest, RemovesTheSocketWhenItIsDestroyed) {
   {
     const auto listener = open(folder / "s");
     ASSERT_TRUE(listener);
@@ -83,7 +83,7 @@ TEST_F(SocketListenerTest, TakesTheSocketAwayAtTheEndAndRefusesConnections) {
   settle();
 }
 
-TEST_F(SocketListenerTest, ReplacesASocketThatADeadProcessLeft) {
+TEST_F(SocketListenerTest, ReplacesTheSocketOfADeadProcess) {
   leave_stale_socket(folder / "s");
   const auto listener = open(folder / "s");
   ASSERT_TRUE(listener) << listener.error().message;
@@ -100,7 +100,7 @@ TEST_F(SocketListenerTest, LeavesALiveOwnerAloneAndNamesIt) {
   EXPECT_TRUE((*owner)->present());
 }
 
-TEST_F(SocketListenerTest, NeverRemovesWhatIsNotASocket) {
+TEST_F(SocketListenerTest, NeverRemovesOtherFiles) {
   std::ofstream(folder / "s") << "precious";
   const auto refused = open(folder / "s");
   ASSERT_FALSE(refused);
@@ -108,7 +108,7 @@ TEST_F(SocketListenerTest, NeverRemovesWhatIsNotASocket) {
   EXPECT_TRUE(std::filesystem::exists(folder / "s"));
 }
 
-TEST_F(SocketListenerTest, NoticesThatItsPathIsGoneOrAnothers) {
+TEST_F(SocketListenerTest, NoticesThatItsPathIsGoneOrReplaced) {
   auto first = open(folder / "s");
   ASSERT_TRUE(first);
   std::filesystem::remove(folder / "s");
@@ -120,7 +120,7 @@ TEST_F(SocketListenerTest, NoticesThatItsPathIsGoneOrAnothers) {
   EXPECT_TRUE((*second)->present()) << "the first one must not take away the second one's path";
 }
 
-TEST_F(SocketListenerTest, SaysHowLongAPathMayBe) {
+TEST_F(SocketListenerTest, RefusesAPathThatIsTooLong) {
   const auto refused = open(folder / std::string(120, 'x'));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("unix sockets allow 107"));

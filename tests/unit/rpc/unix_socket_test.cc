@@ -18,7 +18,7 @@ UniqueFd bound(const fs::path& path) {
   return fd;
 }
 
-TEST(UnixSocketTest, TellsOneSocketAtAPathFromTheNext) {
+TEST(UnixSocketTest, DistinguishesSocketsThatFollowEachOtherAtAPath) {
   const ScratchFolder folder;
   EXPECT_FALSE(socket_identity(folder / "s"));
   bound(folder / "s");
@@ -27,7 +27,7 @@ TEST(UnixSocketTest, TellsOneSocketAtAPathFromTheNext) {
   EXPECT_TRUE(first->is_socket);
   EXPECT_EQ(socket_identity(folder / "s"), first);
   fs::permissions(folder / "s", fs::perms::owner_all);
-  EXPECT_EQ(socket_identity(folder / "s"), first) << "a change of its rights is no other socket";
+  EXPECT_EQ(socket_identity(folder / "s"), first) << "a change of its mode does not change its identity";
   fs::remove(folder / "s");
   bound(folder / "s");
   EXPECT_NE(socket_identity(folder / "s"), first);
@@ -35,14 +35,14 @@ TEST(UnixSocketTest, TellsOneSocketAtAPathFromTheNext) {
   EXPECT_FALSE(socket_identity(folder / "f")->is_socket);
 }
 
-TEST(UnixSocketTest, KnowsWhetherSomebodyListens) {
+TEST(UnixSocketTest, KnowsWhetherASocketIsServed) {
   const ScratchFolder folder;
   EXPECT_FALSE(is_served(folder / "s"));
   const UniqueFd fd = bound(folder / "s");
   EXPECT_FALSE(is_served(folder / "s"));
   ASSERT_EQ(::listen(fd.get(), 0), 0);
   EXPECT_TRUE(is_served(folder / "s"));
-  EXPECT_TRUE(is_served(folder / "s")) << "with a full backlog, too";
+  EXPECT_TRUE(is_served(folder / "s")) << "even with a full backlog";
 }
 
 TEST(UnixSocketTest, RemovesOnlyItsOwnStaleSockets) {
