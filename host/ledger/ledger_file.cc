@@ -46,7 +46,7 @@ std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder
     part.edits = spec->edits;
     for (const CdiDevice& device : spec->devices) {
       const auto name = file.served.is_resource() ? std::optional(CdiDeviceParts{device.name, {}})
-                                                 : parse_cdi_device_name(device.name, file.uid);
+                                                  : parse_cdi_device_name(device.name, file.uid);
       if (!name) continue;
       HeldDevice& held = part.devices.emplace_back();
       held.allocation.driver = file.served.name;

@@ -57,12 +57,13 @@ class EndlessDirectory final : public DeviceDirectory {
 class Host {
  public:
   explicit Host(int prepared) {
-    auto opened = Ledger::open(core_, clock_, {.file = folder_ / "ledger.db",
-                                       .intents = folder_ / "intents",
-                                       .cdi_folder = cdi_.folder(),
-                                       .boot_id = kBoot,
-                                       .history = {},
-                                       .fault = {}});
+    auto opened = Ledger::open(core_, clock_,
+                               {.file = folder_ / "ledger.db",
+                                .intents = folder_ / "intents",
+                                .cdi_folder = cdi_.folder(),
+                                .boot_id = kBoot,
+                                .history = {},
+                                .fault = {}});
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger_ = std::move(*opened);
     preparer_ =

@@ -372,7 +372,8 @@ TEST_P(DamagedLedgerTest, IsSetAsideAndRebuiltFromCdiFiles) {
   record.parts[0].devices[0].cdi_name = cdi_device_name("u1", "gpu-0", share);
   const CdiWriter cdi(folder_ / "cdi");
   ASSERT_TRUE(cdi.write(kDriver, "u1", cdi_spec(record)));
-  ASSERT_TRUE(write_file_atomically(folder_ / "cdi" / claim_file_name({Api::kDra, kDriver}, "broken"), "{", 0644, false));
+  ASSERT_TRUE(
+      write_file_atomically(folder_ / "cdi" / claim_file_name({Api::kDra, kDriver}, "broken"), "{", 0644, false));
   ASSERT_TRUE(put(*open(), record));
   GetParam().inflict(folder_ / "ledger.db");
   {
