@@ -45,7 +45,8 @@ void ModuleFiles::watch_folders() {
   for (const auto& [name, file] : files_) {
     auto folder = modules_dir_;
     std::ignore = watch_.watch(folder, FolderWatch::Events::kWritesToo);
-    for (const auto& part : name.parent_path()) std::ignore = watch_.watch(folder /= part, FolderWatch::Events::kWritesToo);
+    for (const auto& part : name.parent_path())
+      std::ignore = watch_.watch(folder /= part, FolderWatch::Events::kWritesToo);
   }
 }
 
