@@ -1,6 +1,7 @@
 #include "host/apiserver/credentials.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "host/apiserver/kubeconfig.h"
 #include "host/core/log.h"

@@ -43,34 +43,6 @@ std::uint64_t number(std::string_view text) {
   return value;
 }
 
-// Ends when something changed in the folder, or when the surrounding coroutine is cancelled.
-class FolderWatch {
- public:
-  static Result<FolderWatch> make(const asio::any_io_executor& executor, const std::filesystem::path& folder) {
-    UniqueFd fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    if (!fd) return fail_errno(errno, "cannot start inotify (raise fs.inotify.max_user_instances?)");
-    constexpr std::uint32_t kChanges =
-        IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-    if (::inotify_add_watch(fd.get(), folder.c_str(), kChanges) < 0)
-      return fail_errno(errno, fmt::format("cannot watch '{}'", folder.native()));
-    return FolderWatch(asio::posix::stream_descriptor(executor, fd.release()));
-  }
-
-  Task<void> changed() {
-    boost::system::error_code ignored;
-    co_await descriptor_.async_wait(asio::posix::descriptor_base::wait_read,
-                                    asio::redirect_error(asio::use_awaitable, ignored));
-    // Only that something happened counts, not what.
-    std::array<char, 4096> events;
-    while (::read(descriptor_.native_handle(), events.data(), events.size()) > 0) {
-    }
-  }
-
- private:
-  explicit FolderWatch(asio::posix::stream_descriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  asio::posix::stream_descriptor descriptor_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<EmbeddedNode>> EmbeddedNode::make(asio::io_context& core, Clock& clock,

@@ -20,7 +20,8 @@ struct Unsupported {
   std::string_view key, why;
 };
 constexpr std::array kUnsupportedUser = {
-    Unsupported{"exec", "a daemon that is root runs no exec credential plugins; use a token or a client certificate"},
+    Unsupported{"exec",
+                "exec credential plugins are not run, since the daemon is root; use a token or a client certificate"},
     Unsupported{"auth-provider", "authentication providers are not supported; use a token or a client certificate"},
     Unsupported{"username", "basic authentication is not supported; use a token or a client certificate"},
     Unsupported{"as", "impersonation is not supported; use the credentials of the user itself"},
