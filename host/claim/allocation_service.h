@@ -1,4 +1,4 @@
-// What the kubelet asks of a device-plugin resource. The gRPC service calls it.
+// The kubelet's requests for a device-plugin resource. The gRPC service calls it.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace cardcage {
 
-// What one container gets: the kubelet's ContainerAllocateResponse. It stays valid for the life of the pod, because
-// runtimes apply it at every restart of the container.
+// The kubelet's ContainerAllocateResponse. It stays valid for the life of the pod, because runtimes apply it at every
+// restart of the container.
 struct ContainerGrant {
   std::vector<std::string> cdi_devices;            // fully qualified names
   std::map<std::string, std::string> annotations;  // for runtimes that take CDI names from there
@@ -24,7 +24,7 @@ struct PreferenceQuery {
   std::size_t wanted = 0;                        // including the required ones
 };
 
-// What the kubelet is told about a resource before it uses it.
+// The kubelet reads these options before it uses a resource.
 struct ResourceTraits {
   bool pre_start = false;  // call pre_start before each start of a container
   friend bool operator==(const ResourceTraits&, const ResourceTraits&) = default;

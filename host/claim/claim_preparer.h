@@ -27,9 +27,9 @@ struct ClaimEnvironment {
   const CdiWriter& cdi;
   Clock& clock;
   FaultHook fault = {};
-  // What the record of a prepared claim survives, and its release.
+  // For the record of a prepared claim, and for its release.
   Durability durability = Durability::kNode;
-  // What happens next if a module is unavailable, for people.
+  // For error texts: what happens next if a module is unavailable.
   std::string_view retry = "the kubelet tries again by itself";
   // A module call may take longer than the kubelet's call, whose repetition then finds the result.
   Duration module_limit = std::chrono::minutes(2);

@@ -1,4 +1,4 @@
-// What the kubelet asks of a driver, per claim. DRA's gRPC services call it.
+// The kubelet's requests for a driver, per claim. DRA's gRPC services call it.
 #pragma once
 
 #include <string>

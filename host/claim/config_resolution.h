@@ -1,4 +1,4 @@
-// Which opaque parameters of a claim reach which device.
+// Resolves which opaque parameters of a claim reach which device.
 //
 // The rules of resource.k8s.io: an entry is for one driver. It applies to a device if it names no request, the device's
 // request, or the base of that ("main" of "main/sub"). Entries of the claim override those of the class, later ones

@@ -1,4 +1,4 @@
-// What the host does at its start with the claims in its ledger.
+// Restores CDI files, and tells modules their claims, after a start of the host.
 #pragma once
 
 #include <string>

@@ -65,7 +65,7 @@ void write_results(const ClaimBatch& batch, Response& response) {
   }
 }
 
-// Refers to the ClaimService only: it may go on when the DraService is gone.
+// Refers to the ClaimService only: it may run on after the DraService is destroyed.
 template <class Response>
 Task<Result<Response>> run_request(asio::io_context& core, ClaimService& claims, ClaimOperation operation,
                                    ClaimBatch batch, Instant deadline) {

@@ -101,7 +101,7 @@ void describe(Fields& fields, ClaimRecord& record) {
 
 namespace {
 
-// What a part has besides the members that the ledger stores as JSON.
+// The members of a part that have columns of their own in the ledger.
 struct PartExtras {
   std::string module;
   std::string state;  // the module's bytes in hex

@@ -66,7 +66,7 @@ Task<Result<plugin::DevicePluginOptions>> options(ResourceTraits traits) {
   co_return options;
 }
 
-// What follows refers to the AllocationService only: it may go on when the DevicePluginService is gone.
+// The functions below refer to the AllocationService only: they may run on after the DevicePluginService is destroyed.
 
 Task<Result<plugin::AllocateResponse>> allocate(AllocationService& allocations, const OpenCall& call,
                                                 std::vector<std::vector<std::string>> requests, Instant deadline) {

@@ -15,7 +15,7 @@
 
 namespace cardcage {
 
-// What the kubelet's checkpoint says about a device that no list names.
+// The verdict of the kubelet's checkpoint on a device that no list names.
 enum class CheckpointVerdict : std::uint8_t {
   kFree,     // no pod that is left on the node has the device
   kHeld,     // a pod has it, or has ended since the kubelet wrote the checkpoint

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                  },
                  Code::kInvalidArgument, "at most 10240 are allowed"},
         BadClaim{"ConfigurationOfANewType", [](Claim& c) { c.configs = {{ConfigSource::kClass, {}, "", ""}}; },
-                 Code::kInvalidArgument, "a type that this cardcage does not know"}),
+                 Code::kInvalidArgument, "this cardcage does not know its type"}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST_P(BadClaimTest, IsRefusedBeforeAnythingIsTouched) {

@@ -100,7 +100,7 @@ TEST_F(ConfigResolutionTest, AnEntryThatCannotBeHonouredIsReported) {
   EXPECT_THAT(error({config(ConfigSource::kClass, {}, R"({"shares":9})")}),
               HasSubstr("configuration of the device class: parameter 'shares'"));
   OpaqueConfig unknown_type;
-  EXPECT_THAT(error({unknown_type}), HasSubstr("of a type that this cardcage does not know"));
+  EXPECT_THAT(error({unknown_type}), HasSubstr("this cardcage does not know its type"));
   about_.params[0].required = true;
   EXPECT_THAT(error({}), HasSubstr("request 'main': parameter 'mode' is required"));
 }
