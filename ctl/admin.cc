@@ -18,7 +18,7 @@ namespace {
 namespace wire = admin::v1;
 
 constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage', or name another socket with --socket";
-constexpr int kLargestAnswer = 64 * 1024 * 1024;  // thousands of claims
+constexpr int kMaxResponse = 64 * 1024 * 1024;  // thousands of claims
 
 std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::path& socket) {
   switch (error_number) {
@@ -35,7 +35,7 @@ std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::p
   }
 }
 
-Result<UniqueFd> connected(const std::filesystem::path& socket) {
+Result<UniqueFd> connect_to(const std::filesystem::path& socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (socket.native().size() >= sizeof address.sun_path)
@@ -43,7 +43,7 @@ Result<UniqueFd> connected(const std::filesystem::path& socket) {
                 sizeof address.sun_path - 1);
   std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
   UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return fail_errno(errno, "cannot make a socket");
+  if (!fd) return fail_errno(errno, "cannot create a socket");
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return cannot_connect(errno, socket);
   if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno(errno, "cannot set up the socket");
@@ -53,10 +53,10 @@ Result<UniqueFd> connected(const std::filesystem::path& socket) {
 }  // namespace
 
 Result<AdminConnection> AdminConnection::open(const std::filesystem::path& socket) {
-  auto fd = connected(socket);
+  auto fd = connect_to(socket);
   if (!fd) return std::unexpected(fd.error());
   grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kLargestAnswer);
+  arguments.SetMaxReceiveMessageSize(kMaxResponse);
   auto channel = grpc::CreateCustomInsecureChannelFromFd("cardcage", fd->release(), arguments);
   return AdminConnection(socket, wire::Admin::NewStub(channel));
 }
@@ -68,12 +68,12 @@ Error AdminConnection::explain(const grpc::Status& status) {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
     wire::GetStatusResponse daemon;
     if (!stub_->GetStatus(&context, {}, &daemon).ok())
-      return {code, fmt::format("whoever serves {} is not cardcage", socket_.native())};
+      return {code, fmt::format("the server at {} is not cardcage", socket_.native())};
     return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
                               daemon.version(), version())};
   }
   if (code == Code::kUnavailable && ::geteuid() != 0)
-    return {code, fmt::format("cardcage at {} does not answer ({}); it answers root and its own user only",
+    return {code, fmt::format("cardcage at {} does not respond ({}); it serves only root and its own user",
                               socket_.native(), status.error_message())};
   return {code, fmt::format("cardcage at {}: {}", socket_.native(), status.error_message())};
 }

@@ -14,10 +14,9 @@ namespace cardcage {
 
 class AdminConnection {
  public:
-  // Errors tell a daemon that is not running (kUnavailable) from a socket that may not be opened, and say what to do.
+  // kUnavailable if the daemon is not running, kPermissionDenied if the caller may not open the socket.
   static Result<AdminConnection> open(const std::filesystem::path& socket);
 
-  // One call.
   template <class Request, class Response>
   Result<Response> call(grpc::Status (admin::v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                         const Request& request, std::chrono::nanoseconds limit = std::chrono::seconds(30)) {

@@ -14,15 +14,15 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-constexpr std::size_t kLargestSpec = 16 * 1024 * 1024;
+constexpr std::size_t kMaxSpecSize = 16 * 1024 * 1024;
 
 std::vector<json::object> read_specs(std::span<const fs::path> folders) {
   std::vector<json::object> specs;
   for (const fs::path& folder : folders) {
-    std::error_code problem;
-    for (fs::directory_iterator entry(folder, problem), end; !problem && entry != end; entry.increment(problem)) {
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
       if (entry->path().extension() != ".json") continue;
-      const auto text = read_file(entry->path(), kLargestSpec);
+      const auto text = read_file(entry->path(), kMaxSpecSize);
       boost::system::error_code malformed;
       json::value spec = text ? json::parse(*text, malformed) : json::value();
       if (!malformed && spec.is_object()) specs.push_back(std::move(spec.as_object()));
@@ -81,7 +81,7 @@ Result<json::object> merged_edits(std::span<const fs::path> folders, const std::
   for (const std::string& id : cdi_ids) {
     const std::size_t equals = std::min(id.find('='), id.size());
     const json::object* device = nullptr;
-    // From the back: the last folder wins.
+    // Backwards, because the last folder wins.
     for (auto spec = specs.rbegin(); spec != specs.rend() && !device; ++spec) {
       device = device_of(*spec, std::string_view(id).substr(0, equals),
                          std::string_view(id).substr(std::min(id.size(), equals + 1)));

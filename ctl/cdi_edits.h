@@ -1,4 +1,4 @@
-// What a container would get: the edits behind CDI device ids, merged as a container runtime merges them.
+// The edits that a container would get for its CDI device ids, merged as a container runtime merges them.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -11,8 +11,8 @@
 
 namespace cardcage {
 
-// The containerEdits object of the CDI specification. Reads the *.json files of `folders`; later folders win. An id
-// that no file has is an error.
+// Returns a containerEdits object of the CDI specification. Reads the *.json files of `folders`; later folders win. An
+// id that no file has is an error.
 Result<boost::json::object> merged_edits(std::span<const std::filesystem::path> folders,
                                          const std::vector<std::string>& cdi_ids);
 

@@ -12,9 +12,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLargestFile = 64 * 1024 * 1024;
+constexpr std::size_t kMaxFileSize = 64 * 1024 * 1024;
 
-// The member, or null: a path through objects that may not be there.
+// The member, or null if `value` is no object or lacks it.
 const json::value& member(const json::value& value, std::string_view name) {
   static const json::value nothing;
   const auto* object = value.if_object();
@@ -43,7 +43,7 @@ Result<FileClaim> claim_of(const json::value& object) {
   const std::string kind = text_of(member(object, "kind"));
   if (kind != "ResourceClaim")
     return fail(Code::kInvalidArgument, "expected a ResourceClaim, found {}",
-                kind.empty() ? "an object without kind" : fmt::format("a '{}'", kind));
+                kind.empty() ? "an object without a kind" : fmt::format("a '{}'", kind));
   const auto& metadata = member(object, "metadata");
   FileClaim claim{.ref = {.name_space = text_of(member(metadata, "namespace")),
                           .name = text_of(member(metadata, "name")),
@@ -62,7 +62,7 @@ Result<std::vector<FileClaim>> parse_claims(std::string_view text) {
   boost::system::error_code problem;
   const json::value document = json::parse(text, problem);
   if (problem)
-    return fail(Code::kInvalidArgument, "not JSON ({}); write it with kubectl get resourceclaim -o json",
+    return fail(Code::kInvalidArgument, "not JSON ({}); write it with 'kubectl get resourceclaim -o json'",
                 problem.message());
   std::vector<FileClaim> claims;
   const auto* items = member(document, "items").if_array();
@@ -80,7 +80,7 @@ Result<std::vector<FileClaim>> read_claims(const std::filesystem::path& file) {
   if (file == "-")
     text = std::string(std::istreambuf_iterator<char>(std::cin), {});
   else
-    text = read_file(file, kLargestFile);
+    text = read_file(file, kMaxFileSize);
   if (!text) return std::unexpected(text.error());
   auto claims = parse_claims(*text);
   if (!claims) return within(claims.error(), "'{}'", file.native());

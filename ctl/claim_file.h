@@ -13,12 +13,12 @@ namespace cardcage {
 
 struct FileClaim {
   ClaimRef ref;
-  std::vector<std::string> drivers;  // of its allocation, each once; empty if it has none
+  std::vector<std::string> drivers;  // in its allocation, each once; empty if it is not allocated
 };
 
 // One ResourceClaim, or a list of them.
 Result<std::vector<FileClaim>> parse_claims(std::string_view text);
-// "-" is stdin.
+// "-" reads stdin.
 Result<std::vector<FileClaim>> read_claims(const std::filesystem::path& file);
 
 }  // namespace cardcage

@@ -65,7 +65,7 @@ Status run(const Session& session) {
 }  // namespace
 
 void add_claims(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("claims", "what is prepared now, and for which claim or pod");
+  auto* command = app.add_subcommand("claims", "show what is prepared now, and for which claim or pod");
   command->callback([&session] { session.outcome = run(session); });
 }
 

@@ -1,4 +1,4 @@
-// cagectl completion bash|zsh|fish: made from the command line's own description, so that it is never behind.
+// cagectl completion bash|zsh|fish: generated from the command line's own description, so it is always up to date.
 #include <algorithm>
 #include <set>
 
@@ -10,7 +10,7 @@ namespace {
 
 namespace wire = admin::v1;
 
-// What completes a value: a list of `cagectl names`, or files.
+// The kind of `cagectl names` that completes the value; empty = file names.
 std::string names_for(const CLI::Option& option) {
   const std::string kind = option.get_positional() ? option.get_single_name() : option.get_type_name();
   if (kind == "MODULE") return "modules";
@@ -54,7 +54,7 @@ std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) 
   return names;
 }
 
-// What may follow a subcommand: options, the words of a choice, a list that is asked for.
+// The words that may follow a subcommand: options, choices, and names to be asked for.
 std::string bash_words(const CLI::App& command, const std::vector<std::string>& global) {
   auto words = long_names(command);
   for (const std::string& name : global)
@@ -88,7 +88,7 @@ std::string bash_script(const CLI::App& app) {
   for (const auto& [phrase, command] : phrases_of(app)) {
     add_values(*command, "\"" + phrase);
     words += fmt::format("      \"{}\") words=\"{}\" ;;\n", phrase, bash_words(*command, global));
-    const std::string seen = phrase.contains(' ') ? phrase : " " + phrase;  // after what was seen before it
+    const std::string seen = phrase.contains(' ') ? phrase : " " + phrase;  // behind the command before it
     cases += fmt::format("{}\"{}\"", cases.empty() ? "" : "|", seen);
   }
   return fmt::format(R"(_cagectl() {{
@@ -190,7 +190,7 @@ void add_completion(CLI::App& app, Session& session) {
 }
 
 void add_names(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("names", "words for the completion scripts")->group("");
+  auto* command = app.add_subcommand("names", "print words for the completion scripts")->group("");
   auto kind = std::make_shared<std::string>();
   command->add_option("KIND", *kind, "modules, devices or drivers")
       ->required()

@@ -23,7 +23,7 @@ struct DeviceQuery {
   }
 };
 
-// Protobuf's maps have no order.
+// Protobuf maps are unordered.
 template <class Map>
 auto sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
@@ -91,7 +91,7 @@ void print_details(const wire::Device& device) {
                {"shared", device.shared() ? "yes" : ""},
                {"health", health(device)},
                {"message", device.health().detail()},
-               {"taint", device.taint() == "none" ? "" : device.taint()},
+               {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
                {"held by", holders(device)}},
               2);
   for (const auto& [name, value] : sorted(device.attributes()))
@@ -131,7 +131,7 @@ Status run(const Session& session, const DeviceQuery& query) {
 }  // namespace
 
 void add_devices(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("devices", "the devices: health, driver, holder; all details of those named");
+  auto* command = app.add_subcommand("devices", "show the devices: health, driver, holder; all details of those named");
   auto query = std::make_shared<DeviceQuery>();
   command->add_option("NAME", query->names, "names or ids of devices to show in full");
   command->add_option("--module", query->module, "only the devices of this module")->type_name("MODULE");

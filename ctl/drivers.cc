@@ -11,9 +11,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kPatience{2};  // the kubelet gives GetInfo one
+constexpr std::chrono::seconds kInfoTimeout{2};  // the kubelet waits one second for GetInfo
 
-// The socket files of the registration folder, newest first: the kubelet prefers the instance that came last.
+// The sockets in the registration folder, newest first: the kubelet prefers the newest instance.
 std::vector<fs::path> registration_sockets(const fs::path& kubelet_root) {
   std::vector<std::pair<fs::file_time_type, fs::path>> found;
   std::error_code problem;
@@ -32,7 +32,7 @@ std::vector<fs::path> registration_sockets(const fs::path& kubelet_root) {
 std::optional<RegisteredDriver> ask_info(const fs::path& socket) {
   const DriverClients clients(socket);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  context.set_deadline(std::chrono::system_clock::now() + kInfoTimeout);
   api::registration::PluginInfo info;
   if (!clients.registration->GetInfo(&context, {}, &info).ok() || info.type() != "DRAPlugin") return std::nullopt;
   return RegisteredDriver{.name = info.name(),
@@ -46,8 +46,7 @@ void DriverSearch::add_options(CLI::App& command) {
   command.add_option("--kubelet-root", kubelet_root, "the kubelet's --root-dir, where drivers register")
       ->envname("CARDCAGE_KUBELET_ROOT")
       ->capture_default_str();
-  command.add_option("--driver-socket", service, "the driver's DRA socket, instead of looking for it")
-      ->type_name("SOCKET");
+  command.add_option("--driver-socket", service, "the driver's DRA socket; skips the search")->type_name("SOCKET");
 }
 
 std::vector<RegisteredDriver> DriverSearch::all() const {
@@ -77,7 +76,7 @@ Result<RegisteredDriver> DriverSearch::only() const {
     return fail(Code::kUnavailable, "no DRA driver has a socket below {}/plugins_registry; is cardcage running?",
                 kubelet_root.native());
   if (names.size() > 1)
-    return fail(Code::kInvalidArgument, "there are {} drivers, name one with --driver: {}", names.size(),
+    return fail(Code::kInvalidArgument, "there are {} drivers; name one with --driver: {}", names.size(),
                 fmt::join(names, ", "));
   return std::move(found.front());
 }

@@ -1,4 +1,4 @@
-// The DRA drivers of this node, found as a kubelet finds them: by the sockets in its registration folder.
+// Finds the DRA drivers of this node as a kubelet does: by the sockets in its registration folder.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,14 +19,14 @@ struct RegisteredDriver {
 // Where to look, for the commands that play a kubelet.
 struct DriverSearch {
   std::filesystem::path kubelet_root = "/var/lib/kubelet";
-  std::filesystem::path service;  // not empty: this socket, whatever the driver
+  std::filesystem::path service;  // if not empty, this socket serves any driver name
 
   void add_options(CLI::App& command);
-  // Every driver that answers, newest socket first.
+  // Every driver that responds, newest socket first.
   std::vector<RegisteredDriver> all() const;
-  // kUnavailable if there is none of that name.
+  // kUnavailable if no driver has that name.
   Result<RegisteredDriver> find(const std::string& driver) const;
-  // The one driver there is; an error that names them if there are more.
+  // The only driver; an error that names them if there are several.
   Result<RegisteredDriver> only() const;
 };
 

@@ -39,7 +39,7 @@ json::value entry_json(const wire::HistoryEntry& entry) {
 }
 
 void print(const wire::ListHistoryResponse& history) {
-  if (history.entries().empty()) return fmt::print("no such claims in the history\n");
+  if (history.entries().empty()) return fmt::print("no matching claims in the history\n");
   Table table({"DEVICE", "DRIVER", "CLAIM", "PREPARED", "RELEASED", "HELD", "UID"});
   for (const auto& entry : history.entries())
     table.row({entry.device(), entry.driver(), to_text(entry.ref()), to_rfc3339(entry.prepared()),
@@ -71,14 +71,14 @@ Status run(const Session& session, const HistoryQuery& query) {
 }  // namespace
 
 void add_history(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("history", "who held which device, when and for how long; newest first");
+  auto* command = app.add_subcommand("history", "show who held which device, when and for how long; newest first");
   auto query = std::make_shared<HistoryQuery>();
   command->add_option("--claim", query->claim, "UID, namespace/name or name of the claim")->type_name("CLAIM");
   command->add_option("--driver", query->driver, "only this driver")->type_name("DRIVER");
   command->add_option("--device", query->device, "only this device")->type_name("DEVICE");
-  command->add_option("--since", query->since, "only what was released in this time until now, like 24h")
+  command->add_option("--since", query->since, "only what was released within this time, such as 24h")
       ->type_name("DURATION");
-  command->add_option("--limit", query->limit, "at most so many")
+  command->add_option("--limit", query->limit, "show at most this many")
       ->check(CLI::Range(1u, 10'000u))
       ->capture_default_str();
   command->callback([&session, query] { session.outcome = run(session, *query); });

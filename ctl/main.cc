@@ -1,4 +1,4 @@
-// cagectl: looks into a running cardcage, tells its modules what to do, and plays the kubelet for it.
+// cagectl: inspects and controls a running cardcage, and can play the kubelet for it.
 #include <clocale>
 
 #include "ctl/session.h"
@@ -28,14 +28,14 @@ void add_commands(CLI::App& app, Session& session) {
   add_watch_health(app, session);
   add_completion(app, session);
   add_names(app, session);
-  app.footer("Exit codes: 0 ok, 1 error, 2 wrong usage, 3 the daemon or driver does not answer.");
+  app.footer("Exit codes: 0 ok, 1 error, 2 wrong usage, 3 the daemon or driver does not respond.");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::setlocale(LC_CTYPE, "C.UTF-8");  // for the width of characters in tables
-  CLI::App app("looks into a running cardcage, and plays the kubelet for it", "cagectl");
+  std::setlocale(LC_CTYPE, "C.UTF-8");  // makes wcwidth() work for table columns
+  CLI::App app("Inspects and controls a running cardcage, and can play the kubelet for it.", "cagectl");
   Session session;
   add_commands(app, session);
   try {

@@ -23,22 +23,22 @@ struct Verb {
   const char* help;
   Method method;
 };
-constexpr Verb kQuiesce{"quiesce", "the module lets go of its hardware until it is resumed; claims stay prepared",
+constexpr Verb kQuiesce{"quiesce", "make the module release its hardware until it is resumed; claims stay prepared",
                         &wire::Admin::Stub::QuiesceModule};
-constexpr Verb kResume{"resume", "the module takes its hardware back and lists its devices anew",
+constexpr Verb kResume{"resume", "let the module take its hardware back and list its devices again",
                        &wire::Admin::Stub::ResumeModule};
-constexpr Verb kRestart{"restart", "the module is started afresh, now; claims stay prepared",
+constexpr Verb kRestart{"restart", "start the module afresh, at once; claims stay prepared",
                         &wire::Admin::Stub::RestartModule};
 
-// The daemon answers within the limit, or a little later if it has to undo something.
+// The daemon responds within the limit, or a little later if it has to undo something.
 constexpr std::chrono::seconds kReserve{15};
 
-struct Wanted {
+struct CommandOptions {
   std::string module, reason;
   std::string limit = "30s";
 };
 
-// For people who wonder later; root by way of sudo is somebody.
+// For the record; behind sudo, the user who called it.
 std::string operator_name() {
   if (const char* user = std::getenv("SUDO_USER"); user != nullptr && *user != '\0') return user;
   passwd entry{};
@@ -48,17 +48,17 @@ std::string operator_name() {
   return fmt::format("uid {}", ::geteuid());
 }
 
-// What pods hold of the module while it does not serve them.
+// The claims that hold devices of the module.
 std::vector<wire::Claim> claims_of(const wire::ListClaimsResponse& list, const std::string& module) {
-  std::vector<wire::Claim> its;
+  std::vector<wire::Claim> claims;
   for (const auto& claim : list.claims())
-    if (std::ranges::find(claim.modules(), module) != claim.modules().end()) its.push_back(claim);
-  return its;
+    if (std::ranges::find(claim.modules(), module) != claim.modules().end()) claims.push_back(claim);
+  return claims;
 }
 
 void print_claims(const std::vector<wire::Claim>& claims) {
-  if (claims.empty()) return fmt::print("no claim holds a device of it\n");
-  fmt::print("{} on its devices, which the pods go on holding:\n", count(claims.size(), "claim"));
+  if (claims.empty()) return fmt::print("no claim holds any of its devices\n");
+  fmt::print("its devices stay with {}:\n", count(claims.size(), "claim"));
   Table table({"CLAIM OR POD", "DRIVER OR RESOURCE", "DEVICES", "UID OR ID"});
   for (const auto& claim : claims) {
     std::vector<std::string> devices;
@@ -87,45 +87,45 @@ json::array claims_json(const std::vector<wire::Claim>& claims) {
   return list;
 }
 
-Status run(const Session& session, const Verb& verb, const Wanted& wanted) {
-  const auto limit = parse_duration(wanted.limit);
+Status run(const Session& session, const Verb& verb, const CommandOptions& options) {
+  const auto limit = parse_duration(options.limit);
   if (!limit) return within(limit.error(), "--timeout");
   auto connection = AdminConnection::open(session.socket);
   if (!connection) return std::unexpected(connection.error());
   wire::ModuleCommandRequest request;
-  request.set_module(wanted.module);
+  request.set_module(options.module);
   request.set_by(operator_name());
-  request.set_reason(wanted.reason);
+  request.set_reason(options.reason);
   request.set_limit_ms(std::chrono::duration_cast<std::chrono::milliseconds>(*limit).count());
-  const auto answer = connection->call(verb.method, request, *limit + kReserve);
-  if (!answer) return std::unexpected(answer.error());
+  const auto response = connection->call(verb.method, request, *limit + kReserve);
+  if (!response) return std::unexpected(response.error());
   const auto list = connection->call(&wire::Admin::Stub::ListClaims, wire::ListClaimsRequest());
   if (!list) return std::unexpected(list.error());
-  const auto claims = claims_of(*list, wanted.module);
+  const auto claims = claims_of(*list, options.module);
   if (session.json) {
-    print_json({{"module", wanted.module}, {"state", to_json(answer->state())}, {"claims", claims_json(claims)}});
+    print_json({{"module", options.module}, {"state", to_json(response->state())}, {"claims", claims_json(claims)}});
     return {};
   }
-  fmt::print("module '{}' is {}\n", wanted.module, printable(to_text(answer->state())));
+  fmt::print("module '{}' is {}\n", options.module, printable(to_text(response->state())));
   print_claims(claims);
   return {};
 }
 
 void add_verb(CLI::App& app, Session& session, const Verb& verb) {
   auto* command = app.add_subcommand(verb.name, verb.help);
-  auto wanted = std::make_shared<Wanted>();
-  command->add_option("MODULE", wanted->module, "its name in the configuration")->required();
-  command->add_option("--reason", wanted->reason, "shown to whoever wonders why")->type_name("TEXT");
-  command->add_option("--timeout", wanted->limit, "how long calls that run may take to end")
+  auto options = std::make_shared<CommandOptions>();
+  command->add_option("MODULE", options->module, "its name in the configuration")->required();
+  command->add_option("--reason", options->reason, "why; shown with the module's state")->type_name("TEXT");
+  command->add_option("--timeout", options->limit, "how long to wait for calls in progress")
       ->type_name("DURATION")
       ->capture_default_str();
-  command->callback([&session, &verb, wanted] { session.outcome = run(session, verb, *wanted); });
+  command->callback([&session, &verb, options] { session.outcome = run(session, verb, *options); });
 }
 
 }  // namespace
 
 void add_module(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("module", "tell one module: quiesce, resume, restart");
+  auto* command = app.add_subcommand("module", "command a module: quiesce, resume or restart it");
   command->require_subcommand(1);
   for (const Verb* verb : {&kQuiesce, &kResume, &kRestart}) add_verb(*command, session, *verb);
 }

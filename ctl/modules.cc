@@ -65,7 +65,12 @@ json::value module_json(const wire::Module& module) {
             {"fields", options_json(module.params())}}}};
 }
 
-bool is_duration(const wire::Option& option) { return option.type() == "duration"; }
+bool is_duration(const wire::Option& option) { return option.value_type() == wire::OPTION_TYPE_DURATION; }
+
+// Its bounds limit the length, not the value.
+bool is_measured_by_length(const wire::Option& option) {
+  return option.value_type() == wire::OPTION_TYPE_STRING || option.value_type() == wire::OPTION_TYPE_LIST;
+}
 
 std::string number(const wire::Option& option, std::int64_t value) {
   return is_duration(option) ? format_duration(std::chrono::nanoseconds(value)) : fmt::to_string(value);
@@ -82,7 +87,7 @@ std::string allowed(const wire::Option& option) {
   if (option.choices_size() > 0) rules.push_back(fmt::format("{}", fmt::join(option.choices(), " | ")));
   if (option.min() != 0 || option.max() != 0)
     rules.push_back(fmt::format("{} to {}{}", number(option, option.min()), number(option, option.max()),
-                                option.type() == "string" || option.type() == "list" ? " long" : ""));
+                                is_measured_by_length(option) ? " long" : ""));
   return fmt::format("{}", fmt::join(rules, ", "));
 }
 
@@ -106,7 +111,7 @@ void print_declared(const Options& options, bool values) {
 
 Status print_options(const wire::Module& module) {
   if (module.id().empty())
-    return fail(Code::kFailedPrecondition, "module '{}' declares its options once it is loaded; it is {}",
+    return fail(Code::kFailedPrecondition, "module '{}' has not been loaded yet, so its options are unknown; it is {}",
                 module.name(), to_text(module.state()));
   fmt::print("{} {}: {}\n", printable(module.id()), printable(module.version()),
              module.options_size() == 0 ? "no options" : "options, for [module.options]");
@@ -148,10 +153,10 @@ void print_detail(const wire::Module& module) {
                {"devices", fmt::to_string(module.devices())},
                {"restarts", fmt::format("{}, {} in the last 30 minutes", module.restarts(),
                                         count(module.recent_failures(), "failure"))},
-               {"last end", module.has_last_end() ? fmt::format("{}: {}", to_rfc3339(end.time()), end.how()) : ""}},
+               {"last failure", module.has_last_end() ? fmt::format("{}: {}", to_rfc3339(end.time()), end.how()) : ""}},
               2);
-  print_lines("before that end it said", end.lines());
-  print_lines("it said", module.lines());
+  print_lines("last lines before it", end.lines());
+  print_lines("last lines", module.lines());
 }
 
 Status print_modules(const Session& session, const wire::ListModulesResponse& list,
@@ -197,11 +202,11 @@ Status run(const Session& session, const std::string& options_of, const std::vec
 }  // namespace
 
 void add_modules(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("modules", "the modules: state, version, file, options");
+  auto* command = app.add_subcommand("modules", "show the modules: state, version, file, options");
   auto name = std::make_shared<std::string>();
   auto wanted = std::make_shared<std::vector<std::string>>();
-  command->add_option("MODULE", *wanted, "all about these: how they ended last, and what they said");
-  command->add_option("--options", *name, "print the options that this module declares, and their values")
+  command->add_option("MODULE", *wanted, "show these in full, with their last failure and last lines");
+  command->add_option("--options", *name, "show the options of this module and their values")
       ->type_name("MODULE")
       ->excludes("MODULE");
   command->callback([&session, name, wanted] { session.outcome = run(session, *name, *wanted); });

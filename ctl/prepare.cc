@@ -1,4 +1,4 @@
-// cagectl prepare FILE and cagectl unprepare FILE: what a kubelet does when a pod starts and ends.
+// cagectl prepare FILE and cagectl unprepare FILE: the calls that a kubelet makes when a pod starts and ends.
 #include <chrono>
 #include <map>
 
@@ -17,7 +17,8 @@ namespace json = boost::json;
 namespace fs = std::filesystem;
 namespace dra = api::dra_v1;
 
-constexpr std::chrono::seconds kKubeletPatience{45};
+constexpr std::chrono::seconds kKubeletTimeout{45};
+constexpr const char* kNoResponse = "the driver's response does not mention this claim";
 
 struct ClaimCommand {
   DriverSearch search;
@@ -26,7 +27,7 @@ struct ClaimCommand {
   std::vector<fs::path> cdi_folders = {"/etc/cdi", "/var/run/cdi"};
 };
 
-// What one driver said about one claim.
+// The response of one driver for one claim.
 struct Outcome {
   std::string driver;
   ClaimRef ref;
@@ -37,23 +38,23 @@ struct Outcome {
 
 std::string to_text(const ClaimRef& ref) { return fmt::format("{}/{}", ref.name_space, ref.name); }
 
-// Which claims go to which driver, in the order of the file.
-Result<std::vector<std::pair<std::string, std::vector<ClaimRef>>>> by_driver(const ClaimCommand& command) {
+// Groups the claims by driver, in the order of the file.
+Result<std::vector<std::pair<std::string, std::vector<ClaimRef>>>> group_by_driver(const ClaimCommand& command) {
   const auto claims = read_claims(command.file);
   if (!claims) return std::unexpected(claims.error());
-  std::vector<std::pair<std::string, std::vector<ClaimRef>>> work;
+  std::vector<std::pair<std::string, std::vector<ClaimRef>>> groups;
   for (const FileClaim& claim : *claims) {
     const auto drivers = command.driver.empty() ? claim.drivers : std::vector{command.driver};
     if (drivers.empty())
       return fail(Code::kFailedPrecondition, "claim {} is not allocated; name the driver with --driver",
                   to_text(claim.ref));
     for (const std::string& driver : drivers) {
-      auto entry = std::ranges::find(work, driver, &std::pair<std::string, std::vector<ClaimRef>>::first);
-      if (entry == work.end()) entry = work.insert(entry, {driver, {}});
+      auto entry = std::ranges::find(groups, driver, &std::pair<std::string, std::vector<ClaimRef>>::first);
+      if (entry == groups.end()) entry = groups.insert(entry, {driver, {}});
       entry->second.push_back(claim.ref);
     }
   }
-  return work;
+  return groups;
 }
 
 template <class Request>
@@ -68,7 +69,7 @@ Request request_for(const std::vector<ClaimRef>& refs) {
   return request;
 }
 
-Status called(const std::string& driver, const fs::path& socket, const grpc::Status& status) {
+Status check_call(const std::string& driver, const fs::path& socket, const grpc::Status& status) {
   if (auto fine = to_status(status); !fine) return within(fine.error(), "driver '{}' at {}", driver, socket.native());
   return {};
 }
@@ -84,18 +85,18 @@ Result<std::vector<Outcome>> prepare(const ClaimCommand& command, const Register
                                      const std::vector<ClaimRef>& refs) {
   const DriverClients clients(driver.service);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kKubeletPatience);
+  context.set_deadline(std::chrono::system_clock::now() + kKubeletTimeout);
   dra::NodePrepareResourcesResponse response;
   const auto status =
       clients.dra_v1->NodePrepareResources(&context, request_for<dra::NodePrepareResourcesRequest>(refs), &response);
-  if (auto fine = called(driver.name, driver.service, status); !fine) return std::unexpected(fine.error());
+  if (auto fine = check_call(driver.name, driver.service, status); !fine) return std::unexpected(fine.error());
   std::vector<Outcome> outcomes;
   for (const ClaimRef& ref : refs) {
-    const auto answer = response.claims().find(ref.uid);
-    Outcome outcome{.driver = driver.name, .ref = ref, .error = "the driver did not answer for this claim"};
-    if (answer != response.claims().end()) {
-      outcome.error = answer->second.error();
-      outcome.devices = {answer->second.devices().begin(), answer->second.devices().end()};
+    const auto entry = response.claims().find(ref.uid);
+    Outcome outcome{.driver = driver.name, .ref = ref, .error = kNoResponse};
+    if (entry != response.claims().end()) {
+      outcome.error = entry->second.error();
+      outcome.devices = {entry->second.devices().begin(), entry->second.devices().end()};
     }
     outcome.edits = merged_edits(command.cdi_folders, cdi_ids(outcome.devices));
     outcomes.push_back(std::move(outcome));
@@ -107,18 +108,17 @@ Result<std::vector<Outcome>> unprepare(const ClaimCommand&, const RegisteredDriv
                                        const std::vector<ClaimRef>& refs) {
   const DriverClients clients(driver.service);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kKubeletPatience);
+  context.set_deadline(std::chrono::system_clock::now() + kKubeletTimeout);
   dra::NodeUnprepareResourcesResponse response;
   const auto status = clients.dra_v1->NodeUnprepareResources(
       &context, request_for<dra::NodeUnprepareResourcesRequest>(refs), &response);
-  if (auto fine = called(driver.name, driver.service, status); !fine) return std::unexpected(fine.error());
+  if (auto fine = check_call(driver.name, driver.service, status); !fine) return std::unexpected(fine.error());
   std::vector<Outcome> outcomes;
   for (const ClaimRef& ref : refs) {
-    const auto answer = response.claims().find(ref.uid);
+    const auto entry = response.claims().find(ref.uid);
     outcomes.push_back({.driver = driver.name,
                         .ref = ref,
-                        .error = answer == response.claims().end() ? "the driver did not answer for this claim"
-                                                                   : answer->second.error()});
+                        .error = entry == response.claims().end() ? kNoResponse : entry->second.error()});
   }
   return outcomes;
 }
@@ -162,7 +162,7 @@ using Work = Result<std::vector<Outcome>> (*)(const ClaimCommand&, const Registe
 
 // One RPC per driver, as a kubelet does for the claims of a pod.
 Status run(const Session& session, const ClaimCommand& command, Work work, std::string_view done) {
-  const auto groups = by_driver(command);
+  const auto groups = group_by_driver(command);
   if (!groups) return std::unexpected(groups.error());
   std::size_t failed = 0, total = 0;
   json::array array;
@@ -189,12 +189,13 @@ void add(CLI::App& app, Session& session, const std::string& name, const std::st
          std::string_view done) {
   auto* subcommand = app.add_subcommand(name, help);
   auto command = std::make_shared<ClaimCommand>();
-  subcommand->add_option("FILE", command->file, "a ResourceClaim or a list of them, as JSON; - is stdin")->required();
-  subcommand->add_option("--driver", command->driver, "call this driver, not those of the allocation")
+  subcommand->add_option("FILE", command->file, "a ResourceClaim or a list of them, as JSON; - reads stdin")
+      ->required();
+  subcommand->add_option("--driver", command->driver, "call this driver instead of those in the allocation")
       ->type_name("DRIVER");
   command->search.add_options(*subcommand);
   if (work == prepare)
-    subcommand->add_option("--cdi-dir", command->cdi_folders, "where CDI files are; the last wins")
+    subcommand->add_option("--cdi-dir", command->cdi_folders, "folders with CDI files; the last one wins")
         ->capture_default_str();
   subcommand->callback([&session, command, work, done] { session.outcome = run(session, *command, work, done); });
 }
@@ -202,12 +203,12 @@ void add(CLI::App& app, Session& session, const std::string& name, const std::st
 }  // namespace
 
 void add_prepare(CLI::App& app, Session& session) {
-  add(app, session, "prepare", "play the kubelet: prepare the claims of a file and show what containers get", prepare,
+  add(app, session, "prepare", "play the kubelet: prepare the claims in a file and show what containers get", prepare,
       "prepared");
 }
 
 void add_unprepare(CLI::App& app, Session& session) {
-  add(app, session, "unprepare", "play the kubelet: unprepare the claims of a file", unprepare, "unprepared");
+  add(app, session, "unprepare", "play the kubelet: unprepare the claims in a file", unprepare, "unprepared");
 }
 
 }  // namespace cardcage

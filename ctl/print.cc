@@ -16,14 +16,14 @@ namespace wire = admin::v1;
 
 constexpr std::size_t kGap = 2;
 
-// Columns that the text takes on a terminal.
+// The number of terminal columns.
 std::size_t width(std::string_view text) {
   std::size_t columns = 0;
   std::mbstate_t state{};
   while (!text.empty()) {
     wchar_t character = 0;
     const std::size_t used = std::mbrtowc(&character, text.data(), text.size(), &state);
-    if (used == 0 || used > text.size()) return columns + text.size();  // not UTF-8: as bytes
+    if (used == 0 || used > text.size()) return columns + text.size();  // not UTF-8: count bytes
     columns += static_cast<std::size_t>(std::max(0, ::wcwidth(character)));
     text.remove_prefix(used);
   }
@@ -60,6 +60,15 @@ void write(std::string& out, const json::value& value, std::size_t depth) {
     write_items(out, *array, depth, "[]", [&](const json::value& entry) { write(out, entry, depth + 1); });
   } else {
     out += json::serialize(value);
+  }
+}
+
+json::value level_json(wire::Level level) {
+  switch (level) {
+    case wire::LEVEL_GOOD: return json::string("good");
+    case wire::LEVEL_IN_PROGRESS: return json::string("in progress");
+    case wire::LEVEL_BAD: return json::string("bad");
+    default: return nullptr;  // none, or one that only a newer daemon knows
   }
 }
 
@@ -130,7 +139,7 @@ std::string count(std::uint64_t number, std::string_view noun) {
 }
 
 json::value to_json(const wire::Condition& condition) {
-  return {{"state", condition.state()}, {"detail", condition.detail()}};
+  return {{"state", condition.state()}, {"detail", condition.detail()}, {"level", level_json(condition.level())}};
 }
 
 json::value to_json(const wire::Value& value) {

@@ -1,4 +1,4 @@
-// How results look: aligned tables for people, indented JSON for programs.
+// Output: aligned tables for people, indented JSON for programs.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -12,7 +12,7 @@
 
 namespace cardcage {
 
-// Without control characters, which could drive the terminal.
+// Replaces control characters, which could drive the terminal.
 std::string printable(std::string_view text);
 
 // Columns as wide as their widest cell, two spaces apart; an empty cell shows as "-".
@@ -37,7 +37,7 @@ void print_json(const boost::json::value& value);
 std::string to_text(const admin::v1::Condition& condition);
 // "shared", "true", "[a, b]"
 std::string to_text(const admin::v1::Value& value);
-// "default/training"; the UID if that is all that is known
+// "default/training", or the UID if the name is unknown
 std::string to_text(const admin::v1::ClaimRef& ref);
 // "1 device", "2 devices"
 std::string count(std::uint64_t number, std::string_view noun);

@@ -25,8 +25,8 @@ json::value reload_json(const wire::ReloadResponse& reload) {
 void print(const wire::ReloadResponse& reload) {
   for (const auto& error : reload.errors()) fmt::print(stderr, "{}\n", printable(error));
   if (!reload.errors().empty()) return;
-  if (reload.steps().empty()) return fmt::print("{}: nothing differs from what runs\n", printable(reload.file()));
-  fmt::print("{}: {}\n", printable(reload.file()), reload.applied() ? "applied" : "not applied, only planned");
+  if (reload.steps().empty()) return fmt::print("{}: nothing has changed\n", printable(reload.file()));
+  fmt::print("{}: {}\n", printable(reload.file()), reload.applied() ? "applied" : "only planned, not applied");
   Table table(reload.applied() ? std::vector<std::string>{"ACTION", "WHAT", "HOW", "NOW"}
                                : std::vector<std::string>{"ACTION", "WHAT", "HOW"});
   for (const auto& step : reload.steps()) {
@@ -47,23 +47,21 @@ Status run(const Session& session, bool dry_run) {
   else
     print(*reload);
   if (!reload->errors().empty())
-    return fail(Code::kInvalidArgument, "{} is refused, with {}; the old configuration goes on", reload->file(),
+    return fail(Code::kInvalidArgument, "{} was refused because of {}; the running configuration stays", reload->file(),
                 count(static_cast<std::uint64_t>(reload->errors_size()), "error"));
-  for (const auto& step : reload->steps()) {
-    const std::string& state = step.outcome().state();
-    if (state == "refused" || state == "backing off" || state == "broken" || state == "stuck")
-      return fail(Code::kFailedPrecondition, "{} is not as the configuration wants it; 'cagectl modules' shows more",
+  for (const auto& step : reload->steps())
+    if (step.outcome().level() == wire::LEVEL_BAD)
+      return fail(Code::kFailedPrecondition, "{} does not run as configured; 'cagectl modules' shows why",
                   step.subject());
-  }
   return {};
 }
 
 }  // namespace
 
 void add_reload(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("reload", "apply the configuration file, and say what became of it");
+  auto* command = app.add_subcommand("reload", "apply the configuration file and show the outcome");
   auto dry_run = std::make_shared<bool>(false);
-  command->add_flag("--dry-run", *dry_run, "only say what would be done");
+  command->add_flag("--dry-run", *dry_run, "only show what would be done");
   command->callback([&session, dry_run] { session.outcome = run(session, *dry_run); });
 }
 

@@ -1,4 +1,4 @@
-// What the subcommands share: the global options, how they end, and how they are added to the command line.
+// Shared by the subcommands: the global options, the exit codes, and how each adds itself to the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,11 +14,11 @@ enum ExitCode { kExitOk = 0, kExitError = 1, kExitUsage = 2, kExitNotRunning = 3
 struct Session {
   std::filesystem::path socket = "/run/cardcage/admin.sock";
   bool json = false;
-  Status outcome;  // of the subcommand that ran; kUnavailable means that nobody answers
+  Status outcome;  // of the subcommand that ran; kUnavailable: the daemon or driver does not respond
 };
 
-// Each adds one subcommand that writes its result to stdout and its end to session.outcome. What the options are
-// stored in lives as long as the app.
+// Each adds one subcommand, which writes its result to stdout and sets session.outcome. The app owns the storage of the
+// options.
 void add_status(CLI::App& app, Session& session);
 void add_modules(CLI::App& app, Session& session);
 void add_module(CLI::App& app, Session& session);

@@ -70,15 +70,17 @@ std::string publication(const wire::Driver& driver) {
 
 std::string registration(const wire::Resource& resource) {
   const std::string text = to_text(resource.registration());
-  if (resource.way().empty()) return text;
-  return fmt::format("{} ({})", text, resource.way() == "kubelet" ? "kubelet.sock" : "plugins_registry");
+  if (resource.registration_way() == wire::REGISTRATION_WAY_UNSPECIFIED) return text;
+  return fmt::format(
+      "{} ({})", text,
+      resource.registration_way() == wire::REGISTRATION_WAY_REGISTRY ? "plugins_registry" : "kubelet.sock");
 }
 
-// The digest is of what runs; a file that is something else shows behind it.
+// The digest belongs to the running configuration; the condition follows if the file differs from it.
 std::string config(const wire::GetStatusResponse& status) {
   const std::string text = fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12));
-  const bool same = status.config().state().empty() || status.config().state() == "applied";
-  return same ? text : fmt::format("{}, {}", text, to_text(status.config()));
+  const bool applied = !status.has_config() || status.config().level() == wire::LEVEL_GOOD;
+  return applied ? text : fmt::format("{}, {}", text, to_text(status.config()));
 }
 
 void print(const wire::GetStatusResponse& status) {
@@ -125,7 +127,7 @@ Status run(const Session& session) {
 }  // namespace
 
 void add_status(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("status", "the daemon: version, node, API server, drivers, warnings");
+  auto* command = app.add_subcommand("status", "show the daemon: version, node, API server, drivers, warnings");
   command->callback([&session] { session.outcome = run(session); });
 }
 

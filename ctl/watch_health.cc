@@ -1,4 +1,4 @@
-// cagectl watch-health: the health stream that a kubelet reads.
+// cagectl watch-health: follows the health stream that a kubelet reads.
 #include <boost/json/serialize.hpp>
 #include <map>
 
@@ -19,7 +19,7 @@ struct WatchCommand {
   std::uint32_t messages = 0;  // 0 = until the stream ends
 };
 
-// One device of a message; v1 and v1alpha1 have the same fields.
+// One device in a message; v1 and v1alpha1 have the same fields.
 struct Report {
   std::string state, message;
   std::int64_t updated = 0, timeout = 0;
@@ -58,7 +58,7 @@ void print_changes(const Reports& before, const Reports& now) {
   std::fflush(stdout);
 }
 
-// One line per message, so that programs can follow.
+// One line per message, for programs that follow along.
 void print_message(const Reports& reports) {
   json::array devices;
   for (const auto& [name, report] : reports)
@@ -114,9 +114,9 @@ Status run(const Session& session, const WatchCommand& command) {
 void add_watch_health(CLI::App& app, Session& session) {
   auto* subcommand = app.add_subcommand("watch-health", "play the kubelet: follow the health of a driver's devices");
   auto command = std::make_shared<WatchCommand>();
-  subcommand->add_option("--driver", command->driver, "of this driver; not needed if there is only one")
+  subcommand->add_option("--driver", command->driver, "follow this driver; not needed if there is only one")
       ->type_name("DRIVER");
-  subcommand->add_option("--messages", command->messages, "stop after so many messages; 0 = follow for ever")
+  subcommand->add_option("--messages", command->messages, "stop after this many messages; 0 = never")
       ->capture_default_str();
   command->search.add_options(*subcommand);
   subcommand->callback([&session, command] { session.outcome = run(session, *command); });

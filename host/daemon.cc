@@ -1,11 +1,9 @@
 #include "host/daemon.h"
 
-#include <thread>
 #include <utility>
 
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/embedded_node.h"
-#include "host/cdi/names.h"
 #include "host/claim/recovery.h"
 #include "host/core/file.h"
 #include "host/core/version.h"
@@ -14,10 +12,10 @@
 namespace cardcage {
 namespace {
 
-// SIGTERM to the end: open calls, then modules. A pod's default grace period is 30 s.
-constexpr Duration kDrain = std::chrono::seconds(15);
-// Nobody serves the node between the end of one daemon and the next try of the other.
-constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerReminder = std::chrono::seconds(30);
+// From SIGTERM to the end of all calls. Modules stop after that, and a pod's default grace period is 30 s.
+constexpr Duration kStopLimit = std::chrono::seconds(15);
+// Short, because nobody serves the node from the end of the previous daemon until the next attempt.
+constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -54,15 +52,15 @@ Status Daemon::open() {
   return {};
 }
 
-// Devices are worth more than their figures: a port that somebody else has is no reason to end.
+// A port that is taken only costs the metrics: serving devices matters more.
 void Daemon::open_metrics() {
   if (config_.metrics.listen.empty()) return;
-  auto endpoint =
-      HttpEndpoint::start(core_, config_.metrics.listen, [this](const std::string& path) { return page(path); });
+  auto endpoint = HttpEndpoint::start(core_, clock_, config_.metrics.listen,
+                                      [this](const std::string& path) { return page(path); });
   if (endpoint)
     endpoint_ = std::move(*endpoint);
   else
-    log(LogLevel::kError, "no metrics are served", {{"error", endpoint.error().message}});
+    log(LogLevel::kError, "metrics are not served", {{"error", endpoint.error().message}});
 }
 
 Status Daemon::open_cluster() {
@@ -78,9 +76,9 @@ Status Daemon::open_cluster() {
   return {};
 }
 
-// An instance that is on its way out, in a rolling update, has the ledger until its sockets are gone and its calls are
-// answered. Nothing is served before that: up to 1.36 the kubelet mixes two instances of a resource up.
-Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
+// During a rolling update the previous daemon keeps the ledger until its sockets are removed and its calls are
+// finished. Nothing is served before that, because kubelets up to 1.36 confuse two instances of one resource.
+Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
   auto boot_id = read_boot_id();
   if (!boot_id) return std::unexpected(boot_id.error());
   const LedgerOptions options{.file = config_.node.state_dir / "ledger.db",
@@ -90,30 +88,33 @@ Result<std::unique_ptr<Ledger>> Daemon::take_ledger() {
                               .history = {},
                               .fault = fault_};
   bool stop = false;
-  signals_.async_wait([&stop](const boost::system::error_code& error, int) { stop = stop || !error; });
+  stop_signals_.async_wait([&](const boost::system::error_code& cancelled, int) {
+    if (cancelled) return;
+    stop = true;
+    core_.stop();
+  });
   auto ledger = Ledger::open(core_, options);
   for (Duration waited{}; !ledger && ledger.error().code == Code::kAborted && !stop; waited += kLedgerRetry) {
-    if (waited % kLedgerReminder == Duration::zero())
-      log(LogLevel::kInfo, "waiting for another cardcage to end", {{"ledger", options.file.native()}});
-    std::this_thread::sleep_for(kLedgerRetry);
-    core_.poll();
+    if (waited % kLedgerLogInterval == Duration::zero())
+      log(LogLevel::kInfo, "waiting for another cardcage to exit", {{"ledger", options.file.native()}});
+    core_.run_for(kLedgerRetry);
     core_.restart();
     ledger = Ledger::open(core_, options);
   }
-  signals_.cancel();
+  stop_signals_.cancel();
   core_.poll();
   core_.restart();
   return ledger;
 }
 
 Status Daemon::open_ledger() {
-  auto ledger = take_ledger();
+  auto ledger = wait_for_ledger();
   if (!ledger) return std::unexpected(ledger.error());
   ledger_ = std::move(*ledger);
   const CdiRecovery recovery = recover_cdi(*ledger_, cdi_);
   for (const Error& problem : recovery.problems) log(LogLevel::kError, problem.message);
   if (!ledger_->claims().empty() || recovery.removed > 0) {
-    log(LogLevel::kInfo, "claims are taken over from the ledger",
+    log(LogLevel::kInfo, "claims loaded from the ledger",
         {{"claims", std::to_string(ledger_->claims().size())},
          {"cdi_files_written", std::to_string(recovery.written)},
          {"cdi_files_removed", std::to_string(recovery.removed)}});
@@ -148,7 +149,7 @@ void Daemon::add_resources() {
 }
 
 Task<void> Daemon::follow_pods() {
-  while (resources_->all().empty() && !stopping_) co_await resources_come_.wait();
+  while (resources_->all().empty() && !stopping_) co_await resources_configured_.wait();
   if (!stopping_) co_await pods_->run();
   pods_ended_.set(true);
 }
@@ -176,20 +177,20 @@ void Daemon::run() {
 
 Task<void> Daemon::stop_on_signal() {
   boost::system::error_code ignored;
-  const int number = co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  const int number = co_await stop_signals_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   log(LogLevel::kInfo, "stopping", {{"signal", std::to_string(number)}});
   co_await shut_down();
   core_.stop();
 }
 
-// Prepared claims stay as they are: their pods go on running.
+// Prepared claims stay as they are: their pods keep running.
 Task<void> Daemon::shut_down() {
-  const Instant deadline = clock_.now() + kDrain;
+  const Instant deadline = clock_.now() + kStopLimit;
   stopping_ = true;
   live_config_.stop();
-  hang_ups_.cancel();
+  reload_signals_.cancel();
   tidy_.wake();
-  resources_come_.wake();
+  resources_configured_.wake();
   pods_->stop();
   co_await tidied_.wait_until(clock_, deadline);
   co_await pods_ended_.wait_until(clock_, deadline);

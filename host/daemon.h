@@ -1,4 +1,4 @@
-// The daemon: what it consists of, the order in which it starts, and the order in which it stops.
+// The daemon: its parts, the order in which they start, and the order in which they stop.
 #pragma once
 
 #include <boost/asio/signal_set.hpp>
@@ -23,12 +23,12 @@
 
 namespace cardcage {
 
-// [core] All of it, but create() and run().
+// [core] except create() and run().
 class Daemon final : public DaemonView {
  public:
-  // Everything that can be refused is refused here, before anything is served: folders, ledger, credentials.
+  // Fails if anything is wrong that can be known before serving: folders, ledger, credentials.
   static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file, FaultHook fault = {});
-  // The calling thread is the core until SIGTERM or SIGINT.
+  // Runs the core on the calling thread until SIGTERM or SIGINT.
   void run();
 
   StatusReport status() const override;
@@ -44,7 +44,7 @@ class Daemon final : public DaemonView {
   Status open();
   Status open_cluster();
   Status open_ledger();
-  Result<std::unique_ptr<Ledger>> take_ledger();
+  Result<std::unique_ptr<Ledger>> wait_for_ledger();
   Supervisors::Environment modules_environment();
   void add_resources();
   Task<void> follow_pods();
@@ -53,23 +53,20 @@ class Daemon final : public DaemonView {
   Task<void> tidy();
   Task<void> reload_on_signal();
   Condition outcome_of(const std::string& module) const;
-  Condition pod_resources_condition() const;
+  std::vector<std::string> warnings() const;
   void open_metrics();
   HttpPage page(const std::string& path) const;
   void changed(const Supervisor& supervisor);
-  DriverReport report(const Driver& driver) const;
-  std::vector<std::string> config_warnings() const;
-  Condition api_server_condition() const;
   Task<void> stop_on_signal();
   Task<void> shut_down();
 
-  Config config_;  // what runs
+  Config config_;  // the running one
   const FaultHook fault_;
   asio::io_context core_{1};
   SystemClock clock_;
   const std::chrono::system_clock::time_point started_ = clock_.wall();
   const Instant begun_ = clock_.now();
-  asio::signal_set signals_{core_, SIGTERM, SIGINT}, hang_ups_{core_, SIGHUP};
+  asio::signal_set stop_signals_{core_, SIGTERM, SIGINT}, reload_signals_{core_, SIGHUP};
   LiveConfig live_config_;
 
   std::unique_ptr<Cluster> cluster_;
@@ -84,7 +81,7 @@ class Daemon final : public DaemonView {
   ClientSlot<KubeletClients> kubelet_;
   std::unique_ptr<Resources> resources_;
   std::unique_ptr<PodReconciler> pods_;
-  Wakeup tidy_{core_}, resources_come_{core_};
+  Wakeup tidy_{core_}, resources_configured_{core_};
   OneShot<bool> pods_ended_{core_}, tidied_{core_};
   bool stopping_ = false;
   std::unique_ptr<AdminServer> admin_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/daemon.h"
+#include "host/view/module_report.h"
 
 namespace cardcage {
 namespace {
@@ -29,7 +30,7 @@ void Daemon::serve(const ConfigPlan& plan) {
   supervisors_->configure(config_, plan);
   drivers_->configure(plan.affected);
   resources_->configure(plan.affected);
-  if (!resources_->all().empty()) resources_come_.wake();
+  if (!resources_->all().empty()) resources_configured_.wake();
   tidy_.wake();
 }
 
@@ -51,7 +52,7 @@ Task<void> Daemon::tidy() {
 Task<void> Daemon::reload_on_signal() {
   while (!stopping_) {
     boost::system::error_code cancelled;
-    co_await hang_ups_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    co_await reload_signals_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
     if (cancelled || stopping_) break;
     supervisors_->retry();
     live_config_.reload(false);
@@ -60,12 +61,8 @@ Task<void> Daemon::reload_on_signal() {
 
 Condition Daemon::outcome_of(const std::string& module) const {
   const Supervisor* const supervisor = supervisors_->find(module);
-  if (!supervisor) return {"gone", ""};
-  if (auto why = supervisors_->draining(*supervisor); !why.empty()) return {"draining", std::move(why)};
-  if (supervisor->undecided()) return {"starting", "'cagectl modules' shows what becomes of it"};
-  if (supervisor->refused()) return {"refused", supervisor->refused()->message};
-  const bool ready = supervisor->state() == ModuleState::kReady;
-  return {to_string(supervisor->state()), ready || !supervisor->last_error() ? "" : supervisor->last_error()->message};
+  if (!supervisor) return gone_condition();
+  return reload_outcome(module_facts(*supervisor, supervisors_->draining(*supervisor)));
 }
 
 Task<Result<ReloadReport>> Daemon::reload(bool dry_run) {

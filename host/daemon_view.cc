@@ -1,92 +1,61 @@
-// The daemon as the admin API sees it.
+// The daemon as operators see it: gathers the facts for host/view.
 #include <algorithm>
 #include <ranges>
 
-#include "host/cdi/names.h"
-#include "host/config/options.h"
 #include "host/core/nearest.h"
 #include "host/daemon.h"
+#include "host/view/device_report.h"
+#include "host/view/driver_report.h"
+#include "host/view/module_report.h"
+#include "host/view/node_conditions.h"
+#include "host/view/resource_report.h"
 
 namespace cardcage {
 namespace {
 
-Condition publication_of(const PublisherStatus& status) {
-  for (const auto& [pool, about] : status.pools) {
-    if (!about.rejection.empty()) return {"failing", about.rejection};
+std::vector<std::string> modules_serving(const std::vector<ModuleConfig>& modules, const std::string& driver) {
+  std::vector<std::string> names;
+  for (const ModuleConfig& module : modules)
+    if (std::ranges::find(module.serve, driver, &ServeConfig::driver) != module.serve.end())
+      names.push_back(module.name);
+  return names;
+}
+
+DriverFacts facts_of(const Driver& driver, const std::vector<ModuleConfig>& modules) {
+  DriverFacts facts{.name = driver.name(),
+                    .modules = modules_serving(modules, driver.name()),
+                    .server_error = driver.server_error(),
+                    .published = driver.publisher_status()};
+  if (auto server = driver.server_status())
+    facts.server = {.socket = server->sockets.service, .registration = server->registration};
+  return facts;
+}
+
+ResourceFacts facts_of(const Resource& resource, const Supervisor* supervisor) {
+  ResourceFacts facts{.name = resource.name(),
+                      .module = supervisor ? supervisor->config().name : "",
+                      .server_error = resource.server_error(),
+                      .devices = resource.list(),
+                      .handed_out = resource.allocator().handed_out().size()};
+  if (auto server = resource.server_status()) {
+    facts.server = {.socket = server->socket, .registration = server->registration};
+    facts.way = server->way;
   }
-  if (!status.last_error.empty()) return {"failing", status.last_error};
-  return {status.in_sync ? "published" : "pending", ""};
+  return facts;
 }
-
-Condition ledger_condition(const Ledger& ledger) {
-  if (ledger.last_error()) return {"failing", ledger.last_error()->message};
-  return {ledger.rebuilt() ? "rebuilt" : "ok", ""};
-}
-
-void add_holders(const ClaimRecord& record, std::vector<ClaimRef>& holders) {
-  if (!is_resource(record.driver)) return holders.push_back(record.ref);
-  for (const Holder& holder : holders_of(record)) holders.push_back({holder.name_space, holder.pod, holder.id});
-}
-
-ResourceReport report_of(const Resource& resource, const Supervisor* supervisor) {
-  ResourceReport report{.name = resource.name(), .module = supervisor ? supervisor->config().name : ""};
-  if (const auto server = resource.server_status()) {
-    report.socket = server->socket;
-    report.way = server->way == RegistrationWay::kRegistry ? "registry" : "kubelet";
-    report.registration = {std::string(to_string(server->registration.state)), server->registration.error};
-  } else {
-    report.registration = {"waiting", resource.server_error() ? resource.server_error()->message
-                                      : supervisor            ? "its module has listed no device yet"
-                                                   : "it is not configured any more; its devices are being let go of"};
-  }
-  for (const ListedDevice& device : *resource.list()) {
-    ++report.devices;
-    report.healthy += device.healthy;
-  }
-  report.handed_out = static_cast<std::uint32_t>(resource.allocator().handed_out().size());
-  return report;
-}
-
-Condition condition_of(const Supervisor& supervisor) { return {to_string(supervisor.state()), supervisor.detail()}; }
 
 }  // namespace
 
-DriverReport Daemon::report(const Driver& driver) const {
-  DriverReport report{.name = driver.name()};
-  for (const ModuleConfig& module : config_.modules) {
-    if (std::ranges::none_of(module.serve, [&](const ServeConfig& rule) { return rule.driver == driver.name(); }))
-      continue;
-    report.module += (report.module.empty() ? "" : ", ") + module.name;
-  }
-  if (const auto server = driver.server_status()) {
-    report.socket = server->sockets.service;
-    const RegistrationView& registration = server->registration;
-    report.registration = {std::string(to_string(registration.state)), registration.error};
-  } else {
-    report.registration = {
-        "waiting", driver.server_error() ? driver.server_error()->message : "its modules have listed no device yet"};
-  }
-  const PublisherStatus& published = driver.publisher_status();
-  report.publication = publication_of(published);
-  if (report.module.empty())
-    report.publication = {"withdrawn", "it is not configured any more, and goes when nothing holds its devices"};
-  for (const auto& [pool, status] : published.pools) {
-    report.pool += (report.pool.empty() ? "" : ", ") + pool;
-    report.generation = std::max(report.generation, status.generation);
-    report.slices += static_cast<std::uint32_t>(status.slices);
-    report.devices += static_cast<std::uint32_t>(status.devices);
-  }
-  return report;
-}
-
-std::vector<std::string> Daemon::config_warnings() const {
-  std::vector<std::string> warnings;
-  for (const std::string& error : live_config_.state().errors)
-    warnings.push_back("the configuration file is not what runs: " + error);
-  for (const std::string& key : live_config_.state().restart)
-    warnings.push_back(fmt::format("the configuration file has another {}, which needs a restart of the daemon", key));
-  for (const Supervisor* supervisor : supervisors_->all())
+std::vector<std::string> Daemon::warnings() const {
+  std::vector<std::string> warnings = config_warnings(live_config_.state());
+  const auto supervisors = supervisors_->all();
+  for (const Supervisor* supervisor : supervisors)
     if (supervisor->refused()) warnings.push_back(supervisor->refused()->message);
+  for (const Resource* resource : resources_->all())
+    for (const auto& [id, why] : resource->refused())
+      warnings.push_back(fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name(), why));
+  for (const Supervisor* supervisor : supervisors)
+    if (std::string warning = supervisor->warning(); !warning.empty()) warnings.push_back(std::move(warning));
   return warnings;
 }
 
@@ -94,46 +63,28 @@ StatusReport Daemon::status() const {
   StatusReport report{.node = config_.node.name,
                       .started = started_,
                       .uptime = clock_.now() - begun_,
-                      .config_file = live_config_.file()};
-  report.api_server = api_server_condition();
-  report.ledger = ledger_condition(*ledger_);
-  report.config_sha256 = config_.sha256;
-  report.config = live_config_.state();
-  report.warnings = config_warnings();
-  report.live_claims = ledger_->claims().size();
-  for (const Driver* driver : drivers_->all()) report.drivers.push_back(this->report(*driver));
-  if (!resources_->all().empty()) report.pod_resources = pod_resources_condition();
-  for (const Resource* resource : resources_->all()) {
-    report.resources.push_back(report_of(*resource, table_.supervisor(resource->name())));
-    for (const auto& [id, why] : resource->refused())
-      report.warnings.push_back(
-          fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name(), why));
+                      .config_file = live_config_.file(),
+                      .config_sha256 = config_.sha256,
+                      .config = live_config_.state(),
+                      .ledger = ledger_condition(ledger_->rebuilt(), ledger_->last_error()),
+                      .live_claims = ledger_->claims().size(),
+                      .warnings = warnings()};
+  std::vector<const PublisherStatus*> publishers;
+  for (const Driver* driver : drivers_->all()) {
+    publishers.push_back(&driver->publisher_status());
+    report.drivers.push_back(driver_report(facts_of(*driver, config_.modules)));
   }
-  for (const Supervisor* supervisor : supervisors_->all())
-    if (const std::string warning = supervisor->warning(); !warning.empty()) report.warnings.push_back(warning);
+  report.api_server = api_server_condition(config_.node.claims_folder, publishers);
+  for (const Resource* resource : resources_->all())
+    report.resources.push_back(resource_report(facts_of(*resource, table_.supervisor(resource->name()))));
+  if (!report.resources.empty()) report.pod_resources = pod_resources_condition(pods_->status());
   return report;
 }
 
 std::vector<ModuleReport> Daemon::modules() const {
   std::vector<ModuleReport> reports;
-  for (const Supervisor* supervisor : supervisors_->all()) {
-    const ModuleConfig& config = supervisor->config();
-    ModuleReport report{
-        .name = config.name,
-        .path = config_.node.modules_dir / config.path,
-        .isolation = config.isolation,
-        .state = condition_of(*supervisor),
-        .devices = supervisor->snapshot() ? static_cast<std::uint32_t>(supervisor->snapshot()->devices.size()) : 0,
-        .restarts = static_cast<std::uint32_t>(supervisor->restarts()),
-        .since = supervisor->since(),
-        .recent_failures = static_cast<std::uint32_t>(supervisor->recent_failures()),
-        .lines = supervisor->last_lines(),
-        .last_end = supervisor->last_end()};
-    if (auto why = supervisors_->draining(*supervisor); !why.empty()) report.state = {"draining", std::move(why)};
-    report.identity = supervisor->identity();
-    if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
-    reports.push_back(std::move(report));
-  }
+  for (const Supervisor* supervisor : supervisors_->all())
+    reports.push_back(module_report(*supervisor, supervisors_->draining(*supervisor), config_.node.modules_dir));
   return reports;
 }
 
@@ -146,30 +97,11 @@ std::vector<DeviceReport> Daemon::devices() const {
                         .pool = served->pool,
                         .holders = {}};
     report.device.health = served->supervisor->health(served->device).health;
-    for (const auto& record : ledger_->holders(report.module, served->device.id, served->driver, served->device.name))
-      add_holders(*record, report.holders);
+    report.holders =
+        device_holders(ledger_->holders(report.module, served->device.id, served->driver, served->device.name));
     reports.push_back(std::move(report));
   }
   return reports;
-}
-
-// Its drivers talk to it all the time, so their publishers know how it is.
-Condition Daemon::api_server_condition() const {
-  if (!config_.node.claims_folder.empty()) return {"embedded", config_.node.claims_folder.native()};
-  Condition condition{"waiting", "nothing is published yet"};
-  for (const Driver* driver : drivers_->all()) {
-    const PublisherStatus& published = driver->publisher_status();
-    if (!published.last_error.empty()) return {"unreachable", published.last_error};
-    if (published.last_success) condition = {"connected", ""};
-  }
-  return condition;
-}
-
-// Of what lets us know that devices are free again.
-Condition Daemon::pod_resources_condition() const {
-  const PodReconcilerStatus status = pods_->status();
-  const std::string& why = status.resources.error.empty() ? status.last_error : status.resources.error;
-  return {std::string(to_string(status.resources.state)), why};
 }
 
 std::vector<std::shared_ptr<const ClaimRecord>> Daemon::claims() const {
@@ -195,13 +127,15 @@ Task<Result<Condition>> Daemon::command(ModuleCommand command) {
   Supervisor* const supervisor = supervisors_->find(name);
   if (!supervisor) co_return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
   const Status done = co_await supervisor->obey(std::move(command));
+  if (!done) {
+    // cagectl takes kUnavailable for a daemon that does not respond; here only the module failed.
+    const Code code = done.error().code == Code::kUnavailable ? Code::kFailedPrecondition : done.error().code;
+    co_return std::unexpected(Error{code, done.error().message});
+  }
   // It may have been removed meanwhile.
-  const Supervisor* const told = supervisors_->find(name);
-  if (done && told) co_return condition_of(*told);
-  if (done) co_return Condition{"gone", ""};
-  // That the module cannot is no sign of a daemon that does not answer.
-  const Code code = done.error().code == Code::kUnavailable ? Code::kFailedPrecondition : done.error().code;
-  co_return std::unexpected(Error{code, done.error().message});
+  const Supervisor* const after = supervisors_->find(name);
+  if (!after) co_return gone_condition();
+  co_return module_condition(module_facts(*after, supervisors_->draining(*after)));
 }
 
 Task<Result<std::vector<HistoryEntry>>> Daemon::history(HistoryQuery query) {

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kDefaultConfig = "/etc/cardcage/cardcage.toml";
 
 int run(const std::string& file) {
-  // Until the daemon listens to it: a look at the file is what it asks for, and that is to come anyway.
+  // The file is about to be read anyway. The daemon handles SIGHUP once it runs.
   std::signal(SIGHUP, SIG_IGN);
   auto config = cardcage::load_config(file);
   if (!config) {
@@ -23,7 +23,7 @@ int run(const std::string& file) {
     return 1;
   }
   cardcage::configure_log(config->log.level, config->log.format);
-  // A peer that goes away is an error of a call, never the end of the daemon.
+  // A peer that disconnects fails its call; it must not kill the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(0027);
   auto daemon = cardcage::Daemon::create(std::move(*config), file);
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   CLI::App app("Cardcage: one daemon per Kubernetes node that turns hardware into devices for pods.", "cardcage");
   std::string config = kDefaultConfig, check;
   app.add_option("--config", config, "configuration file")->capture_default_str();
-  app.add_option("--check", check, "only validate this configuration file: exit status 0 if it is good");
+  app.add_option("--check", check, "only validate this configuration file; exit status 0 if it is valid");
   app.set_version_flag("--version", fmt::format("cardcage {}", cardcage::version()));
   CLI11_PARSE(app, argc, argv);
   return check.empty() ? run(config) : cardcage::check_config(check, stdout);

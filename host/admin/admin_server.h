@@ -11,17 +11,18 @@
 
 namespace cardcage {
 
-// Root, and whoever the daemon runs as.
+// True for root and for the user that the daemon runs as.
 bool may_administer(uid_t peer, uid_t daemon);
 
-// [core] Answers come from the core; gRPC's threads only carry requests to it. The view must outlive the server.
+// [core] The core responds to every call; gRPC's threads only carry requests to it. The view outlives the server.
 class AdminServer {
  public:
-  // Listens on `socket`, mode 0600, in a folder that is made with mode 0700 if missing. kAlreadyExists if another
-  // daemon serves it. Connections of other users are closed without a word (SO_PEERCRED).
+  // Listens on `socket`, mode 0600; creates its folder with mode 0700 if it is missing. kAlreadyExists if another
+  // daemon serves it. Connections of other users (SO_PEERCRED) are closed silently.
   static Result<std::unique_ptr<AdminServer>> start(asio::io_context& core, const std::filesystem::path& socket,
                                                     DaemonView& view);
-  // Removes the socket, gives calls in flight a second and ends all connections. To be awaited before the end.
+  // Removes the socket, gives calls in flight a second to finish and closes all connections. Await it before the
+  // destructor.
   Task<void> stop();
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;

@@ -8,27 +8,39 @@
 
 #include "host/core/utf8.h"
 #include "host/core/version.h"
+#include "host/view/device_report.h"
+#include "host/view/node_conditions.h"
 
 namespace cardcage {
 namespace {
 
 namespace wire = admin::v1;
 
-constexpr std::int64_t kUsualHistory = 100, kLongestHistory = 10'000;
-constexpr std::size_t kLongestText = 8 * 1024;
-constexpr Duration kUsualLimit = std::chrono::seconds(30), kLongestLimit = std::chrono::minutes(10);
+constexpr std::int64_t kDefaultHistory = 100, kMaxHistory = 10'000;
+constexpr std::size_t kMaxText = 8 * 1024;
+constexpr Duration kDefaultLimit = std::chrono::seconds(30), kMaxLimit = std::chrono::minutes(10);
 
 std::int64_t milliseconds(auto duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 std::int64_t milliseconds(WallTime time) { return milliseconds(time.time_since_epoch()); }
 
-// Paths and foreign texts may hold any bytes, a string of a message only UTF-8.
-std::string text(std::string_view bytes) { return cut_utf8(bytes, kLongestText); }
+// Paths and texts from elsewhere may hold any bytes; a protobuf string holds only UTF-8.
+std::string text(std::string_view bytes) { return cut_utf8(bytes, kMaxText); }
+
+wire::Level wire_level(Level level) {
+  switch (level) {
+    case Level::kGood: return wire::LEVEL_GOOD;
+    case Level::kInProgress: return wire::LEVEL_IN_PROGRESS;
+    case Level::kBad: return wire::LEVEL_BAD;
+  }
+  return wire::LEVEL_UNSPECIFIED;
+}
 
 void fill(wire::Condition& message, const Condition& condition) {
-  message.set_state(condition.state);
-  message.set_detail(text(condition.detail));
+  message.set_level(wire_level(condition.level));
+  message.set_state(condition.reason);
+  message.set_detail(text(condition.text));
 }
 
 void fill(wire::ClaimRef& message, const ClaimRef& ref) {
@@ -49,38 +61,41 @@ void fill(wire::Value& message, const std::vector<T>& values) {
 
 std::string_view word(Isolation isolation) { return isolation == Isolation::kProcess ? "process" : "in-process"; }
 
-std::string_view word(OptionType type) {
+void set_type(wire::Option& message, OptionType type) {
+  const auto set = [&](wire::OptionType value, const char* word) {
+    message.set_value_type(value);
+    message.set_type(word);
+  };
   switch (type) {
-    case OptionType::kString: return "string";
-    case OptionType::kInteger: return "integer";
-    case OptionType::kBoolean: return "boolean";
-    case OptionType::kDuration: return "duration";
-    case OptionType::kList: return "list";
+    case OptionType::kString: return set(wire::OPTION_TYPE_STRING, "string");
+    case OptionType::kInteger: return set(wire::OPTION_TYPE_INTEGER, "integer");
+    case OptionType::kBoolean: return set(wire::OPTION_TYPE_BOOLEAN, "boolean");
+    case OptionType::kDuration: return set(wire::OPTION_TYPE_DURATION, "duration");
+    case OptionType::kList: return set(wire::OPTION_TYPE_LIST, "list");
   }
-  return "unknown";
 }
 
-std::string_view word(HealthState state) {
-  switch (state) {
-    case HealthState::kHealthy: return "healthy";
-    case HealthState::kUnhealthy: return "unhealthy";
-    case HealthState::kUnknown: break;
-  }
-  return "unknown";
-}
-
-std::string_view word(TaintEffect effect) {
+void set_taint(wire::Device& message, TaintEffect effect) {
+  const auto set = [&](wire::TaintEffect value, const char* word) {
+    message.set_taint_effect(value);
+    message.set_taint(word);
+  };
   switch (effect) {
-    case TaintEffect::kNoSchedule: return "NoSchedule";
-    case TaintEffect::kNoExecute: return "NoExecute";
-    case TaintEffect::kNone: break;
+    case TaintEffect::kNone: return set(wire::TAINT_EFFECT_NONE, "none");
+    case TaintEffect::kNoSchedule: return set(wire::TAINT_EFFECT_NO_SCHEDULE, "NoSchedule");
+    case TaintEffect::kNoExecute: return set(wire::TAINT_EFFECT_NO_EXECUTE, "NoExecute");
   }
-  return "none";
+}
+
+void set_way(wire::Resource& message, RegistrationWay way) {
+  const bool registry = way == RegistrationWay::kRegistry;
+  message.set_registration_way(registry ? wire::REGISTRATION_WAY_REGISTRY : wire::REGISTRATION_WAY_KUBELET);
+  message.set_way(registry ? "registry" : "kubelet");
 }
 
 void fill(wire::Option& message, const OptionDeclaration& declared) {
   message.set_name(declared.name);
-  message.set_type(std::string(word(declared.type)));
+  set_type(message, declared.type);
   message.set_help(declared.help);
   message.set_default_text(declared.default_text);
   message.set_required(declared.required);
@@ -154,7 +169,7 @@ void fill(wire::Resource& message, const ResourceReport& report) {
   message.set_name(report.name);
   message.set_module(report.module);
   message.set_socket(text(report.socket.native()));
-  message.set_way(report.way);
+  if (report.way) set_way(message, *report.way);
   fill(*message.mutable_registration(), report.registration);
   message.set_devices(report.devices);
   message.set_healthy(report.healthy);
@@ -173,10 +188,9 @@ void fill(wire::Device& message, const DeviceReport& report) {
   message.set_pci_bus_id(device.pci_bus_id);
   message.mutable_numa_nodes()->Add(device.numa_nodes.begin(), device.numa_nodes.end());
   message.set_shared(device.shared);
-  message.mutable_health()->set_state(std::string(word(device.health.state)));
-  message.mutable_health()->set_detail(device.health.message);
+  fill(*message.mutable_health(), health_condition(device.health));
   message.set_health_reason(device.health.reason);
-  message.set_taint(std::string(word(device.health.taint)));
+  set_taint(message, device.health.taint);
   for (const auto& [name, attribute] : device.attributes)
     std::visit([&, &key = name](const auto& value) { fill((*message.mutable_attributes())[key], value); }, attribute);
   for (const auto& [name, quantity] : device.capacity) (*message.mutable_capacity())[name] = quantity.to_string();
@@ -220,17 +234,8 @@ void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {
   message.set_released(milliseconds(entry.released));
 }
 
-Condition condition_of(const ConfigState& state) {
-  const auto count = [](std::size_t number, const char* one, const char* many) {
-    return fmt::format("{} {}", number, number == 1 ? one : many);
-  };
-  if (!state.errors.empty()) return {"refused", count(state.errors.size(), "error", "errors")};
-  if (!state.restart.empty()) return {"needs restart", count(state.restart.size(), "key", "keys")};
-  return {"applied", ""};
-}
-
 void fill_config(wire::GetStatusResponse& message, const ConfigState& state) {
-  fill(*message.mutable_config(), condition_of(state));
+  fill(*message.mutable_config(), config_condition(state));
   message.set_config_applied(milliseconds(state.applied));
   message.set_config_reloads(state.reloads);
   message.set_config_reload_failures(state.failures);
@@ -254,7 +259,7 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   message.set_live_claims(report.live_claims);
   for (const auto& driver : report.drivers) fill(*message.add_drivers(), driver);
   for (const auto& resource : report.resources) fill(*message.add_resources(), resource);
-  if (!report.pod_resources.state.empty()) fill(*message.mutable_pod_resources(), report.pod_resources);
+  if (report.pod_resources) fill(*message.mutable_pod_resources(), *report.pod_resources);
   for (const auto& warning : report.warnings) message.add_warnings(text(warning));
 }
 
@@ -283,19 +288,19 @@ void fill(wire::ReloadResponse& message, const ReloadReport& report) {
     step->set_subject(what.subject);
     step->set_action(what.action);
     step->set_detail(text(what.detail));
-    if (!outcome.state.empty()) fill(*step->mutable_outcome(), outcome);
+    if (outcome) fill(*step->mutable_outcome(), *outcome);
   }
 }
 
 void fill(wire::ModuleCommandResponse& message, const Condition& state) { fill(*message.mutable_state(), state); }
 
 ModuleCommand module_command(ModuleVerb verb, const wire::ModuleCommandRequest& request) {
-  const std::chrono::milliseconds wanted(request.limit_ms());
+  const std::chrono::milliseconds limit(request.limit_ms());
   return {.verb = verb,
           .module = request.module(),
           .by = request.by().empty() ? "an operator" : request.by(),
           .reason = request.reason(),
-          .limit = wanted.count() <= 0 ? kUsualLimit : std::min<Duration>(wanted, kLongestLimit)};
+          .limit = limit.count() <= 0 ? kDefaultLimit : std::min<Duration>(limit, kMaxLimit)};
 }
 
 HistoryQuery history_query(const wire::ListHistoryRequest& request) {
@@ -303,7 +308,7 @@ HistoryQuery history_query(const wire::ListHistoryRequest& request) {
           .driver = request.driver(),
           .device = request.device(),
           .since = WallTime(std::chrono::milliseconds(request.since())),
-          .limit = request.limit() == 0 ? kUsualHistory : std::min<std::int64_t>(request.limit(), kLongestHistory)};
+          .limit = request.limit() == 0 ? kDefaultHistory : std::min<std::int64_t>(request.limit(), kMaxHistory)};
 }
 
 }  // namespace cardcage

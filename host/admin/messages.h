@@ -1,4 +1,4 @@
-// Reports as messages of the admin API.
+// Converts reports to messages of the admin API, and requests to queries.
 #pragma once
 
 #include "cardcage/admin.pb.h"
@@ -6,7 +6,7 @@
 
 namespace cardcage {
 
-// Values of secret options stay here.
+// Values of secret options are left out.
 void fill(admin::v1::GetStatusResponse& message, const StatusReport& report);
 void fill(admin::v1::ListModulesResponse& message, const std::vector<ModuleReport>& reports);
 void fill(admin::v1::ListDevicesResponse& message, const std::vector<DeviceReport>& reports);

@@ -14,14 +14,16 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr int kMostClients = 16;
-constexpr std::chrono::seconds kPatience{10};
-constexpr std::uint32_t kLongestHeader = 8192;
+constexpr int kMaxClients = 16;
+constexpr std::chrono::seconds kIdleTimeout{10};
+constexpr std::uint32_t kMaxHeaderSize = 8192;
+// How long to wait for a free file descriptor: nothing reports one.
+constexpr Duration kDescriptorRetry = std::chrono::seconds(1);
 
 using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
 
-Response answer(const Request& request, const HttpEndpoint::Pages& pages) {
+Response respond(const Request& request, const HttpEndpoint::Pages& pages) {
   Response response;
   response.version(request.version());
   response.keep_alive(request.keep_alive());
@@ -31,7 +33,7 @@ Response answer(const Request& request, const HttpEndpoint::Pages& pages) {
     const std::string target(request.target().data(), request.target().size());
     page = pages(target.substr(0, target.find('?')));
   } else {
-    page = {.status = 405, .body = "only GET is answered here\n"};
+    page = {.status = 405, .body = "only GET and HEAD are allowed\n"};
     response.set(http::field::allow, "GET, HEAD");
   }
   response.result(page.status);
@@ -41,20 +43,16 @@ Response answer(const Request& request, const HttpEndpoint::Pages& pages) {
   return response;
 }
 
-// Until somebody lets go of a descriptor.
-Task<void> pause(asio::io_context& core) {
-  asio::steady_timer timer(core, std::chrono::seconds(1));
-  boost::system::error_code ignored;
-  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-}
-
 }  // namespace
 
+// Shared by the accept loop and the connections, which may outlive the endpoint.
 struct HttpEndpoint::Gate {
-  Gate(asio::io_context& io, Pages page_maker) : core(io), acceptor(io), pages(std::move(page_maker)) {}
+  Gate(asio::io_context& io, Clock& time, Pages page_maker)
+      : core(io), clock(time), acceptor(io), pages(std::move(page_maker)) {}
   asio::io_context& core;
+  Clock& clock;
   tcp::acceptor acceptor;
-  Pages pages;  // empty once the endpoint is gone
+  Pages pages;  // empty once the endpoint is destroyed
   int clients = 0;
 
   static Task<void> serve(std::shared_ptr<Gate> gate, beast::tcp_stream stream) {
@@ -62,13 +60,13 @@ struct HttpEndpoint::Gate {
     boost::system::error_code failed;
     while (!failed && gate->pages) {
       http::request_parser<http::empty_body> parser;
-      parser.header_limit(kLongestHeader);
+      parser.header_limit(kMaxHeaderSize);
       parser.body_limit(0);
-      stream.expires_after(kPatience);
+      stream.expires_after(kIdleTimeout);
       co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, failed));
       if (failed || !gate->pages) break;
-      const Response response = answer(parser.get(), gate->pages);
-      stream.expires_after(kPatience);
+      const Response response = respond(parser.get(), gate->pages);
+      stream.expires_after(kIdleTimeout);
       co_await http::async_write(stream, response, asio::redirect_error(asio::use_awaitable, failed));
       if (!response.keep_alive()) break;
     }
@@ -80,23 +78,23 @@ Task<void> HttpEndpoint::accept_loop(std::shared_ptr<Gate> gate) {
   while (gate->acceptor.is_open()) {
     boost::system::error_code failed;
     tcp::socket socket = co_await gate->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, failed));
-    if (failed == boost::system::errc::too_many_files_open) co_await pause(gate->core);
-    if (failed || gate->clients >= kMostClients) continue;
+    if (failed == boost::system::errc::too_many_files_open) co_await gate->clock.sleep_for(kDescriptorRetry);
+    if (failed || gate->clients >= kMaxClients) continue;
     ++gate->clients;
     spawn(gate->core, Gate::serve(gate, beast::tcp_stream(std::move(socket))));
   }
 }
 
-Result<std::unique_ptr<HttpEndpoint>> HttpEndpoint::start(asio::io_context& core, const std::string& address,
-                                                          Pages pages) {
+Result<std::unique_ptr<HttpEndpoint>> HttpEndpoint::start(asio::io_context& core, Clock& clock,
+                                                          const std::string& address, Pages pages) {
   const auto endpoint = parse_tcp_address(address);
   if (!endpoint) return std::unexpected(endpoint.error());
-  const auto gate = std::make_shared<Gate>(core, std::move(pages));
+  const auto gate = std::make_shared<Gate>(core, clock, std::move(pages));
   boost::system::error_code failed;
   gate->acceptor.open(endpoint->protocol(), failed);
   if (!failed) gate->acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
   if (!failed) gate->acceptor.bind(*endpoint, failed);
-  if (!failed) gate->acceptor.listen(kMostClients, failed);
+  if (!failed) gate->acceptor.listen(kMaxClients, failed);
   if (failed)
     return fail(Code::kUnavailable, "cannot listen on '{}': {}; choose another [metrics] listen", address,
                 failed.message());

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "host/core/task.h"
+#include "host/core/clock.h"
 
 namespace cardcage {
 
@@ -15,15 +15,16 @@ struct HttpPage {
   std::string body;
 };
 
-// [core] Answers anybody who can reach the address, so the pages hold no secrets. Slow or idle clients are cut off
-// after some seconds, and there are never more than a few.
+// [core] Serves anybody who can reach the address, so the pages hold no secrets. Slow or idle clients are disconnected
+// after some seconds; the number of clients is limited.
 class HttpEndpoint {
  public:
-  // The page of a path; status 404 if there is none.
+  // Returns the page of a path, or status 404 if there is none.
   using Pages = std::function<HttpPage(const std::string& path)>;
 
-  // `address` as for parse_tcp_address. Errors say what is wrong with it and what to do.
-  static Result<std::unique_ptr<HttpEndpoint>> start(asio::io_context& core, const std::string& address, Pages pages);
+  // `address` as for parse_tcp_address. `clock` outlives the core's work.
+  static Result<std::unique_ptr<HttpEndpoint>> start(asio::io_context& core, Clock& clock, const std::string& address,
+                                                     Pages pages);
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;

@@ -7,6 +7,7 @@
 
 #include "host/cdi/names.h"
 #include "host/core/version.h"
+#include "host/view/device_report.h"
 
 namespace cardcage {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using prometheus::MetricFamily, prometheus::MetricType;
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 
-// From an Allocate of a quick module to a prepare that meets its deadline.
+// From the Allocate of a fast module to a prepare that hits its deadline.
 const prometheus::Histogram::BucketBoundaries kSeconds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
                                                           0.05,   0.1,     0.5,    1,     5,      10,    40};
 
@@ -38,43 +39,46 @@ class Page {
     metric.label = std::move(labels);
     (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
   }
-  std::string text(std::vector<MetricFamily> counted) {
-    for (MetricFamily& family : counted) families_.push_back(std::move(family));
+  void single(std::string name, std::string help, double value, MetricType type = MetricType::Gauge) {
+    add(family(std::move(name), std::move(help), type), {}, value);
+  }
+  std::string text(std::vector<MetricFamily> calls) {
+    for (MetricFamily& family : calls) families_.push_back(std::move(family));
     std::erase_if(families_, [](const MetricFamily& family) { return family.metric.empty(); });
     return prometheus::TextSerializer().Serialize({families_.begin(), families_.end()});
   }
 
  private:
-  std::deque<MetricFamily> families_;  // family() gives references
+  std::deque<MetricFamily> families_;  // a deque, because family() returns references
 };
 
+double unix_seconds(WallTime time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
 void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
-  auto& state = page.family("cardcage_module_state", "1 for the state that the module is in");
-  auto& devices = page.family("cardcage_module_devices", "devices that the module lists");
-  auto& restarts = page.family("cardcage_module_restarts_total", "restarts of the module", MetricType::Counter);
-  auto& failures = page.family("cardcage_module_recent_failures", "failures that may make the module broken");
+  auto& state = page.family("cardcage_module_state", "1 for the current state of the module");
+  auto& devices = page.family("cardcage_module_devices", "number of devices that the module lists");
+  auto& restarts =
+      page.family("cardcage_module_restarts_total", "number of restarts of the module", MetricType::Counter);
+  auto& failures =
+      page.family("cardcage_module_recent_failures", "failures that count towards marking the module as broken");
   for (const ModuleReport& module : modules) {
     Page::add(failures, {{"module", module.name}}, module.recent_failures);
-    Page::add(state, {{"module", module.name}, {"state", module.state.state}}, 1);
+    Page::add(state, {{"module", module.name}, {"state", module.state.reason}}, 1);
     Page::add(devices, {{"module", module.name}}, module.devices);
     Page::add(restarts, {{"module", module.name}}, module.restarts);
   }
 }
 
-std::string_view word(HealthState state) {
-  return state == HealthState::kHealthy ? "healthy" : state == HealthState::kUnhealthy ? "unhealthy" : "unknown";
-}
-
 void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
-  auto& health = page.family("cardcage_device_health", "1 for the health that the device has");
-  auto& held = page.family("cardcage_device_held", "1 for each claim or pod that has the device");
+  auto& health = page.family("cardcage_device_health", "1 for the current health of the device");
+  auto& held = page.family("cardcage_device_held", "1 for each claim or pod that holds the device");
   for (const DeviceReport& report : devices) {
     const Labels device = {{"module", report.module},
                            {"device", report.device.name},
                            {"id", report.device.id},
                            {"served_by", report.driver}};
     Labels labels = device;
-    labels.push_back({"state", std::string(word(report.device.health.state))});
+    labels.push_back({"state", health_condition(report.device.health).reason});
     labels.push_back({"reason", report.device.health.reason});
     Page::add(health, std::move(labels), 1);
     for (const ClaimRef& holder : report.holders) {
@@ -90,42 +94,45 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
 }
 
 void add_config(Page& page, const ConfigState& config) {
-  Page::add(page.family("cardcage_config_reloads_total", "configuration files that were applied", MetricType::Counter),
-            {}, static_cast<double>(config.reloads));
-  Page::add(page.family("cardcage_config_reload_failures_total", "configuration files that were refused",
-                        MetricType::Counter),
-            {}, static_cast<double>(config.failures));
-  Page::add(page.family("cardcage_config_ok", "0 while the configuration file is refused"), {}, config.errors.empty());
-  Page::add(page.family("cardcage_config_restart_needed", "keys whose change waits for a restart of the daemon"), {},
-            static_cast<double>(config.restart.size()));
-  Page::add(page.family("cardcage_config_last_success_timestamp_seconds",
-                        "when the configuration file was last found good, in Unix seconds"),
-            {}, std::chrono::duration<double>(config.applied.time_since_epoch()).count());
+  page.single("cardcage_config_reloads_total", "number of configuration files that were applied",
+              static_cast<double>(config.reloads), MetricType::Counter);
+  page.single("cardcage_config_reload_failures_total", "number of configuration files that were refused",
+              static_cast<double>(config.failures), MetricType::Counter);
+  page.single("cardcage_config_ok", "0 while the configuration file has errors and is not applied",
+              config.errors.empty());
+  page.single("cardcage_config_restart_needed", "number of changed keys that need a restart of the daemon",
+              static_cast<double>(config.restart.size()));
+  page.single("cardcage_config_last_success_timestamp_seconds",
+              "time when the configuration file was last valid, in Unix seconds", unix_seconds(config.applied));
 }
 
-void add_status(Page& page, const StatusReport& status) {
-  Page::add(page.family("cardcage_build_info", "1, with the version as a label"), {{"version", std::string(version())}},
-            1);
-  Page::add(page.family("cardcage_start_time_seconds", "when the daemon started, in Unix seconds"), {},
-            std::chrono::duration<double>(status.started.time_since_epoch()).count());
-  add_config(page, status.config);
-  Page::add(page.family("cardcage_claims", "claims prepared and devices handed out"), {},
-            static_cast<double>(status.live_claims));
-  Page::add(page.family("cardcage_ledger_ok", "0 while the ledger cannot be written"), {},
-            status.ledger.state != "failing");
-  Page::add(page.family("cardcage_api_server_ok", "0 while the API server does not answer"), {},
-            status.api_server.state != "unreachable");
-  auto& registered = page.family("cardcage_registered", "1 if the kubelet has the driver or resource");
+void add_registrations(Page& page, const StatusReport& status) {
+  auto& registered =
+      page.family("cardcage_registered", "1 while the driver or resource is registered with the kubelet");
   for (const DriverReport& driver : status.drivers)
-    Page::add(registered, {{"name", driver.name}, {"api", "dra"}}, driver.registration.state == "registered");
-  auto& devices = page.family("cardcage_resource_devices", "ids on the list of the resource, with replicas");
+    Page::add(registered, {{"name", driver.name}, {"api", "dra"}}, driver.registration.level == Level::kGood);
+  auto& devices =
+      page.family("cardcage_resource_devices", "number of device ids that the resource lists, with replicas");
   for (const ResourceReport& resource : status.resources) {
     Page::add(registered, {{"name", resource.name}, {"api", "device-plugin"}},
-              resource.registration.state == "registered");
+              resource.registration.level == Level::kGood);
     Page::add(devices, {{"resource", resource.name}, {"state", "healthy"}}, resource.healthy);
     Page::add(devices, {{"resource", resource.name}, {"state", "unhealthy"}}, resource.devices - resource.healthy);
     Page::add(devices, {{"resource", resource.name}, {"state", "handed_out"}}, resource.handed_out);
   }
+}
+
+void add_status(Page& page, const StatusReport& status) {
+  Page::add(page.family("cardcage_build_info", "always 1; the version is a label"),
+            {{"version", std::string(version())}}, 1);
+  page.single("cardcage_start_time_seconds", "start time of the daemon, in Unix seconds", unix_seconds(status.started));
+  add_config(page, status.config);
+  page.single("cardcage_claims", "number of prepared claims and handed-out devices",
+              static_cast<double>(status.live_claims));
+  page.single("cardcage_ledger_ok", "0 while the ledger cannot be written", status.ledger.level != Level::kBad);
+  page.single("cardcage_api_server_ok", "0 while requests to the API server fail",
+              status.api_server.level != Level::kBad);
+  add_registrations(page, status);
 }
 
 }  // namespace
@@ -133,7 +140,7 @@ void add_status(Page& page, const StatusReport& status) {
 Metrics::Metrics()
     : calls_(prometheus::BuildHistogram()
                  .Name("cardcage_call_seconds")
-                 .Help("how long the kubelet waited for an answer, per claim or container")
+                 .Help("how long the kubelet waited for a response, per claim or container")
                  .Register(registry_)) {}
 
 void Metrics::answered(KubeletCall call, const std::string& name, Code code, Duration took) {

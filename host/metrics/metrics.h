@@ -1,4 +1,4 @@
-// What Prometheus reads of the daemon: https://prometheus.io/docs/instrumenting/exposition_formats.
+// The metrics page for Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats.
 #pragma once
 
 #include <prometheus/registry.h>
@@ -10,14 +10,14 @@
 
 namespace cardcage {
 
-// [core] Counts what has happened; all else is read from the daemon when somebody asks, so that no figure can be stale
+// [core] Only calls are counted here. Everything else is read from the daemon for each page, so that no figure is stale
 // and no gauge outlives its device.
 class Metrics final : public CallMeter {
  public:
   Metrics();
 
   void answered(KubeletCall call, const std::string& name, Code code, Duration took) override;
-  // In the text format 0.0.4.
+  // Text format 0.0.4.
   std::string page(const DaemonView& daemon) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the admin API shows of the daemon: plain values, made on the core when somebody asks.
+// The daemon as operators see it: plain values, made on the core when somebody asks.
 #pragma once
 
 #include <chrono>
@@ -12,32 +12,28 @@
 #include "host/core/task.h"
 #include "host/ledger/history.h"
 #include "host/ledger/record.h"
+#include "host/model/condition.h"
 #include "host/model/device.h"
 #include "host/model/module.h"
 #include "host/supervision/command.h"
 
 namespace cardcage {
 
-// A state in one word, and why, for people; the detail may be empty.
-struct Condition {
-  std::string state, detail;
-};
-
 struct DriverReport {
-  std::string name, module, pool;
-  std::filesystem::path socket;  // of the DRA service
-  Condition registration;        // "registered"; "waiting" for a kubelet; "refused" by it: its text
-  Condition publication;         // "published"; "pending"; "failing": the last error
-  std::int64_t generation = 0;   // of the pool as published
+  std::string name, module, pool;  // several modules or pools are separated by ", "
+  std::filesystem::path socket;    // of the DRA service; empty = none now
+  Condition registration;          // "registered"; "waiting" or "asked"; "refused" by the kubelet
+  Condition publication;           // "published"; "pending" or "withdrawn"; "failing"
+  std::int64_t generation = 0;     // of the pool as published
   std::uint32_t slices = 0, devices = 0;
 };
 
 struct ResourceReport {
   std::string name, module;
   std::filesystem::path socket;                            // where the kubelet calls; empty = none now
-  std::string way;                                         // of registration: "kubelet", "registry"
-  Condition registration;                                  // as of a driver
-  std::uint32_t devices = 0, healthy = 0, handed_out = 0;  // ids
+  std::optional<RegistrationWay> way;                      // in use: never kAuto; absent without a socket
+  Condition registration;                                  // as for a driver
+  std::uint32_t devices = 0, healthy = 0, handed_out = 0;  // device ids, with replicas
 };
 
 struct StatusReport {
@@ -45,51 +41,51 @@ struct StatusReport {
   WallTime started;
   Duration uptime{};
   std::filesystem::path config_file;
-  std::string config_sha256;  // of what runs
+  std::string config_sha256;  // of the running configuration
   ConfigState config;
-  Condition api_server;  // "connected"; "unreachable": the last error; "embedded": no cluster
-  Condition ledger;      // "ok"; "rebuilt" after corruption; "failing": the last error
+  Condition api_server;  // "connected", or "embedded" without a cluster; "waiting"; "unreachable"
+  Condition ledger;      // "ok", or "rebuilt" after corruption; "failing"
   std::uint64_t live_claims = 0;
   std::vector<DriverReport> drivers;
   std::vector<ResourceReport> resources;
-  Condition pod_resources;            // "ok"; "absent"; "failing": the last error; empty without resources
-  std::vector<std::string> warnings;  // what an operator should look at
+  std::optional<Condition> pod_resources;  // "ok"; "waiting" or "absent"; "failing"; nothing without resources
+  std::vector<std::string> warnings;       // what an operator should look at
 };
 
 struct ModuleReport {
   std::string name;
   std::filesystem::path path;
   Isolation isolation = Isolation::kInProcess;
-  Condition state;  // to_string(ModuleState), and the last error
+  Condition state;  // to_string(ModuleState), or "draining"
   std::uint32_t devices = 0, restarts = 0;
   WallTime since;                     // in this state
   std::uint32_t recent_failures = 0;  // as the restart policy counts them
-  std::vector<SaidLine> lines;        // that the running instance said last
+  std::vector<SaidLine> lines;        // the last output of the running instance
   std::optional<ModuleEnd> last_end;
   std::optional<ModuleIdentity> identity;  // nothing until the module was loaded
-  OptionValues options;                    // secret ones included: they do not leave the process
+  OptionValues options;                    // includes secrets, which never leave the process
 };
 
 struct DeviceReport {
   std::string module;
   Device device;                  // with the health as of now
   std::string driver, pool;       // the driver or resource; empty = no rule takes the device
-  std::vector<ClaimRef> holders;  // whose claims it is prepared for; pods of a resource, with the kubelet's id as uid
+  std::vector<ClaimRef> holders;  // claims, or the pods of a resource with the kubelet's device id as uid
 };
 
 // What a reload did, or would do.
 struct ReloadReport {
   struct Step {
     PlanStep what;
-    Condition outcome;  // of a module, if it was applied: its state; "refused", "draining", "gone"
+    std::optional<Condition> outcome;  // of a module, once applied: its state; "refused", "draining", "gone"
   };
   std::filesystem::path file;
   bool applied = false;
-  std::vector<std::string> errors;  // of the file: nothing is applied
+  std::vector<std::string> errors;  // in the file: nothing is applied
   std::vector<Step> steps;
 };
 
-// [core] The daemon as the admin API sees it.
+// [core]
 class DaemonView {
  public:
   virtual ~DaemonView() = default;
@@ -99,9 +95,9 @@ class DaemonView {
   virtual std::vector<DeviceReport> devices() const = 0;  // by module, then by device id
   virtual std::vector<std::shared_ptr<const ClaimRecord>> claims() const = 0;
   virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
-  // Applies the configuration file, and waits for the modules that it concerns, but not for long.
+  // Applies the configuration file and waits, within bounds, until the modules that change have settled.
   virtual Task<Result<ReloadReport>> reload(bool dry_run) = 0;
-  // The state that the module is in then.
+  // Returns the condition of the module after the command.
   virtual Task<Result<Condition>> command(ModuleCommand command) = 0;
 };
 

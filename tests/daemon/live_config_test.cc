@@ -282,7 +282,7 @@ TEST_F(LiveConfigTest, ABrokenFileChangesNothingAndIsSaidWithItsPlace) {
     const auto status = admin.status();
     EXPECT_EQ(status.config().state(), "refused");
     EXPECT_THAT(status.config_errors(0), HasSubstr("cardcage.toml:"));
-    EXPECT_THAT(status.warnings(0), HasSubstr("the configuration file is not what runs: "));
+    EXPECT_THAT(status.warnings(0), HasSubstr("the configuration file is not applied: "));
     EXPECT_EQ(status.config_sha256(), digest);
     EXPECT_TRUE(kubelet.registered(kDriver));
     EXPECT_TRUE(offers(kDriver, "gpu-0"));

@@ -82,7 +82,7 @@ TEST_F(DaemonTest, AWorkerThatCrashesIsReplacedAndReconciled) {
   ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("modules").text.find("ready") != std::string::npos; }));
   EXPECT_THAT(files(hardware()), SizeIs(1)) << "reconciled with the live claim";
   EXPECT_THAT(cagectl("modules mock").text,
-              AllOf(HasSubstr("restarts   1, 1 failure in the last 30 minutes"), HasSubstr("last end"),
+              AllOf(HasSubstr("restarts      1, 1 failure in the last 30 minutes"), HasSubstr("last failure"),
                     HasSubstr("was killed by signal 6 (Aborted)")));
   EXPECT_TRUE(unprepare(claim));
   EXPECT_THAT(files(hardware()), IsEmpty());

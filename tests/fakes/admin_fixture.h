@@ -26,7 +26,7 @@ class AdminFixture : public ::testing::Test {
       core.run();
     });
   }
-  // The server ends on the core, as in the daemon.
+  // Stops the server on the core, as the daemon does.
   void stop() {
     if (!thread.joinable()) return;
     asio::post(core, [this] { spawn(core, stop_server(*this)); });

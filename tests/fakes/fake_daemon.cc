@@ -6,6 +6,8 @@ namespace {
 using namespace std::chrono_literals;
 
 const WallTime kNow{std::chrono::seconds(1'800'000'000)};  // 2027-01-15T08:00:00Z
+const Condition kReady{Level::kGood, "ready", ""};
+const Condition kRegistered{Level::kGood, "registered", ""};
 
 ModuleReport mock_module() {
   ModuleIdentity identity;
@@ -32,7 +34,7 @@ ModuleReport mock_module() {
       {.name = "links", .type = OptionType::kList, .help = "which links to use"}};
   identity.params = {{.name = "profile", .type = OptionType::kString, .help = "memory profile"}};
   ModuleReport report{
-      .name = "mock", .path = "libcardcage_mock.so", .state = {"ready", ""}, .devices = 2, .identity = identity};
+      .name = "mock", .path = "libcardcage_mock.so", .state = kReady, .devices = 2, .identity = identity};
   report.options.entries = {{"devices", {std::int64_t{2}, true}},
                             {"mode", {std::string("shared"), false}},
                             {"token", {std::string("very-secret"), true}},
@@ -106,17 +108,17 @@ Task<Result<ReloadReport>> FakeDaemon::reload(bool dry_run) {
   ReloadReport report = reload_report;
   report.applied = !dry_run && report.errors.empty();
   if (!report.applied)
-    for (auto& step : report.steps) step.outcome = {};
+    for (auto& step : report.steps) step.outcome.reset();
   co_return report;
 }
 
 Task<Result<Condition>> FakeDaemon::command(ModuleCommand command) {
   {
-    const std::lock_guard lock(heard_->mutex);
-    heard_->command = std::move(command);
+    const std::lock_guard lock(last_command_->mutex);
+    last_command_->command = std::move(command);
   }
   if (failure.code != Code::kOk) co_return std::unexpected(failure);
-  co_return Condition{"done", ""};
+  co_return Condition{Level::kGood, "done", ""};
 }
 
 FakeDaemon FakeDaemon::busy_node() {
@@ -126,15 +128,15 @@ FakeDaemon FakeDaemon::busy_node() {
                           .uptime = 26h,
                           .config_file = "/etc/cardcage/cardcage.toml",
                           .config_sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
-                          .api_server = {"connected", ""},
-                          .ledger = {"ok", ""},
+                          .api_server = {Level::kGood, "connected", ""},
+                          .ledger = {Level::kGood, "ok", ""},
                           .live_claims = 2,
                           .drivers = {{.name = "gpu.mock.cardcage.dev",
                                        .module = "mock",
                                        .pool = "node1",
                                        .socket = "/var/lib/kubelet/plugins/gpu.mock.cardcage.dev/dra.sock",
-                                       .registration = {"registered", ""},
-                                       .publication = {"published", ""},
+                                       .registration = kRegistered,
+                                       .publication = {Level::kGood, "published", ""},
                                        .generation = 3,
                                        .slices = 1,
                                        .devices = 2},
@@ -142,34 +144,34 @@ FakeDaemon FakeDaemon::busy_node() {
                                        .module = "nic",
                                        .pool = "node1",
                                        .socket = "/var/lib/kubelet/plugins/nic.example.com/dra.sock",
-                                       .registration = {"waiting", ""},
-                                       .publication = {"pending", "module 'nic' is not running"}}},
+                                       .registration = {Level::kInProgress, "waiting", ""},
+                                       .publication = {Level::kInProgress, "pending", "module 'nic' is not running"}}},
                           .resources = {{.name = "example.com/fpga",
                                          .module = "fpga",
                                          .socket = "/var/lib/kubelet/device-plugins/cardcage-1f.sock",
-                                         .way = "kubelet",
-                                         .registration = {"registered", ""},
+                                         .way = RegistrationWay::kKubelet,
+                                         .registration = kRegistered,
                                          .devices = 8,
                                          .healthy = 7,
                                          .handed_out = 2}},
-                          .pod_resources = {"ok", ""},
+                          .pod_resources = Condition{Level::kGood, "ok", ""},
                           .warnings = {"module 'nic' restarts for the 4th time"}};
   daemon.status_report.config.applied = kNow - 2h;
   daemon.status_report.config.reloads = 3;
-  daemon.reload_report = {
-      .file = "/etc/cardcage/cardcage.toml",
-      .steps = {{{"module fpga", "add", ""}, {"ready", ""}},
-                {{"module mock", "replace", "a new instance, for another options.mode"}, {"ready", ""}},
-                {{"module nic", "remove", "drains, and goes when nothing holds its devices"},
-                 {"draining", "it was removed from the configuration; 2 claims hold devices of it"}},
-                {{"resource example.com/fpga", "add", ""}, {}},
-                {{"log.level", "set", ""}, {}},
-                {{"node.kubelet_root", "restart", "needs a restart of the daemon"}, {}}}};
+  daemon.reload_report = {.file = "/etc/cardcage/cardcage.toml",
+                          .steps = {{{"module fpga", "add", ""}, kReady},
+                                    {{"module mock", "replace", "a new instance, for another options.mode"}, kReady},
+                                    {{"module nic", "remove", "drains, and goes when nothing holds its devices"},
+                                     Condition{Level::kInProgress, "draining",
+                                               "it was removed from the configuration; 2 claims hold devices of it"}},
+                                    {{"resource example.com/fpga", "add", ""}, {}},
+                                    {{"log.level", "set", ""}, {}},
+                                    {{"node.kubelet_root", "restart", "needs a restart of the daemon"}, {}}}};
   daemon.module_reports = {
       mock_module(),
       {.name = "nic",
        .path = "vendor/libnic.so",
-       .state = {"backing off", "start: the driver 'mlx5_core' is not loaded"},
+       .state = {Level::kBad, "backing off", "start: the driver 'mlx5_core' is not loaded"},
        .restarts = 4,
        .since = kNow - 2min,
        .recent_failures = 4,

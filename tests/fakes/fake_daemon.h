@@ -1,4 +1,4 @@
-// A daemon that reports what a test wrote down.
+// A daemon that reports what a test prepared.
 #pragma once
 
 #include <memory>
@@ -23,14 +23,14 @@ struct FakeDaemon final : DaemonView {
   std::vector<DeviceReport> devices() const override { return device_reports; }
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override { return claim_records; }
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
-  // With the errors, or with the steps: those of a dry run have no outcome.
+  // Returns reload_report; the steps of a dry run have no outcome.
   Task<Result<ReloadReport>> reload(bool dry_run) override;
-  // Answered "done".
+  // Returns the condition "done".
   Task<Result<Condition>> command(ModuleCommand command) override;
   // [any-thread]
   ModuleCommand last_command() const {
-    const std::lock_guard lock(heard_->mutex);
-    return heard_->command;
+    const std::lock_guard lock(last_command_->mutex);
+    return last_command_->command;
   }
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
@@ -39,11 +39,11 @@ struct FakeDaemon final : DaemonView {
   FakeDaemon() { failure.code = Code::kOk; }
 
  private:
-  struct Heard {
+  struct LastCommand {
     std::mutex mutex;
     ModuleCommand command;
   };
-  std::shared_ptr<Heard> heard_ = std::make_shared<Heard>();
+  std::shared_ptr<LastCommand> last_command_ = std::make_shared<LastCommand>();
 };
 
 }  // namespace cardcage

@@ -54,9 +54,13 @@ TEST_F(AdminServerTest, ReportsTheStatusOfTheDaemon) {
   EXPECT_EQ(status.uptime_ms(), 26 * 3600 * 1000);
   EXPECT_EQ(status.started(), (1'800'000'000LL - 26 * 3600) * 1000);
   EXPECT_EQ(status.api_server().state(), "connected");
+  EXPECT_EQ(status.api_server().level(), wire::LEVEL_GOOD);
   ASSERT_EQ(status.drivers_size(), 2);
   EXPECT_EQ(status.drivers(0).registration().state(), "registered");
+  EXPECT_EQ(status.drivers(1).publication().level(), wire::LEVEL_IN_PROGRESS);
   EXPECT_EQ(status.drivers(1).publication().detail(), "module 'nic' is not running");
+  EXPECT_EQ(status.resources(0).registration_way(), wire::REGISTRATION_WAY_KUBELET);
+  EXPECT_EQ(status.resources(0).way(), "kubelet");
   EXPECT_EQ(status.warnings_size(), 1);
 }
 
@@ -77,6 +81,8 @@ TEST_F(AdminServerTest, ListsModulesWithOptionsButNoSecrets) {
   EXPECT_EQ(mock.params(0).name(), "profile");
   EXPECT_EQ(list.modules(1).id(), "");
   EXPECT_EQ(list.modules(1).state().state(), "backing off");
+  EXPECT_EQ(list.modules(1).state().level(), wire::LEVEL_BAD);
+  EXPECT_EQ(mock.options(0).value_type(), wire::OPTION_TYPE_INTEGER);
 }
 
 TEST_F(AdminServerTest, ListsDevicesWithTheirHolders) {
@@ -90,7 +96,9 @@ TEST_F(AdminServerTest, ListsDevicesWithTheirHolders) {
   EXPECT_EQ(gpu.capacity().at("memory"), "32");
   EXPECT_EQ(gpu.holders(0).name(), "training");
   EXPECT_EQ(list.devices(1).health().state(), "unhealthy");
+  EXPECT_EQ(list.devices(1).health().level(), wire::LEVEL_BAD);
   EXPECT_EQ(list.devices(1).taint(), "NoSchedule");
+  EXPECT_EQ(list.devices(1).taint_effect(), wire::TAINT_EFFECT_NO_SCHEDULE);
   EXPECT_EQ(list.devices(2).driver(), "");
 }
 
@@ -118,7 +126,7 @@ TEST_F(AdminServerTest, ListsClaimsAndHistory) {
   EXPECT_EQ(daemon.last_asked.limit, 100);
 }
 
-TEST_F(AdminServerTest, BoundsTheHistoryThatCanBeAsked) {
+TEST_F(AdminServerTest, ALimitOfTheHistoryIsBounded) {
   wire::ListHistoryRequest request;
   request.set_limit(4'000'000'000u);
   wire::ListHistoryResponse history;
@@ -127,31 +135,31 @@ TEST_F(AdminServerTest, BoundsTheHistoryThatCanBeAsked) {
   EXPECT_EQ(daemon.last_asked.limit, 10'000);
 }
 
-TEST_F(AdminServerTest, CommandsReachTheModule) {
+TEST_F(AdminServerTest, CommandsReachTheDaemon) {
   wire::ModuleCommandRequest request;
   request.set_module("mock");
   request.set_by("alice");
   request.set_reason("driver 580");
   wire::ModuleCommandResponse response;
-  const auto told = [&](auto method) {
+  const auto send = [&](auto method) {
     const auto result = call(method, request, response);
     EXPECT_TRUE(result.ok()) << result.error_message();
     EXPECT_EQ(response.state().state(), "done");
     return daemon.last_command().verb;
   };
-  EXPECT_EQ(told(&wire::Admin::Stub::ResumeModule), ModuleVerb::kResume);
-  EXPECT_EQ(told(&wire::Admin::Stub::RestartModule), ModuleVerb::kRestart);
-  EXPECT_EQ(told(&wire::Admin::Stub::QuiesceModule), ModuleVerb::kQuiesce);
+  EXPECT_EQ(send(&wire::Admin::Stub::ResumeModule), ModuleVerb::kResume);
+  EXPECT_EQ(send(&wire::Admin::Stub::RestartModule), ModuleVerb::kRestart);
+  EXPECT_EQ(send(&wire::Admin::Stub::QuiesceModule), ModuleVerb::kQuiesce);
   EXPECT_EQ(daemon.last_command().module, "mock");
   EXPECT_EQ(daemon.last_command().by, "alice");
   EXPECT_EQ(daemon.last_command().reason, "driver 580");
   EXPECT_EQ(daemon.last_command().limit, 30s);
   request.set_limit_ms(1'000'000'000'000'000);
-  told(&wire::Admin::Stub::QuiesceModule);
-  EXPECT_EQ(daemon.last_command().limit, 10min) << "no command waits for ever";
+  send(&wire::Admin::Stub::QuiesceModule);
+  EXPECT_EQ(daemon.last_command().limit, 10min) << "no command waits forever";
 }
 
-TEST_F(AdminServerTest, PassesTheDaemonsErrorsOn) {
+TEST_F(AdminServerTest, ReturnsTheErrorsOfTheDaemon) {
   stop();
   daemon.failure = {Code::kUnavailable, "the ledger is being rebuilt"};
   start();
@@ -161,10 +169,10 @@ TEST_F(AdminServerTest, PassesTheDaemonsErrorsOn) {
   EXPECT_EQ(result.error_message(), "the ledger is being rebuilt");
 }
 
-TEST_F(AdminServerTest, BytesThatAreNoTextDoNotBreakTheAnswer) {
+TEST_F(AdminServerTest, InvalidUtf8IsReplacedInResponses) {
   stop();
   daemon.status_report.config_file = "/etc/\xff\xfe.toml";
-  daemon.status_report.api_server.detail = "\x80 refused";
+  daemon.status_report.api_server.text = "\x80 refused";
   start();
   wire::GetStatusResponse status;
   const auto result = call(&wire::Admin::Stub::GetStatus, {}, status);
@@ -179,7 +187,7 @@ TEST_F(AdminServerTest, OnlyRootAndTheDaemonsUserMayAsk) {
   EXPECT_FALSE(may_administer(1000, 0));
 }
 
-TEST_F(AdminServerTest, SocketAndFolderAreForTheOwnerAlone) {
+TEST_F(AdminServerTest, OnlyTheOwnerCanOpenTheSocketAndItsFolder) {
   struct stat about{};
   ASSERT_EQ(::stat(socket.c_str(), &about), 0);
   EXPECT_EQ(about.st_mode & 0777, 0600u);
@@ -187,8 +195,8 @@ TEST_F(AdminServerTest, SocketAndFolderAreForTheOwnerAlone) {
   EXPECT_EQ(about.st_mode & 0777, 0700u);
 }
 
-// What a process of user nobody gets when it connects although the modes would let it: the end of the stream.
-TEST_F(AdminServerTest, AnotherUserIsCutOffByThePeerCheckAlone) {
+// A process of user nobody connects, as the file modes allow here, and gets the end of the stream.
+TEST_F(AdminServerTest, ThePeerCheckAloneRejectsOtherUsers) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
   ASSERT_EQ(::chmod(socket.parent_path().c_str(), 0755), 0);
@@ -198,14 +206,14 @@ TEST_F(AdminServerTest, AnotherUserIsCutOffByThePeerCheckAlone) {
   std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
-  if (child == 0) {  // only system calls from here on: other threads held locks
+  if (child == 0) {  // only system calls from here on: other threads may have held locks
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(10);
     const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) ::_exit(11);
-    const timeval patience{.tv_sec = 5, .tv_usec = 0};
-    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    const timeval timeout{.tv_sec = 5, .tv_usec = 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     char byte = 0;
-    ::_exit(::recv(fd, &byte, 1, 0) == 0 ? 0 : 12);  // a gRPC server would greet with its settings
+    ::_exit(::recv(fd, &byte, 1, 0) == 0 ? 0 : 12);  // a gRPC server would send its settings first
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -225,28 +233,28 @@ TEST_F(AdminServerTest, StoppingRemovesTheSocketAndEndsOpenConnections) {
   EXPECT_EQ(stub->GetStatus(&second, {}, &status).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(AdminServerTest, ACallInFlightIsAnsweredBeforeTheServerIsGone) {
+TEST_F(AdminServerTest, StoppingWaitsForCallsInFlight) {
   const auto stub = connect();
-  std::promise<void> hold, held;
+  std::promise<void> release, blocked;
   asio::post(core, [&] {
-    held.set_value();
-    hold.get_future().wait();
-    spawn(core, stop_server(*this));  // before the call, which waits for this very thread
+    blocked.set_value();
+    release.get_future().wait();
+    spawn(core, stop_server(*this));  // before the call, which waits for this thread
   });
-  held.get_future().wait();
+  blocked.get_future().wait();
   wire::GetStatusResponse status;
   grpc::ClientContext context;
   set_deadline(context);
   std::promise<grpc::Status> result;
   const wire::GetStatusRequest request;
   stub->async()->GetStatus(&context, &request, &status, [&](grpc::Status s) { result.set_value(std::move(s)); });
-  hold.set_value();
-  const auto answer = result.get_future().get();
-  EXPECT_TRUE(answer.ok() || answer.error_code() == grpc::StatusCode::UNAVAILABLE) << answer.error_message();
+  release.set_value();
+  const auto finished = result.get_future().get();
+  EXPECT_TRUE(finished.ok() || finished.error_code() == grpc::StatusCode::UNAVAILABLE) << finished.error_message();
   thread.join();
 }
 
-TEST_F(AdminServerTest, ASecondDaemonDoesNotTakeTheSocketAway) {
+TEST_F(AdminServerTest, ASecondDaemonCannotTakeTheSocket) {
   asio::io_context other;
   const auto second = AdminServer::start(other, socket, daemon);
   ASSERT_FALSE(second);
@@ -256,7 +264,7 @@ TEST_F(AdminServerTest, ASecondDaemonDoesNotTakeTheSocketAway) {
   EXPECT_TRUE(call(&wire::Admin::Stub::GetStatus, {}, status).ok());
 }
 
-TEST_F(AdminServerTest, ManyCallersAreServedAtOnce) {
+TEST_F(AdminServerTest, ServesManyCallersAtOnce) {
   std::vector<std::jthread> callers;
   std::atomic<int> answered = 0;
   for (int i = 0; i < 8; ++i)
@@ -270,7 +278,7 @@ TEST_F(AdminServerTest, ManyCallersAreServedAtOnce) {
   EXPECT_EQ(answered, 80);
 }
 
-TEST_F(AdminServerTest, GarbageOnTheSocketHarmsNobody) {
+TEST_F(AdminServerTest, SurvivesGarbageOnTheSocket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, socket.c_str(), sizeof address.sun_path - 1);

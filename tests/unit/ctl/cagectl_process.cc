@@ -16,8 +16,8 @@
 namespace cardcage {
 namespace {
 
-constexpr std::chrono::seconds kLimit{10};
-constexpr std::size_t kMostOutput = 10'000'000;
+constexpr std::chrono::seconds kTimeout{10};
+constexpr std::size_t kMaxOutput = 10'000'000;
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> array;
@@ -27,7 +27,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 int wait_for(pid_t pid) {
-  const auto end = std::chrono::steady_clock::now() + kLimit;
+  const auto end = std::chrono::steady_clock::now() + kTimeout;
   int status = 0;
   while (::waitpid(pid, &status, WNOHANG) == 0) {
     if (std::chrono::steady_clock::now() > end) {
@@ -65,8 +65,8 @@ Ended run_program(const std::string& program, const std::vector<std::string>& ar
   if (failed != 0) throw std::runtime_error("cannot start " + program);
   Ended ended;
   ended.code = wait_for(pid);
-  ended.out = read_file(out, kMostOutput).value_or("");
-  ended.err = read_file(err, kMostOutput).value_or("");
+  ended.out = read_file(out, kMaxOutput).value_or("");
+  ended.err = read_file(err, kMaxOutput).value_or("");
   return ended;
 }
 

@@ -11,8 +11,8 @@ struct Ended {
   std::string out, err;
 };
 
-// At most 10 s. `input` is its stdin, `environment` extra "NAME=value" entries. CARDCAGE_* of the caller is not
-// passed on.
+// Kills it after 10 s. `input` is its stdin, `environment` holds extra "NAME=value" entries. CARDCAGE_* variables of
+// the caller are not passed on.
 Ended run_cagectl(const std::vector<std::string>& arguments, const std::string& input = "",
                   const std::vector<std::string>& environment = {});
 

@@ -1,4 +1,4 @@
-// The completion scripts, read by real shells where there are some.
+// The completion scripts, run by real shells where they are installed.
 #include <gmock/gmock.h>
 
 #include "tests/fakes/scratch_folder.h"
@@ -16,8 +16,8 @@ std::string script(const std::string& shell) {
   return ended.out;
 }
 
-// What bash offers for `line`, whose last word is being typed.
-std::string offered(const std::vector<std::string>& line) {
+// Returns what bash offers for the last word of `line`.
+std::string complete(const std::vector<std::string>& line) {
   std::string words;
   for (const std::string& word : line) words += " '" + word + "'";
   const std::string program = fmt::format(
@@ -40,23 +40,23 @@ TEST(CompletionTest, BashAcceptsTheScript) {
   }
 }
 
-TEST(CompletionTest, ScriptsAreTheGoldenOnes) {
+TEST(CompletionTest, ScriptsMatchTheGoldenFiles) {
   for (const std::string shell : {"bash", "zsh", "fish"}) expect_golden("completion." + shell, script(shell));
 }
 
 TEST(CompletionTest, BashOffersCommandsOptionsAndNames) {
-  EXPECT_EQ(offered({"cagectl", "sta"}), "status\n");
-  EXPECT_THAT(offered({"cagectl", ""}), HasSubstr("status modules module devices"));
-  EXPECT_EQ(offered({"cagectl", "--js"}), "--json\n");
-  EXPECT_EQ(offered({"cagectl", "history", "--li"}), "--limit\n");
-  EXPECT_EQ(offered({"cagectl", "--socket", "/s", "history", "--li"}), "--limit\n");
-  EXPECT_EQ(offered({"cagectl", "modules", "--options", ""}), "mock\n");
-  EXPECT_EQ(offered({"cagectl", "devices", "gpu-"}), "gpu-0 gpu-1\n");
-  EXPECT_EQ(offered({"cagectl", "completion", "z"}), "zsh\n");
-  EXPECT_EQ(offered({"cagectl", "module", "qu"}), "quiesce\n");
-  EXPECT_EQ(offered({"cagectl", "module", "quiesce", "mo"}), "mock\n");
-  EXPECT_EQ(offered({"cagectl", "module", "resume", "--re"}), "--reason\n");
-  EXPECT_EQ(offered({"cagectl", "--socket", ""}), "\n") << "a file: left to the shell";
+  EXPECT_EQ(complete({"cagectl", "sta"}), "status\n");
+  EXPECT_THAT(complete({"cagectl", ""}), HasSubstr("status modules module devices"));
+  EXPECT_EQ(complete({"cagectl", "--js"}), "--json\n");
+  EXPECT_EQ(complete({"cagectl", "history", "--li"}), "--limit\n");
+  EXPECT_EQ(complete({"cagectl", "--socket", "/s", "history", "--li"}), "--limit\n");
+  EXPECT_EQ(complete({"cagectl", "modules", "--options", ""}), "mock\n");
+  EXPECT_EQ(complete({"cagectl", "devices", "gpu-"}), "gpu-0 gpu-1\n");
+  EXPECT_EQ(complete({"cagectl", "completion", "z"}), "zsh\n");
+  EXPECT_EQ(complete({"cagectl", "module", "qu"}), "quiesce\n");
+  EXPECT_EQ(complete({"cagectl", "module", "quiesce", "mo"}), "mock\n");
+  EXPECT_EQ(complete({"cagectl", "module", "resume", "--re"}), "--reason\n");
+  EXPECT_EQ(complete({"cagectl", "--socket", ""}), "\n") << "the shell completes file names";
 }
 
 }  // namespace

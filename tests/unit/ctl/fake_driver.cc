@@ -7,7 +7,7 @@
 
 namespace cardcage {
 
-// v1 and v1alpha1 are the same on the wire, so one answer serves both.
+// v1 and v1alpha1 have the same wire format, so one implementation serves both.
 template <class Base, class Request, class Response>
 class FakeDriver::Health final : public Base {
  public:
@@ -64,7 +64,7 @@ std::vector<std::string> FakeDriver::calls() {
   return calls_;
 }
 
-void FakeDriver::note(std::string call) {
+void FakeDriver::record(std::string call) {
   const std::lock_guard lock(mutex_);
   calls_.push_back(std::move(call));
 }
@@ -75,10 +75,10 @@ grpc::Status FakeDriver::NodePrepareResources(grpc::ServerContext*,
   std::string call = "prepare";
   for (const auto& claim : request->claims()) {
     call += " " + claim.namespace_() + "/" + claim.name() + "/" + claim.uid();
-    if (const auto answer = prepared.find(claim.uid()); answer != prepared.end())
-      (*response->mutable_claims())[claim.uid()] = answer->second;
+    if (const auto entry = prepared.find(claim.uid()); entry != prepared.end())
+      (*response->mutable_claims())[claim.uid()] = entry->second;
   }
-  note(call);
+  record(call);
   return grpc::Status::OK;
 }
 
@@ -90,7 +90,7 @@ grpc::Status FakeDriver::NodeUnprepareResources(grpc::ServerContext*,
     call += " " + claim.namespace_() + "/" + claim.name() + "/" + claim.uid();
     (*response->mutable_claims())[claim.uid()].set_error(unprepare_errors[claim.uid()]);
   }
-  note(call);
+  record(call);
   return grpc::Status::OK;
 }
 

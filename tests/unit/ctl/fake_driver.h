@@ -1,4 +1,4 @@
-// A DRA driver of some vendor: registers in a kubelet's folder and answers what a test wrote down.
+// A DRA driver of another vendor: registers in a kubelet's folder and sends the responses that a test prepared.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -20,12 +20,12 @@ class FakeDriver final : public api::dra_v1::DRAPlugin::Service, public api::reg
   FakeDriver(const std::filesystem::path& kubelet_root, std::string name);
   ~FakeDriver() override;
 
-  // The answer for a claim's UID; claims that are not here are left out of the answer.
+  // Responses by claim UID; a claim without one is left out of the response.
   std::map<std::string, api::dra_v1::NodePrepareResourceResponse> prepared;
   std::map<std::string, std::string> unprepare_errors;
-  // What the health stream says, one after another; then it stays open until the reader leaves.
+  // Messages of the health stream, in order; afterwards it stays open until the reader leaves.
   std::vector<api::health_v1::NodeWatchResourcesResponse> health;
-  bool end_stream = false;           // or ends
+  bool end_stream = false;           // ends the stream after the messages instead
   std::vector<std::string> calls();  // "prepare uid-1 uid-2", ...
   const std::filesystem::path& service() const { return service_; }
 
@@ -36,14 +36,14 @@ class FakeDriver final : public api::dra_v1::DRAPlugin::Service, public api::reg
   grpc::Status GetInfo(grpc::ServerContext*, const api::registration::InfoRequest*,
                        api::registration::PluginInfo*) override;
 
-  // Serve only the old health service, as drivers before Kubernetes 1.37 do. Before the first call.
+  // `false` serves only the old health service, as drivers before Kubernetes 1.37 do. To be called before any call.
   void serve(bool health_v1);
 
  private:
   template <class Base, class Request, class Response>
   class Health;
 
-  void note(std::string call);
+  void record(std::string call);
 
   const std::string name_;
   const std::filesystem::path registration_, service_;

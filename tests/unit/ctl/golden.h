@@ -1,4 +1,4 @@
-// Comparison of what cagectl prints with a file below tests/golden/ctl. CARDCAGE_UPDATE_GOLDEN=1 rewrites it.
+// Compares output of cagectl with a file below tests/golden/ctl. CARDCAGE_UPDATE_GOLDEN=1 rewrites the file.
 #pragma once
 
 #include <gtest/gtest.h>

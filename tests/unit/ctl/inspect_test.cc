@@ -1,4 +1,4 @@
-// The subcommands that look into a daemon, as processes against an admin server over a fake daemon.
+// The subcommands that inspect or command a daemon: cagectl as a process against an admin server over a fake daemon.
 #include <gmock/gmock.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kCases),
   return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
 });
 
-TEST_F(InspectTest, AnEmptyDaemonIsSaidInWordsAndIsEmptyJson) {
+TEST_F(InspectTest, AnEmptyListIsAMessageOrEmptyJson) {
   stop();
   daemon = FakeDaemon();
   daemon.status_report.node = "node1";
@@ -80,39 +80,38 @@ TEST_F(InspectTest, AnEmptyDaemonIsSaidInWordsAndIsEmptyJson) {
   EXPECT_EQ(cagectl({"modules"}).out, "no modules: the configuration has no [[module]]\n");
   EXPECT_EQ(cagectl({"devices"}).out, "no devices\n");
   EXPECT_EQ(cagectl({"claims"}).out, "no claims are prepared\n");
-  EXPECT_EQ(cagectl({"history"}).out, "no such claims in the history\n");
+  EXPECT_EQ(cagectl({"history"}).out, "no matching claims in the history\n");
   for (const std::string command : {"modules", "devices", "claims", "history"})
     EXPECT_EQ(cagectl({command, "--json"}).out, "[]\n") << command;
   EXPECT_EQ(cagectl({"status"}).code, 0);
 }
 
-TEST_F(InspectTest, AReloadThatDoesNotGoWellIsAnError) {
+TEST_F(InspectTest, AReloadThatFailsIsAnError) {
   stop();
   daemon.reload_report.errors = {"c.toml:3:1: unknown key 'modul'", "c.toml:9:2: missing"};
   start();
   Ended ended = cagectl({"reload"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.out, "");
-  EXPECT_EQ(
-      ended.err,
-      "c.toml:3:1: unknown key 'modul'\nc.toml:9:2: missing\ncagectl: /etc/cardcage/cardcage.toml is refused, with 2 "
-      "errors; the old configuration goes on\n");
+  EXPECT_EQ(ended.err,
+            "c.toml:3:1: unknown key 'modul'\nc.toml:9:2: missing\n"
+            "cagectl: /etc/cardcage/cardcage.toml was refused because of 2 errors; the running configuration stays\n");
   stop();
   daemon.reload_report.errors.clear();
-  daemon.reload_report.steps[1].outcome = {"refused", "no such option"};
+  daemon.reload_report.steps[1].outcome = Condition{Level::kBad, "refused", "no such option"};
   start();
   ended = cagectl({"reload"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.out, HasSubstr("refused: no such option"));
-  EXPECT_THAT(ended.err, HasSubstr("module mock is not as the configuration wants it"));
+  EXPECT_THAT(ended.err, HasSubstr("module mock does not run as configured"));
   EXPECT_EQ(cagectl({"reload", "--dry-run"}).code, 0);
   stop();
   daemon.reload_report.steps.clear();
   start();
-  EXPECT_EQ(cagectl({"reload"}).out, "/etc/cardcage/cardcage.toml: nothing differs from what runs\n");
+  EXPECT_EQ(cagectl({"reload"}).out, "/etc/cardcage/cardcage.toml: nothing has changed\n");
 }
 
-TEST_F(InspectTest, AFileThatIsNotWhatRunsShowsInTheStatus) {
+TEST_F(InspectTest, TheStatusShowsThatTheFileIsNotApplied) {
   stop();
   daemon.status_report.config.restart = {"node.name"};
   start();
@@ -123,7 +122,7 @@ TEST_F(InspectTest, AFileThatIsNotWhatRunsShowsInTheStatus) {
   EXPECT_THAT(cagectl({"status"}).out, HasSubstr("(sha256 2c26b46b68ff), refused: 2 errors\n"));
 }
 
-TEST_F(InspectTest, EveryJsonIsJsonAndSecretsAreInNone) {
+TEST_F(InspectTest, JsonOutputParsesAndHoldsNoSecrets) {
   for (const std::string command : {"status", "modules", "devices", "claims", "history"}) {
     const Ended ended = cagectl({command, "--json"});
     boost::system::error_code problem;
@@ -134,7 +133,7 @@ TEST_F(InspectTest, EveryJsonIsJsonAndSecretsAreInNone) {
   EXPECT_THAT(cagectl({"modules", "--options", "mock"}).out, Not(HasSubstr("very-secret")));
 }
 
-TEST_F(InspectTest, UnknownNamesAreErrorsWithAHint) {
+TEST_F(InspectTest, AnUnknownNameIsAnErrorWithAHint) {
   const Ended module = cagectl({"modules", "--options", "mokc"});
   EXPECT_EQ(module.code, 1);
   EXPECT_EQ(module.err, "cagectl: no module 'mokc' (did you mean 'mock'?)\n");
@@ -144,13 +143,14 @@ TEST_F(InspectTest, UnknownNamesAreErrorsWithAHint) {
   EXPECT_EQ(device.err, "cagectl: no device 'gpu-7' (did you mean 'gpu-0'?)\n");
 }
 
-TEST_F(InspectTest, AModuleThatWasNeverLoadedHasNoOptionsYet) {
+TEST_F(InspectTest, AModuleThatWasNeverLoadedHasUnknownOptions) {
   const Ended ended = cagectl({"modules", "--options", "nic"});
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err, HasSubstr("module 'nic' declares its options once it is loaded; it is backing off: start:"));
+  EXPECT_THAT(ended.err,
+              HasSubstr("module 'nic' has not been loaded yet, so its options are unknown; it is backing off: start:"));
 }
 
-TEST_F(InspectTest, FiltersOfTheHistoryReachTheDaemon) {
+TEST_F(InspectTest, HistoryFiltersReachTheDaemon) {
   const Ended ended = cagectl(
       {"history", "--claim", "default/a", "--driver", "d", "--device", "gpu-0", "--since", "1h", "--limit", "7"});
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -164,20 +164,20 @@ TEST_F(InspectTest, FiltersOfTheHistoryReachTheDaemon) {
   EXPECT_LT(ago, std::chrono::hours(1) + std::chrono::minutes(1));
 }
 
-TEST_F(InspectTest, ACommandSaysWhoAndWhyAndHowLong) {
-  const auto tell = [&](std::vector<std::string> words) {
+TEST_F(InspectTest, ACommandCarriesUserReasonAndTimeout) {
+  const auto send = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"--socket", socket.native(), "module"});
     return run_cagectl(words, "", {"SUDO_USER=alice"});
   };
-  EXPECT_EQ(tell({"quiesce", "mock", "--reason", "driver 580", "--timeout", "2m"}).code, 0);
+  EXPECT_EQ(send({"quiesce", "mock", "--reason", "driver 580", "--timeout", "2m"}).code, 0);
   EXPECT_EQ(daemon.last_command().verb, ModuleVerb::kQuiesce);
   EXPECT_EQ(daemon.last_command().by, "alice");
   EXPECT_EQ(daemon.last_command().reason, "driver 580");
   EXPECT_EQ(daemon.last_command().limit, std::chrono::minutes(2));
-  EXPECT_EQ(tell({"resume", "nic"}).out, "module 'nic' is done\nno claim holds a device of it\n");
-  EXPECT_EQ(tell({"restart"}).code, 2);
-  EXPECT_EQ(tell({}).code, 2);
-  EXPECT_EQ(tell({"restart", "mock", "--timeout", "soon"}).code, 1);
+  EXPECT_EQ(send({"resume", "nic"}).out, "module 'nic' is done\nno claim holds any of its devices\n");
+  EXPECT_EQ(send({"restart"}).code, 2);
+  EXPECT_EQ(send({}).code, 2);
+  EXPECT_EQ(send({"restart", "mock", "--timeout", "soon"}).code, 1);
 }
 
 TEST_F(InspectTest, WrongUsageIsExitCodeTwo) {
@@ -194,11 +194,11 @@ TEST_F(InspectTest, WrongUsageIsExitCodeTwo) {
             "cagectl: --since: 'yesterday' is not a duration: write a whole number with a unit, like \"30s\"\n");
 }
 
-TEST_F(InspectTest, TheSocketMayComeFromTheEnvironment) {
+TEST_F(InspectTest, TheEnvironmentCanNameTheSocket) {
   EXPECT_EQ(run_cagectl({"claims"}, "", {"CARDCAGE_SOCKET=" + socket.native()}).code, 0);
 }
 
-TEST_F(InspectTest, NothingFromADeviceDrivesTheTerminal) {
+TEST_F(InspectTest, ControlCharactersNeverReachTheTerminal) {
   stop();
   daemon.device_reports[0].device.kind = "\x1b[31mred\nnext";
   start();
@@ -207,7 +207,7 @@ TEST_F(InspectTest, NothingFromADeviceDrivesTheTerminal) {
   EXPECT_THAT(ended.out, HasSubstr("?[31mred?next"));
 }
 
-TEST_F(InspectTest, TheDaemonsErrorsArePassedOn) {
+TEST_F(InspectTest, ShowsTheErrorsOfTheDaemon) {
   stop();
   daemon.failure = {Code::kInternal, "the ledger cannot be read: disk I/O error"};
   start();
@@ -216,7 +216,7 @@ TEST_F(InspectTest, TheDaemonsErrorsArePassedOn) {
   EXPECT_EQ(ended.err, "cagectl: cardcage at " + socket.native() + ": the ledger cannot be read: disk I/O error\n");
 }
 
-TEST_F(InspectTest, ADaemonThatIsDownIsExitCodeThreeAndSaysWhatToDo) {
+TEST_F(InspectTest, ADaemonThatIsDownIsExitCodeThreeWithARemedy) {
   stop();
   const Ended gone = cagectl({"status"});
   EXPECT_EQ(gone.code, 3);
@@ -232,7 +232,7 @@ TEST_F(InspectTest, ADaemonThatIsDownIsExitCodeThreeAndSaysWhatToDo) {
   EXPECT_THAT(longest.err, HasSubstr("is too long for a socket: at most 107 bytes"));
 }
 
-TEST_F(InspectTest, AUserWhoMayNotIsToldSo) {
+TEST_F(InspectTest, AUserWithoutPermissionGetsARemedy) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
   const Ended ended =
@@ -274,7 +274,7 @@ TEST(OtherVersionTest, ANewerDaemonIsShownWithAWarning) {
   EXPECT_THAT(ended.out, HasSubstr("warning: this is cagectl 0.1.0, the daemon is 9.9.9\n"));
 }
 
-TEST(OtherVersionTest, ACallTheDaemonDoesNotKnowNamesBothVersions) {
+TEST(OtherVersionTest, AnUnknownCallNamesBothVersions) {
   const ScratchFolder folder;
   const OtherVersion server(folder / "s");
   const Ended ended = run_cagectl({"--socket", folder / "s", "devices"});

@@ -1,4 +1,4 @@
-// prepare, unprepare and watch-health, as processes against a driver.
+// prepare, unprepare and watch-health: cagectl as a process against a driver.
 #include <gmock/gmock.h>
 
 #include <boost/json/parse.hpp>
@@ -31,8 +31,7 @@ class KubeletRoleTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directories(folder / "cdi");
-    auto& answer = driver.prepared["uid-a"];
-    auto* device = answer.add_devices();
+    auto* device = driver.prepared["uid-a"].add_devices();
     device->add_request_names("main");
     device->set_pool_name("node1");
     device->set_device_name("gpu-0");
@@ -69,7 +68,7 @@ TEST_F(KubeletRoleTest, PreparesAndShowsWhatContainersGet) {
   EXPECT_THAT(driver.calls(), ElementsAre("prepare default/a/uid-a", "prepare default/a/uid-a"));
 }
 
-TEST_F(KubeletRoleTest, OneFailedClaimFailsTheCommandButNotTheOthers) {
+TEST_F(KubeletRoleTest, AFailedClaimFailsTheCommandButNotOtherClaims) {
   const auto list = fmt::format(R"({{"kind":"List","items":[{},{},{}]}})", claim("b", {"gpu.example.com"}),
                                 claim("a", {"gpu.example.com"}), claim("unknown", {"gpu.example.com"}));
   const Ended ended = cagectl({"prepare", "-"}, list);
@@ -77,11 +76,13 @@ TEST_F(KubeletRoleTest, OneFailedClaimFailsTheCommandButNotTheOthers) {
   EXPECT_EQ(ended.err, "cagectl: 2 of 3 claims not prepared\n");
   EXPECT_THAT(ended.out, StartsWith("claim default/b (uid-b): gpu.example.com: device 'gpu-0' is held by claim "
                                     "default/a\nclaim default/a (uid-a): prepared by gpu.example.com\n"));
-  EXPECT_THAT(ended.out, HasSubstr("claim default/unknown (uid-unknown): gpu.example.com: the driver did not answer"));
+  EXPECT_THAT(
+      ended.out,
+      HasSubstr("claim default/unknown (uid-unknown): gpu.example.com: the driver's response does not mention"));
   EXPECT_THAT(driver.calls(), ElementsAre("prepare default/b/uid-b default/a/uid-a default/unknown/uid-unknown"));
 }
 
-TEST_F(KubeletRoleTest, UnpreparesOnEveryDriverOfTheAllocation) {
+TEST_F(KubeletRoleTest, UnpreparesWithEveryDriverOfTheAllocation) {
   FakeDriver nic(folder.path(), "nic.example.com");
   nic.unprepare_errors["uid-a"] = "busy";
   const Ended ended =
@@ -93,7 +94,7 @@ TEST_F(KubeletRoleTest, UnpreparesOnEveryDriverOfTheAllocation) {
   EXPECT_THAT(nic.calls(), ElementsAre("unprepare default/a/uid-a"));
 }
 
-TEST_F(KubeletRoleTest, ADriverCanBeNamedForAClaimThatIsNotAllocated) {
+TEST_F(KubeletRoleTest, AnUnallocatedClaimNeedsANamedDriver) {
   const Ended refused = cagectl({"prepare", "-"}, claim("a", {}));
   EXPECT_EQ(refused.code, 1);
   EXPECT_EQ(refused.err, "cagectl: claim default/a is not allocated; name the driver with --driver\n");
@@ -118,12 +119,12 @@ TEST_F(KubeletRoleTest, AMissingDriverIsExitCodeThreeWithAHint) {
   EXPECT_THAT(dead.err, StartsWith("cagectl: driver 'x' at /nonexistent/dra.sock: "));
 }
 
-TEST_F(KubeletRoleTest, FilesThatAreNoClaimsAreRefusedWithTheReason) {
+TEST_F(KubeletRoleTest, AFileWithoutClaimsIsRefusedWithTheReason) {
   const auto error = [&](const std::string& text) { return cagectl({"prepare", "-"}, text).err; };
   EXPECT_THAT(error("kind: ResourceClaim"), HasSubstr("'-': not JSON ("));
-  EXPECT_THAT(error("kind: ResourceClaim"), HasSubstr("write it with kubectl get resourceclaim -o json"));
+  EXPECT_THAT(error("kind: ResourceClaim"), HasSubstr("write it with 'kubectl get resourceclaim -o json'"));
   EXPECT_THAT(error(""), HasSubstr("'-': not JSON"));
-  EXPECT_EQ(error("[]"), "cagectl: '-': expected a ResourceClaim, found an object without kind\n");
+  EXPECT_EQ(error("[]"), "cagectl: '-': expected a ResourceClaim, found an object without a kind\n");
   EXPECT_EQ(error(R"({"kind":"Pod"})"), "cagectl: '-': expected a ResourceClaim, found a 'Pod'\n");
   EXPECT_EQ(error(R"({"kind":"ResourceClaim"})"), "cagectl: '-': a ResourceClaim has no metadata.name\n");
   EXPECT_EQ(error(R"({"kind":"ResourceClaim","metadata":{"name":"n"}})"),
@@ -135,7 +136,7 @@ TEST_F(KubeletRoleTest, FilesThatAreNoClaimsAreRefusedWithTheReason) {
   EXPECT_THAT(driver.calls(), IsEmpty());
 }
 
-TEST_F(KubeletRoleTest, EditsThatCannotBeFoundAreSaid) {
+TEST_F(KubeletRoleTest, ReportsEditsThatCannotBeFound) {
   std::filesystem::remove(folder / "cdi/a.json");
   const Ended ended = cagectl({"prepare", "-"}, claim("a", {"gpu.example.com"}));
   EXPECT_EQ(ended.code, 0);
@@ -157,7 +158,7 @@ api::health_v1::NodeWatchResourcesResponse health(std::initializer_list<std::pai
   return response;
 }
 
-TEST_F(KubeletRoleTest, HealthIsFollowedAsItChanges) {
+TEST_F(KubeletRoleTest, FollowsChangesOfHealth) {
   driver.health = {health({{"gpu-0", 1}, {"gpu-1", 0}}), health({{"gpu-0", 1}, {"gpu-1", 0}}),
                    health({{"gpu-0", 2}}, "fell off the bus")};
   const Ended ended = cagectl({"watch-health", "--messages", "3"});
@@ -169,13 +170,13 @@ TEST_F(KubeletRoleTest, HealthIsFollowedAsItChanges) {
             "2027-01-15T08:00:00Z  node1/gpu-1  gone\n");
 }
 
-TEST_F(KubeletRoleTest, HealthAsJsonIsOneLinePerMessage) {
+TEST_F(KubeletRoleTest, PrintsHealthAsOneJsonLinePerMessage) {
   driver.health = {health({{"gpu-0", 1}}), health({{"gpu-0", 2}}, "broken")};
   const Ended ended = cagectl({"watch-health", "--messages", "2", "--json", "--driver", "gpu.example.com"});
   expect_golden("watch_health.json", ended.out);
 }
 
-TEST_F(KubeletRoleTest, HealthOfAnOlderDriverIsFollowedToo) {
+TEST_F(KubeletRoleTest, FollowsTheHealthOfAnOlderDriver) {
   driver.serve(false);
   driver.health = {health({{"gpu-0", 1}})};
   const Ended ended = cagectl({"watch-health", "--messages", "1"});
@@ -190,11 +191,11 @@ TEST_F(KubeletRoleTest, AHealthStreamThatEndsIsExitCodeThree) {
   EXPECT_THAT(ended.err, HasSubstr("the driver ended the stream"));
 }
 
-TEST_F(KubeletRoleTest, AmongSeveralDriversOneMustBeNamed) {
+TEST_F(KubeletRoleTest, SeveralDriversRequireAName) {
   const FakeDriver nic(folder.path(), "nic.example.com");
   const Ended ended = cagectl({"watch-health"});
   EXPECT_EQ(ended.code, 1);
-  EXPECT_EQ(ended.err, "cagectl: there are 2 drivers, name one with --driver: gpu.example.com, nic.example.com\n");
+  EXPECT_EQ(ended.err, "cagectl: there are 2 drivers; name one with --driver: gpu.example.com, nic.example.com\n");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What docs/operator.md shows of cagectl is what cagectl prints.
+// docs/operator.md quotes the real output of cagectl.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-TEST(OperatorDocTest, ItsOutputIsReal) {
+TEST(OperatorDocTest, QuotesMatchTheGoldenFiles) {
   const std::filesystem::path source = CARDCAGE_SOURCE_DIR;
   const std::string doc = read_file(source / "docs/operator.md", 1'000'000).value();
   static const std::regex quote("<!-- (tests/golden/ctl/[a-z_.]+) -->\n```text\n\\$ cagectl [^\n]*\n");

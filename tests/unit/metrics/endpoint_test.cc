@@ -6,6 +6,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 
+#include "host/core/clock.h"
 #include "tests/fakes/core_fixture.h"
 
 namespace cardcage {
@@ -18,28 +19,30 @@ using ::testing::StartsWith;
 class HttpEndpointTest : public CoreFixture {
  protected:
   HttpEndpointTest() {
-    auto started = HttpEndpoint::start(core, "127.0.0.1:0", [](const std::string& path) {
+    auto started = HttpEndpoint::start(core, clock, "127.0.0.1:0", [](const std::string& path) {
       return path == "/metrics" ? HttpPage{.body = "up 1\n"} : HttpPage{.status = 404, .body = "no such page\n"};
     });
     endpoint = std::move(started.value());
   }
-  // All that the endpoint says to it until it hangs up.
+  // Returns everything that the endpoint sends until it closes the connection.
   std::string send(const std::string& text) {
     return run([](asio::io_context& io, std::uint16_t port, std::string request) -> Task<std::string> {
       tcp::socket socket(io);
       co_await socket.async_connect({asio::ip::address_v4::loopback(), port}, asio::use_awaitable);
       co_await asio::async_write(socket, asio::buffer(request), asio::use_awaitable);
-      std::string answer;
+      std::string received;
       boost::system::error_code ended;
-      co_await asio::async_read(socket, asio::dynamic_buffer(answer), asio::redirect_error(asio::use_awaitable, ended));
-      co_return answer;
+      co_await asio::async_read(socket, asio::dynamic_buffer(received),
+                                asio::redirect_error(asio::use_awaitable, ended));
+      co_return received;
     }(core, endpoint->port(), text));
   }
 
+  SystemClock clock;
   std::unique_ptr<HttpEndpoint> endpoint;
 };
 
-TEST_F(HttpEndpointTest, AnswersItsPages) {
+TEST_F(HttpEndpointTest, ServesItsPages) {
   const std::string page = send("GET /metrics?name[]=up HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(page, StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(page, HasSubstr("\r\n\r\nup 1\n"));
@@ -48,12 +51,12 @@ TEST_F(HttpEndpointTest, AnswersItsPages) {
 }
 
 TEST_F(HttpEndpointTest, OneConnectionServesManyRequests) {
-  const std::string answers =
+  const std::string responses =
       send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-  EXPECT_THAT(answers, HasSubstr("up 1\nHTTP/1.1 200 OK"));
+  EXPECT_THAT(responses, HasSubstr("up 1\nHTTP/1.1 200 OK"));
 }
 
-TEST_F(HttpEndpointTest, BadInputEndsTheConnectionOnly) {
+TEST_F(HttpEndpointTest, BadInputEndsOnlyItsConnection) {
   EXPECT_EQ(send("nonsense\r\n\r\n"), "");
   EXPECT_EQ(send("GET /metrics HTTP/1.1\r\nA: " + std::string(100'000, 'x') + "\r\n\r\n"), "");
   EXPECT_EQ(send("GET /metrics HTTP/1.1\r\nContent-Length: 5\r\nConnection: close\r\n\r\nabcde"), "");
@@ -61,12 +64,12 @@ TEST_F(HttpEndpointTest, BadInputEndsTheConnectionOnly) {
   EXPECT_THAT(send("GET /metrics HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200"));
 }
 
-TEST_F(HttpEndpointTest, AnAddressThatIsTakenOrNoneIsSaid) {
+TEST_F(HttpEndpointTest, ReportsAnAddressThatIsTakenOrInvalid) {
   const auto pages = [](const std::string&) { return HttpPage{}; };
-  const auto taken = HttpEndpoint::start(core, fmt::format("127.0.0.1:{}", endpoint->port()), pages);
+  const auto taken = HttpEndpoint::start(core, clock, fmt::format("127.0.0.1:{}", endpoint->port()), pages);
   ASSERT_FALSE(taken);
   EXPECT_THAT(taken.error().message, HasSubstr("choose another [metrics] listen"));
-  EXPECT_THAT(HttpEndpoint::start(core, "localhost:80", pages).error().message, HasSubstr("is not an address"));
+  EXPECT_THAT(HttpEndpoint::start(core, clock, "localhost:80", pages).error().message, HasSubstr("is not an address"));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(MetricsTest, ThePageShowsWhatTheDaemonKnows) {
+TEST(MetricsTest, ThePageShowsTheStateOfTheDaemon) {
   const FakeDaemon daemon = FakeDaemon::busy_node();
   const std::string page = Metrics().page(daemon);
   for (const char* line :
@@ -24,10 +24,10 @@ TEST(MetricsTest, ThePageShowsWhatTheDaemonKnows) {
         "cardcage_registered{name=\"example.com/fpga\",api=\"device-plugin\"} 1\n",
         "cardcage_resource_devices{resource=\"example.com/fpga\",state=\"unhealthy\"} 1\n", "cardcage_ledger_ok 1\n"})
     EXPECT_THAT(page, HasSubstr(line));
-  EXPECT_THAT(page, Not(HasSubstr("cardcage_call_seconds"))) << "nothing was called yet";
+  EXPECT_THAT(page, Not(HasSubstr("cardcage_call_seconds"))) << "there were no calls yet";
 }
 
-TEST(MetricsTest, AConfigurationThatIsNotAppliedShows) {
+TEST(MetricsTest, ShowsThatAConfigurationIsNotApplied) {
   FakeDaemon daemon = FakeDaemon::busy_node();
   for (const char* line :
        {"cardcage_config_ok 1\n", "cardcage_config_reloads_total 3\n", "cardcage_config_reload_failures_total 0\n",
@@ -41,7 +41,22 @@ TEST(MetricsTest, AConfigurationThatIsNotAppliedShows) {
     EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
 }
 
-TEST(MetricsTest, CallsAreCountedByNameAndResult) {
+TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
+  FakeDaemon daemon;
+  daemon.status_report.ledger = {Level::kGood, "failing", ""};
+  daemon.status_report.api_server = {Level::kInProgress, "waiting", "nothing has been published yet"};
+  daemon.status_report.drivers = {{.name = "d", .registration = {Level::kBad, "registered", ""}}};
+  for (const char* line :
+       {"cardcage_ledger_ok 1\n", "cardcage_api_server_ok 1\n", "cardcage_registered{name=\"d\",api=\"dra\"} 0\n"})
+    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+  daemon.status_report.ledger.level = daemon.status_report.api_server.level = Level::kBad;
+  daemon.status_report.drivers[0].registration.level = Level::kGood;
+  for (const char* line :
+       {"cardcage_ledger_ok 0\n", "cardcage_api_server_ok 0\n", "cardcage_registered{name=\"d\",api=\"dra\"} 1\n"})
+    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+}
+
+TEST(MetricsTest, CountsCallsByNameAndResult) {
   Metrics metrics;
   metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::microseconds(300));
   metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::milliseconds(3));
@@ -53,7 +68,7 @@ TEST(MetricsTest, CallsAreCountedByNameAndResult) {
   EXPECT_THAT(page, HasSubstr("code=\"unavailable\",name=\"gpu.example.com\"} 1\n"));
 }
 
-TEST(MetricsTest, LabelsOfStrangersAreEscaped) {
+TEST(MetricsTest, EscapesLabelValues) {
   FakeDaemon daemon;
   daemon.device_reports = {{.module = "mock", .device = {.id = "a\"b\\c\nd", .name = "a"}}};
   EXPECT_THAT(Metrics().page(daemon), HasSubstr(R"(id="a\"b\\c\nd")"));

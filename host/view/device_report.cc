@@ -1,0 +1,27 @@
+#include "host/view/device_report.h"
+
+#include "host/cdi/names.h"
+
+namespace cardcage {
+
+Condition health_condition(const Health& health) {
+  switch (health.state) {
+    case HealthState::kHealthy: return {Level::kGood, "healthy", health.message};
+    case HealthState::kUnhealthy: return {Level::kBad, "unhealthy", health.message};
+    case HealthState::kUnknown: break;
+  }
+  return {Level::kInProgress, "unknown", health.message};
+}
+
+std::vector<ClaimRef> device_holders(const std::vector<std::shared_ptr<const ClaimRecord>>& records) {
+  std::vector<ClaimRef> holders;
+  for (const auto& record : records) {
+    if (is_resource(record->driver))
+      for (const Holder& holder : holders_of(*record)) holders.push_back({holder.name_space, holder.pod, holder.id});
+    else
+      holders.push_back(record->ref);
+  }
+  return holders;
+}
+
+}  // namespace cardcage

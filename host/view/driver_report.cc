@@ -1,0 +1,38 @@
+#include "host/view/driver_report.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace cardcage {
+namespace {
+
+Condition publication_condition(const DriverFacts& facts) {
+  if (facts.modules.empty())
+    return {Level::kInProgress, "withdrawn", "it is no longer configured and goes when nothing holds its devices"};
+  for (const auto& [name, pool] : facts.published.pools)
+    if (!pool.rejection.empty()) return {Level::kBad, "failing", pool.rejection};
+  if (!facts.published.last_error.empty()) return {Level::kBad, "failing", facts.published.last_error};
+  if (facts.published.in_sync) return {Level::kGood, "published", ""};
+  return {Level::kInProgress, "pending", ""};
+}
+
+}  // namespace
+
+DriverReport driver_report(const DriverFacts& facts) {
+  DriverReport report{.name = facts.name,
+                      .module = fmt::format("{}", fmt::join(facts.modules, ", ")),
+                      .socket = facts.server ? facts.server->socket : ""};
+  report.registration =
+      registration_condition(facts.server, facts.server_error, "its modules have not listed a device yet");
+  report.publication = publication_condition(facts);
+  for (const auto& [name, pool] : facts.published.pools) {
+    report.pool += (report.pool.empty() ? "" : ", ") + name;
+    report.generation = std::max(report.generation, pool.generation);
+    report.slices += static_cast<std::uint32_t>(pool.slices);
+    report.devices += static_cast<std::uint32_t>(pool.devices);
+  }
+  return report;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,66 @@
+#include "host/view/module_report.h"
+
+#include "host/config/options.h"
+
+namespace cardcage {
+namespace {
+
+Level level_of(ModuleState state) {
+  switch (state) {
+    case ModuleState::kReady: return Level::kGood;
+    case ModuleState::kBackingOff:
+    case ModuleState::kBroken:
+    case ModuleState::kStuck: return Level::kBad;
+    case ModuleState::kStarting:
+    case ModuleState::kQuiesced:
+    case ModuleState::kStopped: break;
+  }
+  return Level::kInProgress;
+}
+
+}  // namespace
+
+ModuleFacts module_facts(const Supervisor& supervisor, std::string draining) {
+  const auto& refused = supervisor.refused();
+  return {.state = supervisor.state(),
+          .detail = supervisor.detail(),
+          .draining = std::move(draining),
+          .undecided = supervisor.undecided(),
+          .refused = refused ? std::optional(refused->message) : std::nullopt};
+}
+
+Condition module_condition(const ModuleFacts& facts) {
+  if (!facts.draining.empty()) return {Level::kInProgress, "draining", facts.draining};
+  return {level_of(facts.state), to_string(facts.state), facts.detail};
+}
+
+Condition reload_outcome(const ModuleFacts& facts) {
+  if (!facts.draining.empty()) return module_condition(facts);
+  if (facts.undecided) return {Level::kInProgress, "starting", "'cagectl modules' shows how it continues"};
+  if (facts.refused) return {Level::kBad, "refused", *facts.refused};
+  if (facts.state == ModuleState::kReady) return {Level::kGood, to_string(facts.state), ""};
+  return module_condition(facts);
+}
+
+Condition gone_condition() { return {Level::kGood, "gone", ""}; }
+
+ModuleReport module_report(const Supervisor& supervisor, std::string draining,
+                           const std::filesystem::path& modules_dir) {
+  const ModuleConfig& config = supervisor.config();
+  const SnapshotPtr& snapshot = supervisor.snapshot();
+  ModuleReport report{.name = config.name,
+                      .path = modules_dir / config.path,
+                      .isolation = config.isolation,
+                      .state = module_condition(module_facts(supervisor, std::move(draining))),
+                      .devices = snapshot ? static_cast<std::uint32_t>(snapshot->devices.size()) : 0,
+                      .restarts = static_cast<std::uint32_t>(supervisor.restarts()),
+                      .since = supervisor.since(),
+                      .recent_failures = static_cast<std::uint32_t>(supervisor.recent_failures()),
+                      .lines = supervisor.last_lines(),
+                      .last_end = supervisor.last_end(),
+                      .identity = supervisor.identity()};
+  if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
+  return report;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,32 @@
+// What operators see of a module.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "host/supervision/supervisor.h"
+#include "host/view/daemon_view.h"
+
+namespace cardcage {
+
+struct ModuleFacts {
+  ModuleState state = ModuleState::kStarting;
+  std::string detail;                  // why it is in that state
+  std::string draining;                // why it drains and what it waits for; empty = it does not drain
+  bool undecided = false;              // the outcome of a start, a new file or a new configuration is still open
+  std::optional<std::string> refused;  // why the wanted configuration is not that of the running instance
+};
+ModuleFacts module_facts(const Supervisor& supervisor, std::string draining);
+
+Condition module_condition(const ModuleFacts& facts);
+// What became of a module after a reload.
+Condition reload_outcome(const ModuleFacts& facts);
+// For a module that has been removed.
+Condition gone_condition();
+
+// Finds the module's file below `modules_dir`.
+ModuleReport module_report(const Supervisor& supervisor, std::string draining,
+                           const std::filesystem::path& modules_dir);
+
+}  // namespace cardcage

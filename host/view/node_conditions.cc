@@ -1,0 +1,61 @@
+#include "host/view/node_conditions.h"
+
+#include <fmt/format.h>
+
+namespace cardcage {
+namespace {
+
+std::string count(std::size_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+Level level_of(PodResourcesView::State state) {
+  switch (state) {
+    case PodResourcesView::State::kOk: return Level::kGood;
+    case PodResourcesView::State::kFailing: return Level::kBad;
+    case PodResourcesView::State::kWaiting:
+    case PodResourcesView::State::kAbsent: break;
+  }
+  return Level::kInProgress;
+}
+
+}  // namespace
+
+Condition config_condition(const ConfigState& state) {
+  if (!state.errors.empty()) return {Level::kBad, "refused", count(state.errors.size(), "error")};
+  if (!state.restart.empty()) return {Level::kInProgress, "needs restart", count(state.restart.size(), "key")};
+  return {Level::kGood, "applied", ""};
+}
+
+std::vector<std::string> config_warnings(const ConfigState& state) {
+  std::vector<std::string> warnings;
+  for (const std::string& error : state.errors) warnings.push_back("the configuration file is not applied: " + error);
+  for (const std::string& key : state.restart)
+    warnings.push_back(fmt::format("the configuration file changes {}, which needs a restart of the daemon", key));
+  return warnings;
+}
+
+Condition ledger_condition(bool rebuilt, const std::optional<Error>& last_error) {
+  if (last_error) return {Level::kBad, "failing", last_error->message};
+  return {Level::kGood, rebuilt ? "rebuilt" : "ok", ""};
+}
+
+Condition api_server_condition(const std::filesystem::path& claims_folder,
+                               const std::vector<const PublisherStatus*>& publishers) {
+  if (!claims_folder.empty()) return {Level::kGood, "embedded", claims_folder.native()};
+  bool connected = false;
+  for (const PublisherStatus* published : publishers) {
+    if (!published->last_error.empty()) return {Level::kBad, "unreachable", published->last_error};
+    connected = connected || published->last_success;
+  }
+  if (connected) return {Level::kGood, "connected", ""};
+  return {Level::kInProgress, "waiting", "nothing has been published yet"};
+}
+
+Condition pod_resources_condition(const PodReconcilerStatus& status) {
+  const PodResourcesView& view = status.resources;
+  return {level_of(view.state), std::string(to_string(view.state)),
+          view.error.empty() ? status.last_error : view.error};
+}
+
+}  // namespace cardcage

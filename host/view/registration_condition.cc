@@ -1,0 +1,28 @@
+#include "host/view/registration_condition.h"
+
+namespace cardcage {
+namespace {
+
+Level level_of(RegistrationState state) {
+  switch (state) {
+    case RegistrationState::kRegistered: return Level::kGood;
+    case RegistrationState::kRefused: return Level::kBad;
+    case RegistrationState::kWaiting:
+    case RegistrationState::kAsked: break;
+  }
+  return Level::kInProgress;
+}
+
+}  // namespace
+
+Condition registration_condition(const std::optional<ServerFacts>& server, const std::optional<Error>& server_error,
+                                 std::string not_yet) {
+  if (server) {
+    const RegistrationView& view = server->registration;
+    return {level_of(view.state), std::string(to_string(view.state)), view.error};
+  }
+  if (server_error) return {Level::kBad, "waiting", server_error->message};
+  return {Level::kInProgress, "waiting", std::move(not_yet)};
+}
+
+}  // namespace cardcage

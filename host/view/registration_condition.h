@@ -1,0 +1,24 @@
+// The registration of a driver or resource with the kubelet.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "host/core/result.h"
+#include "host/kubelet/registration.h"
+#include "host/model/condition.h"
+
+namespace cardcage {
+
+// The sockets of one served name towards the kubelet.
+struct ServerFacts {
+  std::filesystem::path socket;  // where the kubelet calls; empty = none now
+  RegistrationView registration;
+};
+
+// Without a server: `server_error` tells why it could not start; `not_yet` is the text as long as nobody tried.
+Condition registration_condition(const std::optional<ServerFacts>& server, const std::optional<Error>& server_error,
+                                 std::string not_yet);
+
+}  // namespace cardcage

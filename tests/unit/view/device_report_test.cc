@@ -1,0 +1,39 @@
+#include "host/view/device_report.h"
+
+#include <gmock/gmock.h>
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::shared_ptr<const ClaimRecord> record(ClaimRecord value) {
+  return std::make_shared<const ClaimRecord>(std::move(value));
+}
+
+TEST(DeviceReportTest, HealthIsACondition) {
+  EXPECT_EQ(health_condition({.state = HealthState::kHealthy}), (Condition{Level::kGood, "healthy", ""}));
+  EXPECT_EQ(health_condition({.state = HealthState::kUnhealthy, .message = "fell off the bus"}),
+            (Condition{Level::kBad, "unhealthy", "fell off the bus"}));
+  EXPECT_EQ(health_condition({}), (Condition{Level::kInProgress, "unknown", ""}));
+}
+
+TEST(DeviceReportTest, AClaimHoldsADeviceOfADriver) {
+  const auto holders = device_holders({record({.driver = "gpu.example.com", .ref = {"default", "training", "uid-1"}})});
+  ASSERT_EQ(holders.size(), 1u);
+  EXPECT_EQ(holders[0].name, "training");
+  EXPECT_EQ(holders[0].uid, "uid-1");
+}
+
+TEST(DeviceReportTest, PodsHoldADeviceOfAResource) {
+  ClaimRecord fpga{.driver = "example.com/fpga", .ref = {"", "", "fpga-0"}};
+  HeldDevice held;
+  held.holders = {{"fpga-0::0", "default", "encoder", "main", {}}, {"fpga-0::1", "default", "decoder", "main", {}}};
+  fpga.parts = {{.module = "fpga", .devices = {held}}};
+  std::vector<std::string> pods;
+  for (const ClaimRef& holder : device_holders({record(fpga)})) pods.push_back(holder.name + " " + holder.uid);
+  EXPECT_THAT(pods, ElementsAre("encoder fpga-0::0", "decoder fpga-0::1"));
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,70 @@
+#include "host/view/driver_report.h"
+
+#include <gtest/gtest.h>
+
+namespace cardcage {
+namespace {
+
+const Error kTaken{Code::kAlreadyExists, "another process serves the socket"};
+
+DriverFacts registered_driver() {
+  DriverFacts facts{.name = "gpu.example.com", .modules = {"gpu", "spare"}};
+  facts.server = {.socket = "/plugins/dra.sock", .registration = {.state = RegistrationState::kRegistered}};
+  facts.published.in_sync = true;
+  facts.published.pools["a"] = {.generation = 2, .slices = 1, .devices = 3};
+  facts.published.pools["b"] = {.generation = 7, .slices = 2, .devices = 4};
+  return facts;
+}
+
+TEST(DriverReportTest, ReportsSocketsAndPools) {
+  const DriverReport report = driver_report(registered_driver());
+  EXPECT_EQ(report.name, "gpu.example.com");
+  EXPECT_EQ(report.module, "gpu, spare");
+  EXPECT_EQ(report.socket, "/plugins/dra.sock");
+  EXPECT_EQ(report.registration, (Condition{Level::kGood, "registered", ""}));
+  EXPECT_EQ(report.publication, (Condition{Level::kGood, "published", ""}));
+  EXPECT_EQ(report.pool, "a, b");
+  EXPECT_EQ(report.generation, 7);
+  EXPECT_EQ(report.slices, 3u);
+  EXPECT_EQ(report.devices, 7u);
+}
+
+TEST(DriverReportTest, RegistrationFollowsTheKubelet) {
+  DriverFacts facts = registered_driver();
+  facts.server->registration.state = RegistrationState::kAsked;
+  EXPECT_EQ(driver_report(facts).registration, (Condition{Level::kInProgress, "asked", ""}));
+  facts.server->registration = {.state = RegistrationState::kRefused, .error = "unsupported version"};
+  EXPECT_EQ(driver_report(facts).registration, (Condition{Level::kBad, "refused", "unsupported version"}));
+}
+
+TEST(DriverReportTest, ADriverWithoutSocketsWaits) {
+  DriverFacts facts = registered_driver();
+  facts.server.reset();
+  EXPECT_EQ(driver_report(facts).registration,
+            (Condition{Level::kInProgress, "waiting", "its modules have not listed a device yet"}));
+  EXPECT_EQ(driver_report(facts).socket, "");
+  facts.server_error = kTaken;
+  EXPECT_EQ(driver_report(facts).registration, (Condition{Level::kBad, "waiting", kTaken.message}));
+}
+
+TEST(DriverReportTest, PublicationReportsTheFirstTrouble) {
+  DriverFacts facts = registered_driver();
+  facts.published.in_sync = false;
+  EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kInProgress, "pending", ""}));
+  facts.published.last_error = "connection refused";
+  EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kBad, "failing", "connection refused"}));
+  facts.published.pools["b"].rejection = "spec.devices: too many";
+  EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kBad, "failing", "spec.devices: too many"}));
+}
+
+TEST(DriverReportTest, ADriverThatIsNoLongerConfiguredIsWithdrawn) {
+  DriverFacts facts = registered_driver();
+  facts.modules.clear();
+  const DriverReport report = driver_report(facts);
+  EXPECT_EQ(report.module, "");
+  EXPECT_EQ(report.publication.level, Level::kInProgress);
+  EXPECT_EQ(report.publication.reason, "withdrawn");
+}
+
+}  // namespace
+}  // namespace cardcage

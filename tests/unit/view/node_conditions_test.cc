@@ -1,0 +1,55 @@
+#include "host/view/node_conditions.h"
+
+#include <gmock/gmock.h>
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(NodeConditionsTest, AConfigurationIsAppliedUnlessTheFileDiffers) {
+  ConfigState state;
+  EXPECT_EQ(config_condition(state), (Condition{Level::kGood, "applied", ""}));
+  EXPECT_THAT(config_warnings(state), IsEmpty());
+  state.restart = {"node.name"};
+  EXPECT_EQ(config_condition(state), (Condition{Level::kInProgress, "needs restart", "1 key"}));
+  state.errors = {"c.toml:3:1: unknown key 'modul'", "c.toml:9:2: missing"};
+  EXPECT_EQ(config_condition(state), (Condition{Level::kBad, "refused", "2 errors"}));
+  EXPECT_THAT(config_warnings(state),
+              ElementsAre("the configuration file is not applied: c.toml:3:1: unknown key 'modul'",
+                          "the configuration file is not applied: c.toml:9:2: missing",
+                          "the configuration file changes node.name, which needs a restart of the daemon"));
+}
+
+TEST(NodeConditionsTest, ALedgerIsBadOnlyWhileItCannotBeWritten) {
+  EXPECT_EQ(ledger_condition(false, {}), (Condition{Level::kGood, "ok", ""}));
+  EXPECT_EQ(ledger_condition(true, {}), (Condition{Level::kGood, "rebuilt", ""}));
+  EXPECT_EQ(ledger_condition(true, Error{Code::kResourceExhausted, "disk full"}),
+            (Condition{Level::kBad, "failing", "disk full"}));
+}
+
+TEST(NodeConditionsTest, TheApiServerIsUnreachableIfOneDriverCannotReachIt) {
+  PublisherStatus fresh, connected, failing;
+  connected.last_success = std::chrono::system_clock::time_point();
+  failing.last_error = "connection refused";
+  EXPECT_EQ(api_server_condition("/claims", {&failing}), (Condition{Level::kGood, "embedded", "/claims"}));
+  EXPECT_EQ(api_server_condition("", {}).reason, "waiting");
+  EXPECT_EQ(api_server_condition("", {&fresh}).level, Level::kInProgress);
+  EXPECT_EQ(api_server_condition("", {&connected, &fresh}), (Condition{Level::kGood, "connected", ""}));
+  EXPECT_EQ(api_server_condition("", {&connected, &failing}),
+            (Condition{Level::kBad, "unreachable", "connection refused"}));
+}
+
+TEST(NodeConditionsTest, PodResourcesReportTheSocketBeforeReleases) {
+  PodReconcilerStatus status;
+  EXPECT_EQ(pod_resources_condition(status), (Condition{Level::kInProgress, "waiting", ""}));
+  status.resources.state = PodResourcesView::State::kOk;
+  status.last_error = "device 'a' cannot be released";
+  EXPECT_EQ(pod_resources_condition(status), (Condition{Level::kGood, "ok", "device 'a' cannot be released"}));
+  status.resources = {.state = PodResourcesView::State::kFailing, .error = "no such file"};
+  EXPECT_EQ(pod_resources_condition(status), (Condition{Level::kBad, "failing", "no such file"}));
+}
+
+}  // namespace
+}  // namespace cardcage
