@@ -87,13 +87,14 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
                               .boot_id = *boot_id,
                               .history = {},
                               .fault = fault_};
+  auto ledger = Ledger::open(core_, options);
+  if (ledger || ledger.error().code != Code::kAborted) return ledger;
   bool stop = false;
   stop_signals_.async_wait([&](const boost::system::error_code& cancelled, int) {
     if (cancelled) return;
     stop = true;
     core_.stop();
   });
-  auto ledger = Ledger::open(core_, options);
   for (Duration waited{}; !ledger && ledger.error().code == Code::kAborted && !stop; waited += kLedgerRetry) {
     if (waited % kLedgerLogInterval == Duration::zero())
       log(LogLevel::kInfo, "waiting for another cardcage to exit", {{"ledger", options.file.native()}});
@@ -104,6 +105,7 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
   stop_signals_.cancel();
   core_.poll();
   core_.restart();
+  if (stop) return fail(Code::kAborted, "stopped while waiting for another cardcage to exit");
   return ledger;
 }
 
