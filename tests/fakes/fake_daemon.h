@@ -1,4 +1,4 @@
-// A daemon that reports what a test wrote down.
+// A daemon that reports what a test prepared.
 #pragma once
 
 #include <memory>
