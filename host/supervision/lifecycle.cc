@@ -25,7 +25,7 @@ Lifecycle::Lifecycle(ModuleConfig config, const Clock& clock, std::function<void
 
 void Lifecycle::require(bool allowed, std::string_view transition) const {
   if (allowed) return;
-  log(LogLevel::kError, "a transition of a module is not possible in its state",
+  log(LogLevel::kError, "illegal transition of a module",
       {{"module", config().name}, {"transition", std::string(transition)}, {"state", to_string(state())}});
   std::abort();
 }

@@ -1,6 +1,5 @@
-// The life of one module as one value: its phase, what an operator or the configuration asks of it, and what went
-// wrong. All that others read about the module is derived from it. It does no I/O: Supervisor does, and reports each
-// step here.
+// The life of one module as one value: its phase, what operators and the configuration ask of it, and what went wrong.
+// Everything that others read about the module is derived from it. Supervisor does the I/O and reports each step here.
 //
 //                restart()
 //             +-------------+
@@ -129,7 +128,7 @@ class Lifecycle {
   };
   using Phase = std::variant<Starting, Ready, Away, Stuck, Quiesced, Stopped>;
 
-  // What went wrong last and was not put right since.
+  // The last failure that nothing has made up for.
   struct Trouble {
     enum class Kind : std::uint8_t { kLost, kDiscoverFailed, kFileRefused, kConfigRefused } kind;
     Error error;

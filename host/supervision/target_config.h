@@ -4,7 +4,7 @@
 //
 //   on trial --accept_trial()--> no candidate: it runs
 //            --refuse_trial()--> refused: kept as the candidate of the next trial, for which request_trial() asks
-//            --drop_trial()----> as before: another configuration is wanted by now, or the file has not changed
+//            --drop_trial()----> as before the trial: another configuration is wanted, or the file is the same
 //   any      --configure(the one that runs)--> no candidate
 //
 // A new module file is a trial of the configuration that runs: there is no candidate then.
@@ -43,7 +43,8 @@ class TargetConfig {
   void refuse_trial(const Error& why);
   void drop_trial() { trial_.reset(); }
 
-  // A start without a trial, for which no instance may run: adopts the wanted configuration if a trial was requested.
+  // While no instance runs, a start takes the place of a requested trial: there is nothing to lose. Returns the
+  // configuration to start with.
   const ModuleConfig& begin_start();
 
  private:

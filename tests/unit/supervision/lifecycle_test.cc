@@ -92,7 +92,7 @@ TEST_F(LifecycleTest, ALostInstanceIsNotUsable) {
   EXPECT_EQ(life.last_error()->message, "killed by signal 11");
 }
 
-TEST_F(LifecycleTest, WhatIsLeftBehindComesBeforeEverythingElse) {
+TEST_F(LifecycleTest, ALeftoverComesBeforeAllButAStop) {
   fail_start();
   quiesce();
   EXPECT_EQ(life.next_step(true), Step::kWaitUntilUnstuck);
