@@ -85,7 +85,8 @@ Task<Result<ReloadReport>> Daemon::reload(bool dry_run) {
     modules.push_back(name);
   }
   co_await supervisors_->wait_until_decided(modules, clock_.now() + kReloadLimit);
-  for (std::size_t i = 0; i < modules.size(); ++i) report.steps[i].outcome = outcome_of(modules[i]);
+  for (ReloadReport::Step& step : report.steps)
+    if (!step.what.module.empty()) step.outcome = outcome_of(step.what.module);
   co_return report;
 }
 

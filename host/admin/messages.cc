@@ -18,7 +18,8 @@ namespace wire = admin::v1;
 
 constexpr std::int64_t kDefaultHistory = 100, kMaxHistory = 10'000;
 constexpr std::size_t kMaxText = 8 * 1024;
-constexpr Duration kDefaultLimit = std::chrono::seconds(30), kMaxLimit = std::chrono::minutes(10);
+// In the unit of the wire: a bound that is applied after a conversion to nanoseconds comes too late for large numbers.
+constexpr std::chrono::milliseconds kDefaultLimit = std::chrono::seconds(30), kMaxLimit = std::chrono::minutes(10);
 
 std::int64_t milliseconds(auto duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
@@ -300,7 +301,7 @@ ModuleCommand module_command(ModuleVerb verb, const wire::ModuleCommandRequest& 
           .module = request.module(),
           .by = request.by().empty() ? "an operator" : request.by(),
           .reason = request.reason(),
-          .limit = limit.count() <= 0 ? kDefaultLimit : std::min<Duration>(limit, kMaxLimit)};
+          .limit = limit.count() <= 0 ? kDefaultLimit : std::min(limit, kMaxLimit)};
 }
 
 HistoryQuery history_query(const wire::ListHistoryRequest& request) {

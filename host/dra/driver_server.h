@@ -9,6 +9,7 @@
 #include "host/core/backoff.h"
 #include "host/dra/dra_service.h"
 #include "host/dra/health_stream.h"
+#include "host/kubelet/plugin_registration.h"
 #include "host/kubelet/plugin_server.h"
 #include "host/kubelet/registration.h"
 #include "host/kubelet/socket_dir.h"

@@ -1,7 +1,5 @@
 #include "host/view/device_report.h"
 
-#include "host/cdi/names.h"
-
 namespace cardcage {
 
 Condition health_condition(const Health& health) {
@@ -16,7 +14,7 @@ Condition health_condition(const Health& health) {
 std::vector<ClaimRef> device_holders(const std::vector<std::shared_ptr<const ClaimRecord>>& records) {
   std::vector<ClaimRef> holders;
   for (const auto& record : records) {
-    if (is_resource(record->driver))
+    if (record->served().is_resource())
       for (const Holder& holder : holders_of(*record)) holders.push_back({holder.name_space, holder.pod, holder.id});
     else
       holders.push_back(record->ref);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "host/core/result.h"
-#include "host/kubelet/registration.h"
+#include "host/kubelet/plugin_registration.h"
 #include "host/model/condition.h"
 
 namespace cardcage {

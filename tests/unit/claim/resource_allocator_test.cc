@@ -77,7 +77,7 @@ TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
   ASSERT_TRUE(release("GPU-0"));
   EXPECT_EQ(held("gpu-0"), nullptr);
   EXPECT_THAT(gpus->holds, ElementsAre(Pair("gpu-1", ::testing::_)));
-  EXPECT_FALSE(cdi.read({kResource, "gpu-0"})) << "its file is gone";
+  EXPECT_FALSE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "its file is gone";
   const auto history = run(ledger->history({.claim = "team/train"}));
   ASSERT_THAT(*history, SizeIs(1));
   EXPECT_EQ(history->front().device, "gpu-0");
@@ -240,7 +240,8 @@ TEST_F(ResourceAllocatorTest, ARestartKeepsDevicesThatAreHandedOut) {
   let_the_ledger_write();
   std::filesystem::remove_all(cdi.folder());
   restart();
-  EXPECT_EQ(cdi.read({kResource, "gpu-0"}).value().devices[0].name, "gpu-0") << "the file is written again";
+  EXPECT_EQ(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"}).value().devices[0].name, "gpu-0")
+      << "the file is written again";
   ASSERT_THAT(holders("gpu-0"), SizeIs(1));
   EXPECT_EQ(holders("gpu-0")[0].pod, "train");
   EXPECT_EQ(allocator->records()[0]->phase, ClaimPhase::kPrepared);
@@ -255,11 +256,11 @@ TEST_F(ResourceAllocatorTest, AfterARebootDevicesAreRestored) {
   boot_id = "another boot";
   std::filesystem::remove_all(cdi.folder());
   restart();
-  EXPECT_FALSE(cdi.read({kResource, "gpu-0"})) << "nothing is known to be there yet";
+  EXPECT_FALSE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "nothing is known to be there yet";
   run(allocator->restore(soon()));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
   EXPECT_TRUE(gpus->holds["gpu-0"].other_boot);
-  EXPECT_TRUE(cdi.read({kResource, "gpu-0"})) << "the kubelet hands the old names to the runtime";
+  EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "the kubelet hands the old names to the runtime";
   EXPECT_EQ(holders("gpu-0")[0].pod, "train");
   run(allocator->restore(soon()));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "once is enough";
@@ -269,7 +270,7 @@ TEST_F(ResourceAllocatorTest, AnIdMissingInTheLedgerIsAdopted) {
   ASSERT_TRUE(run(allocator->adopt("GPU-3", {"team", "train", "main"}, soon())));
   ASSERT_THAT(holders("gpu-3"), SizeIs(1));
   EXPECT_EQ(holders("gpu-3")[0].pod, "train");
-  EXPECT_TRUE(cdi.read({kResource, "gpu-3"}));
+  EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-3"}));
 }
 
 TEST_F(ResourceAllocatorTest, ALedgerRebuiltFromCdiFilesLearnsItsHolders) {
@@ -300,7 +301,7 @@ TEST_F(ResourceAllocatorTest, AHostKilledRightAfterItsResponseFindsTheIntent) {
   restart();
   ASSERT_NE(held("gpu-0"), nullptr);
   EXPECT_EQ(held("gpu-0")->phase, ClaimPhase::kPreparing) << "in doubt";
-  EXPECT_TRUE(cdi.read({kResource, "gpu-0"})) << "the container may start at this moment";
+  EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "the container may start at this moment";
   EXPECT_TRUE(run(allocator->restore(soon())));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "asked again";
   allocator->seen("GPU-0", {"team", "train", "main"});

@@ -202,9 +202,9 @@ fail_requests_greater_than_one = false
   const auto& rules = config.modules[0].serve;
   ASSERT_EQ(rules.size(), 3u);
   EXPECT_EQ(rules[0].api, Api::kDra);
-  EXPECT_EQ(rules[0].name(), "fpga.example.com");
+  EXPECT_EQ(rules[0].served().name, "fpga.example.com");
   EXPECT_EQ(rules[1].api, Api::kDevicePlugin);
-  EXPECT_EQ(rules[1].name(), "example.com/port");
+  EXPECT_EQ(rules[1].served().name, "example.com/port");
   EXPECT_EQ(rules[1].plugin,
             (ResourceConfig{RegistrationWay::kKubelet, Delivery::kCdiAnnotations, Placement::kSpread, 1000, true}));
   EXPECT_THAT(rules[1].select, ElementsAre(Pair("kind", SelectValue("port"))));

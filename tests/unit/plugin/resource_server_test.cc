@@ -75,7 +75,7 @@ TEST_F(ResourceServerTest, AllocatesForPodsAndRunsPreStart) {
   const auto granted = kubelet->admit("pod-1", "main", kResource, 2);
   ASSERT_TRUE(granted) << granted.error().message;
   EXPECT_THAT(granted->ids, ElementsAre("gpu-00003", "gpu-00002")) << "as preferred";
-  EXPECT_EQ(granted->answer.cdi_devices(0).name(), "example.com/gpu=gpu-00003");
+  EXPECT_EQ(granted->response.cdi_devices(0).name(), "example.com/gpu=gpu-00003");
   for (int starts = 0; starts < 2; ++starts)
     EXPECT_TRUE(kubelet->start_container("pod-1", "main", kResource))
         << "each start calls it, Allocate is not repeated";
