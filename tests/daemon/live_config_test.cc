@@ -123,7 +123,7 @@ TEST_F(LiveConfigTest, ARemovedModuleDrains) {
   const auto refused = kubelet.prepare(kDriver, {late});
   ASSERT_TRUE(refused);
   ASSERT_FALSE(refused->at(late.uid));
-  EXPECT_THAT(refused->at(late.uid).error().message, HasSubstr("its module 'gpu' drains"));
+  EXPECT_THAT(refused->at(late.uid).error().message, HasSubstr("its module 'gpu' is draining"));
   EXPECT_EQ(kubelet.health(kDriver, "node1", "gpu-0").state, HealthState::kHealthy) << "a pod has it";
 
   EXPECT_TRUE(unprepare(held));

@@ -129,8 +129,11 @@ TEST_F(ResourceAllocatorTest, ReplicasShareOnePreparation) {
   EXPECT_THAT(second->cdi_devices, ElementsAre(kGpu0));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
   EXPECT_THAT(holders("gpu-0"), SizeIs(2));
+  const auto written = ledger->transactions();
   ASSERT_TRUE(release("GPU-0::0"));
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the other one still has it";
+  clock.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(until([&] { return ledger->transactions() > written; })) << "nobody waits for a note";
   EXPECT_THAT(*run(ledger->history({})), SizeIs(1));
   ASSERT_TRUE(release("GPU-0::3"));
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);

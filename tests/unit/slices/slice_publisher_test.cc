@@ -279,7 +279,7 @@ TEST_F(SlicePublisherTest, KeepsGoingWhileTheApiServerIsAway) {
   want(numbered_pool(300));
   pass(10min, 1s);
   EXPECT_FALSE(publisher.status().in_sync);
-  EXPECT_THAT(publisher.status().last_error, HasSubstr("did not answer"));
+  EXPECT_THAT(publisher.status().last_error, HasSubstr("did not respond"));
   EXPECT_LE(cluster.calls().size(), 40u) << "about one call per 30 s";
   cluster.resume();
   EXPECT_TRUE(converges(1min, 1s));
