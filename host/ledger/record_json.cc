@@ -161,7 +161,8 @@ std::string record_to_json(const ClaimRecord& record) {
   for (const ModulePart& part : record.parts) {
     json::value& out = parts.emplace_back(to_json_value(part));
     const PartExtras extras{part.module, boost::algorithm::hex_lower(part.state), part.state_version};
-    for (auto& member : to_json_value(extras).as_object()) out.as_object().insert(member);
+    const json::value extra_members = to_json_value(extras);
+    for (const auto& member : extra_members.as_object()) out.as_object().insert(member);
   }
   if (!parts.empty()) whole.as_object()["parts"] = std::move(parts);
   return json::serialize(whole);
