@@ -41,12 +41,13 @@ Status Daemon::open() {
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
   supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);
   create_served_names();
-  // Drivers with claims in the ledger have their sockets before any module runs: the kubelet may need to unprepare.
-  serve(plan_change({}, config_));
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
   if (!admin) return std::unexpected(admin.error());
   admin_ = std::move(*admin);
   open_metrics();
+  // Nothing may fail from here on: what serves a name must be stopped before it goes. Drivers with claims in the ledger
+  // have their sockets before any module runs, because the kubelet may need to unprepare.
+  serve(plan_change({}, config_));
   return {};
 }
 

@@ -93,7 +93,7 @@ def test_more_than_one_share_is_refused(scene, daemon):
     scene.apply(pod("user", [container(limits={DSP: 2})]))
     status = wait_rejected(scene, "user")
     assert status["reason"] == "UnexpectedAdmissionError"
-    assert f"2 of resource '{DSP}' are asked for" in status["message"] and "write 1 in its limits" in status["message"], status["message"]
+    assert f"asks for 2 of resource '{DSP}'" in status["message"] and "write 1 in its limits" in status["message"], status["message"]
 
 
 def test_more_than_there_are(scene, daemon):
