@@ -19,7 +19,8 @@ Task<Status> RunningModule::start(ModuleEvents events, Instant deadline) {
     co_return fail(Code::kFailedPrecondition, "module '{}' cannot start: it was started before", name_);
   state_ = State::kStarted;
   events_ = std::move(events);
-  co_return co_await execute_for<void>(StartCall(std::move(options_)), deadline);
+  ModuleCall call = StartCall{std::move(options_)};  // GCC 12 destroys such a temporary of a co_await twice
+  co_return co_await execute_for<void>(std::move(call), deadline);
 }
 
 Task<Result<SnapshotPtr>> RunningModule::discover(Instant deadline) {
@@ -59,7 +60,8 @@ Task<Status> RunningModule::resume(Instant deadline) { return execute_for<void>(
 Task<Status> RunningModule::stop(Instant deadline) {
   const auto self = shared_from_this();
   if (std::exchange(state_, State::kStopped) != State::kStarted) co_return Status{};
-  const Status stopped = co_await execute_for<void>(StopCall(), deadline);
+  ModuleCall call = StopCall{};
+  const Status stopped = co_await execute_for<void>(std::move(call), deadline);
   events_ = {};
   co_await tear_down(deadline);
   co_return stopped;
