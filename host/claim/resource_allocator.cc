@@ -151,7 +151,7 @@ Status ResourceAllocator::add_holders(const std::string& name, const std::vector
 }
 
 void ResourceAllocator::rest(const std::string& name, const Error& why) {
-  const Backoff pause(kFirstRest, kLongestRest, static_cast<std::uint32_t>(std::hash<std::string>()(name)));
+  const Backoff pause(kFirstRest, kLongestRest, name);
   Rest& entry = resting_.try_emplace(name, Rest{pause, {}, {}}).first->second;
   entry.until = environment_.clock.now() + entry.pause.next();
   entry.why = why.message;

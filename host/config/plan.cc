@@ -85,11 +85,10 @@ void add_served(const ModuleConfig* module, std::set<std::string>& names) {
   for (const ServeConfig& rule : module->serve) names.insert(rule.served().name);
 }
 
-std::set<std::pair<Api, std::string>> served(const Config& config) {
-  std::set<std::pair<Api, std::string>> names;
+std::set<ServedName> served(const Config& config) {
+  std::set<ServedName> names;
   for (const ModuleConfig& module : config.modules)
-    for (const ServeConfig& rule : module.serve)
-      names.emplace(rule.api, rule.api == Api::kDra ? rule.driver : rule.resource);
+    for (const ServeConfig& rule : module.serve) names.insert(rule.served());
   return names;
 }
 
@@ -165,13 +164,11 @@ std::string_view to_string(PlanAction action) {
 }
 
 std::vector<PlanStep> steps(const ConfigPlan& plan) {
-  const auto subject_of = [](const std::pair<Api, std::string>& served) {
-    return (served.first == Api::kDra ? "driver " : "resource ") + served.second;
-  };
+  const auto subject_of = [](const ServedName& served) { return fmt::format("{} {}", served.kind(), served.name); };
   std::vector<PlanStep> all;
   for (const ModuleChange& change : plan.modules) all.push_back(step(change));
-  for (const auto& served : plan.come) all.push_back({subject_of(served), PlanAction::kAdd, "", ""});
-  for (const auto& served : plan.go)
+  for (const ServedName& served : plan.come) all.push_back({subject_of(served), PlanAction::kAdd, "", ""});
+  for (const ServedName& served : plan.go)
     all.push_back({subject_of(served), PlanAction::kRemove, "removed when no claim holds its devices", ""});
   for (const std::string& key : plan.settings) all.push_back({key, PlanAction::kSet, "", ""});
   for (const std::string& key : plan.restart)

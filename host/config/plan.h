@@ -3,10 +3,10 @@
 
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "host/config/config.h"
+#include "host/model/served_name.h"
 
 namespace cardcage {
 
@@ -28,8 +28,8 @@ struct ConfigPlan {
   std::vector<ModuleChange> modules;  // in the order of the wanted configuration, then the removed ones
   std::vector<std::string> settings;  // changed keys that take effect at once: "log.level"
   std::vector<std::string> restart;   // changed keys that take effect after a restart of the daemon: "node.state_dir"
-  std::vector<std::pair<Api, std::string>> come, go;  // drivers and resources that are added and removed
-  std::set<std::string> affected;                     // drivers and resources whose devices may change
+  std::vector<ServedName> come, go;   // drivers and resources that are added and removed
+  std::set<std::string> affected;     // drivers and resources whose devices may change
   friend bool operator==(const ConfigPlan&, const ConfigPlan&) = default;
 
   // True if there is nothing to apply.

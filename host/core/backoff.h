@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <random>
+#include <string>
 
 #include "host/core/task.h"
 
@@ -14,6 +16,9 @@ class Backoff {
  public:
   Backoff(Duration first, Duration longest, std::uint32_t seed)
       : first_(first), longest_(longest), next_(first), random_(seed) {}
+  // Seeded by the name of what is retried, or of the node.
+  Backoff(Duration first, Duration longest, const std::string& name)
+      : Backoff(first, longest, static_cast<std::uint32_t>(std::hash<std::string>()(name))) {}
 
   // A random duration between half of the current pause and all of it. The next pause is twice as long.
   Duration next() {

@@ -52,7 +52,7 @@ DriverServer::DriverServer(asio::io_context& core, Clock& clock, ClaimService& c
       server_(std::array{dra_.services()[0], dra_.services()[1], health_.services()[0], health_.services()[1],
                          registration().service()}),
       silence_(clock.now()),
-      refusals_(kFirstOffer, kLongestOffer, static_cast<std::uint32_t>(std::hash<std::string>()(options.driver))) {}
+      refusals_(kFirstOffer, kLongestOffer, name().name) {}
 
 Status DriverServer::open_missing_sockets() {
   const auto open = [this](std::unique_ptr<SocketListener>& socket, const std::filesystem::path& path, mode_t mode) {

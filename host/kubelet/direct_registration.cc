@@ -39,7 +39,7 @@ DirectRegistration::DirectRegistration(Host host, ClientSlot<KubeletClients>& cl
       kubelet_socket_(options_.folder / "kubelet.sock"),
       silence_(host_.clock.now()),
       next_call_(host_.clock.now()),
-      backoff_(kFirstPause, kLongestPause, static_cast<std::uint32_t>(std::hash<std::string>()(options_.resource))),
+      backoff_(kFirstPause, kLongestPause, options_.resource),
       ended_(host_.core) {
   set_view(RegistrationState::kWaiting, "");
 }

@@ -27,8 +27,7 @@ WatchedRegistration::WatchedRegistration(Host host, PluginRegistration& registra
       options_(std::move(options)),
       stage_since_(host_.clock.now()),
       stage_limit_(kOfferLimit),
-      after_loss_(milliseconds(100), seconds(10),
-                  static_cast<std::uint32_t>(std::hash<std::string>()(options_.resource))),
+      after_loss_(milliseconds(100), seconds(10), options_.resource),
       silence_(host_.clock.now()) {
   registration_.reset();
 }

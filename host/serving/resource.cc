@@ -137,7 +137,7 @@ Result<std::unique_ptr<ResourceServer>> Resource::open_server() {
 
 // Ends with the life of the name in which it was begun.
 Task<void> Resource::restore() {
-  Backoff pauses(kFirstRestorePause, kLongestRestorePause, seed());
+  Backoff pauses(kFirstRestorePause, kLongestRestorePause, name().name);
   for (const Instant life = started(); running() && started() == life;) {
     const bool whole = co_await allocator_.restore(context().clock.now() + kRestoreLimit);
     if (whole) co_return;  // GCC 12 goes on with the loop if the condition itself awaits

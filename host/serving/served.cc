@@ -18,7 +18,7 @@ template <class Server>
 Served<Server>::Served(ServedName name, const ServingContext& context)
     : name_(std::move(name)),
       context_(context),
-      attempts_(kFirstPause, kLongestPause, seed()),
+      attempts_(kFirstPause, kLongestPause, name_.name),
       wake_(context_.core),
       ended_(context_.core) {}
 

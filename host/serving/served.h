@@ -92,7 +92,6 @@ class Served {
   // When start() was called last; tells one life of the name from the next.
   Instant started() const { return started_; }
   const ServingContext& context() const { return context_; }
-  std::uint32_t seed() const { return static_cast<std::uint32_t>(std::hash<std::string>()(name_.name)); }
 
  private:
   struct Unserved {

@@ -171,7 +171,7 @@ bool Lifecycle::offered() const {
 
 Status Lifecycle::usable() const {
   if (quiesced_) return fail(Code::kUnavailable, "{}", quiesced_text());
-  if (offered() && !lost_) return {};
+  if (callable()) return {};
   return fail(Code::kUnavailable, "module '{}' is {}: {}", config().name, to_string(state()), why_away());
 }
 
@@ -209,7 +209,7 @@ std::optional<DeviceHealth> Lifecycle::health_while_away() const {
     return DeviceHealth{.health = {.reason = "Quiesced", .message = quiesced_text(), .taint = TaintEffect::kNoSchedule},
                         .changed = quiesced_->since,
                         .reported = {}};
-  if (usable()) return std::nullopt;
+  if (callable()) return std::nullopt;
   return DeviceHealth{.health = {.reason = "ModuleAway", .message = why_away()}, .changed = since_, .reported = {}};
 }
 

@@ -140,6 +140,7 @@ class Lifecycle {
   }
   void require(bool allowed, std::string_view transition) const;
   void enter(Phase phase);
+  bool callable() const { return offered() && !lost_; }
   std::string quiesced_text() const;
   std::string why_away() const;
 

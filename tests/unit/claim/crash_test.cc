@@ -83,22 +83,19 @@ class CrashTest : public ClaimWorld {
 };
 
 struct Kill {
-  const char* name;
   FaultPoint point;
   int nth;
-  friend void PrintTo(const Kill& kill, std::ostream* out) { *out << kill.name; }
+  std::string name() const { return name_of(point) + (nth == 1 ? "" : "OfTheSecondModule"); }
+  friend void PrintTo(const Kill& kill, std::ostream* out) { *out << kill.name(); }
 };
-std::string name_of(const ::testing::TestParamInfo<Kill>& info) { return info.param.name; }
+constexpr auto kKillName = [](const ::testing::TestParamInfo<Kill>& info) { return info.param.name(); };
 class KilledPrepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
 INSTANTIATE_TEST_SUITE_P(Each, KilledPrepareTest,
-                         ::testing::Values(Kill{"AfterIntent", FaultPoint::kAfterIntent, 1},
-                                           Kill{"AfterFirstModulePrepare", FaultPoint::kAfterModulePrepare, 1},
-                                           Kill{"AfterSecondModulePrepare", FaultPoint::kAfterModulePrepare, 2},
-                                           Kill{"BeforeCommit", FaultPoint::kBeforeCommit, 1},
-                                           Kill{"AfterCommit", FaultPoint::kAfterCommit, 1},
-                                           Kill{"AfterCdiWrite", FaultPoint::kAfterCdiWrite, 1},
-                                           Kill{"AfterPrepared", FaultPoint::kAfterPrepared, 1}),
-                         name_of);
+                         ::testing::Values(Kill{FaultPoint::kAfterIntent, 1}, Kill{FaultPoint::kAfterModulePrepare, 1},
+                                           Kill{FaultPoint::kAfterModulePrepare, 2}, Kill{FaultPoint::kBeforeCommit, 1},
+                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterCdiWrite, 1},
+                                           Kill{FaultPoint::kAfterPrepared, 1}),
+                         kKillName);
 
 TEST_P(KilledPrepareTest, IsRepeatedByTheKubelet) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));
@@ -125,14 +122,12 @@ TEST_P(KilledPrepareTest, IsUndoneIfThePodIsDeletedInstead) {
 
 class KilledUnprepareTest : public CrashTest, public ::testing::WithParamInterface<Kill> {};
 INSTANTIATE_TEST_SUITE_P(Each, KilledUnprepareTest,
-                         ::testing::Values(Kill{"AfterIntent", FaultPoint::kAfterIntent, 1},
-                                           Kill{"AfterFirstModuleUnprepare", FaultPoint::kAfterModuleUnprepare, 1},
-                                           Kill{"AfterSecondModuleUnprepare", FaultPoint::kAfterModuleUnprepare, 2},
-                                           Kill{"AfterCdiRemove", FaultPoint::kAfterCdiRemove, 1},
-                                           Kill{"BeforeCommit", FaultPoint::kBeforeCommit, 1},
-                                           Kill{"AfterCommit", FaultPoint::kAfterCommit, 1},
-                                           Kill{"AfterRelease", FaultPoint::kAfterRelease, 1}),
-                         name_of);
+                         ::testing::Values(Kill{FaultPoint::kAfterIntent, 1},
+                                           Kill{FaultPoint::kAfterModuleUnprepare, 1},
+                                           Kill{FaultPoint::kAfterModuleUnprepare, 2},
+                                           Kill{FaultPoint::kAfterCdiRemove, 1}, Kill{FaultPoint::kBeforeCommit, 1},
+                                           Kill{FaultPoint::kAfterCommit, 1}, Kill{FaultPoint::kAfterRelease, 1}),
+                         kKillName);
 
 TEST_P(KilledUnprepareTest, IsRepeatedByTheKubelet) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("nic-0")}));

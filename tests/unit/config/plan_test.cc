@@ -7,7 +7,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::Pair;
 using Kind = ModuleChange::Kind;
 
 Config parse(const std::string& text) {
@@ -36,8 +35,8 @@ TEST(PlanTest, ModulesComeAndGoWithTheirDrivers) {
   const ConfigPlan change = plan(module("gpu") + module("nic"), module("fpga") + module("gpu"));
   EXPECT_THAT(change.modules,
               ElementsAre(ModuleChange{Kind::kAdded, "fpga", "", {}}, ModuleChange{Kind::kRemoved, "nic", "nic", {}}));
-  EXPECT_THAT(change.come, ElementsAre(Pair(Api::kDra, "fpga.example.com")));
-  EXPECT_THAT(change.go, ElementsAre(Pair(Api::kDra, "nic.example.com")));
+  EXPECT_THAT(change.come, ElementsAre(ServedName{Api::kDra, "fpga.example.com"}));
+  EXPECT_THAT(change.go, ElementsAre(ServedName{Api::kDra, "nic.example.com"}));
   EXPECT_THAT(change.affected, ElementsAre("fpga.example.com", "nic.example.com")) << "not those of gpu";
   EXPECT_FALSE(change.empty());
 }
