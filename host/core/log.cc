@@ -49,7 +49,7 @@ Output& output() {
   return instance;
 }
 
-std::string quoted(std::string_view text) { return boost::json::serialize(boost::json::string(text)); }
+std::string in_quotes(std::string_view text) { return boost::json::serialize(boost::json::string(text)); }
 
 }  // namespace
 
@@ -70,13 +70,13 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
   if (out.sink) return out.sink(level, message, fields);
   std::string line;
   if (out.format == LogFormat::kJson) {
-    line = "\"message\":" + quoted(message);
-    for (const LogField& field : fields) line += fmt::format(",{}:{}", quoted(field.name), quoted(field.value));
+    line = "\"message\":" + in_quotes(message);
+    for (const LogField& field : fields) line += fmt::format(",{}:{}", in_quotes(field.name), in_quotes(field.value));
   } else {
     line = message;
     for (const LogField& field : fields) {
       const bool plain = !field.value.empty() && field.value.find_first_of(" \"=\n\t") == std::string::npos;
-      line += fmt::format(" {}={}", field.name, plain ? field.value : quoted(field.value));
+      line += fmt::format(" {}={}", field.name, plain ? field.value : in_quotes(field.value));
     }
   }
   out.logger->log(spd_level(level), line);
