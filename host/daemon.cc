@@ -163,7 +163,6 @@ void Daemon::create_served_names() {
 Task<void> Daemon::reconcile_pods() {
   while (resources_->all().empty() && !stopping_) co_await resources_configured_.wait();
   if (!stopping_) co_await pods_->run();
-  pods_ended_.set(true);
 }
 
 void Daemon::changed(const Supervisor& supervisor) {
@@ -179,10 +178,10 @@ void Daemon::run() {
        {"config", live_config_.file().native()},
        {"modules", std::to_string(config_.modules.size())}});
   spawn(core_, supervisors_->watch_files());
-  spawn(core_, live_config_.run());
-  spawn(core_, reload_on_signal());
-  spawn(core_, tidy());
-  spawn(core_, reconcile_pods());
+  loops_.spawn(live_config_.run());
+  loops_.spawn(reload_on_signal());
+  loops_.spawn(tidy());
+  loops_.spawn(reconcile_pods());
   spawn(core_, stop_on_signal());
   core_.run();
 }
@@ -204,8 +203,7 @@ Task<void> Daemon::shut_down() {
   tidy_.wake();
   resources_configured_.wake();
   pods_->stop();
-  co_await tidied_.wait_until(clock_, deadline);
-  co_await pods_ended_.wait_until(clock_, deadline);
+  co_await loops_.join(clock_, deadline);
   co_await resources_->stop(deadline);
   co_await drivers_->stop(deadline);
   co_await supervisors_->stop();

@@ -11,6 +11,7 @@
 #include "host/cdi/writer.h"
 #include "host/claim/cdi_keeper.h"
 #include "host/config/live_config.h"
+#include "host/core/task_group.h"
 #include "host/core/unique_fd.h"
 #include "host/metrics/endpoint.h"
 #include "host/metrics/metrics.h"
@@ -81,7 +82,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<Resources> resources_;
   std::unique_ptr<PodReconciler> pods_;
   Wakeup tidy_{core_}, resources_configured_{core_};
-  OneShot<bool> pods_ended_{core_}, tidied_{core_};
+  TaskGroup loops_{core_};  // that run until stopping_
   bool stopping_ = false;
   std::unique_ptr<AdminServer> admin_;
   std::unique_ptr<HttpEndpoint> endpoint_;

@@ -48,7 +48,6 @@ Task<void> Daemon::tidy() {
     else
       co_await tidy_.wait();
   }
-  tidied_.set(true);
 }
 
 Task<void> Daemon::reload_on_signal() {

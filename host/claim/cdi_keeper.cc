@@ -14,7 +14,7 @@ constexpr Duration kRestoreDelay = std::chrono::seconds(1);
 }  // namespace
 
 CdiKeeper::CdiKeeper(asio::io_context& core, Clock& clock, const Ledger& ledger, const CdiWriter& cdi)
-    : core_(core), clock_(clock), ledger_(ledger), cdi_(cdi), watch_(core, [this] { restore_soon(); }) {
+    : ledger_(ledger), cdi_(cdi), restoring_(core, clock), watch_(core, [this] { restore_soon(); }) {
   watch();
 }
 
@@ -25,16 +25,10 @@ void CdiKeeper::watch() {
 }
 
 void CdiKeeper::restore_soon() {
-  if (!std::exchange(due_, true)) spawn(core_, restore_later(alive_));
-}
-
-Task<void> CdiKeeper::restore_later(std::weak_ptr<bool> alive) {
-  co_await clock_.sleep_for(kRestoreDelay);
-  if (alive.lock()) restore();
+  if (!restoring_.pending()) restoring_.call_after(kRestoreDelay, [this] { restore(); });
 }
 
 void CdiKeeper::restore() {
-  due_ = false;
   watch();
   const auto files = cdi_.list();
   if (!files) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/cdi/writer.h"
+#include "host/core/delayed_call.h"
 #include "host/core/folder_watch.h"
 #include "host/ledger/ledger.h"
 
@@ -16,15 +17,11 @@ class CdiKeeper {
  private:
   void watch();
   void restore_soon();
-  Task<void> restore_later(std::weak_ptr<bool> alive);
   void restore();
 
-  asio::io_context& core_;
-  Clock& clock_;
   const Ledger& ledger_;
   const CdiWriter& cdi_;
-  bool due_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // the pause may outlive the keeper
+  DelayedCall restoring_;
   FolderWatch watch_;
 };
 

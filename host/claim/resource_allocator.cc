@@ -151,16 +151,11 @@ Status ResourceAllocator::add_holders(const std::string& name, const std::vector
 }
 
 void ResourceAllocator::rest(const std::string& name, const Error& why) {
-  const Backoff pause(kFirstRest, kLongestRest, name);
-  Rest& entry = resting_.try_emplace(name, Rest{pause, {}, {}}).first->second;
+  Rest fresh{Backoff(kFirstRest, kLongestRest, name), {}, {}, DelayedCall(environment_.core, environment_.clock)};
+  Rest& entry = resting_.try_emplace(name, std::move(fresh)).first->second;
   entry.until = environment_.clock.now() + entry.pause.next();
   entry.why = why.message;
-  spawn(environment_.core, announce_change_at(entry.until));
-}
-
-Task<void> ResourceAllocator::announce_change_at(Instant when) {
-  co_await environment_.clock.sleep_until(when);
-  changed_();
+  entry.over.call_at(entry.until, [this] { changed_(); });
 }
 
 Result<ContainerGrant> ResourceAllocator::grant(const std::vector<std::string>& names) const {

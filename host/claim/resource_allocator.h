@@ -18,6 +18,7 @@
 #include "host/claim/handed_out.h"
 #include "host/config/config.h"
 #include "host/core/backoff.h"
+#include "host/core/delayed_call.h"
 
 namespace cardcage {
 
@@ -71,6 +72,7 @@ class ResourceAllocator {
     Backoff pause;
     Instant until;
     std::string why;
+    DelayedCall over;
   };
   Result<LocatedDevice> locate(const std::string& id) const;
   Status check_request(const std::vector<std::string>& ids) const;
@@ -80,7 +82,6 @@ class ResourceAllocator {
   Status add_holders(const std::string& name, const std::vector<std::string>& ids, const PodContainer& pod);
   bool may_be_same_pod(const Holder& holder) const;
   void rest(const std::string& name, const Error& why);
-  Task<void> announce_change_at(Instant when);
   std::shared_ptr<const ClaimRecord> record_of(const std::string& id) const;
   Result<ContainerGrant> grant(const std::vector<std::string>& names) const;
 
@@ -92,7 +93,7 @@ class ResourceAllocator {
   std::map<std::string, int> busy_;           // by id: allocate() calls under way
   std::map<std::string, Instant> allocated_;  // by id: when its last allocate() ended
   const Instant opened_ = environment_.clock.now();
-  std::map<std::string, Rest> resting_;  // by device name
+  std::map<std::string, Rest> resting_;       // by device name
 };
 
 }  // namespace cardcage

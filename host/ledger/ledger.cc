@@ -46,10 +46,10 @@ Result<std::unique_ptr<Ledger>> Ledger::open(asio::io_context& core, Clock& cloc
 Ledger::Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
                Intents intents)
     : core_(core),
-      clock_(clock),
       options_(std::move(options)),
       store_(std::move(store)),
-      intents_(std::move(intents)) {}
+      intents_(std::move(intents)),
+      writing_notes_(core, clock) {}
 
 // The process may have ended after it wrote to the file and before it cleared the intent.
 void Ledger::adopt_intents() {
@@ -68,6 +68,7 @@ void Ledger::adopt_intents() {
 
 Ledger::~Ledger() {
   writer_.join();
+  if (writing_) writing_->ledger = nullptr;
   std::vector<LedgerChange> notes;
   for (Waiting& one : waiting_) notes.push_back(std::move(one.change));
   if (notes.empty()) return;
@@ -145,34 +146,34 @@ void Ledger::note(ClaimRecord record, std::vector<HistoryEntry> left) {
   auto now = std::make_shared<const ClaimRecord>(std::move(record));
   set(now);
   waiting_.push_back({{std::move(now), std::nullopt, Durability::kProcess, std::move(left)}, nullptr, std::nullopt});
-  if (!writing_ && waiting_.size() == 1) spawn(core_, write_notes_soon(alive_));
-}
-
-Task<void> Ledger::write_notes_soon(std::weak_ptr<bool> alive) {
-  co_await clock_.sleep_for(kNoteDelay);
-  if (alive.lock() && !writing_ && !waiting_.empty()) write_next();
+  if (writing_ || waiting_.size() > 1) return;
+  writing_notes_.call_after(kNoteDelay, [this] {
+    if (!writing_ && !waiting_.empty()) write_next();
+  });
 }
 
 void Ledger::write_next() {
-  writing_ = true;
   ++transactions_;
-  auto batch = std::make_shared<std::vector<Waiting>>(std::exchange(waiting_, {}));
-  asio::post(writer_, [this, batch, alive = std::weak_ptr<bool>(alive_)] {
+  writing_ = std::make_shared<Batch>(this, std::exchange(waiting_, {}));
+  asio::post(writer_, [this, batch = writing_] {
     std::vector<LedgerChange> changes;
-    for (const Waiting& one : *batch) changes.push_back(one.change);
+    for (const Waiting& one : batch->changes) changes.push_back(one.change);
     const Status written = store_->write(changes, [this] {
       if (options_.fault) options_.fault(FaultPoint::kBeforeCommit);
     });
-    asio::post(core_, [this, batch, alive, written] {
-      if (!alive.lock()) return;
-      writing_ = false;
-      last_error_ = written ? std::optional<Error>() : written.error();
-      if (options_.fault) options_.fault(FaultPoint::kAfterCommit);
-      for (const Waiting& one : *batch) settle(one, written);
-      if (!waiting_.empty()) write_next();
+    asio::post(core_, [batch, written] {
+      if (batch->ledger) batch->ledger->finish(*batch, written);
     });
     store_->tidy();
   });
+}
+
+void Ledger::finish(const Batch& batch, const Status& written) {
+  writing_.reset();
+  last_error_ = written ? std::optional<Error>() : written.error();
+  if (options_.fault) options_.fault(FaultPoint::kAfterCommit);
+  for (const Waiting& one : batch.changes) settle(one, written);
+  if (!waiting_.empty()) write_next();
 }
 
 void Ledger::settle(const Waiting& one, const Status& written) {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "host/core/clock.h"
+#include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
 #include "host/core/task.h"
 #include "host/ledger/intents.h"
@@ -82,6 +82,11 @@ class Ledger {
     std::shared_ptr<const ClaimRecord> before;
     std::optional<OneShot<Status>> done;  // empty for a note
   };
+  // A transaction. The writer thread and the core share it.
+  struct Batch {
+    Ledger* ledger;  // [core] null once the ledger is gone
+    std::vector<Waiting> changes;
+  };
   using DeviceKey = std::pair<std::string, std::string>;
 
   Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
@@ -89,24 +94,23 @@ class Ledger {
   void adopt_intents();
   void set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record);
   void set(std::shared_ptr<const ClaimRecord> record);
-  Task<void> write_notes_soon(std::weak_ptr<bool> alive);
   Task<Status> enqueue(LedgerChange change, std::shared_ptr<const ClaimRecord> before);
   void write_next();
+  void finish(const Batch& batch, const Status& written);
   void settle(const Waiting& one, const Status& written);
 
   asio::io_context& core_;
-  Clock& clock_;
   LedgerOptions options_;
   std::unique_ptr<LedgerStore> store_;  // used by the writer thread only, after open()
   Intents intents_;
   Claims claims_;
   std::map<DeviceKey, std::set<ClaimKey>> holders_;
   std::vector<Waiting> waiting_;
-  bool writing_ = false;
+  std::shared_ptr<Batch> writing_;  // null while the writer is idle
+  DelayedCall writing_notes_;
   std::uint64_t transactions_ = 0;
   std::optional<Error> last_error_;
   bool rebuilt_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // what runs on the core may outlive the ledger
   asio::thread_pool writer_{1};
 };
 

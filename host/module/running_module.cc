@@ -83,7 +83,7 @@ Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadli
   const std::uint64_t number = next_number();
   const OneShot<Result<ModuleReply>> reply(core_);
   const std::string_view what = name_of(call);
-  open_.emplace(number, OpenCall{what, clock_.wall(), reply});
+  open_.emplace(number, OpenCall{what, clock_.wall(), reply, DelayedCall(core_, clock_)});
   if (auto begun = begin(number, std::move(call), deadline); !begun) {
     forget_call(number);
     co_return within(begun.error(), "module '{}' cannot {}", name_, what);
@@ -95,7 +95,7 @@ Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadli
   if (!cancel(number))
     forget_call(number);
   else if (deadline != Instant::max())
-    spawn(core_, watch(weak_from_this(), clock_, number, deadline + kStuckGrace));
+    open_.at(number).stuck.call_at(deadline + kStuckGrace, [this, number] { check_stuck(number); });
   co_return std::unexpected(std::move(error));
 }
 
@@ -150,12 +150,10 @@ Task<Status> RunningModule::finish_calls(Instant deadline) {
   co_return fail(Code::kDeadlineExceeded, "module '{}' is still busy with {}", name_, oldest_call()->what);
 }
 
-Task<void> RunningModule::watch(std::weak_ptr<RunningModule> weak, Clock& clock, std::uint64_t number, Instant until) {
-  co_await clock.sleep_until(until);
-  const auto self = weak.lock();
-  if (!self || self->lost_ || self->open_.empty()) co_return;
-  const auto& [oldest, call] = *self->open_.begin();
-  if (oldest == number) self->lose(self->give_up(call));
+void RunningModule::check_stuck(std::uint64_t number) {
+  if (lost_) return;
+  const auto& [oldest, call] = *open_.begin();
+  if (oldest == number) lose(give_up(call));
 }
 
 void RunningModule::lose(Error why) {

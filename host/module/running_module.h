@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "host/core/clock.h"
+#include "host/core/delayed_call.h"
 #include "host/model/module_call.h"
 
 namespace cardcage {
@@ -48,6 +48,7 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
     std::string_view what;
     WallTime since;
     OneShot<Result<ModuleReply>> reply;
+    DelayedCall stuck;  // if the call goes on after its deadline
   };
 
   // `options` are checked. `core` and `clock` outlive the object.
@@ -84,7 +85,8 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Status admit(const ModuleCall& call, Instant deadline) const;
   Error unanswered(std::uint64_t number, Instant deadline) const;
   void forget_call(std::uint64_t number);
-  static Task<void> watch(std::weak_ptr<RunningModule> weak, Clock& clock, std::uint64_t number, Instant until);
+  // Gives the instance up if it is stuck in this call, and not in an older one.
+  void check_stuck(std::uint64_t number);
 
   asio::io_context& core_;
   Clock& clock_;
