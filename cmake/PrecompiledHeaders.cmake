@@ -21,13 +21,17 @@ function(cardcage_precompile name header)
                   ${PROJECT_SOURCE_DIR}/${header} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
   string(SHA256 sum "${text}")
   file(WRITE ${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum "${sum}\n")
+  set(stamp ${CMAKE_BINARY_DIR}/precompiled/${name}.stamp)
+  add_custom_command(OUTPUT ${stamp} COMMAND ${CMAKE_COMMAND} -E touch ${stamp} DEPENDS $<TARGET_OBJECTS:${name}> VERBATIM)
+  add_custom_target(${name}_made DEPENDS ${stamp})
 endfunction()
 
 function(cardcage_use_precompiled target name)
   if(TARGET ${name})
-    target_precompile_headers(${target} REUSE_FROM ${name})
-    # From a precompiled header, clang reports what the C++ library itself uses. GCC reports the rest.
-    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)
+    # Not REUSE_FROM: the compiler cache takes the checkout's path out of this option and not out of CMake's.
+    add_dependencies(${target} ${name}_made)
+    target_compile_options(${target} PRIVATE "SHELL:-include-pch ${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch"
+      "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)  # clang reports what the C++ library itself uses
   endif()
 endfunction()
 
