@@ -40,5 +40,6 @@ cardcage_precompile(cardcage_precompiled_tests cmake/precompiled/tests.h
                     LINK cardcage_boost cardcage_grpc fmt::fmt spdlog::spdlog GTest::gmock)
 if(TARGET cardcage_precompiled_tests)
   # As CMake compiles programs, and not libraries: clang refuses a file that was made with the other flag.
-  set_target_properties(cardcage_precompiled_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF COMPILE_OPTIONS "-fPIE;SHELL:-Xclang -fno-pch-timestamp")
+  set_target_properties(cardcage_precompiled_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(cardcage_precompiled_tests PRIVATE -fPIE)
 endif()
