@@ -1,5 +1,6 @@
 """Boots a one-node cluster and stops it. Runs inside `isolate`, where the default paths and ports belong to the cluster."""
 
+import signal
 import subprocess
 import time
 import urllib.request
@@ -16,7 +17,7 @@ from waiting import Fatal, until
 class Cluster:
     def __init__(self):
         self.programs: list[Program] = []
-        self.kubelet = self.containerd = None
+        self.kubelet = self.containerd = self.api_server = None
         self.api: Api | None = None
         self.boot_seconds = 0.0
 
@@ -44,7 +45,7 @@ class Cluster:
         certificates.make(node.CERTIFICATES, ["127.0.0.1", node.API_ADDRESS, node.NODE_ADDRESS])
         for client in ("admin", "controller-manager", "scheduler", "kubelet"):
             certificates.write_kubeconfig(node.CERTIFICATES, client, node.API_URL, node.KUBECONFIGS / f"{client}.conf")
-        self._start(node.kube_apiserver())
+        self.api_server = self._start(node.kube_apiserver())
         self.api = Api()
         self._until(self.api.ready, "kube-apiserver /readyz", 60)
         self._start(node.kube_controller_manager())
@@ -72,11 +73,16 @@ class Cluster:
         # The first pod of a namespace needs the service account that the controller manager creates.
         return ready and self.api.get("/api/v1/namespaces/default/serviceaccounts/default") is not None
 
-    def restart_kubelet(self) -> float:
+    def restart_kubelet(self, how: signal.Signals = signal.SIGTERM) -> float:
         """Returns the time of the new start (time.monotonic)."""
-        moment = self.kubelet.restart()
+        moment = self.kubelet.restart(how)
         until(lambda: self.kubelet.check() or self._kubelet_healthy(), "the kubelet responds after its restart", 60)
         return moment
+
+    def restart_api_server(self) -> None:
+        """Kills kube-apiserver and starts it again."""
+        self.api_server.restart(signal.SIGKILL)
+        self._until(self.api.ready, "kube-apiserver /readyz", 60)
 
     def use_kubelet(self, program: str, topology_policy: str = "none") -> None:
         """Replaces the kubelet. The new one must not find claims of the old one's pods: their state files differ."""

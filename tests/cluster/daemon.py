@@ -100,12 +100,13 @@ class Daemon:
         """The log lines of the running daemon."""
         return logs(NAMESPACE, self.wait_ready()).splitlines()
 
-    def process_ids(self) -> list[int]:
-        """The process ids of the daemon; no other daemon is in the process namespace of the suite."""
+    @staticmethod
+    def process_ids(program: str = "cardcage") -> list[int]:
+        """The process ids of the daemon or its workers; no other daemon is in the process namespace of the suite."""
         found = []
         for entry in Path("/proc").iterdir():
             try:
-                if entry.name.isdigit() and os.readlink(entry / "exe") == "/usr/bin/cardcage":
+                if entry.name.isdigit() and os.readlink(entry / "exe") == f"/usr/bin/{program}":
                     found.append(int(entry.name))
             except OSError:
                 pass  # a process that has exited, or a kernel thread

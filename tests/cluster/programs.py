@@ -41,9 +41,9 @@ class Program:
             self.process.wait()
         self.process = None
 
-    def restart(self) -> float:
+    def restart(self, how: signal.Signals = signal.SIGTERM) -> float:
         """Stops and starts the program; returns the time of the start (time.monotonic)."""
-        self.stop()
+        self.stop(how)
         moment = time.monotonic()
         self.start()
         return moment

@@ -41,13 +41,21 @@ class Stream:
         try:
             while not self.ended.wait(self.every):
                 name = f"{self.prefix}-{len(self.names):03}"
-                api.create(self.scene.path("pods"), pod(name, self.containers, self.claims, restartPolicy="OnFailure"))
+                self._create(api, pod(name, self.containers, self.claims, restartPolicy="OnFailure"))
                 self.names.append(name)
         except Exception as error:
             self.failure = error
 
-    def lost(self, seconds: float = 90) -> list[str]:
-        """Waits until all pods have ended; returns a complaint for each that did not succeed."""
+    def _create(self, api: Api, new: dict) -> None:
+        """The API server may be away, or may have created the pod without an answer."""
+        def probe():
+            status, response = api.request("POST", self.scene.path("pods"), new)
+            assert status in (201, 409), f"{status} {response.decode(errors='replace')}"
+            return True
+        until(probe, f"pod {new['metadata']['name']} is created", 60)
+
+    def ended(self, seconds: float = 90) -> list[dict]:
+        """Waits until all pods have ended, and returns them."""
         assert not self.failure, f"the stream of pods stopped: {self.failure}"
         assert len(self.names) > 3, "too few pods for a conclusion"
 
@@ -57,7 +65,11 @@ class Stream:
                        if found["status"].get("phase") not in ("Succeeded", "Failed")}
             assert len(pods) == len(self.names) and not waiting, f"of {len(pods)} pods these have not ended: {waiting}"
             return pods
-        complaints = ((found, complaint(found["status"])) for found in until(ended, "all pods have ended", seconds))
+        return until(ended, "all pods have ended", seconds)
+
+    def lost(self, seconds: float = 90) -> list[str]:
+        """Waits until all pods have ended; returns a complaint for each that did not succeed."""
+        complaints = ((found, complaint(found["status"])) for found in self.ended(seconds))
         return [f"{found['metadata']['name']}: {text}" for found, text in complaints if text]
 
 
