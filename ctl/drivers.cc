@@ -29,15 +29,23 @@ std::vector<fs::path> registration_sockets(const fs::path& kubelet_root) {
   return sockets;
 }
 
-std::optional<RegisteredDriver> ask_info(const fs::path& socket) {
+grpc::Status ask_info(const fs::path& socket, api::registration::PluginInfo& info) {
   const DriverClients clients(socket);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kInfoTimeout);
-  api::registration::PluginInfo info;
-  if (!clients.registration->GetInfo(&context, {}, &info).ok() || info.type() != "DRAPlugin") return std::nullopt;
-  return RegisteredDriver{.name = info.name(),
-                          .service = info.endpoint().empty() ? socket : fs::path(info.endpoint()),
-                          .versions = {info.supported_versions().begin(), info.supported_versions().end()}};
+  return clients.registration->GetInfo(&context, {}, &info);
+}
+
+RegisteredDriver driver_at(const fs::path& socket, const api::registration::PluginInfo& info) {
+  return {.name = info.name(),
+          .service = info.endpoint().empty() ? socket : fs::path(info.endpoint()),
+          .versions = {info.supported_versions().begin(), info.supported_versions().end()}};
+}
+
+std::unexpected<Error> silent_error(std::string_view subject, const std::vector<std::string>& sockets) {
+  return fail(Code::kUnavailable,
+              "{}, but nobody answered within {} s at {} in plugins_registry; look at the log of its daemon", subject,
+              kInfoTimeout.count(), fmt::join(sockets, ", "));
 }
 
 }  // namespace
@@ -49,36 +57,43 @@ void DriverSearch::add_options(CLI::App& command) {
   command.add_option("--driver-socket", service, "the driver's DRA socket; skips the search")->type_name("SOCKET");
 }
 
-std::vector<RegisteredDriver> DriverSearch::all() const {
-  std::vector<RegisteredDriver> drivers;
-  for (const fs::path& socket : registration_sockets(kubelet_root))
-    if (auto driver = ask_info(socket)) drivers.push_back(std::move(*driver));
-  return drivers;
+DriverSearch::Found DriverSearch::search() const {
+  Found found;
+  for (const fs::path& socket : registration_sockets(kubelet_root)) {
+    api::registration::PluginInfo info;
+    const grpc::Status asked = ask_info(socket, info);
+    if (asked.ok() && info.type() == "DRAPlugin") found.drivers.push_back(driver_at(socket, info));
+    if (asked.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) found.silent.push_back(socket.filename());
+  }
+  return found;
 }
 
 Result<RegisteredDriver> DriverSearch::find(const std::string& driver) const {
   if (!service.empty()) return RegisteredDriver{driver, service, {}};
   std::vector<std::string> names;
-  for (RegisteredDriver& found : all()) {
-    if (found.name == driver) return std::move(found);
-    names.push_back(found.name);
+  Found found = search();
+  for (RegisteredDriver& candidate : found.drivers) {
+    if (candidate.name == driver) return std::move(candidate);
+    names.push_back(candidate.name);
   }
+  if (!found.silent.empty()) return silent_error(fmt::format("driver '{}' was not found", driver), found.silent);
   return fail(Code::kUnavailable, "driver '{}' has no socket below {}/plugins_registry{}; is cardcage running?", driver,
               kubelet_root.native(), nearest_hint(driver, names));
 }
 
 Result<RegisteredDriver> DriverSearch::only() const {
   if (!service.empty()) return RegisteredDriver{service.native(), service, {}};
-  auto found = all();
+  Found found = search();
   std::set<std::string> names;
-  for (const auto& driver : found) names.insert(driver.name);
+  for (const auto& driver : found.drivers) names.insert(driver.name);
+  if (names.empty() && !found.silent.empty()) return silent_error("no DRA driver was found", found.silent);
   if (names.empty())
     return fail(Code::kUnavailable, "no DRA driver has a socket below {}/plugins_registry; is cardcage running?",
                 kubelet_root.native());
   if (names.size() > 1)
     return fail(Code::kInvalidArgument, "there are {} drivers; name one with --driver: {}", names.size(),
                 fmt::join(names, ", "));
-  return std::move(found.front());
+  return std::move(found.drivers.front());
 }
 
 }  // namespace cardcage

@@ -22,12 +22,17 @@ struct DriverSearch {
   std::filesystem::path service;  // if not empty, this socket serves any driver name
 
   void add_options(CLI::App& command);
-  // Every driver that responds, newest socket first.
-  std::vector<RegisteredDriver> all() const;
   // kUnavailable if no driver has that name.
   Result<RegisteredDriver> find(const std::string& driver) const;
   // The only driver; an error that names them if there are several.
   Result<RegisteredDriver> only() const;
+
+ private:
+  struct Found {
+    std::vector<RegisteredDriver> drivers;  // newest socket first
+    std::vector<std::string> silent;        // sockets that somebody serves without an answer
+  };
+  Found search() const;
 };
 
 }  // namespace cardcage

@@ -93,7 +93,7 @@ class ResourceAllocator {
   std::map<std::string, int> busy_;           // by id: allocate() calls under way
   std::map<std::string, Instant> allocated_;  // by id: when its last allocate() ended
   const Instant opened_ = environment_.clock.now();
-  std::map<std::string, Rest> resting_;       // by device name
+  std::map<std::string, Rest> resting_;  // by device name
 };
 
 }  // namespace cardcage

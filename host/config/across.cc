@@ -40,10 +40,10 @@ void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& rea
                     first->to_string());
     for (const ServeConfig& serve : module.serve) {
       if (const auto* first = drivers.before(serve.driver, serve.position))
-        reading.error(serve.position, "driver '{}' is served twice, first at {}; widen the select of one rule",
+        reading.error(serve.position, "driver '{}' is served twice, first at {}; give one of the two another name",
                       serve.driver, first->to_string());
       if (const auto* first = resources.before(serve.resource, serve.position))
-        reading.error(serve.position, "resource '{}' is served twice, first at {}; widen the select of one rule",
+        reading.error(serve.position, "resource '{}' is served twice, first at {}; give one of the two another name",
                       serve.resource, first->to_string());
     }
   }

@@ -4,6 +4,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
@@ -11,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "host/core/clock.h"
 
@@ -18,7 +20,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::chrono::seconds kQuietTime{10};
-constexpr std::size_t kMaxLimitedKeys = 1024;
+constexpr std::size_t kMaxLimitedKeys = 1024, kMaxLimitedLines = 8;
 
 spdlog::level::level_enum spd_level(LogLevel level) {
   switch (level) {
@@ -86,11 +88,14 @@ void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields) {
   struct Quiet {
     Instant until;
+    std::vector<std::size_t> said;  // hashes of the lines
     std::uint64_t left_out = 0;
   };
   static std::mutex mutex;
   static std::map<std::string, Quiet, std::less<>> quiet;
 
+  std::size_t line = std::hash<std::string_view>()(message);
+  for (const LogField& field : fields) line = line * 31 + std::hash<std::string_view>()(field.value);
   const Instant now = SystemClock().now();  // any thread may log; an injected clock belongs to the core
   std::uint64_t left_out = 0;
   {
@@ -98,12 +103,16 @@ void log_limited(LogLevel level, std::string_view key, std::string_view message,
     if (quiet.size() > kMaxLimitedKeys)
       std::erase_if(quiet, [&](const auto& entry) { return entry.second.until < now; });
     Quiet& entry = quiet[std::string(key)];
-    if (now < entry.until) {
+    if (now >= entry.until) {
+      left_out = std::exchange(entry.left_out, 0);
+      entry.said.clear();
+      entry.until = now + kQuietTime;
+    }
+    if (entry.said.size() == kMaxLimitedLines || std::ranges::find(entry.said, line) != entry.said.end()) {
       ++entry.left_out;
       return;
     }
-    left_out = std::exchange(entry.left_out, 0);
-    entry.until = now + kQuietTime;
+    entry.said.push_back(line);
   }
   if (left_out == 0) return log(level, message, fields);
   log(level, fmt::format("{} (and {} more like it)", message, left_out), fields);

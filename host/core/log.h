@@ -28,7 +28,8 @@ bool log_enabled(LogLevel level);
 // log(LogLevel::kInfo, "prepared", {{"claim", uid}, {"driver", name}})
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// Writes at most one line per `key` in 10 s. The next line says how many were left out.
+// Writes at most 8 different lines per `key` in 10 s, and none of them twice. The first line after that says how many
+// were left out.
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields = {});
 

@@ -15,10 +15,11 @@ constexpr std::int32_t kMinExponent = -9, kMaxExponent = 18;  // nano to exa
 constexpr std::string_view kAttributeName =
     "a C identifier of at most 32 characters, with or without a \"domain/\" of at most 63";
 
-bool is_attribute_text(std::string_view text) { return text.size() <= kMaxAttributeText && is_utf8(text); }
+bool is_short_enough(std::string_view text) { return text.size() <= kMaxAttributeText; }
 
 Result<std::string> attribute_text(cage_str given) {
-  return ruled_text(given, is_attribute_text, "value", "UTF-8 of at most 64 bytes: shorten it");
+  if (auto text = ruled_text(given, is_utf8, "value", "valid UTF-8"); !text) return text;
+  return ruled_text(given, is_short_enough, "value", "at most 64 bytes long: shorten it");
 }
 Result<SemVer> attribute_version(cage_str given) {
   auto text = ruled_text(given, is_semver, "value",

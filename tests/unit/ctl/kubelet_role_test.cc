@@ -1,9 +1,11 @@
 // prepare, unprepare and watch-health: cagectl as a process against a driver.
 #include <gmock/gmock.h>
+#include <sys/socket.h>
 
 #include <boost/json/parse.hpp>
 #include <regex>
 
+#include "host/rpc/unix_socket.h"
 #include "tests/fakes/scratch_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/fake_driver.h"
@@ -106,6 +108,17 @@ TEST_F(KubeletRoleTest, ADriverSocketCanBeNamedDirectly) {
   const Ended ended = run_cagectl({"unprepare", "-", "--driver-socket", driver.service()}, claim("a", {"whatever"}));
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(ended.out, "claim default/a (uid-a): unprepared by whatever\n");
+}
+
+TEST_F(KubeletRoleTest, ADriverThatDoesNotAnswerIsNotTakenForAbsent) {
+  const UniqueFd hung = new_unix_socket();
+  ASSERT_EQ(bind_unix(hung, unix_address(folder / "plugins_registry/hung-reg.sock").value()), 0);
+  ASSERT_EQ(::listen(hung.get(), 5), 0);
+  const Ended ended = cagectl({"prepare", "-"}, claim("a", {"hung.example.com"}));
+  EXPECT_EQ(ended.code, 3);
+  EXPECT_EQ(ended.err,
+            "cagectl: driver 'hung.example.com' was not found, but nobody answered within 2 s at hung-reg.sock in "
+            "plugins_registry; look at the log of its daemon\n");
 }
 
 TEST_F(KubeletRoleTest, AMissingDriverIsExitCodeThreeWithAHint) {
