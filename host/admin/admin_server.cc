@@ -100,12 +100,12 @@ class AdminService final : public wire::Admin::CallbackService {
   DaemonView& view_;
 };
 
-void admit(GrpcServer& server, UniqueFd connection) {
+void admit(asio::io_context& core, GrpcServer& server, UniqueFd connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
       may_administer(peer.uid, ::geteuid()))
-    return server.adopt(std::move(connection));
+    return server.adopt(core, std::move(connection));
   log_limited(LogLevel::kWarn, "admin peer", "refused a connection to the admin socket",
               {{"uid", std::to_string(peer.uid)}, {"pid", std::to_string(peer.pid)}});
 }
@@ -125,8 +125,9 @@ struct AdminServer::State {
 Result<std::unique_ptr<AdminServer>> AdminServer::start(asio::io_context& core, const std::filesystem::path& socket,
                                                         DaemonView& view) {
   auto state = std::make_unique<State>(core, view);
-  auto listener = SocketListener::open(
-      core, socket, 0700, [&server = state->server](UniqueFd connection) { admit(server, std::move(connection)); });
+  auto listener = SocketListener::open(core, socket, 0700, [&core, &server = state->server](UniqueFd connection) {
+    admit(core, server, std::move(connection));
+  });
   if (!listener) return within(listener.error(), "admin socket");
   state->listener = std::move(*listener);
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(state)));
