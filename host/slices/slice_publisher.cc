@@ -215,7 +215,7 @@ void SlicePublisher::store_response(const Slice& sent, Slice stored) {
     return;
   }
   log_limited(LogLevel::kWarn, "slice-altered/" + options_.driver,
-              "the API server stored a slice that differs from what was sent; an admission webhook may change it",
+              "the cluster stored a slice that differs from what was sent; an admission webhook may change it",
               {{"driver", options_.driver}, {"slice", stored.name}});
   store_.put_altered(sent, std::move(stored));
 }
@@ -224,7 +224,7 @@ void SlicePublisher::learn_gates(const Slice& sent, const Slice& stored) {
   const FeatureGates before = gates_;
   for (const std::string& gate : gates_.learn(sent, stored)) {
     if (!reported_gates_.insert(gate).second) continue;
-    log(LogLevel::kWarn, "the API server drops fields of devices; enable its feature gate to publish them",
+    log(LogLevel::kWarn, "the cluster drops fields of devices; enable its feature gate to publish them",
         {{"gate", gate}, {"driver", options_.driver}});
   }
   if (gates_ != before) reset_views();
