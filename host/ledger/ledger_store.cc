@@ -131,7 +131,7 @@ Status LedgerStore::compile() {
   return {};
 }
 
-Result<std::vector<ClaimRecord>> LedgerStore::load() const {
+Result<LoadedClaims> LedgerStore::load() const {
   auto claims = database_->compile("SELECT driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms FROM claims");
   if (!claims) return std::unexpected(claims.error());
   std::map<ClaimKey, ClaimRecord> records;
@@ -149,20 +149,43 @@ Result<std::vector<ClaimRecord>> LedgerStore::load() const {
   if (!row) return std::unexpected(row.error());
   auto parts = database_->compile("SELECT driver,uid,module,content,state,state_version FROM parts ORDER BY position");
   if (!parts) return std::unexpected(parts.error());
+  LoadedClaims loaded;
   for (row = parts->next(); row && *row; row = parts->next()) {
     const auto record = records.find({parts->text(0), parts->text(1)});
     auto part = part_from_json(parts->text(3));
-    if (record == records.end() || !part)
-      return fail(Code::kDataLoss, "the ledger's rows of claim {} are damaged", parts->text(1));
+    if (record == records.end() || !part) {
+      loaded.damaged.insert({parts->text(0), parts->text(1)});
+      continue;
+    }
     part->module = parts->text(2);
     part->state = parts->text(4);
     part->state_version = static_cast<std::uint32_t>(parts->integer(5));
     record->second.parts.push_back(std::move(*part));
   }
   if (!row) return std::unexpected(row.error());
-  std::vector<ClaimRecord> loaded;
-  for (auto& [key, record] : records) loaded.push_back(std::move(record));
+  for (auto& [key, record] : records)
+    if (!loaded.damaged.contains(key)) loaded.readable.push_back(std::move(record));
   return loaded;
+}
+
+Status LedgerStore::quarantine(const std::set<ClaimKey>& claims) {
+  if (auto made = database_->execute("CREATE TABLE IF NOT EXISTS damaged_parts(driver TEXT, uid TEXT, position INTEGER,"
+                                     " module TEXT, content TEXT, state BLOB, state_version INTEGER)");
+      !made)
+    return made;
+  auto keep = database_->compile(
+      "INSERT INTO damaged_parts SELECT driver,uid,position,module,content,state,state_version FROM parts"
+      " WHERE driver=? AND uid=?");
+  if (!keep) return std::unexpected(keep.error());
+  auto done = database_->execute("BEGIN IMMEDIATE");
+  for (const auto& [driver, uid] : claims) {
+    if (done) done = keep->run(driver, uid);
+    if (done) done = statements_->drop_parts.run(driver, uid);
+    if (done) done = statements_->drop_claim.run(driver, uid);
+  }
+  if (done) done = database_->execute("COMMIT");
+  if (!done) database_->roll_back();
+  return done;
 }
 
 Status LedgerStore::set_durability(Durability durability) {
