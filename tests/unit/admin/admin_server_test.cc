@@ -233,6 +233,16 @@ TEST_F(AdminServerTest, StoppingRemovesTheSocketAndEndsOpenConnections) {
   EXPECT_EQ(stub->GetStatus(&second, {}, &status).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
+TEST_F(AdminServerTest, ListensAgainAfterItsFolderWasRemoved) {
+  std::filesystem::remove_all(socket.parent_path());
+  std::promise<Status> restored;
+  asio::post(core, [&] { restored.set_value(server->restore()); });
+  ASSERT_TRUE(restored.get_future().get());
+  wire::GetStatusResponse status;
+  const auto result = call(&wire::Admin::Stub::GetStatus, {}, status);
+  EXPECT_TRUE(result.ok()) << result.error_message();
+}
+
 TEST_F(AdminServerTest, StoppingWaitsForCallsInFlight) {
   const auto stub = connect();
   std::promise<void> release, blocked;
