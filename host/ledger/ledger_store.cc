@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <map>
 
+#include "host/core/bounded.h"
 #include "host/core/file.h"
 #include "host/core/unique_fd.h"
 
@@ -41,7 +42,6 @@ constexpr int kLongLogPages = 1000;
 std::int64_t to_ms(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
-WallTime from_ms(std::int64_t ms) { return WallTime(std::chrono::milliseconds(ms)); }
 
 Status create_private(const std::filesystem::path& file) {
   if (auto folder = make_folder(file.parent_path(), 0700); !folder) return folder;
@@ -141,8 +141,8 @@ Result<LoadedClaims> LedgerStore::load() const {
                        .ref = {claims->text(2), claims->text(3), claims->text(1)},
                        .phase = static_cast<ClaimPhase>(std::clamp<std::int64_t>(claims->integer(4), 1, 3)),
                        .boot_id = claims->text(5),
-                       .begun = from_ms(claims->integer(6)),
-                       .prepared = from_ms(claims->integer(7)),
+                       .begun = bounded_wall_time(claims->integer(6)),
+                       .prepared = bounded_wall_time(claims->integer(7)),
                        .parts = {}};
     records.emplace(record.key(), std::move(record));
   }
@@ -272,8 +272,8 @@ Result<std::vector<HistoryEntry>> LedgerStore::history(const HistoryQuery& query
                        .device = rows->text(6),
                        .request = rows->text(7),
                        .share_id = rows->text(8),
-                       .prepared = from_ms(rows->integer(9)),
-                       .released = from_ms(rows->integer(10))});
+                       .prepared = bounded_wall_time(rows->integer(9)),
+                       .released = bounded_wall_time(rows->integer(10))});
   }
   if (!row) return std::unexpected(row.error());
   return entries;

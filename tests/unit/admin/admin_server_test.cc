@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <future>
+#include <limits>
 
 #include "cardcage/admin.grpc.pb.h"
 #include "host/core/unique_fd.h"
@@ -126,13 +127,15 @@ TEST_F(AdminServerTest, ListsClaimsAndHistory) {
   EXPECT_EQ(daemon.last_asked.limit, 100);
 }
 
-TEST_F(AdminServerTest, ALimitOfTheHistoryIsBounded) {
+TEST_F(AdminServerTest, NumbersInAQueryOfTheHistoryAreBounded) {
   wire::ListHistoryRequest request;
   request.set_limit(4'000'000'000u);
+  request.set_since(std::numeric_limits<std::int64_t>::max());
   wire::ListHistoryResponse history;
   ASSERT_TRUE(call(&wire::Admin::Stub::ListHistory, request, history).ok());
   stop();
   EXPECT_EQ(daemon.last_asked.limit, 10'000);
+  EXPECT_GT(daemon.last_asked.since, std::chrono::system_clock::now()) << "nothing is newer";
 }
 
 TEST_F(AdminServerTest, CommandsReachTheDaemon) {

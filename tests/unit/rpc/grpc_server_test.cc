@@ -9,11 +9,13 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <future>
 #include <optional>
 
 #include "host/rpc/unary_call.h"
 #include "kubelet/registration/v1/api.grpc.pb.h"
+#include "tests/fakes/eventually.h"
 #include "tests/fakes/live_core.h"
 
 namespace cardcage {
@@ -24,9 +26,14 @@ using ::testing::HasSubstr;
 using Client = grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 class RegistrationService final : public pluginregistration::Registration::CallbackService {
+ public:
+  std::atomic<Duration> time_left = Duration::min();
+
+ private:
   grpc::ServerUnaryReactor* NotifyRegistrationStatus(grpc::CallbackServerContext* context,
                                                      const pluginregistration::RegistrationStatus*,
                                                      pluginregistration::RegistrationStatusResponse*) override {
+    time_left = time_to_respond(*context, 1min);
     return finish_at_once(*context, grpc::Status::OK);
   }
 };
@@ -54,7 +61,7 @@ class GrpcServerTest : public ::testing::Test {
     adopt(std::move(theirs));
     Client client(grpc::CreateInsecureChannelFromFd("server", ours.release()));
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + 5s);
+    context.set_deadline(deadline);
     if (compression) context.set_compression_algorithm(*compression);
     const grpc::Slice slice(bytes);
     const grpc::ByteBuffer request(&slice, 1);
@@ -71,6 +78,7 @@ class GrpcServerTest : public ::testing::Test {
   }
 
   LiveCore live;
+  gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_REALTIME), gpr_time_from_seconds(5, GPR_TIMESPAN));
   RegistrationService service;
   GrpcServer server{std::array<grpc::Service* const, 1>{&service}};
 };
@@ -90,6 +98,37 @@ TEST_F(GrpcServerTest, SaysThatARequestCannotBeDecoded) {
   EXPECT_EQ(refused.error_message(), "the request is not the message that this method takes");
   EXPECT_EQ(notify("", {}, "GetInfo").error_code(), grpc::StatusCode::UNIMPLEMENTED) << "a method without a body";
   EXPECT_EQ(notify("", {}, "Nothing").error_code(), grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(GrpcServerTest, TellsHowMuchTimeIsLeft) {
+  EXPECT_TRUE(notify(failed_with("soon")).ok());
+  EXPECT_LT(service.time_left.load(), 5s);
+  EXPECT_GT(service.time_left.load(), 3s);
+  deadline = gpr_inf_future(GPR_CLOCK_REALTIME);
+  EXPECT_TRUE(notify(failed_with("never")).ok());
+  EXPECT_EQ(service.time_left.load(), 1min);
+}
+
+// gRPC's own clients shorten such a timeout, so these are the bytes of another peer.
+TEST_F(GrpcServerTest, NoDeadlineIsTooFarAwayToCompute) {
+  const auto frame = [](char type, char flags, char stream, const std::string& content) {
+    return std::string{0, 0, static_cast<char>(content.size()), type, flags, 0, 0, 0, stream} + content;
+  };
+  const auto text = [](const std::string& value) { return static_cast<char>(value.size()) + value; };
+  const auto header = [&](const std::string& name, const std::string& value) {
+    return std::string(1, 0) + text(name) + text(value);
+  };
+  const std::string headers = header(":method", "POST") + header(":scheme", "http") + header(":authority", "x") +
+                              header(":path", "/pluginregistration.Registration/NotifyRegistrationStatus") +
+                              header("te", "trailers") + header("content-type", "application/grpc") +
+                              header("grpc-timeout", "99999999H");
+  const std::string call = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, "") + frame(1, 4, 1, headers) +
+                           frame(0, 1, 1, std::string(5, 0));
+  auto [ours, theirs] = connected_pair();
+  ASSERT_EQ(::send(ours.get(), call.data(), call.size(), 0), static_cast<ssize_t>(call.size()));
+  adopt(std::move(theirs));
+  EXPECT_TRUE(eventually([&] { return service.time_left.load() != Duration::min(); }));
+  EXPECT_EQ(service.time_left.load(), 1min);
 }
 
 TEST_F(GrpcServerTest, ClosesAConnectionThatStaysSilent) {
