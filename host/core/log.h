@@ -28,7 +28,7 @@ bool log_enabled(LogLevel level);
 // log(LogLevel::kInfo, "prepared", {{"claim", uid}, {"driver", name}})
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// Writes at most one line per `key` in 10 s. The next line says how many were left out.
+// At most one line per `key` in 10 s, and rarer for the same words. The next line says how many were left out.
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields = {});
 
