@@ -6,6 +6,7 @@
 #include "host/apiserver/embedded_node.h"
 #include "host/claim/recovery.h"
 #include "host/core/file.h"
+#include "host/core/folder_watch.h"
 #include "host/core/version.h"
 #include "host/module/load.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 // From SIGTERM to the end of all calls. Modules stop after that, and a pod's default grace period is 30 s.
 constexpr Duration kStopLimit = std::chrono::seconds(15);
+// inotify may be unavailable, and loses events when its queue overflows.
+constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
 // Short, because nobody serves the node from the end of the previous daemon until the next attempt.
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
 
@@ -165,6 +168,19 @@ Task<void> Daemon::reconcile_pods() {
   if (!stopping_) co_await pods_->run();
 }
 
+// People and clean-up tools remove folders below /run while the daemon needs what it has there.
+Task<void> Daemon::keep_run_files() {
+  FolderWatch folders(core_, [this] { run_files_changed_.wake(); });
+  while (!stopping_) {
+    for (const Status& kept : {ledger_->restore_intents(), admin_->restore()})
+      if (!kept) log_limited(LogLevel::kError, "run files", kept.error().message);
+    // A folder that is removed before it is watched is noticed at the next look.
+    for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path()})
+      std::ignore = folders.watch(folder);
+    co_await run_files_changed_.wait_for(clock_, kRunFilesInterval);
+  }
+}
+
 void Daemon::changed(const Supervisor& supervisor) {
   table_.refresh(supervisor);
   drivers_->refresh(supervisor);
@@ -182,6 +198,7 @@ void Daemon::run() {
   loops_.spawn(reload_on_signal());
   loops_.spawn(tidy());
   loops_.spawn(reconcile_pods());
+  loops_.spawn(keep_run_files());
   spawn(core_, stop_on_signal());
   core_.run();
 }
@@ -202,6 +219,7 @@ Task<void> Daemon::shut_down() {
   reload_signals_.cancel();
   tidy_.wake();
   resources_configured_.wake();
+  run_files_changed_.wake();
   pods_->stop();
   co_await loops_.join(clock_, deadline);
   co_await resources_->stop(deadline);

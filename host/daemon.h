@@ -48,6 +48,7 @@ class Daemon final : public DaemonView {
   Supervisors::Environment supervisors_environment();
   void create_served_names();
   Task<void> reconcile_pods();
+  Task<void> keep_run_files();
   void apply(Config wanted, const ConfigPlan& plan);
   void serve(const ConfigPlan& plan);
   Task<void> tidy();
@@ -81,7 +82,7 @@ class Daemon final : public DaemonView {
   ClientSlot<KubeletClients> kubelet_;
   std::unique_ptr<Resources> resources_;
   std::unique_ptr<PodReconciler> pods_;
-  Wakeup tidy_{core_}, resources_configured_{core_};
+  Wakeup tidy_{core_}, resources_configured_{core_}, run_files_changed_{core_};
   TaskGroup loops_{core_};  // that run until stopping_
   bool stopping_ = false;
   std::unique_ptr<AdminServer> admin_;

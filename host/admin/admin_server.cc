@@ -100,12 +100,12 @@ class AdminService final : public wire::Admin::CallbackService {
   DaemonView& view_;
 };
 
-void admit(GrpcServer& server, UniqueFd connection) {
+void admit(asio::io_context& core, GrpcServer& server, UniqueFd connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
       may_administer(peer.uid, ::geteuid()))
-    return server.adopt(std::move(connection));
+    return server.adopt(core, std::move(connection));
   log_limited(LogLevel::kWarn, "admin peer", "refused a connection to the admin socket",
               {{"uid", std::to_string(peer.uid)}, {"pid", std::to_string(peer.pid)}});
 }
@@ -115,8 +115,10 @@ void admit(GrpcServer& server, UniqueFd connection) {
 bool may_administer(uid_t peer, uid_t daemon) { return peer == 0 || peer == daemon; }
 
 struct AdminServer::State {
-  State(asio::io_context& context, DaemonView& view) : core(context), service(context, view) {}
+  State(asio::io_context& context, std::filesystem::path path, DaemonView& view)
+      : core(context), socket(std::move(path)), service(context, view) {}
   asio::io_context& core;
+  const std::filesystem::path socket;
   AdminService service;
   GrpcServer server{std::array<grpc::Service* const, 1>{&service}};
   std::unique_ptr<SocketListener> listener;
@@ -124,12 +126,28 @@ struct AdminServer::State {
 
 Result<std::unique_ptr<AdminServer>> AdminServer::start(asio::io_context& core, const std::filesystem::path& socket,
                                                         DaemonView& view) {
-  auto state = std::make_unique<State>(core, view);
-  auto listener = SocketListener::open(
-      core, socket, 0700, [&server = state->server](UniqueFd connection) { admit(server, std::move(connection)); });
+  std::unique_ptr<AdminServer> server(new AdminServer(std::make_unique<State>(core, socket, view)));
+  if (auto listening = server->listen(); !listening) return std::unexpected(listening.error());
+  return server;
+}
+
+Status AdminServer::listen() {
+  auto listener = SocketListener::open(state_->core, state_->socket, 0700, [&state = *state_](UniqueFd connection) {
+    admit(state.core, state.server, std::move(connection));
+  });
   if (!listener) return within(listener.error(), "admin socket");
-  state->listener = std::move(*listener);
-  return std::unique_ptr<AdminServer>(new AdminServer(std::move(state)));
+  state_->listener = std::move(*listener);
+  return {};
+}
+
+Status AdminServer::restore() {
+  if (state_->listener && state_->listener->present()) return {};
+  state_->listener.reset();
+  Status listening = listen();
+  if (listening)
+    log(LogLevel::kWarn, "listening on the admin socket again; somebody had removed it",
+        {{"socket", state_->socket.native()}});
+  return listening;
 }
 
 AdminServer::AdminServer(std::unique_ptr<State> state) : state_(std::move(state)) {}

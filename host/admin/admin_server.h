@@ -21,6 +21,8 @@ class AdminServer {
   // daemon serves it. Connections of other users (SO_PEERCRED) are closed silently.
   static Result<std::unique_ptr<AdminServer>> start(asio::io_context& core, const std::filesystem::path& socket,
                                                     DaemonView& view);
+  // Listens again if somebody removed the socket or its folder.
+  Status restore();
   // Removes the socket, gives calls in flight a second to finish and closes all connections. Await it before the
   // destructor.
   Task<void> stop();
@@ -31,6 +33,7 @@ class AdminServer {
  private:
   struct State;
   explicit AdminServer(std::unique_ptr<State> state);
+  Status listen();
   const std::unique_ptr<State> state_;
 };
 

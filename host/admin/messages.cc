@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "host/core/bounded.h"
 #include "host/core/utf8.h"
 #include "host/core/version.h"
 #include "host/view/device_report.h"
@@ -18,7 +19,6 @@ namespace wire = admin::v1;
 
 constexpr std::int64_t kDefaultHistory = 100, kMaxHistory = 10'000;
 constexpr std::size_t kMaxText = 8 * 1024;
-// In the unit of the wire: a bound that is applied after a conversion to nanoseconds comes too late for large numbers.
 constexpr std::chrono::milliseconds kDefaultLimit = std::chrono::seconds(30), kMaxLimit = std::chrono::minutes(10);
 
 std::int64_t milliseconds(auto duration) {
@@ -296,19 +296,19 @@ void fill(wire::ReloadResponse& message, const ReloadReport& report) {
 void fill(wire::ModuleCommandResponse& message, const Condition& state) { fill(*message.mutable_state(), state); }
 
 ModuleCommand module_command(ModuleVerb verb, const wire::ModuleCommandRequest& request) {
-  const std::chrono::milliseconds limit(request.limit_ms());
   return {.verb = verb,
           .module = request.module(),
           .by = request.by().empty() ? "an operator" : request.by(),
           .reason = request.reason(),
-          .limit = limit.count() <= 0 ? kDefaultLimit : std::min(limit, kMaxLimit)};
+          .limit = request.limit_ms() <= 0 ? kDefaultLimit
+                                           : bounded(request.limit_ms(), std::chrono::milliseconds(1), kMaxLimit)};
 }
 
 HistoryQuery history_query(const wire::ListHistoryRequest& request) {
   return {.claim = request.claim(),
           .driver = request.driver(),
           .device = request.device(),
-          .since = WallTime(std::chrono::milliseconds(request.since())),
+          .since = bounded_wall_time(request.since()),
           .limit = request.limit() == 0 ? kDefaultHistory : std::min<std::int64_t>(request.limit(), kMaxHistory)};
 }
 

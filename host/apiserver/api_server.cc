@@ -1,5 +1,6 @@
 #include "host/apiserver/api_server.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdlib>
@@ -13,9 +14,14 @@ namespace {
 
 constexpr std::size_t kMaxObject = std::size_t{4} << 20;  // etcd holds 1.5 MiB
 constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
+// A page of the list, unless these slices are larger than kMaxPage together.
 constexpr int kPageSize = 50;
+constexpr std::size_t kMaxPage = std::size_t{8} << 20;
 constexpr std::size_t kMaxSlices = 10'000;
-constexpr std::chrono::seconds kWatchTime{480}, kWatchGrace{30};
+// Short, because a connection that somebody in between has forgotten looks like one without news. A watch that follows
+// another one costs a request and no list. The times differ so that nodes that lost a server together drift apart.
+constexpr int kMinWatchSeconds = 20, kMaxWatchSeconds = 25;
+constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
 // Only the metadata of a Node is read; the whole object would list every image on the node.
 constexpr std::string_view kMetadataOnly =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
@@ -48,6 +54,9 @@ Result<json::value> parse_answer(const Result<std::string>& body) {
   return value;
 }
 
+// The only kInternal of a call: its response has more bytes than were asked for.
+bool is_too_large(const Error& error) { return error.code == Code::kInternal; }
+
 std::string from_environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody here calls setenv
   return value != nullptr ? value : "";
@@ -63,10 +72,8 @@ std::string random_suffix() {
   return suffix;
 }
 
-ApiCall list_call(ResourceApi version, const std::string& selector, const std::string& next) {
-  std::string path = fmt::format("{}?{}&limit={}", slices_path(version), selector, kPageSize);
-  if (!next.empty()) path += "&continue=" + percent_encode(next);
-  return {"list ResourceSlices", {.path = std::move(path)}};
+ApiCall list_call(ResourceApi version, std::string_view query) {
+  return {"list ResourceSlices", {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage}};
 }
 
 ApiCall create_call(ResourceApi version, const Slice& slice) {
@@ -108,10 +115,11 @@ ApiCall claim_call(ResourceApi version, const std::string& name_space, const std
            .max_body = kMaxObject}};
 }
 
-ApiCall watch_call(ResourceApi version, const std::string& selector, const std::string& since) {
+ApiCall watch_call(ResourceApi version, const std::string& selector, const std::string& since,
+                   std::chrono::seconds time) {
   return {"watch ResourceSlices",
           {.path = fmt::format("{}?{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
-                               slices_path(version), selector, kWatchTime.count(), percent_encode(since)),
+                               slices_path(version), selector, time.count(), percent_encode(since)),
            .max_body = kMaxWatchBacklog}};
 }
 
@@ -184,34 +192,62 @@ Task<Result<std::string>> ApiServer::get_node_uid(std::string node_name, Instant
   co_return std::string(uid);
 }
 
+// Adds a page to the list and returns where the next one begins; empty after the last.
+Task<Result<std::string>> ApiServer::list_page(std::string query, SliceList& list, Instant deadline) {
+  MakeCall make = [&](ResourceApi version) { return list_call(version, query); };
+  const auto body = co_await call(std::move(make), deadline);
+  const auto answer = parse_answer(body);
+  if (!answer) co_return std::unexpected(answer.error());
+  const auto& page = as_object(*answer);
+  for (const auto& item : array_at(page, "items")) {
+    auto slice = slice_from_json(item);
+    if (!slice) co_return std::unexpected(slice.error());
+    list.slices.push_back(std::move(*slice));
+  }
+  if (list.slices.size() > kMaxSlices)
+    co_return fail(Code::kFailedPrecondition, "the API server lists more than {} ResourceSlices of one node",
+                   kMaxSlices);
+  list.resource_version = text_at(object_at(page, "metadata"), "resourceVersion");
+  co_return std::string(text_at(object_at(page, "metadata"), "continue"));
+}
+
 Task<Result<SliceList>> ApiServer::list_pages(std::string selector, Instant deadline) {
   SliceList list;
   std::string next;
-  do {
-    MakeCall make = [&](ResourceApi version) { return list_call(version, selector, next); };
-    const auto body = co_await call(std::move(make), deadline);
-    const auto answer = parse_answer(body);
-    if (!answer) co_return std::unexpected(answer.error());
-    const auto& page = as_object(*answer);
-    for (const auto& item : array_at(page, "items")) {
-      auto slice = slice_from_json(item);
-      if (!slice) co_return std::unexpected(slice.error());
-      list.slices.push_back(std::move(*slice));
-    }
-    if (list.slices.size() > kMaxSlices)
-      co_return fail(Code::kInternal, "the API server lists more than {} ResourceSlices of one node", kMaxSlices);
-    list.resource_version = text_at(object_at(page, "metadata"), "resourceVersion");
-    next = text_at(object_at(page, "metadata"), "continue");
-  } while (!next.empty() && clock_.now() < deadline);
-  if (!next.empty()) co_return fail(Code::kUnavailable, "list ResourceSlices: the deadline passed between two pages");
+  for (int size = kPageSize; clock_.now() < deadline;) {
+    std::string query = fmt::format("{}&limit={}", selector, size);
+    if (!next.empty()) query += "&continue=" + percent_encode(next);
+    auto after = co_await list_page(std::move(query), list, deadline);
+    if (after && after->empty()) co_return list;
+    if (after)
+      next = std::move(*after);
+    else if (is_too_large(after.error()) && size > 1)
+      size = std::max(1, size / 4);
+    else
+      co_return std::unexpected(after.error());
+  }
+  co_return fail(Code::kUnavailable, "list ResourceSlices: the deadline passed between two pages");
+}
+
+// From the server's cache, which costs neither etcd nor the other nodes anything. It ignores page sizes.
+Task<Result<SliceList>> ApiServer::list_cached(std::string selector, Instant deadline) {
+  SliceList list;
+  const auto end = co_await list_page(selector + "&resourceVersion=0", list, deadline);
+  if (!end) co_return std::unexpected(end.error());
   co_return list;
 }
 
 Task<Result<SliceList>> ApiServer::list_slices(std::string driver, std::string node_name, Instant deadline) {
   const auto query = selector(driver, node_name);
   if (!query) co_return std::unexpected(query.error());
+  if (!listed_.contains(*query)) {
+    auto cached = co_await list_cached(*query, deadline);
+    if (cached) listed_.insert(*query);
+    if (cached || !is_too_large(cached.error())) co_return cached;
+  }
   auto list = co_await list_pages(*query, deadline);
   if (!list && list.error().code == Code::kOutOfRange) list = co_await list_pages(*query, deadline);
+  if (list) listed_.insert(*query);
   co_return list;
 }
 
@@ -252,13 +288,14 @@ Task<Status> ApiServer::watch_slices(std::string driver, std::string node_name, 
                                      std::function<void(SliceEvent)> on_event) {
   const auto query = selector(driver, node_name);
   if (!query) co_return std::unexpected(query.error());
-  const auto api = co_await discover(clock_.now() + kWatchGrace);
+  const auto api = co_await discover(clock_.now() + kDiscoverLimit);
   if (!api) co_return std::unexpected(api.error());
-  ApiCall watch = watch_call(*api, *query, version);
+  const std::chrono::seconds time(std::uniform_int_distribution(kMinWatchSeconds, kMaxWatchSeconds)(random_));
+  ApiCall watch = watch_call(*api, *query, version, time);
   std::function<Status(std::string_view)> deliver = [&version, &on_event](std::string_view line) {
     return deliver_watch_event(line, version, on_event);
   };
-  auto ended = co_await session_.stream(std::move(watch), kWatchTime + kWatchGrace, std::move(deliver));
+  auto ended = co_await session_.stream(std::move(watch), time + kWatchGrace, std::move(deliver));
   if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
   co_return ended;
 }

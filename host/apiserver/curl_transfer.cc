@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "host/apiserver/curl_multi.h"
+#include "host/core/bounded.h"
 
 namespace cardcage {
 namespace {
@@ -19,6 +20,7 @@ constexpr long kKeepIdle = 10, kKeepInterval = 5;
 constexpr unsigned kUserTimeoutMs = 20'000;
 constexpr long kMaxIdleSeconds = 600;
 constexpr std::chrono::seconds kMaxWaitForStream{30};
+constexpr std::chrono::seconds kMaxRetryAfter = std::chrono::hours(1);
 
 curl_socket_t open_socket(void* multi, curlsocktype, curl_sockaddr* address) {
   const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -193,7 +195,7 @@ Result<HttpResponse> CurlTransfer::take_response() {
   response.status = status();
   curl_off_t retry_after = 0;
   curl_easy_getinfo(handle_.get(), CURLINFO_RETRY_AFTER, &retry_after);
-  if (retry_after > 0) response.retry_after = std::chrono::seconds(retry_after);
+  if (retry_after > 0) response.retry_after = bounded(retry_after, std::chrono::seconds(1), kMaxRetryAfter);
   response.body = std::move(received_);
   return response;
 }

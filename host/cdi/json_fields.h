@@ -22,6 +22,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "host/core/bounded.h"
+
 namespace cardcage {
 
 namespace json = boost::json;
@@ -84,7 +86,7 @@ bool from_json_value(const json::value& json, T& value) {
 }
 inline bool from_json_value(const json::value& json, std::chrono::system_clock::time_point& time) {
   if (!json.is_int64()) return false;
-  time = std::chrono::system_clock::time_point(std::chrono::milliseconds(json.get_int64()));
+  time = bounded_wall_time(json.get_int64());
   return true;
 }
 template <class T>

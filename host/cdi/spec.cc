@@ -7,6 +7,7 @@
 
 #include "host/cdi/edits_json.h"
 #include "host/cdi/names.h"
+#include "host/core/utf8.h"
 
 namespace cardcage {
 
@@ -48,6 +49,20 @@ bool starts_with_digit(const CdiDevice& device) {
   return !device.name.empty() && device.name.front() >= '0' && device.name.front() <= '9';
 }
 
+// An interface can be moved into one container only, under one name.
+Status check_interfaces(const CdiSpec& spec) {
+  std::set<std::string_view> names;
+  Status checked;
+  any_edits(spec, [&](const Edits& edits) {
+    for (const NetDevice& device : edits.net_devices)
+      if (!names.insert(device.host_interface).second)
+        checked = fail(Code::kInvalidArgument, "host interface '{}' occurs twice in CDI spec '{}'",
+                       device.host_interface, spec.kind);
+    return !checked;
+  });
+  return checked;
+}
+
 Status validate(const CdiSpec& spec) {
   if (!is_cdi_kind(spec.kind)) return fail(Code::kInvalidArgument, "CDI kind '{}' is not vendor/class", spec.kind);
   if (spec.devices.empty()) return fail(Code::kInvalidArgument, "CDI spec '{}' has no device", spec.kind);
@@ -59,7 +74,42 @@ Status validate(const CdiSpec& spec) {
       return fail(Code::kInvalidArgument, "CDI device name '{}' occurs twice", device.name);
     if (device.edits.empty()) return fail(Code::kInvalidArgument, "CDI device '{}' has no edits", device.name);
   }
-  return {};
+  return check_interfaces(spec);
+}
+
+// Runtimes read these files as YAML, which refuses control characters and noncharacters that JSON may hold, and takes
+// U+0085, U+2028 and U+2029 for line breaks. It understands the escapes of JSON.
+bool needs_escape(std::uint32_t character) {
+  return (character >= 0x7f && character <= 0x9f) || character == 0x2028 || character == 0x2029 ||
+         character == 0xfffe || character == 0xffff;
+}
+
+// The code point of a well-formed character of at most three bytes; none of the others needs an escape.
+std::uint32_t code_point(std::string_view character) {
+  const auto bits = [&](std::size_t i, unsigned mask) { return static_cast<std::uint8_t>(character[i]) & mask; };
+  switch (character.size()) {
+    case 1: return bits(0, 0x7f);
+    case 2: return bits(0, 0x1f) << 6 | bits(1, 0x3f);
+    case 3: return bits(0, 0x0f) << 12 | bits(1, 0x3f) << 6 | bits(2, 0x3f);
+    default: return 0x10000;
+  }
+}
+
+// In JSON such characters occur within strings only.
+Result<std::string> escape_for_yaml(std::string_view json) {
+  std::string escaped;
+  escaped.reserve(json.size());
+  while (!json.empty()) {
+    const std::size_t size = utf8_character_size(json);
+    if (size == 0) return fail(Code::kInvalidArgument, "the text of a CDI spec is not UTF-8");
+    const auto character = json.substr(0, size);
+    if (const auto code = code_point(character); needs_escape(code))
+      escaped += fmt::format("\\u{:04x}", code);
+    else
+      escaped += character;
+    json.remove_prefix(size);
+  }
+  return escaped;
 }
 
 }  // namespace
@@ -86,7 +136,7 @@ Result<std::string> serialize_cdi(const CdiSpec& spec) {
   FieldWriter writer;
   writer("cdiVersion", std::string(lowest_cdi_version(lean)));
   describe(writer, lean);
-  return json::serialize(writer.object) + "\n";
+  return escape_for_yaml(json::serialize(writer.object) + "\n");
 }
 
 Result<CdiSpec> parse_cdi(std::string_view text) {

@@ -10,12 +10,24 @@ namespace {
 
 // Files are mostly removed many at a time.
 constexpr Duration kRestoreDelay = std::chrono::seconds(1);
+// inotify may be unavailable, and loses events when its queue overflows.
+constexpr Duration kLookInterval = std::chrono::seconds(30);
 
 }  // namespace
 
 CdiKeeper::CdiKeeper(asio::io_context& core, Clock& clock, const Ledger& ledger, const CdiWriter& cdi)
-    : ledger_(ledger), cdi_(cdi), restoring_(core, clock), watch_(core, [this] { restore_soon(); }) {
+    : ledger_(ledger), cdi_(cdi), restoring_(core, clock), looking_(core, clock), watch_(core, [this] {
+        restore_soon();
+      }) {
   watch();
+  look_later();
+}
+
+void CdiKeeper::look_later() {
+  looking_.call_after(kLookInterval, [this] {
+    restore();
+    look_later();
+  });
 }
 
 // Somebody may have replaced the folder. If it cannot be created, the next prepare says so.

@@ -9,7 +9,7 @@
 namespace cardcage {
 
 // [core] Watches from its construction on, after recover_cdi() has written all files. Restores missing ones after a
-// second. All arguments outlive it.
+// second, or after half a minute where the node's inotify watches are used up. All arguments outlive it.
 class CdiKeeper {
  public:
   CdiKeeper(asio::io_context& core, Clock& clock, const Ledger& ledger, const CdiWriter& cdi);
@@ -18,10 +18,11 @@ class CdiKeeper {
   void watch();
   void restore_soon();
   void restore();
+  void look_later();
 
   const Ledger& ledger_;
   const CdiWriter& cdi_;
-  DelayedCall restoring_;
+  DelayedCall restoring_, looking_;
   FolderWatch watch_;
 };
 

@@ -90,8 +90,8 @@ Status resolve(std::vector<ModulePart>& parts, const std::vector<std::shared_ptr
 
 std::unexpected<Error> cannot_read(Error error) {
   const bool later = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
-  error.message = fmt::format("cannot read it from the API server: {}{}", error.message,
-                              later ? "; the kubelet tries again by itself" : "");
+  error.message =
+      fmt::format("cannot read it: {}{}", error.message, later ? "; the kubelet tries again by itself" : "");
   return std::unexpected(std::move(error));
 }
 
@@ -103,7 +103,7 @@ struct ClusterPlanner {
   Clock& clock;
 
   Task<Result<ClaimRecord>> operator()(const ClaimRef& ref, std::string& waits_for, Instant deadline) const {
-    waits_for = "the API server to show it";
+    waits_for = "its ResourceClaim";
     const Result<Claim> claim = co_await cluster.get_claim(ref.name_space, ref.name, deadline);
     if (!claim) co_return cannot_read(claim.error());
     waits_for = "the start of its modules";

@@ -34,6 +34,11 @@ Status write_temporary(const std::filesystem::path& path, std::string_view conte
   return {};
 }
 
+// The umask takes bits away from mkdir's mode, but not from chmod's.
+bool make_one_folder(const std::filesystem::path& path, mode_t mode) {
+  return ::mkdir(path.c_str(), mode) == 0 && ::chmod(path.c_str(), mode) == 0;
+}
+
 Status sync_folder(const std::filesystem::path& folder) {
   const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd || ::fsync(fd.get()) != 0) return fail_errno(errno, cannot("sync", folder));
@@ -80,10 +85,10 @@ Status write_file_atomically(const std::filesystem::path& path, std::string_view
 }
 
 Status make_folder(const std::filesystem::path& path, mode_t mode) {
-  if (::mkdir(path.c_str(), mode) == 0) return {};
+  if (make_one_folder(path, mode)) return {};
   if (errno == ENOENT && path.has_parent_path() && path.parent_path() != path) {
     if (auto parent = make_folder(path.parent_path(), mode); !parent) return parent;
-    if (::mkdir(path.c_str(), mode) == 0) return {};
+    if (make_one_folder(path, mode)) return {};
   }
   const int error = errno;
   struct stat about{};

@@ -22,7 +22,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
 Status write_file_atomically(const std::filesystem::path& path, std::string_view content, mode_t mode,
                              bool durable = true);
 
-// Creates the folder and its missing parents with `mode`.
+// Creates the folder and its missing parents with `mode`, whatever the umask is. Folders that exist keep their mode.
 Status make_folder(const std::filesystem::path& path, mode_t mode);
 
 // Tells one state of a file from another without reading it. Every member is 0 for a file that does not exist.

@@ -4,23 +4,18 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <atomic>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <chrono>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
+#include <optional>
 
 #include "host/core/clock.h"
+#include "host/core/repeat_limit.h"
 
 namespace cardcage {
 namespace {
-
-constexpr std::chrono::seconds kQuietTime{10};
-constexpr std::size_t kMaxLimitedKeys = 1024, kMaxLimitedLines = 8;
 
 spdlog::level::level_enum spd_level(LogLevel level) {
   switch (level) {
@@ -86,36 +81,20 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
 
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields) {
-  struct Quiet {
-    Instant until;
-    std::vector<std::size_t> said;  // hashes of the lines
-    std::uint64_t left_out = 0;
-  };
   static std::mutex mutex;
-  static std::map<std::string, Quiet, std::less<>> quiet;
+  static RepeatLimit limit;
 
-  std::size_t line = std::hash<std::string_view>()(message);
-  for (const LogField& field : fields) line = line * 31 + std::hash<std::string_view>()(field.value);
+  std::string text(message);
+  for (const LogField& field : fields) text += "\n" + field.value;
   const Instant now = SystemClock().now();  // any thread may log; an injected clock belongs to the core
-  std::uint64_t left_out = 0;
+  std::optional<std::uint64_t> left_out;
   {
     const std::lock_guard lock(mutex);
-    if (quiet.size() > kMaxLimitedKeys)
-      std::erase_if(quiet, [&](const auto& entry) { return entry.second.until < now; });
-    Quiet& entry = quiet[std::string(key)];
-    if (now >= entry.until) {
-      left_out = std::exchange(entry.left_out, 0);
-      entry.said.clear();
-      entry.until = now + kQuietTime;
-    }
-    if (entry.said.size() == kMaxLimitedLines || std::ranges::find(entry.said, line) != entry.said.end()) {
-      ++entry.left_out;
-      return;
-    }
-    entry.said.push_back(line);
+    left_out = limit.admit(key, text, now);
   }
-  if (left_out == 0) return log(level, message, fields);
-  log(level, fmt::format("{} (and {} more like it)", message, left_out), fields);
+  if (!left_out) return;
+  if (*left_out == 0) return log(level, message, fields);
+  log(level, fmt::format("{} (and {} more like it)", message, *left_out), fields);
 }
 
 }  // namespace cardcage

@@ -28,8 +28,7 @@ bool log_enabled(LogLevel level);
 // log(LogLevel::kInfo, "prepared", {{"claim", uid}, {"driver", name}})
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// Writes at most 8 different lines per `key` in 10 s, and none of them twice. The first line after that says how many
-// were left out.
+// At most 8 lines per `key` in 10 s, none twice, and repeated ones ever rarer. The next one says how many were left out.
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields = {});
 

@@ -58,8 +58,8 @@ Status DriverServer::open_missing_sockets() {
   const auto open = [this](std::unique_ptr<SocketListener>& socket, const std::filesystem::path& path, mode_t mode) {
     if (socket && socket->present()) return Status{};
     socket.reset();
-    auto opened =
-        SocketListener::open(core(), path, mode, [this](UniqueFd connection) { server_.adopt(std::move(connection)); });
+    auto opened = SocketListener::open(core(), path, mode,
+                                       [this](UniqueFd connection) { server_.adopt(core(), std::move(connection)); });
     if (!opened) return Status(std::unexpected(opened.error()));
     socket = std::move(*opened);
     return Status{};

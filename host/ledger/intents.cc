@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,10 +26,25 @@ std::unexpected<Error> with_remedy(const Error& error) {
               error.message);
 }
 
+// Whether the open file or folder is what the path names.
+bool is_at(const UniqueFd& fd, const std::filesystem::path& path) {
+  struct stat opened{}, there{};
+  return ::fstat(fd.get(), &opened) == 0 && ::stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
+}
+
 }  // namespace
 
 Result<Intents> Intents::open(std::filesystem::path file, std::string boot_id, WallTime now) {
-  const auto folder = file.parent_path();
+  Intents intents(std::move(file), std::move(boot_id));
+  if (auto locked = intents.lock_folder(); !locked) return std::unexpected(locked.error());
+  if (auto read = intents.read(now); !read) return std::unexpected(read.error());
+  if (auto written = intents.rewrite(); !written) return std::unexpected(written.error());
+  return intents;
+}
+
+Status Intents::lock_folder() {
+  const auto folder = file_.parent_path();
   if (auto made = make_folder(folder, 0700); !made) return with_remedy(made.error());
   UniqueFd lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -37,10 +53,18 @@ Result<Intents> Intents::open(std::filesystem::path file, std::string boot_id, W
                   folder.native());
     return fail_errno(errno, fmt::format("cannot lock folder '{}'", folder.native()));
   }
-  Intents intents(std::move(file), std::move(boot_id), std::move(lock));
-  if (auto read = intents.read(now); !read) return std::unexpected(read.error());
-  if (auto written = intents.rewrite(); !written) return std::unexpected(written.error());
-  return intents;
+  lock_ = std::move(lock);
+  return {};
+}
+
+Status Intents::restore() {
+  if (is_at(journal_, file_)) return {};
+  if (!is_at(lock_, file_.parent_path()))
+    if (auto locked = lock_folder(); !locked) return locked;
+  if (auto written = rewrite(); !written) return written;
+  log(LogLevel::kWarn, "wrote the claims in doubt again; somebody had removed their file",
+      {{"file", file_.native()}, {"claims", std::to_string(records_.size())}});
+  return {};
 }
 
 Status Intents::read(WallTime now) {
@@ -93,6 +117,7 @@ void Intents::clear(const ClaimKey& key) {
 }
 
 Status Intents::append(std::string_view line) {
+  if (auto there = restore(); !there) return there;
   if (size_ > kRewriteAbove)
     if (auto shorter = rewrite(); !shorter) return shorter;
   const ssize_t written = ::write(journal_.get(), line.data(), line.size());

@@ -30,10 +30,13 @@ class Intents {
   Status set(std::shared_ptr<const ClaimRecord> record);
   // The ledger says all about the claim, or the claim is gone.
   void clear(const ClaimKey& key);
+  // Writes the file again if somebody removed or replaced it, with its folder if need be. kAborted if another process
+  // uses a new folder of that name.
+  Status restore();
 
  private:
-  Intents(std::filesystem::path file, std::string boot_id, UniqueFd lock)
-      : file_(std::move(file)), boot_id_(std::move(boot_id)), lock_(std::move(lock)) {}
+  Intents(std::filesystem::path file, std::string boot_id) : file_(std::move(file)), boot_id_(std::move(boot_id)) {}
+  Status lock_folder();
   Status read(WallTime now);
   bool read_line(std::string_view line);
   Status append(std::string_view line);

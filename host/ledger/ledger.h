@@ -58,6 +58,8 @@ class Ledger {
   // [core] Call it before a module call for the claim. The claim is in doubt, even after a kill -9, until its next
   // change is written.
   Status intend(ClaimRecord record);
+  // [core] Writes the file of intents again if somebody removed it.
+  Status restore_intents() { return intents_.restore(); }
 
   // [core] A change begins at the call, not when its task is awaited. Callers make one change of a claim at a time. A
   // put is visible at once, so that its devices are held, and is undone if it fails. A release is visible when it is

@@ -10,9 +10,19 @@ namespace {
 Result<OpenedLedger> open_and_load(const std::filesystem::path& file, HistoryBounds bounds) {
   auto store = LedgerStore::open(file, bounds);
   if (!store) return std::unexpected(store.error());
-  auto claims = (*store)->load();
-  if (!claims) return std::unexpected(claims.error());
-  return OpenedLedger{std::move(*store), std::move(*claims), false};
+  auto loaded = (*store)->load();
+  if (!loaded) return std::unexpected(loaded.error());
+  return OpenedLedger{std::move(*store), std::move(loaded->readable), std::move(loaded->damaged)};
+}
+
+Status set_claims_aside(OpenedLedger& opened) {
+  if (opened.damaged.empty()) return {};
+  for (const ClaimKey& key : opened.damaged)
+    log(LogLevel::kError,
+        "the ledger's rows of a claim are damaged and were set aside in its table damaged_parts; the claim is rebuilt "
+        "from its CDI file, module state is lost",
+        {{"driver", key.driver}, {"claim", key.uid}});
+  return opened.store->quarantine(opened.damaged);
 }
 
 Status set_ledger_aside(const std::filesystem::path& file, WallTime now, const Error& why) {
@@ -74,12 +84,15 @@ Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const s
     opened = open_and_load(file, bounds);
     if (opened) opened->rebuilt = true;
   }
-  if (!opened || !opened->store->fresh()) return opened;
-  opened->claims = claims_from_cdi(cdi_folder, boot_id);
-  if (opened->claims.empty()) return opened;
+  if (!opened || (!opened->store->fresh() && opened->damaged.empty())) return opened;
+  if (auto aside = set_claims_aside(*opened); !aside) return std::unexpected(aside.error());
   std::vector<LedgerChange> changes;
-  for (const ClaimRecord& claim : opened->claims)
+  for (ClaimRecord& claim : claims_from_cdi(cdi_folder, boot_id)) {
+    if (!opened->store->fresh() && !opened->damaged.contains(claim.key())) continue;
     changes.push_back({std::make_shared<ClaimRecord>(claim), std::nullopt, Durability::kNode});
+    opened->claims.push_back(std::move(claim));
+  }
+  if (changes.empty()) return opened;
   if (auto written = opened->store->write(changes); !written) return std::unexpected(written.error());
   opened->rebuilt = true;
   log(LogLevel::kWarn, "claims were rebuilt from CDI files", {{"claims", std::to_string(changes.size())}});

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,14 @@ namespace cardcage {
 struct OpenedLedger {
   std::unique_ptr<LedgerStore> store;
   std::vector<ClaimRecord> claims;
+  std::set<ClaimKey> damaged;  // claims whose rows could not be read
   bool rebuilt = false;
 };
 
-// Sets a damaged file aside and creates a new one. A new file is filled from our CDI files. They say less than the
-// ledger knew (no module state, no request), so their claims are in doubt: the next prepare calls the module again, the
-// next unprepare finds the module by the device.
+// Sets a damaged file aside and creates a new one, and a damaged claim in an intact file likewise. A new file is filled
+// from our CDI files, a damaged claim from its own. They say less than the ledger knew (no module state, no request),
+// so their claims are in doubt: the next prepare calls the module again, the next unprepare finds the module by the
+// device.
 Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const std::filesystem::path& cdi_folder,
                                       const std::string& boot_id, HistoryBounds bounds, WallTime now);
 

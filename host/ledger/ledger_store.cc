@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <map>
 
+#include "host/core/bounded.h"
 #include "host/core/file.h"
 #include "host/core/unique_fd.h"
 
@@ -41,7 +42,6 @@ constexpr int kLongLogPages = 1000;
 std::int64_t to_ms(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
-WallTime from_ms(std::int64_t ms) { return WallTime(std::chrono::milliseconds(ms)); }
 
 Status create_private(const std::filesystem::path& file) {
   if (auto folder = make_folder(file.parent_path(), 0700); !folder) return folder;
@@ -131,7 +131,7 @@ Status LedgerStore::compile() {
   return {};
 }
 
-Result<std::vector<ClaimRecord>> LedgerStore::load() const {
+Result<LoadedClaims> LedgerStore::load() const {
   auto claims = database_->compile("SELECT driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms FROM claims");
   if (!claims) return std::unexpected(claims.error());
   std::map<ClaimKey, ClaimRecord> records;
@@ -141,28 +141,51 @@ Result<std::vector<ClaimRecord>> LedgerStore::load() const {
                        .ref = {claims->text(2), claims->text(3), claims->text(1)},
                        .phase = static_cast<ClaimPhase>(std::clamp<std::int64_t>(claims->integer(4), 1, 3)),
                        .boot_id = claims->text(5),
-                       .begun = from_ms(claims->integer(6)),
-                       .prepared = from_ms(claims->integer(7)),
+                       .begun = bounded_wall_time(claims->integer(6)),
+                       .prepared = bounded_wall_time(claims->integer(7)),
                        .parts = {}};
     records.emplace(record.key(), std::move(record));
   }
   if (!row) return std::unexpected(row.error());
   auto parts = database_->compile("SELECT driver,uid,module,content,state,state_version FROM parts ORDER BY position");
   if (!parts) return std::unexpected(parts.error());
+  LoadedClaims loaded;
   for (row = parts->next(); row && *row; row = parts->next()) {
     const auto record = records.find({parts->text(0), parts->text(1)});
     auto part = part_from_json(parts->text(3));
-    if (record == records.end() || !part)
-      return fail(Code::kDataLoss, "the ledger's rows of claim {} are damaged", parts->text(1));
+    if (record == records.end() || !part) {
+      loaded.damaged.insert({parts->text(0), parts->text(1)});
+      continue;
+    }
     part->module = parts->text(2);
     part->state = parts->text(4);
     part->state_version = static_cast<std::uint32_t>(parts->integer(5));
     record->second.parts.push_back(std::move(*part));
   }
   if (!row) return std::unexpected(row.error());
-  std::vector<ClaimRecord> loaded;
-  for (auto& [key, record] : records) loaded.push_back(std::move(record));
+  for (auto& [key, record] : records)
+    if (!loaded.damaged.contains(key)) loaded.readable.push_back(std::move(record));
   return loaded;
+}
+
+Status LedgerStore::quarantine(const std::set<ClaimKey>& claims) {
+  if (auto made = database_->execute("CREATE TABLE IF NOT EXISTS damaged_parts(driver TEXT, uid TEXT, position INTEGER,"
+                                     " module TEXT, content TEXT, state BLOB, state_version INTEGER)");
+      !made)
+    return made;
+  auto keep = database_->compile(
+      "INSERT INTO damaged_parts SELECT driver,uid,position,module,content,state,state_version FROM parts"
+      " WHERE driver=? AND uid=?");
+  if (!keep) return std::unexpected(keep.error());
+  auto done = database_->execute("BEGIN IMMEDIATE");
+  for (const auto& [driver, uid] : claims) {
+    if (done) done = keep->run(driver, uid);
+    if (done) done = statements_->drop_parts.run(driver, uid);
+    if (done) done = statements_->drop_claim.run(driver, uid);
+  }
+  if (done) done = database_->execute("COMMIT");
+  if (!done) database_->roll_back();
+  return done;
 }
 
 Status LedgerStore::set_durability(Durability durability) {
@@ -249,8 +272,8 @@ Result<std::vector<HistoryEntry>> LedgerStore::history(const HistoryQuery& query
                        .device = rows->text(6),
                        .request = rows->text(7),
                        .share_id = rows->text(8),
-                       .prepared = from_ms(rows->integer(9)),
-                       .released = from_ms(rows->integer(10))});
+                       .prepared = bounded_wall_time(rows->integer(9)),
+                       .released = bounded_wall_time(rows->integer(10))});
   }
   if (!row) return std::unexpected(row.error());
   return entries;

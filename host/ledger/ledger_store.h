@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct LedgerChange {
   std::vector<HistoryEntry> left = {};  // holders that gave back a device that others still hold
 };
 
+struct LoadedClaims {
+  std::vector<ClaimRecord> readable;
+  std::set<ClaimKey> damaged;
+};
+
 class LedgerStore {
  public:
   // Creates or migrates the file. kDataLoss if it is damaged or not ours, kFailedPrecondition if it is from a newer
@@ -35,7 +41,9 @@ class LedgerStore {
 
   // Whether the file was new or empty.
   bool fresh() const { return fresh_; }
-  Result<std::vector<ClaimRecord>> load() const;
+  Result<LoadedClaims> load() const;
+  // Moves the rows of these claims to a table of their own, for people to look at.
+  Status quarantine(const std::set<ClaimKey>& claims);
   // Writes all changes or none, in one transaction, which is durable if any change is. `before_commit` is for tests.
   Status write(std::span<const LedgerChange> changes, const std::function<void()>& before_commit = {});
   Result<std::vector<HistoryEntry>> history(const HistoryQuery& query) const;

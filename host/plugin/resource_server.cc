@@ -61,7 +61,7 @@ std::unique_ptr<Registration> ResourceServer::make_way(ClientSlot<KubeletClients
                          is_directory(registry_socket_.parent_path()));
   Registration::Host host{.core = core(),
                           .clock = clock(),
-                          .adopt = [this](UniqueFd connection) { server_.adopt(std::move(connection)); },
+                          .adopt = [this](UniqueFd connection) { server_.adopt(this->core(), std::move(connection)); },
                           .wake = [this] { wake(); }};
   if (!registry)
     return std::make_unique<DirectRegistration>(

@@ -4,10 +4,12 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <climits>
 #include <thread>
 
 #include "host/rpc/grpc_library.h"
+#include "host/rpc/request_decoding.h"
 
 namespace cardcage {
 namespace {
@@ -25,6 +27,11 @@ std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, in
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);  // a stopped kubelet keeps its connection
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);   // and may ping as often as it likes
+  // No caller compresses. gRPC would decompress a request of any size before it compares the result with the limit.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  explain_undecodable_requests(builder);
   return builder.BuildAndStart();
 }
 
@@ -33,9 +40,48 @@ std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, in
 GrpcServer::GrpcServer(std::span<grpc::Service* const> services, int max_request_bytes)
     : server_(build(services, max_request_bytes)) {}
 
-void GrpcServer::adopt(UniqueFd connection) { grpc::AddInsecureChannelFromFd(server_.get(), connection.release()); }
+GrpcServer::~GrpcServer() { drop_silent_peers(); }
+
+// A connection before its first byte.
+struct GrpcServer::SilentPeer {
+  SilentPeer(asio::io_context& core, grpc::Server* to, UniqueFd connection, Duration silence)
+      : server(to), socket(core, connection.release()), limit(core, silence) {}
+  grpc::Server* server;  // null once the server no longer wants it
+  asio::posix::stream_descriptor socket;
+  asio::steady_timer limit;
+};
+
+void GrpcServer::adopt(asio::io_context& core, UniqueFd connection, Duration silence) {
+  std::erase_if(silent_peers_, [](const auto& peer) { return peer.expired(); });
+  const auto peer = std::make_shared<SilentPeer>(core, server_.get(), std::move(connection), silence);
+  silent_peers_.push_back(peer);
+  spawn(core, adopt_when_it_speaks(peer));
+}
+
+Task<void> GrpcServer::adopt_when_it_speaks(std::shared_ptr<SilentPeer> peer) {
+  peer->limit.async_wait([peer](const boost::system::error_code& cancelled) {
+    boost::system::error_code ignored;
+    if (!cancelled) peer->socket.close(ignored);
+  });
+  boost::system::error_code closed;
+  co_await peer->socket.async_wait(asio::posix::stream_descriptor::wait_read,
+                                   asio::redirect_error(asio::use_awaitable, closed));
+  peer->limit.cancel();
+  if (!closed && peer->server) grpc::AddInsecureChannelFromFd(peer->server, peer->socket.release());
+}
+
+void GrpcServer::drop_silent_peers() {
+  for (const auto& entry : std::exchange(silent_peers_, {})) {
+    const auto peer = entry.lock();
+    if (!peer) continue;
+    peer->server = nullptr;
+    boost::system::error_code ignored;
+    peer->socket.close(ignored);
+  }
+}
 
 Task<void> GrpcServer::stop(asio::io_context& core, Duration grace) {
+  drop_silent_peers();
   const OneShot<bool> done(core);
   const auto deadline = std::chrono::system_clock::now() + grace;
   // Shutdown blocks until the open calls end, and the core has to end them.

@@ -1,5 +1,7 @@
 #include "host/rpc/unary_call.h"
 
+#include <grpc/support/time.h>
+
 #include <algorithm>
 
 namespace cardcage {
@@ -13,8 +15,10 @@ grpc::ServerUnaryReactor* finish_at_once(grpc::CallbackServerContext& context, c
 }
 
 Duration time_to_respond(const grpc::CallbackServerContext& context, Duration limit) {
-  // gRPC tells the deadline in the time of the system, whatever the host's clock is.
-  const Duration left = context.deadline() - std::chrono::system_clock::now();
+  // In gRPC's own clock and type, which say "infinite" for what is too far away. The host's would overflow.
+  const gpr_timespec deadline = gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME);
+  const Duration left =
+      std::chrono::milliseconds(gpr_time_to_millis(gpr_time_sub(deadline, gpr_now(GPR_CLOCK_REALTIME))));
   const Duration margin = std::min<Duration>(left / 10, std::chrono::milliseconds(500));
   return std::clamp<Duration>(left - margin, Duration::zero(), limit);
 }

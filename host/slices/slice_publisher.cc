@@ -37,6 +37,7 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
                      ++status_.deletes;
                      store_.remove(slice.name);
                    },
+               .not_deleted = [this](const Slice& slice) { store_.put(slice); },
                .updated =
                    [this](const Slice& sent, Slice stored) {
                      ++status_.updates;
@@ -93,8 +94,8 @@ Task<void> SlicePublisher::reconcile() {
       retry_.reset();
       continue;
     }
-    // Whatever failed, list again: only the server knows what it has stored.
-    invalidate_store();
+    // List again, since only the server knows what it has stored. But one that is overloaded did nothing.
+    if (done.error().code != Code::kResourceExhausted) invalidate_store();
     own_change_ = own_change_ || own_change;
     co_await clock_.sleep_for(retry_.next());
     schedule_now();
@@ -215,7 +216,7 @@ void SlicePublisher::store_response(const Slice& sent, Slice stored) {
     return;
   }
   log_limited(LogLevel::kWarn, "slice-altered/" + options_.driver,
-              "the API server stored a slice that differs from what was sent; an admission webhook may change it",
+              "the cluster stored a slice that differs from what was sent; an admission webhook may change it",
               {{"driver", options_.driver}, {"slice", stored.name}});
   store_.put_altered(sent, std::move(stored));
 }
@@ -224,7 +225,7 @@ void SlicePublisher::learn_gates(const Slice& sent, const Slice& stored) {
   const FeatureGates before = gates_;
   for (const std::string& gate : gates_.learn(sent, stored)) {
     if (!reported_gates_.insert(gate).second) continue;
-    log(LogLevel::kWarn, "the API server drops fields of devices; enable its feature gate to publish them",
+    log(LogLevel::kWarn, "the cluster drops fields of devices; enable its feature gate to publish them",
         {{"gate", gate}, {"driver", options_.driver}});
   }
   if (gates_ != before) reset_views();
@@ -318,8 +319,8 @@ void SlicePublisher::handle_watch_failure(const Error& error) {
   if (error.code != Code::kOutOfRange && error.code != Code::kCancelled)
     log_limited(LogLevel::kWarn, "slices-watch/" + options_.driver, "cannot watch slices: " + error.message,
                 {{"driver", options_.driver}});
-  // After an interruption the watch continues where it was.
-  if (error.code != Code::kUnavailable) {
+  // After an interruption the watch continues where it was, and an overloaded server needs no more work.
+  if (error.code != Code::kUnavailable && error.code != Code::kResourceExhausted) {
     invalidate_store();
     schedule_now();
   }

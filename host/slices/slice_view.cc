@@ -23,11 +23,11 @@ bool must_not_be_scheduled(const SliceDevice& device) {
 std::optional<std::string> withheld_by_gate(const SliceDevice& device, const FeatureGates& gates) {
   using enum FeatureGates::State;
   if (!device.consumes.empty() && gates.partitionable == kOff)
-    return "is a partition, and the API server drops consumesCounters: enable its feature gate DRAPartitionableDevices";
+    return "is a partition, and the cluster drops consumesCounters: enable its feature gate DRAPartitionableDevices";
   if (!device.consumes.empty() && gates.partitionable == kUnknown)
-    return "is a partition, and the API server has not yet shown that it keeps consumesCounters";
+    return "is a partition, and the cluster has not yet shown that it keeps consumesCounters";
   if (!gates.taints && must_not_be_scheduled(device))
-    return "is tainted, and the API server drops taints: enable its feature gate DRADeviceTaints";
+    return "is tainted, and the cluster drops taints: enable its feature gate DRADeviceTaints";
   return std::nullopt;
 }
 

@@ -34,13 +34,16 @@ Task<void> SliceWriter::work_together(Batch& batch, std::size_t workers) {
 Task<void> SliceWriter::work(Batch& batch) {
   while (batch.result && batch.next < batch.slices.size()) {
     const Status done = co_await (this->*batch.write)(std::move(batch.slices[batch.next++]));
-    if (!done && batch.result) batch.result = done;
+    // The server did nothing for calls that it was too busy for; what became of the others is unknown.
+    if (!done && (batch.result || batch.result.error().code == Code::kResourceExhausted)) batch.result = done;
   }
 }
 
 Task<Status> SliceWriter::remove(Slice slice) {
   events_.deleting(slice);
-  co_return co_await cluster_.delete_slice(std::move(slice), clock_.now() + timeout_);
+  const Status deleted = co_await cluster_.delete_slice(slice, clock_.now() + timeout_);
+  if (!deleted && deleted.error().code == Code::kResourceExhausted) events_.not_deleted(slice);
+  co_return deleted;
 }
 
 Task<Status> SliceWriter::update(Slice slice) {

@@ -13,7 +13,8 @@ namespace cardcage {
 
 // Called on the core while other writes of the same plan are in progress.
 struct WriteEvents {
-  std::function<void(const Slice&)> deleting;  // called before the delete
+  std::function<void(const Slice&)> deleting;     // called before the delete
+  std::function<void(const Slice&)> not_deleted;  // the server was too busy for it
   std::function<void(const Slice& sent, Slice stored)> updated, created;
 };
 
@@ -25,7 +26,7 @@ class SliceWriter {
       : clock_(clock), cluster_(cluster), timeout_(timeout), events_(std::move(events)) {}
 
   // Deletes, then updates, then creates slices, 8 at a time. After a failure it starts no other write; the result is
-  // the first failure.
+  // the first failure, kResourceExhausted only if the server did nothing for any failed write.
   Task<Status> execute(SlicePlan plan);
 
  private:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <sstream>
 
+#include "host/core/bounded.h"
 #include "host/core/file.h"
 #include "host/core/log.h"
 #include "host/model/text_rules.h"
@@ -54,7 +55,7 @@ void QuiesceMarks::read(const fs::path& file) {
   }
   std::int64_t number = 0;
   std::from_chars(since.data(), since.data() + since.size(), number);
-  mark.since = WallTime(milliseconds(number));
+  mark.since = bounded_wall_time(number);
   marks_[file.filename().native()] = std::move(mark);
 }
 

@@ -1,4 +1,5 @@
 // Devices, their health and their counters.
+#include "host/core/bounded.h"
 #include "host/wire/messages.h"
 
 namespace cardcage {
@@ -46,6 +47,9 @@ Result<AttributeValue> read_attribute(const wire::AttributeValue& from) {
   }
 }
 
+// As in the host's own check of what a module reports.
+constexpr std::chrono::seconds kMaxHealthTimeout = std::chrono::days(1);
+
 template <class Enum>
 Enum clamped(std::uint32_t number, Enum last) {
   return static_cast<Enum>(std::min(number, static_cast<std::uint32_t>(last)));
@@ -89,7 +93,7 @@ Health read(const wire::Health& from) {
   return {.state = clamped(from.state(), HealthState::kUnhealthy),
           .reason = from.reason(),
           .message = from.message(),
-          .timeout = std::chrono::seconds(from.timeout_seconds()),
+          .timeout = bounded(from.timeout_seconds(), std::chrono::seconds(0), kMaxHealthTimeout),
           .taint = clamped(from.taint(), TaintEffect::kNoExecute)};
 }
 

@@ -79,6 +79,21 @@ TEST_F(DaemonTest, RemovedCdiFilesAreRestored) {
   EXPECT_THAT(files(folder), IsEmpty());
 }
 
+TEST_F(DaemonTest, ARemovedRunFolderIsMadeAgain) {
+  start_and_register();
+  const auto run = daemon.folder() / "run";
+  ASSERT_THAT(files(run), ElementsAre("intents"));
+  std::filesystem::remove_all(run);
+  std::filesystem::remove(daemon.folder() / "admin.sock");
+  EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(run / "intents"); }));
+  EXPECT_TRUE(shows("status", "node1"));
+  std::filesystem::remove_all(run);
+  EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(run / "intents"); }))
+      << "the new folder is watched as well";
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  EXPECT_THAT(prepare(claim), SizeIs(1));
+}
+
 TEST_F(DaemonTest, UnprepareWorksAfterKillWithoutAnotherPrepare) {
   const ClaimRef claim = add_claim("one", {"gpu-2"});
   start_and_register();

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstring>
 #include <future>
+#include <limits>
 
 #include "cardcage/admin.grpc.pb.h"
 #include "host/core/unique_fd.h"
@@ -126,13 +127,15 @@ TEST_F(AdminServerTest, ListsClaimsAndHistory) {
   EXPECT_EQ(daemon.last_asked.limit, 100);
 }
 
-TEST_F(AdminServerTest, ALimitOfTheHistoryIsBounded) {
+TEST_F(AdminServerTest, NumbersInAQueryOfTheHistoryAreBounded) {
   wire::ListHistoryRequest request;
   request.set_limit(4'000'000'000u);
+  request.set_since(std::numeric_limits<std::int64_t>::max());
   wire::ListHistoryResponse history;
   ASSERT_TRUE(call(&wire::Admin::Stub::ListHistory, request, history).ok());
   stop();
   EXPECT_EQ(daemon.last_asked.limit, 10'000);
+  EXPECT_GT(daemon.last_asked.since, std::chrono::system_clock::now()) << "nothing is newer";
 }
 
 TEST_F(AdminServerTest, CommandsReachTheDaemon) {
@@ -231,6 +234,16 @@ TEST_F(AdminServerTest, StoppingRemovesTheSocketAndEndsOpenConnections) {
   grpc::ClientContext second;
   set_deadline(second);
   EXPECT_EQ(stub->GetStatus(&second, {}, &status).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(AdminServerTest, ListensAgainAfterItsFolderWasRemoved) {
+  std::filesystem::remove_all(socket.parent_path());
+  std::promise<Status> restored;
+  asio::post(core, [&] { restored.set_value(server->restore()); });
+  ASSERT_TRUE(restored.get_future().get());
+  wire::GetStatusResponse status;
+  const auto result = call(&wire::Admin::Stub::GetStatus, {}, status);
+  EXPECT_TRUE(result.ok()) << result.error_message();
 }
 
 TEST_F(AdminServerTest, StoppingWaitsForCallsInFlight) {

@@ -51,6 +51,15 @@ class ApiServerFixture : public CoreFixture {
     EXPECT_TRUE(listed) << listed.error().message;
     return listed.value_or(SliceList{});
   }
+  // So many of n1 and n2 each.
+  void put_slices(int count) {
+    for (int i = 0; i < 2 * count; ++i) {
+      server.put(kSlices, json::parse(fmt::format(R"({{"metadata":{{"name":"s{:03}"}},"spec":{{"driver":"d.example.com",
+        "nodeName":"{}","pool":{{"name":"n1"}}}}}})",
+                                                  i, i % 2 == 0 ? "n1" : "n2"))
+                              .as_object());
+    }
+  }
   static Slice slice() {
     Slice made;
     made.generate_name = "00000-d-";

@@ -104,24 +104,38 @@ TEST_F(ApiServerTest, AFieldThatTheServerDropsIsMissingInTheResponse) {
   EXPECT_TRUE(stored->devices[0].consumes.empty());
 }
 
+TEST_F(ApiServerTest, OnlyTheFirstListComesFromTheCacheOfTheServer) {
+  put_slices(60);
+  EXPECT_THAT(list().slices, SizeIs(60));
+  EXPECT_EQ(count_requests("GET", "resourceVersion=0"), 1u);
+  EXPECT_EQ(count_requests("GET", "limit="), 0u) << "the cache ignores it";
+  EXPECT_THAT(list().slices, SizeIs(60));
+  EXPECT_EQ(count_requests("GET", "resourceVersion=0"), 1u);
+}
+
 TEST_F(ApiServerTest, PagesAreJoined) {
-  for (int i = 0; i < 120; ++i) {
-    server.put(kSlices, json::parse(fmt::format(R"({{"metadata":{{"name":"s{:03}"}},"spec":{{"driver":"d.example.com",
-      "nodeName":"{}","pool":{{"name":"n1"}}}}}})",
-                                                i, i % 2 == 0 ? "n1" : "n2"))
-                            .as_object());
-  }
+  put_slices(60);
+  list();
   EXPECT_THAT(list().slices, SizeIs(60));
   EXPECT_EQ(count_requests("GET", "limit=50"), 2u);
 }
 
+TEST_F(ApiServerTest, LargeListsAreReadInSmallerPages) {
+  put_slices(60);
+  server.inject({.kind = Fault::Kind::kHuge, .target = "resourceVersion=0"});
+  server.inject({.kind = Fault::Kind::kHuge, .target = "limit=50"});
+  EXPECT_THAT(list().slices, SizeIs(60));
+  EXPECT_EQ(count_requests("GET", "limit=50"), 1u);
+  EXPECT_EQ(count_requests("GET", "limit=12"), 5u);
+  server.inject({.kind = Fault::Kind::kHuge, .target = "limit=", .times = 4});
+  const auto refused = run(api->list_slices("d.example.com", "n1", within_time(20s)));
+  ASSERT_FALSE(refused) << "a single slice that is too large";
+  EXPECT_THAT(refused.error().message, HasSubstr("larger than"));
+}
+
 TEST_F(ApiServerTest, PagesThatExpireAreListedOnceMore) {
-  for (int i = 0; i < 60; ++i) {
-    server.put(kSlices, json::parse(fmt::format(R"({{"metadata":{{"name":"s{:03}"}},"spec":{{"driver":"d.example.com",
-      "nodeName":"n1","pool":{{"name":"n1"}}}}}})",
-                                                i))
-                            .as_object());
-  }
+  put_slices(60);
+  list();
   server.inject({.status = 410, .target = "continue="});
   EXPECT_THAT(list().slices, SizeIs(60));
   server.inject({.status = 410, .target = "continue=", .times = 2});

@@ -71,6 +71,14 @@ TEST_F(ApiServerWatchTest, ContinuesWhereTheLastWatchEnded) {
   EXPECT_EQ(version, second->resource_version);
 }
 
+TEST_F(ApiServerWatchTest, NoWatchIsSilentForLongerThanHalfAMinute) {
+  watch(list().resource_version);
+  const std::string target = server.requests().back().target;
+  const std::string key = "timeoutSeconds=";
+  ASSERT_NE(target.find(key), std::string::npos) << target;
+  EXPECT_LE(std::stoi(target.substr(target.find(key) + key.size())), 25) << "and 5 s until it counts as lost";
+}
+
 TEST_F(ApiServerWatchTest, ABookmarkOnlyAdvancesTheVersion) {
   watch(list().resource_version);
   const std::string before = version;

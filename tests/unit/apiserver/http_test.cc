@@ -160,6 +160,8 @@ TEST_F(HttpTest, RetryAfterIsRead) {
   ASSERT_TRUE(busy);
   EXPECT_EQ(busy->status, 429);
   EXPECT_EQ(busy->retry_after, 7s);
+  server.inject({.status = 429, .headers = "Retry-After: 9223372036854775807\r\n"});
+  EXPECT_EQ(get_node()->retry_after, 1h) << "longer than any deadline";
 }
 
 Task<void> request_into(HttpClient& client, std::shared_ptr<const HttpPeer> peer, std::optional<Code>& ended) {

@@ -53,6 +53,35 @@ TEST(CdiSpecTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(parse_cdi(golden("every_field.json")).value(), every_field());
 }
 
+// tests/cluster/test_06_cdi_files.py has the loader of the runtimes read this file.
+TEST(CdiSpecTest, EscapesWhatYamlWouldRefuseOrChange) {
+  CdiSpec spec = plain();
+  std::string text = "a";
+  for (const char* odd : {"\u007f", "\u0080", "\u0085", "\u009f", " \u2028 ", " \u2029 ", "\ufffe", "\uffff"})
+    text += odd;
+  const std::string plain_text = "\u00a0\u00e9\u2027\u202a\ufeff\ufffd\U0001f600\U0010ffff";
+  spec.devices[1].edits.env = {{"ODD", text}, {"PLAIN", plain_text}};
+  const std::string written = serialize_cdi(spec).value();
+  EXPECT_EQ(written, golden("odd_text.json"));
+  EXPECT_THAT(written, HasSubstr(R"(ODD=a\u007f\u0080\u0085\u009f \u2028  \u2029 \ufffe\uffff")"));
+  EXPECT_THAT(written, HasSubstr("PLAIN=" + plain_text)) << "other characters are written as they are";
+  EXPECT_EQ(parse_cdi(written).value(), spec);
+}
+
+TEST(CdiSpecTest, RefusesAHostInterfaceThatOccursTwice) {
+  CdiSpec spec = plain();
+  spec.devices[0].edits.net_devices = {{"eth1", "net1"}, {"eth2", "net2"}};
+  EXPECT_TRUE(serialize_cdi(spec));
+  spec.devices[1].edits.net_devices = {{"eth1", "net3"}};
+  const auto in_two_devices = serialize_cdi(spec);
+  ASSERT_FALSE(in_two_devices);
+  EXPECT_EQ(in_two_devices.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(in_two_devices.error().message, HasSubstr("host interface 'eth1' occurs twice"));
+  spec.devices[1].edits.net_devices.clear();
+  spec.edits.net_devices = {{"eth2", "net3"}};
+  EXPECT_FALSE(serialize_cdi(spec)) << "in a device and in the edits of the claim";
+}
+
 TEST(CdiSpecTest, TheNewestFieldDecidesTheVersion) {
   CdiSpec spec = plain();
   EXPECT_EQ(lowest_cdi_version(spec), "0.3.0");

@@ -141,7 +141,7 @@ TEST_F(ClaimPreparerTest, AnUnreachableApiServerIsReportedWithWhatHappensNext) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
   EXPECT_EQ(refused.error().message,
-            "claim team/claim-u1: cannot read it from the API server: no route to host; the kubelet tries again by "
+            "claim team/claim-u1: cannot read it: no route to host; the kubelet tries again by "
             "itself");
   EXPECT_EQ(prepare("u1").error().code, Code::kNotFound);
 }
@@ -326,7 +326,7 @@ TEST_F(ClaimPreparerTest, AnApiServerThatHangsIsReportedAtTheDeadline) {
   clock.advance(deadline - clock.now());
   ASSERT_TRUE(until([&] { return preparing->has_value(); }));
   EXPECT_EQ((*preparing)->error().code, Code::kDeadlineExceeded);
-  EXPECT_THAT((*preparing)->error().message, HasSubstr("out of time while waiting for the API server"));
+  EXPECT_THAT((*preparing)->error().message, HasSubstr("out of time while waiting for its ResourceClaim"));
   cluster.resume();
   EXPECT_TRUE(prepare("u1"));
 }

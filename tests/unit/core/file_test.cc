@@ -39,6 +39,23 @@ TEST(FileTest, NamesTheFileAndTheCause) {
   EXPECT_THAT(unwritable.error().message, HasSubstr("cannot write '/proc/nothing'"));
 }
 
+TEST(FileTest, MakesFoldersWithTheirModeWhateverTheUmask) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder / "old");
+  std::filesystem::permissions(folder / "old", std::filesystem::perms::owner_all);
+  const mode_t umask = ::umask(0077);
+  EXPECT_TRUE(make_folder(folder / "old/parent/new", 0755));
+  ::umask(umask);
+  const auto mode_of = [&](const char* name) {
+    struct stat about{};
+    EXPECT_EQ(::stat((folder / name).c_str(), &about), 0) << name;
+    return about.st_mode & 07777;
+  };
+  EXPECT_EQ(mode_of("old/parent/new"), 0755u);
+  EXPECT_EQ(mode_of("old/parent"), 0755u);
+  EXPECT_EQ(mode_of("old"), 0700u) << "the mode of a folder that exists is its owner's choice";
+}
+
 TEST(FileTest, MakesParentsOnceAndRefusesAFileInTheWay) {
   const ScratchFolder folder;
   EXPECT_TRUE(make_folder(folder / "a/b/c", 0755));

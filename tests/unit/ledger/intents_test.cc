@@ -109,6 +109,33 @@ TEST_F(IntentsTest, TheFileStaysShort) {
   EXPECT_THAT(records(intents), ElementsAre(an_intent("stays")));
 }
 
+TEST_F(IntentsTest, AreWrittenAgainAfterTheirFolderWasRemoved) {
+  {
+    Intents intents = open();
+    ASSERT_TRUE(set(intents, an_intent("u1")));
+    std::filesystem::remove_all(file_.parent_path());
+    ASSERT_TRUE(intents.restore());
+    EXPECT_THAT(content(), HasSubstr("u1"));
+    const auto second = Intents::open(file_, kBoot, kNow);
+    ASSERT_FALSE(second) << "the new folder is locked as well";
+    EXPECT_EQ(second.error().code, Code::kAborted);
+    std::filesystem::remove_all(file_.parent_path());
+    ASSERT_TRUE(set(intents, an_intent("u2", 2))) << "noticed at the next change at the latest";
+    std::filesystem::remove(file_);
+    intents.clear({kDriver, "u1"});
+  }
+  EXPECT_THAT(records(open()), ElementsAre(an_intent("u2", 2)));
+}
+
+TEST_F(IntentsTest, AreNotWrittenIntoAFolderThatAnotherHostUses) {
+  Intents intents = open();
+  std::filesystem::remove_all(file_.parent_path());
+  const Intents other = open();
+  const Status refused = set(intents, an_intent("u1"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kAborted);
+}
+
 TEST_F(IntentsTest, ASecondHostIsRefused) {
   const Intents first = open();
   const auto second = Intents::open(file_, kBoot, kNow);

@@ -346,23 +346,25 @@ void change(const std::filesystem::path& file, const std::string& statements) {
 
 INSTANTIATE_TEST_SUITE_P(
     Damages, DamagedLedgerTest,
-    ::testing::Values(Damage{"Garbage", [](const auto& file) { std::ofstream(file) << std::string(10'000, 'g'); }},
-                      Damage{"Torn", [](const auto& file) { std::filesystem::resize_file(file, 5'000); }},
-                      Damage{"Scribbled",
-                             [](const auto& file) {
-                               std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-                               stream.seekp(4096) << std::string(16'384, '\x5a');
-                             }},
-                      Damage{"OfSomethingElse",
-                             [](const auto& file) {
-                               std::filesystem::remove(file);
-                               change(file, "CREATE TABLE songs(title)");
-                             }},
-                      Damage{"WithoutATable", [](const auto& file) { change(file, "DROP TABLE parts"); }},
-                      Damage{"WithABadRow",
-                             [](const auto& file) { change(file, "UPDATE parts SET content='{\"devices\":7}'"); }},
-                      Damage{"Empty", [](const auto& file) { std::filesystem::resize_file(file, 0); }, false},
-                      Damage{"Gone", [](const auto& file) { std::filesystem::remove(file); }, false}),
+    ::testing::Values(
+        Damage{"Garbage", [](const auto& file) { std::ofstream(file) << std::string(10'000, 'g'); }},
+        Damage{"Torn", [](const auto& file) { std::filesystem::resize_file(file, 5'000); }},
+        Damage{"Scribbled",
+               [](const auto& file) {
+                 std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+                 stream.seekp(4096) << std::string(16'384, '\x5a');
+               }},
+        Damage{"OfSomethingElse",
+               [](const auto& file) {
+                 std::filesystem::remove(file);
+                 change(file, "CREATE TABLE songs(title)");
+               }},
+        Damage{"WithoutATable", [](const auto& file) { change(file, "DROP TABLE parts"); }},
+        Damage{"WithABadRow", [](const auto& file) { change(file, "UPDATE parts SET content='{\"devices\":7}'"); },
+               false},
+        Damage{"WithoutTheClaimsRow", [](const auto& file) { change(file, "DELETE FROM claims"); }, false},
+        Damage{"Empty", [](const auto& file) { std::filesystem::resize_file(file, 0); }, false},
+        Damage{"Gone", [](const auto& file) { std::filesystem::remove(file); }, false}),
     [](const auto& each) { return std::string(each.param.name); });
 
 TEST_P(DamagedLedgerTest, IsSetAsideAndRebuiltFromCdiFiles) {
@@ -394,6 +396,35 @@ TEST_P(DamagedLedgerTest, IsSetAsideAndRebuiltFromCdiFiles) {
   auto again = open();
   EXPECT_FALSE(again->rebuilt());
   EXPECT_THAT(again->claims(), SizeIs(2)) << "the rebuilt claims are in the new file";
+}
+
+TEST_F(LedgerTest, ADamagedRowCostsOnlyItsClaim) {
+  {
+    auto ledger = open();
+    ASSERT_TRUE(put(*ledger, a_record("bad")));
+    ASSERT_TRUE(put(*ledger, a_full_record("good")));
+    ASSERT_TRUE(put(*ledger, a_record("past")));
+    ASSERT_TRUE(run(ledger->release({kDriver, "past"}, kLater)));
+  }
+  const CdiWriter cdi(folder_ / "cdi");
+  for (const char* uid : {"bad", "good", "gone"}) ASSERT_TRUE(cdi.write(kDriver, uid, cdi_spec(a_record(uid))));
+  change(folder_ / "ledger.db", "UPDATE parts SET content='{' WHERE uid='bad'");
+  {
+    auto ledger = open();
+    ASSERT_NE(ledger, nullptr);
+    EXPECT_TRUE(ledger->rebuilt());
+    EXPECT_EQ(*ledger->find({kDriver, "good"}), a_full_record("good"));
+    EXPECT_EQ(ledger->find({kDriver, "bad"})->phase, ClaimPhase::kPreparing) << "in doubt: the module is asked again";
+    EXPECT_EQ(ledger->find({kDriver, "gone"}), nullptr) << "no other claim is rebuilt";
+    EXPECT_THAT(run(ledger->history({})).value(), SizeIs(1));
+    EXPECT_THAT(files_aside(), SizeIs(0));
+  }
+  auto database = sqlite::Database::open(folder_ / "ledger.db");
+  ASSERT_TRUE(database);
+  EXPECT_EQ((*database)->text("SELECT content FROM damaged_parts WHERE uid='bad'"), "{")
+      << "kept for people to look at";
+  database = fail(Code::kCancelled, "closed");
+  EXPECT_FALSE(open()->rebuilt());
 }
 
 TEST_F(LedgerTest, ATornLogLosesOnlyItsTail) {

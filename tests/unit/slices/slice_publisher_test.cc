@@ -261,6 +261,26 @@ TEST_F(SlicePublisherTest, ABrokenWatchContinuesWhereItWas) {
   expect_published(numbered_pool(3));
 }
 
+TEST_F(SlicePublisherTest, AnOverloadedServerIsNotAskedForLists) {
+  start();
+  want(numbered_pool(3));
+  ASSERT_TRUE(converges());
+  cluster.forget_calls();
+  const Error busy{Code::kResourceExhausted, "429"};
+  cluster.fail_next(Verb::kUpdate, 1, busy);
+  cluster.fail_next(Verb::kDelete, 1, busy);
+  cluster.fail_next(Verb::kCreate, 1, busy);
+  cluster.end_watches(std::unexpected(busy));
+  want(numbered_pool(500));
+  EXPECT_TRUE(converges(2s));
+  expect_published(numbered_pool(500));
+  want(numbered_pool(3));
+  EXPECT_TRUE(converges(2s));
+  expect_published(numbered_pool(3));
+  EXPECT_EQ(publisher.status().failures, 3u);
+  EXPECT_EQ(cluster.count(Verb::kList), 0u);
+}
+
 TEST_F(SlicePublisherTest, WatchesThatEndAtOnceAreRestartedSlowly) {
   start();
   want(numbered_pool(3));

@@ -97,6 +97,8 @@ TEST(SliceView, PartitionsWaitUntilTheServerIsKnownToKeepCounters) {
   FeatureGates gates;
   const auto unknown = view_pool(shared(content), CounterPlacement::kSeparate, gates);
   EXPECT_THAT(names(*unknown), ElementsAre("whole"));
+  EXPECT_THAT(unknown->withheld[0].reason, HasSubstr("the cluster has not yet shown"))
+      << "the embedded node has no API server";
   EXPECT_THAT(unknown->counters, SizeIs(1));
   EXPECT_THAT(names(*view_pool(shared(content), CounterPlacement::kSeparate, all_on())),
               ElementsAre("whole", "part-0"));

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace cardcage {
 namespace {
 
@@ -50,6 +52,14 @@ TEST(WireTest, UnknownHealthNumbersBecomeTheWorstKnown) {
   message.set_taint(200);
   EXPECT_EQ(read(message).state, HealthState::kUnhealthy);
   EXPECT_EQ(read(message).taint, TaintEffect::kNoExecute);
+}
+
+TEST(WireTest, ATimeoutOfHealthIsBoundedAsInModules) {
+  wire::Health message;
+  message.set_timeout_seconds(std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(read(message).timeout, std::chrono::days(1));
+  message.set_timeout_seconds(-1);
+  EXPECT_EQ(read(message).timeout, std::chrono::seconds(0));
 }
 
 TEST(WireTest, AClaimWithParametersAndState) {
