@@ -36,21 +36,32 @@ ClaimPreparer::ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvi
     : driver_(std::move(driver)), planner_(std::move(planner)), environment_(std::move(environment)) {}
 
 Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare(ClaimRef claim, Instant deadline) {
-  return run(Kind::kPrepare, std::move(claim), deadline);
+  return run(Kind::kPrepare, nullptr, std::move(claim), deadline);
+}
+
+Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare_if(TurnCheck check, ClaimRef claim, Instant deadline) {
+  return run(Kind::kPrepare, std::move(check), std::move(claim), deadline);
 }
 
 Task<Status> ClaimPreparer::unprepare(ClaimRef claim, Instant deadline) {
-  const Outcome outcome = co_await run(Kind::kUnprepare, std::move(claim), deadline);
+  return unprepare_if(nullptr, std::move(claim), deadline);
+}
+
+Task<Status> ClaimPreparer::unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline) {
+  const Outcome outcome = co_await run(Kind::kUnprepare, std::move(check), std::move(claim), deadline);
   if (!outcome) co_return std::unexpected(outcome.error());
   co_return Status{};
 }
 
-Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant deadline) {
+// Calls that come later wait for an operation that is in running_, so nothing can change between the check and the
+// operation.
+Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline) {
   // The UID becomes a file name.
   if (!is_claim_uid(ref.uid)) co_return fail(Code::kInvalidArgument, "claim UID '{}' is not a UID", ref.uid);
   while (true) {
+    const bool idle = !running_.contains(ref.uid);
+    if (const Status allowed = idle && check ? check() : Status{}; !allowed) co_return std::unexpected(allowed.error());
     std::shared_ptr<Operation>& running = running_[ref.uid];
-    const bool idle = !running;
     if (idle) running = std::make_shared<Operation>(Operation{kind, "its turn", {}});
     const std::shared_ptr<Operation> operation = running;
     const OneShot<Outcome> done(environment_.core);
@@ -106,6 +117,9 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
   Status prepared = co_await prepare_parts(operation, record, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
 
+  // Pods may have got or left replicas of the device while the module prepared it.
+  if (const auto intent = environment_.ledger.find(key))
+    record.parts.front().devices.front().holders = holders_of(*intent);
   record.phase = ClaimPhase::kPrepared;
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();

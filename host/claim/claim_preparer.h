@@ -5,6 +5,7 @@
 // crash cuts either off, the kubelet's next call repeats all of it; modules are idempotent.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,10 @@
 #include "host/ledger/ledger.h"
 
 namespace cardcage {
+
+// Asked when a call's turn comes, because other calls may have changed what it was decided upon. An error ends the
+// call.
+using TurnCheck = std::function<Status()>;
 
 // Shared by the preparers of all drivers; everything outlives them and the run of the core.
 struct ClaimEnvironment {
@@ -47,6 +52,9 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
 
   Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) override;
   Task<Status> unprepare(ClaimRef claim, Instant deadline) override;
+  // The same, if `check` still allows it when the call does not wait for another one any more.
+  Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
+  Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
 
  private:
   using Outcome = Result<std::vector<PreparedDevice>>;  // an unprepare has no devices
@@ -58,7 +66,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
-  Task<Outcome> run(Kind kind, ClaimRef ref, Instant deadline);
+  Task<Outcome> run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline);
   static Task<void> execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
                             Instant deadline);
   Task<Outcome> execute_prepare(Operation& operation, const ClaimRef& ref, Instant deadline);

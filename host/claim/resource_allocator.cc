@@ -87,14 +87,24 @@ Task<Result<ContainerGrant>> ResourceAllocator::allocate(std::vector<std::string
   co_return grant(names);
 }
 
+ResourceAllocator::HandingOut::HandingOut(ResourceAllocator& allocator, std::string name, std::vector<std::string> ids)
+    : allocator_(allocator), name_(std::move(name)), ids_(std::move(ids)) {
+  for (const std::string& id : ids_) allocator_.handing_out_.emplace(name_, id);
+}
+
+ResourceAllocator::HandingOut::~HandingOut() {
+  for (const std::string& id : ids_) {
+    const auto [begin, end] = allocator_.handing_out_.equal_range(name_);
+    allocator_.handing_out_.erase(std::find_if(begin, end, [&](const auto& entry) { return entry.second == id; }));
+  }
+}
+
 Task<void> ResourceAllocator::hand_out(std::string name, std::vector<std::string> ids, Instant deadline,
                                        OneShot<Status> done) {
-  for (const std::string& id : ids) ++busy_[id];
+  std::optional<HandingOut> handing_out(std::in_place, *this, name, ids);
   const Status prepared = co_await prepare(name, ids, deadline);
-  for (const std::string& id : ids) {
-    if (--busy_[id] == 0) busy_.erase(id);
-    allocated_[id] = environment_.clock.now();
-  }
+  handing_out.reset();
+  for (const std::string& id : ids) allocated_[id] = environment_.clock.now();
   // The list does not say which ids are handed out, and making it costs more than all else here: only a rest changes
   // it.
   if (!prepared) rest(name, prepared.error());
@@ -105,21 +115,32 @@ Task<void> ResourceAllocator::hand_out(std::string name, std::vector<std::string
 Task<Status> ResourceAllocator::prepare(const std::string& name, const std::vector<std::string>& ids,
                                         Instant deadline) {
   const ClaimRef ref{"", "", name};
-  const auto known = environment_.ledger.find({resource_, name});
-  if (const HeldDevice* held = known ? the_device(*known) : nullptr) {
-    const auto asked_again = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) != ids.end(); };
-    const bool others = std::ranges::any_of(held->holders, [&](const Holder& holder) { return !asked_again(holder); });
-    const bool earlier_pod = std::ranges::any_of(
-        held->holders, [&](const Holder& holder) { return asked_again(holder) && !may_be_same_pod(holder); });
-    if (earlier_pod && !others) {
-      Status released = co_await preparer_->unprepare(ref, deadline);
-      if (!released) co_return within(released.error(), "cannot clean up after an earlier pod");
-    }
+  const auto left_by_an_earlier_pod = [&] {
+    const auto known = environment_.ledger.find({resource_, name});
+    return known && !others_need(name, ids) &&
+           std::ranges::any_of(holders_of(*known), [&](const Holder& holder) { return !may_be_same_pod(holder); });
+  };
+  if (left_by_an_earlier_pod()) {
+    const TurnCheck check = [&] {
+      return left_by_an_earlier_pod() ? Status{} : fail(Code::kAborted, "it is in use again");
+    };
+    const Status released = co_await preparer_->unprepare_if(check, ref, deadline);
+    if (!released && left_by_an_earlier_pod())
+      co_return within(released.error(), "cannot clean up after an earlier pod");
   }
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
   const PodContainer not_known_yet;
   co_return add_holders(name, ids, not_known_yet);
+}
+
+// Whether a replica of the device besides `ids` is handed out or being handed out.
+bool ResourceAllocator::others_need(const std::string& name, const std::vector<std::string>& ids) const {
+  const auto other = [&](const std::string& id) { return std::ranges::find(ids, id) == ids.end(); };
+  const auto [begin, end] = handing_out_.equal_range(name);
+  const auto known = environment_.ledger.find({resource_, name});
+  return std::any_of(begin, end, [&](const auto& entry) { return other(entry.second); }) ||
+         (known && std::ranges::any_of(holders_of(*known), other, &Holder::id));
 }
 
 bool ResourceAllocator::may_be_same_pod(const Holder& holder) const {
@@ -202,6 +223,13 @@ std::shared_ptr<const ClaimRecord> ResourceAllocator::record_of(const std::strin
   return nullptr;
 }
 
+// `last` is when the id was handed out last, as far as the kubelet's answer is about.
+Status ResourceAllocator::still_free(const std::string& name, const std::string& id, Instant last) const {
+  if (busy(id) || others_need(name, {id})) return fail(Code::kUnavailable, "device '{}' is being handed out", id);
+  if (allocated(id) != last) return fail(Code::kAborted, "device '{}' was handed out again", id);
+  return {};
+}
+
 Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
   const auto known = record_of(id);
   if (!known) co_return Status{};
@@ -211,7 +239,8 @@ Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
   const auto holder = std::ranges::find(device.holders, id, &Holder::id);
   Status released;
   if (device.holders.size() <= 1) {
-    released = co_await preparer_->unprepare(record.ref, deadline);
+    const TurnCheck check = [&, last = allocated(id)] { return still_free(record.ref.uid, id, last); };
+    released = co_await preparer_->unprepare_if(check, record.ref, deadline);
   } else {
     std::vector<HistoryEntry> left{
         history_entry(record, record.parts.front(), device, *holder, environment_.clock.wall())};
@@ -245,17 +274,22 @@ Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant 
   const auto located = locate(id);
   if (!located) co_return std::unexpected(located.error());
   const std::string name = located->device.name;
+  const std::vector<std::string> ids{id};
+  const HandingOut handing_out(*this, name, ids);
   const ClaimRef ref{"", "", name};
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
-  const std::vector<std::string> ids{id};
   co_return add_holders(name, ids, pod);
 }
 
 Task<bool> ResourceAllocator::restore(Instant deadline) {
   const auto whole = [this](const auto& record) { return is_whole(*record, environment_.ledger.boot_id()); };
-  for (const auto& record : records())
-    if (!whole(record)) (void)co_await preparer_->prepare(record->ref, deadline);  // logged by the preparer
+  for (const auto& record : records()) {
+    const TurnCheck check = [&] {
+      return environment_.ledger.find(record->key()) ? Status{} : fail(Code::kAborted, "it was released meanwhile");
+    };
+    if (!whole(record)) (void)co_await preparer_->prepare_if(check, record->ref, deadline);  // logged by the preparer
+  }
   co_return std::ranges::all_of(records(), whole);
 }
 
@@ -276,7 +310,7 @@ std::vector<HandedOutId> ResourceAllocator::handed_out() const {
     for (const Holder& holder : device->holders)
       ids.push_back({holder.id, allocated(holder.id), busy(holder.id), !holder.pod.empty()});
     if (device->holders.empty() && !device->device_id.empty())
-      ids.push_back({device->device_id, allocated(device->device_id), busy(device->device_id), false});
+      ids.push_back({device->device_id, allocated(device->device_id), handing_out_.contains(record->ref.uid), false});
   }
   return ids;
 }
@@ -286,7 +320,9 @@ Instant ResourceAllocator::allocated(const std::string& id) const {
   return entry == allocated_.end() ? opened_ : entry->second;
 }
 
-bool ResourceAllocator::busy(const std::string& id) const { return busy_.contains(id); }
+bool ResourceAllocator::busy(const std::string& id) const {
+  return std::ranges::any_of(handing_out_, [&](const auto& entry) { return entry.second == id; });
+}
 
 std::vector<std::shared_ptr<const ClaimRecord>> ResourceAllocator::records() const {
   std::vector<std::shared_ptr<const ClaimRecord>> records;

@@ -243,6 +243,93 @@ TEST_F(ResourceAllocatorTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
   EXPECT_FALSE(allocator->busy("GPU-0"));
 }
 
+// The record of a device has no holder while it is prepared for the first one, and is listed under the device's own id.
+TEST_F(ResourceAllocatorTest, AReplicaThatIsBeingHandedOutIsNotReleased) {
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto answer = begin(allocator->allocate({"GPU-0::0"}, soon()));
+  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
+  ASSERT_THAT(allocator->handed_out(), SizeIs(1));
+  EXPECT_TRUE(allocator->handed_out()[0].busy);
+  const auto released = begin(allocator->release("GPU-0", soon()));
+  settle();
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
+  EXPECT_TRUE((*answer)->has_value());
+  EXPECT_EQ((*released)->error().code, Code::kUnavailable);
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_THAT(holders("gpu-0"), SizeIs(1));
+}
+
+TEST_F(ResourceAllocatorTest, AReleaseThatWaitedForItsTurnLooksForNewHolders) {
+  serve({.replicas = 4});
+  ASSERT_TRUE(allocate({"GPU-0::0"}));
+  let_the_ledger_write();
+  boot_id = "another boot";
+  restart();
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto restored = begin(allocator->restore(soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  const auto answer = begin(allocator->allocate({"GPU-0::1"}, soon()));
+  settle();
+  const auto released = begin(allocator->release("GPU-0::0", soon()));
+  settle();
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
+  EXPECT_TRUE((*answer)->has_value());
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_TRUE(release("GPU-0::0")) << "the next attempt";
+  EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+}
+
+TEST_F(ResourceAllocatorTest, AReplicaThatIsBeingAdoptedIsNotReleased) {
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto adopted = begin(allocator->adopt("GPU-0::1", {"team", "train", "main"}, soon()));
+  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
+  const auto released = begin(allocator->release("GPU-0", soon()));
+  settle();
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return adopted->has_value() && released->has_value(); }));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
+  EXPECT_EQ(holders("gpu-0")[0].pod, "train");
+}
+
+TEST_F(ResourceAllocatorTest, ADeviceThatIsReleasedMeanwhileIsNotRestored) {
+  ASSERT_TRUE(allocate({"GPU-0", "GPU-1"}));
+  let_the_ledger_write();
+  boot_id = "another boot";
+  restart();
+  gpus->block(Verb::kPrepare);
+  const auto restored = begin(allocator->restore(soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 3; }));
+  ASSERT_TRUE(release("GPU-1"));
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return restored->has_value(); }));
+  EXPECT_TRUE(**restored);
+  EXPECT_EQ(held("gpu-1"), nullptr);
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 3);
+}
+
+TEST_F(ResourceAllocatorTest, AReplicaThatIsReleasedDuringARestoreStaysReleased) {
+  serve({.replicas = 4});
+  ASSERT_TRUE(allocate({"GPU-0::0", "GPU-0::1"}));
+  let_the_ledger_write();
+  boot_id = "another boot";
+  restart();
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto restored = begin(allocator->restore(soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  ASSERT_TRUE(release("GPU-0::0"));
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return restored->has_value(); }));
+  EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
+}
+
 TEST_F(ResourceAllocatorTest, ARestartKeepsDevicesThatAreHandedOut) {
   const auto before = allocate({"GPU-0"});
   allocator->seen("GPU-0", {"team", "train", "main"});
