@@ -210,7 +210,13 @@ std::optional<DeviceHealth> Lifecycle::health_while_away() const {
                         .changed = quiesced_->since,
                         .reported = {}};
   if (callable()) return std::nullopt;
-  return DeviceHealth{.health = {.reason = "ModuleAway", .message = why_away()}, .changed = since_, .reported = {}};
+  DeviceHealth away{.health = {.reason = "ModuleAway", .message = why_away()}, .changed = since_, .reported = {}};
+  // A module that does not return soon attracts no more claims. A broken one stays tainted while it is tried again.
+  if (in<Stuck>() || policy_.is_broken()) {
+    away.health.reason = in<Stuck>() ? "ModuleStuck" : "ModuleBroken";
+    away.health.taint = TaintEffect::kNoSchedule;
+  }
+  return away;
 }
 
 std::string Lifecycle::quiesced_text() const {

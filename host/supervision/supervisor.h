@@ -78,6 +78,7 @@ class Supervisor {
   const SnapshotPtr& snapshot() const { return devices_.snapshot(); }
   // True once the first start has ended, well or not: the device list is as good as it gets.
   bool settled() const { return life_.settled(); }
+  // As last reported, unless the module is away. A taint that it advised stays until it reports anew.
   DeviceHealth health(const Device& device) const;
   std::optional<Error> last_error() const { return life_.last_error(); }
   // Why the module is in its state, for people; empty if there is nothing to say.

@@ -76,6 +76,8 @@ TEST_F(LifecycleTest, ANewFileEndsThePauseAndForgivesFailures) {
   for (int i = 0; i < 10; ++i) fail_start();
   EXPECT_EQ(life.state(), ModuleState::kBroken);
   EXPECT_THAT(life.warning(), HasSubstr("is broken"));
+  EXPECT_EQ(life.health_while_away()->health.reason, "ModuleBroken");
+  EXPECT_EQ(life.health_while_away()->health.taint, TaintEffect::kNoSchedule);
   life.request_trial();
   EXPECT_EQ(life.next_step(false), Step::kRunInstance);
   fail_start();
@@ -100,7 +102,7 @@ TEST_F(LifecycleTest, ALeftoverComesBeforeAllButAStop) {
   EXPECT_EQ(life.state(), ModuleState::kStuck);
   EXPECT_EQ(life.detail(), "a thread is stuck");
   EXPECT_EQ(life.warning(), "a thread is stuck");
-  EXPECT_EQ(life.health_while_away()->health.reason, "Quiesced");
+  EXPECT_EQ(life.health_while_away()->health.reason, "Quiesced") << "an operator's word explains more";
   const int before = changes;
   life.block("a thread is stuck");
   EXPECT_EQ(changes, before);
