@@ -36,6 +36,8 @@ struct ClaimEnvironment {
   Durability durability = Durability::kNode;
   // For error texts: what happens next if a module is unavailable.
   std::string_view retry = "the kubelet tries again by itself";
+  // The kubelet repeats a call that failed. If it does not, a call that its module did not survive is made once more.
+  bool repeated = true;
   // A module call may take longer than the kubelet's call, whose repetition then finds the result.
   Duration module_limit = std::chrono::minutes(2);
 };
@@ -76,6 +78,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
   Task<Status> prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline);
   Task<Status> prepare_part(Operation& operation, const ClaimRecord& record, ModulePart& part, Instant deadline);
+  template <class T, class Call>
+  Task<Result<T>> call_module(std::string module, Call call, Instant deadline) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);
   Task<Status> commit(Operation& operation, const ClaimRecord& record);
   Task<Status> unprepare_parts(Operation& operation, const ClaimRecord& record, Instant deadline);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "host/claim/conflicts.h"
 #include "host/claim/device_plan.h"
 #include "host/claim/grant.h"
 #include "host/core/log.h"
@@ -32,16 +33,18 @@ ResourceAllocator::ResourceAllocator(std::string resource, ResourceConfig config
       config_(config),
       environment_(environment),
       changed_(std::move(changed)),
-      preparer_(ClaimPreparer::create(
-          resource_,
-          [this](const ClaimRef& ref, std::string& waits_for, Instant deadline) {
-            waits_for = "the start of its module";
-            return plan(ref.uid, deadline);
-          },
-          environment)) {}
+      preparer_(ClaimPreparer::create(resource_,
+                                      {.plan =
+                                           [this](const ClaimRef& ref, std::string& waits_for, Instant deadline) {
+                                             waits_for = "the start of its module";
+                                             return plan(ref.uid, deadline);
+                                           }},
+                                      environment)) {}
 
 Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string name, Instant deadline) const {
   co_await environment_.devices.started(resource_, deadline);
+  if (const auto located = environment_.devices.locate(resource_, "", name))
+    co_await environment_.devices.returned(located->module, deadline);
   co_return plan_device(resource_, name, environment_.devices, environment_.ledger, environment_.clock.wall());
 }
 
@@ -202,6 +205,7 @@ Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant 
     const bool shared = std::ranges::any_of(holders_of(*record), another);
     if (shared || !done.insert(record->ref.uid).second) continue;  // do not reset what another container uses
     const ModulePart& part = record->parts.front();
+    co_await environment_.devices.returned(part.module, deadline);
     const auto module = environment_.devices.module(part.module);
     if (!module) co_return std::unexpected(module.error());
     ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
@@ -297,9 +301,9 @@ std::optional<std::string> ResourceAllocator::unavailable(const std::string& mod
   if (const auto entry = resting_.find(device.name);
       entry != resting_.end() && environment_.clock.now() < entry->second.until)
     return fmt::format("it is not offered for a while after a failure: {}", entry->second.why);
-  if (const auto holder = held_elsewhere(resource_, module, device, environment_.ledger))
-    return fmt::format("it is {} as {}", to_string(holder->phase), claim_subject(holder->driver, holder->ref));
-  return std::nullopt;
+  const HeldDevice wanted{.allocation = {.driver = resource_, .device = device.name}, .device_id = device.id};
+  const auto conflict = find_conflict({resource_, device.name}, module, wanted, environment_.ledger);
+  return conflict ? std::optional(to_string(*conflict)) : std::nullopt;
 }
 
 std::vector<HandedOutId> ResourceAllocator::handed_out() const {

@@ -45,7 +45,8 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .clock = shared.clock,
                   .fault = shared.fault,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses
-                  .retry = "the kubelet does not try again, the pod's controller makes a new pod"},
+                  .retry = "the kubelet does not try again, the pod's controller makes a new pod",
+                  .repeated = false},
                  [this] { refresh_soon(); }) {
   start();
 }

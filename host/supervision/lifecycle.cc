@@ -175,6 +175,11 @@ Status Lifecycle::usable() const {
   return fail(Code::kUnavailable, "module '{}' is {}: {}", config().name, to_string(state()), why_away());
 }
 
+bool Lifecycle::returns_by(Instant when) const {
+  if (callable() || quiesced_ || stop_requested_ || in<Stuck>() || in<Stopped>()) return false;
+  return !in<Away>() || (!policy_.is_broken() && policy_.next_try() < when);
+}
+
 // A module that is quiesced or stuck stays so until somebody acts.
 bool Lifecycle::undecided() const {
   if (in<Quiesced>() || in<Stuck>() || in<Stopped>()) return false;

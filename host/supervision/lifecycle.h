@@ -96,6 +96,8 @@ class Lifecycle {
   // What follows from all that.
   bool offered() const;
   Status usable() const;  // by others, or why not
+  // Nobody can call the module now, but it may be back by then without anybody's help.
+  bool returns_by(Instant when) const;
   bool undecided() const;
   bool settled() const;
   std::optional<Error> last_error() const;

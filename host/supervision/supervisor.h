@@ -72,6 +72,8 @@ class Supervisor {
   ModuleState state() const { return life_.state(); }
   // The running instance, or why there is none.
   Result<std::shared_ptr<Module>> module() const;
+  // There is none now, but there may be one by then without anybody's help.
+  bool returns_by(Instant when) const { return life_.returns_by(when); }
   // Of the newest instance; nothing before the first successful load.
   const std::optional<ModuleIdentity>& identity() const { return identity_; }
   // The last good one, also while the module is away; null before the first.

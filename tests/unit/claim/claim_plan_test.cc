@@ -74,7 +74,7 @@ TEST_F(ClaimPlanTest, ADeviceThatAnotherClaimHoldsIsRefusedAndTheHolderNamed) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("device 'gpu-0' of pool 'node' is prepared for claim team/claim-u1 (UID u1)"));
+              HasSubstr("device 'gpu-0' is not free: it is prepared for claim team/claim-u1 (UID u1)"));
   ASSERT_TRUE(unprepare("u1"));
   EXPECT_TRUE(prepare("u2"));
 }

@@ -27,7 +27,8 @@ class ResourceAllocatorTest : public ClaimWorld {
                                                                      .devices = directory,
                                                                      .cdi = cdi,
                                                                      .clock = clock,
-                                                                     .durability = Durability::kProcess},
+                                                                     .durability = Durability::kProcess,
+                                                                     .repeated = false},
                                                     [this] { ++changes; });
   }
   // As if the host had restarted.
@@ -229,6 +230,32 @@ TEST_F(ResourceAllocatorTest, ADiskThatHangsIsReportedAtTheDeadline) {
   allocator.reset();
   preparer.reset();
   ledger.reset();
+}
+
+TEST_F(ResourceAllocatorTest, AnAllocateWaitsForAModuleThatRestarts) {
+  directory.restart_module("gpus");
+  const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
+  settle();
+  EXPECT_FALSE(answer->has_value());
+  directory.start_module("gpus", gpus);
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_TRUE(**answer) << text_of(**answer);
+}
+
+// The kubelet does not call again: it rejects the pod.
+TEST_F(ResourceAllocatorTest, AnAllocateThatItsModuleDoesNotSurviveIsMadeOnceMore) {
+  gpus->block(Verb::kPrepare);
+  gpus->fail(Verb::kPrepare, {Code::kUnavailable, "module 'gpus' is gone: its worker was killed by signal 9"});
+  const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  directory.restart_module("gpus");
+  gpus->unblock(Verb::kPrepare);
+  settle();
+  EXPECT_FALSE(answer->has_value());
+  directory.start_module("gpus", gpus);
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_TRUE(**answer) << text_of(**answer);
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
 }
 
 TEST_F(ResourceAllocatorTest, ADeviceThatIsBeingHandedOutIsNotReleased) {

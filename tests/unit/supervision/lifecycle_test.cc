@@ -94,6 +94,17 @@ TEST_F(LifecycleTest, ALostInstanceIsNotUsable) {
   EXPECT_EQ(life.last_error()->message, "killed by signal 11");
 }
 
+TEST_F(LifecycleTest, KnowsWhetherAModuleMayReturnInTime) {
+  EXPECT_TRUE(life.returns_by(clock.now())) << "it starts";
+  fail_start();
+  EXPECT_TRUE(life.returns_by(clock.now() + 2s));
+  EXPECT_FALSE(life.returns_by(clock.now() + 500ms)) << "the pause is longer";
+  make_ready();
+  EXPECT_FALSE(life.returns_by(clock.now() + 2s)) << "it is there";
+  life.block("a thread is stuck");
+  EXPECT_FALSE(life.returns_by(clock.now() + 2s));
+}
+
 TEST_F(LifecycleTest, ALeftoverComesBeforeAllButAStop) {
   fail_start();
   quiesce();
