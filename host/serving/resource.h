@@ -49,6 +49,8 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
   std::vector<Candidate> candidates(const std::vector<std::string>& ids) const;
   Task<Result<ContainerGrant>> grant(std::vector<std::string> ids, Instant deadline);
   DeviceList devices_now();
+  bool usable(const ServedDevice& served) const;
+  std::optional<Instant> grace_end(const Supervisor& supervisor) const;
   void add_device(const ServedDevice& served, std::map<std::string, ListedDevice>& listed);
   void add_leaving(std::map<std::string, ListedDevice>& listed);
   Task<void> restore();

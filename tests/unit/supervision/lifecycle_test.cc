@@ -31,6 +31,12 @@ class LifecycleTest : public ::testing::Test {
     life.back_off(1s);
     life.begin_pause();
   }
+  void fail_start_of_ready() {
+    if (life.state() != ModuleState::kReady) make_ready();
+    life.lose({Code::kUnavailable, "killed"});
+    life.back_off(1s);
+    life.begin_pause();
+  }
   void quiesce() { life.set_quiesced({"alice", "driver 580", clock.wall()}); }
 
   FakeClock clock;
@@ -92,6 +98,29 @@ TEST_F(LifecycleTest, ALostInstanceIsNotUsable) {
   life.back_off(1s);
   EXPECT_FALSE(life.lost());
   EXPECT_EQ(life.last_error()->message, "killed by signal 11");
+}
+
+TEST_F(LifecycleTest, TellsSinceWhenAModuleIsAwayForAMoment) {
+  fail_start();
+  EXPECT_FALSE(life.away_since()) << "it was never there";
+  clock.advance(1s);
+  make_ready();
+  EXPECT_FALSE(life.away_since());
+  const Instant lost = clock.now();
+  life.lose({Code::kUnavailable, "killed by signal 9"});
+  EXPECT_EQ(life.away_since(), lost);
+  life.back_off(1s);
+  clock.advance(3s);
+  fail_start();
+  EXPECT_EQ(life.away_since(), lost) << "a failed attempt does not count";
+  quiesce();
+  EXPECT_FALSE(life.away_since()) << "an operator decides when it is back";
+  life.clear_quiesced();
+  make_ready();
+  EXPECT_FALSE(life.away_since());
+  for (int i = 0; i < 10; ++i) fail_start_of_ready();
+  EXPECT_EQ(life.state(), ModuleState::kBroken);
+  EXPECT_FALSE(life.away_since());
 }
 
 TEST_F(LifecycleTest, KnowsWhetherAModuleMayReturnInTime) {
