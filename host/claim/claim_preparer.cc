@@ -109,9 +109,11 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
     if (!cleared) co_return std::unexpected(cleared.error());
   }
 
-  if (auto free = check_free(record, environment_.ledger); !free) co_return std::unexpected(free.error());
+  if (auto free = check_free(record, environment_.devices, environment_.ledger); !free)
+    co_return std::unexpected(free.error());
   if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
   reach(FaultPoint::kAfterIntent);
+  tell_partitions(record);
   Status prepared = co_await prepare_parts(operation, record, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
 
@@ -260,6 +262,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operati
   Status forgotten = co_await environment_.ledger.release(key, environment_.clock.wall(), environment_.durability);
   if (!forgotten) co_return std::unexpected(forgotten.error());
   reach(FaultPoint::kAfterRelease);
+  if (known) tell_partitions(*known);
   co_return Outcome{};
 }
 
@@ -290,6 +293,18 @@ Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimReco
 
 void ClaimPreparer::reach(FaultPoint point) const {
   if (environment_.fault) environment_.fault(point);
+}
+
+void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
+  if (!environment_.partition_changed) return;
+  for (const ModulePart& part : record.parts) {
+    const SnapshotPtr snapshot = environment_.devices.snapshot(part.module);
+    const auto rules_others_out = [&](const HeldDevice& held) {
+      const Device* const device = snapshot->find(held.device_id);
+      return device && is_partitioned(*snapshot, *device);
+    };
+    if (snapshot && std::ranges::any_of(part.devices, rules_others_out)) environment_.partition_changed(part.module);
+  }
 }
 
 Instant ClaimPreparer::module_deadline(Instant deadline) const {

@@ -32,6 +32,8 @@ struct ClaimEnvironment {
   const CdiWriter& cdi;
   Clock& clock;
   FaultHook fault = {};
+  // Called with the module when a device was taken or released that rules others of the module out.
+  std::function<void(const std::string& module)> partition_changed = {};
   // For the record of a prepared claim, and for its release.
   Durability durability = Durability::kNode;
   // For error texts: what happens next if a module is unavailable.
@@ -87,6 +89,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
                               Instant deadline);
 
   void reach(FaultPoint point) const;
+  void tell_partitions(const ClaimRecord& record) const;
   Instant module_deadline(Instant deadline) const;
   std::unexpected<Error> module_failed(Error error, const ModulePart& part, std::string_view verb) const;
 

@@ -33,6 +33,8 @@ class DeviceDirectory {
   virtual Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const = 0;
   // The running instance of a configured module. kNotFound if it is not configured.
   virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
+  // The last device list of a configured module, also while it is away; null before the first.
+  virtual SnapshotPtr snapshot(const std::string& module) const = 0;
   // Returns when every module of the driver has started or failed for the first time, or at the deadline. After a
   // restart the sockets are up before the modules, and a kubelet that gets UNAVAILABLE waits for a minute before it
   // calls again.

@@ -297,13 +297,18 @@ Task<bool> ResourceAllocator::restore(Instant deadline) {
   co_return std::ranges::all_of(records(), whole);
 }
 
-std::optional<std::string> ResourceAllocator::unavailable(const std::string& module, const Device& device) const {
+std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, const Device& device) const {
+  const auto unhealthy = [](const char* reason, std::string message) {
+    return Health{.state = HealthState::kUnhealthy, .reason = reason, .message = std::move(message)};
+  };
   if (const auto entry = resting_.find(device.name);
       entry != resting_.end() && environment_.clock.now() < entry->second.until)
-    return fmt::format("it is not offered for a while after a failure: {}", entry->second.why);
+    return unhealthy("FailedRecently",
+                     fmt::format("it is not offered for a while after a failure: {}", entry->second.why));
   const HeldDevice wanted{.allocation = {.driver = resource_, .device = device.name}, .device_id = device.id};
-  const auto conflict = find_conflict({resource_, device.name}, module, wanted, environment_.ledger);
-  return conflict ? std::optional(to_string(*conflict)) : std::nullopt;
+  const auto conflict = find_conflict({resource_, device.name}, others, wanted, environment_.ledger);
+  if (!conflict) return std::nullopt;
+  return unhealthy(conflict->partition.empty() ? "InUse" : "PartitionInUse", to_string(*conflict));
 }
 
 std::vector<HandedOutId> ResourceAllocator::handed_out() const {

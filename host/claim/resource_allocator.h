@@ -16,6 +16,7 @@
 #include "host/claim/allocation_service.h"
 #include "host/claim/claim_preparer.h"
 #include "host/claim/handed_out.h"
+#include "host/claim/held_devices.h"
 #include "host/config/config.h"
 #include "host/core/backoff.h"
 #include "host/core/delayed_call.h"
@@ -58,9 +59,9 @@ class ResourceAllocator {
   // Prepares again the devices that a reboot or a crash has left unprepared. Returns whether all are prepared.
   Task<bool> restore(Instant deadline);
 
-  // Why the device must not be offered now: it failed recently, or is held through another driver or resource. One pod
-  // after the other would fail with it.
-  std::optional<std::string> unavailable(const std::string& module, const Device& device) const;
+  // Why the device must not be offered now: it failed recently, or it or a part of the same hardware is held through
+  // another driver or resource. One pod after the other would fail with it.
+  std::optional<Health> unavailable(const HeldDevices& others, const Device& device) const;
   // One per id. If the holders of a device are not known, because the ledger was rebuilt, the device's own id.
   std::vector<HandedOutId> handed_out() const;
   Instant allocated(const std::string& id) const;

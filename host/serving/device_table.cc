@@ -1,6 +1,7 @@
 #include "host/serving/device_table.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +16,14 @@ SliceDevice published(const ServedDevice& served) {
   Device device = served.device;
   device.health = served.supervisor->health(served.device).health;
   return slice_device(device, served.served.name);
+}
+
+// A module may have many counter sets, and eight fill a slice.
+void drop_unused_counters(PoolContent& pool) {
+  std::set<std::string_view> used;
+  for (const SliceDevice& device : pool.devices)
+    for (const CounterUse& use : device.consumes) used.insert(use.set);
+  std::erase_if(pool.counters, [&](const auto& set) { return !used.contains(set.first); });
 }
 
 // For allocatedResourcesStatus the kubelet looks up the health of a pod's device by its id alone, whatever the
@@ -154,6 +163,7 @@ SlicePublisher::Pools DeviceTable::pools(const ServedName& name) const {
     }
   }
   for (const ServedDevice* one : devices(name)) pools[one->pool].devices.push_back(published(*one));
+  for (auto& [pool, content] : pools) drop_unused_counters(content);
   SlicePublisher::Pools wanted;
   for (auto& [pool, content] : pools) wanted[pool] = std::make_shared<const PoolContent>(std::move(content));
   return wanted;
@@ -222,6 +232,11 @@ Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) con
   if (const Supervisor* supervisor = supervisor_of(name)) return supervisor->module();
   return fail(Code::kNotFound,
               "module '{}' is no longer in the configuration; add it back so that its claims can be released", name);
+}
+
+SnapshotPtr DeviceTable::snapshot(const std::string& module) const {
+  const Supervisor* const supervisor = supervisor_of(module);
+  return supervisor ? supervisor->snapshot() : nullptr;
 }
 
 Task<void> DeviceTable::started(std::string driver, Instant deadline) const {

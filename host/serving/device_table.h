@@ -59,6 +59,7 @@ class DeviceTable final : public DeviceDirectory {
                                const std::string& device) const override;
   Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const override;
   Result<std::shared_ptr<Module>> module(const std::string& name) const override;
+  SnapshotPtr snapshot(const std::string& module) const override;
   Task<void> started(std::string driver, Instant deadline) const override;
   Task<void> returned(std::string module, Instant deadline) const override;
 

@@ -39,6 +39,7 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .cdi = shared.cdi,
                   .clock = shared.clock,
                   .fault = shared.fault,
+                  .partition_changed = shared.partition_changed,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod",
                   .repeated = false},
@@ -70,7 +71,8 @@ Instant Resource::refresh() {
 DeviceList Resource::devices_now() {
   std::map<std::string, ListedDevice> listed;
   refused_.clear();
-  for (const ServedDevice* served : context().table.devices(name())) add_device(*served, listed);
+  const HeldDevices held = held_devices();
+  for (const ServedDevice* served : context().table.devices(name())) add_device(*served, held, listed);
   // A device that pods have stays on the list whatever happens to it, or the kubelet loses count.
   for (const auto& record : allocator_.records())
     for (const Holder& holder : holders_of(*record))
@@ -98,7 +100,17 @@ bool Resource::usable(const ServedDevice& served) const {
          (health.state == HealthState::kUnknown && health.reason.empty());  // its module reports no health
 }
 
-void Resource::add_device(const ServedDevice& served, std::map<std::string, ListedDevice>& listed) {
+HeldDevices Resource::held_devices() const {
+  const Supervisor* const supervisor = context().table.supervisor(name());
+  return {supervisor ? supervisor->config().name : "", supervisor ? supervisor->snapshot() : nullptr, context().ledger};
+}
+
+std::optional<Health> Resource::unavailable(const Device& device) const {
+  return allocator_.unavailable(held_devices(), device);
+}
+
+void Resource::add_device(const ServedDevice& served, const HeldDevices& held,
+                          std::map<std::string, ListedDevice>& listed) {
   const Device& device = served.device;
   std::set<std::string> ids;
   for (std::uint32_t n = 0; n < config_.replicas; ++n)
@@ -111,7 +123,7 @@ void Resource::add_device(const ServedDevice& served, std::map<std::string, List
                 {{"resource", name().name}, {"device", device.id}, {"error", refused_[device.id]}});
     return;
   }
-  bool healthy = usable(served) && !allocator_.unavailable(served.supervisor->config().name, device);
+  bool healthy = usable(served) && !allocator_.unavailable(held, device);
   // A device that was handed out with another number of replicas, before the configuration changed, is not shared.
   if (const auto record = context().ledger.find({name().name, device.name}))
     for (const Holder& holder : holders_of(*record)) healthy &= ids.contains(holder.id);

@@ -48,6 +48,7 @@ class EndlessDirectory final : public DeviceDirectory {
     return fail(Code::kNotFound, "there is no resource");
   }
   Result<std::shared_ptr<Module>> module(const std::string&) const override { return module_; }
+  SnapshotPtr snapshot(const std::string&) const override { return nullptr; }
   Task<void> started(std::string, Instant) const override { co_return; }
   Task<void> returned(std::string, Instant) const override { co_return; }
 

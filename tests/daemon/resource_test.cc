@@ -156,6 +156,22 @@ TEST_P(ResourceTest, AnUnhealthyDeviceIsNotOffered) {
   EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
 }
 
+TEST_P(ResourceTest, AWholeDeviceIsNotOfferedWhileItsPartitionIsHeld) {
+  constexpr const char *kWhole = "mock.cardcage.dev/gpu", *kPart = "mock.cardcage.dev/part";
+  const auto rule = [](const std::string& resource, const std::string& parent) {
+    return "[[module.serve]]\napi = \"device-plugin\"\nresource = \"" + resource +
+           "\"\nselect = { kind = \"gpu\", parent = \"" + parent + "\" }\n";
+  };
+  serve("devices = [\"gpu:1\"]\npartitions = 2", rule(kWhole, "") + rule(kPart, "gpu-0"));
+  daemon.start();
+  ASSERT_TRUE(manager.wait_allocatable(kWhole, 1)) << daemon.log();
+  ASSERT_TRUE(manager.wait_allocatable(kPart, 2)) << daemon.log();
+  ASSERT_TRUE(manager.admit("train", "main", kPart, 1));
+  EXPECT_TRUE(manager.wait_allocatable(kWhole, 0)) << daemon.log();
+  EXPECT_EQ(manager.amounts(kPart)->allocatable, 2u) << "the other half may be given to another pod";
+  EXPECT_THAT(cagectl("devices").text, HasSubstr("unhealthy (PartitionInUse)"));
+}
+
 TEST_P(ResourceTest, AWorkerThatIsKilledCostsNoPod) {
   start_and_list(4);
   const auto lists = manager.lists(kFpga);

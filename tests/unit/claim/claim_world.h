@@ -39,6 +39,9 @@ class FakeDirectory final : public DeviceDirectory {
     }
   }
   void stop_module(const std::string& name) { modules_[name] = nullptr; }
+  // For a test to change what the module reports.
+  Device& device(const std::string& name) { return devices_.at(name).device; }
+  std::map<std::string, std::map<std::string, Quantity>> counter_sets;
   // The module is away and comes back with start_module().
   void restart_module(const std::string& name) {
     stop_module(name);
@@ -75,6 +78,14 @@ class FakeDirectory final : public DeviceDirectory {
     return found->second;
   }
 
+  SnapshotPtr snapshot(const std::string& name) const override {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->counter_sets = counter_sets;
+    for (const auto& [device, located] : devices_)
+      if (located.module == name) snapshot->devices.push_back(located.device);
+    std::ranges::sort(snapshot->devices, {}, &Device::id);
+    return snapshot;
+  }
   Task<void> started(std::string, Instant) const override { co_return; }
   Task<void> returned(std::string module, Instant deadline) const override {
     const auto waiters = returning_.find(module);
