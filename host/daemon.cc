@@ -152,6 +152,11 @@ void Daemon::create_served_names() {
                                .kubelet = kubelet_,
                                .meter = metrics_,
                                .handed_out = [this] { pods_->nudge(); },
+                               .partition_changed =
+                                   [this](const std::string& module) {
+                                     for (const Supervisor* supervisor : supervisors_->all())
+                                       if (supervisor->config().name == module) resources_->refresh(*supervisor);
+                                   },
                                .fault = fault_};
   drivers_ = std::make_unique<Drivers>(context);
   resources_ = std::make_unique<Resources>(context);

@@ -99,6 +99,8 @@ std::vector<DeviceReport> Daemon::devices() const {
                         .pool = served->pool,
                         .holders = {}};
     report.device.health = served->supervisor->health(served->device).health;
+    if (const Resource* resource = served->served.is_resource() ? resources_->find(served->served.name) : nullptr)
+      if (auto why = resource->unavailable(served->device)) report.device.health = *std::move(why);
     report.holders =
         device_holders(ledger_->holders(report.module, served->device.id, report.driver, served->device.name));
     reports.push_back(std::move(report));

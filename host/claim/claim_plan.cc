@@ -5,6 +5,7 @@
 
 #include "host/cdi/names.h"
 #include "host/claim/config_resolution.h"
+#include "host/claim/conflicts.h"
 
 namespace cardcage {
 namespace {
@@ -16,40 +17,6 @@ Status check_claim(const ClaimRef& ref, const Claim& claim) {
                 ref.uid, claim.ref.uid);
   if (!claim.allocated)
     return fail(Code::kFailedPrecondition, "it is not allocated; the scheduler has to do that first");
-  return {};
-}
-
-// Whether two claims may have the device at the same time: if one has admin access, which only observes, or if they
-// consume different shares of its capacity.
-bool may_share(const Allocation& a, const Allocation& b) {
-  return a.admin_access || b.admin_access || (!a.share_id.empty() && !b.share_id.empty() && a.share_id != b.share_id);
-}
-
-// Compares the module's id, then the name in Kubernetes. Either alone is not enough: a reload may have moved the device
-// to another driver or module, and a claim rebuilt from its CDI file has only the name.
-bool same_device(const ClaimRecord& holder, const ModulePart& held_part, const HeldDevice& held,
-                 const std::string& module, const HeldDevice& wanted) {
-  if (held_part.module == module && held.device_id == wanted.device_id) return true;
-  const Allocation &a = held.allocation, &b = wanted.allocation;
-  return holder.driver == b.driver && a.device == b.device && (a.pool.empty() || a.pool == b.pool);
-}
-
-// The scheduler should never allocate a device twice, but some releases did (kubernetes#136269, kubernetes#133602).
-Status check_free(const ClaimRef& ref, const std::string& driver, const std::string& module, const HeldDevice& wanted,
-                  const Ledger& ledger) {
-  const Allocation& allocation = wanted.allocation;
-  for (const auto& holder : ledger.holders(module, wanted.device_id, driver, allocation.device)) {
-    if (holder->key() == ClaimKey{driver, ref.uid}) continue;
-    for (const ModulePart& part : holder->parts)
-      for (const HeldDevice& held : part.devices)
-        if (same_device(*holder, part, held, module, wanted) && !may_share(held.allocation, allocation))
-          return fail(Code::kAlreadyExists,
-                      "device '{}' of pool '{}' is {} for claim {} (UID {}); "
-                      "delete the pod of one of the two, or if that claim's pod is gone for good, "
-                      "unprepare it with cagectl",
-                      allocation.device, allocation.pool, to_string(holder->phase), claim_label(holder->ref),
-                      holder->ref.uid);
-  }
   return {};
 }
 
@@ -95,6 +62,9 @@ std::unexpected<Error> cannot_read(Error error) {
   return std::unexpected(std::move(error));
 }
 
+// The ledger knows the answer to a repeated call well enough if the API server is away.
+constexpr Duration kComparisonLimit = std::chrono::seconds(1);
+
 struct ClusterPlanner {
   std::string driver;
   Cluster& cluster;
@@ -102,13 +72,30 @@ struct ClusterPlanner {
   const Ledger& ledger;
   Clock& clock;
 
-  Task<Result<ClaimRecord>> operator()(const ClaimRef& ref, std::string& waits_for, Instant deadline) const {
+  Task<Result<ClaimRecord>> plan(const ClaimRef& ref, std::string& waits_for, Instant deadline) const {
     waits_for = "its ResourceClaim";
     const Result<Claim> claim = co_await cluster.get_claim(ref.name_space, ref.name, deadline);
     if (!claim) co_return cannot_read(claim.error());
     waits_for = "the start of its modules";
     co_await devices.started(driver, deadline);
+    for (const Allocation& allocation : claim->allocations)
+      if (const auto located = locate(allocation)) co_await devices.returned(located->module, deadline);
     co_return plan_claim(driver, ref, *claim, devices, ledger, clock.wall());
+  }
+
+  // A claim may be allocated anew while its pod is replaced and the kubelet is away.
+  Task<bool> is_current(const ClaimRef& ref, const ClaimRecord& prepared, Instant deadline) const {
+    const Instant limit = std::min(deadline, clock.now() + kComparisonLimit);
+    const Result<Claim> claim = co_await cluster.get_claim(ref.name_space, ref.name, limit);
+    if (!claim) co_return true;
+    std::vector<Allocation> allocations = claim->allocations;
+    std::erase_if(allocations, [&](const Allocation& allocation) { return allocation.driver != driver; });
+    co_return check_claim(ref, *claim) && same_devices(allocations, allocations_of(prepared));
+  }
+
+  Result<LocatedDevice> locate(const Allocation& allocation) const {
+    if (allocation.driver != driver) return fail(Code::kNotFound, "it belongs to driver '{}'", allocation.driver);
+    return devices.locate(driver, allocation.pool, allocation.device);
   }
 };
 
@@ -116,7 +103,25 @@ struct ClusterPlanner {
 
 ClaimPlanner plan_from_cluster(std::string driver, Cluster& cluster, const DeviceDirectory& devices,
                                const Ledger& ledger, Clock& clock) {
-  return ClusterPlanner{std::move(driver), cluster, devices, ledger, clock};
+  const ClusterPlanner planner{std::move(driver), cluster, devices, ledger, clock};
+  return {.plan = [planner](const ClaimRef& ref, std::string& waits_for,
+                            Instant deadline) { return planner.plan(ref, waits_for, deadline); },
+          .is_current = [planner](const ClaimRef& ref, const ClaimRecord& prepared,
+                                  Instant deadline) { return planner.is_current(ref, prepared, deadline); }};
+}
+
+bool same_devices(const std::vector<Allocation>& a, const std::vector<Allocation>& b) {
+  const auto same = [](const Allocation& x, const Allocation& y) {
+    return x.device == y.device && x.share_id == y.share_id && (x.pool.empty() || y.pool.empty() || x.pool == y.pool);
+  };
+  return std::ranges::is_permutation(a, b, same);
+}
+
+std::vector<Allocation> allocations_of(const ClaimRecord& record) {
+  std::vector<Allocation> allocations;
+  for (const ModulePart& part : record.parts)
+    for (const HeldDevice& device : part.devices) allocations.push_back(device.allocation);
+  return allocations;
 }
 
 Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, const Claim& claim,
@@ -133,7 +138,7 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
   std::set<std::string> cdi_names;
   for (const Allocation& allocation : claim.allocations) {
     if (allocation.driver != driver) continue;
-    auto located = offered(devices.locate(driver, allocation.pool, allocation.device));
+    const auto located = offered(devices.locate(driver, allocation.pool, allocation.device));
     if (!located) return within(located.error(), "device '{}' of pool '{}'", allocation.device, allocation.pool);
     HeldDevice device{.allocation = allocation,
                       .device_id = located->device.id,
@@ -143,14 +148,15 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
     if (!is_cdi_device_name(device.cdi_name))
       return fail(Code::kInvalidArgument, "device '{}' with share '{}' has no valid CDI name", allocation.device,
                   allocation.share_id);
-    auto part = std::ranges::find(record.parts, located->module_name, &ModulePart::module);
+    auto part = std::ranges::find(record.parts, located->module, &ModulePart::module);
     if (part == record.parts.end()) {
+      auto module = devices.module(located->module);
+      if (!module) return within(module.error(), "device '{}' of pool '{}'", allocation.device, allocation.pool);
       part = record.parts.emplace(record.parts.end());
-      part->module = located->module_name;
-      modules.push_back(located->module);
+      part->module = located->module;
+      modules.push_back(*std::move(module));
     }
     if (auto once = check_once(*part, device); !once) return std::unexpected(once.error());
-    if (auto free = check_free(ref, driver, part->module, device, ledger); !free) return std::unexpected(free.error());
     part->devices.push_back(std::move(device));
   }
   if (record.parts.empty())

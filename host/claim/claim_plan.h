@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "host/claim/device_directory.h"
 #include "host/core/clock.h"
@@ -14,15 +15,23 @@ namespace cardcage {
 // The record to begin with: the claim's devices of `driver` by module, with parameters and CDI names.
 //
 // `ref` is what the kubelet named, `claim` what the API server has. kFailedPrecondition if the claim was replaced or is
-// not allocated, kNotFound if it has no device of this driver or a device is unknown, kAlreadyExists if another claim
-// holds a device that is neither shared nor for administration, kInvalidArgument for bad parameters.
+// not allocated, kNotFound if it has no device of this driver or a device is unknown, kInvalidArgument for bad
+// parameters. Whether the devices are free is not checked.
 Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, const Claim& claim,
                                const DeviceDirectory& devices, const Ledger& ledger, WallTime now);
 
-// Makes the plan of a claim that the kubelet named, and keeps `waits_for` up to date with what it waits for. The
-// arguments live until the task ends.
-using ClaimPlanner =
-    std::function<Task<Result<ClaimRecord>>(const ClaimRef& ref, std::string& waits_for, Instant deadline)>;
+// Whether both have the same devices and shares of them. An empty pool, of a claim rebuilt from its CDI file, stands
+// for any.
+bool same_devices(const std::vector<Allocation>& a, const std::vector<Allocation>& b);
+std::vector<Allocation> allocations_of(const ClaimRecord& record);
+
+// Says what a claim that the kubelet named consists of. The arguments live until the task ends.
+struct ClaimPlanner {
+  // Makes the plan, and keeps `waits_for` up to date with what it waits for.
+  std::function<Task<Result<ClaimRecord>>(const ClaimRef& ref, std::string& waits_for, Instant deadline)> plan;
+  // Whether the claim is still what was prepared; true if nobody can say. Null if it cannot change.
+  std::function<Task<bool>(const ClaimRef& ref, const ClaimRecord& prepared, Instant deadline)> is_current = {};
+};
 
 // Plans the claims of a DRA driver from the API server, once the driver's modules have started. All arguments outlive
 // it.

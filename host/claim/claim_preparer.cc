@@ -1,9 +1,9 @@
 #include "host/claim/claim_preparer.h"
 
 #include <algorithm>
-#include <set>
 
 #include "host/claim/claim_plan.h"
+#include "host/claim/conflicts.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -14,14 +14,6 @@ std::string device_names(const ModulePart& part) {
   for (const HeldDevice& device : part.devices)
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", device.allocation.device);
   return fmt::format("device{} {}", part.devices.size() == 1 ? "" : "s", names);
-}
-
-// Identifies the devices of an earlier intent or of a plan. Pools and modules are left out: they may be unknown.
-std::set<std::pair<std::string, std::string>> device_set(const ClaimRecord& record) {
-  std::set<std::pair<std::string, std::string>> devices;
-  for (const ModulePart& part : record.parts)
-    for (const HeldDevice& device : part.devices) devices.emplace(device.allocation.device, device.allocation.share_id);
-  return devices;
 }
 
 }  // namespace
@@ -36,21 +28,32 @@ ClaimPreparer::ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvi
     : driver_(std::move(driver)), planner_(std::move(planner)), environment_(std::move(environment)) {}
 
 Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare(ClaimRef claim, Instant deadline) {
-  return run(Kind::kPrepare, std::move(claim), deadline);
+  return run(Kind::kPrepare, nullptr, std::move(claim), deadline);
+}
+
+Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare_if(TurnCheck check, ClaimRef claim, Instant deadline) {
+  return run(Kind::kPrepare, std::move(check), std::move(claim), deadline);
 }
 
 Task<Status> ClaimPreparer::unprepare(ClaimRef claim, Instant deadline) {
-  const Outcome outcome = co_await run(Kind::kUnprepare, std::move(claim), deadline);
+  return unprepare_if(nullptr, std::move(claim), deadline);
+}
+
+Task<Status> ClaimPreparer::unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline) {
+  const Outcome outcome = co_await run(Kind::kUnprepare, std::move(check), std::move(claim), deadline);
   if (!outcome) co_return std::unexpected(outcome.error());
   co_return Status{};
 }
 
-Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, ClaimRef ref, Instant deadline) {
+// Calls that come later wait for an operation that is in running_, so nothing can change between the check and the
+// operation.
+Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline) {
   // The UID becomes a file name.
   if (!is_claim_uid(ref.uid)) co_return fail(Code::kInvalidArgument, "claim UID '{}' is not a UID", ref.uid);
   while (true) {
+    const bool idle = !running_.contains(ref.uid);
+    if (const Status allowed = idle && check ? check() : Status{}; !allowed) co_return std::unexpected(allowed.error());
     std::shared_ptr<Operation>& running = running_[ref.uid];
-    const bool idle = !running;
     if (idle) running = std::make_shared<Operation>(Operation{kind, "its turn", {}});
     const std::shared_ptr<Operation> operation = running;
     const OneShot<Outcome> done(environment_.core);
@@ -91,9 +94,14 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
                                                             Instant deadline) {
   const ClaimKey key{driver_, ref.uid};
   const auto known = environment_.ledger.find(key);
-  if (known && is_whole(*known, environment_.ledger.boot_id())) co_return repeat_outcome(*known);
+  if (known && is_whole(*known, environment_.ledger.boot_id())) {
+    bool current = true;
+    operation.waits_for = "its ResourceClaim";
+    if (planner_.is_current) current = co_await planner_.is_current(ref, *known, deadline);
+    if (current) co_return repeat_outcome(*known);
+  }
 
-  auto plan = co_await planner_(ref, operation.waits_for, deadline);
+  auto plan = co_await planner_.plan(ref, operation.waits_for, deadline);
   if (!plan) co_return std::unexpected(plan.error());
   ClaimRecord record = std::move(*plan);
   if (known) {
@@ -101,11 +109,17 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
     if (!cleared) co_return std::unexpected(cleared.error());
   }
 
+  if (auto free = check_free(record, environment_.devices, environment_.ledger); !free)
+    co_return std::unexpected(free.error());
   if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
   reach(FaultPoint::kAfterIntent);
+  tell_partitions(record);
   Status prepared = co_await prepare_parts(operation, record, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
 
+  // Pods may have got or left replicas of the device while the module prepared it.
+  if (const auto intent = environment_.ledger.find(key))
+    record.parts.front().devices.front().holders = holders_of(*intent);
   record.phase = ClaimPhase::kPrepared;
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
@@ -121,17 +135,17 @@ ClaimPreparer::Outcome ClaimPreparer::repeat_outcome(const ClaimRecord& known) c
   return prepared_devices(known);
 }
 
-// An earlier attempt was cut off, or preceded a reboot. If the devices are the same, the modules are called again with
-// the state that they saved. If the claim was allocated anew, its earlier devices are released first.
+// An earlier attempt was cut off, or preceded a reboot, or was for other devices. If the devices are the same, the
+// modules are called again with the state that they saved. If the claim was allocated anew, its earlier devices are
+// released first.
 Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan,
                                             Instant deadline) {
-  const LocatedParts before = locate_parts(known, environment_.devices);
-  if (device_set(known) != device_set(plan)) {
-    if (before.missing) co_return within(*before.missing, "its earlier devices cannot be released");
-    ClaimRecord leftover = known;
-    leftover.parts = before.parts;
-    co_return co_await unprepare_parts(operation, leftover, deadline);
+  if (!same_devices(allocations_of(known), allocations_of(plan))) {
+    const Outcome released = co_await execute_unprepare(operation, known.ref, deadline);
+    if (!released) co_return within(released.error(), "its earlier devices cannot be released");
+    co_return Status{};
   }
+  const LocatedParts before = locate_parts(known, environment_.devices);
   plan.begun = known.begun;
   plan.prepared = known.prepared;
   plan.boot_id = known.boot_id;  // until it is prepared, because the saved states are from that boot
@@ -157,13 +171,29 @@ Task<Status> ClaimPreparer::prepare_parts(Operation& operation, ClaimRecord& rec
   co_return Status{};
 }
 
+// Waits for a module that is away for a moment. The instance that is called may be lost meanwhile; its next one may be
+// called for the same claim, because modules are idempotent.
+template <class T, class Call>
+Task<Result<T>> ClaimPreparer::call_module(std::string module, Call call, Instant deadline) const {
+  for (bool once_more = !environment_.repeated;; once_more = false) {
+    co_await environment_.devices.returned(module, deadline);
+    const auto instance = environment_.devices.module(module);
+    if (!instance) co_return std::unexpected(instance.error());
+    Result<T> result = co_await call(**instance);
+    const bool lost =
+        !result && result.error().code == Code::kUnavailable && environment_.devices.module(module) != instance;
+    if (!lost || !once_more) co_return result;
+  }
+}
+
 Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord& record, ModulePart& part,
                                          Instant deadline) {
   operation.waits_for = fmt::format("module '{}' to prepare {}", part.module, device_names(part));
-  const auto module = environment_.devices.module(part.module);
-  if (!module) co_return module_failed(module.error(), part, "prepare");
-  ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-  Result<PreparedEdits> edits = co_await (*module)->prepare(std::move(claim), module_deadline(deadline));
+  const auto call = [&](Module& module) {
+    ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+    return module.prepare(std::move(claim), module_deadline(deadline));
+  };
+  Result<PreparedEdits> edits = co_await call_module<PreparedEdits>(part.module, call, deadline);
   if (!edits) co_return module_failed(edits.error(), part, "prepare");
   if (edits->allocations.size() > part.devices.size())
     co_return fail(Code::kInternal, "module '{}' returned edits for more devices than it was asked for", part.module);
@@ -232,6 +262,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operati
   Status forgotten = co_await environment_.ledger.release(key, environment_.clock.wall(), environment_.durability);
   if (!forgotten) co_return std::unexpected(forgotten.error());
   reach(FaultPoint::kAfterRelease);
+  if (known) tell_partitions(*known);
   co_return Outcome{};
 }
 
@@ -249,10 +280,11 @@ Task<Status> ClaimPreparer::unprepare_parts(Operation& operation, const ClaimRec
 Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimRecord& record, const ModulePart& part,
                                            Instant deadline) {
   operation.waits_for = fmt::format("module '{}' to release {}", part.module, device_names(part));
-  const auto module = environment_.devices.module(part.module);
-  if (!module) co_return module_failed(module.error(), part, "release");
-  ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-  Status done = co_await (*module)->unprepare(std::move(claim), module_deadline(deadline));
+  const auto call = [&](Module& module) {
+    ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+    return module.unprepare(std::move(claim), module_deadline(deadline));
+  };
+  Status done = co_await call_module<void>(part.module, call, deadline);
   if (!done) co_return module_failed(done.error(), part, "release");
   co_return Status{};
 }
@@ -261,6 +293,18 @@ Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimReco
 
 void ClaimPreparer::reach(FaultPoint point) const {
   if (environment_.fault) environment_.fault(point);
+}
+
+void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
+  if (!environment_.partition_changed) return;
+  for (const ModulePart& part : record.parts) {
+    const SnapshotPtr snapshot = environment_.devices.snapshot(part.module);
+    const auto rules_others_out = [&](const HeldDevice& held) {
+      const Device* const device = snapshot->find(held.device_id);
+      return device && is_partitioned(*snapshot, *device);
+    };
+    if (snapshot && std::ranges::any_of(part.devices, rules_others_out)) environment_.partition_changed(part.module);
+  }
 }
 
 Instant ClaimPreparer::module_deadline(Instant deadline) const {

@@ -5,6 +5,7 @@
 // crash cuts either off, the kubelet's next call repeats all of it; modules are idempotent.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,6 +20,10 @@
 
 namespace cardcage {
 
+// Asked when a call's turn comes, because other calls may have changed what it was decided upon. An error ends the
+// call.
+using TurnCheck = std::function<Status()>;
+
 // Shared by the preparers of all drivers; everything outlives them and the run of the core.
 struct ClaimEnvironment {
   asio::io_context& core;
@@ -27,10 +32,14 @@ struct ClaimEnvironment {
   const CdiWriter& cdi;
   Clock& clock;
   FaultHook fault = {};
+  // Called with the module when a device was taken or released that rules others of the module out.
+  std::function<void(const std::string& module)> partition_changed = {};
   // For the record of a prepared claim, and for its release.
   Durability durability = Durability::kNode;
   // For error texts: what happens next if a module is unavailable.
   std::string_view retry = "the kubelet tries again by itself";
+  // The kubelet repeats a call that failed. If it does not, a call that its module did not survive is made once more.
+  bool repeated = true;
   // A module call may take longer than the kubelet's call, whose repetition then finds the result.
   Duration module_limit = std::chrono::minutes(2);
 };
@@ -47,6 +56,9 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
 
   Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) override;
   Task<Status> unprepare(ClaimRef claim, Instant deadline) override;
+  // The same, if `check` still allows it when the call does not wait for another one any more.
+  Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
+  Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
 
  private:
   using Outcome = Result<std::vector<PreparedDevice>>;  // an unprepare has no devices
@@ -58,7 +70,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
-  Task<Outcome> run(Kind kind, ClaimRef ref, Instant deadline);
+  Task<Outcome> run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline);
   static Task<void> execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
                             Instant deadline);
   Task<Outcome> execute_prepare(Operation& operation, const ClaimRef& ref, Instant deadline);
@@ -68,6 +80,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
   Task<Status> prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline);
   Task<Status> prepare_part(Operation& operation, const ClaimRecord& record, ModulePart& part, Instant deadline);
+  template <class T, class Call>
+  Task<Result<T>> call_module(std::string module, Call call, Instant deadline) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);
   Task<Status> commit(Operation& operation, const ClaimRecord& record);
   Task<Status> unprepare_parts(Operation& operation, const ClaimRecord& record, Instant deadline);
@@ -75,6 +89,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
                               Instant deadline);
 
   void reach(FaultPoint point) const;
+  void tell_partitions(const ClaimRecord& record) const;
   Instant module_deadline(Instant deadline) const;
   std::unexpected<Error> module_failed(Error error, const ModulePart& part, std::string_view verb) const;
 

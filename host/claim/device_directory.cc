@@ -18,7 +18,7 @@ Result<LocatedDevice> offered(Result<LocatedDevice> located) {
   return fail(Code::kFailedPrecondition,
               "its module '{}' is draining and gives out no more devices: {}; "
               "delete the pod, so that it is scheduled anew",
-              located->module_name, located->draining);
+              located->module, located->draining);
 }
 
 LocatedParts locate_parts(const ClaimRecord& record, const DeviceDirectory& devices) {
@@ -35,10 +35,10 @@ LocatedParts locate_parts(const ClaimRecord& record, const DeviceDirectory& devi
         continue;
       }
       device.device_id = found->device.id;
-      auto owner = std::ranges::find(located.parts, found->module_name, &ModulePart::module);
+      auto owner = std::ranges::find(located.parts, found->module, &ModulePart::module);
       if (owner == located.parts.end()) {
         owner = located.parts.insert(owner, part);
-        owner->module = found->module_name;
+        owner->module = found->module;
         owner->devices.clear();
       }
       owner->devices.push_back(std::move(device));

@@ -12,8 +12,7 @@
 namespace cardcage {
 
 struct LocatedDevice {
-  std::shared_ptr<Module> module;
-  std::string module_name;  // as configured
+  std::string module;  // as configured
   Device device;
   std::string draining;  // why nobody may get the device any more; empty if it is available
 };
@@ -21,8 +20,8 @@ struct LocatedDevice {
 // The device, or an error if its module is draining.
 Result<LocatedDevice> offered(Result<LocatedDevice> located);
 
-// [core] kNotFound for a device that no module reports, kUnavailable for a module that is starting, backing off or
-// quiesced; with cause and remedy.
+// [core] A device is found while its module is away, too. kNotFound for a device that no module reports, kUnavailable
+// for a module that is starting, backing off or quiesced; with cause and remedy.
 class DeviceDirectory {
  public:
   virtual ~DeviceDirectory() = default;
@@ -34,10 +33,15 @@ class DeviceDirectory {
   virtual Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const = 0;
   // The running instance of a configured module. kNotFound if it is not configured.
   virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
+  // The last device list of a configured module, also while it is away; null before the first.
+  virtual SnapshotPtr snapshot(const std::string& module) const = 0;
   // Returns when every module of the driver has started or failed for the first time, or at the deadline. After a
   // restart the sockets are up before the modules, and a kubelet that gets UNAVAILABLE waits for a minute before it
   // calls again.
   virtual Task<void> started(std::string driver, Instant deadline) const = 0;
+  // Returns when the module can be called, or cannot be expected to by the deadline, or at the deadline. A module that
+  // crashed or is replaced mostly returns within seconds.
+  virtual Task<void> returned(std::string module, Instant deadline) const = 0;
 };
 
 // The parts of a claim as the configured modules run them. If the part's module is no longer configured, or unknown

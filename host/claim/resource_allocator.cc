@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "host/claim/conflicts.h"
 #include "host/claim/device_plan.h"
 #include "host/claim/grant.h"
 #include "host/core/log.h"
@@ -32,16 +33,18 @@ ResourceAllocator::ResourceAllocator(std::string resource, ResourceConfig config
       config_(config),
       environment_(environment),
       changed_(std::move(changed)),
-      preparer_(ClaimPreparer::create(
-          resource_,
-          [this](const ClaimRef& ref, std::string& waits_for, Instant deadline) {
-            waits_for = "the start of its module";
-            return plan(ref.uid, deadline);
-          },
-          environment)) {}
+      preparer_(ClaimPreparer::create(resource_,
+                                      {.plan =
+                                           [this](const ClaimRef& ref, std::string& waits_for, Instant deadline) {
+                                             waits_for = "the start of its module";
+                                             return plan(ref.uid, deadline);
+                                           }},
+                                      environment)) {}
 
 Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string name, Instant deadline) const {
   co_await environment_.devices.started(resource_, deadline);
+  if (const auto located = environment_.devices.locate(resource_, "", name))
+    co_await environment_.devices.returned(located->module, deadline);
   co_return plan_device(resource_, name, environment_.devices, environment_.ledger, environment_.clock.wall());
 }
 
@@ -87,14 +90,24 @@ Task<Result<ContainerGrant>> ResourceAllocator::allocate(std::vector<std::string
   co_return grant(names);
 }
 
+ResourceAllocator::HandingOut::HandingOut(ResourceAllocator& allocator, std::string name, std::vector<std::string> ids)
+    : allocator_(allocator), name_(std::move(name)), ids_(std::move(ids)) {
+  for (const std::string& id : ids_) allocator_.handing_out_.emplace(name_, id);
+}
+
+ResourceAllocator::HandingOut::~HandingOut() {
+  for (const std::string& id : ids_) {
+    const auto [begin, end] = allocator_.handing_out_.equal_range(name_);
+    allocator_.handing_out_.erase(std::find_if(begin, end, [&](const auto& entry) { return entry.second == id; }));
+  }
+}
+
 Task<void> ResourceAllocator::hand_out(std::string name, std::vector<std::string> ids, Instant deadline,
                                        OneShot<Status> done) {
-  for (const std::string& id : ids) ++busy_[id];
+  std::optional<HandingOut> handing_out(std::in_place, *this, name, ids);
   const Status prepared = co_await prepare(name, ids, deadline);
-  for (const std::string& id : ids) {
-    if (--busy_[id] == 0) busy_.erase(id);
-    allocated_[id] = environment_.clock.now();
-  }
+  handing_out.reset();
+  for (const std::string& id : ids) allocated_[id] = environment_.clock.now();
   // The list does not say which ids are handed out, and making it costs more than all else here: only a rest changes
   // it.
   if (!prepared) rest(name, prepared.error());
@@ -105,21 +118,32 @@ Task<void> ResourceAllocator::hand_out(std::string name, std::vector<std::string
 Task<Status> ResourceAllocator::prepare(const std::string& name, const std::vector<std::string>& ids,
                                         Instant deadline) {
   const ClaimRef ref{"", "", name};
-  const auto known = environment_.ledger.find({resource_, name});
-  if (const HeldDevice* held = known ? the_device(*known) : nullptr) {
-    const auto asked_again = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) != ids.end(); };
-    const bool others = std::ranges::any_of(held->holders, [&](const Holder& holder) { return !asked_again(holder); });
-    const bool earlier_pod = std::ranges::any_of(
-        held->holders, [&](const Holder& holder) { return asked_again(holder) && !may_be_same_pod(holder); });
-    if (earlier_pod && !others) {
-      Status released = co_await preparer_->unprepare(ref, deadline);
-      if (!released) co_return within(released.error(), "cannot clean up after an earlier pod");
-    }
+  const auto left_by_an_earlier_pod = [&] {
+    const auto known = environment_.ledger.find({resource_, name});
+    return known && !others_need(name, ids) &&
+           std::ranges::any_of(holders_of(*known), [&](const Holder& holder) { return !may_be_same_pod(holder); });
+  };
+  if (left_by_an_earlier_pod()) {
+    const TurnCheck check = [&] {
+      return left_by_an_earlier_pod() ? Status{} : fail(Code::kAborted, "it is in use again");
+    };
+    const Status released = co_await preparer_->unprepare_if(check, ref, deadline);
+    if (!released && left_by_an_earlier_pod())
+      co_return within(released.error(), "cannot clean up after an earlier pod");
   }
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
   const PodContainer not_known_yet;
   co_return add_holders(name, ids, not_known_yet);
+}
+
+// Whether a replica of the device besides `ids` is handed out or being handed out.
+bool ResourceAllocator::others_need(const std::string& name, const std::vector<std::string>& ids) const {
+  const auto other = [&](const std::string& id) { return std::ranges::find(ids, id) == ids.end(); };
+  const auto [begin, end] = handing_out_.equal_range(name);
+  const auto known = environment_.ledger.find({resource_, name});
+  return std::any_of(begin, end, [&](const auto& entry) { return other(entry.second); }) ||
+         (known && std::ranges::any_of(holders_of(*known), other, &Holder::id));
 }
 
 bool ResourceAllocator::may_be_same_pod(const Holder& holder) const {
@@ -181,6 +205,7 @@ Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant 
     const bool shared = std::ranges::any_of(holders_of(*record), another);
     if (shared || !done.insert(record->ref.uid).second) continue;  // do not reset what another container uses
     const ModulePart& part = record->parts.front();
+    co_await environment_.devices.returned(part.module, deadline);
     const auto module = environment_.devices.module(part.module);
     if (!module) co_return std::unexpected(module.error());
     ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
@@ -202,6 +227,13 @@ std::shared_ptr<const ClaimRecord> ResourceAllocator::record_of(const std::strin
   return nullptr;
 }
 
+// `last` is when the id was handed out last, as far as the kubelet's answer is about.
+Status ResourceAllocator::still_free(const std::string& name, const std::string& id, Instant last) const {
+  if (busy(id) || others_need(name, {id})) return fail(Code::kUnavailable, "device '{}' is being handed out", id);
+  if (allocated(id) != last) return fail(Code::kAborted, "device '{}' was handed out again", id);
+  return {};
+}
+
 Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
   const auto known = record_of(id);
   if (!known) co_return Status{};
@@ -211,7 +243,8 @@ Task<Status> ResourceAllocator::release(std::string id, Instant deadline) {
   const auto holder = std::ranges::find(device.holders, id, &Holder::id);
   Status released;
   if (device.holders.size() <= 1) {
-    released = co_await preparer_->unprepare(record.ref, deadline);
+    const TurnCheck check = [&, last = allocated(id)] { return still_free(record.ref.uid, id, last); };
+    released = co_await preparer_->unprepare_if(check, record.ref, deadline);
   } else {
     std::vector<HistoryEntry> left{
         history_entry(record, record.parts.front(), device, *holder, environment_.clock.wall())};
@@ -245,27 +278,37 @@ Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant 
   const auto located = locate(id);
   if (!located) co_return std::unexpected(located.error());
   const std::string name = located->device.name;
+  const std::vector<std::string> ids{id};
+  const HandingOut handing_out(*this, name, ids);
   const ClaimRef ref{"", "", name};
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
-  const std::vector<std::string> ids{id};
   co_return add_holders(name, ids, pod);
 }
 
 Task<bool> ResourceAllocator::restore(Instant deadline) {
   const auto whole = [this](const auto& record) { return is_whole(*record, environment_.ledger.boot_id()); };
-  for (const auto& record : records())
-    if (!whole(record)) (void)co_await preparer_->prepare(record->ref, deadline);  // logged by the preparer
+  for (const auto& record : records()) {
+    const TurnCheck check = [&] {
+      return environment_.ledger.find(record->key()) ? Status{} : fail(Code::kAborted, "it was released meanwhile");
+    };
+    if (!whole(record)) (void)co_await preparer_->prepare_if(check, record->ref, deadline);  // logged by the preparer
+  }
   co_return std::ranges::all_of(records(), whole);
 }
 
-std::optional<std::string> ResourceAllocator::unavailable(const std::string& module, const Device& device) const {
+std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, const Device& device) const {
+  const auto unhealthy = [](const char* reason, std::string message) {
+    return Health{.state = HealthState::kUnhealthy, .reason = reason, .message = std::move(message)};
+  };
   if (const auto entry = resting_.find(device.name);
       entry != resting_.end() && environment_.clock.now() < entry->second.until)
-    return fmt::format("it is not offered for a while after a failure: {}", entry->second.why);
-  if (const auto holder = held_elsewhere(resource_, module, device, environment_.ledger))
-    return fmt::format("it is {} as {}", to_string(holder->phase), claim_subject(holder->driver, holder->ref));
-  return std::nullopt;
+    return unhealthy("FailedRecently",
+                     fmt::format("it is not offered for a while after a failure: {}", entry->second.why));
+  const HeldDevice wanted{.allocation = {.driver = resource_, .device = device.name}, .device_id = device.id};
+  const auto conflict = find_conflict({resource_, device.name}, others, wanted, environment_.ledger);
+  if (!conflict) return std::nullopt;
+  return unhealthy(conflict->partition.empty() ? "InUse" : "PartitionInUse", to_string(*conflict));
 }
 
 std::vector<HandedOutId> ResourceAllocator::handed_out() const {
@@ -276,7 +319,7 @@ std::vector<HandedOutId> ResourceAllocator::handed_out() const {
     for (const Holder& holder : device->holders)
       ids.push_back({holder.id, allocated(holder.id), busy(holder.id), !holder.pod.empty()});
     if (device->holders.empty() && !device->device_id.empty())
-      ids.push_back({device->device_id, allocated(device->device_id), busy(device->device_id), false});
+      ids.push_back({device->device_id, allocated(device->device_id), handing_out_.contains(record->ref.uid), false});
   }
   return ids;
 }
@@ -286,7 +329,9 @@ Instant ResourceAllocator::allocated(const std::string& id) const {
   return entry == allocated_.end() ? opened_ : entry->second;
 }
 
-bool ResourceAllocator::busy(const std::string& id) const { return busy_.contains(id); }
+bool ResourceAllocator::busy(const std::string& id) const {
+  return std::ranges::any_of(handing_out_, [&](const auto& entry) { return entry.second == id; });
+}
 
 std::vector<std::shared_ptr<const ClaimRecord>> ResourceAllocator::records() const {
   std::vector<std::shared_ptr<const ClaimRecord>> records;

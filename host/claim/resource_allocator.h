@@ -16,6 +16,7 @@
 #include "host/claim/allocation_service.h"
 #include "host/claim/claim_preparer.h"
 #include "host/claim/handed_out.h"
+#include "host/claim/held_devices.h"
 #include "host/config/config.h"
 #include "host/core/backoff.h"
 #include "host/core/delayed_call.h"
@@ -50,16 +51,17 @@ class ResourceAllocator {
 
   // The kubelet says which container holds the id.
   void seen(const std::string& id, const PodContainer& pod);
-  // The kubelet says that nobody holds the id. Ok if it is not handed out, kUnavailable while it is being handed out.
+  // The kubelet says that nobody holds the id. Ok if it is not handed out, kUnavailable while it or another replica of
+  // its device is being handed out.
   Task<Status> release(std::string id, Instant deadline);
   // The kubelet says that a pod holds an id that is not handed out: a ledger was lost.
   Task<Status> adopt(std::string id, PodContainer pod, Instant deadline);
   // Prepares again the devices that a reboot or a crash has left unprepared. Returns whether all are prepared.
   Task<bool> restore(Instant deadline);
 
-  // Why the device must not be offered now: it failed recently, or is held through another driver or resource. One pod
-  // after the other would fail with it.
-  std::optional<std::string> unavailable(const std::string& module, const Device& device) const;
+  // Why the device must not be offered now: it failed recently, or it or a part of the same hardware is held through
+  // another driver or resource. One pod after the other would fail with it.
+  std::optional<Health> unavailable(const HeldDevices& others, const Device& device) const;
   // One per id. If the holders of a device are not known, because the ledger was rebuilt, the device's own id.
   std::vector<HandedOutId> handed_out() const;
   Instant allocated(const std::string& id) const;
@@ -68,6 +70,19 @@ class ResourceAllocator {
   std::vector<std::shared_ptr<const ClaimRecord>> records() const;
 
  private:
+  // Notes for its life that a call is about to add holders of the ids.
+  class HandingOut {
+   public:
+    HandingOut(ResourceAllocator& allocator, std::string name, std::vector<std::string> ids);
+    ~HandingOut();
+    HandingOut(const HandingOut&) = delete;
+    HandingOut& operator=(const HandingOut&) = delete;
+
+   private:
+    ResourceAllocator& allocator_;
+    const std::string name_;
+    const std::vector<std::string> ids_;
+  };
   struct Rest {
     Backoff pause;
     Instant until;
@@ -79,6 +94,8 @@ class ResourceAllocator {
   Task<Result<ClaimRecord>> plan(std::string name, Instant deadline) const;
   Task<void> hand_out(std::string name, std::vector<std::string> ids, Instant deadline, OneShot<Status> done);
   Task<Status> prepare(const std::string& name, const std::vector<std::string>& ids, Instant deadline);
+  bool others_need(const std::string& name, const std::vector<std::string>& ids) const;
+  Status still_free(const std::string& name, const std::string& id, Instant last) const;
   Status add_holders(const std::string& name, const std::vector<std::string>& ids, const PodContainer& pod);
   bool may_be_same_pod(const Holder& holder) const;
   void rest(const std::string& name, const Error& why);
@@ -90,8 +107,8 @@ class ResourceAllocator {
   const ClaimEnvironment environment_;
   const std::function<void()> changed_;
   const std::shared_ptr<ClaimPreparer> preparer_;
-  std::map<std::string, int> busy_;           // by id: allocate() calls under way
-  std::map<std::string, Instant> allocated_;  // by id: when its last allocate() ended
+  std::multimap<std::string, std::string> handing_out_;  // ids by device name: calls under way that add holders
+  std::map<std::string, Instant> allocated_;             // by id: when its last allocate() ended
   const Instant opened_ = environment_.clock.now();
   std::map<std::string, Rest> resting_;  // by device name
 };

@@ -100,6 +100,8 @@ struct ResourceConfig {
   Placement placement = Placement::kPacked;
   std::uint32_t replicas = 1;  // how often each device is offered, as "<id>::0", "<id>::1", ...; 1 = under its own id
   bool fail_requests_greater_than_one = false;  // with replicas: two of them give no more than one
+  // How long devices stay listed as they were while their module restarts.
+  std::chrono::milliseconds restart_grace{5'000};
   friend bool operator==(const ResourceConfig&, const ResourceConfig&) = default;
 };
 

@@ -78,8 +78,10 @@ void read_select(TableReader select, ServeConfig& serve) {
 }
 
 constexpr std::string_view kDraKeys[] = {"driver", "pool"};
-constexpr std::string_view kResourceKeys[] = {"resource",  "registration", "deliver",
-                                              "placement", "replicas",     "fail_requests_greater_than_one"};
+constexpr std::string_view kResourceKeys[] = {
+    "resource", "registration", "deliver", "placement", "replicas", "fail_requests_greater_than_one", "restart_grace"};
+// Pods that the kubelet admits meanwhile wait in Allocate, which has 30 s at most.
+constexpr std::chrono::seconds kMaxRestartGrace{30};
 
 void refuse_keys(TableReader& table, std::span<const std::string_view> keys, std::string_view api) {
   for (const auto key : keys)
@@ -116,6 +118,7 @@ ResourceConfig read_resource(TableReader& table) {
   resource.deliver = table.choice("deliver", kDeliveries).value_or(resource.deliver);
   resource.placement = table.choice("placement", kPlacements).value_or(resource.placement);
   read_replicas(table, resource);
+  table.read_duration("restart_grace", resource.restart_grace, std::chrono::milliseconds(0), kMaxRestartGrace);
   return resource;
 }
 

@@ -135,6 +135,17 @@ std::optional<Placed<std::chrono::milliseconds>> TableReader::duration(std::stri
   return Placed{std::chrono::ceil<std::chrono::milliseconds>(*parsed), position};
 }
 
+void TableReader::read_duration(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
+                                std::chrono::milliseconds most) {
+  const auto given = duration(key);
+  if (!given) return;
+  value = given->value;
+  if (value < least || value > most)
+    refuse(key, given->position,
+           fmt::format("{} is out of bounds; write a duration from {} to {}", format_duration(value),
+                       format_duration(least), format_duration(most)));
+}
+
 std::optional<Placed<std::int64_t>> TableReader::integer(std::string_view key) {
   const toml::node* node = find(key);
   if (!node) return std::nullopt;

@@ -60,6 +60,9 @@ class TableReader {
   // With environment variables replaced.
   std::optional<Placed<std::string>> expanded(std::string_view key);
   std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key);
+  // Leaves the value as it is if the key is missing.
+  void read_duration(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
+                     std::chrono::milliseconds most);
   std::optional<Placed<std::int64_t>> integer(std::string_view key);
   std::optional<Placed<bool>> boolean(std::string_view key);
   // Empty if the key is missing.

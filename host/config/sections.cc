@@ -1,7 +1,6 @@
 #include "host/config/sections.h"
 
 #include "host/config/names.h"
-#include "host/core/duration.h"
 #include "host/core/tcp_address.h"
 
 namespace cardcage {
@@ -68,17 +67,6 @@ void read_instance(TableReader& table, std::string& instance) {
   instance = text->value;
 }
 
-void read_duration(TableReader& table, std::string_view key, milliseconds& value, milliseconds least,
-                   milliseconds most) {
-  const auto given = table.duration(key);
-  if (!given) return;
-  value = given->value;
-  if (value < least || value > most)
-    table.refuse(key, given->position,
-                 fmt::format("{} is out of bounds; write a duration from {} to {}", format_duration(value),
-                             format_duration(least), format_duration(most)));
-}
-
 }  // namespace
 
 NodeConfig read_node(TableReader table) {
@@ -100,7 +88,7 @@ NodeConfig read_node(TableReader table) {
 ApiServerConfig read_apiserver(TableReader table) {
   ApiServerConfig apiserver;
   read_absolute(table, "kubeconfig", apiserver.kubeconfig);
-  read_duration(table, "request_timeout", apiserver.request_timeout, milliseconds(100), milliseconds(60'000));
+  table.read_duration("request_timeout", apiserver.request_timeout, milliseconds(100), milliseconds(60'000));
   table.refuse_unknown_keys();
   return apiserver;
 }
@@ -134,13 +122,13 @@ MetricsConfig read_metrics(TableReader table) {
 DeadlineConfig read_deadlines(TableReader table) {
   constexpr milliseconds kLeast{100}, kMost{600'000};
   DeadlineConfig deadlines;
-  read_duration(table, "prepare", deadlines.prepare, kLeast, kMaxDraCall);
-  read_duration(table, "unprepare", deadlines.unprepare, kLeast, kMaxDraCall);
-  read_duration(table, "discover", deadlines.discover, kLeast, kMost);
-  read_duration(table, "start", deadlines.start, kLeast, kMost);
-  read_duration(table, "stop", deadlines.stop, kLeast, kMost);
-  read_duration(table, "allocate", deadlines.allocate, kLeast, kMaxAllocate);
-  read_duration(table, "pre_start", deadlines.pre_start, kLeast, kMaxPreStart);
+  table.read_duration("prepare", deadlines.prepare, kLeast, kMaxDraCall);
+  table.read_duration("unprepare", deadlines.unprepare, kLeast, kMaxDraCall);
+  table.read_duration("discover", deadlines.discover, kLeast, kMost);
+  table.read_duration("start", deadlines.start, kLeast, kMost);
+  table.read_duration("stop", deadlines.stop, kLeast, kMost);
+  table.read_duration("allocate", deadlines.allocate, kLeast, kMaxAllocate);
+  table.read_duration("pre_start", deadlines.pre_start, kLeast, kMaxPreStart);
   table.refuse_unknown_keys();
   return deadlines;
 }

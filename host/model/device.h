@@ -37,6 +37,11 @@ struct Health {
   friend bool operator==(const Health&, const Health&) = default;
 };
 
+// A healthy device has no taint, whatever its module advised.
+constexpr TaintEffect advised_taint(const Health& health) {
+  return health.state == HealthState::kHealthy ? TaintEffect::kNone : health.taint;
+}
+
 // One entry of a device's consumesCounters (KEP-4815).
 struct CounterUse {
   std::string set;

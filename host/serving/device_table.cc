@@ -1,6 +1,7 @@
 #include "host/serving/device_table.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -15,6 +16,14 @@ SliceDevice published(const ServedDevice& served) {
   Device device = served.device;
   device.health = served.supervisor->health(served.device).health;
   return slice_device(device, served.served.name);
+}
+
+// A module may have many counter sets, and eight fill a slice.
+void drop_unused_counters(PoolContent& pool) {
+  std::set<std::string_view> used;
+  for (const SliceDevice& device : pool.devices)
+    for (const CounterUse& use : device.consumes) used.insert(use.set);
+  std::erase_if(pool.counters, [&](const auto& set) { return !used.contains(set.first); });
 }
 
 // For allocatedResourcesStatus the kubelet looks up the health of a pod's device by its id alone, whatever the
@@ -58,8 +67,8 @@ void DeviceTable::refresh(const Supervisor& supervisor) {
 }
 
 void DeviceTable::tell_waiting() {
-  std::erase_if(waiting_, [this](const auto& waiter) {
-    const bool done = complete(waiter.first);
+  std::erase_if(waiting_, [](const auto& waiter) {
+    const bool done = waiter.first();
     if (done) waiter.second.set(true);
     return done;
   });
@@ -154,6 +163,7 @@ SlicePublisher::Pools DeviceTable::pools(const ServedName& name) const {
     }
   }
   for (const ServedDevice* one : devices(name)) pools[one->pool].devices.push_back(published(*one));
+  for (auto& [pool, content] : pools) drop_unused_counters(content);
   SlicePublisher::Pools wanted;
   for (auto& [pool, content] : pools) wanted[pool] = std::make_shared<const PoolContent>(std::move(content));
   return wanted;
@@ -208,26 +218,45 @@ Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const 
   return fail(Code::kNotFound, "it is no longer on this node; the controller of the pod has to create a new pod");
 }
 
-Result<LocatedDevice> DeviceTable::located(const ServedDevice& served) {
-  auto module = served.supervisor->module();
-  if (!module) return std::unexpected(module.error());
-  return LocatedDevice{*module, served.supervisor->config().name, served.device, served.supervisor->draining()};
+LocatedDevice DeviceTable::located(const ServedDevice& served) {
+  return {served.supervisor->config().name, served.device, served.supervisor->draining()};
+}
+
+const Supervisor* DeviceTable::supervisor_of(const std::string& module) const {
+  const auto entry =
+      std::ranges::find_if(modules_, [&](const Entry& one) { return one.supervisor->config().name == module; });
+  return entry == modules_.end() ? nullptr : entry->supervisor;
 }
 
 Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) const {
-  for (const Entry& entry : modules_) {
-    if (entry.supervisor->config().name == name) return entry.supervisor->module();
-  }
+  if (const Supervisor* supervisor = supervisor_of(name)) return supervisor->module();
   return fail(Code::kNotFound,
               "module '{}' is no longer in the configuration; add it back so that its claims can be released", name);
 }
 
+SnapshotPtr DeviceTable::snapshot(const std::string& module) const {
+  const Supervisor* const supervisor = supervisor_of(module);
+  return supervisor ? supervisor->snapshot() : nullptr;
+}
+
 Task<void> DeviceTable::started(std::string driver, Instant deadline) const {
   const ServedName name = served_name_from_stored(std::move(driver));
-  if (complete(name)) co_return;
-  const OneShot<bool> all_started(core_);
-  waiting_.emplace_back(name, all_started);
-  co_await all_started.wait_until(clock_, deadline);
+  return wait_until([this, name] { return complete(name); }, deadline);
+}
+
+Task<void> DeviceTable::returned(std::string module, Instant deadline) const {
+  const auto done = [this, module = std::move(module), deadline] {
+    const Supervisor* const supervisor = supervisor_of(module);
+    return !supervisor || !supervisor->returns_by(deadline);
+  };
+  return wait_until(done, deadline);
+}
+
+Task<void> DeviceTable::wait_until(std::function<bool()> done, Instant deadline) const {
+  if (done()) co_return;
+  const OneShot<bool> reached(core_);
+  waiting_.emplace_back(std::move(done), reached);
+  co_await reached.wait_until(clock_, deadline);
 }
 
 }  // namespace cardcage

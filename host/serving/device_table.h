@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -58,7 +59,9 @@ class DeviceTable final : public DeviceDirectory {
                                const std::string& device) const override;
   Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const override;
   Result<std::shared_ptr<Module>> module(const std::string& name) const override;
+  SnapshotPtr snapshot(const std::string& module) const override;
   Task<void> started(std::string driver, Instant deadline) const override;
+  Task<void> returned(std::string module, Instant deadline) const override;
 
  private:
   struct Entry {
@@ -69,10 +72,12 @@ class DeviceTable final : public DeviceDirectory {
   static bool serves(const Entry& entry, const ServedName& name);
   static bool offers(const Entry& entry, const ServedName& name);
   std::vector<const ServedDevice*> all_of(const ServedName& name) const;
+  const Supervisor* supervisor_of(const std::string& module) const;
+  Task<void> wait_until(std::function<bool()> done, Instant deadline) const;
   std::string pool_of(const ServeConfig& rule) const {
     return rule.api == Api::kDevicePlugin ? "" : rule.pool.empty() ? node_name_ : rule.pool;
   }
-  static Result<LocatedDevice> located(const ServedDevice& served);
+  static LocatedDevice located(const ServedDevice& served);
   void take_snapshot(Entry& entry) const;
   void apply_rules(ServedDevice& served) const;
   void index();
@@ -82,8 +87,8 @@ class DeviceTable final : public DeviceDirectory {
   Clock& clock_;
   std::string node_name_;
   std::filesystem::path sysfs_;
-  std::vector<Entry> modules_;                                         // those that drain come last
-  mutable std::vector<std::pair<ServedName, OneShot<bool>>> waiting_;  // for the name to be complete
+  std::vector<Entry> modules_;                                                    // those that drain come last
+  mutable std::vector<std::pair<std::function<bool()>, OneShot<bool>>> waiting_;  // for a condition of the modules
   // By name, pool and device name. A device of a module that drains is here unless another module offers its name.
   std::map<std::tuple<ServedName, std::string, std::string>, const ServedDevice*> served_;
   // By name and module id, which is unique in a resource.

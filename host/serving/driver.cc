@@ -29,7 +29,8 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .devices = shared.table,
            .cdi = shared.cdi,
            .clock = shared.clock,
-           .fault = shared.fault})),
+           .fault = shared.fault,
+           .partition_changed = shared.partition_changed})),
       measured_(name().name, *claims_, shared.meter, shared.clock),
       publisher_(make_publisher(name().name, shared)) {
   start();

@@ -28,11 +28,6 @@ PluginLimits limits_of(const DeadlineConfig& deadlines) {
   return limits;
 }
 
-bool usable(const DeviceHealth& known) {
-  return known.health.state == HealthState::kHealthy ||
-         (known.health.state == HealthState::kUnknown && known.health.reason.empty());  // its module reports no health
-}
-
 }  // namespace
 
 Resource::Resource(ServedName served, const ServingContext& shared)
@@ -44,8 +39,10 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .cdi = shared.cdi,
                   .clock = shared.clock,
                   .fault = shared.fault,
+                  .partition_changed = shared.partition_changed,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses
-                  .retry = "the kubelet does not try again, the pod's controller makes a new pod"},
+                  .retry = "the kubelet does not try again, the pod's controller makes a new pod",
+                  .repeated = false},
                  [this] { refresh_soon(); }) {
   start();
 }
@@ -64,6 +61,8 @@ Instant Resource::refresh() {
   Instant next = now < module_limit ? module_limit : Instant::max();
   for (const auto& [id, until] : leaving_)
     if (until > now) next = std::min(next, until);
+  if (const Supervisor* supervisor = context().table.supervisor(name()))
+    if (const auto end = grace_end(*supervisor); end && *end > now) next = std::min(next, *end);
   return next;
 }
 
@@ -72,7 +71,8 @@ Instant Resource::refresh() {
 DeviceList Resource::devices_now() {
   std::map<std::string, ListedDevice> listed;
   refused_.clear();
-  for (const ServedDevice* served : context().table.devices(name())) add_device(*served, listed);
+  const HeldDevices held = held_devices();
+  for (const ServedDevice* served : context().table.devices(name())) add_device(*served, held, listed);
   // A device that pods have stays on the list whatever happens to it, or the kubelet loses count.
   for (const auto& record : allocator_.records())
     for (const Holder& holder : holders_of(*record))
@@ -84,7 +84,33 @@ DeviceList Resource::devices_now() {
   return list;
 }
 
-void Resource::add_device(const ServedDevice& served, std::map<std::string, ListedDevice>& listed) {
+std::optional<Instant> Resource::grace_end(const Supervisor& supervisor) const {
+  const auto away = supervisor.away_since();
+  return away ? std::optional(*away + config_.restart_grace) : std::nullopt;
+}
+
+// The kubelet rejects pods as soon as it has too few healthy devices, but a module that crashed is mostly back within
+// seconds. Allocate waits for it.
+bool Resource::usable(const ServedDevice& served) const {
+  const auto end = grace_end(*served.supervisor);
+  const bool spared = end && context().clock.now() < *end;
+  const Health health =
+      (spared ? served.supervisor->reported_health(served.device) : served.supervisor->health(served.device)).health;
+  return health.state == HealthState::kHealthy ||
+         (health.state == HealthState::kUnknown && health.reason.empty());  // its module reports no health
+}
+
+HeldDevices Resource::held_devices() const {
+  const Supervisor* const supervisor = context().table.supervisor(name());
+  return {supervisor ? supervisor->config().name : "", supervisor ? supervisor->snapshot() : nullptr, context().ledger};
+}
+
+std::optional<Health> Resource::unavailable(const Device& device) const {
+  return allocator_.unavailable(held_devices(), device);
+}
+
+void Resource::add_device(const ServedDevice& served, const HeldDevices& held,
+                          std::map<std::string, ListedDevice>& listed) {
   const Device& device = served.device;
   std::set<std::string> ids;
   for (std::uint32_t n = 0; n < config_.replicas; ++n)
@@ -97,8 +123,7 @@ void Resource::add_device(const ServedDevice& served, std::map<std::string, List
                 {{"resource", name().name}, {"device", device.id}, {"error", refused_[device.id]}});
     return;
   }
-  bool healthy =
-      usable(served.supervisor->health(device)) && !allocator_.unavailable(served.supervisor->config().name, device);
+  bool healthy = usable(served) && !allocator_.unavailable(held, device);
   // A device that was handed out with another number of replicas, before the configuration changed, is not shared.
   if (const auto record = context().ledger.find({name().name, device.name}))
     for (const Holder& holder : holders_of(*record)) healthy &= ids.contains(holder.id);

@@ -32,6 +32,8 @@ struct ServingContext {
   ClientSlot<KubeletClients>& kubelet;
   CallMeter& meter;
   std::function<void()> handed_out;  // called after devices were handed out: the kubelet soon knows to whom
+  // Called when a device was taken or released that rules others of its module out.
+  std::function<void(const std::string& module)> partition_changed;
   FaultHook fault;
 };
 

@@ -12,11 +12,11 @@ SliceDevice slice_device(const Device& device, const std::string& driver) {
   published.consumes = device.consumes;
   published.allow_multiple_allocations = device.shared;
   const Health& health = device.health;
-  if (health.state != HealthState::kHealthy && health.taint != TaintEffect::kNone) {
+  if (const TaintEffect effect = advised_taint(health); effect != TaintEffect::kNone) {
     DeviceTaint& taint = published.taints.emplace_back();
     taint.key = driver + "/unhealthy";
     if (is_label_value(health.reason)) taint.value = health.reason;
-    taint.effect = health.taint == TaintEffect::kNoExecute ? "NoExecute" : "NoSchedule";
+    taint.effect = effect == TaintEffect::kNoExecute ? "NoExecute" : "NoSchedule";
   }
   return published;
 }

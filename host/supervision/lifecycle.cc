@@ -51,8 +51,14 @@ void Lifecycle::start() {
   enter(Starting{.first = !settled(), .offered = false});
 }
 
+void Lifecycle::lose(Error why) {
+  if (callable()) away_since_ = clock_.now();
+  lost_ = std::move(why);
+}
+
 void Lifecycle::offer() {
   require(in<Starting>() && !offered(), "offer");
+  away_since_.reset();
   std::get<Starting>(phase_).offered = true;
   changed_();
 }
@@ -67,6 +73,7 @@ void Lifecycle::restart() {
   require(in<Ready>(), "restart");
   policy_.forgive();
   ++restarts_;
+  if (callable()) away_since_ = clock_.now();
   enter(Starting{});
 }
 
@@ -121,6 +128,7 @@ void Lifecycle::accept_trial() {
   require(in<Ready>(), "accept_trial");
   target_.accept_trial();
   lost_.reset();
+  away_since_.reset();
   trouble_.reset();
   enter(Ready{});
 }
@@ -175,6 +183,13 @@ Status Lifecycle::usable() const {
   return fail(Code::kUnavailable, "module '{}' is {}: {}", config().name, to_string(state()), why_away());
 }
 
+bool Lifecycle::returns_by(Instant when) const {
+  if (callable() || quiesced_ || stop_requested_ || in<Stuck>() || in<Stopped>()) return false;
+  return !in<Away>() || (!policy_.is_broken() && policy_.next_try() < when);
+}
+
+std::optional<Instant> Lifecycle::away_since() const { return returns_by(Instant::max()) ? away_since_ : std::nullopt; }
+
 // A module that is quiesced or stuck stays so until somebody acts.
 bool Lifecycle::undecided() const {
   if (in<Quiesced>() || in<Stuck>() || in<Stopped>()) return false;
@@ -210,7 +225,13 @@ std::optional<DeviceHealth> Lifecycle::health_while_away() const {
                         .changed = quiesced_->since,
                         .reported = {}};
   if (callable()) return std::nullopt;
-  return DeviceHealth{.health = {.reason = "ModuleAway", .message = why_away()}, .changed = since_, .reported = {}};
+  DeviceHealth away{.health = {.reason = "ModuleAway", .message = why_away()}, .changed = since_, .reported = {}};
+  // A module that does not return soon attracts no more claims. A broken one stays tainted while it is tried again.
+  if (in<Stuck>() || policy_.is_broken()) {
+    away.health.reason = in<Stuck>() ? "ModuleStuck" : "ModuleBroken";
+    away.health.taint = TaintEffect::kNoSchedule;
+  }
+  return away;
 }
 
 std::string Lifecycle::quiesced_text() const {

@@ -62,7 +62,7 @@ class Lifecycle {
   void stop();
 
   // The instance cannot be used any more. The last reason counts.
-  void lose(Error why) { lost_ = std::move(why); }
+  void lose(Error why);
   // The instance serves on with the device list that it had.
   void fail_discover(const Error& why);
 
@@ -96,6 +96,10 @@ class Lifecycle {
   // What follows from all that.
   bool offered() const;
   Status usable() const;  // by others, or why not
+  // Nobody can call the module now, but it may be back by then without anybody's help.
+  bool returns_by(Instant when) const;
+  // Since when nobody can call the module, if it was usable before and may be back without anybody's help.
+  std::optional<Instant> away_since() const;
   bool undecided() const;
   bool settled() const;
   std::optional<Error> last_error() const;
@@ -149,7 +153,8 @@ class Lifecycle {
   Phase phase_ = Starting{.first = true, .offered = false};
   std::chrono::system_clock::time_point since_;
   TargetConfig target_;
-  std::optional<Error> lost_;  // of the current instance
+  std::optional<Error> lost_;          // of the current instance
+  std::optional<Instant> away_since_;  // when an instance that was usable was lost, until the next one is
   std::optional<Trouble> trouble_;
   std::optional<QuiesceMark> quiesced_;
   std::string draining_;  // why; empty if it does not drain

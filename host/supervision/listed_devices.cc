@@ -75,7 +75,7 @@ bool ListedDevices::set(const std::string& device_id, Health health) {
 DeviceHealth ListedDevices::health(const std::string& device_id) const {
   const auto entry = health_.find(device_id);
   DeviceHealth known = entry != health_.end() ? entry->second : DeviceHealth{};
-  if (is_silent(known))
+  if (is_silent(known) && advised_taint(known.health) == TaintEffect::kNone)
     known.health = Health{.reason = "Silent",
                           .message = fmt::format("no report for more than {} s", known.health.timeout.count())};
   return known;

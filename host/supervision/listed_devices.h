@@ -44,7 +44,8 @@ class ListedDevices {
   // The instance whose reports were kept is gone.
   void forget_kept() { kept_.clear(); }
 
-  // The last report, or "Silent" if the device has been silent for longer than its module allows.
+  // The last report, or "Silent" if the device has been silent for longer than its module allows. A taint outlasts
+  // the silence.
   DeviceHealth health(const std::string& device_id) const;
   bool any_silent() const;
 

@@ -24,6 +24,7 @@ void RestartPolicy::failed(Instant now, Duration ran) {
   broken_ = broken_ || failures_.size() == kMaxFailures;
   pause_ = std::exchange(next_pause_, std::min(next_pause_ * 2, kMaxPause));
   if (broken_) pause_ = kBrokenPause;
+  begin_pause(now);
 }
 
 void RestartPolicy::skip_pause() {

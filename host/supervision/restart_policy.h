@@ -14,7 +14,8 @@ namespace cardcage {
 // when somebody acts on it, or when an instance has run for 10 min.
 class RestartPolicy {
  public:
-  // An instance failed after it ran, or tried to start, for `ran`. Decides the length of the pause.
+  // An instance failed after it ran, or tried to start, for `ran`. Decides the length of the pause, which begins now
+  // unless begin_pause() is called later.
   void failed(Instant now, Duration ran);
   // The failed instance is gone: the pause begins.
   void begin_pause(Instant now) { next_try_ = now + pause_; }

@@ -133,7 +133,9 @@ Result<std::shared_ptr<Module>> Supervisor::module() const {
 
 DeviceHealth Supervisor::health(const Device& device) const {
   DeviceHealth known = devices_.health(device.id);
-  if (auto away = life_.health_while_away()) {
+  const TaintEffect taint = advised_taint(known.health);
+  // Only its module can say that a device is well again.
+  if (auto away = life_.health_while_away(); away && (taint == TaintEffect::kNone || away->health.taint > taint)) {
     known.health = std::move(away->health);
     known.changed = away->changed;
   }

@@ -72,13 +72,20 @@ class Supervisor {
   ModuleState state() const { return life_.state(); }
   // The running instance, or why there is none.
   Result<std::shared_ptr<Module>> module() const;
+  // There is none now, but there may be one by then without anybody's help.
+  bool returns_by(Instant when) const { return life_.returns_by(when); }
+  // Since when there is none, if there was one and another may come without anybody's help.
+  std::optional<Instant> away_since() const { return life_.away_since(); }
   // Of the newest instance; nothing before the first successful load.
   const std::optional<ModuleIdentity>& identity() const { return identity_; }
   // The last good one, also while the module is away; null before the first.
   const SnapshotPtr& snapshot() const { return devices_.snapshot(); }
   // True once the first start has ended, well or not: the device list is as good as it gets.
   bool settled() const { return life_.settled(); }
+  // As last reported, unless the module is away. A taint that it advised stays until it reports anew.
   DeviceHealth health(const Device& device) const;
+  // As last reported, wherever the module is now.
+  DeviceHealth reported_health(const Device& device) const { return devices_.health(device.id); }
   std::optional<Error> last_error() const { return life_.last_error(); }
   // Why the module is in its state, for people; empty if there is nothing to say.
   std::string detail() const { return life_.detail(); }

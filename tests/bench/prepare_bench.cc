@@ -40,7 +40,7 @@ class EndlessDirectory final : public DeviceDirectory {
  public:
   explicit EndlessDirectory(std::shared_ptr<Module> module) : module_(std::move(module)) {}
   Result<LocatedDevice> locate(const std::string&, const std::string&, const std::string& device) const override {
-    LocatedDevice located{module_, "gpus", {}};
+    LocatedDevice located{"gpus", {}, ""};
     located.device.id = located.device.name = device;
     return located;
   }
@@ -48,7 +48,9 @@ class EndlessDirectory final : public DeviceDirectory {
     return fail(Code::kNotFound, "there is no resource");
   }
   Result<std::shared_ptr<Module>> module(const std::string&) const override { return module_; }
+  SnapshotPtr snapshot(const std::string&) const override { return nullptr; }
   Task<void> started(std::string, Instant) const override { co_return; }
+  Task<void> returned(std::string, Instant) const override { co_return; }
 
  private:
   std::shared_ptr<Module> module_;

@@ -1,6 +1,8 @@
 // The real daemon with the mock module behind the device-plugin API, and a fake kubelet that uses it.
 #include <gmock/gmock.h>
 
+#include <signal.h>
+
 #include "host/core/file.h"
 #include "tests/daemon/daemon_fixture.h"
 #include "tests/fakes/fake_pod_resources.h"
@@ -152,6 +154,50 @@ TEST_P(ResourceTest, AnUnhealthyDeviceIsNotOffered) {
   EXPECT_TRUE(manager.wait_allocatable(kFpga, 3));
   play("health fpga-1 ok");
   EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
+}
+
+TEST_P(ResourceTest, AWholeDeviceIsNotOfferedWhileItsPartitionIsHeld) {
+  constexpr const char *kWhole = "mock.cardcage.dev/gpu", *kPart = "mock.cardcage.dev/part";
+  const auto rule = [](const std::string& resource, const std::string& parent) {
+    return "[[module.serve]]\napi = \"device-plugin\"\nresource = \"" + resource +
+           "\"\nselect = { kind = \"gpu\", parent = \"" + parent + "\" }\n";
+  };
+  serve("devices = [\"gpu:1\"]\npartitions = 2", rule(kWhole, "") + rule(kPart, "gpu-0"));
+  daemon.start();
+  ASSERT_TRUE(manager.wait_allocatable(kWhole, 1)) << daemon.log();
+  ASSERT_TRUE(manager.wait_allocatable(kPart, 2)) << daemon.log();
+  ASSERT_TRUE(manager.admit("train", "main", kPart, 1));
+  EXPECT_TRUE(manager.wait_allocatable(kWhole, 0)) << daemon.log();
+  EXPECT_EQ(manager.amounts(kPart)->allocatable, 2u) << "the other half may be given to another pod";
+  EXPECT_THAT(cagectl("devices").text, HasSubstr("unhealthy (PartitionInUse)"));
+}
+
+TEST_P(ResourceTest, AWorkerThatIsKilledCostsNoPod) {
+  start_and_list(4);
+  const auto lists = manager.lists(kFpga);
+  ASSERT_EQ(::kill(daemon.workers().at(0), SIGKILL), 0);
+  ASSERT_TRUE(logged("module is away"));
+  const auto grant = manager.admit("train", "main", kFpga, 1);
+  ASSERT_TRUE(grant) << grant.error().message;
+  EXPECT_THAT(files(hardware()), SizeIs(1));
+  EXPECT_EQ(manager.lists(kFpga), lists) << "there was nothing to tell";
+}
+
+TEST_P(ResourceTest, AFaultyDeviceIsNotSparedWhileItsModuleRestarts) {
+  start_and_list(4);
+  play("health fpga-1 bad Overheated 120 degrees");
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 3));
+  ASSERT_EQ(::kill(daemon.workers().at(0), SIGKILL), 0);
+  ASSERT_TRUE(logged("module is away"));
+  EXPECT_EQ(manager.amounts(kFpga)->allocatable, 3u);
+}
+
+TEST_P(ResourceTest, AModuleThatStaysAwayTakesItsDevicesFromTheList) {
+  serve("devices = [\"fpga:4\"]", "restart_grace = \"100ms\"");
+  start_and_list(4);
+  ASSERT_EQ(::kill(daemon.workers().at(0), SIGKILL), 0);
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 0)) << daemon.log();
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 4)) << daemon.log();
 }
 
 TEST_P(ResourceTest, ADeviceThatFailsIsReportedAndNotOfferedForAWhile) {

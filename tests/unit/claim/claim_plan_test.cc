@@ -74,7 +74,7 @@ TEST_F(ClaimPlanTest, ADeviceThatAnotherClaimHoldsIsRefusedAndTheHolderNamed) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
   EXPECT_THAT(refused.error().message,
-              HasSubstr("device 'gpu-0' of pool 'node' is prepared for claim team/claim-u1 (UID u1)"));
+              HasSubstr("device 'gpu-0' is not free: it is prepared for claim team/claim-u1 (UID u1)"));
   ASSERT_TRUE(unprepare("u1"));
   EXPECT_TRUE(prepare("u2"));
 }
@@ -111,6 +111,45 @@ TEST_F(ClaimPlanTest, SharesAndAdminAccessDoNotConflict) {
                             return watch;
                           }()}));
   EXPECT_TRUE(prepare_new("u7", {an_allocation("gpu-1")})) << "admin access does not hold a device";
+}
+
+TEST_F(ClaimPlanTest, AWholeDeviceAndItsPartitionAreNotHeldByTwoClaims) {
+  directory.device("gpu-1").parent_id = "GPU-0";
+  directory.device("gpu-2").parent_id = "GPU-1";
+  Allocation admin = an_allocation("gpu-0");
+  admin.admin_access = true;
+  ASSERT_TRUE(prepare_new("u1", {admin}));
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-2")})) << "admin access does not hold a device";
+  const auto refused = prepare_new("u3", {an_allocation("gpu-0")});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("device 'gpu-0' is not free: device 'gpu-2', a part of the same hardware"),
+                    HasSubstr("claim team/claim-u2 (UID u2)")));
+  ASSERT_TRUE(unprepare("u2"));
+  ASSERT_TRUE(prepare("u3"));
+  EXPECT_FALSE(prepare_new("u4", {an_allocation("gpu-2")}));
+  const auto both = prepare_new("u5", {an_allocation("gpu-4"), an_allocation("gpu-5")});
+  EXPECT_TRUE(both) << text_of(both);
+  directory.device("gpu-7").parent_id = "GPU-6";
+  const auto overlapping = prepare_new("u6", {an_allocation("gpu-6"), an_allocation("gpu-7")});
+  ASSERT_FALSE(overlapping);
+  EXPECT_THAT(overlapping.error().message, HasSubstr("cannot be held together with device 'gpu-6'"));
+}
+
+// Two pools publish the same counter set, and the scheduler counts each by itself.
+TEST_F(ClaimPlanTest, DevicesDoNotTakeMoreOfACounterThanThereIs) {
+  directory.counter_sets["card"]["slots"] = Quantity{.value = 4};
+  for (const auto& [name, slots] : {std::pair("gpu-0", 4), {"gpu-1", 2}, {"gpu-2", 2}, {"gpu-3", 1}})
+    directory.device(name).consumes = {{"card", {{"slots", Quantity{.value = slots}}}}};
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-1")}));
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-2")}));
+  const auto refused = prepare_new("u3", {an_allocation("gpu-3")});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("device 'gpu-3' is not free: device 'gpu-2', a part of the same"));
+  EXPECT_FALSE(prepare_new("u4", {an_allocation("gpu-0")}));
+  ASSERT_TRUE(unprepare("u1"));
+  EXPECT_TRUE(prepare("u3"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST_F(ClaimPreparerTest, ASecondPrepareIsServedFromTheLedgerAndRestoresTheFile)
   EXPECT_EQ(prepare("u1"), first) << "also while the API server is away";
   EXPECT_TRUE(has_cdi_file("u1"));
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
-  EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 1u);
+  EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 2u);
   start();
   EXPECT_EQ(prepare("u1"), first) << "and after a restart of the host";
   EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
@@ -165,14 +165,47 @@ TEST_F(ClaimPreparerTest, AModuleThatRefusesIsNamedAndTheClaimStaysInDoubt) {
   EXPECT_EQ(record("u2"), nullptr);
 }
 
-TEST_F(ClaimPreparerTest, AnUnavailableModuleIsReportedWithWhatHappensNext) {
+TEST_F(ClaimPreparerTest, AnUnavailableModuleIsReported) {
   directory.stop_module("gpus");
   const auto refused = prepare_new("u1", {an_allocation("gpu-0")});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
-  EXPECT_EQ(refused.error().message,
-            "claim team/claim-u1: module 'gpus' cannot prepare device 'gpu-0': it is not running; the kubelet tries "
-            "again by itself, 'cagectl modules' shows what the module waits for");
+  EXPECT_EQ(refused.error().message, "claim team/claim-u1: device 'gpu-0' of pool 'node': it is not running");
+}
+
+TEST_F(ClaimPreparerTest, APrepareWaitsForAModuleThatRestarts) {
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  directory.restart_module("gpus");
+  const auto answer = begin(preparer->prepare(ref_of("u1"), soon()));
+  settle();
+  EXPECT_FALSE(answer->has_value());
+  directory.start_module("gpus", gpus);
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_TRUE(**answer) << text_of(**answer);
+}
+
+TEST_F(ClaimPreparerTest, AnUnprepareWaitsForAModuleThatRestarts) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  directory.restart_module("gpus");
+  const auto answer = begin(preparer->unprepare(ref_of("u1"), soon()));
+  settle();
+  EXPECT_FALSE(answer->has_value());
+  directory.start_module("gpus", gpus);
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_TRUE(**answer) << text_of(**answer);
+}
+
+TEST_F(ClaimPreparerTest, AModuleThatDoesNotReturnIsReportedAtTheDeadline) {
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  directory.restart_module("gpus");
+  const auto answer = begin(preparer->prepare(ref_of("u1"), soon()));
+  settle();
+  clock.advance(std::chrono::seconds(6));
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_EQ((*answer)->error().code, Code::kDeadlineExceeded);
+  EXPECT_THAT((*answer)->error().message, HasSubstr("out of time while waiting for the start of its modules"));
+  directory.start_module("gpus", gpus);
+  settle();
 }
 
 TEST_F(ClaimPreparerTest, UnprepareNeverFakesSuccess) {
@@ -230,6 +263,43 @@ TEST_F(ClaimPreparerTest, AReallocatedClaimReleasesItsOldDevicesFirst) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-5")}));
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
   EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-0")})) << "the old device is free";
+}
+
+// The scheduler may allocate a claim anew while the kubelet is away, so that the kubelet never unprepares it.
+TEST_F(ClaimPreparerTest, APreparedClaimThatWasAllocatedAnewGetsItsNewDevices) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  clock.advance(std::chrono::minutes(5));
+  const auto anew = prepare_new("u1", {an_allocation("gpu-5")});
+  ASSERT_TRUE(anew) << text_of(anew);
+  EXPECT_THAT(anew->at(0).cdi_device_ids, ElementsAre("cardcage.gpu.example.com/claim=u1-gpu-5"));
+  EXPECT_EQ(gpus->holds["u1"].allocations[0].device_id, "GPU-5");
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+  const auto history = run(ledger->history({}));
+  ASSERT_THAT(*history, SizeIs(1));
+  EXPECT_EQ(history->front().device, "gpu-0");
+  EXPECT_EQ(history->front().held(), std::chrono::minutes(5));
+  EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-0")})) << "the old device is free";
+}
+
+TEST_F(ClaimPreparerTest, ARepeatedPrepareDoesNotWaitLongForTheApiServer) {
+  const auto first = prepare_new("u1", {an_allocation("gpu-0")});
+  cluster.pause();
+  EXPECT_EQ(run(preparer->prepare(ref_of("u1"), clock.now() + std::chrono::seconds(40))), first);
+}
+
+TEST_F(ClaimPreparerTest, ADeviceThatIsTakenWhileOldOnesAreReleasedIsRefused) {
+  gpus->fail(Verb::kPrepare, {Code::kInternal, "cold"});
+  ASSERT_FALSE(prepare_new("u1", {an_allocation("gpu-0")}));
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-5")}));
+  gpus->block(Verb::kUnprepare);
+  const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kUnprepare) == 1; }));
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-5")}));
+  gpus->unblock(Verb::kUnprepare);
+  ASSERT_TRUE(until([&] { return late->has_value(); }));
+  ASSERT_FALSE(**late);
+  EXPECT_EQ((*late)->error().code, Code::kAlreadyExists);
+  EXPECT_THAT((*late)->error().message, HasSubstr("claim team/claim-u2"));
 }
 
 // -- concurrent calls ------------------------------------------------------------------------------------------------

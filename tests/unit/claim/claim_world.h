@@ -25,6 +25,7 @@ inline constexpr const char* kResource = "example.com/gpu";
 // The devices and modules that a test adds, for both the driver and the resource.
 class FakeDirectory final : public DeviceDirectory {
  public:
+  explicit FakeDirectory(asio::io_context& core) : core_(core) {}
   // Device "<stem>-<n>" of pool "node" is "<STEM>-<n>" of module `name`.
   void add(const std::string& name, std::shared_ptr<FakeModule> module, const std::string& stem, int count) {
     modules_[name] = module;
@@ -34,14 +35,27 @@ class FakeDirectory final : public DeviceDirectory {
       Device device;
       device.id = fmt::format("{}-{}", upper, n);
       device.name = fmt::format("{}-{}", stem, n);
-      devices_[device.name] = {module, name, device};
+      devices_[device.name] = {name, device, ""};
     }
   }
   void stop_module(const std::string& name) { modules_[name] = nullptr; }
+  // For a test to change what the module reports.
+  Device& device(const std::string& name) { return devices_.at(name).device; }
+  std::map<std::string, std::map<std::string, Quantity>> counter_sets;
+  // The module is away and comes back with start_module().
+  void restart_module(const std::string& name) {
+    stop_module(name);
+    returning_.emplace(name, std::vector<OneShot<bool>>());
+  }
+  void start_module(const std::string& name, std::shared_ptr<FakeModule> module) {
+    modules_[name] = std::move(module);
+    for (const OneShot<bool>& waiter : std::exchange(returning_[name], {})) waiter.set(true);
+    returning_.erase(name);
+  }
   // Removes the module from the configuration, with its devices.
   void drop_module(const std::string& name) {
     modules_.erase(name);
-    std::erase_if(devices_, [&](const auto& entry) { return entry.second.module_name == name; });
+    std::erase_if(devices_, [&](const auto& entry) { return entry.second.module == name; });
   }
   void lose_device(const std::string& device) { devices_.erase(device); }
 
@@ -64,9 +78,27 @@ class FakeDirectory final : public DeviceDirectory {
     return found->second;
   }
 
+  SnapshotPtr snapshot(const std::string& name) const override {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->counter_sets = counter_sets;
+    for (const auto& [device, located] : devices_)
+      if (located.module == name) snapshot->devices.push_back(located.device);
+    std::ranges::sort(snapshot->devices, {}, &Device::id);
+    return snapshot;
+  }
   Task<void> started(std::string, Instant) const override { co_return; }
+  Task<void> returned(std::string module, Instant deadline) const override {
+    const auto waiters = returning_.find(module);
+    if (waiters == returning_.end()) co_return;
+    const OneShot<bool> back(core_);
+    waiters->second.push_back(back);
+    SystemClock clock;
+    co_await back.wait_until(clock, deadline);
+  }
 
  private:
+  asio::io_context& core_;
+  mutable std::map<std::string, std::vector<OneShot<bool>>> returning_;  // who waits for each module that restarts
   std::map<std::string, std::shared_ptr<Module>> modules_;
   std::map<std::string, LocatedDevice> devices_;
 };
@@ -162,7 +194,7 @@ class ClaimWorld : public CoreFixture {
   FakeCluster cluster{core, real_clock};
   std::shared_ptr<FakeModule> gpus = std::make_shared<FakeModule>(core);
   std::shared_ptr<FakeModule> nics = std::make_shared<FakeModule>(core);
-  FakeDirectory directory;
+  FakeDirectory directory{core};
   CdiWriter cdi{folder / "cdi"};
   std::unique_ptr<Ledger> ledger;
   std::shared_ptr<ClaimPreparer> preparer;

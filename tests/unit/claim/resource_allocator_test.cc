@@ -21,14 +21,18 @@ class ResourceAllocatorTest : public ClaimWorld {
   ResourceAllocatorTest() { serve({}); }
 
   void serve(const ResourceConfig& config) {
-    allocator = std::make_unique<ResourceAllocator>(kResource, config,
-                                                    ClaimEnvironment{.core = core,
-                                                                     .ledger = *ledger,
-                                                                     .devices = directory,
-                                                                     .cdi = cdi,
-                                                                     .clock = clock,
-                                                                     .durability = Durability::kProcess},
-                                                    [this] { ++changes; });
+    allocator = std::make_unique<ResourceAllocator>(
+        kResource, config,
+        ClaimEnvironment{
+            .core = core,
+            .ledger = *ledger,
+            .devices = directory,
+            .cdi = cdi,
+            .clock = clock,
+            .partition_changed = [this](const std::string& module) { partitions_changed.push_back(module); },
+            .durability = Durability::kProcess,
+            .repeated = false},
+        [this] { ++changes; });
   }
   // As if the host had restarted.
   void restart() {
@@ -44,6 +48,9 @@ class ResourceAllocatorTest : public ClaimWorld {
   std::vector<Holder> holders(const std::string& device) const {
     return held(device) ? held(device)->parts[0].devices[0].holders : std::vector<Holder>{};
   }
+  std::optional<Health> unavailable(const Device& device) const {
+    return allocator->unavailable(HeldDevices("gpus", directory.snapshot("gpus"), *ledger), device);
+  }
   // Notes about holders are written without anybody waiting.
   void let_the_ledger_write() {
     for (int round = 0; round < 3; ++round) {
@@ -56,6 +63,7 @@ class ResourceAllocatorTest : public ClaimWorld {
 
   static constexpr const char* kGpu0 = "cardcage.example.com_gpu/device=gpu-0";
   int changes = 0;
+  std::vector<std::string> partitions_changed;
   std::unique_ptr<ResourceAllocator> allocator;
 };
 
@@ -174,19 +182,19 @@ TEST_F(ResourceAllocatorTest, AnUnknownIdAndNoIdAreErrors) {
 
 TEST_F(ResourceAllocatorTest, ADeviceThatFailsIsNotOfferedForAWhile) {
   const Device device = directory.locate(kResource, "", "gpu-0")->device;
-  EXPECT_FALSE(allocator->unavailable("gpus", device));
+  EXPECT_FALSE(unavailable(device));
   gpus->fail(Verb::kPrepare, {Code::kInternal, "no power in slot 3"});
   const auto refused = allocate({"GPU-0"});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message,
               HasSubstr("device 'gpu-0' of resource 'example.com/gpu': module 'gpus' cannot prepare"));
   EXPECT_THAT(refused.error().message, HasSubstr("no power in slot 3"));
-  EXPECT_THAT(*allocator->unavailable("gpus", device), HasSubstr("no power in slot 3"));
-  EXPECT_FALSE(allocator->unavailable("gpus", directory.locate(kResource, "", "gpu-1")->device));
+  EXPECT_THAT(unavailable(device)->message, HasSubstr("no power in slot 3"));
+  EXPECT_FALSE(unavailable(directory.device("gpu-1")));
   const int before = changes;
   clock.advance(std::chrono::seconds(10));
   settle();
-  EXPECT_FALSE(allocator->unavailable("gpus", device));
+  EXPECT_FALSE(unavailable(device));
   EXPECT_GT(changes, before) << "the list has to be made anew";
   EXPECT_TRUE(allocate({"GPU-0"}));
 }
@@ -231,6 +239,32 @@ TEST_F(ResourceAllocatorTest, ADiskThatHangsIsReportedAtTheDeadline) {
   ledger.reset();
 }
 
+TEST_F(ResourceAllocatorTest, AnAllocateWaitsForAModuleThatRestarts) {
+  directory.restart_module("gpus");
+  const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
+  settle();
+  EXPECT_FALSE(answer->has_value());
+  directory.start_module("gpus", gpus);
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_TRUE(**answer) << text_of(**answer);
+}
+
+// The kubelet does not call again: it rejects the pod.
+TEST_F(ResourceAllocatorTest, AnAllocateThatItsModuleDoesNotSurviveIsMadeOnceMore) {
+  gpus->block(Verb::kPrepare);
+  gpus->fail(Verb::kPrepare, {Code::kUnavailable, "module 'gpus' is gone: its worker was killed by signal 9"});
+  const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  directory.restart_module("gpus");
+  gpus->unblock(Verb::kPrepare);
+  settle();
+  EXPECT_FALSE(answer->has_value());
+  directory.start_module("gpus", gpus);
+  ASSERT_TRUE(until([&] { return answer->has_value(); }));
+  EXPECT_TRUE(**answer) << text_of(**answer);
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+}
+
 TEST_F(ResourceAllocatorTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
   gpus->block(Verb::kPrepare);
   const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
@@ -241,6 +275,93 @@ TEST_F(ResourceAllocatorTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
   ASSERT_TRUE(until([&] { return answer->has_value(); }));
   EXPECT_TRUE((*answer)->has_value());
   EXPECT_FALSE(allocator->busy("GPU-0"));
+}
+
+// The record of a device has no holder while it is prepared for the first one, and is listed under the device's own id.
+TEST_F(ResourceAllocatorTest, AReplicaThatIsBeingHandedOutIsNotReleased) {
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto answer = begin(allocator->allocate({"GPU-0::0"}, soon()));
+  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
+  ASSERT_THAT(allocator->handed_out(), SizeIs(1));
+  EXPECT_TRUE(allocator->handed_out()[0].busy);
+  const auto released = begin(allocator->release("GPU-0", soon()));
+  settle();
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
+  EXPECT_TRUE((*answer)->has_value());
+  EXPECT_EQ((*released)->error().code, Code::kUnavailable);
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_THAT(holders("gpu-0"), SizeIs(1));
+}
+
+TEST_F(ResourceAllocatorTest, AReleaseThatWaitedForItsTurnLooksForNewHolders) {
+  serve({.replicas = 4});
+  ASSERT_TRUE(allocate({"GPU-0::0"}));
+  let_the_ledger_write();
+  boot_id = "another boot";
+  restart();
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto restored = begin(allocator->restore(soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  const auto answer = begin(allocator->allocate({"GPU-0::1"}, soon()));
+  settle();
+  const auto released = begin(allocator->release("GPU-0::0", soon()));
+  settle();
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
+  EXPECT_TRUE((*answer)->has_value());
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_TRUE(release("GPU-0::0")) << "the next attempt";
+  EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+}
+
+TEST_F(ResourceAllocatorTest, AReplicaThatIsBeingAdoptedIsNotReleased) {
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto adopted = begin(allocator->adopt("GPU-0::1", {"team", "train", "main"}, soon()));
+  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
+  const auto released = begin(allocator->release("GPU-0", soon()));
+  settle();
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return adopted->has_value() && released->has_value(); }));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
+  EXPECT_EQ(holders("gpu-0")[0].pod, "train");
+}
+
+TEST_F(ResourceAllocatorTest, ADeviceThatIsReleasedMeanwhileIsNotRestored) {
+  ASSERT_TRUE(allocate({"GPU-0", "GPU-1"}));
+  let_the_ledger_write();
+  boot_id = "another boot";
+  restart();
+  gpus->block(Verb::kPrepare);
+  const auto restored = begin(allocator->restore(soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 3; }));
+  ASSERT_TRUE(release("GPU-1"));
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return restored->has_value(); }));
+  EXPECT_TRUE(**restored);
+  EXPECT_EQ(held("gpu-1"), nullptr);
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 3);
+}
+
+TEST_F(ResourceAllocatorTest, AReplicaThatIsReleasedDuringARestoreStaysReleased) {
+  serve({.replicas = 4});
+  ASSERT_TRUE(allocate({"GPU-0::0", "GPU-0::1"}));
+  let_the_ledger_write();
+  boot_id = "another boot";
+  restart();
+  serve({.replicas = 4});
+  gpus->block(Verb::kPrepare);
+  const auto restored = begin(allocator->restore(soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  ASSERT_TRUE(release("GPU-0::0"));
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return restored->has_value(); }));
+  EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
 }
 
 TEST_F(ResourceAllocatorTest, ARestartKeepsDevicesThatAreHandedOut) {
@@ -326,12 +447,43 @@ TEST_F(ResourceAllocatorTest, ADeviceIsNeverHeldThroughBothApis) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
   EXPECT_THAT(refused.error().message, HasSubstr("claim team/claim-u1"));
-  EXPECT_TRUE(allocator->unavailable("gpus", directory.locate(kResource, "", "gpu-0")->device));
+  clock.advance(std::chrono::minutes(1));
+  EXPECT_EQ(unavailable(directory.device("gpu-0"))->reason, "InUse");
 
   ASSERT_TRUE(allocate({"GPU-1"}));
   const auto claim = prepare_new("u2", {an_allocation("gpu-1")});
   ASSERT_FALSE(claim);
   EXPECT_EQ(claim.error().code, Code::kAlreadyExists);
+}
+
+TEST_F(ResourceAllocatorTest, AWholeDeviceAndItsPartitionAreNotHeldTogether) {
+  directory.device("gpu-1").parent_id = directory.device("gpu-2").parent_id = "GPU-0";
+  ASSERT_TRUE(allocate({"GPU-1"}));
+  ASSERT_TRUE(allocate({"GPU-2"})) << "partitions are independent of each other";
+  const auto refused = allocate({"GPU-0"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
+  EXPECT_THAT(refused.error().message, HasSubstr("device 'gpu-0' is not free: device 'gpu-1', a part of the same "
+                                                 "hardware, is prepared for resource 'example.com/gpu'"));
+  EXPECT_FALSE(prepare_new("u1", {an_allocation("gpu-0")})) << "neither through DRA";
+  clock.advance(std::chrono::minutes(1));
+  EXPECT_EQ(unavailable(directory.device("gpu-0"))->reason, "PartitionInUse");
+  EXPECT_FALSE(unavailable(directory.device("gpu-1")));
+  ASSERT_TRUE(release("GPU-1"));
+  ASSERT_TRUE(release("GPU-2"));
+  EXPECT_FALSE(unavailable(directory.device("gpu-0")));
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  EXPECT_EQ(unavailable(directory.device("gpu-1"))->reason, "PartitionInUse");
+}
+
+TEST_F(ResourceAllocatorTest, TellsOfPartitionsThatAreTakenAndReleased) {
+  directory.device("gpu-1").parent_id = "GPU-0";
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  EXPECT_THAT(partitions_changed, ElementsAre("gpus"));
+  ASSERT_TRUE(release("GPU-0"));
+  EXPECT_THAT(partitions_changed, SizeIs(2));
+  ASSERT_TRUE(allocate({"GPU-5"}));
+  EXPECT_THAT(partitions_changed, SizeIs(2)) << "it is nobody's partition";
 }
 
 TEST_F(ResourceAllocatorTest, HandingOutDoesNotWaitForTheDisk) {

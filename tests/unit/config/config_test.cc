@@ -191,6 +191,7 @@ deliver = "cdi-annotations"
 placement = "spread"
 replicas = 1000
 fail_requests_greater_than_one = true
+restart_grace = "30s"
 [[module.serve]]
 api = "device-plugin"
 resource = "example.com/rest"
@@ -205,11 +206,11 @@ fail_requests_greater_than_one = false
   EXPECT_EQ(rules[0].served().name, "fpga.example.com");
   EXPECT_EQ(rules[1].api, Api::kDevicePlugin);
   EXPECT_EQ(rules[1].served().name, "example.com/port");
-  EXPECT_EQ(rules[1].plugin,
-            (ResourceConfig{RegistrationWay::kKubelet, Delivery::kCdiAnnotations, Placement::kSpread, 1000, true}));
+  EXPECT_EQ(rules[1].plugin, (ResourceConfig{RegistrationWay::kKubelet, Delivery::kCdiAnnotations, Placement::kSpread,
+                                             1000, true, std::chrono::seconds(30)}));
   EXPECT_THAT(rules[1].select, ElementsAre(Pair("kind", SelectValue("port"))));
-  EXPECT_EQ(rules[2].plugin,
-            (ResourceConfig{RegistrationWay::kRegistry, Delivery::kDirect, Placement::kPacked, 1, false}));
+  EXPECT_EQ(rules[2].plugin, (ResourceConfig{RegistrationWay::kRegistry, Delivery::kDirect, Placement::kPacked, 1,
+                                             false, std::chrono::seconds(5)}));
 }
 
 // The longest names that the kubelet accepts.

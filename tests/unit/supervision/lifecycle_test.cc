@@ -31,6 +31,12 @@ class LifecycleTest : public ::testing::Test {
     life.back_off(1s);
     life.begin_pause();
   }
+  void fail_start_of_ready() {
+    if (life.state() != ModuleState::kReady) make_ready();
+    life.lose({Code::kUnavailable, "killed"});
+    life.back_off(1s);
+    life.begin_pause();
+  }
   void quiesce() { life.set_quiesced({"alice", "driver 580", clock.wall()}); }
 
   FakeClock clock;
@@ -76,6 +82,8 @@ TEST_F(LifecycleTest, ANewFileEndsThePauseAndForgivesFailures) {
   for (int i = 0; i < 10; ++i) fail_start();
   EXPECT_EQ(life.state(), ModuleState::kBroken);
   EXPECT_THAT(life.warning(), HasSubstr("is broken"));
+  EXPECT_EQ(life.health_while_away()->health.reason, "ModuleBroken");
+  EXPECT_EQ(life.health_while_away()->health.taint, TaintEffect::kNoSchedule);
   life.request_trial();
   EXPECT_EQ(life.next_step(false), Step::kRunInstance);
   fail_start();
@@ -92,6 +100,40 @@ TEST_F(LifecycleTest, ALostInstanceIsNotUsable) {
   EXPECT_EQ(life.last_error()->message, "killed by signal 11");
 }
 
+TEST_F(LifecycleTest, TellsSinceWhenAModuleIsAwayForAMoment) {
+  fail_start();
+  EXPECT_FALSE(life.away_since()) << "it was never there";
+  clock.advance(1s);
+  make_ready();
+  EXPECT_FALSE(life.away_since());
+  const Instant lost = clock.now();
+  life.lose({Code::kUnavailable, "killed by signal 9"});
+  EXPECT_EQ(life.away_since(), lost);
+  life.back_off(1s);
+  clock.advance(3s);
+  fail_start();
+  EXPECT_EQ(life.away_since(), lost) << "a failed attempt does not count";
+  quiesce();
+  EXPECT_FALSE(life.away_since()) << "an operator decides when it is back";
+  life.clear_quiesced();
+  make_ready();
+  EXPECT_FALSE(life.away_since());
+  for (int i = 0; i < 10; ++i) fail_start_of_ready();
+  EXPECT_EQ(life.state(), ModuleState::kBroken);
+  EXPECT_FALSE(life.away_since());
+}
+
+TEST_F(LifecycleTest, KnowsWhetherAModuleMayReturnInTime) {
+  EXPECT_TRUE(life.returns_by(clock.now())) << "it starts";
+  fail_start();
+  EXPECT_TRUE(life.returns_by(clock.now() + 2s));
+  EXPECT_FALSE(life.returns_by(clock.now() + 500ms)) << "the pause is longer";
+  make_ready();
+  EXPECT_FALSE(life.returns_by(clock.now() + 2s)) << "it is there";
+  life.block("a thread is stuck");
+  EXPECT_FALSE(life.returns_by(clock.now() + 2s));
+}
+
 TEST_F(LifecycleTest, ALeftoverComesBeforeAllButAStop) {
   fail_start();
   quiesce();
@@ -100,7 +142,7 @@ TEST_F(LifecycleTest, ALeftoverComesBeforeAllButAStop) {
   EXPECT_EQ(life.state(), ModuleState::kStuck);
   EXPECT_EQ(life.detail(), "a thread is stuck");
   EXPECT_EQ(life.warning(), "a thread is stuck");
-  EXPECT_EQ(life.health_while_away()->health.reason, "Quiesced");
+  EXPECT_EQ(life.health_while_away()->health.reason, "Quiesced") << "an operator's word explains more";
   const int before = changes;
   life.block("a thread is stuck");
   EXPECT_EQ(changes, before);

@@ -61,6 +61,44 @@ TEST_F(SupervisorTest, ALostModuleKeepsItsDevicesListedWithHealthUnknownAndTheRe
   EXPECT_EQ(health.message, "prepare has not returned for 45 s");
 }
 
+TEST_F(SupervisorTest, ATaintOutlastsACrashUntilTheModuleReportsAnew) {
+  settle();
+  const Health bad{.state = HealthState::kUnhealthy, .reason = "XidError", .taint = TaintEffect::kNoSchedule};
+  module->events.health("gpu-0", bad);
+  module->events.lost(Error{Code::kUnavailable, "killed by signal 11"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(supervisor.health(device()).health, bad) << "the crash does not mend the hardware";
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(supervisor.health(device()).health, bad) << "a list without health says nothing";
+  module->events.health("gpu-0", Health{.state = HealthState::kHealthy});
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+}
+
+TEST_F(SupervisorTest, ATaintOutlastsTheSilenceOfItsModule) {
+  settle();
+  const Health bad{
+      .state = HealthState::kUnhealthy, .reason = "XidError", .timeout = 60s, .taint = TaintEffect::kNoExecute};
+  module->events.health("gpu-0", bad);
+  clock.advance(61s);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health, bad);
+}
+
+TEST_F(SupervisorTest, AStuckModuleTaintsItsDevices) {
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kUnknown, .reason = "Dusty"});
+  module->left = [] { return std::optional<std::string>("a thread is stuck"); };
+  module->events.lost(Error{Code::kUnavailable, "stuck in prepare"});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kStuck);
+  EXPECT_EQ(supervisor.health(device()).health.reason, "ModuleStuck");
+  EXPECT_EQ(supervisor.health(device()).health.taint, TaintEffect::kNoSchedule);
+  module->left = nullptr;
+}
+
 TEST_F(SupervisorTest, ABurstOfRescansCostsOneDiscoverAndAnEqualListChangesNothing) {
   settle();
   const int before = changes;

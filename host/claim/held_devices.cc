@@ -1,0 +1,88 @@
+#include "host/claim/held_devices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace cardcage {
+namespace {
+
+// Amounts of counters are far below 2^64, so that sums are exact but for decimal fractions.
+long double amount_of(const Quantity& quantity) {
+  return static_cast<long double>(quantity.value) * std::pow(10.0L, static_cast<long double>(quantity.exp10));
+}
+constexpr long double kRounding = 1 + 1e-12L;
+
+long double use_of(const Device& device, const std::string& set, const std::string& counter) {
+  for (const CounterUse& use : device.consumes)
+    if (const auto amount = use.counters.find(counter); use.set == set && amount != use.counters.end())
+      return amount_of(amount->second);
+  return 0;
+}
+
+}  // namespace
+
+bool is_partitioned(const Snapshot& snapshot, const Device& device) {
+  return !device.parent_id.empty() || !device.consumes.empty() ||
+         std::ranges::find(snapshot.devices, device.id, &Device::parent_id) != snapshot.devices.end();
+}
+
+HeldDevices::HeldDevices(std::string module, SnapshotPtr snapshot, const Ledger& ledger)
+    : module_(std::move(module)), snapshot_(std::move(snapshot)) {
+  if (!snapshot_) return;
+  for (const auto& [key, record] : ledger.claims())
+    for (const ModulePart& part : record->parts)
+      for (const HeldDevice& held : part.devices) {
+        if (part.module != module_ || held.allocation.admin_access) continue;
+        if (const Device* device = snapshot_->find(held.device_id)) held_.push_back({device, record});
+      }
+}
+
+std::optional<HeldDevices::Held> HeldDevices::ruled_out_by(std::string_view device_id, const ClaimKey& claimant) const {
+  if (held_.empty()) return std::nullopt;
+  const Device* const wanted = snapshot_->find(device_id);
+  if (!wanted) return std::nullopt;
+  for (const Held& held : held_)
+    if (overlap(*held.device, *wanted) && held.holder->key() != claimant) return held;
+  return overdrawn(*wanted, claimant);
+}
+
+bool HeldDevices::overlap(std::string_view device_id, std::string_view other_id) const {
+  const Device* const one = snapshot_ ? snapshot_->find(device_id) : nullptr;
+  const Device* const other = snapshot_ ? snapshot_->find(other_id) : nullptr;
+  return one && other && overlap(*one, *other);
+}
+
+// A module may list partitions of partitions.
+bool HeldDevices::is_part_of(const Device& part, const Device& whole) const {
+  const Device* device = &part;
+  for (std::size_t depth = 0; device && !device->parent_id.empty() && depth < snapshot_->devices.size(); ++depth) {
+    if (device->parent_id == whole.id) return true;
+    device = snapshot_->find(device->parent_id);
+  }
+  return false;
+}
+
+std::optional<HeldDevices::Held> HeldDevices::overdrawn(const Device& wanted, const ClaimKey& claimant) const {
+  for (const CounterUse& use : wanted.consumes) {
+    const auto set = snapshot_->counter_sets.find(use.set);
+    if (set == snapshot_->counter_sets.end()) continue;
+    for (const auto& [counter, wanted_amount] : use.counters) {
+      const auto capacity = set->second.find(counter);
+      if (capacity == set->second.end()) continue;
+      long double sum = amount_of(wanted_amount);
+      std::optional<Held> another;
+      std::set<const Device*> counted{&wanted};  // several claims may share a device
+      for (const Held& held : held_) {
+        const long double amount = use_of(*held.device, use.set, counter);
+        if (amount <= 0 || held.device->id == wanted.id || !counted.insert(held.device).second) continue;
+        sum += amount;
+        if (held.holder->key() != claimant) another = held;
+      }
+      if (another && sum > amount_of(capacity->second) * kRounding) return another;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace cardcage

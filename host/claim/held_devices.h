@@ -1,0 +1,50 @@
+// Which devices of one module are held, and which others cannot be held beside them: a whole device and its partitions,
+// and devices that together take more of a counter than there is.
+//
+// The scheduler knows the counters of one pool only, and the kubelet knows neither counters nor partitions.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/ledger/ledger.h"
+#include "host/model/device.h"
+
+namespace cardcage {
+
+// True if other devices of the list can rule this one out.
+bool is_partitioned(const Snapshot& snapshot, const Device& device);
+
+class HeldDevices {
+ public:
+  // A device that rules another one out, and the claim that has it.
+  struct Held {
+    const Device* device;  // in the snapshot
+    std::shared_ptr<const ClaimRecord> holder;
+  };
+
+  // The devices of `module`, which listed `snapshot` last, as the ledger has them. A null snapshot has no device.
+  HeldDevices(std::string module, SnapshotPtr snapshot, const Ledger& ledger);
+
+  const std::string& module() const { return module_; }
+  // Whether one of the two is a partition of the other.
+  bool overlap(std::string_view device_id, std::string_view other_id) const;
+  // What rules the device out, other than what `claimant` has. Whether the device itself is held is another question.
+  std::optional<Held> ruled_out_by(std::string_view device_id, const ClaimKey& claimant) const;
+
+ private:
+  bool overlap(const Device& one, const Device& other) const {
+    return is_part_of(one, other) || is_part_of(other, one);
+  }
+  bool is_part_of(const Device& part, const Device& whole) const;
+  std::optional<Held> overdrawn(const Device& wanted, const ClaimKey& claimant) const;
+
+  const std::string module_;
+  const SnapshotPtr snapshot_;
+  std::vector<Held> held_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,79 @@
+#include "host/serving/device_table.h"
+
+#include "tests/unit/supervision/supervisor_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Key;
+using namespace std::chrono_literals;
+
+const ServedName kGpus{Api::kDra, "gpu.example.com"};
+
+// Whole devices and partitions of one module are in two pools of a driver.
+class DeviceTableTest : public SupervisorFixture {
+ protected:
+  DeviceTableTest() {
+    const auto rule = [](const std::string& pool, const std::string& kind) {
+      ServeConfig serve{.driver = kGpus.name, .pool = pool};
+      serve.select["kind"] = kind;
+      return serve;
+    };
+    ModuleConfig config{.name = "fake"};
+    config.serve = {rule("whole", "gpu"), rule("parts", "part")};
+    supervisor.configure(std::move(config), {});
+    Device part{.id = "part-0", .name = "part-0", .kind = "part", .parent_id = "gpu-0"};
+    part.consumes = {{"card-1", {{"slots", Quantity{.value = 1}}}}};
+    module->devices.devices.push_back(std::move(part));
+    module->devices.devices[0].consumes = {{"card-0", {{"slots", Quantity{.value = 4}}}}};
+    for (const char* set : {"card-0", "card-1", "card-2"})
+      module->devices.counter_sets[set]["slots"] = Quantity{.value = 4};
+    settle();
+    table.arrange({&supervisor});
+  }
+
+  DeviceTable table{core, clock, "node-1", folder / "sys"};
+};
+
+TEST_F(DeviceTableTest, APoolHasTheCounterSetsThatItsDevicesConsume) {
+  const auto pools = table.pools(kGpus);
+  ASSERT_THAT(pools, ElementsAre(Key("parts"), Key("whole")));
+  EXPECT_THAT(pools.at("whole")->counters, ElementsAre(Key("card-0")));
+  EXPECT_THAT(pools.at("parts")->counters, ElementsAre(Key("card-1")));
+}
+
+TEST_F(DeviceTableTest, FindsTheDevicesOfAModuleThatIsAway) {
+  module->events.lost({Code::kUnavailable, "killed by signal 9"});
+  settle();
+  const auto located = table.locate(kGpus.name, "whole", "gpu-0");
+  ASSERT_TRUE(located);
+  EXPECT_EQ(located->module, "fake");
+  EXPECT_FALSE(table.module("fake"));
+  ASSERT_TRUE(table.snapshot("fake"));
+  EXPECT_EQ(table.snapshot("other"), nullptr);
+}
+
+TEST_F(DeviceTableTest, WaitsForAModuleThatMayReturnInTime) {
+  module->events.lost({Code::kUnavailable, "killed by signal 9"});
+  settle();
+  bool in_time = false, too_early = false;
+  const auto wait = [this](Duration limit, bool& done) -> Task<void> {
+    co_await table.returned("fake", clock.now() + limit);
+    done = true;
+  };
+  spawn(core, wait(10s, in_time));
+  spawn(core, wait(500ms, too_early));
+  settle();
+  EXPECT_TRUE(too_early) << "the module is tried again later than that";
+  EXPECT_FALSE(in_time);
+  clock.advance(1s);
+  settle();
+  table.refresh(supervisor);
+  settle();
+  EXPECT_TRUE(in_time);
+  EXPECT_TRUE(table.module("fake"));
+}
+
+}  // namespace
+}  // namespace cardcage
