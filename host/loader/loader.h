@@ -54,7 +54,8 @@ class LoadedModule {
   cage_module table_{};
 };
 
-// [any-thread] Runs the constructors and the entry function of the module. They may do anything, so call it on a thread
+// [any-thread] Runs the constructors and the entry function of the module, and checks that the table and its functions
+// lie in the module. They may do anything, so call it on a thread
 // that may get stuck.
 Result<LoadedModule> load(StagedModule staged);
 

@@ -1,9 +1,12 @@
 #include "host/module/load.h"
 
+#include <fmt/ranges.h>
+
 #include <atomic>
 #include <set>
 
 #include "host/config/options.h"
+#include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
 #include "host/module/in_process.h"
@@ -23,6 +26,9 @@ Result<OptionValues> checked_options(const ModuleConfig& config, const ModuleIde
 Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const std::filesystem::path& modules_dir) {
   auto staged = stage(modules_dir, config.path, config.sha256);
   if (!staged) return within(staged.error(), "module '{}'", config.name);
+  if (!staged->elf.others.empty())
+    log(LogLevel::kWarn, "module exports more than its entry; other modules may get its symbols [R1]",
+        {{"module", config.name}, {"symbols", fmt::format("{}", fmt::join(staged->elf.others, ", "))}});
   auto loaded = load_identified(config.name, std::move(*staged));
   if (!loaded) return std::unexpected(loaded.error());
   if (loaded->identity.process_only)
