@@ -119,7 +119,8 @@ wire::Request load_request(const ModuleConfig& config, const StagedModule& stage
     confinement.add_limits()->set_resource(static_cast<std::uint32_t>(resource));
     confinement.mutable_limits()->rbegin()->set_value(limit->second);
   }
-  confinement.set_keep_capabilities(!config.process.capabilities);
+  confinement.set_user(config.process.user);
+  confinement.set_keep_capabilities(!config.process.capabilities && config.process.user.empty());
   if (config.process.capabilities) write(*config.process.capabilities, *confinement.mutable_capabilities());
   confinement.set_seccomp(config.process.seccomp);
   return request;
