@@ -86,6 +86,14 @@ TEST(ShippedConfigTest, TheReferenceShowsAResourceWithItsDefaults) {
   EXPECT_EQ(rule.plugin, ResourceConfig{});
 }
 
+// With systemd's defaults, a stop would kill the workers in the middle of their calls, and one worker that the kernel
+// ends for its memory would end the daemon.
+TEST(ShippedConfigTest, TheUnitLeavesTheWorkersToTheDaemon) {
+  const std::string unit = shipped("config/cardcage.service");
+  EXPECT_THAT(unit, HasSubstr("\nKillMode=mixed\n"));
+  EXPECT_THAT(unit, HasSubstr("\nOOMPolicy=continue\n"));
+}
+
 TEST(ShippedConfigTest, TheOtherFilesAreValidToo) {
   for (const std::string file : {"config/demo.toml", "config/kubernetes/mock/cardcage.toml"}) {
     const auto config = parse_config(shipped(file), file, environment);
