@@ -25,6 +25,7 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
       marks_(marks),
       listener_(std::move(listener)),
       life_(std::move(config), clock, [this] { listener_.changed(*this); }),
+      retirements_(core),
       devices_(life_.config().name, clock),
       wakeup_(core),
       ended_(core) {}
@@ -41,6 +42,7 @@ Task<void> Supervisor::run() {
     }
   }
   if (order_) respond(fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config().name));
+  co_await stop_retired();
   co_await release();
   life_.stop();
   ended_.set(true);
@@ -153,7 +155,9 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
     if (devices_.note(id, health)) listener_.changed(*this);
   };
   events.lost = [this, which](Error error) {
-    if (which.lock() != module_) return;
+    const auto instance = which.lock();
+    if (fallback_ && fallback_->module == instance) fallback_->lost = true;
+    if (instance != module_) return;
     life_.lose(std::move(error));
     wakeup_.wake();
   };
@@ -213,7 +217,7 @@ Task<void> Supervisor::serve() {
     if (order_) {
       const bool goes_on = co_await execute_while_ready();
       if (!goes_on) co_return;
-    } else if (life_.target().trial_requested() && !leftovers_.reason()) {
+    } else if (life_.target().trial_requested() && !leftovers_.reason() && retired_.empty()) {
       co_await try_replacement();
     } else if (devices_.rescan_requested()) {
       co_await rescan();

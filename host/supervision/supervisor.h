@@ -10,9 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/config/config.h"
 #include "host/core/fault_point.h"
+#include "host/core/task_group.h"
 #include "host/core/wakeup.h"
 #include "host/model/module.h"
 #include "host/supervision/command.h"
@@ -128,6 +130,10 @@ class Supervisor {
   Task<Result<SnapshotPtr>> try_out(std::shared_ptr<Module> next);
   void refuse(const Error& error);
   Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
+  void go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why);
+  void retire(std::shared_ptr<Module> instance);
+  Task<void> stop_when_idle(std::shared_ptr<Module> instance);
+  Task<void> stop_retired();
 
   // True if the instance goes on.
   Task<bool> execute_while_ready();
@@ -150,6 +156,14 @@ class Supervisor {
 
   Lifecycle life_;
   std::shared_ptr<Module> module_;
+  // The instance that was replaced, until its successor has reconciled the claims.
+  struct Fallback {
+    std::shared_ptr<Module> module;
+    bool lost = false;
+  };
+  std::optional<Fallback> fallback_;
+  std::vector<std::shared_ptr<Module>> retired_;  // out of use; they end their calls
+  TaskGroup retirements_;
   std::optional<ModuleIdentity> identity_;
   ListedDevices devices_;
   Leftovers leftovers_;

@@ -23,6 +23,11 @@ class SupervisorFixture : public CoreFixture {
     ++loads;
     co_return module;
   }
+  static ModuleConfig with_option(const std::string& value) {
+    ModuleConfig config{.name = "fake"};
+    config.options["mode"].value = value;
+    return config;
+  }
   // The outcome that the operator gets, once there is one.
   std::shared_ptr<std::optional<Status>> order(ModuleVerb verb, Duration limit = std::chrono::seconds(10)) {
     auto outcome = std::make_shared<std::optional<Status>>();

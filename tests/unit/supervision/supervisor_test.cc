@@ -223,12 +223,6 @@ TEST_F(SupervisorTest, ANewFileEndsTheBackOff) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
 }
 
-ModuleConfig with_option(const std::string& value) {
-  ModuleConfig config{.name = "fake"};
-  config.options["mode"].value = value;
-  return config;
-}
-
 TEST_F(SupervisorTest, ANewConfigurationIsTakenOverByANewInstanceOfTheSameFile) {
   settle();
   const auto old = module;
