@@ -7,12 +7,14 @@
 namespace cardcage {
 namespace {
 
-// How often a module that has check() is asked, and devices that fell silent are looked for.
+// How often a module that has check() is asked.
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
 // Nobody tells when a stuck thread or process is gone.
 constexpr Duration kLeftoverPollInterval = std::chrono::seconds(1);
 // A burst of rescan requests, as when a bus is enumerated again, costs one discover.
 constexpr Duration kRescanDelay = std::chrono::milliseconds(20);
+// A first change of health is told at once, and what a flapping device adds to it once after this time.
+constexpr Duration kHealthPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -27,6 +29,7 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
       life_(std::move(config), clock, [this] { listener_.changed(*this); }),
       retirements_(core),
       devices_(life_.config().name, clock),
+      health_pause_(core, clock),
       wakeup_(core),
       ended_(core) {}
 
@@ -152,7 +155,9 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   };
   events.health = [this, which](const std::string& id, const Health& health) {
     if (which.lock() != module_) return devices_.keep_for_later(id, health);
-    if (devices_.note(id, health)) listener_.changed(*this);
+    const Instant next_silence = devices_.next_silence();
+    if (devices_.note(id, health)) tell_health();
+    if (devices_.next_silence() < next_silence) wakeup_.wake();
   };
   events.lost = [this, which](Error error) {
     const auto instance = which.lock();
@@ -219,13 +224,15 @@ Task<void> Supervisor::serve() {
       if (!goes_on) co_return;
     } else if (life_.target().trial_requested() && !leftovers_.reason() && retired_.empty()) {
       co_await try_replacement();
-    } else if (devices_.rescan_requested()) {
-      co_await rescan();
+    } else if (clock_.now() >= devices_.next_silence()) {
+      if (devices_.look_for_silence()) tell_health();
     } else if (clock_.now() >= next_check) {
       next_check = clock_.now() + kHealthInterval;
       co_await check_devices();
+    } else if (devices_.rescan_requested()) {  // comes last, since a module may request one in every discover
+      co_await rescan();
     } else {
-      co_await wakeup_.wait_until(clock_, next_check);
+      co_await wakeup_.wait_until(clock_, std::min(next_check, devices_.next_silence()));
     }
   }
 }
@@ -240,18 +247,27 @@ Task<void> Supervisor::rescan() {
 }
 
 Task<void> Supervisor::check_devices() {
+  if (!identity_->has_check) co_return;
   const SnapshotPtr listed = snapshot();
-  if (identity_->has_check) {
-    for (const Device& device : listed->devices) {
-      if (life_.stop_requested() || life_.lost()) co_return;
-      auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
-      if (!checked) {
-        log_limited(LogLevel::kWarn, config().name + "/check", "health check failed",
-                    {{"module", config().name}, {"device", device.id}, {"error", checked.error().message}});
-      }
+  for (const Device& device : listed->devices) {
+    if (life_.stop_requested() || life_.lost()) co_return;
+    auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
+    if (!checked) {
+      log_limited(LogLevel::kWarn, config().name + "/check", "health check failed",
+                  {{"module", config().name}, {"device", device.id}, {"error", checked.error().message}});
     }
   }
-  if (devices_.any_silent()) listener_.changed(*this);
+}
+
+void Supervisor::tell_health() {
+  if (health_pause_.pending()) {
+    health_changed_ = true;
+    return;
+  }
+  listener_.changed(*this);
+  health_pause_.call_after(kHealthPause, [this] {
+    if (std::exchange(health_changed_, false)) tell_health();
+  });
 }
 
 Task<Status> Supervisor::discover() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/config/config.h"
+#include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
 #include "host/core/task_group.h"
 #include "host/core/wakeup.h"
@@ -120,6 +121,7 @@ class Supervisor {
   Task<void> serve();
   Task<void> rescan();
   Task<void> check_devices();
+  void tell_health();
   Task<void> back_off(Instant begun);
   void record_end();
   Task<void> release();
@@ -166,6 +168,8 @@ class Supervisor {
   TaskGroup retirements_;
   std::optional<ModuleIdentity> identity_;
   ListedDevices devices_;
+  DelayedCall health_pause_;     // runs since health was told last
+  bool health_changed_ = false;  // since then
   Leftovers leftovers_;
   std::optional<ModuleEnd> last_end_;
   std::optional<Order> order_;

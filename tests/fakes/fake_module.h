@@ -50,6 +50,8 @@ class FakeModule final : public Module {
       preference;
   Leftover left;
   std::vector<SaidLine> said;
+  // Each discover asks for the next one.
+  bool rescans_in_discover = false;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
