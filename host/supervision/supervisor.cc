@@ -184,7 +184,10 @@ Task<Status> Supervisor::start_or_resume() {
 }
 
 Task<Status> Supervisor::start_instance() {
-  auto loaded = co_await load(life_.begin_start());
+  const ModuleConfig wanted = life_.begin_start();
+  const auto build = co_await stage(wanted);
+  if (!build) co_return std::unexpected(build.error());
+  auto loaded = co_await load(wanted, *build);
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
@@ -194,9 +197,16 @@ Task<Status> Supervisor::start_instance() {
   co_return co_await discover_and_reconcile();
 }
 
-Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config) {
+Task<Result<ModuleBuild>> Supervisor::stage(ModuleConfig config) {
   Leftover left;
-  auto loaded = co_await loader_(config, clock_.now() + deadlines_.start, left);
+  auto staged = co_await loader_.stage(config, clock_.now() + deadlines_.start, left);
+  leftovers_.add(std::move(left));
+  co_return staged;
+}
+
+Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config, ModuleBuild build) {
+  Leftover left;
+  auto loaded = co_await loader_.load(config, std::move(build), clock_.now() + deadlines_.start, left);
   leftovers_.add(std::move(left));
   co_return loaded;
 }

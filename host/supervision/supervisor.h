@@ -17,6 +17,7 @@
 #include "host/core/fault_point.h"
 #include "host/core/task_group.h"
 #include "host/core/wakeup.h"
+#include "host/loader/loader.h"
 #include "host/model/module.h"
 #include "host/supervision/command.h"
 #include "host/supervision/leftovers.h"
@@ -28,9 +29,14 @@ namespace cardcage {
 
 class Supervisor {
  public:
-  // Loads and checks the module's file; called for every start. `left` tells of what a failed load may leave behind.
-  using Loader =
-      std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline, Leftover& left)>;
+  // `left` tells of what a failed attempt may leave behind.
+  struct Loader {
+    // Copies and checks the module's file, and runs nothing of it.
+    std::function<Task<Result<ModuleBuild>>(const ModuleConfig&, Instant deadline, Leftover& left)> stage;
+    std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, ModuleBuild, Instant deadline,
+                                                        Leftover& left)>
+        load;
+  };
   struct Listener {
     // A first or different snapshot, the health of a device, or the state of the module.
     std::function<void(const Supervisor&)> changed;
@@ -113,7 +119,8 @@ class Supervisor {
 
   Task<Status> start_or_resume();
   Task<Status> start_instance();
-  Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config);
+  Task<Result<ModuleBuild>> stage(ModuleConfig config);
+  Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config, ModuleBuild build);
   ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover_and_reconcile();
   Task<Status> discover();

@@ -30,10 +30,13 @@ void Supervisor::end_drained() {
 
 Task<void> Supervisor::try_replacement() {
   const ModuleConfig tried = life_.begin_trial();
-  const auto next = co_await load(tried);
-  if (!next) co_return refuse(next.error());
-  const bool same_file = (*next)->identity().sha256 == identity_->sha256;
+  const auto build = co_await stage(tried);
+  if (!build) co_return refuse(build.error());
+  // Nothing of a file that was only touched runs: its constructors may reset hardware.
+  const bool same_file = (*build)->sha256 == identity_->sha256;
   if (same_file && same_instance(tried, config())) co_return life_.drop_trial();
+  const auto next = co_await load(tried, *build);
+  if (!next) co_return refuse(next.error());
   auto devices = co_await try_out(*next);
   if (devices && !life_.target().trial_is_outdated()) co_return co_await take_over(*next, std::move(*devices));
   devices_.forget_kept();

@@ -19,6 +19,10 @@ class SupervisorFixture : public CoreFixture {
   }
   ~SupervisorFixture() override { run(supervisor.stop()); }
 
+  Task<Result<ModuleBuild>> stage() {
+    if (broken_file) co_return std::unexpected(*broken_file);
+    co_return std::make_shared<const StagedModule>(StagedModule{"fake.so", module->about.sha256, {}, {}});
+  }
   Task<Result<std::shared_ptr<Module>>> load() {
     ++loads;
     co_return module;
@@ -39,6 +43,7 @@ class SupervisorFixture : public CoreFixture {
 
   FakeClock clock;
   std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
+  std::optional<Error> broken_file;
   Leftover load_leftover;
   int loads = 0, changes = 0;
   ScratchFolder folder;
@@ -46,10 +51,12 @@ class SupervisorFixture : public CoreFixture {
   Supervisor supervisor{
       ModuleConfig{.name = "fake"},
       {},
-      [this](const ModuleConfig&, Instant, Leftover& left) {
-        left = load_leftover;
-        return load();
-      },
+      {.stage = [this](const ModuleConfig&, Instant, Leftover&) { return stage(); },
+       .load =
+           [this](const ModuleConfig&, const ModuleBuild&, Instant, Leftover& left) {
+             left = load_leftover;
+             return load();
+           }},
       core,
       clock,
       marks,

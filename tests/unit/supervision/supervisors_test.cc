@@ -27,6 +27,7 @@ class SupervisorsTest : public CoreFixture {
     config.modules = std::move(modules);
     supervisors.configure(config, {});
   }
+  static Task<Result<ModuleBuild>> stage() { co_return std::make_shared<const StagedModule>(); }
   Task<Result<std::shared_ptr<Module>>> load() { co_return module; }
   // Points to true once the wait has ended.
   std::shared_ptr<bool> wait_until_decided() {
@@ -44,7 +45,8 @@ class SupervisorsTest : public CoreFixture {
   Supervisors supervisors{
       {.core = core,
        .clock = clock,
-       .loader = [this](const ModuleConfig&, Instant, Leftover&) { return load(); },
+       .loader = {.stage = [](const ModuleConfig&, Instant, Leftover&) { return stage(); },
+                  .load = [this](const ModuleConfig&, const ModuleBuild&, Instant, Leftover&) { return load(); }},
        .quiesced = marks,
        .listener = {[](const Supervisor&) {}, [](const std::string&) { return std::vector<ModuleClaim>(); }},
        .arranged = [](const auto&) {},
