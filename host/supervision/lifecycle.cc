@@ -106,6 +106,12 @@ void Lifecycle::stop() { enter(Stopped{}); }
 
 void Lifecycle::fail_discover(const Error& why) { trouble_ = Trouble{Trouble::Kind::kDiscoverFailed, why}; }
 
+void Lifecycle::refuse_file(const Error& why) {
+  require(in<Ready>(), "refuse_file");
+  trouble_ = trial_trouble(why, false);
+  changed_();
+}
+
 void Lifecycle::configure(ModuleConfig config) {
   target_.configure(std::move(config));
   if (trouble_ && trouble_->kind == Trouble::Kind::kConfigRefused && !target_.refused()) trouble_.reset();

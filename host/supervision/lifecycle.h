@@ -65,6 +65,8 @@ class Lifecycle {
   void lose(Error why) { lost_ = std::move(why); }
   // The instance serves on with the device list that it had.
   void fail_discover(const Error& why);
+  // The instance serves, but is of the build that ran last, since the file is broken.
+  void refuse_file(const Error& why);
 
   // The configuration that the module runs with; see TargetConfig.
   void configure(ModuleConfig config);

@@ -60,6 +60,8 @@ Task<void> Supervisor::run_instance() {
     log(LogLevel::kInfo, "module is ready",
         {{"module", config().name}, {"devices", std::to_string(snapshot()->devices.size())}});
     life_.serve();
+    keep_build(build_);
+    if (broken_file_) life_.refuse_file(*broken_file_);
   } else {
     life_.lose(up.error());
   }
@@ -184,10 +186,7 @@ Task<Status> Supervisor::start_or_resume() {
 }
 
 Task<Status> Supervisor::start_instance() {
-  const ModuleConfig wanted = life_.begin_start();
-  const auto build = co_await stage(wanted);
-  if (!build) co_return std::unexpected(build.error());
-  auto loaded = co_await load(wanted, *build);
+  auto loaded = co_await load_file_or_last_build(life_.begin_start());
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
@@ -209,6 +208,37 @@ Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config, Modu
   auto loaded = co_await loader_.load(config, std::move(build), clock_.now() + deadlines_.start, left);
   leftovers_.add(std::move(left));
   co_return loaded;
+}
+
+// What the last good build has prepared can be released only by a module, so a file that was broken meanwhile is no
+// reason to do without one.
+Task<Result<std::shared_ptr<Module>>> Supervisor::load_file_or_last_build(ModuleConfig config) {
+  broken_file_.reset();
+  auto build = co_await stage(config);
+  std::optional<Error> broken;
+  if (build) {
+    build_ = *build;
+    auto loaded = co_await load(config, build_);
+    if (loaded) co_return loaded;
+    broken = loaded.error();
+  } else {
+    broken = build.error();
+  }
+  const bool allowed = last_good_build_ && (config.sha256.empty() || config.sha256 == last_good_build_->sha256);
+  if (!allowed) co_return std::unexpected(*broken);
+  build_ = last_good_build_;
+  auto loaded = co_await load(config, build_);
+  if (!loaded) co_return std::unexpected(*broken);
+  log(LogLevel::kError, "the file of a module is broken; the build that ran last goes on",
+      {{"module", config.name}, {"error", broken->message}});
+  broken_file_ = std::move(broken);
+  co_return loaded;
+}
+
+// Two instances inside the daemon would share one mapped copy and its variables, so there a build is used once.
+void Supervisor::keep_build(ModuleBuild build) {
+  build_ = std::move(build);
+  last_good_build_ = config().isolation == Isolation::kProcess ? build_ : nullptr;
 }
 
 Task<Status> Supervisor::discover_and_reconcile() {

@@ -121,6 +121,8 @@ class Supervisor {
   Task<Status> start_instance();
   Task<Result<ModuleBuild>> stage(ModuleConfig config);
   Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config, ModuleBuild build);
+  Task<Result<std::shared_ptr<Module>>> load_file_or_last_build(ModuleConfig config);
+  void keep_build(ModuleBuild build);
   ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover_and_reconcile();
   Task<Status> discover();
@@ -138,7 +140,8 @@ class Supervisor {
   Task<void> try_replacement();
   Task<Result<SnapshotPtr>> try_out(std::shared_ptr<Module> next);
   void refuse(const Error& error);
-  Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
+  // True if the new instance stays.
+  Task<bool> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
   void go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why);
   void retire(std::shared_ptr<Module> instance);
   Task<void> stop_when_idle(std::shared_ptr<Module> instance);
@@ -174,6 +177,9 @@ class Supervisor {
   std::vector<std::shared_ptr<Module>> retired_;  // out of use; they end their calls
   TaskGroup retirements_;
   std::optional<ModuleIdentity> identity_;
+  ModuleBuild build_;                 // of the instance, or of one that is being loaded
+  ModuleBuild last_good_build_;       // of the instance that served last; null if it runs inside the daemon
+  std::optional<Error> broken_file_;  // why the instance is of the last good build
   ListedDevices devices_;
   DelayedCall health_pause_;     // runs since health was told last
   bool health_changed_ = false;  // since then

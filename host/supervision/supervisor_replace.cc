@@ -24,6 +24,7 @@ void Supervisor::drain(std::string why) {
 
 void Supervisor::end_drained() {
   if (draining().empty() || !module_) return;
+  last_good_build_ = nullptr;  // nothing is left to release, and no file to start from
   life_.lose(Error{Code::kUnavailable, draining()});
   wakeup_.wake();
 }
@@ -38,7 +39,11 @@ Task<void> Supervisor::try_replacement() {
   const auto next = co_await load(tried, *build);
   if (!next) co_return refuse(next.error());
   auto devices = co_await try_out(*next);
-  if (devices && !life_.target().trial_is_outdated()) co_return co_await take_over(*next, std::move(*devices));
+  if (devices && !life_.target().trial_is_outdated()) {
+    const bool took_over = co_await take_over(*next, std::move(*devices));
+    if (took_over) keep_build(*build);
+    co_return;
+  }
   devices_.forget_kept();
   co_await stop_instance(*next);
   if (devices)
@@ -63,7 +68,7 @@ Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
 }
 
 // New calls go to the new instance at once, where they queue behind its reconcile; the old one ends those that it has.
-Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
+Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
   if (listener_.fault) listener_.fault(FaultPoint::kBeforeTakeOver);
   const ModuleConfig before = config();
   const SnapshotPtr listed = snapshot();
@@ -77,10 +82,14 @@ Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   life_.accept_trial();
   const Status reconciled = co_await reconcile();
   const bool old_lost = std::exchange(fallback_, std::nullopt)->lost;
-  if (!reconciled && !old_lost) co_return go_back(old, listed, before, reconciled.error());
+  if (!reconciled && !old_lost) {
+    go_back(old, listed, before, reconciled.error());
+    co_return false;
+  }
   if (!reconciled) life_.lose(reconciled.error());
   retire(old);
   if (listener_.fault) listener_.fault(FaultPoint::kAfterTakeOver);
+  co_return reconciled.has_value();
 }
 
 void Supervisor::go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why) {

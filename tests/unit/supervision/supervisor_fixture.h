@@ -23,8 +23,9 @@ class SupervisorFixture : public CoreFixture {
     if (broken_file) co_return std::unexpected(*broken_file);
     co_return std::make_shared<const StagedModule>(StagedModule{"fake.so", module->about.sha256, {}, {}});
   }
-  Task<Result<std::shared_ptr<Module>>> load() {
+  Task<Result<std::shared_ptr<Module>>> load(ModuleBuild build) {
     ++loads;
+    loaded_build = std::move(build);
     co_return module;
   }
   static ModuleConfig with_option(const std::string& value) {
@@ -44,6 +45,7 @@ class SupervisorFixture : public CoreFixture {
   FakeClock clock;
   std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
   std::optional<Error> broken_file;
+  ModuleBuild loaded_build;
   Leftover load_leftover;
   int loads = 0, changes = 0;
   ScratchFolder folder;
@@ -53,9 +55,9 @@ class SupervisorFixture : public CoreFixture {
       {},
       {.stage = [this](const ModuleConfig&, Instant, Leftover&) { return stage(); },
        .load =
-           [this](const ModuleConfig&, const ModuleBuild&, Instant, Leftover& left) {
+           [this](const ModuleConfig&, ModuleBuild build, Instant, Leftover& left) {
              left = load_leftover;
-             return load();
+             return load(std::move(build));
            }},
       core,
       clock,

@@ -87,5 +87,53 @@ TEST_F(SupervisorReplaceTest, DoesNotGoBackToAnInstanceThatIsLost) {
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
 }
 
+TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLast) {
+  module->about.sha256 = "good";
+  settle();
+  broken_file = Error{Code::kInvalidArgument, "it is not an ELF file"};
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  module->events.lost(Error{Code::kUnavailable, "crashed"});
+  settle();
+  clock.advance(1s);
+  settle();
+  ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release what it has prepared";
+  EXPECT_EQ(loaded_build->sha256, "good");
+  EXPECT_EQ(supervisor.last_error()->message, "the new file of module 'fake' is not taken over: it is not an ELF file");
+
+  broken_file.reset();
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = "mended";
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.module().value(), module);
+  EXPECT_FALSE(supervisor.last_error());
+}
+
+TEST_F(SupervisorReplaceTest, AModuleThatHasDrainedDoesNotStartFromItsLastBuild) {
+  settle();
+  broken_file = Error{Code::kNotFound, "no such file"};
+  supervisor.drain("its file is gone");
+  supervisor.end_drained();
+  settle();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+}
+
+TEST_F(SupervisorReplaceTest, ABuildThatIsNotPinnedIsNotUsedInPlaceOfTheFile) {
+  module->about.sha256 = "good";
+  settle();
+  const auto old = module;
+  module->events.lost(Error{Code::kUnavailable, "crashed"});
+  settle();
+  broken_file = Error{Code::kFailedPrecondition, "its digest differs from the pinned one"};
+  supervisor.configure(ModuleConfig{.name = "fake", .sha256 = "other"}, {});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(loads, 1);
+}
+
 }  // namespace
 }  // namespace cardcage
