@@ -94,6 +94,16 @@ TEST(ShippedConfigTest, TheUnitLeavesTheWorkersToTheDaemon) {
   EXPECT_THAT(unit, HasSubstr("\nOOMPolicy=continue\n"));
 }
 
+// 15 s for the calls, a start that has just begun, and the stop of that module.
+TEST(ShippedConfigTest, TheDaemonHasTheTimeThatItNeedsToStop) {
+  const DeadlineConfig defaults;
+  const auto needed = std::chrono::seconds(15) + defaults.start + defaults.stop;
+  ASSERT_LT(needed, std::chrono::seconds(60));
+  EXPECT_THAT(shipped("config/cardcage.service"), HasSubstr("\nTimeoutStopSec=60s\n"));
+  EXPECT_THAT(shipped("config/kubernetes/base/daemonset.yaml"),
+              HasSubstr("\n      terminationGracePeriodSeconds: 60\n"));
+}
+
 TEST(ShippedConfigTest, TheOtherFilesAreValidToo) {
   for (const std::string file : {"config/demo.toml", "config/kubernetes/mock/cardcage.toml"}) {
     const auto config = parse_config(shipped(file), file, environment);

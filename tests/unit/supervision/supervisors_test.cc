@@ -53,7 +53,6 @@ class SupervisorsTest : public CoreFixture {
        .held = [this](const std::string&) { return held; }},
       folder.path()};
 
- private:
   static Task<void> mark_end(Task<void> task, std::shared_ptr<bool> ended) {
     co_await std::move(task);
     *ended = true;
@@ -80,6 +79,20 @@ TEST_F(SupervisorsTest, AWaitForADecisionEndsAtItsDeadline) {
   clock.advance(1s);
   settle();
   EXPECT_TRUE(*ended);
+}
+
+TEST_F(SupervisorsTest, ModulesStopAtTheSameTime) {
+  configure({ModuleConfig{.name = "one"}, ModuleConfig{.name = "two"}});
+  settle();
+  const auto stops_before = module->count(Verb::kStop);
+  module->block(Verb::kStop);
+  auto stopped = std::make_shared<bool>();
+  spawn(core, mark_end(supervisors.stop(), stopped));
+  runs_until([&] { return module->count(Verb::kStop) >= stops_before + 2; });
+  EXPECT_GE(module->count(Verb::kStop), stops_before + 2) << "both share one fake";
+  EXPECT_FALSE(*stopped);
+  module->unblock(Verb::kStop);
+  EXPECT_TRUE(runs_until([&] { return *stopped; }));
 }
 
 TEST_F(SupervisorsTest, AWaitForADecisionEndsWhenTheSupervisorsStop) {
