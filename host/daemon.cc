@@ -130,10 +130,14 @@ Status Daemon::open_ledger() {
 Supervisors::Environment Daemon::supervisors_environment() {
   return {.core = core_,
           .clock = clock_,
-          .loader =
-              [this](const ModuleConfig& module, Instant deadline, Leftover& left) {
-                return load_module(core_, clock_, module, config_.node.modules_dir, deadline, &left);
-              },
+          .loader = {.stage =
+                         [this](const ModuleConfig& module, Instant deadline, Leftover& left) {
+                           return stage_module(core_, clock_, module, config_.node.modules_dir, deadline, &left);
+                         },
+                     .load =
+                         [this](const ModuleConfig& module, ModuleBuild build, Instant deadline, Leftover& left) {
+                           return load_module(core_, clock_, module, std::move(build), deadline, &left);
+                         }},
           .quiesced = *quiesced_,
           .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
                        [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_},

@@ -71,6 +71,8 @@ class Module {
   virtual void pre_start(const Call&, const Claim&) {}
 };
 
+// Hidden even in a module that exports everything: two modules with classes of the same name would share what is not.
+#pragma GCC visibility push(hidden)
 namespace detail {
 
 // Turns exceptions into a status and an explanation, so that none leaves the module [R9].
@@ -172,14 +174,21 @@ struct Table {
     return nullptr;
   }
 
+  // Copies, because what T declares is visible as T is.
+  template <const auto& Declared, std::size_t... I>
+  static constexpr std::array<cage_option, sizeof...(I)> copies(std::index_sequence<I...>) {
+    return {Declared[I].raw...};
+  }
   template <const auto& Declared, std::size_t... I>
   static constexpr std::array<const cage_option*, sizeof...(I)> pointers(std::index_sequence<I...>) {
-    return {&Declared[I].raw...};
+    return {&Declared[I]...};
   }
-  static constexpr auto option_list =
-      pointers<T::declared_options>(std::make_index_sequence<std::size(T::declared_options)>());
-  static constexpr auto param_list =
-      pointers<T::declared_params>(std::make_index_sequence<std::size(T::declared_params)>());
+  using OptionIndices = std::make_index_sequence<std::size(T::declared_options)>;
+  using ParamIndices = std::make_index_sequence<std::size(T::declared_params)>;
+  static constexpr auto option_copies = copies<T::declared_options>(OptionIndices());
+  static constexpr auto param_copies = copies<T::declared_params>(ParamIndices());
+  static constexpr auto option_list = pointers<option_copies>(OptionIndices());
+  static constexpr auto param_list = pointers<param_copies>(ParamIndices());
 
   static constexpr cage_module table{
       CAGE_MAGIC,
@@ -212,6 +221,7 @@ struct Table {
 };
 
 }  // namespace detail
+#pragma GCC visibility pop
 }  // namespace cage
 
 // Defines the only symbol that a module exports. Use it once per module, at namespace scope.

@@ -142,7 +142,9 @@ struct ProcessConfig {
   std::vector<std::string> environment;
   // Soft and hard limits for setrlimit(2). The keys are those of kProcessLimits; the unit depends on the resource.
   std::map<std::string, std::uint64_t> limits;
-  // The daemon's capabilities that the process keeps, for example "CAP_SYS_ADMIN"; without a value it keeps all.
+  std::string user;  // whom the process runs as, with that user's groups; empty = as the daemon
+  // The daemon's capabilities that the process keeps, for example "CAP_SYS_ADMIN"; without a value it keeps all, or
+  // none as another user.
   std::optional<std::vector<std::string>> capabilities;
   bool seccomp = false;  // use the filter of host/worker/confine.cc
   friend bool operator==(const ProcessConfig&, const ProcessConfig&) = default;

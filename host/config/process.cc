@@ -52,6 +52,16 @@ void read_capabilities(TableReader& table, ProcessConfig& process) {
   }
 }
 
+void read_user(TableReader& table, ProcessConfig& process) {
+  const auto user = table.string("user");
+  if (!user) return;
+  process.user = user->value;
+  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
+  if (user->value.empty() || user->value.front() == '-' || !std::ranges::all_of(user->value, fits))
+    table.refuse("user", user->position,
+                 fmt::format("'{}' is not the name of a user; write a name of passwd(5)", user->value));
+}
+
 }  // namespace
 
 void read_process(TableReader table, ModuleConfig& module) {
@@ -61,6 +71,7 @@ void read_process(TableReader table, ModuleConfig& module) {
         "a module inside the daemon has no process of its own; set isolation = \"process\", or remove the table");
   read_environment(table, module.process);
   read_limits(table.table("limits"), module.process);
+  read_user(table, module.process);
   read_capabilities(table, module.process);
   if (const auto seccomp = table.boolean("seccomp")) module.process.seccomp = seccomp->value;
   table.refuse_unknown_keys();

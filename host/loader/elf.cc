@@ -22,7 +22,8 @@ constexpr std::string_view kMachineName = "AArch64";
 #error "the module loader knows x86-64 and AArch64"
 #endif
 
-constexpr std::size_t kMaxSegments = 64, kMaxDynamic = 1024, kMaxNeeded = 256, kMaxEntries = 16, kMaxText = 4096;
+constexpr std::size_t kMaxSegments = 64, kMaxDynamic = 1024, kMaxNeeded = 256, kMaxEntries = 16, kMaxOthers = 3,
+                      kMaxText = 4096;
 constexpr std::string_view kEntryPrefix = "cage_module_v";
 
 std::unexpected<Error> refuse(std::string_view why) { return fail(Code::kInvalidArgument, "{}", why); }
@@ -172,27 +173,30 @@ std::optional<std::uint64_t> symbol_count(const Image& image, const Dynamic& dyn
   return count ? std::optional<std::uint64_t>(*count) : std::nullopt;
 }
 
-bool is_exported_function(const Elf64_Sym& symbol) {
-  const auto binding = ELF64_ST_BIND(symbol.st_info), type = ELF64_ST_TYPE(symbol.st_info);
-  const auto visibility = ELF64_ST_VISIBILITY(symbol.st_other);
-  return symbol.st_shndx != SHN_UNDEF && (binding == STB_GLOBAL || binding == STB_WEAK) && type == STT_FUNC &&
+bool is_exported(const Elf64_Sym& symbol) {
+  const auto binding = ELF64_ST_BIND(symbol.st_info), visibility = ELF64_ST_VISIBILITY(symbol.st_other);
+  // The names of versions are absolute.
+  return symbol.st_shndx != SHN_UNDEF && symbol.st_shndx != SHN_ABS &&
+         (binding == STB_GLOBAL || binding == STB_WEAK || binding == STB_GNU_UNIQUE) &&
          (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
 }
 
-Result<std::vector<std::string>> read_entries(const Image& image, const Dynamic& dynamic, std::uint64_t strings) {
+Status read_exports(const Image& image, const Dynamic& dynamic, std::uint64_t strings, ElfFacts& facts) {
   const auto symbols = image.offset_of(dynamic.symbols);
   const auto count = symbol_count(image, dynamic);
   if (!symbols || !count) return damaged("symbol tables");
-  std::vector<std::string> entries;
   for (std::uint64_t index = 0; index < *count; ++index) {
     const auto symbol = image.at<Elf64_Sym>(*symbols + index * sizeof(Elf64_Sym));
     if (!symbol) return damaged("symbols");
-    if (!is_exported_function(*symbol)) continue;
+    if (!is_exported(*symbol)) continue;
     // Longer names, which C++ templates have, are not entries and no reason to refuse the file.
     const auto name = image.text(strings + symbol->st_name);
-    if (name && name->starts_with(kEntryPrefix) && entries.size() < kMaxEntries) entries.emplace_back(*name);
+    if (!name) continue;
+    const bool entry = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && name->starts_with(kEntryPrefix);
+    auto& names = entry ? facts.entries : facts.others;
+    if (names.size() < (entry ? kMaxEntries : kMaxOthers)) names.emplace_back(*name);
   }
-  return entries;
+  return {};
 }
 
 }  // namespace
@@ -220,9 +224,7 @@ Result<ElfFacts> inspect_elf(std::span<const std::byte> file) {
     if (!text) return damaged("run paths");
     facts.run_path = *text;
   }
-  auto entries = read_entries(image, *dynamic, *strings);
-  if (!entries) return std::unexpected(entries.error());
-  facts.entries = std::move(*entries);
+  if (auto read = read_exports(image, *dynamic, *strings, facts); !read) return std::unexpected(read.error());
   return facts;
 }
 

@@ -14,6 +14,7 @@ struct ElfFacts {
   std::vector<std::string> needed;   // DT_NEEDED: the libraries that the loader has to find
   std::string run_path;              // DT_RUNPATH, or the older DT_RPATH
   std::vector<std::string> entries;  // exported functions whose names begin with "cage_module_v"
+  std::vector<std::string> others;   // the first few of the other symbols that it exports
 
   friend bool operator==(const ElfFacts&, const ElfFacts&) = default;
 };

@@ -1,6 +1,7 @@
 #include "host/loader/library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <exception>
 #include <utility>
@@ -82,6 +83,13 @@ Result<Library> Library::open(UniqueFd image, const std::filesystem::path& path,
 }
 
 void* Library::symbol(const char* name) const { return ::dlsym(handle_.native(), name); }
+
+bool Library::contains(const void* address) const {
+  Dl_info ignored{};
+  void *own = nullptr, *holder = nullptr;
+  return ::dlinfo(handle_.native(), RTLD_DI_LINKMAP, &own) == 0 &&
+         ::dladdr1(address, &ignored, &holder, RTLD_DL_LINKMAP) != 0 && holder == own;
+}
 
 Library::~Library() {
   if (!image_) return;  // moved from

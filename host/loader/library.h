@@ -24,6 +24,8 @@ class Library {
 
   // Null if there is no such symbol.
   void* symbol(const char* name) const;
+  // True if the address lies in this object and not in another one.
+  bool contains(const void* address) const;
   void allow_unmap() { may_unmap_ = true; }
 
  private:

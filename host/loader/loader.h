@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,7 @@ struct StagedModule {
   ElfFacts elf;
   UniqueFd image;  // memfd, sealed against every change
 };
+using ModuleBuild = std::shared_ptr<const StagedModule>;
 
 // [any-thread, reads the disk] `file` is relative to `folder` (modules_dir), and links on the way stay below it (see
 // open_below). Unless its content is pinned, it and every folder on the way must belong to root or to this process and
@@ -54,7 +56,8 @@ class LoadedModule {
   cage_module table_{};
 };
 
-// [any-thread] Runs the constructors and the entry function of the module. They may do anything, so call it on a thread
+// [any-thread] Runs the constructors and the entry function of the module, and checks that the table and its functions
+// lie in the module. They may do anything, so call it on a thread
 // that may get stuck.
 Result<LoadedModule> load(StagedModule staged);
 

@@ -61,22 +61,53 @@ Result<cage_module> read_table(const cage_module* entry) {
   return table;
 }
 
-static Result<cage_module> call_entry(void* symbol) {
-  const auto entry = reinterpret_cast<decltype(&cage_module_v0)>(symbol);
+// A module that exports its table may get that of another module: the dynamic loader unites unique symbols of one name,
+// RTLD_LOCAL or not.
+static Status check_place(const Library& library, const cage_module* entry, const cage_module& table) {
+  const auto address = [](auto function) { return reinterpret_cast<const void*>(function); };
+  const std::pair<const char*, const void*> parts[] = {{"table", entry},
+                                                       {"options", table.options},
+                                                       {"params", table.params},
+                                                       {"create", address(table.create)},
+                                                       {"start", address(table.start)},
+                                                       {"discover", address(table.discover)},
+                                                       {"prepare", address(table.prepare)},
+                                                       {"unprepare", address(table.unprepare)},
+                                                       {"check", address(table.check)},
+                                                       {"quiesce", address(table.quiesce)},
+                                                       {"resume", address(table.resume)},
+                                                       {"stop", address(table.stop)},
+                                                       {"destroy", address(table.destroy)},
+                                                       {"extension", address(table.extension)}};
+  for (const auto& [name, place] : parts)
+    if (place != nullptr && !library.contains(place))
+      return fail(Code::kFailedPrecondition,
+                  "its {} does not lie in the file, perhaps in another module that exports the same name: define it in "
+                  "the module, and export {} alone (-fvisibility=hidden, module.map) [R1]",
+                  name, CAGE_ENTRY);
+  return {};
+}
+
+static Result<cage_module> call_entry(const Library& library) {
+  void* const symbol = library.symbol(CAGE_ENTRY);
+  if (symbol == nullptr) return fail(Code::kFailedPrecondition, "the dynamic loader does not find {}", CAGE_ENTRY);
+  const cage_module* entry = nullptr;
   try {
-    return read_table(entry(CAGE_ABI_MINOR));
+    entry = reinterpret_cast<decltype(&cage_module_v0)>(symbol)(CAGE_ABI_MINOR);
   } catch (...) {
     return fail(Code::kFailedPrecondition, "its entry {} threw an exception, none may leave a module [R9]", CAGE_ENTRY);
   }
+  auto table = read_table(entry);
+  if (!table) return table;
+  if (auto placed = check_place(library, entry, *table); !placed) return std::unexpected(placed.error());
+  return table;
 }
 
 Result<LoadedModule> load(StagedModule staged) {
   auto library = Library::open(std::move(staged.image), staged.path, staged.elf);
   if (!library) return std::unexpected(library.error());
   LoadedModule loaded(staged, std::move(*library));
-  void* const symbol = loaded.library_.symbol(CAGE_ENTRY);
-  auto table = symbol != nullptr ? call_entry(symbol)
-                                 : fail(Code::kFailedPrecondition, "the dynamic loader does not find {}", CAGE_ENTRY);
+  const auto table = call_entry(loaded.library_);
   if (!table) return within(table.error(), "module file '{}' is refused", loaded.path_.native());
   loaded.table_ = *table;
   if ((table->flags & CAGE_MODULE_UNLOADABLE) != 0) loaded.library_.allow_unmap();

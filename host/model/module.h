@@ -66,7 +66,8 @@ class Module {
   virtual Task<Status> pre_start(ModuleClaim claim, Instant deadline) = 0;
   // Polls one device's health. The result arrives through ModuleEvents::health.
   virtual Task<Status> check(std::string device_id, Instant deadline) = 0;
-  // Returns once no call is open. After the deadline, the error names a call that still is.
+  // Returns once no call is open. After the deadline, the error names a call that still is. Fails when the instance is
+  // lost or stopped.
   virtual Task<Status> finish_calls(Instant deadline) = 0;
   virtual Task<Status> quiesce(Instant deadline) = 0;
   virtual Task<Status> resume(Instant deadline) = 0;

@@ -1,9 +1,13 @@
 #include "host/module/load.h"
 
+#include <fcntl.h>
+#include <fmt/ranges.h>
+
 #include <atomic>
 #include <set>
 
 #include "host/config/options.h"
+#include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
 #include "host/module/in_process.h"
@@ -20,8 +24,17 @@ Result<OptionValues> checked_options(const ModuleConfig& config, const ModuleIde
   return fail(Code::kInvalidArgument, "{}", lines);
 }
 
-Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const std::filesystem::path& modules_dir) {
-  auto staged = stage(modules_dir, config.path, config.sha256);
+Result<StagedModule> copy_of(const StagedModule& build) {
+  UniqueFd image(::fcntl(build.image.get(), F_DUPFD_CLOEXEC, 0));
+  if (!image) return fail_errno(errno, "cannot duplicate a descriptor");
+  return StagedModule{build.path, build.sha256, build.elf, std::move(image)};
+}
+
+Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const StagedModule& build) {
+  if (!build.elf.others.empty())
+    log(LogLevel::kWarn, "module exports more than its entry; other modules may get its symbols [R1]",
+        {{"module", config.name}, {"symbols", fmt::format("{}", fmt::join(build.elf.others, ", "))}});
+  auto staged = copy_of(build);
   if (!staged) return within(staged.error(), "module '{}'", config.name);
   auto loaded = load_identified(config.name, std::move(*staged));
   if (!loaded) return std::unexpected(loaded.error());
@@ -67,10 +80,9 @@ auto run_on(std::unique_ptr<Lane>& lane, asio::io_context& core, Clock& clock, I
 }
 
 Task<Result<std::shared_ptr<Module>>> load_in_process(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                      std::filesystem::path modules_dir, Instant deadline,
-                                                      Leftover& left) {
+                                                      ModuleBuild build, Instant deadline, Leftover& left) {
   auto lane = std::make_unique<Lane>("cage/" + config.name);
-  auto work = [config, modules_dir] { return load_and_check(config, modules_dir); };
+  auto work = [config, build] { return load_and_check(config, *build); };
   const Error stuck = stuck_while_loaded(config.name);
   auto loaded = co_await run_on(lane, core, clock, deadline, std::move(work), stuck.message, left);
   if (!loaded) co_return std::unexpected(stuck);
@@ -113,27 +125,18 @@ wire::Request load_request(const ModuleConfig& config, const StagedModule& stage
     confinement.add_limits()->set_resource(static_cast<std::uint32_t>(resource));
     confinement.mutable_limits()->rbegin()->set_value(limit->second);
   }
-  confinement.set_keep_capabilities(!config.process.capabilities);
+  confinement.set_user(config.process.user);
+  confinement.set_keep_capabilities(!config.process.capabilities && config.process.user.empty());
   if (config.process.capabilities) write(*config.process.capabilities, *confinement.mutable_capabilities());
   confinement.set_seccomp(config.process.seccomp);
   return request;
 }
 
 Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                     std::filesystem::path modules_dir, Instant deadline,
-                                                     Leftover& left) {
-  auto lane = std::make_unique<Lane>("cage/" + config.name);
-  const Error unreadable{
-      Code::kDeadlineExceeded,
-      fmt::format("module '{}': its file cannot be read in time: is the disk healthy?", config.name)};
-  auto work = [config, modules_dir] { return stage(modules_dir, config.path, config.sha256); };
-  auto copied = co_await run_on(lane, core, clock, deadline, std::move(work), unreadable.message, left);
-  if (!copied) co_return std::unexpected(unreadable);
-  const Result<StagedModule>& staged = *copied;
-  if (!staged) co_return within(staged.error(), "module '{}'", config.name);
+                                                     ModuleBuild build, Instant deadline, Leftover& left) {
   const auto program = worker_program(config.process);
   if (!program) co_return within(program.error(), "module '{}'", config.name);
-  auto link = WorkerLink::start(core, clock, config.name, *program, staged->image.get());
+  auto link = WorkerLink::start(core, clock, config.name, *program, build->image.get());
   if (!link) co_return std::unexpected(link.error());
   left = leftover_of(config.name, (*link)->process().child());
   const OneShot<Result<wire::Answer>> loaded(core);
@@ -141,7 +144,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
                      loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
                    }});
   auto told =
-      (*link)->call(0, load_request(config, *staged), [loaded](const Answers& answers) { loaded.set(answers.back()); });
+      (*link)->call(0, load_request(config, *build), [loaded](const Answers& answers) { loaded.set(answers.back()); });
   if (!told) co_return std::unexpected(told.error());
   const auto outcome = co_await loaded.wait_until(clock, deadline);
   if (!outcome) co_return std::unexpected(stuck_while_loaded(config.name));
@@ -149,7 +152,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->code() != 0) co_return fail(static_cast<Code>(answer->code()), "{}", answer->message());
   ModuleIdentity identity = read(answer->identity());
-  identity.sha256 = staged->sha256;
+  identity.sha256 = build->sha256;
   auto options = checked_options(config, identity);
   if (!options) co_return std::unexpected(options.error());
   RemoteModule::Parts parts{config.name, std::move(*link), std::move(identity), std::move(*options)};
@@ -158,12 +161,27 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
 
 }  // namespace
 
+Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, ModuleConfig config,
+                                       std::filesystem::path modules_dir, Instant deadline, Leftover* left) {
+  auto lane = std::make_unique<Lane>("cage/" + config.name);
+  const Error unreadable{
+      Code::kDeadlineExceeded,
+      fmt::format("module '{}': its file cannot be read in time: is the disk healthy?", config.name)};
+  Leftover remains;
+  auto work = [config, modules_dir] { return stage(modules_dir, config.path, config.sha256); };
+  auto staged = co_await run_on(lane, core, clock, deadline, std::move(work), unreadable.message, remains);
+  if (left) *left = std::move(remains);
+  if (!staged) co_return std::unexpected(unreadable);
+  if (!*staged) co_return within(staged->error(), "module '{}'", config.name);
+  co_return std::make_shared<const StagedModule>(std::move(**staged));
+}
+
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                  std::filesystem::path modules_dir, Instant deadline, Leftover* left) {
+                                                  ModuleBuild build, Instant deadline, Leftover* left) {
   Leftover remains;
   const bool in_worker = config.isolation == Isolation::kProcess;
-  auto loading = in_worker ? load_in_worker(core, clock, std::move(config), std::move(modules_dir), deadline, remains)
-                           : load_in_process(core, clock, std::move(config), std::move(modules_dir), deadline, remains);
+  auto loading = in_worker ? load_in_worker(core, clock, std::move(config), std::move(build), deadline, remains)
+                           : load_in_process(core, clock, std::move(config), std::move(build), deadline, remains);
   auto loaded = co_await std::move(loading);
   if (!loaded && left) *left = std::move(remains);
   co_return loaded;

@@ -6,15 +6,22 @@
 
 #include "host/config/config.h"
 #include "host/core/clock.h"
+#include "host/loader/loader.h"
 #include "host/model/module.h"
 
 namespace cardcage {
 
-// [core] Stages the file, loads it on the thread on which all its calls will run, and checks its declarations and the
-// configured options; the core never waits for a module's constructors. `core` and `clock` outlive the module. Errors
-// name the file, or the position in the configuration, and the remedy. `left` gets what a failed load leaves behind.
+// Both functions: `core` and `clock` outlive the result. Errors name the file, or the position in the configuration,
+// and the remedy. `left` gets what a failed attempt leaves behind.
+
+// [core] Stages the configured file; nothing of it runs.
+Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, ModuleConfig config,
+                                       std::filesystem::path modules_dir, Instant deadline, Leftover* left = nullptr);
+
+// [core] Loads the build on the thread on which all its calls will run, and checks its declarations and the configured
+// options; the core never waits for a module's constructors. One build makes any number of workers, but only one module
+// inside the daemon, since the dynamic loader maps a file once.
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                  std::filesystem::path modules_dir, Instant deadline,
-                                                  Leftover* left = nullptr);
+                                                  ModuleBuild build, Instant deadline, Leftover* left = nullptr);
 
 }  // namespace cardcage

@@ -60,6 +60,8 @@ Task<Status> RunningModule::resume(Instant deadline) { return execute_for<void>(
 Task<Status> RunningModule::stop(Instant deadline) {
   const auto self = shared_from_this();
   if (std::exchange(state_, State::kStopped) != State::kStarted) co_return Status{};
+  for (const auto& waiter : std::exchange(waiting_for_idle_, {}))
+    waiter.set(fail(Code::kCancelled, "module '{}' is stopped", name_));
   ModuleCall call = StopCall{};
   const Status stopped = co_await execute_for<void>(std::move(call), deadline);
   events_ = {};

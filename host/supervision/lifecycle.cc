@@ -113,6 +113,12 @@ void Lifecycle::stop() { enter(Stopped{}); }
 
 void Lifecycle::fail_discover(const Error& why) { trouble_ = Trouble{Trouble::Kind::kDiscoverFailed, why}; }
 
+void Lifecycle::refuse_file(const Error& why) {
+  require(in<Ready>(), "refuse_file");
+  trouble_ = trial_trouble(why, false);
+  changed_();
+}
+
 void Lifecycle::configure(ModuleConfig config) {
   target_.configure(std::move(config));
   if (trouble_ && trouble_->kind == Trouble::Kind::kConfigRefused && !target_.refused()) trouble_.reset();
@@ -135,13 +141,24 @@ void Lifecycle::accept_trial() {
 
 void Lifecycle::refuse_trial(const Error& why) {
   require(in<Ready>(), "refuse_trial");
-  const bool config_refused = target_.has_candidate();
-  Error error = within(why, "the new {} of module '{}' is not taken over", config_refused ? "configuration" : "file",
-                       config().name)
-                    .error();
-  target_.refuse_trial(error);
-  trouble_ = Trouble{config_refused ? Trouble::Kind::kConfigRefused : Trouble::Kind::kFileRefused, std::move(error)};
+  trouble_ = trial_trouble(why, target_.has_candidate());
+  target_.refuse_trial(trouble_->error);
   changed_();
+}
+
+void Lifecycle::take_back_trial(ModuleConfig before, const Error& why) {
+  require(in<Ready>(), "take_back_trial");
+  trouble_ = trial_trouble(why, !same_instance(before, config()));
+  target_.take_back(std::move(before), trouble_->error);
+  lost_.reset();
+  enter(Ready{});
+}
+
+Lifecycle::Trouble Lifecycle::trial_trouble(const Error& why, bool config) const {
+  return {
+      config ? Trouble::Kind::kConfigRefused : Trouble::Kind::kFileRefused,
+      within(why, "the new {} of module '{}' is not taken over", config ? "configuration" : "file", this->config().name)
+          .error()};
 }
 
 void Lifecycle::drop_trial() {

@@ -5,7 +5,7 @@
 //             +-------------+
 //             v             |
 //   +---> Starting ----> Ready <--+ accept_trial()
-//   |      |    serve()   |  +----+ refuse_trial(), drop_trial()
+//   |      |    serve()   |  +----+ refuse_trial(), drop_trial(), take_back_trial()
 //   |      |              |
 //   |      +--back_off()--+
 //   |             v
@@ -65,6 +65,8 @@ class Lifecycle {
   void lose(Error why);
   // The instance serves on with the device list that it had.
   void fail_discover(const Error& why);
+  // The instance serves, but is of the build that ran last, since the file is broken.
+  void refuse_file(const Error& why);
 
   // The configuration that the module runs with; see TargetConfig.
   void configure(ModuleConfig config);
@@ -74,6 +76,8 @@ class Lifecycle {
   void accept_trial();
   void refuse_trial(const Error& why);
   void drop_trial();
+  // After accept_trial(): the instance before serves again, with the configuration `before`.
+  void take_back_trial(ModuleConfig before, const Error& why);
 
   // Requests of operators and of the daemon.
   void set_quiesced(QuiesceMark mark);
@@ -145,6 +149,7 @@ class Lifecycle {
   void require(bool allowed, std::string_view transition) const;
   void enter(Phase phase);
   bool callable() const { return offered() && !lost_; }
+  Trouble trial_trouble(const Error& why, bool config) const;
   std::string quiesced_text() const;
   std::string why_away() const;
 

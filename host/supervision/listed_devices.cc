@@ -65,6 +65,7 @@ void ListedDevices::keep_for_later(const std::string& device_id, const Health& h
 bool ListedDevices::set(const std::string& device_id, Health health) {
   DeviceHealth& entry = health_[device_id];
   entry.reported = clock_.now();
+  if (health.timeout.count() > 0) next_silence_ = std::min(next_silence_, entry.reported + health.timeout);
   if (entry.health == health && entry.changed.time_since_epoch().count() != 0) return false;
   log_health(module_, device_id, entry.health.state, health);
   entry.health = std::move(health);
@@ -76,17 +77,28 @@ DeviceHealth ListedDevices::health(const std::string& device_id) const {
   const auto entry = health_.find(device_id);
   DeviceHealth known = entry != health_.end() ? entry->second : DeviceHealth{};
   if (is_silent(known) && advised_taint(known.health) == TaintEffect::kNone)
-    known.health = Health{.reason = "Silent",
-                          .message = fmt::format("no report for more than {} s", known.health.timeout.count())};
+    known.health =
+        Health{.reason = "Silent", .message = fmt::format("no report for {} s", known.health.timeout.count())};
   return known;
 }
 
-bool ListedDevices::any_silent() const {
-  return std::ranges::any_of(health_, [this](const auto& entry) { return is_silent(entry.second); });
+bool ListedDevices::look_for_silence() {
+  const Instant now = clock_.now(), before = std::exchange(looked_, now);
+  bool fell_silent = false;
+  next_silence_ = Instant::max();
+  for (const auto& [device_id, known] : health_) {
+    if (known.health.timeout.count() == 0) continue;
+    const Instant due = known.reported + known.health.timeout;
+    if (due > now)
+      next_silence_ = std::min(next_silence_, due);
+    else
+      fell_silent |= due > before;
+  }
+  return fell_silent;
 }
 
 bool ListedDevices::is_silent(const DeviceHealth& known) const {
-  return known.health.timeout.count() > 0 && clock_.now() - known.reported > known.health.timeout;
+  return known.health.timeout.count() > 0 && clock_.now() - known.reported >= known.health.timeout;
 }
 
 }  // namespace cardcage

@@ -47,7 +47,10 @@ class ListedDevices {
   // The last report, or "Silent" if the device has been silent for longer than its module allows. A taint outlasts
   // the silence.
   DeviceHealth health(const std::string& device_id) const;
-  bool any_silent() const;
+  // No device falls silent before then.
+  Instant next_silence() const { return next_silence_; }
+  // True if a device has fallen silent since the last look.
+  bool look_for_silence();
 
  private:
   bool set(const std::string& device_id, Health health);
@@ -58,6 +61,7 @@ class ListedDevices {
   SnapshotPtr snapshot_;
   std::map<std::string, DeviceHealth, std::less<>> health_;
   std::map<std::string, Health> kept_;  // for the next list
+  Instant next_silence_ = Instant::max(), looked_ = Instant::min();
   bool discovering_ = false;
   bool rescan_requested_ = false;
 };

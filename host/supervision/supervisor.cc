@@ -7,12 +7,14 @@
 namespace cardcage {
 namespace {
 
-// How often a module that has check() is asked, and devices that fell silent are looked for.
+// How often a module that has check() is asked.
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
 // Nobody tells when a stuck thread or process is gone.
 constexpr Duration kLeftoverPollInterval = std::chrono::seconds(1);
 // A burst of rescan requests, as when a bus is enumerated again, costs one discover.
 constexpr Duration kRescanDelay = std::chrono::milliseconds(20);
+// A first change of health is told at once, and what a flapping device adds to it once after this time.
+constexpr Duration kHealthPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -25,7 +27,9 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
       marks_(marks),
       listener_(std::move(listener)),
       life_(std::move(config), clock, [this] { listener_.changed(*this); }),
+      retirements_(core),
       devices_(life_.config().name, clock),
+      health_pause_(core, clock),
       wakeup_(core),
       ended_(core) {}
 
@@ -41,6 +45,7 @@ Task<void> Supervisor::run() {
     }
   }
   if (order_) respond(fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config().name));
+  co_await stop_retired();
   co_await release();
   life_.stop();
   ended_.set(true);
@@ -55,6 +60,8 @@ Task<void> Supervisor::run_instance() {
     log(LogLevel::kInfo, "module is ready",
         {{"module", config().name}, {"devices", std::to_string(snapshot()->devices.size())}});
     life_.serve();
+    keep_build(build_);
+    if (broken_file_) life_.refuse_file(*broken_file_);
   } else {
     life_.lose(up.error());
   }
@@ -152,10 +159,14 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   };
   events.health = [this, which](const std::string& id, const Health& health) {
     if (which.lock() != module_) return devices_.keep_for_later(id, health);
-    if (devices_.note(id, health)) listener_.changed(*this);
+    const Instant next_silence = devices_.next_silence();
+    if (devices_.note(id, health)) tell_health();
+    if (devices_.next_silence() < next_silence) wakeup_.wake();
   };
   events.lost = [this, which](Error error) {
-    if (which.lock() != module_) return;
+    const auto instance = which.lock();
+    if (fallback_ && fallback_->module == instance) fallback_->lost = true;
+    if (instance != module_) return;
     life_.lose(std::move(error));
     wakeup_.wake();
   };
@@ -177,7 +188,7 @@ Task<Status> Supervisor::start_or_resume() {
 }
 
 Task<Status> Supervisor::start_instance() {
-  auto loaded = co_await load(life_.begin_start());
+  auto loaded = co_await load_file_or_last_build(life_.begin_start());
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
@@ -187,11 +198,49 @@ Task<Status> Supervisor::start_instance() {
   co_return co_await discover_and_reconcile();
 }
 
-Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config) {
+Task<Result<ModuleBuild>> Supervisor::stage(ModuleConfig config) {
   Leftover left;
-  auto loaded = co_await loader_(config, clock_.now() + deadlines_.start, left);
+  auto staged = co_await loader_.stage(config, clock_.now() + deadlines_.start, left);
+  leftovers_.add(std::move(left));
+  co_return staged;
+}
+
+Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config, ModuleBuild build) {
+  Leftover left;
+  auto loaded = co_await loader_.load(config, std::move(build), clock_.now() + deadlines_.start, left);
   leftovers_.add(std::move(left));
   co_return loaded;
+}
+
+// What the last good build has prepared can be released only by a module, so a file that was broken meanwhile is no
+// reason to do without one.
+Task<Result<std::shared_ptr<Module>>> Supervisor::load_file_or_last_build(ModuleConfig config) {
+  broken_file_.reset();
+  auto build = co_await stage(config);
+  std::optional<Error> broken;
+  if (build) {
+    build_ = *build;
+    auto loaded = co_await load(config, build_);
+    if (loaded) co_return loaded;
+    broken = loaded.error();
+  } else {
+    broken = build.error();
+  }
+  const bool allowed = last_good_build_ && (config.sha256.empty() || config.sha256 == last_good_build_->sha256);
+  if (!allowed) co_return std::unexpected(*broken);
+  build_ = last_good_build_;
+  auto loaded = co_await load(config, build_);
+  if (!loaded) co_return std::unexpected(*broken);
+  log(LogLevel::kError, "the file of a module is broken; the build that ran last goes on",
+      {{"module", config.name}, {"error", broken->message}});
+  broken_file_ = std::move(broken);
+  co_return loaded;
+}
+
+// Two instances inside the daemon would share one mapped copy and its variables, so there a build is used once.
+void Supervisor::keep_build(ModuleBuild build) {
+  build_ = std::move(build);
+  last_good_build_ = config().isolation == Isolation::kProcess ? build_ : nullptr;
 }
 
 Task<Status> Supervisor::discover_and_reconcile() {
@@ -215,15 +264,17 @@ Task<void> Supervisor::serve() {
     if (order_) {
       const bool goes_on = co_await execute_while_ready();
       if (!goes_on) co_return;
-    } else if (life_.target().trial_requested() && !leftovers_.reason()) {
+    } else if (life_.target().trial_requested() && !leftovers_.reason() && retired_.empty()) {
       co_await try_replacement();
-    } else if (devices_.rescan_requested()) {
-      co_await rescan();
+    } else if (clock_.now() >= devices_.next_silence()) {
+      if (devices_.look_for_silence()) tell_health();
     } else if (clock_.now() >= next_check) {
       next_check = clock_.now() + kHealthInterval;
       co_await check_devices();
+    } else if (devices_.rescan_requested()) {  // comes last, since a module may request one in every discover
+      co_await rescan();
     } else {
-      co_await wakeup_.wait_until(clock_, next_check);
+      co_await wakeup_.wait_until(clock_, std::min(next_check, devices_.next_silence()));
     }
   }
 }
@@ -238,18 +289,27 @@ Task<void> Supervisor::rescan() {
 }
 
 Task<void> Supervisor::check_devices() {
+  if (!identity_->has_check) co_return;
   const SnapshotPtr listed = snapshot();
-  if (identity_->has_check) {
-    for (const Device& device : listed->devices) {
-      if (life_.stop_requested() || life_.lost()) co_return;
-      auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
-      if (!checked) {
-        log_limited(LogLevel::kWarn, config().name + "/check", "health check failed",
-                    {{"module", config().name}, {"device", device.id}, {"error", checked.error().message}});
-      }
+  for (const Device& device : listed->devices) {
+    if (life_.stop_requested() || life_.lost()) co_return;
+    auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
+    if (!checked) {
+      log_limited(LogLevel::kWarn, config().name + "/check", "health check failed",
+                  {{"module", config().name}, {"device", device.id}, {"error", checked.error().message}});
     }
   }
-  if (devices_.any_silent()) listener_.changed(*this);
+}
+
+void Supervisor::tell_health() {
+  if (health_pause_.pending()) {
+    health_changed_ = true;
+    return;
+  }
+  listener_.changed(*this);
+  health_pause_.call_after(kHealthPause, [this] {
+    if (std::exchange(health_changed_, false)) tell_health();
+  });
 }
 
 Task<Status> Supervisor::discover() {

@@ -10,10 +10,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/config/config.h"
+#include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
+#include "host/core/task_group.h"
 #include "host/core/wakeup.h"
+#include "host/loader/loader.h"
 #include "host/model/module.h"
 #include "host/supervision/command.h"
 #include "host/supervision/leftovers.h"
@@ -25,9 +29,14 @@ namespace cardcage {
 
 class Supervisor {
  public:
-  // Loads and checks the module's file; called for every start. `left` tells of what a failed load may leave behind.
-  using Loader =
-      std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, Instant deadline, Leftover& left)>;
+  // `left` tells of what a failed attempt may leave behind.
+  struct Loader {
+    // Copies and checks the module's file, and runs nothing of it.
+    std::function<Task<Result<ModuleBuild>>(const ModuleConfig&, Instant deadline, Leftover& left)> stage;
+    std::function<Task<Result<std::shared_ptr<Module>>>(const ModuleConfig&, ModuleBuild, Instant deadline,
+                                                        Leftover& left)>
+        load;
+  };
   struct Listener {
     // A first or different snapshot, the health of a device, or the state of the module.
     std::function<void(const Supervisor&)> changed;
@@ -117,7 +126,10 @@ class Supervisor {
 
   Task<Status> start_or_resume();
   Task<Status> start_instance();
-  Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config);
+  Task<Result<ModuleBuild>> stage(ModuleConfig config);
+  Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config, ModuleBuild build);
+  Task<Result<std::shared_ptr<Module>>> load_file_or_last_build(ModuleConfig config);
+  void keep_build(ModuleBuild build);
   ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover_and_reconcile();
   Task<Status> discover();
@@ -125,6 +137,7 @@ class Supervisor {
   Task<void> serve();
   Task<void> rescan();
   Task<void> check_devices();
+  void tell_health();
   Task<void> back_off(Instant begun);
   void record_end();
   Task<void> release();
@@ -134,7 +147,12 @@ class Supervisor {
   Task<void> try_replacement();
   Task<Result<SnapshotPtr>> try_out(std::shared_ptr<Module> next);
   void refuse(const Error& error);
-  Task<void> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
+  // True if the new instance stays.
+  Task<bool> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
+  void go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why);
+  void retire(std::shared_ptr<Module> instance);
+  Task<void> stop_when_idle(std::shared_ptr<Module> instance);
+  Task<void> stop_retired();
 
   // True if the instance goes on.
   Task<bool> execute_while_ready();
@@ -157,8 +175,21 @@ class Supervisor {
 
   Lifecycle life_;
   std::shared_ptr<Module> module_;
+  // The instance that was replaced, until its successor has reconciled the claims.
+  struct Fallback {
+    std::shared_ptr<Module> module;
+    bool lost = false;
+  };
+  std::optional<Fallback> fallback_;
+  std::vector<std::shared_ptr<Module>> retired_;  // out of use; they end their calls
+  TaskGroup retirements_;
   std::optional<ModuleIdentity> identity_;
+  ModuleBuild build_;                 // of the instance, or of one that is being loaded
+  ModuleBuild last_good_build_;       // of the instance that served last; null if it runs inside the daemon
+  std::optional<Error> broken_file_;  // why the instance is of the last good build
   ListedDevices devices_;
+  DelayedCall health_pause_;     // runs since health was told last
+  bool health_changed_ = false;  // since then
   Leftovers leftovers_;
   std::optional<ModuleEnd> last_end_;
   std::optional<Order> order_;

@@ -133,6 +133,10 @@ Task<void> Supervisor::quiesce_instance() {
 
 // Waits for open calls first. A module without quiesce is stopped, which frees the hardware as well.
 Task<Status> Supervisor::free_hardware(Instant deadline) {
+  co_await retirements_.join(clock_, deadline);
+  if (!retired_.empty())
+    co_return fail(Code::kDeadlineExceeded, "the instance of module '{}' before the last change is still busy",
+                   config().name);
   if (auto finished = co_await module_->finish_calls(deadline); !finished) co_return finished;
   if (!identity_->has_quiesce) {
     co_await release();

@@ -24,18 +24,26 @@ void Supervisor::drain(std::string why) {
 
 void Supervisor::end_drained() {
   if (draining().empty() || !module_) return;
+  last_good_build_ = nullptr;  // nothing is left to release, and no file to start from
   life_.lose(Error{Code::kUnavailable, draining()});
   wakeup_.wake();
 }
 
 Task<void> Supervisor::try_replacement() {
   const ModuleConfig tried = life_.begin_trial();
-  const auto next = co_await load(tried);
-  if (!next) co_return refuse(next.error());
-  const bool same_file = (*next)->identity().sha256 == identity_->sha256;
+  const auto build = co_await stage(tried);
+  if (!build) co_return refuse(build.error());
+  // Nothing of a file that was only touched runs: its constructors may reset hardware.
+  const bool same_file = (*build)->sha256 == identity_->sha256;
   if (same_file && same_instance(tried, config())) co_return life_.drop_trial();
+  const auto next = co_await load(tried, *build);
+  if (!next) co_return refuse(next.error());
   auto devices = co_await try_out(*next);
-  if (devices && !life_.target().trial_is_outdated()) co_return co_await take_over(*next, std::move(*devices));
+  if (devices && !life_.target().trial_is_outdated()) {
+    const bool took_over = co_await take_over(*next, std::move(*devices));
+    if (took_over) keep_build(*build);
+    co_return;
+  }
   devices_.forget_kept();
   co_await stop_instance(*next);
   if (devices)
@@ -60,18 +68,56 @@ Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
 }
 
 // New calls go to the new instance at once, where they queue behind its reconcile; the old one ends those that it has.
-Task<void> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
+Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devices) {
   if (listener_.fault) listener_.fault(FaultPoint::kBeforeTakeOver);
+  const ModuleConfig before = config();
+  const SnapshotPtr listed = snapshot();
   const auto old = std::exchange(module_, std::move(next));
+  fallback_ = Fallback{old};
   const bool new_file = module_->identity().sha256 != identity_->sha256;
   log(LogLevel::kInfo, fmt::format("a new {} of the module is taken over", new_file ? "file" : "configuration"),
       {{"module", config().name}, {"version", module_->identity().version}, {"before", identity_->version}});
   identity_ = module_->identity();
   std::ignore = devices_.adopt(std::move(devices));
   life_.accept_trial();
-  if (auto reconciled = co_await reconcile(); !reconciled) life_.lose(reconciled.error());
-  co_await stop_instance(old);
+  const Status reconciled = co_await reconcile();
+  const bool old_lost = std::exchange(fallback_, std::nullopt)->lost;
+  if (!reconciled && !old_lost) {
+    go_back(old, listed, before, reconciled.error());
+    co_return false;
+  }
+  if (!reconciled) life_.lose(reconciled.error());
+  retire(old);
   if (listener_.fault) listener_.fault(FaultPoint::kAfterTakeOver);
+  co_return reconciled.has_value();
+}
+
+void Supervisor::go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why) {
+  log(LogLevel::kError, "the new instance of a module fails; the old one goes on",
+      {{"module", config().name}, {"error", why.message}});
+  retire(std::exchange(module_, std::move(old)));
+  identity_ = module_->identity();
+  std::ignore = devices_.adopt(std::move(devices));
+  life_.take_back_trial(std::move(before), why);
+}
+
+void Supervisor::retire(std::shared_ptr<Module> instance) {
+  retired_.push_back(instance);
+  retirements_.spawn(stop_when_idle(std::move(instance)));
+}
+
+// Every call has a limit of its own, after which it loses the instance at the latest.
+Task<void> Supervisor::stop_when_idle(std::shared_ptr<Module> instance) {
+  std::ignore = co_await instance->finish_calls(Instant::max());
+  co_await stop_instance(instance);
+  std::erase(retired_, instance);
+  wakeup_.wake();
+}
+
+Task<void> Supervisor::stop_retired() {
+  const auto instances = retired_;
+  for (const auto& instance : instances) std::ignore = co_await instance->stop(clock_.now() + deadlines_.stop);
+  co_await retirements_.join(clock_, Instant::max());
 }
 
 }  // namespace cardcage

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/core/log.h"
+#include "host/core/task_group.h"
 
 namespace cardcage {
 
@@ -140,7 +141,9 @@ Task<void> Supervisors::stop() {
   stopping_ = true;
   wake_waiters();
   co_await files_.stop();
-  for (const Entry& entry : all_) co_await entry.supervisor->stop();
+  TaskGroup stops(environment_.core);
+  for (const Entry& entry : all_) stops.spawn(entry.supervisor->stop());
+  co_await stops.join(environment_.clock, Instant::max());
 }
 
 std::vector<const Supervisor*> Supervisors::all() const {

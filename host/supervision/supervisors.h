@@ -41,7 +41,7 @@ class Supervisors {
   std::vector<std::string> retry();
   // Returns when none of these modules is undecided any more, at `deadline`, or when the supervisors stop.
   Task<void> wait_until_decided(std::vector<std::string> modules, Instant deadline);
-  // No configure() may follow.
+  // Stops all modules at the same time, so that the slowest one decides how long it takes. No configure() may follow.
   Task<void> stop();
 
   // In the order of the configuration, then those that drain.

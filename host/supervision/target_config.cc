@@ -38,6 +38,17 @@ void TargetConfig::refuse_trial(const Error& why) {
   if (candidate_) refused_ = why;
 }
 
+// Another configuration may be wanted by now.
+void TargetConfig::take_back(ModuleConfig before, const Error& why) {
+  before.serve = running_.serve;
+  before.position = running_.position;
+  ModuleConfig failed = std::exchange(running_, std::move(before));
+  if (candidate_ && same_instance(*candidate_, running_)) candidate_.reset();
+  if (candidate_ || requested_ || same_instance(failed, running_)) return;
+  candidate_ = std::move(failed);
+  refused_ = why;
+}
+
 const ModuleConfig& TargetConfig::begin_start() {
   if (std::exchange(requested_, false)) adopt_candidate();
   return running_;

@@ -5,6 +5,7 @@
 //   on trial --accept_trial()--> no candidate: it runs
 //            --refuse_trial()--> refused: kept as the candidate of the next trial, for which request_trial() asks
 //            --drop_trial()----> as before the trial: another configuration is wanted, or the file is the same
+//   accepted --take_back()----> refused: the one before runs again
 //   any      --configure(the one that runs)--> no candidate
 //
 // A new module file is a trial of the configuration that runs: there is no candidate then.
@@ -42,6 +43,8 @@ class TargetConfig {
   void accept_trial();
   void refuse_trial(const Error& why);
   void drop_trial() { trial_.reset(); }
+  // The trial that was accepted last has failed after all. `before` is what ran until then.
+  void take_back(ModuleConfig before, const Error& why);
 
   // While no instance runs, a start takes the place of a requested trial: there is nothing to lose. Returns the
   // configuration to start with.

@@ -1,10 +1,16 @@
 #include "host/worker/confine.h"
 
+#include <grp.h>
+#include <pwd.h>
+#include <sched.h>
 #include <seccomp.h>
+#include <signal.h>
 #include <sys/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <vector>
@@ -26,13 +32,21 @@ constexpr const char* kForbidden[] = {"acct",
                                       "fsconfig",
                                       "fsmount",
                                       "fsopen",
+                                      "fspick",
                                       "init_module",
+                                      "io_uring_enter",
+                                      "io_uring_register",
+                                      "io_uring_setup",
                                       "kexec_file_load",
                                       "kexec_load",
                                       "keyctl",
                                       "mount",
+                                      "mount_setattr",
                                       "move_mount",
+                                      "open_by_handle_at",
                                       "open_tree",
+                                      "perf_event_open",
+                                      "pidfd_getfd",
                                       "pivot_root",
                                       "process_vm_readv",
                                       "process_vm_writev",
@@ -49,6 +63,9 @@ constexpr const char* kForbidden[] = {"acct",
                                       "umount2",
                                       "unshare",
                                       "userfaultfd"};
+// clone(2) makes threads, too, so only these of its flags are forbidden.
+constexpr int kNamespaces[] = {CLONE_NEWCGROUP, CLONE_NEWIPC,  CLONE_NEWNET, CLONE_NEWNS,
+                               CLONE_NEWPID,    CLONE_NEWUSER, CLONE_NEWUTS};
 
 Status limit(const worker::v1::Confinement& wanted) {
   for (const auto& one : wanted.limits()) {
@@ -60,12 +77,27 @@ Status limit(const worker::v1::Confinement& wanted) {
   return {};
 }
 
-// Drops them from the bounding set, too, so that no program that the worker starts gets them back.
-Status drop_capabilities(const std::vector<cap_value_t>& kept) {
+Result<std::vector<cap_value_t>> read_capabilities(const worker::v1::Confinement& wanted) {
+  std::vector<cap_value_t> kept;
+  for (const std::string& name : wanted.capabilities()) {
+    cap_value_t number = 0;
+    if (::cap_from_name(name.c_str(), &number) != 0)
+      return fail(Code::kInvalidArgument, "module.process.capabilities: '{}' is no capability here", name);
+    kept.push_back(number);
+  }
+  return kept;
+}
+
+// So that no program that the worker starts gets the others back.
+Status bound_capabilities(const std::vector<cap_value_t>& kept) {
   const auto is_kept = [&](cap_value_t one) { return std::ranges::find(kept, one) != kept.end(); };
   for (cap_value_t one = 0; one <= CAP_LAST_CAP; ++one)
     if (!is_kept(one) && ::cap_get_bound(one) == 1 && ::cap_drop_bound(one) != 0 && errno != EPERM)
       return fail_errno(errno, "module.process.capabilities: cannot narrow the bounding set");
+  return {};
+}
+
+Status set_capabilities(const std::vector<cap_value_t>& kept) {
   const std::unique_ptr<std::remove_pointer_t<cap_t>, decltype(&::cap_free)> set(::cap_init(), &::cap_free);
   const auto count = static_cast<int>(kept.size());
   for (const cap_flag_t flag : {CAP_PERMITTED, CAP_EFFECTIVE})
@@ -76,15 +108,45 @@ Status drop_capabilities(const std::vector<cap_value_t>& kept) {
   return {};
 }
 
-Status keep_capabilities(const worker::v1::Confinement& wanted) {
-  std::vector<cap_value_t> kept;
-  for (const std::string& name : wanted.capabilities()) {
-    cap_value_t number = 0;
-    if (::cap_from_name(name.c_str(), &number) != 0)
-      return fail(Code::kInvalidArgument, "module.process.capabilities: '{}' is no capability here", name);
-    kept.push_back(number);
+// Keeps the permitted capabilities, from which set_capabilities() chooses.
+Status become(const std::string& user) {
+  std::array<char, 16 * 1024> texts;
+  passwd entry{}, *found = nullptr;
+  if (const int error = ::getpwnam_r(user.c_str(), &entry, texts.data(), texts.size(), &found); !found)
+    return error != 0
+               ? fail_errno(error, fmt::format("module.process.user: cannot look up '{}'", user))
+               : fail(Code::kFailedPrecondition, "module.process.user: there is no user '{}' here: add it", user);
+  if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || ::initgroups(user.c_str(), entry.pw_gid) != 0 ||
+      ::setresgid(entry.pw_gid, entry.pw_gid, entry.pw_gid) != 0 ||
+      ::setresuid(entry.pw_uid, entry.pw_uid, entry.pw_uid) != 0)
+    return fail_errno(errno,
+                      fmt::format("module.process.user: cannot become '{}'; does the daemon run as root?", user));
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of the user clears it
+  return {};
+}
+
+Status set_rights(const worker::v1::Confinement& wanted) {
+  if (wanted.keep_capabilities()) return {};
+  const auto kept = read_capabilities(wanted);
+  if (!kept) return std::unexpected(kept.error());
+  if (auto bound = bound_capabilities(*kept); !bound) return bound;
+  if (!wanted.user().empty())
+    if (auto became = become(wanted.user()); !became) return became;
+  return set_capabilities(*kept);
+}
+
+Status filter_clone(scmp_filter_ctx filter) {
+  for (const int flag : kNamespaces) {
+    const auto bit = static_cast<scmp_datum_t>(static_cast<unsigned>(flag));
+    const scmp_arg_cmp has_bit{.arg = 0, .op = SCMP_CMP_MASKED_EQ, .datum_a = bit, .datum_b = bit};
+    if (const int error = ::seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1, &has_bit);
+        error != 0)
+      return fail_errno(-error, "module.process.seccomp: clone");
   }
-  return drop_capabilities(kept);
+  // Its flags lie in memory, where no filter reads them. The C library takes clone(2) instead.
+  if (const int error = ::seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0); error != 0)
+    return fail_errno(-error, "module.process.seccomp: clone3");
+  return {};
 }
 
 Status filter_calls() {
@@ -97,6 +159,7 @@ Status filter_calls() {
     if (const int error = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EPERM), number, 0); error != 0)
       return fail_errno(-error, fmt::format("module.process.seccomp: {}", name));
   }
+  if (auto filtered = filter_clone(filter.get()); !filtered) return filtered;
   if (const int error = ::seccomp_load(filter.get()); error != 0)
     return fail_errno(-error, "module.process.seccomp: the kernel does not take the filter");
   return {};
@@ -106,8 +169,7 @@ Status filter_calls() {
 
 Status confine(const worker::v1::Confinement& wanted) {
   if (auto limited = limit(wanted); !limited) return limited;
-  if (!wanted.keep_capabilities())
-    if (auto kept = keep_capabilities(wanted); !kept) return kept;
+  if (auto set = set_rights(wanted); !set) return set;
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fail_errno(errno, "cannot set no_new_privs");
   return wanted.seccomp() ? filter_calls() : Status{};
 }

@@ -1,4 +1,4 @@
-// Restricts a worker before it loads its module: resource limits, capabilities, system calls.
+// Restricts a worker before it loads its module: resource limits, user, capabilities, system calls.
 #pragma once
 
 #include "cardcage/worker.pb.h"

@@ -3,11 +3,13 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <thread>
 
 #include "host/core/log.h"
+#include "host/core/unique_fd.h"
 #include "host/wire/frame.h"
 #include "host/worker/bridge.h"
 #include "host/worker/confine.h"
@@ -27,6 +29,13 @@ void send_line(ReportStream& out, LogLevel level, std::string_view message, std:
     line.add_fields(field.value);
   }
   out.send(report);
+}
+
+// When memory is short, the kernel ends this process before the daemon and before any pod: only a worker leaks without
+// a limit of its own, and the daemon starts another within a second.
+void volunteer_for_oom_killer() {
+  const UniqueFd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (!file || ::write(file.get(), "1000", 4) < 0) std::perror("cardcage-worker: oom_score_adj");
 }
 
 // Runs before there is a second thread.
@@ -62,6 +71,7 @@ Status prepare_process(const wire::Request& request) {
 int main() {
   // A module must not outlive its daemon, whatever it does.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  volunteer_for_oom_killer();
   ::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (::fcntl(kWorkerSocket, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(kWorkerModule, F_SETFD, FD_CLOEXEC) != 0) {
     std::fprintf(stderr,

@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "host/core/clock.h"
-#include "host/module/load.h"
 #include "host/module/running_module.h"
+#include "tests/fakes/load_file.h"
 #include "tests/fakes/proc.h"
 #include "tests/fakes/run_task.h"
 
@@ -31,8 +31,7 @@ class MockModule {
   }
 
   void start() {
-    module_ =
-        must(run(load_module(core_, clock_, config_, std::filesystem::path(CARDCAGE_MOCK).parent_path(), soon())));
+    module_ = must(run(load_file(core_, clock_, config_, std::filesystem::path(CARDCAGE_MOCK).parent_path(), soon())));
     must(run(module_->start({}, soon())));
     must(run(module_->discover(soon())));
   }

@@ -41,6 +41,7 @@ Task<Status> FakeModule::start(ModuleEvents module_events, Instant deadline) {
 
 Task<Result<SnapshotPtr>> FakeModule::discover(Instant deadline) {
   const Status status = co_await respond(Verb::kDiscover, "", deadline);
+  if (rescans_in_discover) events.rescan();
   if (!status) co_return std::unexpected(status.error());
   co_return std::make_shared<const Snapshot>(devices);
 }

@@ -50,6 +50,8 @@ class FakeModule final : public Module {
       preference;
   Leftover left;
   std::vector<SaidLine> said;
+  // Each discover asks for the next one.
+  bool rescans_in_discover = false;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
@@ -80,7 +82,10 @@ class FakeModule final : public Module {
   Task<Status> finish_calls(Instant deadline) override { return respond(Verb::kFinishCalls, "", deadline); }
   Task<Status> quiesce(Instant deadline) override { return respond(Verb::kQuiesce, "", deadline); }
   Task<Status> resume(Instant deadline) override { return respond(Verb::kResume, "", deadline); }
-  Task<Status> stop(Instant deadline) override { return respond(Verb::kStop, "", deadline); }
+  Task<Status> stop(Instant deadline) override {
+    unblock(Verb::kFinishCalls);
+    return respond(Verb::kStop, "", deadline);
+  }
   std::vector<SaidLine> last_lines() const override { return said; }
   Leftover leftover() const override { return left; }
 

@@ -73,7 +73,7 @@ Status HostileModules::find_only_the_valid_device() {
 
 Status HostileModules::hang_while_loaded() {
   ::setenv("CARDCAGE_TEST_RELEASE", (folder / "release").c_str(), 1);
-  const auto loaded = begin(load_module(core, clock, config(fault().file), modules_dir, soon()));
+  const auto loaded = begin(load_file(core, clock, config(fault().file), modules_dir, soon()));
   EXPECT_TRUE(is_hanging());
   ::unsetenv("CARDCAGE_TEST_RELEASE");
   advance(seconds(10));

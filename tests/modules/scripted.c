@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -95,6 +97,49 @@ static void explain_rights(const cage_call* call) {
   explain(call, text);
 }
 
+static long forbidden_call(int which) {
+  switch (which) {
+    case 0: return syscall(SYS_pidfd_getfd, -1, -1, 0);
+    case 1: return syscall(SYS_open_by_handle_at, -1, NULL, 0);
+    case 2: return syscall(SYS_mount_setattr, -1, NULL, 0, NULL, 0);
+    case 3: return syscall(SYS_io_uring_setup, 0, NULL);
+    case 4: return syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0);
+    case 5: return syscall(SYS_io_uring_register, -1, 0, NULL, 0);
+    case 6: return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
+    case 7: return syscall(SYS_clone, CLONE_NEWUSER | CLONE_THREAD, NULL, NULL, NULL, 0); /* invalid if not forbidden */
+    case 8: return syscall(SYS_clone3, NULL, 0);
+    default: return 0;
+  }
+}
+
+static void* do_nothing(void* unused) { return unused; }
+
+/* The error of each of these calls, and whether threads can still be made. */
+static void explain_forbidden(const cage_call* call) {
+  char text[256];
+  size_t size = 0;
+  for (int which = 0; which <= 8; ++which) {
+    errno = 0;
+    forbidden_call(which);
+    size += (size_t)snprintf(text + size, sizeof text - size, "%s ", strerrorname_np(errno));
+  }
+  pthread_t thread;
+  const int failed = pthread_create(&thread, NULL, do_nothing, NULL);
+  if (failed == 0) pthread_join(thread, NULL);
+  snprintf(text + size, sizeof text - size, "thread %d", failed);
+  explain(call, text);
+}
+
+/* Who the module is. */
+static void explain_user(const cage_call* call) {
+  char effective[64], bounding[64], text[256];
+  read_status("CapEff:", effective, sizeof effective);
+  read_status("CapBnd:", bounding, sizeof bounding);
+  snprintf(text, sizeof text, "uid %u gid %u groups %d, CapEff %s, CapBnd %s", getuid(), getgid(), getgroups(0, NULL),
+           effective, bounding);
+  explain(call, text);
+}
+
 /* Behaves as told in a call with this name. */
 static cage_status behave_in(const cage_call* call, const char* name) {
   char wanted[64];
@@ -125,6 +170,16 @@ static cage_status behave_in(const cage_call* call, const char* name) {
   snprintf(wanted, sizeof wanted, "%s=rights", name);
   if (behaves(wanted)) {
     explain_rights(call);
+    return CAGE_ABORTED;
+  }
+  snprintf(wanted, sizeof wanted, "%s=forbidden", name);
+  if (behaves(wanted)) {
+    explain_forbidden(call);
+    return CAGE_ABORTED;
+  }
+  snprintf(wanted, sizeof wanted, "%s=user", name);
+  if (behaves(wanted)) {
+    explain_user(call);
     return CAGE_ABORTED;
   }
   snprintf(wanted, sizeof wanted, "%s=patient", name);

@@ -113,6 +113,7 @@ path = "libnvidia.so"
 serve = [{ driver = "gpu.nvidia.com" }]
 [module.process]
 environment = ["LD_LIBRARY_PATH"]
+user = "nvidia"
 capabilities = []
 seccomp = true
 limits = { nofile = 1024, as = 8589934592 }
@@ -123,6 +124,7 @@ serve = [{ driver = "nic.example.com" }]
 )");
   const ProcessConfig& confined = config.modules.at(0).process;
   EXPECT_EQ(confined.environment, std::vector<std::string>{"LD_LIBRARY_PATH"});
+  EXPECT_EQ(confined.user, "nvidia");
   EXPECT_EQ(confined.capabilities, std::vector<std::string>()) << "an empty list differs from no value";
   EXPECT_TRUE(confined.seccomp);
   EXPECT_EQ(confined.limits, (std::map<std::string, std::uint64_t>{{"nofile", 1024}, {"as", 8589934592}}));

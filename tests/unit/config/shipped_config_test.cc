@@ -86,6 +86,24 @@ TEST(ShippedConfigTest, TheReferenceShowsAResourceWithItsDefaults) {
   EXPECT_EQ(rule.plugin, ResourceConfig{});
 }
 
+// With systemd's defaults, a stop would kill the workers in the middle of their calls, and one worker that the kernel
+// ends for its memory would end the daemon.
+TEST(ShippedConfigTest, TheUnitLeavesTheWorkersToTheDaemon) {
+  const std::string unit = shipped("config/cardcage.service");
+  EXPECT_THAT(unit, HasSubstr("\nKillMode=mixed\n"));
+  EXPECT_THAT(unit, HasSubstr("\nOOMPolicy=continue\n"));
+}
+
+// 15 s for the calls, a start that has just begun, and the stop of that module.
+TEST(ShippedConfigTest, TheDaemonHasTheTimeThatItNeedsToStop) {
+  const DeadlineConfig defaults;
+  const auto needed = std::chrono::seconds(15) + defaults.start + defaults.stop;
+  ASSERT_LT(needed, std::chrono::seconds(60));
+  EXPECT_THAT(shipped("config/cardcage.service"), HasSubstr("\nTimeoutStopSec=60s\n"));
+  EXPECT_THAT(shipped("config/kubernetes/base/daemonset.yaml"),
+              HasSubstr("\n      terminationGracePeriodSeconds: 60\n"));
+}
+
 TEST(ShippedConfigTest, TheOtherFilesAreValidToo) {
   for (const std::string file : {"config/demo.toml", "config/kubernetes/mock/cardcage.toml"}) {
     const auto config = parse_config(shipped(file), file, environment);

@@ -39,6 +39,11 @@ TEST(ElfTest, ReadsEntriesAndNeededLibraries) {
   EXPECT_THAT(facts->needed, Contains("libcardcage-absent.so"));
 }
 
+TEST(ElfTest, NamesWhatIsExportedBesidesTheEntry) {
+  EXPECT_THAT(inspect(module_file("good.so"))->others, ElementsAre());
+  EXPECT_THAT(inspect(module_file("shared_table_one.so"))->others, ElementsAre("shared_table"));
+}
+
 TEST(ElfTest, NamesTheMachineOfAForeignBuild) {
   const auto refused = inspect(with(module_file("good.so"), &Elf64_Ehdr::e_machine, EM_S390));
   ASSERT_FALSE(refused);

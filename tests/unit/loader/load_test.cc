@@ -93,7 +93,7 @@ TEST(LoadTest, AdvisesOnOtherErrorsOfTheDynamicLoader) {
               HasSubstr("noexecstack"));
   EXPECT_THAT(advice_for("x.so: failed to map segment from shared object", {}), HasSubstr("security policy"));
   EXPECT_THAT(advice_for("libv.so: cannot open shared object file: No such file or directory",
-                         {.needed = {}, .run_path = "$ORIGIN/../lib", .entries = {}}),
+                         {.needed = {}, .run_path = "$ORIGIN/../lib", .entries = {}, .others = {}}),
               HasSubstr("the run path '$ORIGIN/../lib' of the module has no effect"));
   EXPECT_EQ(advice_for("something new", {}), "");
 }
@@ -105,6 +105,26 @@ TEST(LoadTest, RefusesAnEntryThatReturnsNoTableOrThrows) {
                     "(module ABI 0.2): install a build for this version"));
   EXPECT_EQ(refusal("throwing_entry.so"),
             refused("throwing_entry.so", "its entry cage_module_v0 threw an exception, none may leave a module [R9]"));
+}
+
+TEST(LoadTest, TwoModulesWithTheSameClassHaveTablesOfTheirOwn) {
+  const auto one = load_test_module("same_class_1.so"), two = load_test_module("same_class_2.so");
+  ASSERT_TRUE(one) << one.error().message;
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_EQ(std::string_view(one->table().version.data, one->table().version.size), "1.0.0");
+  EXPECT_EQ(std::string_view(two->table().version.data, two->table().version.size), "2.0.0");
+  EXPECT_NE(one->table().create, two->table().create);
+  EXPECT_NE(one->table().options[0], two->table().options[0]);
+  EXPECT_STREQ(two->table().options[0]->help.data, "2.0.0");
+}
+
+TEST(LoadTest, RefusesATableOrAFunctionThatLiesInAnotherObject) {
+  const std::string remedy =
+      " does not lie in the file, perhaps in another module that exports the same name: define it in the module, and "
+      "export cage_module_v0 alone (-fvisibility=hidden, module.map) [R1]";
+  EXPECT_TRUE(load_test_module("shared_table_one.so"));
+  EXPECT_EQ(refusal("shared_table_two.so"), refused("shared_table_two.so", "its table" + remedy));
+  EXPECT_EQ(refusal("foreign_function.so"), refused("foreign_function.so", "its destroy" + remedy));
 }
 
 class TableTest : public ::testing::Test {

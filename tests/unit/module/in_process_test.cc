@@ -13,7 +13,7 @@ class InProcessTest : public CoreFixture {
     config.path = file;
     config.isolation = isolation;
     config.position = {"t.toml", 4, 1};
-    return run(load_module(core, clock, config, CARDCAGE_TEST_MODULES, soon()));
+    return run(load_file(core, clock, config, CARDCAGE_TEST_MODULES, soon()));
   }
   Instant soon() const { return clock.now() + std::chrono::seconds(10); }
   SystemClock clock;
@@ -96,7 +96,7 @@ TEST_F(StuckInProcessTest, AStoppedModuleLeavesNothing) {
 TEST_F(StuckInProcessTest, AConstructorThatHangsLeavesItsThread) {
   ::setenv("CARDCAGE_TEST_RELEASE", (folder / "release").c_str(), 1);
   Leftover left;
-  const auto loaded = begin(load_module(core, clock, config("slow_constructor.so"), modules_dir, soon(), &left));
+  const auto loaded = begin(load_file(core, clock, config("slow_constructor.so"), modules_dir, soon(), &left));
   ASSERT_TRUE(is_hanging());
   advance(std::chrono::seconds(10));
   ASSERT_TRUE(eventually([&] { return loaded->has_value(); }));

@@ -318,7 +318,7 @@ TEST_P(ModuleScenarios, TheMockModuleServesAWholeClaim) {
 
 TEST_P(ModuleScenarios, ALoadThatHangsFailsAtItsDeadline) {
   ::setenv("CARDCAGE_TEST_RELEASE", (folder / "release").c_str(), 1);
-  const auto loaded = begin(load_module(core, clock, config("slow_constructor.so"), modules_dir, soon()));
+  const auto loaded = begin(load_file(core, clock, config("slow_constructor.so"), modules_dir, soon()));
   ASSERT_TRUE(is_hanging());
   advance(seconds(10));
   ASSERT_TRUE(eventually([&] { return loaded->has_value(); }));

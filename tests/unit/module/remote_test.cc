@@ -118,6 +118,33 @@ TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
       "permitted");
 }
 
+TEST_P(RemoteTest, TheFilterForbidsWaysAroundItAndAllowsThreads) {
+  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"check=forbidden"}}});
+  wanted.process.seccomp = true;
+  module = load(wanted).value();
+  ASSERT_TRUE(run(module->start({}, soon())));
+  EXPECT_EQ(run(module->check("dev-0", soon())).error().message,
+            "module 'm' cannot check: EPERM EPERM EPERM EPERM EPERM EPERM EPERM EPERM ENOSYS thread 0");
+}
+
+TEST_P(RemoteTest, AWorkerMayRunAsAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"check=user"}}});
+  wanted.process.user = "nobody";
+  module = load(wanted).value();
+  ASSERT_TRUE(run(module->start({}, soon())));
+  EXPECT_EQ(run(module->check("dev-0", soon())).error().message,
+            "module 'm' cannot check: uid 65534 gid 65534 groups 1, CapEff 0000000000000000, CapBnd 0000000000000000");
+  wanted.process.capabilities = {{"CAP_CHOWN"}};
+  module = load(wanted).value();
+  ASSERT_TRUE(run(module->start({}, soon())));
+  EXPECT_THAT(run(module->check("dev-0", soon())).error().message,
+              HasSubstr("uid 65534 gid 65534 groups 1, CapEff 0000000000000001, CapBnd 0000000000000001"));
+  wanted.process.user = "no-such-user";
+  EXPECT_EQ(load(wanted).error().message,
+            "module 'm': module.process.user: there is no user 'no-such-user' here: add it");
+}
+
 TEST_P(RemoteTest, ByDefaultAWorkerKeepsItsPrivilegesAndGainsNone) {
   ASSERT_TRUE(start_scripted({"check=rights"}));
   EXPECT_THAT(run(module->check("dev-0", soon())).error().message,

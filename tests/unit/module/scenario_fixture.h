@@ -6,9 +6,9 @@
 #include <fstream>
 #include <thread>
 
-#include "host/module/load.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/load_file.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
@@ -51,7 +51,7 @@ class ModuleFixture : public CoreFixture {
     return made;
   }
   Result<std::shared_ptr<Module>> load(const ModuleConfig& wanted) {
-    return run(load_module(core, clock, wanted, modules_dir, soon()));
+    return run(load_file(core, clock, wanted, modules_dir, soon()));
   }
   // Loads and starts a module, and records its events.
   Status start(const std::string& file, const Options& options = {}) {

@@ -19,9 +19,19 @@ class SupervisorFixture : public CoreFixture {
   }
   ~SupervisorFixture() override { run(supervisor.stop()); }
 
-  Task<Result<std::shared_ptr<Module>>> load() {
+  Task<Result<ModuleBuild>> stage() {
+    if (broken_file) co_return std::unexpected(*broken_file);
+    co_return std::make_shared<const StagedModule>(StagedModule{"fake.so", module->about.sha256, {}, {}});
+  }
+  Task<Result<std::shared_ptr<Module>>> load(ModuleBuild build) {
     ++loads;
+    loaded_build = std::move(build);
     co_return module;
+  }
+  static ModuleConfig with_option(const std::string& value) {
+    ModuleConfig config{.name = "fake"};
+    config.options["mode"].value = value;
+    return config;
   }
   // The outcome that the operator gets, once there is one.
   std::shared_ptr<std::optional<Status>> order(ModuleVerb verb, Duration limit = std::chrono::seconds(10)) {
@@ -34,6 +44,8 @@ class SupervisorFixture : public CoreFixture {
 
   FakeClock clock;
   std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
+  std::optional<Error> broken_file;
+  ModuleBuild loaded_build;
   Leftover load_leftover;
   int loads = 0, changes = 0;
   ScratchFolder folder;
@@ -41,10 +53,12 @@ class SupervisorFixture : public CoreFixture {
   Supervisor supervisor{
       ModuleConfig{.name = "fake"},
       {},
-      [this](const ModuleConfig&, Instant, Leftover& left) {
-        left = load_leftover;
-        return load();
-      },
+      {.stage = [this](const ModuleConfig&, Instant, Leftover&) { return stage(); },
+       .load =
+           [this](const ModuleConfig&, ModuleBuild build, Instant, Leftover& left) {
+             left = load_leftover;
+             return load(std::move(build));
+           }},
       core,
       clock,
       marks,

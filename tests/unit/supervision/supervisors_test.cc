@@ -27,6 +27,7 @@ class SupervisorsTest : public CoreFixture {
     config.modules = std::move(modules);
     supervisors.configure(config, {});
   }
+  static Task<Result<ModuleBuild>> stage() { co_return std::make_shared<const StagedModule>(); }
   Task<Result<std::shared_ptr<Module>>> load() { co_return module; }
   // Points to true once the wait has ended.
   std::shared_ptr<bool> wait_until_decided() {
@@ -44,14 +45,14 @@ class SupervisorsTest : public CoreFixture {
   Supervisors supervisors{
       {.core = core,
        .clock = clock,
-       .loader = [this](const ModuleConfig&, Instant, Leftover&) { return load(); },
+       .loader = {.stage = [](const ModuleConfig&, Instant, Leftover&) { return stage(); },
+                  .load = [this](const ModuleConfig&, const ModuleBuild&, Instant, Leftover&) { return load(); }},
        .quiesced = marks,
        .listener = {[](const Supervisor&) {}, [](const std::string&) { return std::vector<ModuleClaim>(); }},
        .arranged = [](const auto&) {},
        .held = [this](const std::string&) { return held; }},
       folder.path()};
 
- private:
   static Task<void> mark_end(Task<void> task, std::shared_ptr<bool> ended) {
     co_await std::move(task);
     *ended = true;
@@ -78,6 +79,20 @@ TEST_F(SupervisorsTest, AWaitForADecisionEndsAtItsDeadline) {
   clock.advance(1s);
   settle();
   EXPECT_TRUE(*ended);
+}
+
+TEST_F(SupervisorsTest, ModulesStopAtTheSameTime) {
+  configure({ModuleConfig{.name = "one"}, ModuleConfig{.name = "two"}});
+  settle();
+  const auto stops_before = module->count(Verb::kStop);
+  module->block(Verb::kStop);
+  auto stopped = std::make_shared<bool>();
+  spawn(core, mark_end(supervisors.stop(), stopped));
+  runs_until([&] { return module->count(Verb::kStop) >= stops_before + 2; });
+  EXPECT_GE(module->count(Verb::kStop), stops_before + 2) << "both share one fake";
+  EXPECT_FALSE(*stopped);
+  module->unblock(Verb::kStop);
+  EXPECT_TRUE(runs_until([&] { return *stopped; }));
 }
 
 TEST_F(SupervisorsTest, AWaitForADecisionEndsWhenTheSupervisorsStop) {

@@ -1,0 +1,16 @@
+// Stages and loads the file of a module in one step.
+#pragma once
+
+#include "host/module/load.h"
+
+namespace cardcage {
+
+inline Task<Result<std::shared_ptr<Module>>> load_file(asio::io_context& core, Clock& clock, ModuleConfig config,
+                                                       std::filesystem::path modules_dir, Instant deadline,
+                                                       Leftover* left = nullptr) {
+  auto build = co_await stage_module(core, clock, config, std::move(modules_dir), deadline, left);
+  if (!build) co_return std::unexpected(build.error());
+  co_return co_await load_module(core, clock, std::move(config), std::move(*build), deadline, left);
+}
+
+}  // namespace cardcage

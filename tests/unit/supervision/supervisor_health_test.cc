@@ -1,0 +1,66 @@
+// When the health of devices is told.
+#include "tests/unit/supervision/supervisor_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using Verb = FakeModule::Verb;
+using namespace std::chrono_literals;
+
+class SupervisorHealthTest : public SupervisorFixture {};
+
+TEST_F(SupervisorHealthTest, ADeviceFallsSilentWhenItIsDue) {
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kHealthy, .timeout = 3s});
+  settle();
+  clock.advance(2s);
+  module->events.health("gpu-0", Health{.state = HealthState::kHealthy, .timeout = 3s});
+  settle();
+  const int before = changes;
+  clock.advance(2s);
+  settle();
+  EXPECT_EQ(changes, before) << "it has reported meanwhile";
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(changes, before + 1);
+  EXPECT_EQ(supervisor.health(device()).health.reason, "Silent");
+  clock.advance(60s);
+  settle();
+  EXPECT_EQ(changes, before + 1) << "nothing new";
+}
+
+TEST_F(SupervisorHealthTest, AFlappingDeviceIsToldOfEvery100Milliseconds) {
+  settle();
+  const int before = changes;
+  const auto flap = [&] {
+    for (int i = 0; i < 1000; ++i)
+      module->events.health("gpu-0", Health{.state = i % 2 == 0 ? HealthState::kUnhealthy : HealthState::kHealthy});
+    settle();
+  };
+  flap();
+  EXPECT_EQ(changes, before + 1) << "the first change is told at once";
+  clock.advance(100ms);
+  settle();
+  EXPECT_EQ(changes, before + 2) << "the others together";
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+  clock.advance(100ms);
+  settle();
+  EXPECT_EQ(changes, before + 2) << "nothing new";
+}
+
+TEST_F(SupervisorHealthTest, AModuleThatRescansInItsDiscoverIsStillChecked) {
+  module->about.has_check = true;
+  module->rescans_in_discover = true;
+  settle();
+  for (int i = 0; i < 32; ++i) {
+    clock.advance(1s);
+    settle();
+  }
+  EXPECT_GT(module->count(Verb::kDiscover), 10);
+  EXPECT_EQ(module->count(Verb::kCheck), 1);
+  module->rescans_in_discover = false;
+  clock.advance(1s);
+}
+
+}  // namespace
+}  // namespace cardcage

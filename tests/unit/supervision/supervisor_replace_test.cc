@@ -1,0 +1,139 @@
+// What happens when an instance is replaced, and the last good build.
+#include "tests/unit/supervision/supervisor_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+using Verb = FakeModule::Verb;
+using namespace std::chrono_literals;
+
+class SupervisorReplaceTest : public SupervisorFixture {};
+
+TEST_F(SupervisorReplaceTest, RunningCallsEndInTheOldInstanceBeforeItIsStopped) {
+  settle();
+  const auto old = module;
+  old->block(Verb::kFinishCalls);
+  module = std::make_shared<FakeModule>(core);
+  module->devices = old->devices;
+  module->about.sha256 = "another";
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.module().value(), module) << "new calls go to the new instance";
+  EXPECT_EQ(old->count(Verb::kStop), 0);
+
+  const auto quiesced = order(ModuleVerb::kQuiesce);
+  EXPECT_FALSE(*quiesced) << "the old instance still uses the hardware";
+  old->unblock(Verb::kFinishCalls);
+  settle();
+  EXPECT_EQ(old->count(Verb::kStop), 1);
+  ASSERT_TRUE(*quiesced);
+  EXPECT_TRUE(**quiesced);
+}
+
+TEST_F(SupervisorReplaceTest, StopsAnOldInstanceThatStillHasCalls) {
+  settle();
+  const auto old = module;
+  old->block(Verb::kFinishCalls);
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = "another";
+  supervisor.renew();
+  settle();
+  run(supervisor.stop());
+  EXPECT_GE(old->count(Verb::kStop), 1);
+  EXPECT_EQ(module->count(Verb::kStop), 1);
+}
+
+TEST_F(SupervisorReplaceTest, GoesBackToTheOldInstanceIfTheNewOneCannotReconcile) {
+  settle();
+  const auto old = module;
+  const auto take_over = [&](const std::function<void()>& request) {
+    module = std::make_shared<FakeModule>(core);
+    module->about.sha256 = "another";
+    module->about.version = "2.0.0";
+    module->devices.devices = {Device{.id = "gpu-7", .name = "gpu-7", .kind = "gpu"}};
+    module->fail(Verb::kReconcile, Error{Code::kInternal, "state version 2 is unknown"});
+    request();
+    settle();
+    EXPECT_EQ(supervisor.module().value(), old);
+    EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+    EXPECT_EQ(supervisor.identity()->version, "1.0.0");
+    EXPECT_EQ(device().id, "gpu-0");
+    EXPECT_EQ(module->count(Verb::kStop), 1);
+    EXPECT_EQ(old->count(Verb::kStop), 0);
+    EXPECT_THAT(supervisor.last_error()->message, HasSubstr("state version 2 is unknown"));
+  };
+  take_over([&] { supervisor.renew(); });
+  EXPECT_FALSE(supervisor.refused()) << "the file is refused, not the configuration";
+  take_over([&] { supervisor.configure(with_option("b"), {}); });
+  ASSERT_TRUE(supervisor.refused());
+  EXPECT_THAT(supervisor.refused()->message, HasSubstr("the new configuration of module 'fake' is not taken over"));
+  EXPECT_EQ(supervisor.config().options.size(), 0u);
+  EXPECT_EQ(supervisor.wanted(), with_option("b"));
+}
+
+TEST_F(SupervisorReplaceTest, DoesNotGoBackToAnInstanceThatIsLost) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = "another";
+  module->block(Verb::kReconcile);
+  module->fail(Verb::kReconcile, Error{Code::kInternal, "state version 2 is unknown"});
+  supervisor.renew();
+  settle();
+  old->events.lost(Error{Code::kUnavailable, "crashed"});
+  module->unblock(Verb::kReconcile);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+}
+
+TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLast) {
+  module->about.sha256 = "good";
+  settle();
+  broken_file = Error{Code::kInvalidArgument, "it is not an ELF file"};
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  module->events.lost(Error{Code::kUnavailable, "crashed"});
+  settle();
+  clock.advance(1s);
+  settle();
+  ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release what it has prepared";
+  EXPECT_EQ(loaded_build->sha256, "good");
+  EXPECT_EQ(supervisor.last_error()->message, "the new file of module 'fake' is not taken over: it is not an ELF file");
+
+  broken_file.reset();
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = "mended";
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.module().value(), module);
+  EXPECT_FALSE(supervisor.last_error());
+}
+
+TEST_F(SupervisorReplaceTest, AModuleThatHasDrainedDoesNotStartFromItsLastBuild) {
+  settle();
+  broken_file = Error{Code::kNotFound, "no such file"};
+  supervisor.drain("its file is gone");
+  supervisor.end_drained();
+  settle();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+}
+
+TEST_F(SupervisorReplaceTest, ABuildThatIsNotPinnedIsNotUsedInPlaceOfTheFile) {
+  module->about.sha256 = "good";
+  settle();
+  const auto old = module;
+  module->events.lost(Error{Code::kUnavailable, "crashed"});
+  settle();
+  broken_file = Error{Code::kFailedPrecondition, "its digest differs from the pinned one"};
+  supervisor.configure(ModuleConfig{.name = "fake", .sha256 = "other"}, {});
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(loads, 1);
+}
+
+}  // namespace
+}  // namespace cardcage
