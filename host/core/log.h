@@ -28,7 +28,8 @@ bool log_enabled(LogLevel level);
 // log(LogLevel::kInfo, "prepared", {{"claim", uid}, {"driver", name}})
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields = {});
 
-// At most 8 lines per `key` in 10 s, none twice, and repeated ones ever rarer. The next one says how many were left out.
+// At most 8 lines per `key` in 10 s, none twice, and repeated ones ever rarer. The next one says how many were left
+// out.
 void log_limited(LogLevel level, std::string_view key, std::string_view message,
                  std::initializer_list<LogField> fields = {});
 

@@ -13,8 +13,8 @@
 
 namespace cardcage {
 
-// Each text has one line in 10 s, and a key at most 8 texts. While a text is repeated, the pauses between its lines grow
-// to 10 min: a node without its API server would log the same words for days.
+// Each text has one line in 10 s, and a key at most 8 texts. While a text is repeated, the pauses between its lines
+// grow to 10 min: a node without its API server would log the same words for days.
 class RepeatLimit {
  public:
   // How many messages were left out since the last line of `key`; nothing if this one is left out as well.

@@ -30,9 +30,10 @@ class ServedSet {
   Task<void> stop(Instant deadline);
   // Those that are configured or still run.
   std::vector<const Item*> all() const;
+  // Null if the name was never served.
+  Item* find(const std::string& name) const;
 
  protected:
-  Item* find(const std::string& name) const;
   const ServingContext& context() const { return context_; }
   const std::map<std::string, std::unique_ptr<Item>>& items() const { return items_; }
 
