@@ -22,7 +22,7 @@ class SupervisionTest : public DaemonTest, public ::testing::WithParamInterface<
   bool in_process() const { return GetParam() == std::string("in-process"); }
   // Neither prepare nor unprepare works, and the hardware is unchanged.
   void expect_away(const ClaimRef& held, const ClaimRef& next, const std::string& why) {
-    EXPECT_THAT(cagectl("devices").text, HasSubstr("unknown (ModuleAway)"));
+    EXPECT_THAT(cagectl("devices").text, HasSubstr(in_process() ? "unknown (ModuleStuck)" : "unknown (ModuleAway)"));
     const auto refused = kubelet.prepare(kDriver, {next});
     ASSERT_TRUE(refused) << refused.error().message;
     ASSERT_FALSE(refused->at(next.uid));
