@@ -164,9 +164,9 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
     if (devices_.next_silence() < next_silence) wakeup_.wake();
   };
   events.lost = [this, which](Error error) {
-    const auto instance = which.lock();
-    if (fallback_ && fallback_->module == instance) fallback_->lost = true;
-    if (instance != module_) return;
+    const auto lost = which.lock();
+    if (fallback_ && fallback_->module == lost) fallback_->lost = true;
+    if (lost != module_) return;
     life_.lose(std::move(error));
     wakeup_.wake();
   };

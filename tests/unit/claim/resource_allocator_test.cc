@@ -4,7 +4,7 @@
 
 #include <future>
 
-#include "tests/unit/claim/claim_world.h"
+#include "tests/unit/claim/allocator_world.h"
 #include "tests/unit/ledger/sync_counter.h"
 
 namespace cardcage {
@@ -16,56 +16,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-class ResourceAllocatorTest : public ClaimWorld {
- protected:
-  ResourceAllocatorTest() { serve({}); }
-
-  void serve(const ResourceConfig& config) {
-    allocator = std::make_unique<ResourceAllocator>(
-        kResource, config,
-        ClaimEnvironment{
-            .core = core,
-            .ledger = *ledger,
-            .devices = directory,
-            .cdi = cdi,
-            .clock = clock,
-            .partition_changed = [this](const std::string& module) { partitions_changed.push_back(module); },
-            .durability = Durability::kProcess,
-            .repeated = false},
-        [this] { ++changes; });
-  }
-  // As if the host had restarted.
-  void restart() {
-    allocator.reset();
-    start();
-    serve({});
-  }
-  Result<ContainerGrant> allocate(std::vector<std::string> ids) {
-    return run(allocator->allocate(std::move(ids), soon()));
-  }
-  Status release(const std::string& id) { return run(allocator->release(id, soon())); }
-  std::shared_ptr<const ClaimRecord> held(const std::string& device) const { return ledger->find({kResource, device}); }
-  std::vector<Holder> holders(const std::string& device) const {
-    return held(device) ? held(device)->parts[0].devices[0].holders : std::vector<Holder>{};
-  }
-  std::optional<Health> unavailable(const Device& device) const {
-    return allocator->unavailable(HeldDevices("gpus", directory.snapshot("gpus"), *ledger), device);
-  }
-  // Notes about holders are written without anybody waiting.
-  void let_the_ledger_write() {
-    for (int round = 0; round < 3; ++round) {
-      settle();
-      (void)run(ledger->history({}));  // runs after the writes that are queued
-    }
-  }
-  // So long that the next Allocate is for another pod.
-  void let_the_pod_run() { clock.advance(std::chrono::seconds(2)); }
-
-  static constexpr const char* kGpu0 = "cardcage.example.com_gpu/device=gpu-0";
-  int changes = 0;
-  std::vector<std::string> partitions_changed;
-  std::unique_ptr<ResourceAllocator> allocator;
-};
+using ResourceAllocatorTest = AllocatorWorld;
 
 TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
   const auto grant = allocate({"GPU-0", "GPU-1"});
@@ -263,157 +214,6 @@ TEST_F(ResourceAllocatorTest, AnAllocateThatItsModuleDoesNotSurviveIsMadeOnceMor
   ASSERT_TRUE(until([&] { return answer->has_value(); }));
   EXPECT_TRUE(**answer) << text_of(**answer);
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
-}
-
-TEST_F(ResourceAllocatorTest, ADeviceThatIsBeingHandedOutIsNotReleased) {
-  gpus->block(Verb::kPrepare);
-  const auto answer = begin(allocator->allocate({"GPU-0"}, soon()));
-  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
-  EXPECT_TRUE(allocator->busy("GPU-0"));
-  EXPECT_EQ(release("GPU-0").error().code, Code::kUnavailable);
-  gpus->unblock(Verb::kPrepare);
-  ASSERT_TRUE(until([&] { return answer->has_value(); }));
-  EXPECT_TRUE((*answer)->has_value());
-  EXPECT_FALSE(allocator->busy("GPU-0"));
-}
-
-// The record of a device has no holder while it is prepared for the first one, and is listed under the device's own id.
-TEST_F(ResourceAllocatorTest, AReplicaThatIsBeingHandedOutIsNotReleased) {
-  serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
-  const auto answer = begin(allocator->allocate({"GPU-0::0"}, soon()));
-  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
-  ASSERT_THAT(allocator->handed_out(), SizeIs(1));
-  EXPECT_TRUE(allocator->handed_out()[0].busy);
-  const auto released = begin(allocator->release("GPU-0", soon()));
-  settle();
-  gpus->unblock(Verb::kPrepare);
-  ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
-  EXPECT_TRUE((*answer)->has_value());
-  EXPECT_EQ((*released)->error().code, Code::kUnavailable);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
-  EXPECT_THAT(holders("gpu-0"), SizeIs(1));
-}
-
-TEST_F(ResourceAllocatorTest, AReleaseThatWaitedForItsTurnLooksForNewHolders) {
-  serve({.replicas = 4});
-  ASSERT_TRUE(allocate({"GPU-0::0"}));
-  let_the_ledger_write();
-  boot_id = "another boot";
-  restart();
-  serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
-  const auto restored = begin(allocator->restore(soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
-  const auto answer = begin(allocator->allocate({"GPU-0::1"}, soon()));
-  settle();
-  const auto released = begin(allocator->release("GPU-0::0", soon()));
-  settle();
-  gpus->unblock(Verb::kPrepare);
-  ASSERT_TRUE(until([&] { return answer->has_value() && released->has_value(); }));
-  EXPECT_TRUE((*answer)->has_value());
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
-  EXPECT_TRUE(release("GPU-0::0")) << "the next attempt";
-  EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
-}
-
-TEST_F(ResourceAllocatorTest, AReplicaThatIsBeingAdoptedIsNotReleased) {
-  serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
-  const auto adopted = begin(allocator->adopt("GPU-0::1", {"team", "train", "main"}, soon()));
-  ASSERT_TRUE(until([&] { return held("gpu-0") != nullptr; }));
-  const auto released = begin(allocator->release("GPU-0", soon()));
-  settle();
-  gpus->unblock(Verb::kPrepare);
-  ASSERT_TRUE(until([&] { return adopted->has_value() && released->has_value(); }));
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
-  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
-  EXPECT_EQ(holders("gpu-0")[0].pod, "train");
-}
-
-TEST_F(ResourceAllocatorTest, ADeviceThatIsReleasedMeanwhileIsNotRestored) {
-  ASSERT_TRUE(allocate({"GPU-0", "GPU-1"}));
-  let_the_ledger_write();
-  boot_id = "another boot";
-  restart();
-  gpus->block(Verb::kPrepare);
-  const auto restored = begin(allocator->restore(soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 3; }));
-  ASSERT_TRUE(release("GPU-1"));
-  gpus->unblock(Verb::kPrepare);
-  ASSERT_TRUE(until([&] { return restored->has_value(); }));
-  EXPECT_TRUE(**restored);
-  EXPECT_EQ(held("gpu-1"), nullptr);
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 3);
-}
-
-TEST_F(ResourceAllocatorTest, AReplicaThatIsReleasedDuringARestoreStaysReleased) {
-  serve({.replicas = 4});
-  ASSERT_TRUE(allocate({"GPU-0::0", "GPU-0::1"}));
-  let_the_ledger_write();
-  boot_id = "another boot";
-  restart();
-  serve({.replicas = 4});
-  gpus->block(Verb::kPrepare);
-  const auto restored = begin(allocator->restore(soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
-  ASSERT_TRUE(release("GPU-0::0"));
-  gpus->unblock(Verb::kPrepare);
-  ASSERT_TRUE(until([&] { return restored->has_value(); }));
-  EXPECT_THAT(holders("gpu-0"), ElementsAre(::testing::Field(&Holder::id, "GPU-0::1")));
-}
-
-TEST_F(ResourceAllocatorTest, ARestartKeepsDevicesThatAreHandedOut) {
-  const auto before = allocate({"GPU-0"});
-  allocator->seen("GPU-0", {"team", "train", "main"});
-  let_the_ledger_write();
-  std::filesystem::remove_all(cdi.folder());
-  restart();
-  EXPECT_EQ(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"}).value().devices[0].name, "gpu-0")
-      << "the file is written again";
-  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
-  EXPECT_EQ(holders("gpu-0")[0].pod, "train");
-  EXPECT_EQ(allocator->records()[0]->phase, ClaimPhase::kPrepared);
-  const auto after = allocate({"GPU-0"});
-  EXPECT_EQ(after, before);
-}
-
-TEST_F(ResourceAllocatorTest, AfterARebootDevicesAreRestored) {
-  ASSERT_TRUE(allocate({"GPU-0"}));
-  allocator->seen("GPU-0", {"team", "train", "main"});
-  let_the_ledger_write();
-  boot_id = "another boot";
-  std::filesystem::remove_all(cdi.folder());
-  restart();
-  EXPECT_FALSE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "nothing is known to be there yet";
-  run(allocator->restore(soon()));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
-  EXPECT_TRUE(gpus->holds["gpu-0"].other_boot);
-  EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-0"})) << "the kubelet hands the old names to the runtime";
-  EXPECT_EQ(holders("gpu-0")[0].pod, "train");
-  run(allocator->restore(soon()));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 2) << "once is enough";
-}
-
-TEST_F(ResourceAllocatorTest, AnIdMissingInTheLedgerIsAdopted) {
-  ASSERT_TRUE(run(allocator->adopt("GPU-3", {"team", "train", "main"}, soon())));
-  ASSERT_THAT(holders("gpu-3"), SizeIs(1));
-  EXPECT_EQ(holders("gpu-3")[0].pod, "train");
-  EXPECT_TRUE(cdi.read({{Api::kDevicePlugin, kResource}, "gpu-3"}));
-}
-
-TEST_F(ResourceAllocatorTest, ALedgerRebuiltFromCdiFilesLearnsItsHolders) {
-  ASSERT_TRUE(allocate({"GPU-0"}));
-  allocator.reset();
-  lose_ledger();
-  restart();
-  ASSERT_NE(held("gpu-0"), nullptr);
-  EXPECT_THAT(holders("gpu-0"), IsEmpty());
-  run(allocator->restore(soon()));
-  allocator->seen("GPU-0", {"team", "train", "main"});
-  ASSERT_THAT(holders("gpu-0"), SizeIs(1));
-  EXPECT_EQ(holders("gpu-0")[0].container, "main");
 }
 
 // Nobody waits for the note, so the response may be sent before the note is written.
