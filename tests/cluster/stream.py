@@ -54,7 +54,7 @@ class Stream:
             return True
         until(probe, f"pod {new['metadata']['name']} is created", 60)
 
-    def ended(self, seconds: float = 90) -> list[dict]:
+    def finished(self, seconds: float = 90) -> list[dict]:
         """Waits until all pods have ended, and returns them."""
         assert not self.failure, f"the stream of pods stopped: {self.failure}"
         assert len(self.names) > 3, "too few pods for a conclusion"
@@ -69,7 +69,7 @@ class Stream:
 
     def lost(self, seconds: float = 90) -> list[str]:
         """Waits until all pods have ended; returns a complaint for each that did not succeed."""
-        complaints = ((found, complaint(found["status"])) for found in self.ended(seconds))
+        complaints = ((found, complaint(found["status"])) for found in self.finished(seconds))
         return [f"{found['metadata']['name']}: {text}" for found, text in complaints if text]
 
 

@@ -23,7 +23,7 @@ MAY_REJECT = {"daemon killed", "kubelet killed", "kubelet restarted"}
 def losses(stream: Stream, chaos: Chaos) -> list[tuple[str, str]]:
     """The cause and the complaint of each pod that did not succeed."""
     lost = []
-    for found in stream.ended(180):
+    for found in stream.finished(180):
         if text := complaint(found["status"]):
             created = datetime.datetime.fromisoformat(found["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
             lost.append((chaos.cause(created.timestamp() + 1), f"{found['metadata']['name']}: {text}"))
