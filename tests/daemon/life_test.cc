@@ -11,6 +11,16 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// Removes a folder of the running daemon, which may put a file back before the folder itself is gone.
+bool wipe(const std::filesystem::path& folder) {
+  std::error_code refilled;
+  for (int tries = 0; tries < 100; ++tries) {
+    std::filesystem::remove_all(folder, refilled);
+    if (!refilled) return true;
+  }
+  return false;
+}
+
 TEST_F(DaemonTest, ServesAClaimFromPrepareToUnprepare) {
   const ClaimRef claim = add_claim("one", {"gpu-1"});
   start_and_register();
@@ -68,11 +78,11 @@ TEST_F(DaemonTest, RemovedCdiFilesAreRestored) {
   ASSERT_THAT(before, SizeIs(2));
   std::filesystem::remove(folder / before.front());
   EXPECT_TRUE(kubelet.wait_for([&] { return files(folder) == before; })) << "one file";
-  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(wipe(folder));
   EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(folder) && files(folder) == before; }))
       << "the whole folder";
   ASSERT_TRUE(unprepare(other));
-  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(wipe(folder));
   EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(folder) && files(folder).size() == 1; }))
       << "the new folder is watched as well";
   ASSERT_TRUE(unprepare(claim));
@@ -83,11 +93,11 @@ TEST_F(DaemonTest, ARemovedRunFolderIsMadeAgain) {
   start_and_register();
   const auto run = daemon.folder() / "run";
   ASSERT_THAT(files(run), ElementsAre("intents"));
-  std::filesystem::remove_all(run);
+  ASSERT_TRUE(wipe(run));
   std::filesystem::remove(daemon.folder() / "admin.sock");
   EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(run / "intents"); }));
   EXPECT_TRUE(shows("status", "node1"));
-  std::filesystem::remove_all(run);
+  ASSERT_TRUE(wipe(run));
   EXPECT_TRUE(kubelet.wait_for([&] { return std::filesystem::exists(run / "intents"); }))
       << "the new folder is watched as well";
   const ClaimRef claim = add_claim("one", {"gpu-0"});
