@@ -3,6 +3,8 @@
 #include <array>
 #include <fstream>
 
+#include "tests/fakes/source_folder.h"
+
 namespace cardcage {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::array<std::string_view, 7> kOutcomes{"refused",        "call fail
 constexpr std::size_t kColumns = 3;
 
 std::vector<std::string> lines_beginning_with(std::string_view start) {
-  std::ifstream file(CARDCAGE_SOURCE_DIR "/docs/failure-modes.md");
+  std::ifstream file(source_folder() / "docs/failure-modes.md");
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);)
     if (line.starts_with(start)) lines.push_back(line.substr(start.size()));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
@@ -11,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 json::value golden(const std::string& name) {
-  const auto text = read_file(std::string(CARDCAGE_SOURCE_DIR) + "/tests/golden/apiserver/" + name, 1 << 20);
+  const auto text = read_file(source_folder() / "tests/golden/apiserver" / name, 1 << 20);
   return json::parse(text.value());
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
@@ -50,8 +51,7 @@ void expect_equal(const Slice& a, const Slice& b) {
 class SliceJsonTest : public ::testing::TestWithParam<ResourceApi> {
  protected:
   json::value golden() const {
-    const auto file =
-        fmt::format("{}/tests/golden/apiserver/slice_{}.json", CARDCAGE_SOURCE_DIR, to_string(GetParam()));
+    const auto file = source_folder() / fmt::format("tests/golden/apiserver/slice_{}.json", to_string(GetParam()));
     return json::parse(read_file(file, 1 << 20).value());
   }
 };

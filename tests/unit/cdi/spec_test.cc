@@ -4,6 +4,7 @@
 
 #include "host/cdi/names.h"
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
@@ -13,7 +14,7 @@ using ::testing::HasSubstr;
 const ServedName kDriver{Api::kDra, "gpu.example.com"};
 
 std::string golden(const std::string& name) {
-  return read_file(std::filesystem::path(CARDCAGE_SOURCE_DIR) / "tests/golden/cdi" / name, 1 << 20).value();
+  return read_file(source_folder() / "tests/golden/cdi" / name, 1 << 20).value();
 }
 
 CdiSpec plain() {

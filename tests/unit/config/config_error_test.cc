@@ -6,11 +6,12 @@
 
 #include "host/config/config.h"
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
 
-const std::filesystem::path kFolder = std::filesystem::path(CARDCAGE_SOURCE_DIR) / "tests/golden/config";
+const std::filesystem::path kFolder = source_folder() / "tests/golden/config";
 
 std::optional<std::string> environment(const std::string& name) {
   if (name == "NODE_NAME") return "node1";

@@ -6,6 +6,7 @@
 
 #include "host/core/file.h"
 #include "tests/fakes/scratch_folder.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
@@ -15,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-const std::filesystem::path kSource = CARDCAGE_SOURCE_DIR;
+const std::filesystem::path kSource = source_folder();
 
 std::optional<std::string> environment(const std::string& name) {
   if (name == "NODE_NAME") return "node1";

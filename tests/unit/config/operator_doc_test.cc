@@ -3,11 +3,12 @@
 
 #include "host/config/config.h"
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
 
-const std::filesystem::path kSource = CARDCAGE_SOURCE_DIR;
+const std::filesystem::path kSource = source_folder();
 
 TEST(OperatorDocTest, EveryKeyHasARow) {
   const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();

@@ -3,13 +3,14 @@
 
 #include "host/config/config.h"
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
 
-const std::filesystem::path kSource = CARDCAGE_SOURCE_DIR;
+const std::filesystem::path kSource = source_folder();
 
 std::optional<std::string> environment(const std::string& name) {
   if (name == "NODE_NAME") return "node1";

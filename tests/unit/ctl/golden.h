@@ -7,11 +7,12 @@
 #include <string>
 
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 
 inline void expect_golden(const std::string& name, const std::string& text) {
-  const auto file = std::filesystem::path(CARDCAGE_SOURCE_DIR) / "tests/golden/ctl" / name;
+  const auto file = source_folder() / "tests/golden/ctl" / name;
   if (std::getenv("CARDCAGE_UPDATE_GOLDEN")) {
     ASSERT_TRUE(write_file_atomically(file, text, 0644));
   }

@@ -4,12 +4,13 @@
 #include <regex>
 
 #include "host/core/file.h"
+#include "tests/fakes/source_folder.h"
 
 namespace cardcage {
 namespace {
 
 TEST(OperatorDocTest, QuotesMatchTheGoldenFiles) {
-  const std::filesystem::path source = CARDCAGE_SOURCE_DIR;
+  const std::filesystem::path source = source_folder();
   const std::string doc = read_file(source / "docs/operator.md", 1'000'000).value();
   static const std::regex quote("<!-- (tests/golden/ctl/[a-z_.]+) -->\n```text\n\\$ cagectl [^\n]*\n");
   int quotes = 0;

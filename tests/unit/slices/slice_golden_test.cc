@@ -7,6 +7,7 @@
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_cluster.h"
+#include "tests/fakes/source_folder.h"
 #include "tests/unit/slices/slice_pool.h"
 
 namespace cardcage {
@@ -37,8 +38,7 @@ TEST_F(SliceGoldenTest, APoolWithEveryFeatureIsPublishedAsBefore) {
 
   json::array slices;
   for (const auto& [name, slice] : cluster.slices()) slices.push_back(slice_to_json(slice, ResourceApi::kV1));
-  const auto golden =
-      read_file(std::string(CARDCAGE_SOURCE_DIR) + "/tests/golden/apiserver/pool.json", 1 << 20).value_or("null");
+  const auto golden = read_file(source_folder() / "tests/golden/apiserver/pool.json", 1 << 20).value_or("null");
   EXPECT_EQ(json::value(slices), json::parse(golden)) << json::serialize(slices);
   publisher.stop();
   settle();

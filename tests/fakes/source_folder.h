@@ -1,0 +1,10 @@
+// Where the sources are, for tests that read golden files and documents.
+#pragma once
+
+#include <filesystem>
+
+namespace cardcage {
+
+std::filesystem::path source_folder();
+
+}  // namespace cardcage
