@@ -1,5 +1,6 @@
 // The daemon as operators see it: gathers the facts for host/view.
 #include <algorithm>
+#include <map>
 #include <ranges>
 
 #include "host/core/nearest.h"
@@ -91,6 +92,11 @@ std::vector<ModuleReport> Daemon::modules() const {
 
 std::vector<DeviceReport> Daemon::devices() const {
   std::vector<DeviceReport> reports;
+  std::map<const Resource*, HeldDevices> held;
+  const auto held_devices = [&held](const Resource& resource) -> const HeldDevices& {
+    const auto known = held.find(&resource);
+    return known != held.end() ? known->second : held.emplace(&resource, resource.held_devices()).first->second;
+  };
   for (const ServedDevice* served : table_.devices()) {
     DeviceReport report{.module = served->supervisor->config().name,
                         .device = served->device,
@@ -100,7 +106,8 @@ std::vector<DeviceReport> Daemon::devices() const {
                         .holders = {}};
     report.device.health = served->supervisor->health(served->device).health;
     if (const Resource* resource = served->served.is_resource() ? resources_->find(served->served.name) : nullptr)
-      if (auto why = resource->unavailable(served->device)) report.device.health = *std::move(why);
+      if (auto why = resource->allocator().unavailable(held_devices(*resource), served->device))
+        report.device.health = *std::move(why);
     report.holders =
         device_holders(ledger_->holders(report.module, served->device.id, report.driver, served->device.name));
     reports.push_back(std::move(report));

@@ -105,10 +105,6 @@ HeldDevices Resource::held_devices() const {
   return {supervisor ? supervisor->config().name : "", supervisor ? supervisor->snapshot() : nullptr, context().ledger};
 }
 
-std::optional<Health> Resource::unavailable(const Device& device) const {
-  return allocator_.unavailable(held_devices(), device);
-}
-
 void Resource::add_device(const ServedDevice& served, const HeldDevices& held,
                           std::map<std::string, ListedDevice>& listed) {
   const Device& device = served.device;

@@ -33,8 +33,9 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
   const DeviceListPtr& list() const { return list_.current(); }
   // Devices that cannot be listed because their ids are too long, with the text that says so.
   const std::map<std::string, std::string>& refused() const { return refused_; }
-  // Why the device is not offered although its module calls it healthy; see ResourceAllocator.
-  std::optional<Health> unavailable(const Device& device) const;
+  // The devices of the module that serves the resource now, for ResourceAllocator::unavailable(). Reads the whole
+  // ledger: make it once for a list of devices.
+  HeldDevices held_devices() const;
   ResourceAllocator& allocator() { return allocator_; }
   const ResourceAllocator& allocator() const { return allocator_; }
 
@@ -53,7 +54,6 @@ class Resource final : public Served<ResourceServer>, public AllocationService {
   DeviceList devices_now();
   bool usable(const ServedDevice& served) const;
   std::optional<Instant> grace_end(const Supervisor& supervisor) const;
-  HeldDevices held_devices() const;
   void add_device(const ServedDevice& served, const HeldDevices& held, std::map<std::string, ListedDevice>& listed);
   void add_leaving(std::map<std::string, ListedDevice>& listed);
   Task<void> restore();
