@@ -78,8 +78,11 @@ struct ClusterPlanner {
     if (!claim) co_return cannot_read(claim.error());
     waits_for = "the start of its modules";
     co_await devices.started(driver, deadline);
-    for (const Allocation& allocation : claim->allocations)
-      if (const auto located = locate(allocation)) co_await devices.returned(located->module, deadline);
+    for (const Allocation& allocation : claim->allocations) {
+      if (allocation.driver != driver) continue;
+      const auto located = devices.locate(driver, allocation.pool, allocation.device);
+      if (located) co_await devices.returned(located->module, deadline);
+    }
     co_return plan_claim(driver, ref, *claim, devices, ledger, clock.wall());
   }
 
@@ -91,11 +94,6 @@ struct ClusterPlanner {
     std::vector<Allocation> allocations = claim->allocations;
     std::erase_if(allocations, [&](const Allocation& allocation) { return allocation.driver != driver; });
     co_return check_claim(ref, *claim) && same_devices(allocations, allocations_of(prepared));
-  }
-
-  Result<LocatedDevice> locate(const Allocation& allocation) const {
-    if (allocation.driver != driver) return fail(Code::kNotFound, "it belongs to driver '{}'", allocation.driver);
-    return devices.locate(driver, allocation.pool, allocation.device);
   }
 };
 

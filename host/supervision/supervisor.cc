@@ -212,28 +212,26 @@ Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config, Modu
   co_return loaded;
 }
 
+Task<Result<std::shared_ptr<Module>>> Supervisor::load_file(ModuleConfig config) {
+  auto staged = co_await stage(config);
+  if (!staged) co_return std::unexpected(staged.error());
+  build_ = *staged;
+  co_return co_await load(config, build_);
+}
+
 // What the last good build has prepared can be released only by a module, so a file that was broken meanwhile is no
 // reason to do without one.
 Task<Result<std::shared_ptr<Module>>> Supervisor::load_file_or_last_build(ModuleConfig config) {
   broken_file_.reset();
-  auto build = co_await stage(config);
-  std::optional<Error> broken;
-  if (build) {
-    build_ = *build;
-    auto loaded = co_await load(config, build_);
-    if (loaded) co_return loaded;
-    broken = loaded.error();
-  } else {
-    broken = build.error();
-  }
+  auto of_file = co_await load_file(config);
   const bool allowed = last_good_build_ && (config.sha256.empty() || config.sha256 == last_good_build_->sha256);
-  if (!allowed) co_return std::unexpected(*broken);
+  if (of_file || !allowed) co_return of_file;
   build_ = last_good_build_;
   auto loaded = co_await load(config, build_);
-  if (!loaded) co_return std::unexpected(*broken);
+  if (!loaded) co_return of_file;
+  broken_file_ = of_file.error();
   log(LogLevel::kError, "the file of a module is broken; the build that ran last goes on",
-      {{"module", config.name}, {"error", broken->message}});
-  broken_file_ = std::move(broken);
+      {{"module", config.name}, {"error", broken_file_->message}});
   co_return loaded;
 }
 

@@ -128,6 +128,7 @@ class Supervisor {
   Task<Status> start_instance();
   Task<Result<ModuleBuild>> stage(ModuleConfig config);
   Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config, ModuleBuild build);
+  Task<Result<std::shared_ptr<Module>>> load_file(ModuleConfig config);
   Task<Result<std::shared_ptr<Module>>> load_file_or_last_build(ModuleConfig config);
   void keep_build(ModuleBuild build);
   ModuleEvents events(const std::shared_ptr<Module>& instance);

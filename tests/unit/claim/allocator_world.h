@@ -53,6 +53,11 @@ class AllocatorWorld : public ClaimWorld {
       (void)run(ledger->history({}));  // runs after the writes that are queued
     }
   }
+  void reboot() {
+    let_the_ledger_write();
+    boot_id = "another boot";
+    restart();
+  }
   // So long that the next Allocate is for another pod.
   void let_the_pod_run() { clock.advance(std::chrono::seconds(2)); }
 

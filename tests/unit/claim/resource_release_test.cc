@@ -45,9 +45,7 @@ TEST_F(ResourceReleaseTest, AReplicaThatIsBeingHandedOutIsNotReleased) {
 TEST_F(ResourceReleaseTest, AReleaseThatWaitedForItsTurnLooksForNewHolders) {
   serve({.replicas = 4});
   ASSERT_TRUE(allocate({"GPU-0::0"}));
-  let_the_ledger_write();
-  boot_id = "another boot";
-  restart();
+  reboot();
   serve({.replicas = 4});
   gpus->block(Verb::kPrepare);
   const auto restored = begin(allocator->restore(soon()));
@@ -81,9 +79,7 @@ TEST_F(ResourceReleaseTest, AReplicaThatIsBeingAdoptedIsNotReleased) {
 
 TEST_F(ResourceReleaseTest, ADeviceThatIsReleasedMeanwhileIsNotRestored) {
   ASSERT_TRUE(allocate({"GPU-0", "GPU-1"}));
-  let_the_ledger_write();
-  boot_id = "another boot";
-  restart();
+  reboot();
   gpus->block(Verb::kPrepare);
   const auto restored = begin(allocator->restore(soon()));
   ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 3; }));
@@ -98,9 +94,7 @@ TEST_F(ResourceReleaseTest, ADeviceThatIsReleasedMeanwhileIsNotRestored) {
 TEST_F(ResourceReleaseTest, AReplicaThatIsReleasedDuringARestoreStaysReleased) {
   serve({.replicas = 4});
   ASSERT_TRUE(allocate({"GPU-0::0", "GPU-0::1"}));
-  let_the_ledger_write();
-  boot_id = "another boot";
-  restart();
+  reboot();
   serve({.replicas = 4});
   gpus->block(Verb::kPrepare);
   const auto restored = begin(allocator->restore(soon()));
