@@ -48,6 +48,9 @@ TEST_F(CdiKeeperTest, RestoresARemovedFileAfterASecond) {
 TEST_F(CdiKeeperTest, LooksNowAndThenWithoutInotify) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   std::optional<CdiKeeper> keeper;
+  // UBSan needs descriptors when it meets a type for the first time.
+  keeper.emplace(core, clock, *ledger, cdi);
+  keeper.reset();
   {
     const NoDescriptors none;
     keeper.emplace(core, clock, *ledger, cdi);

@@ -69,6 +69,8 @@ TEST_F(BrokenTest, AnInstanceThatRunsLongMendsABrokenModule) {
 
 class StuckTest : public SupervisorFixture {
  protected:
+  ~StuckTest() override { run(supervisor.stop()); }  // which asks what is held
+
   // The instance is lost, and leaves something behind.
   void get_stuck() {
     settle();
