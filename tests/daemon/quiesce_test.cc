@@ -73,7 +73,7 @@ TEST_P(QuiesceTest, ReleasesTheHardwareDespiteClaimsAndTakesItBack) {
 TEST_P(QuiesceTest, WaitsForARunningCall) {
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   start_and_register();
-  play("delay prepare 1s");
+  play("delay prepare 3s");
   ASSERT_TRUE(kubelet.wait_for([&] { return cagectl("module quiesce mock --timeout 10s").code == 0; }));
   ASSERT_EQ(cagectl("module resume mock").code, 0);
   Result<std::vector<PreparedDevice>> prepared;
