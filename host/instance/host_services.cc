@@ -42,15 +42,15 @@ ModuleNews HostServices::take() {
 
 void HostServices::log(std::uint32_t level, cage_str text) {
   if (closed_.load() || text.data == nullptr || !log_enabled(log_level_of(level))) return;
-  std::optional<std::uint64_t> left_out;
+  LineBudget::Verdict verdict;
   {
     const std::lock_guard lock(mutex_);
-    left_out = log_budget_.take(SystemClock().now());
+    verdict = log_budget_.take(SystemClock().now());
   }
-  if (!left_out) return;
-  if (*left_out > 0)
-    cardcage::log(LogLevel::kWarn, "module logs too much; lines were left out",
-                  {{"module", module_}, {"lines", std::to_string(*left_out)}});
+  if (verdict.left_out > 0)
+    log_limited(LogLevel::kWarn, module_ + "/lines", "module logs too much; lines are left out",
+                {{"module", module_}, {"lines", std::to_string(verdict.left_out)}});
+  if (!verdict.write) return;
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
   const std::string line = printable(start, kMaxLogLine);
   {

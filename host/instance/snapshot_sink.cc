@@ -66,10 +66,12 @@ void SnapshotSink::abandon() {
   counter_sets_.clear();
   uses_.clear();
   spoiled_.clear();
+  left_out_.clear();
   text_ = 0;
 }
 
 void SnapshotSink::leave_out(const std::string& device_id, const std::string& why) {
+  if (left_out_.size() < kMaxLeftOut) left_out_.try_emplace(device_id, why);
   log_limited(LogLevel::kError, guard_.module() + "/device/" + device_id, "device is left out: " + why,
               {{"module", guard_.module()}, {"device", device_id}});
 }
@@ -167,6 +169,7 @@ Snapshot SnapshotSink::finish() {
     if (!spoiled_.contains(id)) snapshot.devices.push_back(std::move(device));
   assign_names(snapshot.devices);
   snapshot.counter_sets = std::move(counter_sets_);
+  snapshot.left_out = std::move(left_out_);
   abandon();
   return snapshot;
 }

@@ -49,6 +49,7 @@ class SnapshotSink {
   std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
   std::map<std::string, std::vector<CounterUse>> uses_;  // by device id
   std::set<std::string> spoiled_;  // devices with a refused use of counters: without it they would be overcommitted
+  std::map<std::string, std::string> left_out_;
   std::size_t text_ = 0;
 };
 

@@ -65,10 +65,14 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+constexpr std::size_t kMaxLeftOut = 16;
+
 // The full, immutable device list of an instance, sorted by id.
 struct Snapshot {
   std::vector<Device> devices;
   std::map<std::string, std::map<std::string, Quantity>> counter_sets;
+  // Why devices are not in the list, by what the module calls them; at most kMaxLeftOut of them.
+  std::map<std::string, std::string> left_out;
 
   const Device* find(std::string_view id) const;
   friend bool operator==(const Snapshot&, const Snapshot&) = default;

@@ -42,6 +42,13 @@ struct ModuleEvents {
 // instance is gone for good. A null function stands for an instance that is gone. [core]
 using Leftover = std::function<std::optional<std::string>()>;
 
+// A call that the module has not answered.
+struct BusyModule {
+  std::string call;  // as vendors know it: "prepare"
+  Instant since;
+  Instant deadline;
+};
+
 class Module {
  public:
   virtual ~Module() = default;
@@ -73,6 +80,8 @@ class Module {
   virtual Task<Status> resume(Instant deadline) = 0;
   // Calls stop and destroy. No event follows. Idempotent.
   virtual Task<Status> stop(Instant deadline) = 0;
+  // The call that the instance has been busy with for longest, if any is open.
+  virtual std::optional<BusyModule> busy() const = 0;
   // The last lines that the module logged or printed, oldest first.
   virtual std::vector<SaidLine> last_lines() const = 0;
   // Valid after stop(). The function may outlive this object.

@@ -9,14 +9,16 @@ namespace {
 
 // The deadline of a stop that nobody waits for.
 constexpr std::chrono::seconds kUnobservedStop{10};
+constexpr std::chrono::milliseconds kNewsPause{10};
 
 }  // namespace
 
 InProcessModule::InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, Parts parts)
     : RunningModule(core, clock, parts.name, parts.identity, std::move(parts.options)),
       lane_(std::move(lane)),
+      news_pause_(core, clock),
       gate_(core) {
-  auto news_arrived = [this, to_core = gate_.sender()] { to_core.post([this] { deliver_news(); }); };
+  auto news_arrived = [this, to_core = gate_.sender()] { to_core.post([this] { deliver_news_soon(); }); };
   instance_ = std::make_shared<Instance>(std::move(parts.name), std::move(parts.module), std::move(parts.identity),
                                          std::move(news_arrived));
 }
@@ -96,8 +98,20 @@ Leftover InProcessModule::leftover() const {
   };
 }
 
-void InProcessModule::deliver_news() {
+// A first report is delivered at once.
+void InProcessModule::deliver_news_soon() {
   const auto self = shared_from_this();
+  if (news_pause_.pending()) {
+    news_waiting_ = true;
+    return;
+  }
+  deliver_news();
+  news_pause_.call_after(kNewsPause, [this] {
+    if (std::exchange(news_waiting_, false)) deliver_news_soon();
+  });
+}
+
+void InProcessModule::deliver_news() {
   const ModuleNews news = instance_->services().take();
   for (const auto& [device_id, health] : news.health)
     if (events().health) events().health(device_id, health);

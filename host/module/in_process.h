@@ -41,6 +41,8 @@ class InProcessModule final : public RunningModule {
   Task<void> tear_down(Instant deadline) override;
   // For an instance that no stop call has reached.
   void tear_down_later();
+  // At most once per kNewsPause, however fast the module reports.
+  void deliver_news_soon();
   void deliver_news();
   std::string stuck_text(std::string_view what, WallTime since) const;
 
@@ -49,7 +51,9 @@ class InProcessModule final : public RunningModule {
   std::map<std::uint64_t, std::shared_ptr<CallContext>> contexts_;  // of the calls that the lane has
   // Shared with the lane and with the leftover.
   const std::shared_ptr<std::atomic<bool>> torn_down_ = std::make_shared<std::atomic<bool>>(false);
-  std::string stuck_;  // where, if the instance could not be stopped in time
+  std::string stuck_;          // where, if the instance could not be stopped in time
+  DelayedCall news_pause_;     // runs since news were delivered last
+  bool news_waiting_ = false;  // since then
   const CoreGate gate_;
 };
 

@@ -85,7 +85,7 @@ Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadli
   const std::uint64_t number = next_number();
   const OneShot<Result<ModuleReply>> reply(core_);
   const std::string_view what = name_of(call);
-  open_.emplace(number, OpenCall{what, clock_.wall(), reply, DelayedCall(core_, clock_)});
+  open_.emplace(number, OpenCall{what, clock_.wall(), clock_.now(), deadline, reply, DelayedCall(core_, clock_)});
   if (auto begun = begin(number, std::move(call), deadline); !begun) {
     forget_call(number);
     co_return within(begun.error(), "module '{}' cannot {}", name_, what);
@@ -150,6 +150,12 @@ Task<Status> RunningModule::finish_calls(Instant deadline) {
   std::optional<Status> outcome = co_await idle.wait_until(clock_, deadline);
   if (outcome) co_return std::move(*outcome);
   co_return fail(Code::kDeadlineExceeded, "module '{}' is still busy with {}", name_, oldest_call()->what);
+}
+
+std::optional<BusyModule> RunningModule::busy() const {
+  const OpenCall* const oldest = oldest_call();
+  if (!oldest) return std::nullopt;
+  return BusyModule{std::string(oldest->what), oldest->begun, oldest->deadline};
 }
 
 void RunningModule::check_stuck(std::uint64_t number) {

@@ -39,6 +39,7 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Task<Status> quiesce(Instant deadline) override;
   Task<Status> resume(Instant deadline) override;
   Task<Status> stop(Instant deadline) override;
+  std::optional<BusyModule> busy() const override;
 
  protected:
   enum class State { kLoaded, kStarted, kStopped };
@@ -47,6 +48,7 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   struct OpenCall {
     std::string_view what;
     WallTime since;
+    Instant begun, deadline;
     OneShot<Result<ModuleReply>> reply;
     DelayedCall stuck;  // if the call goes on after its deadline
   };

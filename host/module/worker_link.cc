@@ -106,7 +106,7 @@ void WorkerLink::take_answer(const wire::Answer& answer) {
 
 // The worker bounds its lines, too, unless the module has overwritten its memory.
 void WorkerLink::log_line(const wire::LogLine& line) {
-  if (!log_budget_.take(clock_.now())) return;
+  if (!log_budget_.take(clock_.now()).write) return;
   std::string text = printable(line.text(), kMaxLine);
   for (int i = 0; i + 1 < line.fields_size(); i += 2)
     if (line.fields(i) != "module")
@@ -119,12 +119,11 @@ void WorkerLink::note_printed(const std::string& line) {
   last_printed_.push_back(printable(line, kMaxLine));
   if (last_printed_.size() > kLastPrinted) last_printed_.pop_front();
   last_lines_.add("printed: " + last_printed_.back());
-  const auto left_out = print_budget_.take(clock_.now());
-  if (!left_out) return;
-  if (*left_out > 0)
-    log(LogLevel::kWarn, "module prints too much; lines were left out",
-        {{"module", module_}, {"lines", std::to_string(*left_out)}});
-  log(LogLevel::kWarn, "printed: " + last_printed_.back(), {{"module", module_}});
+  const LineBudget::Verdict verdict = print_budget_.take(clock_.now());
+  if (verdict.left_out > 0)
+    log_limited(LogLevel::kWarn, module_ + "/printed", "module prints too much; lines are left out",
+                {{"module", module_}, {"lines", std::to_string(verdict.left_out)}});
+  if (verdict.write) log(LogLevel::kWarn, "printed: " + last_printed_.back(), {{"module", module_}});
 }
 
 void WorkerLink::end(const std::string& how) {

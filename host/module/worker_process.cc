@@ -18,6 +18,9 @@ constexpr std::size_t kMaxLine = 2048;
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr int kMaxRest = 16;  // pieces; more than the kernel keeps of a stream
 constexpr int kReapMilliseconds = 100;
+// What a worker may say unasked per period: 20,000 reports and 2.5 MiB of output in a second.
+constexpr Duration kPeriod = std::chrono::milliseconds(100);
+constexpr std::size_t kMaxReports = 2000, kMaxPrintedBytes = 256 * 1024;
 
 // The file actions and attributes of posix_spawn, freed with the object.
 class SpawnPlan {
@@ -73,8 +76,9 @@ Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(asio::io_context& co
                                                             Events events) {
   const std::shared_ptr<WorkerProcess> worker(new WorkerProcess(core, std::move(events)));
   if (auto spawned = worker->spawn_child(program, image); !spawned) return std::unexpected(spawned.error());
-  spawn(core, read(worker, worker->socket_, &WorkerProcess::take_messages));
-  spawn(core, read(worker, worker->output_, &WorkerProcess::take_output));
+  spawn(core, read(worker, worker->socket_, &WorkerProcess::take_messages, &WorkerProcess::reports_, kMaxReports));
+  spawn(core,
+        read(worker, worker->output_, &WorkerProcess::take_output, &WorkerProcess::printed_bytes_, kMaxPrintedBytes));
   spawn(core, await_end(worker));
   return worker;
 }
@@ -157,14 +161,20 @@ Task<void> WorkerProcess::write_messages(std::shared_ptr<WorkerProcess> self) {
 
 template <class Stream>
 Task<void> WorkerProcess::read(std::shared_ptr<WorkerProcess> self, Stream& stream,
-                               void (WorkerProcess::*take)(std::string_view)) {
+                               void (WorkerProcess::*take)(std::string_view), std::size_t WorkerProcess::* unasked,
+                               std::size_t limit) {
   std::vector<char> piece(kPiece);
+  Instant end = self->clock_.now() + kPeriod;
   while (!self->ended_) {
     boost::system::error_code failed;
     const std::size_t size =
         co_await stream.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, failed));
     if (failed || self->ended_) co_return;
     ((*self).*take)({piece.data(), size});
+    if (self->clock_.now() < end && (*self).*unasked <= limit) continue;
+    if (self->clock_.now() < end) co_await self->clock_.sleep_until(end);
+    (*self).*unasked = 0;
+    end = self->clock_.now() + kPeriod;
   }
 }
 
@@ -179,11 +189,13 @@ void WorkerProcess::take_messages(std::string_view bytes) {
       return kill();
     }
     if (!*read) return;
+    if (!report.has_answer()) ++reports_;
     events_.report(report);
   }
 }
 
 void WorkerProcess::take_output(std::string_view bytes) {
+  printed_bytes_ += bytes.size();
   for (const char byte : bytes) {
     if (byte != '\n' && line_.size() < kMaxLine) {
       line_ += byte;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "host/core/task.h"
+#include "host/core/clock.h"
 #include "host/core/unique_fd.h"
 #include "host/module/child_process.h"
 #include "host/wire/frame.h"
@@ -19,6 +19,9 @@
 namespace cardcage {
 
 // [core] Its owner calls close(); its coroutines share it and end then.
+//
+// What a worker says unasked is read at a bounded rate. One that says more blocks while it writes, and costs the core
+// no more than any other.
 class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
  public:
   struct Program {
@@ -51,9 +54,11 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   WorkerProcess(asio::io_context& core, Events events);
   Status spawn_child(const Program& program, int image);
   static Task<void> write_messages(std::shared_ptr<WorkerProcess> self);
+  // Pauses once `unasked` of a period exceeds `limit`.
   template <class Stream>
   static Task<void> read(std::shared_ptr<WorkerProcess> self, Stream& stream,
-                         void (WorkerProcess::*take)(std::string_view));
+                         void (WorkerProcess::*take)(std::string_view), std::size_t WorkerProcess::* unasked,
+                         std::size_t limit);
   static Task<void> await_end(std::shared_ptr<WorkerProcess> self);
   void end();
   void close_streams();
@@ -63,6 +68,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   void take_rest(Stream& stream, void (WorkerProcess::*take)(std::string_view));
 
   asio::io_context& core_;
+  SystemClock clock_;  // a worker does not wait for a clock that stands still
   Events events_;
   asio::local::stream_protocol::socket socket_;
   asio::posix::stream_descriptor output_, end_;
@@ -70,6 +76,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   FrameReader reader_;
   std::string line_;
   std::deque<std::string> frames_;
+  std::size_t reports_ = 0, printed_bytes_ = 0;  // unasked, in the period that runs
   bool writing_ = false;
   bool ended_ = false;  // the worker has exited, or the object is closed
   std::string broken_;  // what was wrong with its messages

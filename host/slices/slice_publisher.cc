@@ -20,6 +20,9 @@ constexpr int kMaxBurstGaps = 10;
 // slowed down until nobody has changed a slice for kDisputeEnd.
 constexpr int kFreeCorrections = 20;
 constexpr Duration kDisputeEnd = 5min;
+// A module whose devices change all the time gets so many publications at once, and then few.
+constexpr int kPublicationBurst = 20;
+constexpr Duration kPublicationInterval = 5s;
 // A later release of the server may accept what this one rejects.
 constexpr Duration kRejectedRetry = 10min;
 // A shorter watch counts as failed. Otherwise a server that ends watches at once would be asked in a tight loop.
@@ -48,6 +51,7 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
                      ++status_.creates;
                      store_response(sent, std::move(stored));
                    }}),
+      publications_(kPublicationBurst, kPublicationInterval),
       retry_(100ms, 30s, options_.jitter_seed),
       watch_retry_(100ms, 30s, options_.jitter_seed + 1),
       correction_pause_(1s, 60s, options_.jitter_seed + 2),
@@ -71,6 +75,7 @@ void SlicePublisher::set_pools(Pools pools) {
   }
   wanted_ = std::move(next);
   own_change_ = true;
+  ++changes_;
   schedule_now();
 }
 
@@ -112,6 +117,10 @@ Task<void> SlicePublisher::wait_for_end_of_burst() {
 
 // Compares the stored slices with the wanted ones once, and writes what differs.
 Task<Status> SlicePublisher::reconcile_once() {
+  if (own_change_ && clock_.now() < publications_.next()) {
+    postpone_publication();
+    co_return Status{};
+  }
   const bool own_change = std::exchange(own_change_, false);
   const Status listed = co_await list_if_needed();
   if (!listed) co_return listed;
@@ -120,6 +129,10 @@ Task<Status> SlicePublisher::reconcile_once() {
   if (!own_change && clock_.now() < no_correction_before_) {
     postpone_correction();
     co_return Status{};
+  }
+  if (own_change) {
+    publications_.take(clock_.now());
+    changes_ = 0;
   }
   for (auto& [name, next] : plans) {
     const Status done = co_await execute(name, std::move(next));
@@ -262,6 +275,13 @@ void SlicePublisher::postpone_correction() {
       "second publisher",
       options_.driver, options_.node_name);
   log_limited(LogLevel::kWarn, "slices-disputed/" + options_.driver, status_.last_error);
+}
+
+void SlicePublisher::postpone_publication() {
+  due_ = publications_.next();
+  log_limited(LogLevel::kWarn, "slices-restless/" + options_.driver,
+              "the devices of a driver change all the time; their slices follow once in a while",
+              {{"driver", options_.driver}, {"changes", std::to_string(changes_)}});
 }
 
 void SlicePublisher::count_correction() {

@@ -16,6 +16,7 @@
 
 #include "host/core/backoff.h"
 #include "host/core/clock.h"
+#include "host/core/rate_limit.h"
 #include "host/core/wakeup.h"
 #include "host/model/cluster.h"
 #include "host/slices/slice_plan.h"
@@ -93,6 +94,7 @@ class SlicePublisher {
   void reset_views();
   void reject(const std::string& name, Pool& pool, const Error& error);
   void postpone_correction();
+  void postpone_publication();
   void count_correction();
   void report(const Status& done);
   void schedule_now();
@@ -116,6 +118,8 @@ class SlicePublisher {
   std::uint64_t foreign_deletes_ = 0;
   int corrections_in_a_row_ = 0;
   Instant last_correction_ = Instant::min(), no_correction_before_ = Instant::min();
+  RateLimit publications_;     // of own changes
+  std::uint64_t changes_ = 0;  // of the wanted pools, since the last publication
   Backoff retry_, watch_retry_, correction_pause_;
   Wakeup wake_, listed_wake_, invalidated_wake_, stopped_;
   PublisherStatus status_;

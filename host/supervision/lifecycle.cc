@@ -113,6 +113,10 @@ void Lifecycle::stop() { enter(Stopped{}); }
 
 void Lifecycle::fail_discover(const Error& why) { trouble_ = Trouble{Trouble::Kind::kDiscoverFailed, why}; }
 
+void Lifecycle::pass_discover() {
+  if (trouble_ && trouble_->kind == Trouble::Kind::kDiscoverFailed) trouble_.reset();
+}
+
 void Lifecycle::refuse_file(const Error& why) {
   require(in<Ready>(), "refuse_file");
   trouble_ = trial_trouble(why, false);
@@ -229,11 +233,18 @@ std::string Lifecycle::detail() const {
 std::string Lifecycle::warning() const {
   if (const auto* const stuck = in<Stuck>()) return stuck->why;
   if (quiesced_) return quiesced_text();
-  if (state() != ModuleState::kBroken) return "";
-  return fmt::format(
-      "module '{0}' is broken: it failed too often and is tried once in 30 min now; "
-      "'cagectl module restart {0}' tries at once, as a new file does: {1}",
-      config().name, why_away());
+  switch (state()) {
+    case ModuleState::kBroken:
+      return fmt::format(
+          "module '{0}' is broken: it failed too often and is tried once in 30 min now; "
+          "'cagectl module restart {0}' tries at once, as a new file does: {1}",
+          config().name, why_away());
+    case ModuleState::kBackingOff: return fmt::format("module '{}' is backing off: {}", config().name, why_away());
+    // Others tell of a refused configuration, wherever the module is.
+    case ModuleState::kReady:
+      return trouble_ && trouble_->kind != Trouble::Kind::kConfigRefused ? trouble_->error.message : "";
+    default: return "";
+  }
 }
 
 std::optional<DeviceHealth> Lifecycle::health_while_away() const {

@@ -63,8 +63,9 @@ class Lifecycle {
 
   // The instance cannot be used any more. The last reason counts.
   void lose(Error why);
-  // The instance serves on with the device list that it had.
+  // After a failure the instance serves on with the device list that it had.
   void fail_discover(const Error& why);
+  void pass_discover();
   // The instance serves, but is of the build that ran last, since the file is broken.
   void refuse_file(const Error& why);
 

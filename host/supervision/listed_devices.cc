@@ -25,7 +25,7 @@ void log_health(const std::string& module, const std::string& device, HealthStat
 
 void ListedDevices::begin_discover() {
   discovering_ = true;
-  rescan_requested_ = false;
+  rescan_requests_ = 0;
 }
 
 void ListedDevices::fail_discover() {

@@ -27,8 +27,9 @@ class ListedDevices {
   const SnapshotPtr& snapshot() const { return snapshot_; }
 
   // The list may be outdated: the next discover satisfies the request.
-  void request_rescan() { rescan_requested_ = true; }
-  bool rescan_requested() const { return rescan_requested_; }
+  void request_rescan() { ++rescan_requests_; }
+  // Since the last discover began.
+  std::uint64_t rescan_requests() const { return rescan_requests_; }
   // The running instance lists its devices; adopt() or fail_discover() follows.
   void begin_discover();
   void fail_discover();
@@ -63,7 +64,7 @@ class ListedDevices {
   std::map<std::string, Health> kept_;  // for the next list
   Instant next_silence_ = Instant::max(), looked_ = Instant::min();
   bool discovering_ = false;
-  bool rescan_requested_ = false;
+  std::uint64_t rescan_requests_ = 0;
 };
 
 }  // namespace cardcage

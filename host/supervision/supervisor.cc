@@ -1,7 +1,9 @@
 #include "host/supervision/supervisor.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "host/core/duration.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -13,8 +15,15 @@ constexpr Duration kHealthInterval = std::chrono::seconds(30);
 constexpr Duration kLeftoverPollInterval = std::chrono::seconds(1);
 // A burst of rescan requests, as when a bus is enumerated again, costs one discover.
 constexpr Duration kRescanDelay = std::chrono::milliseconds(20);
+// A module that requests one rescan after the other, perhaps in every discover, gets so many at once, and then few.
+constexpr int kRescanBurst = 10;
+constexpr Duration kRescanInterval = std::chrono::seconds(2);
+// People are told of a call that has gone on for this long.
+constexpr Duration kSlowCall = std::chrono::seconds(10);
 // A first change of health is told at once, and what a flapping device adds to it once after this time.
 constexpr Duration kHealthPause = std::chrono::milliseconds(100);
+
+std::string text_of(Duration duration) { return format_duration(std::chrono::round<std::chrono::seconds>(duration)); }
 
 }  // namespace
 
@@ -29,6 +38,7 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
       life_(std::move(config), clock, [this] { listener_.changed(*this); }),
       retirements_(core),
       devices_(life_.config().name, clock),
+      rescans_(kRescanBurst, kRescanInterval),
       health_pause_(core, clock),
       wakeup_(core),
       ended_(core) {}
@@ -269,18 +279,29 @@ Task<void> Supervisor::serve() {
     } else if (clock_.now() >= next_check) {
       next_check = clock_.now() + kHealthInterval;
       co_await check_devices();
-    } else if (devices_.rescan_requested()) {  // comes last, since a module may request one in every discover
+    } else if (clock_.now() >= rescan_due()) {
       co_await rescan();
     } else {
-      co_await wakeup_.wait_until(clock_, std::min(next_check, devices_.next_silence()));
+      co_await wakeup_.wait_until(clock_, std::min({next_check, devices_.next_silence(), rescan_due()}));
     }
   }
 }
 
+Instant Supervisor::rescan_due() {
+  if (devices_.rescan_requests() == 0) return Instant::max();
+  if (!rescan_at_) rescan_at_ = std::max(clock_.now() + kRescanDelay, rescans_.next());
+  return *rescan_at_;
+}
+
 Task<void> Supervisor::rescan() {
-  co_await clock_.sleep_for(kRescanDelay);
+  if (rescan_at_ == rescans_.next())
+    log_limited(LogLevel::kWarn, config().name + "/rescans", "module asks for rescans too often; they are joined",
+                {{"module", config().name}, {"requests", std::to_string(devices_.rescan_requests())}});
+  rescan_at_.reset();
+  rescans_.take(clock_.now());
   const Status discovered = co_await discover();
-  if (discovered || life_.lost()) co_return;
+  if (life_.lost()) co_return;
+  if (discovered) co_return life_.pass_discover();
   life_.fail_discover(discovered.error());
   log(LogLevel::kWarn, "discover failed; the last device list stays",
       {{"module", config().name}, {"error", discovered.error().message}});
@@ -328,6 +349,35 @@ void Supervisor::adopt_snapshot(SnapshotPtr snapshot) {
     log_limited(LogLevel::kInfo, config().name + "/devices", "device list changed",
                 {{"module", config().name}, {"devices", std::to_string(devices_.snapshot()->devices.size())}});
   if (changes.list || changes.health) listener_.changed(*this);
+}
+
+std::string Supervisor::detail() const {
+  const std::string detail = life_.detail();
+  return detail.empty() ? slow_call() : detail;
+}
+
+std::string Supervisor::warning() const {
+  const std::string warning = life_.warning(), slow = slow_call();
+  if (!warning.empty()) return warning;
+  return slow.empty() ? left_out() : fmt::format("module '{}' is {}", config().name, slow);
+}
+
+std::string Supervisor::slow_call() const {
+  const auto busy = module_ ? module_->busy() : std::nullopt;
+  const Duration since = busy ? clock_.now() - busy->since : Duration(0);
+  if (since < kSlowCall) return "";
+  const std::string limit =
+      busy->deadline == Instant::max() ? "" : " of at most " + text_of(busy->deadline - busy->since);
+  return fmt::format("busy with {} for {}{}", busy->call, text_of(since), limit);
+}
+
+std::string Supervisor::left_out() const {
+  const SnapshotPtr& listed = snapshot();
+  if (!listed || listed->left_out.empty()) return "";
+  const auto& [id, why] = *listed->left_out.begin();
+  const std::size_t others = listed->left_out.size() - 1;
+  const std::string more = others == 0 ? "" : fmt::format("; {} more, see the log", others);
+  return fmt::format("module '{}' lists device '{}', which is left out: {}{}", config().name, id, why, more);
 }
 
 Task<void> Supervisor::release() {

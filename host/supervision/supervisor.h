@@ -15,6 +15,7 @@
 #include "host/config/config.h"
 #include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
+#include "host/core/rate_limit.h"
 #include "host/core/task_group.h"
 #include "host/core/wakeup.h"
 #include "host/loader/loader.h"
@@ -97,9 +98,9 @@ class Supervisor {
   DeviceHealth reported_health(const Device& device) const { return devices_.health(device.id); }
   std::optional<Error> last_error() const { return life_.last_error(); }
   // Why the module is in its state, for people; empty if there is nothing to say.
-  std::string detail() const { return life_.detail(); }
+  std::string detail() const;
   // What an operator should look at; empty if there is nothing.
-  std::string warning() const { return life_.warning(); }
+  std::string warning() const;
   const std::optional<ModuleEnd>& last_end() const { return last_end_; }
   // Of the running instance.
   std::vector<SaidLine> last_lines() const { return module_ ? module_->last_lines() : std::vector<SaidLine>(); }
@@ -136,11 +137,16 @@ class Supervisor {
   Task<Status> discover();
   Task<Status> reconcile();
   Task<void> serve();
+  // Instant::max() while none is requested.
+  Instant rescan_due();
   Task<void> rescan();
   Task<void> check_devices();
   void tell_health();
   Task<void> back_off(Instant begun);
   void record_end();
+  // What the instance has been busy with for so long that people should know; empty if there is nothing.
+  std::string slow_call() const;
+  std::string left_out() const;
   Task<void> release();
   Task<void> stop_instance(std::shared_ptr<Module> instance);
   void adopt_snapshot(SnapshotPtr snapshot);
@@ -189,8 +195,10 @@ class Supervisor {
   ModuleBuild last_good_build_;       // of the instance that served last; null if it runs inside the daemon
   std::optional<Error> broken_file_;  // why the instance is of the last good build
   ListedDevices devices_;
-  DelayedCall health_pause_;     // runs since health was told last
-  bool health_changed_ = false;  // since then
+  RateLimit rescans_;
+  std::optional<Instant> rescan_at_;  // when the requested one runs
+  DelayedCall health_pause_;          // runs since health was told last
+  bool health_changed_ = false;       // since then
   Leftovers leftovers_;
   std::optional<ModuleEnd> last_end_;
   std::optional<Order> order_;

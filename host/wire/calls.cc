@@ -32,6 +32,8 @@ Result<ModuleReply> read_snapshot(const Answers& answers) {
     }
     for (const wire::CounterSet& set : answer.snapshot().counter_sets())
       snapshot->counter_sets[set.name()] = read(set.counters());
+    for (const wire::LeftOutDevice& device : answer.snapshot().left_out())
+      if (snapshot->left_out.size() < kMaxLeftOut) snapshot->left_out.try_emplace(device.id(), device.why());
   }
   return SnapshotPtr(std::move(snapshot));
 }

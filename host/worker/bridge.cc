@@ -131,6 +131,11 @@ void Bridge::send_snapshot(std::uint64_t number, const Snapshot& snapshot) {
     out_.send(report);
     report.Clear();
   };
+  for (const auto& [id, why] : snapshot.left_out) {
+    wire::LeftOutDevice& device = *report.mutable_answer()->mutable_snapshot()->add_left_out();
+    device.set_id(id);
+    device.set_why(why);
+  }
   for (const auto& [name, counters] : snapshot.counter_sets) {
     write(name, counters, *report.mutable_answer()->mutable_snapshot()->add_counter_sets());
     if (report.answer().snapshot().counter_sets_size() == kDevicesPerPart) send_part();

@@ -50,6 +50,7 @@ class FakeModule final : public Module {
       preference;
   Leftover left;
   std::vector<SaidLine> said;
+  std::optional<BusyModule> busy_with;
   // Each discover asks for the next one.
   bool rescans_in_discover = false;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
@@ -86,6 +87,7 @@ class FakeModule final : public Module {
     unblock(Verb::kFinishCalls);
     return respond(Verb::kStop, "", deadline);
   }
+  std::optional<BusyModule> busy() const override { return busy_with; }
   std::vector<SaidLine> last_lines() const override { return said; }
   Leftover leftover() const override { return left; }
 

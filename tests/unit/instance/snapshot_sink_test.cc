@@ -9,7 +9,10 @@
 namespace cardcage {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 cage_str text(std::string_view given) { return {given.data(), given.size()}; }
@@ -285,6 +288,18 @@ TEST_F(SnapshotSinkTest, LeavesOutDevicesWithInvalidCounters) {
   const Snapshot snapshot = sink.finish();
   ASSERT_THAT(snapshot.devices, SizeIs(1));
   EXPECT_EQ(snapshot.devices[0].id, "good");
+  EXPECT_THAT(snapshot.left_out,
+              ElementsAre(Pair("bad-name", HasSubstr("its use of counters is refused: counter name 'Cores'")),
+                          Pair("no-counter", "counter set 'card-0' has no counter 'cores'"),
+                          Pair("no-set", "there is no counter set 'card-9'"),
+                          Pair("three-sets", HasSubstr("at most 2 counter sets"))));
+}
+
+TEST_F(SnapshotSinkTest, NamesAFewOfManyDevicesThatAreLeftOut) {
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(add(device(fmt::format("bad id {}", i))), CAGE_INVALID_ARGUMENT);
+  EXPECT_THAT(sink.finish().left_out, SizeIs(kMaxLeftOut));
+  table = sink.open();
+  EXPECT_THAT(sink.finish().left_out, IsEmpty());
 }
 
 TEST_F(SnapshotSinkTest, RefusesUseAfterTheCallAndFromAnotherThread) {

@@ -43,6 +43,7 @@ TEST_P(ModuleScenarios, AnInvalidDeviceIsLeftOutAndTheOthersStay) {
   const auto snapshot = run(module->discover(soon()));
   ASSERT_TRUE(snapshot);
   EXPECT_THAT((*snapshot)->devices, SizeIs(2));
+  EXPECT_THAT((*snapshot)->left_out, ElementsAre(Pair("dev-2", HasSubstr("attribute"))));
 }
 
 TEST_P(ModuleScenarios, PrepareBringsEditsAndStateAndUnprepareGetsTheStateBack) {
@@ -247,6 +248,24 @@ TEST_P(ModuleScenarios, FinishCallsWaitsUntilNoCallIsOpen) {
   ASSERT_TRUE(eventually([&] { return finished->has_value(); }));
   EXPECT_TRUE(**finished);
   EXPECT_TRUE(*prepared);
+}
+
+TEST_P(ModuleScenarios, TellsTheCallThatItIsBusyWith) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  EXPECT_FALSE(module->busy());
+  const Instant begun = clock.now(), deadline = begun + seconds(3);
+  const auto prepared = begin(module->prepare(claim("u1"), deadline));
+  ASSERT_TRUE(is_hanging());
+  const auto waiting = begin(module->discover(deadline));
+  advance(seconds(4));
+  ASSERT_TRUE(*prepared);
+  const auto busy = module->busy();
+  ASSERT_TRUE(busy) << "nobody waits for it any more, but it goes on";
+  EXPECT_EQ(busy->call, "prepare");
+  EXPECT_EQ(busy->since, begun);
+  EXPECT_EQ(busy->deadline, deadline);
+  release();
+  EXPECT_TRUE(eventually([&] { return !module->busy(); }));
 }
 
 TEST_P(ModuleScenarios, AHangingModuleCanBeDestroyedWithoutWaiting) {

@@ -47,6 +47,18 @@ TEST_F(SlicePublisherTest, OnlyTheLatestPoolsAreWritten) {
   expect_published(numbered_pool(50));
 }
 
+TEST_F(SlicePublisherTest, DevicesThatChangeAllTheTimeArePublishedOnceInAWhile) {
+  start();
+  for (std::size_t i = 0; i < 600; ++i) {
+    want(numbered_pool(1 + i % 2));
+    pass(100ms, 10ms);
+  }
+  EXPECT_GE(cluster.writes(), 25u) << "a burst is free";
+  EXPECT_LE(cluster.writes(), 35u) << "of 600 changes in a minute";
+  EXPECT_TRUE(converges(6s));
+  expect_published(numbered_pool(2));
+}
+
 TEST_F(SlicePublisherTest, TenThousandDevicesAreWrittenEightSlicesAtATime) {
   start();
   want(numbered_pool(10'000));

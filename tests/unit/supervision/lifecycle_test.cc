@@ -69,6 +69,7 @@ TEST_F(LifecycleTest, AFailedStartIsTriedAgainAfterAPause) {
   EXPECT_TRUE(life.settled());
   EXPECT_EQ(life.restarts(), 1);
   EXPECT_EQ(life.usable().error().message, "module 'fake' is backing off: no driver loaded");
+  EXPECT_EQ(life.warning(), "module 'fake' is backing off: no driver loaded");
   EXPECT_EQ(life.health_while_away()->health.reason, "ModuleAway");
   EXPECT_EQ(life.next_step(false), Step::kWaitBeforeRetry);
   clock.advance(1s);

@@ -48,6 +48,26 @@ TEST_F(SupervisorHealthTest, AFlappingDeviceIsToldOfEvery100Milliseconds) {
   EXPECT_EQ(changes, before + 2) << "nothing new";
 }
 
+TEST_F(SupervisorHealthTest, AModuleThatRescansInALoopListsItsDevicesOnceInAWhile) {
+  module->rescans_in_discover = true;
+  settle();
+  for (int i = 0; i < 1000; ++i) {
+    clock.advance(10ms);
+    settle();
+  }
+  EXPECT_GE(module->count(Verb::kDiscover), 12) << "a burst is free";
+  EXPECT_LE(module->count(Verb::kDiscover), 18) << "then once in 2 s";
+  module->rescans_in_discover = false;
+  clock.advance(30s);
+  settle();
+  const int before = module->count(Verb::kDiscover);
+  module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(module->count(Verb::kDiscover), before + 1) << "at once, after a rest";
+}
+
 TEST_F(SupervisorHealthTest, AModuleThatRescansInItsDiscoverIsStillChecked) {
   module->about.has_check = true;
   module->rescans_in_discover = true;

@@ -127,7 +127,12 @@ TEST_F(SupervisorTest, AFailedRescanKeepsTheLastGoodList) {
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_EQ(supervisor.snapshot()->devices.size(), 1u);
-  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("bus busy"));
+  EXPECT_THAT(supervisor.warning(), HasSubstr("bus busy"));
+  module->events.rescan();
+  settle();
+  clock.advance(20ms);
+  settle();
+  EXPECT_EQ(supervisor.warning(), "");
 }
 
 TEST_F(SupervisorTest, HealthThatFallsSilentBecomesUnknown) {

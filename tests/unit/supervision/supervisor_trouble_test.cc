@@ -67,6 +67,28 @@ TEST_F(BrokenTest, AnInstanceThatRunsLongMendsABrokenModule) {
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
 }
 
+class WarningTest : public SupervisorFixture {};
+
+TEST_F(WarningTest, ACallThatGoesOnIsShownWhileTheModuleIsReady) {
+  settle();
+  module->busy_with = BusyModule{"prepare", clock.now(), clock.now() + 2min};
+  clock.advance(9s);
+  EXPECT_EQ(supervisor.detail(), "");
+  EXPECT_EQ(supervisor.warning(), "");
+  clock.advance(25s);
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(supervisor.detail(), "busy with prepare for 34s of at most 2m");
+  EXPECT_EQ(supervisor.warning(), "module 'fake' is busy with prepare for 34s of at most 2m");
+  module->busy_with.reset();
+  EXPECT_EQ(supervisor.warning(), "");
+}
+
+TEST_F(WarningTest, DevicesThatAreLeftOutAreShown) {
+  module->devices.left_out = {{"GPU 7", "its id has a space"}};
+  settle();
+  EXPECT_EQ(supervisor.warning(), "module 'fake' lists device 'GPU 7', which is left out: its id has a space");
+}
+
 class StuckTest : public SupervisorFixture {
  protected:
   ~StuckTest() override { run(supervisor.stop()); }  // which asks what is held
