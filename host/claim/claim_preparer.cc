@@ -45,6 +45,12 @@ Task<Status> ClaimPreparer::unprepare_if(TurnCheck check, ClaimRef claim, Instan
   co_return Status{};
 }
 
+Task<Status> ClaimPreparer::drop(ClaimRef claim, Instant deadline) {
+  const Outcome outcome = co_await run(Kind::kDrop, nullptr, std::move(claim), deadline);
+  if (!outcome) co_return std::unexpected(outcome.error());
+  co_return Status{};
+}
+
 // Calls that come later wait for an operation that is in running_, so nothing can change between the check and the
 // operation.
 Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline) {
@@ -67,22 +73,30 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, Clai
   }
 }
 
+std::pair<std::string_view, std::string_view> ClaimPreparer::words_of(Kind kind) {
+  switch (kind) {
+    case Kind::kPrepare: return {"prepared", "prepare failed"};
+    case Kind::kUnprepare: return {"unprepared", "unprepare failed"};
+    case Kind::kDrop: break;
+  }
+  return {"dropped without its modules", "cannot be dropped"};
+}
+
 Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation,
                                   ClaimRef ref, Instant deadline) {
   Outcome outcome;
-  const bool preparing = operation->kind == Kind::kPrepare;
-  if (preparing)
-    outcome = co_await self->execute_prepare(*operation, ref, deadline);
-  else
-    outcome = co_await self->execute_unprepare(*operation, ref, deadline);
+  switch (operation->kind) {
+    case Kind::kPrepare: outcome = co_await self->execute_prepare(*operation, ref, deadline); break;
+    case Kind::kUnprepare: outcome = co_await self->execute_unprepare(*operation, ref, deadline); break;
+    case Kind::kDrop: outcome = co_await self->erase(*operation, ref); break;
+  }
+  const auto [done, failed] = words_of(operation->kind);
   if (!outcome) outcome = within(outcome.error(), "{}", claim_subject(self->driver_, ref));
   if (outcome)
-    log(LogLevel::kInfo, preparing ? "prepared" : "unprepared",
-        {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}});
+    log(LogLevel::kInfo, done, {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}});
   else  // The pod's event says it, too, but expires after an hour. Limited, because the kubelet repeats its calls.
     log_limited(
-        LogLevel::kWarn, fmt::format("{} {} {}", preparing, self->driver_, ref.uid),
-        preparing ? "prepare failed" : "unprepare failed",
+        LogLevel::kWarn, fmt::format("{} {} {}", failed, self->driver_, ref.uid), failed,
         {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}, {"error", outcome.error().message}});
   self->running_.erase(ref.uid);
   for (const OneShot<Outcome>& caller : operation->callers) caller.set(outcome);
@@ -191,7 +205,7 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   operation.waits_for = fmt::format("module '{}' to prepare {}", part.module, device_names(part));
   const auto call = [&](Module& module) {
     ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-    return module.prepare(std::move(claim), module_deadline(deadline));
+    return module.prepare(std::move(claim), module_deadline());
   };
   Result<PreparedEdits> edits = co_await call_module<PreparedEdits>(part.module, call, deadline);
   if (!edits) co_return module_failed(edits.error(), part, "prepare");
@@ -256,6 +270,12 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operati
     Status released = co_await unprepare_parts(operation, record, deadline);
     if (!released) co_return std::unexpected(released.error());
   }
+  co_return co_await erase(operation, ref);
+}
+
+Task<ClaimPreparer::Outcome> ClaimPreparer::erase(Operation& operation, const ClaimRef& ref) {
+  const ClaimKey key{driver_, ref.uid};
+  const auto known = environment_.ledger.find(key);
   if (auto removed = environment_.cdi.remove(driver_, ref.uid); !removed) co_return std::unexpected(removed.error());
   reach(FaultPoint::kAfterCdiRemove);
   operation.waits_for = "the ledger";
@@ -282,7 +302,7 @@ Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimReco
   operation.waits_for = fmt::format("module '{}' to release {}", part.module, device_names(part));
   const auto call = [&](Module& module) {
     ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-    return module.unprepare(std::move(claim), module_deadline(deadline));
+    return module.unprepare(std::move(claim), module_deadline());
   };
   Status done = co_await call_module<void>(part.module, call, deadline);
   if (!done) co_return module_failed(done.error(), part, "release");
@@ -307,9 +327,7 @@ void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
   }
 }
 
-Instant ClaimPreparer::module_deadline(Instant deadline) const {
-  return std::max(deadline, environment_.clock.now() + environment_.module_limit);
-}
+Instant ClaimPreparer::module_deadline() const { return environment_.clock.now() + environment_.deadlines.module_call; }
 
 std::unexpected<Error> ClaimPreparer::module_failed(Error error, const ModulePart& part, std::string_view verb) const {
   const bool unavailable = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;

@@ -9,12 +9,15 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/cdi/writer.h"
 #include "host/claim/claim_plan.h"
 #include "host/claim/claim_service.h"
 #include "host/claim/device_directory.h"
+#include "host/config/config.h"
 #include "host/core/clock.h"
 #include "host/ledger/ledger.h"
 
@@ -31,6 +34,7 @@ struct ClaimEnvironment {
   const DeviceDirectory& devices;
   const CdiWriter& cdi;
   Clock& clock;
+  const DeadlineConfig& deadlines;
   FaultHook fault = {};
   // Called with the module when a device was taken or released that rules others of the module out.
   std::function<void(const std::string& module)> partition_changed = {};
@@ -40,8 +44,6 @@ struct ClaimEnvironment {
   std::string_view retry = "the kubelet tries again by itself";
   // The kubelet repeats a call that failed. If it does not, a call that its module did not survive is made once more.
   bool repeated = true;
-  // A module call may take longer than the kubelet's call, whose repetition then finds the result.
-  Duration module_limit = std::chrono::minutes(2);
 };
 
 // [core] Runs one operation per claim at a time. A second prepare of a claim joins the first. A prepare waits for an
@@ -59,10 +61,13 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   // The same, if `check` still allows it when the call does not wait for another one any more.
   Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
+  // Forgets a claim that its modules cannot release: removes its CDI file and its record. A module that still has
+  // something of it frees that at its next reconcile.
+  Task<Status> drop(ClaimRef claim, Instant deadline);
 
  private:
-  using Outcome = Result<std::vector<PreparedDevice>>;  // an unprepare has no devices
-  enum class Kind { kPrepare, kUnprepare };
+  using Outcome = Result<std::vector<PreparedDevice>>;  // only a prepare has devices
+  enum class Kind { kPrepare, kUnprepare, kDrop };
   struct Operation {
     Kind kind;
     std::string waits_for;  // for people
@@ -70,11 +75,14 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
+  // For the log: what is done, and what failed.
+  static std::pair<std::string_view, std::string_view> words_of(Kind kind);
   Task<Outcome> run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline);
   static Task<void> execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
                             Instant deadline);
   Task<Outcome> execute_prepare(Operation& operation, const ClaimRef& ref, Instant deadline);
   Task<Outcome> execute_unprepare(Operation& operation, const ClaimRef& ref, Instant deadline);
+  Task<Outcome> erase(Operation& operation, const ClaimRef& ref);
 
   Outcome repeat_outcome(const ClaimRecord& known) const;
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
@@ -90,7 +98,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
 
   void reach(FaultPoint point) const;
   void tell_partitions(const ClaimRecord& record) const;
-  Instant module_deadline(Instant deadline) const;
+  Instant module_deadline() const;
   std::unexpected<Error> module_failed(Error error, const ModulePart& part, std::string_view verb) const;
 
   std::string driver_;

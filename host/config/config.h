@@ -69,6 +69,9 @@ struct DeadlineConfig {
   std::chrono::milliseconds prepare{40'000}, unprepare{40'000}, discover{30'000}, start{30'000}, stop{10'000};
   // Device-plugin API only. The kubelet waits 30 s for pre_start.
   std::chrono::milliseconds allocate{10'000}, pre_start{25'000};
+  // One call of a module's prepare or unprepare. It may be longer than that of the kubelet, whose repetition of a call
+  // finds the result.
+  std::chrono::milliseconds module_call{120'000};
 };
 
 enum class Isolation : std::uint8_t { kProcess, kInProcess };

@@ -23,7 +23,8 @@ Keys changed_settings(const Config& running, const Config& wanted) {
           pair("deadlines.unprepare", &DeadlineConfig::unprepare),
           pair("deadlines.discover", &DeadlineConfig::discover), pair("deadlines.start", &DeadlineConfig::start),
           pair("deadlines.stop", &DeadlineConfig::stop), pair("deadlines.allocate", &DeadlineConfig::allocate),
-          pair("deadlines.pre_start", &DeadlineConfig::pre_start));
+          pair("deadlines.pre_start", &DeadlineConfig::pre_start),
+          pair("deadlines.module_call", &DeadlineConfig::module_call));
   return keys;
 }
 

@@ -129,6 +129,7 @@ DeadlineConfig read_deadlines(TableReader table) {
   table.read_duration("stop", deadlines.stop, kLeast, kMost);
   table.read_duration("allocate", deadlines.allocate, kLeast, kMaxAllocate);
   table.read_duration("pre_start", deadlines.pre_start, kLeast, kMaxPreStart);
+  table.read_duration("module_call", deadlines.module_call, kLeast, kMost);
   table.refuse_unknown_keys();
   return deadlines;
 }

@@ -29,6 +29,7 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .devices = shared.table,
            .cdi = shared.cdi,
            .clock = shared.clock,
+           .deadlines = shared.config.deadlines,
            .fault = shared.fault,
            .partition_changed = shared.partition_changed})),
       measured_(name().name, *claims_, shared.meter, shared.clock),

@@ -38,6 +38,7 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .devices = shared.table,
                   .cdi = shared.cdi,
                   .clock = shared.clock,
+                  .deadlines = shared.config.deadlines,
                   .fault = shared.fault,
                   .partition_changed = shared.partition_changed,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses

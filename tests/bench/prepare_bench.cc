@@ -68,9 +68,13 @@ class Host {
                                 .fault = {}});
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger_ = std::move(*opened);
-    preparer_ =
-        ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, cluster_, directory_, *ledger_, clock_),
-                              {.core = core_, .ledger = *ledger_, .devices = directory_, .cdi = cdi_, .clock = clock_});
+    preparer_ = ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, cluster_, directory_, *ledger_, clock_),
+                                      {.core = core_,
+                                       .ledger = *ledger_,
+                                       .devices = directory_,
+                                       .cdi = cdi_,
+                                       .clock = clock_,
+                                       .deadlines = deadlines_});
     for (int i = 0; i < prepared; i += 500) prepare(i, std::min(500, prepared - i));
   }
   // Prepares the claims first to first + count - 1 at the same time.
@@ -111,6 +115,7 @@ class Host {
   asio::io_context core_;
   ScratchFolder folder_;
   SystemClock clock_;
+  const DeadlineConfig deadlines_;
   EndlessCluster cluster_;
   std::shared_ptr<FakeModule> module_ = std::make_shared<FakeModule>(core_);
   EndlessDirectory directory_{module_};

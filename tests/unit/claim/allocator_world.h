@@ -24,6 +24,7 @@ class AllocatorWorld : public ClaimWorld {
             .devices = directory,
             .cdi = cdi,
             .clock = clock,
+            .deadlines = deadlines,
             .partition_changed = [this](const std::string& module) { partitions_changed.push_back(module); },
             .durability = Durability::kProcess,
             .repeated = false},

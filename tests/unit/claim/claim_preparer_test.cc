@@ -2,9 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <future>
-
-#include "host/core/file.h"
 #include "tests/fakes/small_disk.h"
 #include "tests/unit/claim/claim_world.h"
 #include "tests/unit/ledger/sync_counter.h"
@@ -342,63 +339,16 @@ TEST_F(ClaimPreparerTest, PrepareAndUnprepareOfOneClaimTakeTurns) {
   EXPECT_EQ(record("u1")->phase, ClaimPhase::kPrepared);
 }
 
-TEST_F(ClaimPreparerTest, WorkGoesOnAfterTheDeadlineAndTheNextTryFindsItsResult) {
-  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  gpus->block(Verb::kPrepare);
-  const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
-  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
-  clock.advance(std::chrono::seconds(6));
-  ASSERT_TRUE(until([&] { return late->has_value(); }));
-  ASSERT_FALSE(**late);
-  EXPECT_EQ((*late)->error().code, Code::kDeadlineExceeded);
-  EXPECT_THAT((*late)->error().message, HasSubstr("claim team/claim-u1: out of time while waiting for module 'gpus' to "
-                                                  "prepare device 'gpu-0'"));
-  const auto again = begin(preparer->prepare(ref_of("u1"), soon()));
-  settle();
-  gpus->unblock(Verb::kPrepare);
-  ASSERT_TRUE(until([&] { return again->has_value(); }));
-  EXPECT_TRUE(**again);
-  EXPECT_TRUE(prepare("u1"));
-  EXPECT_EQ(gpus->count(Verb::kPrepare), 1) << "the module is not called twice";
-}
-
-TEST_F(ClaimPreparerTest, ADiskThatHangsIsReportedAtTheDeadline) {
-  std::promise<void> disk;
-  start([hung = disk.get_future().share()](FaultPoint point) {
-    if (point == FaultPoint::kBeforeCommit) hung.wait();
-  });
-  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  const Instant deadline = soon();
-  const auto preparing = begin(preparer->prepare(ref_of("u1"), deadline));
-  ASSERT_TRUE(until([&] { return has_cdi_file("u1"); }));
-  const auto releasing = begin(preparer->unprepare(ref_of("u1"), deadline));
-  settle();
-  EXPECT_FALSE(preparing->has_value());
-  clock.advance(deadline - clock.now());
-  ASSERT_TRUE(until([&] { return preparing->has_value() && releasing->has_value(); }));
-  EXPECT_EQ((*preparing)->error(),
-            (Error{Code::kDeadlineExceeded,
-                   "claim team/claim-u1: out of time while waiting for the ledger; the work goes on, the kubelet tries "
-                   "again by itself"}));
-  EXPECT_EQ((*releasing)->error(), (*preparing)->error()) << "it waits for the same operation";
-  disk.set_value();
-  EXPECT_TRUE(prepare("u1"));
-  preparer.reset();
-  ledger.reset();
-}
-
-TEST_F(ClaimPreparerTest, AnApiServerThatHangsIsReportedAtTheDeadline) {
-  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
-  cluster.pause();
-  const Instant deadline = soon();
-  const auto preparing = begin(preparer->prepare(ref_of("u1"), deadline));
-  settle();
-  clock.advance(deadline - clock.now());
-  ASSERT_TRUE(until([&] { return preparing->has_value(); }));
-  EXPECT_EQ((*preparing)->error().code, Code::kDeadlineExceeded);
-  EXPECT_THAT((*preparing)->error().message, HasSubstr("out of time while waiting for its ResourceClaim"));
-  cluster.resume();
-  EXPECT_TRUE(prepare("u1"));
+TEST_F(ClaimPreparerTest, AClaimThatItsModuleCannotReleaseCanBeDropped) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  directory.drop_module("gpus");
+  ASSERT_FALSE(unprepare("u1"));
+  ASSERT_TRUE(record("u1"));
+  EXPECT_TRUE(run(preparer->drop(ref_of("u1"), soon())));
+  EXPECT_FALSE(record("u1"));
+  EXPECT_FALSE(has_cdi_file("u1"));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
+  EXPECT_TRUE(run(preparer->drop(ref_of("u1"), soon()))) << "again";
 }
 
 TEST_F(ClaimPreparerTest, OneStuckClaimDoesNotHoldTheOthers) {

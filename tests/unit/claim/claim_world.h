@@ -139,9 +139,14 @@ class ClaimWorld : public CoreFixture {
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger = std::move(*opened);
     recover_cdi(*ledger, cdi);
-    preparer = ClaimPreparer::create(
-        kDriver, plan_from_cluster(kDriver, cluster, directory, *ledger, clock),
-        {.core = core, .ledger = *ledger, .devices = directory, .cdi = cdi, .clock = clock, .fault = std::move(fault)});
+    preparer = ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, cluster, directory, *ledger, clock),
+                                     {.core = core,
+                                      .ledger = *ledger,
+                                      .devices = directory,
+                                      .cdi = cdi,
+                                      .clock = clock,
+                                      .deadlines = deadlines,
+                                      .fault = std::move(fault)});
   }
 
   Instant soon() const { return std::max(clock.now(), real_clock.now()) + std::chrono::seconds(5); }
@@ -191,6 +196,7 @@ class ClaimWorld : public CoreFixture {
   std::string boot_id = kBoot;
   FakeClock clock;
   SystemClock real_clock;
+  DeadlineConfig deadlines;
   FakeCluster cluster{core, real_clock};
   std::shared_ptr<FakeModule> gpus = std::make_shared<FakeModule>(core);
   std::shared_ptr<FakeModule> nics = std::make_shared<FakeModule>(core);

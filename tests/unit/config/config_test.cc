@@ -50,6 +50,7 @@ TEST(ConfigTest, AMinimalFileGetsEveryDefault) {
   EXPECT_EQ(config.node.device_plugins_dir, "/var/lib/kubelet/device-plugins");
   EXPECT_EQ(config.deadlines.allocate, 10s);
   EXPECT_EQ(config.deadlines.pre_start, 25s);
+  EXPECT_EQ(config.deadlines.module_call, 2min);
   EXPECT_THAT(config.modules, IsEmpty());
 }
 
@@ -80,6 +81,7 @@ start = "4s"
 stop = "5s"
 allocate = "6s"
 pre_start = "7s"
+module_call = "8m"
 )",
                                    "t.toml", environment);
   ASSERT_TRUE(config) << config.error().to_string();
@@ -104,6 +106,7 @@ pre_start = "7s"
   EXPECT_EQ(config->node.device_plugins_dir.native(), "/tmp/demo/device-plugins");
   EXPECT_EQ(config->deadlines.allocate, 6s);
   EXPECT_EQ(config->deadlines.pre_start, 7s);
+  EXPECT_EQ(config->deadlines.module_call, 8min);
 }
 
 TEST(ConfigTest, AProcessMayBeConfined) {

@@ -43,9 +43,26 @@ TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
 
 TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   std::string text = shipped("config/cardcage.toml");
-  for (const std::string key : {"kubelet_root", "state_dir", "run_dir", "cdi_dir", "modules_dir", "admin_socket",
-                                "claims", "request_timeout", "level", "format", "prepare", "unprepare", "discover",
-                                "start", "stop", "isolation", "device_plugins_dir", "allocate", "pre_start"}) {
+  for (const std::string key : {"kubelet_root",
+                                "state_dir",
+                                "run_dir",
+                                "cdi_dir",
+                                "modules_dir",
+                                "admin_socket",
+                                "claims",
+                                "request_timeout",
+                                "level",
+                                "format",
+                                "prepare",
+                                "unprepare",
+                                "discover",
+                                "start",
+                                "stop",
+                                "isolation",
+                                "device_plugins_dir",
+                                "allocate",
+                                "pre_start",
+                                "module_call"}) {
     const auto at = text.find("\n#" + key + " = ");
     ASSERT_NE(at, std::string::npos) << key;
     text.erase(at + 1, 1);
@@ -71,6 +88,7 @@ TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   EXPECT_EQ(shown->node.device_plugins_dir, defaults->node.device_plugins_dir);
   EXPECT_EQ(shown->deadlines.allocate, defaults->deadlines.allocate);
   EXPECT_EQ(shown->deadlines.pre_start, defaults->deadlines.pre_start);
+  EXPECT_EQ(shown->deadlines.module_call, defaults->deadlines.module_call);
   EXPECT_EQ(shown->modules, defaults->modules);
 }
 

@@ -1,0 +1,90 @@
+// What happens when something takes longer than the kubelet waits.
+#include <gmock/gmock.h>
+
+#include <future>
+
+#include "tests/unit/claim/claim_world.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+
+using ClaimDeadlineTest = ClaimWorld;
+
+TEST_F(ClaimDeadlineTest, AModulesCallHasALimitOfItsOwn) {
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  gpus->block(Verb::kPrepare);
+  deadlines.module_call = std::chrono::milliseconds(50);
+  EXPECT_THAT(text_of(prepare("u1")), HasSubstr("the module did not respond in time"));
+  deadlines.module_call = std::chrono::minutes(2);
+  const auto late = begin(preparer->prepare(ref_of("u1"), clock.now() + std::chrono::milliseconds(50)));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 2; }));
+  clock.advance(std::chrono::milliseconds(50));
+  ASSERT_TRUE(until([&] { return late->has_value(); }));
+  gpus->unblock(Verb::kPrepare);
+  EXPECT_TRUE(prepare("u1")) << "the call outlived that of the kubelet";
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
+}
+
+TEST_F(ClaimDeadlineTest, WorkGoesOnAfterTheDeadlineAndTheNextTryFindsItsResult) {
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  gpus->block(Verb::kPrepare);
+  const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  clock.advance(std::chrono::seconds(6));
+  ASSERT_TRUE(until([&] { return late->has_value(); }));
+  ASSERT_FALSE(**late);
+  EXPECT_EQ((*late)->error().code, Code::kDeadlineExceeded);
+  EXPECT_THAT((*late)->error().message, HasSubstr("claim team/claim-u1: out of time while waiting for module 'gpus' to "
+                                                  "prepare device 'gpu-0'"));
+  const auto again = begin(preparer->prepare(ref_of("u1"), soon()));
+  settle();
+  gpus->unblock(Verb::kPrepare);
+  ASSERT_TRUE(until([&] { return again->has_value(); }));
+  EXPECT_TRUE(**again);
+  EXPECT_TRUE(prepare("u1"));
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 1) << "the module is not called twice";
+}
+
+TEST_F(ClaimDeadlineTest, ADiskThatHangsIsReportedAtTheDeadline) {
+  std::promise<void> disk;
+  start([hung = disk.get_future().share()](FaultPoint point) {
+    if (point == FaultPoint::kBeforeCommit) hung.wait();
+  });
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  const Instant deadline = soon();
+  const auto preparing = begin(preparer->prepare(ref_of("u1"), deadline));
+  ASSERT_TRUE(until([&] { return has_cdi_file("u1"); }));
+  const auto releasing = begin(preparer->unprepare(ref_of("u1"), deadline));
+  settle();
+  EXPECT_FALSE(preparing->has_value());
+  clock.advance(deadline - clock.now());
+  ASSERT_TRUE(until([&] { return preparing->has_value() && releasing->has_value(); }));
+  EXPECT_EQ((*preparing)->error(),
+            (Error{Code::kDeadlineExceeded,
+                   "claim team/claim-u1: out of time while waiting for the ledger; the work goes on, the kubelet tries "
+                   "again by itself"}));
+  EXPECT_EQ((*releasing)->error(), (*preparing)->error()) << "it waits for the same operation";
+  disk.set_value();
+  EXPECT_TRUE(prepare("u1"));
+  preparer.reset();
+  ledger.reset();
+}
+
+TEST_F(ClaimDeadlineTest, AnApiServerThatHangsIsReportedAtTheDeadline) {
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  cluster.pause();
+  const Instant deadline = soon();
+  const auto preparing = begin(preparer->prepare(ref_of("u1"), deadline));
+  settle();
+  clock.advance(deadline - clock.now());
+  ASSERT_TRUE(until([&] { return preparing->has_value(); }));
+  EXPECT_EQ((*preparing)->error().code, Code::kDeadlineExceeded);
+  EXPECT_THAT((*preparing)->error().message, HasSubstr("out of time while waiting for its ResourceClaim"));
+  cluster.resume();
+  EXPECT_TRUE(prepare("u1"));
+}
+
+}  // namespace
+}  // namespace cardcage
