@@ -1,4 +1,4 @@
-// cagectl claims
+// cagectl claims, cagectl claims forget UID
 #include "ctl/admin.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
@@ -38,18 +38,17 @@ std::string device_names(const wire::Claim& claim) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Status run(const Session& session) {
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListClaims);
-  if (!list) return std::unexpected(list.error());
-  if (session.json) {
-    json::array claims;
-    for (const auto& claim : list->claims()) claims.push_back(claim_json(claim));
-    print_json(claims);
-    return {};
-  }
-  if (list->claims().empty()) return fmt::print("no claims are prepared\n"), Status{};
+template <class Claims>
+json::array claims_json(const Claims& claims) {
+  json::array list;
+  for (const auto& claim : claims) list.push_back(claim_json(claim));
+  return list;
+}
+
+template <class Claims>
+void print_claims(const Claims& claims) {
   Table table({"CLAIM OR POD", "DRIVER OR RESOURCE", "DEVICES", "STATE", "PREPARED", "UID OR ID"});
-  for (const auto& claim : list->claims()) {
+  for (const auto& claim : claims) {
     const auto row = [&](const std::string& name, std::int64_t since, const std::string& id) {
       table.row({name, claim.driver(), device_names(claim), claim.state(), to_rfc3339(since), id});
     };
@@ -59,6 +58,48 @@ Status run(const Session& session) {
     if (claim.holders().empty()) row(to_text(claim.ref()), claim.prepared(), claim.ref().uid());
   }
   table.print();
+}
+
+Status list(const Session& session) {
+  const auto list = ask(session.socket, &wire::Admin::Stub::ListClaims);
+  if (!list) return std::unexpected(list.error());
+  if (session.json) return print_json(claims_json(list->claims())), Status{};
+  if (list->claims().empty()) return fmt::print("no claims are prepared\n"), Status{};
+  print_claims(list->claims());
+  return {};
+}
+
+// The daemon waits for modules: deadlines.unprepare at most, and again for its turn.
+constexpr std::chrono::seconds kForgetLimit{100};
+
+struct ForgetOptions {
+  std::string uid;
+  bool force = false;
+};
+
+Status forget(const Session& session, const ForgetOptions& options) {
+  auto connection = AdminConnection::open(session.socket);
+  if (!connection) return std::unexpected(connection.error());
+  wire::ForgetClaimRequest request;
+  request.set_uid(options.uid);
+  request.set_force(options.force);
+  const auto response = connection->call(&wire::Admin::Stub::ForgetClaim, request, kForgetLimit);
+  if (!response) return std::unexpected(response.error());
+  if (session.json) {
+    print_json({{"forgotten", options.force},
+                {"claims", claims_json(response->claims())},
+                {"problems", strings_json(response->problems())}});
+    return {};
+  }
+  print_claims(response->claims());
+  if (!options.force) {
+    fmt::print(
+        "\nWith --force its modules release these devices, and its CDI file and record are removed. A pod that still "
+        "uses\nthem loses them. If a module cannot release its part, it frees that when it starts next.\n");
+    return {};
+  }
+  for (const auto& problem : response->problems()) fmt::print("warning: {}\n", printable(problem));
+  fmt::print("forgotten\n");
   return {};
 }
 
@@ -66,7 +107,14 @@ Status run(const Session& session) {
 
 void add_claims(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("claims", "show what is prepared now, and for which claim or pod");
-  command->callback([&session] { session.outcome = run(session); });
+  command->callback([&session, command] {
+    if (command->get_subcommands().empty()) session.outcome = list(session);
+  });
+  auto* forgets = command->add_subcommand("forget", "release a claim that the kubelet will never unprepare");
+  auto options = std::make_shared<ForgetOptions>();
+  forgets->add_option("UID", options->uid, "the claim's UID")->required();
+  forgets->add_flag("--force", options->force, "do it; without it only show what would be released");
+  forgets->callback([&session, options] { session.outcome = forget(session, *options); });
 }
 
 }  // namespace cardcage

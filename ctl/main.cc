@@ -17,6 +17,7 @@ void add_commands(CLI::App& app, Session& session) {
   app.require_subcommand(1);
   app.fallthrough();
   add_status(app, session);
+  add_ready(app, session);
   add_modules(app, session);
   add_module(app, session);
   add_devices(app, session);

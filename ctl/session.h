@@ -20,6 +20,7 @@ struct Session {
 // Each adds one subcommand, which writes its result to stdout and sets session.outcome. The app owns the storage of the
 // options.
 void add_status(CLI::App& app, Session& session);
+void add_ready(CLI::App& app, Session& session);
 void add_modules(CLI::App& app, Session& session);
 void add_module(CLI::App& app, Session& session);
 void add_devices(CLI::App& app, Session& session);

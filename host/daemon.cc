@@ -44,6 +44,7 @@ Status Daemon::open() {
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
   supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);
   create_served_names();
+  create_orphan_search();
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
   if (!admin) return std::unexpected(admin.error());
   admin_ = std::move(*admin);
@@ -172,6 +173,17 @@ void Daemon::create_served_names() {
                            .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(node.name))});
 }
 
+// On the embedded node, files stand for claims, and nobody but their owner knows whether one that is gone comes back.
+void Daemon::create_orphan_search() {
+  if (!config_.node.claims_folder.empty()) return;
+  orphans_ = std::make_unique<OrphanedClaims>(core_, clock_, *cluster_, *ledger_, config_.node.kubelet_root,
+                                              [this](std::string name, ClaimRef claim) -> Task<Status> {
+                                                Driver* const driver = drivers_->find(name);
+                                                if (!driver) co_return fail(Code::kUnavailable, "it is not served");
+                                                co_return co_await driver->unprepare(std::move(claim));
+                                              });
+}
+
 Task<void> Daemon::reconcile_pods() {
   while (resources_->all().empty() && !stopping_) co_await resources_configured_.wait();
   if (!stopping_) co_await pods_->run();
@@ -208,6 +220,8 @@ void Daemon::run() {
   loops_.spawn(tidy());
   loops_.spawn(reconcile_pods());
   loops_.spawn(keep_run_files());
+  // Not among the loops: a look that waits for the API server does not hold the end of the daemon up.
+  if (orphans_) spawn(core_, orphans_->run());
   spawn(core_, stop_on_signal());
   core_.run();
 }
@@ -230,6 +244,7 @@ Task<void> Daemon::shut_down() {
   resources_configured_.wake();
   run_files_changed_.wake();
   pods_->stop();
+  if (orphans_) orphans_->stop();
   co_await loops_.join(clock_, deadline);
   co_await resources_->stop(deadline);
   co_await drivers_->stop(deadline);

@@ -15,6 +15,7 @@
 #include "host/core/unique_fd.h"
 #include "host/metrics/endpoint.h"
 #include "host/metrics/metrics.h"
+#include "host/pods/orphaned_claims.h"
 #include "host/pods/pod_reconciler.h"
 #include "host/rpc/client_slot.h"
 #include "host/serving/device_table.h"
@@ -35,6 +36,7 @@ class Daemon final : public DaemonView {
   std::vector<ModuleReport> modules() const override;
   std::vector<DeviceReport> devices() const override;
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override;
+  Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
   Task<Result<ReloadReport>> reload(bool dry_run) override;
   Task<Result<Condition>> command(ModuleCommand command) override;
@@ -47,6 +49,7 @@ class Daemon final : public DaemonView {
   Result<std::unique_ptr<Ledger>> wait_for_ledger();
   Supervisors::Environment supervisors_environment();
   void create_served_names();
+  void create_orphan_search();
   Task<void> reconcile_pods();
   Task<void> keep_run_files();
   void apply(Config wanted, const ConfigPlan& plan);
@@ -82,6 +85,7 @@ class Daemon final : public DaemonView {
   ClientSlot<KubeletClients> kubelet_;
   std::unique_ptr<Resources> resources_;
   std::unique_ptr<PodReconciler> pods_;
+  std::unique_ptr<OrphanedClaims> orphans_;  // null without an API server
   Wakeup tidy_{core_}, resources_configured_{core_}, run_files_changed_{core_};
   TaskGroup loops_{core_};  // that run until stopping_
   bool stopping_ = false;

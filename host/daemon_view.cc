@@ -149,6 +149,31 @@ Task<Result<Condition>> Daemon::command(ModuleCommand command) {
   co_return module_condition(module_facts(*after, supervisors_->draining(*after)));
 }
 
+Task<Result<ForgetReport>> Daemon::forget(std::string uid, bool force) {
+  ForgetReport report;
+  for (const auto& [key, record] : ledger_->claims())
+    if (key.uid == uid) report.claims.push_back(record);
+  if (report.claims.empty())
+    co_return fail(Code::kNotFound, "no claim with UID '{}' is prepared; 'cagectl claims' lists those that are", uid);
+  for (const auto& record : report.claims)
+    if (record->served().is_resource())
+      co_return fail(
+          Code::kFailedPrecondition,
+          "'{}' is a device of resource '{}': it is released when the kubelet does not list its pod any more", uid,
+          record->driver);
+  if (!force) co_return report;
+  for (const auto& record : report.claims) {
+    Driver* const driver = drivers_->find(record->driver);
+    if (!driver) co_return fail(Code::kUnavailable, "driver '{}' is not served yet; try again", record->driver);
+    const Status released = co_await driver->unprepare(record->ref);
+    if (released) continue;
+    report.problems.push_back(released.error().message);
+    const Status dropped = co_await driver->drop(record->ref);
+    if (!dropped) co_return std::unexpected(dropped.error());
+  }
+  co_return report;
+}
+
 Task<Result<std::vector<HistoryEntry>>> Daemon::history(HistoryQuery query) {
   return ledger_->history(std::move(query));
 }

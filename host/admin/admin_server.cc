@@ -41,6 +41,12 @@ class AdminService final : public wire::Admin::CallbackService {
                                        wire::ListClaimsResponse* response) override {
     return respond(context, response, [](DaemonView& view) { return view.claims(); });
   }
+  grpc::ServerUnaryReactor* ForgetClaim(grpc::CallbackServerContext* context, const wire::ForgetClaimRequest* request,
+                                        wire::ForgetClaimResponse* response) override {
+    return respond_later(context, response, [uid = request->uid(), force = request->force()](DaemonView& view) {
+      return view.forget(uid, force);
+    });
+  }
   grpc::ServerUnaryReactor* ListHistory(grpc::CallbackServerContext* context, const wire::ListHistoryRequest* request,
                                         wire::ListHistoryResponse* response) override {
     return respond_later(context, response,

@@ -276,6 +276,11 @@ void fill(wire::ListClaimsResponse& message, const std::vector<std::shared_ptr<c
   for (const auto& record : records) fill(*message.add_claims(), *record);
 }
 
+void fill(wire::ForgetClaimResponse& message, const ForgetReport& report) {
+  for (const auto& record : report.claims) fill(*message.add_claims(), *record);
+  for (const auto& problem : report.problems) message.add_problems(text(problem));
+}
+
 void fill(wire::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries) {
   for (const auto& entry : entries) fill(*message.add_entries(), entry);
 }

@@ -74,6 +74,12 @@ Result<std::unique_ptr<DriverServer>> Driver::open_server() {
   return DriverServer::start(context().core, context().clock, measured_, health_, std::move(options));
 }
 
+Task<Status> Driver::unprepare(ClaimRef claim) { return claims_->unprepare(std::move(claim), unprepare_deadline()); }
+
+Task<Status> Driver::drop(ClaimRef claim) { return claims_->drop(std::move(claim), unprepare_deadline()); }
+
+Instant Driver::unprepare_deadline() const { return context().clock.now() + context().config.deadlines.unprepare; }
+
 Task<void> Driver::before_stop() {
   publisher_->stop();
   if (publishing_) co_await publishing_->wait();

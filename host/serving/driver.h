@@ -24,6 +24,11 @@ class Driver final : public Served<DriverServer> {
   bool idle() const override;
   void set_deadlines(const DeadlineConfig& deadlines) override;
 
+  // As if the kubelet asked for it.
+  Task<Status> unprepare(ClaimRef claim);
+  // Forgets a claim that its modules cannot release.
+  Task<Status> drop(ClaimRef claim);
+
   const PublisherStatus& publisher_status() const { return publisher_->status(); }
 
  private:
@@ -32,6 +37,7 @@ class Driver final : public Served<DriverServer> {
   // The slices stay: the kubelet removes them if the driver does not come back.
   Task<void> before_stop() override;
   bool has_claims() const;
+  Instant unprepare_deadline() const;
   Task<void> publish(OneShot<bool> ended);
 
   const std::shared_ptr<ClaimPreparer> claims_;

@@ -86,6 +86,12 @@ struct ReloadReport {
   std::vector<Step> steps;
 };
 
+// The claims of one UID that were forgotten, or would be.
+struct ForgetReport {
+  std::vector<std::shared_ptr<const ClaimRecord>> claims;
+  std::vector<std::string> problems;  // why modules did not release them
+};
+
 // [core]
 class DaemonView {
  public:
@@ -95,6 +101,9 @@ class DaemonView {
   virtual std::vector<ModuleReport> modules() const = 0;  // in the order of the configuration
   virtual std::vector<DeviceReport> devices() const = 0;  // by module, then by device id
   virtual std::vector<std::shared_ptr<const ClaimRecord>> claims() const = 0;
+  // Unprepares claims that the kubelet does not know any more. If a module cannot release its part, the record is
+  // removed all the same. Without `force` nothing changes.
+  virtual Task<Result<ForgetReport>> forget(std::string uid, bool force) = 0;
   virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
   // Applies the configuration file and waits, within bounds, until the modules that change have settled.
   virtual Task<Result<ReloadReport>> reload(bool dry_run) = 0;

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import time
 import urllib.request
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import certificates
@@ -73,9 +74,9 @@ class Cluster:
         # The first pod of a namespace needs the service account that the controller manager creates.
         return ready and self.api.get("/api/v1/namespaces/default/serviceaccounts/default") is not None
 
-    def restart_kubelet(self, how: signal.Signals = signal.SIGTERM) -> float:
+    def restart_kubelet(self, how: signal.Signals = signal.SIGTERM, meanwhile: Callable[[], None] | None = None) -> float:
         """Returns the time of the new start (time.monotonic)."""
-        moment = self.kubelet.restart(how)
+        moment = self.kubelet.restart(how, meanwhile)
         until(lambda: self.kubelet.check() or self._kubelet_healthy(), "the kubelet responds after its restart", 60)
         return moment
 

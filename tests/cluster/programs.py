@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from waiting import Fatal
@@ -41,9 +42,11 @@ class Program:
             self.process.wait()
         self.process = None
 
-    def restart(self, how: signal.Signals = signal.SIGTERM) -> float:
+    def restart(self, how: signal.Signals = signal.SIGTERM, meanwhile: Callable[[], None] | None = None) -> float:
         """Stops and starts the program; returns the time of the start (time.monotonic)."""
         self.stop(how)
+        if meanwhile:
+            meanwhile()
         moment = time.monotonic()
         self.start()
         return moment

@@ -1,12 +1,15 @@
 """Kubelet and daemon restart while pods run: no claim is lost, and every pod can end."""
 
+import os
 import shutil
+import subprocess
 import time
 
 import pytest
 
-from daemon import SOURCE
+from daemon import SOURCE, build_folder
 from mock import DRIVER, assert_given, claim, use
+from node import KUBELET_ROOT
 from scene import container, pod
 from waiting import until
 
@@ -114,6 +117,29 @@ def test_edit_of_the_configuration(scene, daemon, running, tmp_path):
         daemon.apply(SOURCE)
     until(lambda: len(daemon.devices(DRIVER)) == 24, "the slices are as before", 10)
     assert_ends_clean(scene, daemon, running)
+
+
+def test_kubelet_forgets_a_claim(cluster, scene, daemon, running):
+    """As after `kubeadm reset`: no kubelet will ever unprepare the claim, and an operator forgets it."""
+    read_checkpoint = build_folder() / "bin" / "api_client_test"
+    subprocess.run([read_checkpoint, "--gtest_filter=RealClaimCheckpointTest.*"], check=True, timeout=30,
+                   env={**os.environ, "CARDCAGE_CLUSTER_KUBELET_ROOT": str(KUBELET_ROOT), "CARDCAGE_CLUSTER_CLAIM_UID": running})
+
+    def lose_state():
+        cluster.api.delete(scene.path("pods", "user"), grace_seconds=0)
+        scene.delete("resourceclaims", "held")
+        scene.wait_gone("resourceclaims", "held")
+        (KUBELET_ROOT / "dra_manager_state").unlink()
+
+    cluster.restart_kubelet(meanwhile=lose_state)
+    # The kubelet refuses exec for a moment after its start.
+    until(lambda: running in daemon.cagectl("claims"), "the daemon still has the claim", 30)
+    assert "With --force" in daemon.cagectl("claims", "forget", running)
+    assert daemon.cdi_files(running)
+    assert daemon.cagectl("claims", "forget", running, "--force").endswith("forgotten\n")
+    assert not daemon.cdi_files(running)
+    assert running not in daemon.cagectl("claims")
+    assert running in daemon.cagectl("history")
 
 
 def test_slices_deleted_by_somebody(cluster, scene, daemon, measured):

@@ -104,6 +104,39 @@ TEST_F(DaemonTest, ARemovedRunFolderIsMadeAgain) {
   EXPECT_THAT(prepare(claim), SizeIs(1));
 }
 
+TEST_F(DaemonTest, IsReadyOnceTheKubeletCanUseWhatItServes) {
+  kubelet.refuse("not on this node");
+  daemon.start();
+  EXPECT_TRUE(shows("ready", "driver 'gpu.mock.cardcage.dev' is not registered with the kubelet: refused"));
+  EXPECT_EQ(cagectl("ready").code, 1);
+  kubelet.refuse("");
+  kubelet.restart();
+  ASSERT_TRUE(kubelet.wait_registered(kDriver)) << daemon.log();
+  EXPECT_TRUE(shows("ready", "ready: 1 driver and 0 resources respond"));
+  EXPECT_EQ(cagectl("ready").code, 0);
+  daemon.stop();
+  EXPECT_EQ(cagectl("ready").code, 3);
+}
+
+TEST_F(DaemonTest, AClaimThatNobodyUnpreparesIsForgottenOnDemand) {
+  const ClaimRef claim = add_claim("one", {"gpu-1"});
+  start_and_register();
+  prepare(claim);
+  const Output shown = cagectl("claims forget " + claim.uid);
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.text, HasSubstr("default/one"));
+  EXPECT_THAT(files(hardware()), SizeIs(1)) << "nothing happens without --force";
+  const Output forgotten = cagectl("claims forget --force " + claim.uid);
+  EXPECT_EQ(forgotten.code, 0) << forgotten.text;
+  EXPECT_THAT(forgotten.text, HasSubstr("\nforgotten\n"));
+  EXPECT_THAT(files(hardware()), IsEmpty());
+  EXPECT_THAT(files(daemon.folder() / "cdi"), IsEmpty());
+  EXPECT_THAT(cagectl("history").text, HasSubstr("default/one"));
+  const Output again = cagectl("claims forget --force " + claim.uid);
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.text, HasSubstr("no claim with UID '" + claim.uid + "' is prepared"));
+}
+
 TEST_F(DaemonTest, UnprepareWorksAfterKillWithoutAnotherPrepare) {
   const ClaimRef claim = add_claim("one", {"gpu-2"});
   start_and_register();

@@ -15,13 +15,15 @@ struct FakeDaemon final : DaemonView {
   std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
   std::vector<HistoryEntry> history_entries;
   ReloadReport reload_report;
-  Error failure;            // history(), reload() and command() fail with it unless its code is kOk
+  Error failure;            // forget(), history(), reload() and command() fail with it unless its code is kOk
   HistoryQuery last_asked;  // of history()
 
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
   std::vector<DeviceReport> devices() const override { return device_reports; }
   std::vector<std::shared_ptr<const ClaimRecord>> claims() const override { return claim_records; }
+  // Returns the claims with the UID; one problem if forced.
+  Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
   // Returns reload_report; the steps of a dry run have no outcome.
   Task<Result<ReloadReport>> reload(bool dry_run) override;

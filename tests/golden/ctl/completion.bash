@@ -2,7 +2,7 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
-      " status"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|" devices"|" claims"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
+      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|" devices"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
@@ -16,15 +16,17 @@ _cagectl() {
     "unprepare --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "watch-health --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     *) case $command in
-      "") words="status modules module devices claims history reload prepare unprepare watch-health completion --help --socket --json --version" ;;
+      "") words="status ready modules module devices claims history reload prepare unprepare watch-health completion --help --socket --json --version" ;;
       "status") words="--help --socket --json --version" ;;
+      "ready") words="--help --socket --json --version" ;;
       "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module") words="--help --socket --json --version quiesce resume restart" ;;
       "module quiesce") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module resume") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module restart") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
-      "claims") words="--help --socket --json --version" ;;
+      "claims") words="--help --socket --json --version forget" ;;
+      "claims forget") words="--help --force --socket --json --version" ;;
       "history") words="--help --claim --driver --device --since --limit --socket --json --version" ;;
       "reload") words="--help --dry-run --socket --json --version" ;;
       "prepare") words="--help --driver --kubelet-root --driver-socket --cdi-dir --socket --json --version" ;;

@@ -46,7 +46,7 @@ TEST(CompletionTest, ScriptsMatchTheGoldenFiles) {
 
 TEST(CompletionTest, BashOffersCommandsOptionsAndNames) {
   EXPECT_EQ(complete({"cagectl", "sta"}), "status\n");
-  EXPECT_THAT(complete({"cagectl", ""}), HasSubstr("status modules module devices"));
+  EXPECT_THAT(complete({"cagectl", ""}), HasSubstr("status ready modules module devices"));
   EXPECT_EQ(complete({"cagectl", "--js"}), "--json\n");
   EXPECT_EQ(complete({"cagectl", "history", "--li"}), "--limit\n");
   EXPECT_EQ(complete({"cagectl", "--socket", "/s", "history", "--li"}), "--limit\n");

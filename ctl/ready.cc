@@ -1,0 +1,99 @@
+// cagectl ready: whether the kubelet can use what this node serves. For the readiness probe of the DaemonSet.
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+
+#include "ctl/admin.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+#include "host/kubelet/clients.h"
+#include "host/rpc/status.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+
+constexpr std::chrono::seconds kAnswerLimit{2};
+
+Status check_registration(const std::string& subject, const wire::Condition& registration) {
+  if (registration.level() == wire::LEVEL_GOOD) return {};
+  return fail(Code::kFailedPrecondition, "{} is not registered with the kubelet: {}", subject, to_text(registration));
+}
+
+// Makes a call that changes nothing on the socket that the kubelet calls.
+template <class Call>
+Status check_answer(const std::string& subject, const std::string& socket, Call call) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kAnswerLimit);
+  if (auto answered = to_status(call(context)); !answered)
+    return fail(Code::kFailedPrecondition, "{} does not respond on {}: {}", subject, socket, answered.error().message);
+  return {};
+}
+
+Status check(const wire::Driver& driver) {
+  const std::string subject = fmt::format("driver '{}'", driver.name());
+  if (auto registered = check_registration(subject, driver.registration()); !registered) return registered;
+  const DriverClients clients(driver.socket());
+  return check_answer(subject, driver.socket(), [&](grpc::ClientContext& context) {
+    api::dra_v1::NodePrepareResourcesResponse response;
+    return clients.dra_v1->NodePrepareResources(&context, {}, &response);
+  });
+}
+
+Status check(const wire::Resource& resource) {
+  const std::string subject = fmt::format("resource '{}'", resource.name());
+  if (auto registered = check_registration(subject, resource.registration()); !registered) return registered;
+  const auto channel = grpc::CreateChannel("unix:" + resource.socket(), grpc::InsecureChannelCredentials());
+  const auto stub = api::device_plugin::DevicePlugin::NewStub(channel);
+  return check_answer(subject, resource.socket(), [&](grpc::ClientContext& context) {
+    api::device_plugin::DevicePluginOptions options;
+    return stub->GetDevicePluginOptions(&context, {}, &options);
+  });
+}
+
+// What has no socket has nothing to serve, such as a driver on a node without its hardware.
+template <class Served>
+Result<std::size_t> check_all(const Served& served) {
+  std::size_t checked = 0;
+  for (const auto& one : served) {
+    if (one.socket().empty()) continue;
+    if (auto usable = check(one); !usable) return std::unexpected(usable.error());
+    ++checked;
+  }
+  return checked;
+}
+
+Status check_modules(const wire::ListModulesResponse& list) {
+  for (const auto& module : list.modules())
+    if (module.state().state() == "starting")
+      return fail(Code::kFailedPrecondition, "module '{}' is starting", module.name());
+  return {};
+}
+
+Status run(const Session& session) {
+  auto connection = AdminConnection::open(session.socket);
+  if (!connection) return std::unexpected(connection.error());
+  const auto modules = connection->call(&wire::Admin::Stub::ListModules, wire::ListModulesRequest());
+  if (!modules) return std::unexpected(modules.error());
+  if (auto started = check_modules(*modules); !started) return started;
+  const auto status = connection->call(&wire::Admin::Stub::GetStatus, wire::GetStatusRequest());
+  if (!status) return std::unexpected(status.error());
+  const auto drivers = check_all(status->drivers());
+  if (!drivers) return std::unexpected(drivers.error());
+  const auto resources = check_all(status->resources());
+  if (!resources) return std::unexpected(resources.error());
+  if (session.json)
+    print_json({{"ready", true}, {"drivers", *drivers}, {"resources", *resources}});
+  else
+    fmt::print("ready: {} and {} respond\n", count(*drivers, "driver"), count(*resources, "resource"));
+  return {};
+}
+
+}  // namespace
+
+void add_ready(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("ready", "check that the kubelet can use what this node serves");
+  command->callback([&session] { session.outcome = run(session); });
+}
+
+}  // namespace cardcage

@@ -1,0 +1,79 @@
+#include "host/pods/orphaned_claims.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "host/core/log.h"
+#include "host/pods/claim_checkpoint.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::chrono::seconds kAnswerLimit{10};
+
+}  // namespace
+
+OrphanedClaims::OrphanedClaims(asio::io_context& core, Clock& clock, Cluster& cluster, const Ledger& ledger,
+                               std::filesystem::path kubelet_root, Release release)
+    : clock_(clock),
+      cluster_(cluster),
+      ledger_(ledger),
+      kubelet_root_(std::move(kubelet_root)),
+      release_(std::move(release)),
+      wake_(core) {}
+
+Task<void> OrphanedClaims::run() {
+  while (!stopping_) {
+    co_await wake_.wait_for(clock_, kLookInterval);
+    if (!stopping_) co_await look();
+  }
+}
+
+void OrphanedClaims::stop() {
+  stopping_ = true;
+  wake_.wake();
+}
+
+Task<void> OrphanedClaims::look() {
+  std::vector<std::shared_ptr<const ClaimRecord>> records;
+  for (const auto& [key, record] : ledger_.claims())
+    // A record that was rebuilt from a CDI file has no name to ask the API server for.
+    if (!record->served().is_resource() && !record->ref.name.empty()) records.push_back(record);
+  if (records.empty()) co_return suspects_.clear();
+  const auto known = read_claim_checkpoint(kubelet_root_);
+  if (!known)
+    co_return log_limited(LogLevel::kWarn, "claim checkpoint", "cannot tell which claims the kubelet knows",
+                          {{"error", known.error().message}});
+
+  const std::map<ClaimKey, Instant> before = std::exchange(suspects_, {});
+  for (const auto& record : records) {
+    if (stopping_ || known->contains(record->ref.uid)) continue;
+    const auto suspect = before.find(record->key());
+    const Result<bool> forgotten = co_await is_forgotten(record);
+    if (!forgotten) {
+      suspects_ = before;
+      co_return;
+    }
+    if (!*forgotten || !ledger_.find(record->key())) continue;
+    const Instant since = suspect == before.end() ? clock_.now() : suspect->second;
+    suspects_.emplace(record->key(), since);
+    if (clock_.now() - since >= kConfirmAfter) co_await release(record);
+  }
+}
+
+Task<Result<bool>> OrphanedClaims::is_forgotten(std::shared_ptr<const ClaimRecord> record) {
+  const Result<Claim> claim =
+      co_await cluster_.get_claim(record->ref.name_space, record->ref.name, clock_.now() + kAnswerLimit);
+  if (!claim && claim.error().code != Code::kNotFound) co_return std::unexpected(claim.error());
+  co_return !claim || claim->ref.uid != record->ref.uid ||
+      std::ranges::find(claim->allocations, record->driver, &Allocation::driver) == claim->allocations.end();
+}
+
+Task<void> OrphanedClaims::release(std::shared_ptr<const ClaimRecord> record) {
+  const Status released = co_await release_(record->driver, record->ref);
+  if (!released) co_return;  // the preparer has logged why; the next look tries again
+  log(LogLevel::kWarn, "released a claim that neither the kubelet nor the cluster knows any more",
+      {{"claim", claim_label(record->ref)}, {"uid", record->ref.uid}, {"driver", record->driver}});
+}
+
+}  // namespace cardcage

@@ -1,0 +1,155 @@
+#include "host/pods/orphaned_claims.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_cluster.h"
+#include "tests/unit/ledger/records.h"
+#include "tests/unit/pods/claim_checkpoint_file.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Two claims are prepared; the kubelet knows only the second one.
+class OrphanedClaimsTest : public CoreFixture {
+ protected:
+  OrphanedClaimsTest() {
+    auto opened = Ledger::open(core, clock,
+                               {.file = folder / "ledger.db",
+                                .intents = folder / "intents",
+                                .cdi_folder = folder / "cdi",
+                                .boot_id = kBoot,
+                                .history = {},
+                                .fault = {}});
+    if (!opened) throw std::runtime_error(opened.error().message);
+    ledger = std::move(*opened);
+    for (const std::string uid : {"u1", "u2"}) {
+      EXPECT_TRUE(run(ledger->put(a_record(uid))));
+      put_claim("claim-" + uid, uid);
+    }
+    write_claim_checkpoint(folder.path(), {"u2"});
+    orphans = std::make_unique<OrphanedClaims>(
+        core, clock, cluster, *ledger, folder.path(),
+        [this](std::string driver, ClaimRef claim) { return release(std::move(driver), std::move(claim)); });
+    spawn(core, orphans->run());
+    settle();
+  }
+  ~OrphanedClaimsTest() override {
+    orphans->stop();
+    settle();
+  }
+
+  void put_claim(const std::string& name, const std::string& uid, const std::string& driver = kDriver) {
+    Claim claim{.ref = {"team", name, uid}, .allocated = true};
+    claim.allocations.push_back({.request = "main", .driver = driver, .pool = "node", .device = "gpu-0"});
+    cluster.put_claim(claim);
+  }
+  Task<Status> release(std::string driver, ClaimRef claim) {
+    released.push_back(driver + " " + claim.uid);
+    if (failing) co_return fail(Code::kUnavailable, "it is not running");
+    co_return co_await ledger->release({driver, claim.uid}, clock.wall());
+  }
+  void look() {
+    clock.advance(OrphanedClaims::kLookInterval);
+    const std::size_t before = released.size();
+    settle();
+    if (released.size() > before) runs_until([&] { return failing || !ledger->find({kDriver, "u1"}); });
+  }
+
+  ScratchFolder folder;
+  FakeClock clock;
+  FakeCluster cluster{core, clock};
+  std::unique_ptr<Ledger> ledger;
+  std::unique_ptr<OrphanedClaims> orphans;
+  std::vector<std::string> released;
+  bool failing = false;
+};
+
+TEST_F(OrphanedClaimsTest, AClaimThatIsGoneIsReleasedAfterTwoLooks) {
+  look();
+  EXPECT_THAT(released, IsEmpty()) << "the cluster has it";
+  cluster.remove_claim("team", "claim-u1");
+  look();
+  EXPECT_THAT(released, IsEmpty());
+  look();
+  EXPECT_THAT(released, ElementsAre("gpu.example.com u1"));
+  cluster.remove_claim("team", "claim-u2");
+  look();
+  look();
+  EXPECT_THAT(released, SizeIs(1)) << "the kubelet will unprepare the other one";
+}
+
+TEST_F(OrphanedClaimsTest, AsksOnlyAboutClaimsThatTheKubeletDoesNotKnow) {
+  write_claim_checkpoint(folder.path(), {"u1", "u2"});
+  look();
+  EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 0u);
+  std::filesystem::remove(folder / "dra_manager_state");
+  look();
+  EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 2u);
+}
+
+TEST_F(OrphanedClaimsTest, AClaimOfTheSameNameAndOneWithoutTheDriverCountAsGone) {
+  put_claim("claim-u1", "another uid");
+  look();
+  put_claim("claim-u1", "u1", "other.example.com");
+  look();
+  EXPECT_THAT(released, SizeIs(1));
+}
+
+TEST_F(OrphanedClaimsTest, AClaimThatComesBackIsNoSuspect) {
+  cluster.remove_claim("team", "claim-u1");
+  look();
+  put_claim("claim-u1", "u1");
+  look();
+  cluster.remove_claim("team", "claim-u1");
+  look();
+  EXPECT_THAT(released, IsEmpty());
+  look();
+  EXPECT_THAT(released, SizeIs(1));
+}
+
+TEST_F(OrphanedClaimsTest, ALookInTheDarkProvesNothing) {
+  cluster.remove_claim("team", "claim-u1");
+  look();
+  cluster.fail_next(FakeCluster::Verb::kGetClaim, 1, {Code::kUnavailable, "no response"});
+  look();
+  EXPECT_THAT(released, IsEmpty()) << "the API server is away";
+  std::ofstream(folder / "dra_manager_state") << "{";
+  look();
+  EXPECT_THAT(released, IsEmpty()) << "the checkpoint is damaged";
+  write_claim_checkpoint(folder.path(), {});
+  look();
+  EXPECT_THAT(released, ElementsAre("gpu.example.com u1"));
+}
+
+TEST_F(OrphanedClaimsTest, AReleaseThatFailsIsTriedAgain) {
+  cluster.remove_claim("team", "claim-u1");
+  failing = true;
+  look();
+  look();
+  look();
+  EXPECT_THAT(released, SizeIs(2));
+  failing = false;
+  look();
+  EXPECT_THAT(released, SizeIs(3));
+  look();
+  EXPECT_THAT(released, SizeIs(3));
+}
+
+TEST_F(OrphanedClaimsTest, ARecordWithoutANameIsLeftToAnOperator) {
+  ClaimRecord nameless = a_record("u3");
+  nameless.ref.name.clear();
+  ASSERT_TRUE(run(ledger->put(nameless)));
+  look();
+  look();
+  EXPECT_THAT(released, IsEmpty());
+}
+
+}  // namespace
+}  // namespace cardcage
