@@ -9,6 +9,7 @@
 #include "host/config/config.h"
 #include "host/core/version.h"
 #include "host/daemon.h"
+#include "host/module/check_modules.h"
 
 namespace {
 
@@ -41,8 +42,12 @@ int main(int argc, char** argv) {
   CLI::App app("Cardcage: one daemon per Kubernetes node that turns hardware into devices for pods.", "cardcage");
   std::string config = kDefaultConfig, check;
   app.add_option("--config", config, "configuration file")->capture_default_str();
-  app.add_option("--check", check, "only validate this configuration file; exit status 0 if it is valid");
+  app.add_option(
+      "--check", check,
+      "only validate this configuration file and its modules; exit status 0 if the daemon could run with it");
   app.set_version_flag("--version", fmt::format("cardcage {}", cardcage::version()));
   CLI11_PARSE(app, argc, argv);
-  return check.empty() ? run(config) : cardcage::check_config(check, stdout);
+  if (check.empty()) return run(config);
+  cardcage::configure_log(cardcage::LogLevel::kWarn, cardcage::LogFormat::kText);
+  return cardcage::check_config(check, stdout, cardcage::check_modules);
 }

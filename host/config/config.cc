@@ -81,13 +81,17 @@ std::vector<std::string> known_config_keys() {
   return {reading.known_keys().begin(), reading.known_keys().end()};
 }
 
-int check_config(const std::filesystem::path& file, std::FILE* out) {
+int check_config(const std::filesystem::path& file, std::FILE* out,
+                 const std::function<std::vector<Error>(const Config&)>& check_modules) {
   const auto config = load_config(file);
   if (!config) {
     fmt::print(out, "{}{}: {}\n", config.error().to_string(), file.native(),
                count(config.error().entries.size(), "error"));
     return 1;
   }
+  const std::vector<Error> problems = check_modules(*config);
+  for (const Error& problem : problems) fmt::print(out, "{}\n", problem.message);
+  if (!problems.empty()) return fmt::print(out, "{}: {}\n", file.native(), count(problems.size(), "error")), 1;
   std::size_t drivers = 0, resources = 0;
   for (const ModuleConfig& module : config->modules)
     for (const ServeConfig& rule : module.serve) ++(rule.api == Api::kDra ? drivers : resources);

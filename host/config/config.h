@@ -214,7 +214,8 @@ std::expected<Config, ConfigErrors> parse_config(std::string_view text, const st
 std::vector<std::string> known_config_keys();
 
 // Implements `cardcage --check FILE`: prints "FILE: ok, 2 modules, 3 drivers, 1 resource", or every error on a line of
-// its own. Returns the exit code, 0 or 1.
-int check_config(const std::filesystem::path& file, std::FILE* out);
+// its own; `check_modules` finds those of the modules. Returns the exit code, 0 or 1.
+int check_config(const std::filesystem::path& file, std::FILE* out,
+                 const std::function<std::vector<Error>(const Config&)>& check_modules);
 
 }  // namespace cardcage

@@ -38,10 +38,7 @@ Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const 
   if (!staged) return within(staged.error(), "module '{}'", config.name);
   auto loaded = load_identified(config.name, std::move(*staged));
   if (!loaded) return std::unexpected(loaded.error());
-  if (loaded->identity.process_only)
-    return fail(Code::kFailedPrecondition,
-                "module '{}' must run in a process of its own: set isolation = \"process\" at {}", config.name,
-                config.position.to_string());
+  if (loaded->identity.process_only) return must_run_in_process(config);
   auto options = checked_options(config, loaded->identity);
   if (!options) return std::unexpected(options.error());
   return InProcessModule::Parts{config.name, std::move(loaded->module), std::move(loaded->identity),
@@ -160,6 +157,12 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
 }
 
 }  // namespace
+
+std::unexpected<Error> must_run_in_process(const ModuleConfig& config) {
+  return fail(Code::kFailedPrecondition,
+              "module '{}' must run in a process of its own: set isolation = \"process\" at {}", config.name,
+              config.position.to_string());
+}
 
 Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, ModuleConfig config,
                                        std::filesystem::path modules_dir, Instant deadline, Leftover* left) {

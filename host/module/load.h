@@ -24,4 +24,7 @@ Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, Mod
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
                                                   ModuleBuild build, Instant deadline, Leftover* left = nullptr);
 
+// The error for a module that is configured to run inside the daemon but declares that it cannot.
+std::unexpected<Error> must_run_in_process(const ModuleConfig& config);
+
 }  // namespace cardcage

@@ -259,11 +259,11 @@ TEST(ConfigKeysTest, TheListIsComplete) {
                                        "module.serve.resource", "module.serve.select.kind"}));
 }
 
-std::pair<int, std::string> check(const std::filesystem::path& file) {
+std::pair<int, std::string> check(const std::filesystem::path& file, const std::vector<Error>& problems = {}) {
   char* text = nullptr;
   std::size_t size = 0;
   std::FILE* out = ::open_memstream(&text, &size);
-  const int code = check_config(file, out);
+  const int code = check_config(file, out, [&](const Config&) { return problems; });
   std::fclose(out);
   std::string printed(text, size);
   std::free(text);
@@ -280,6 +280,9 @@ TEST(CheckConfigTest, CountsWhatItFound) {
       "[[module.serve]]\napi = \"device-plugin\"\nresource = \"c.com/c\"\n";
   ASSERT_TRUE(write_file_atomically(file, "[node]\nname = \"n\"\n" + module, 0600));
   EXPECT_EQ(check(file), std::pair(0, file.native() + ": ok, 1 module, 2 drivers, 1 resource\n"));
+  const Error problem{Code::kNotFound, "module 'a': no file 'a.so'"};
+  EXPECT_EQ(check(file, {problem, problem}),
+            std::pair(1, "module 'a': no file 'a.so'\nmodule 'a': no file 'a.so'\n" + file.native() + ": 2 errors\n"));
 }
 
 TEST(CheckConfigTest, PrintsEveryErrorAndFails) {

@@ -1,0 +1,39 @@
+#include "host/module/check_modules.h"
+
+#include "host/module/load.h"
+
+namespace cardcage {
+namespace {
+
+Task<Status> check_module(asio::io_context& core, Clock& clock, ModuleConfig module, const Config& config) {
+  const bool inside = module.isolation == Isolation::kInProcess;
+  module.isolation = Isolation::kProcess;
+  const Instant deadline = clock.now() + config.deadlines.start;
+  const auto build = co_await stage_module(core, clock, module, config.node.modules_dir, deadline);
+  if (!build) co_return std::unexpected(build.error());
+  const auto loaded = co_await load_module(core, clock, module, *build, deadline);
+  if (!loaded) co_return std::unexpected(loaded.error());
+  if (inside && (*loaded)->identity().process_only) co_return must_run_in_process(module);
+  co_return Status{};
+}
+
+Task<void> check_each(asio::io_context& core, Clock& clock, const Config& config, std::vector<Error>& problems) {
+  for (const ModuleConfig& module : config.modules) {
+    const Status checked = co_await check_module(core, clock, module, config);
+    if (!checked) problems.push_back(checked.error());
+  }
+  core.stop();  // the workers are killed, nobody waits for their end
+}
+
+}  // namespace
+
+std::vector<Error> check_modules(const Config& config) {
+  asio::io_context core;
+  SystemClock clock;
+  std::vector<Error> problems;
+  spawn(core, check_each(core, clock, config, problems));
+  core.run();
+  return problems;
+}
+
+}  // namespace cardcage
