@@ -28,21 +28,29 @@ bool is_partitioned(const Snapshot& snapshot, const Device& device) {
 }
 
 HeldDevices::HeldDevices(std::string module, SnapshotPtr snapshot, const Ledger& ledger)
-    : module_(std::move(module)), snapshot_(std::move(snapshot)) {
+    : module_(std::move(module)), snapshot_(std::move(snapshot)), ledger_(ledger) {
   if (!snapshot_) return;
-  for (const auto& [key, record] : ledger.claims())
+  for (const Device& device : snapshot_->devices)
+    if (!device.parent_id.empty()) wholes_.insert(device.parent_id);
+}
+
+const std::vector<HeldDevices::Held>& HeldDevices::held() const {
+  if (held_) return *held_;
+  held_.emplace();
+  for (const auto& [key, record] : ledger_.claims())
     for (const ModulePart& part : record->parts)
       for (const HeldDevice& held : part.devices) {
         if (part.module != module_ || held.allocation.admin_access) continue;
-        if (const Device* device = snapshot_->find(held.device_id)) held_.push_back({device, record});
+        if (const Device* device = snapshot_->find(held.device_id)) held_->push_back({device, record});
       }
+  return *held_;
 }
 
 std::optional<HeldDevices::Held> HeldDevices::ruled_out_by(std::string_view device_id, const ClaimKey& claimant) const {
-  if (held_.empty()) return std::nullopt;
-  const Device* const wanted = snapshot_->find(device_id);
-  if (!wanted) return std::nullopt;
-  for (const Held& held : held_)
+  const Device* const wanted = snapshot_ ? snapshot_->find(device_id) : nullptr;
+  if (!wanted || (wanted->parent_id.empty() && wanted->consumes.empty() && !wholes_.contains(wanted->id)))
+    return std::nullopt;
+  for (const Held& held : held())
     if (overlap(*held.device, *wanted) && held.holder->key() != claimant) return held;
   return overdrawn(*wanted, claimant);
 }
@@ -73,7 +81,7 @@ std::optional<HeldDevices::Held> HeldDevices::overdrawn(const Device& wanted, co
       long double sum = amount_of(wanted_amount);
       std::optional<Held> another;
       std::set<const Device*> counted{&wanted};  // several claims may share a device
-      for (const Held& held : held_) {
+      for (const Held& held : held()) {
         const long double amount = use_of(*held.device, use.set, counter);
         if (amount <= 0 || held.device->id == wanted.id || !counted.insert(held.device).second) continue;
         sum += amount;

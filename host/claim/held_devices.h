@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ namespace cardcage {
 // True if other devices of the list can rule this one out.
 bool is_partitioned(const Snapshot& snapshot, const Device& device);
 
+// For one turn of the core: the ledger outlives the object and does not change meanwhile. It is read as a whole, but
+// only once somebody asks about a device that others can rule out.
 class HeldDevices {
  public:
   // A device that rules another one out, and the claim that has it.
@@ -41,10 +44,13 @@ class HeldDevices {
   }
   bool is_part_of(const Device& part, const Device& whole) const;
   std::optional<Held> overdrawn(const Device& wanted, const ClaimKey& claimant) const;
+  const std::vector<Held>& held() const;
 
   const std::string module_;
   const SnapshotPtr snapshot_;
-  std::vector<Held> held_;
+  const Ledger& ledger_;
+  std::set<std::string_view> wholes_;  // ids of devices that have partitions
+  mutable std::optional<std::vector<Held>> held_;
 };
 
 }  // namespace cardcage
