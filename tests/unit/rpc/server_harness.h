@@ -75,7 +75,7 @@ class ServerHarness : public ::testing::Test {
     return live.call([&] { return server->status(); });
   }
   // With a deadline that ends the call before the test's own limit.
-  static std::unique_ptr<grpc::ClientContext> context(std::chrono::milliseconds limit = std::chrono::seconds(5)) {
+  static std::unique_ptr<grpc::ClientContext> context(std::chrono::milliseconds limit = std::chrono::seconds(20)) {
     auto made = std::make_unique<grpc::ClientContext>();
     made->set_deadline(std::chrono::system_clock::now() + limit);
     return made;
