@@ -282,7 +282,9 @@ Task<void> Supervisor::serve() {
     } else if (clock_.now() >= rescan_due()) {
       co_await rescan();
     } else {
-      co_await wakeup_.wait_until(clock_, std::min({next_check, devices_.next_silence(), rescan_due()}));
+      // GCC 12 refuses the list inside the co_await.
+      const Instant next = std::min({next_check, devices_.next_silence(), rescan_due()});
+      co_await wakeup_.wait_until(clock_, next);
     }
   }
 }
