@@ -102,9 +102,9 @@ void EmbeddedNode::rescan_file(const std::filesystem::path& file, std::map<std::
   const std::string name = file.stem();
   const FileStamp stamp = stamp_of(file);
   if (file.extension() != ".json" || stamp == FileStamp{}) return;
-  const auto* known = find(name);
-  if (known != nullptr && known->file == stamp) {
-    found.emplace(name, *known);
+  const auto known = stored_.find(name);
+  if (known != stored_.end() && known->second.file == stamp) {
+    found.insert(stored_.extract(known));
     return;
   }
   const auto text = read_file(file, kMaxFile);
@@ -119,7 +119,7 @@ void EmbeddedNode::rescan_file(const std::filesystem::path& file, std::map<std::
   }
   if (const auto written = number(slice->resource_version); written < kMaxVersion)
     version_ = std::max(version_, written);
-  record(known != nullptr ? SliceEvent::Kind::kModified : SliceEvent::Kind::kAdded, *slice);
+  record(known != stored_.end() ? SliceEvent::Kind::kModified : SliceEvent::Kind::kAdded, *std::move(slice));
   found.emplace(name, Stored{events_.back().event.slice, stamp});
 }
 
@@ -152,6 +152,9 @@ Task<Result<SliceList>> EmbeddedNode::list_slices(std::string driver, std::strin
   co_return list;
 }
 
+// A large pool is written in many calls, none of which waits for anything.
+Task<void> EmbeddedNode::let_others_run() { return asio::post(core_, asio::use_awaitable); }
+
 // Adds what the API server adds: a version, and the time of each new taint.
 Result<Slice> EmbeddedNode::write(Slice slice) {
   const std::time_t now = std::chrono::system_clock::to_time_t(clock_.wall());
@@ -170,6 +173,7 @@ Result<Slice> EmbeddedNode::write(Slice slice) {
 }
 
 Task<Result<Slice>> EmbeddedNode::create_slice(Slice slice, Instant) {
+  co_await let_others_run();
   rescan();
   if (slice.name.empty()) slice.name = fmt::format("{}{:05x}", slice.generate_name, version_ + ++made_);
   if (auto valid = check_object_name(slice.name, "ResourceSlice name"); !valid)
@@ -182,6 +186,7 @@ Task<Result<Slice>> EmbeddedNode::create_slice(Slice slice, Instant) {
 }
 
 Task<Result<Slice>> EmbeddedNode::update_slice(Slice slice, Instant) {
+  co_await let_others_run();
   rescan();
   const auto* stored = find(slice.name);
   if (stored == nullptr) co_return fail(Code::kNotFound, "ResourceSlice '{}' not found", slice.name);

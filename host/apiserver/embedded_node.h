@@ -51,6 +51,7 @@ class EmbeddedNode final : public Cluster {
   void rescan();
   void rescan_file(const std::filesystem::path& file, std::map<std::string, Stored>& found);
   void record(SliceEvent::Kind kind, Slice slice);
+  Task<void> let_others_run();
   Result<Slice> write(Slice slice);
   const Stored* find(const std::string& name) const;
 
