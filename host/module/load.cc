@@ -141,7 +141,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
                      loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
                    }});
   auto told =
-      (*link)->call(0, load_request(config, *build), [loaded](const Answers& answers) { loaded.set(answers.back()); });
+      (*link)->call(0, load_request(config, *build), [loaded](const wire::Answer& answer) { loaded.set(answer); });
   if (!told) co_return std::unexpected(told.error());
   const auto outcome = co_await loaded.wait_until(clock, deadline);
   if (!outcome) co_return std::unexpected(stuck_while_loaded(config.name));

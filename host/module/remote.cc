@@ -38,12 +38,13 @@ Status RemoteModule::begin(std::uint64_t number, ModuleCall call, Instant deadli
     request.set_deadline_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
   const auto asked = request.what_case();
   const auto devices = static_cast<std::size_t>(request.prepare().allocations_size());
+  const auto reader = std::make_shared<ReplyReader>(asked, devices);
   return link_->call(number, std::move(request),
-                     [this, number, asked, devices, what = name_of(call)](const Answers& answers) {
-                       const wire::Answer& last = answers.back();
-                       if (last.code() != 0)
-                         return close_call(number, fail(static_cast<Code>(last.code()), "{}", last.message()));
-                       auto reply = read_reply(asked, devices, answers);
+                     [this, number, reader, what = name_of(call)](const wire::Answer& answer) {
+                       if (answer.partial()) return reader->take(answer);
+                       if (answer.code() != 0)
+                         return close_call(number, fail(static_cast<Code>(answer.code()), "{}", answer.message()));
+                       auto reply = reader->finish(answer);
                        if (!reply) reply = within(reply.error(), "module '{}' cannot {}", name(), what);
                        close_call(number, std::move(reply));
                      });

@@ -62,9 +62,10 @@ Task<void> WorkerLink::send_pings(std::shared_ptr<Pings> pings, Clock& clock) {
   }
 }
 
-Status WorkerLink::call(std::uint64_t number, wire::Request request, std::function<void(const Answers&)> answered) {
+Status WorkerLink::call(std::uint64_t number, wire::Request request,
+                        std::function<void(const wire::Answer&)> answered) {
   auto told = tell(number, std::move(request));
-  if (told) open_[number] = {std::move(answered), {}, 0};
+  if (told) open_[number] = {std::move(answered), 0};
   return told;
 }
 
@@ -93,15 +94,14 @@ void WorkerLink::take_answer(const wire::Answer& answer) {
   if (found == open_.end()) return;
   Open& open = found->second;
   open.size += answer.ByteSizeLong();
-  open.answers.push_back(answer);
   if (open.size > kMaxAnswer) {
     log(LogLevel::kError, "worker killed: its answer is too long", {{"module", module_}});
     return kill();
   }
-  if (answer.partial()) return;
-  const Open whole = std::move(open);
+  if (answer.partial()) return open.answered(answer);
+  const auto answered = std::move(open.answered);
   open_.erase(found);
-  whole.answered(whole.answers);
+  answered(answer);
 }
 
 // The worker bounds its lines, too, unless the module has overwritten its memory.

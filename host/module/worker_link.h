@@ -31,8 +31,9 @@ class WorkerLink {
   WorkerLink(const WorkerLink&) = delete;
   WorkerLink& operator=(const WorkerLink&) = delete;
 
-  // `answered` is called once, or never if the worker exits before. Numbers rise from call to call.
-  Status call(std::uint64_t number, wire::Request request, std::function<void(const Answers&)> answered);
+  // `answered` is called with each answer: any number of partial ones, and one that is not, which ends the call. It
+  // never comes if the worker exits before. Numbers rise from call to call.
+  Status call(std::uint64_t number, wire::Request request, std::function<void(const wire::Answer&)> answered);
   // For a request that has no answer of its own: a part of the next call, or a cancel.
   Status tell(std::uint64_t number, wire::Request request);
   void listen(Listener listener) { listener_ = std::move(listener); }
@@ -48,9 +49,8 @@ class WorkerLink {
 
  private:
   struct Open {
-    std::function<void(const Answers&)> answered;
-    Answers answers;
-    std::size_t size = 0;
+    std::function<void(const wire::Answer&)> answered;
+    std::size_t size = 0;  // of the answers so far
   };
   // Shared with the coroutine that pings, which may outlive the link by a turn of the core.
   struct Pings {

@@ -15,12 +15,12 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxLine = 2048;
-constexpr std::size_t kPiece = 64 * 1024;
+constexpr std::size_t kPiece = 64u << 10;
 constexpr int kMaxRest = 16;  // pieces; more than the kernel keeps of a stream
 constexpr int kReapMilliseconds = 100;
 // What a worker may say unasked per period: 20,000 reports and 2.5 MiB of output in a second.
 constexpr Duration kPeriod = std::chrono::milliseconds(100);
-constexpr std::size_t kMaxReports = 2000, kMaxPrintedBytes = 256 * 1024;
+constexpr std::size_t kMaxReports = 2000, kMaxPrintedBytes = 256u << 10;
 
 // The file actions and attributes of posix_spawn, freed with the object.
 class SpawnPlan {

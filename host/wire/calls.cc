@@ -22,22 +22,6 @@ struct WriteCall {
   void operator()(const StopCall&) const { to.mutable_stop(); }
 };
 
-Result<ModuleReply> read_snapshot(const Answers& answers) {
-  auto snapshot = std::make_shared<Snapshot>();
-  for (const wire::Answer& answer : answers) {
-    for (const wire::Device& in : answer.snapshot().devices()) {
-      auto device = read(in);
-      if (!device) return std::unexpected(device.error());
-      snapshot->devices.push_back(std::move(*device));
-    }
-    for (const wire::CounterSet& set : answer.snapshot().counter_sets())
-      snapshot->counter_sets[set.name()] = read(set.counters());
-    for (const wire::LeftOutDevice& device : answer.snapshot().left_out())
-      if (snapshot->left_out.size() < kMaxLeftOut) snapshot->left_out.try_emplace(device.id(), device.why());
-  }
-  return SnapshotPtr(std::move(snapshot));
-}
-
 }  // namespace
 
 void write(const ModuleCall& from, wire::Request& to) { std::visit(WriteCall{to}, from); }
@@ -66,15 +50,31 @@ void write(const ModuleReply& from, wire::Answer& to) {
     write(*chosen, *to.mutable_chosen()->mutable_texts());
 }
 
-Result<ModuleReply> read_reply(wire::Request::WhatCase request, std::size_t devices, const Answers& answers) {
-  const wire::Answer& last = answers.back();
-  switch (request) {
-    case wire::Request::kDiscover: return read_snapshot(answers);
+void ReplyReader::take(const wire::Answer& part) {
+  for (const wire::Device& in : part.snapshot().devices()) {
+    auto device = read(in);
+    if (device)
+      snapshot_.devices.push_back(std::move(*device));
+    else if (!broken_)
+      broken_ = device.error();
+  }
+  for (const wire::CounterSet& set : part.snapshot().counter_sets())
+    snapshot_.counter_sets[set.name()] = read(set.counters());
+  for (const wire::LeftOutDevice& device : part.snapshot().left_out())
+    if (snapshot_.left_out.size() < kMaxLeftOut) snapshot_.left_out.try_emplace(device.id(), device.why());
+}
+
+Result<ModuleReply> ReplyReader::finish(const wire::Answer& last) {
+  switch (request_) {
+    case wire::Request::kDiscover:
+      take(last);
+      if (broken_) return std::unexpected(*broken_);
+      return SnapshotPtr(std::make_shared<const Snapshot>(std::move(snapshot_)));
     case wire::Request::kChoose: return ModuleReply(read(last.chosen().texts()));
     case wire::Request::kPrepare: {
       PreparedEdits edits = read(last.edits());
-      if (edits.allocations.size() != devices)
-        return fail(Code::kInternal, "its worker answered for {} devices of {}", edits.allocations.size(), devices);
+      if (edits.allocations.size() != devices_)
+        return fail(Code::kInternal, "its worker answered for {} devices of {}", edits.allocations.size(), devices_);
       return ModuleReply(std::move(edits));
     }
     default: return ModuleReply();

@@ -9,9 +9,6 @@
 
 namespace cardcage {
 
-// Everything that came back for one call: the last answer says how it went, and those before it carry parts.
-using Answers = std::vector<wire::Answer>;
-
 // The live claims of a reconcile are left out: each goes before the call, in a request of its own.
 void write(const ModuleCall& from, wire::Request& to);
 // Nothing if the request is not a call of the module. A reconcile comes without its live claims.
@@ -19,8 +16,23 @@ std::optional<ModuleCall> read_call(const wire::Request& from);
 
 // All but a snapshot, which goes in parts.
 void write(const ModuleReply& from, wire::Answer& to);
-// The answers of a call that succeeded. `request` is what was asked, of a claim with `devices` devices if it was
-// prepare.
-Result<ModuleReply> read_reply(wire::Request::WhatCase request, std::size_t devices, const Answers& answers);
+
+// Reads what comes back for one call, answer by answer, so that the core has little to do at the end of a large one.
+class ReplyReader {
+ public:
+  // `request` is what was asked, of a claim with `devices` devices if it was prepare.
+  ReplyReader(wire::Request::WhatCase request, std::size_t devices) : request_(request), devices_(devices) {}
+
+  // An answer that carries a part of the reply.
+  void take(const wire::Answer& part);
+  // The last answer, of a call that succeeded.
+  Result<ModuleReply> finish(const wire::Answer& last);
+
+ private:
+  const wire::Request::WhatCase request_;
+  const std::size_t devices_;
+  Snapshot snapshot_;
+  std::optional<Error> broken_;  // the first part that cannot be read
+};
 
 }  // namespace cardcage

@@ -12,8 +12,9 @@
 namespace cardcage {
 namespace {
 
-// Keeps a part far below the limit of a frame, however large its devices are.
-constexpr int kDevicesPerPart = 256;
+// Keeps a part far below the limit of a frame, however large its devices are, and the daemon's core busy for a few
+// milliseconds at most.
+constexpr int kDevicesPerPart = 64;
 
 Instant deadline_of(const wire::Request& request) {
   return request.deadline_ns() == 0 ? Instant::max() : Instant(std::chrono::nanoseconds(request.deadline_ns()));

@@ -36,7 +36,7 @@ void use(const wire::Report& report) {
   if (!report.has_answer()) return;
   if (report.answer().has_identity()) (void)read(report.answer().identity());
   for (const auto request : {wire::Request::kDiscover, wire::Request::kChoose, wire::Request::kPrepare})
-    if (const auto reply = read_reply(request, 1, {report.answer()}); !reply && reply.error().message.empty())
+    if (const auto reply = ReplyReader(request, 1).finish(report.answer()); !reply && reply.error().message.empty())
       std::abort();
 }
 

@@ -51,11 +51,36 @@ TEST(CallsTest, OtherRequestsAreNotCalls) {
 TEST(CallsTest, AReplyForAnotherNumberOfDevicesIsAnError) {
   PreparedEdits edits;
   edits.allocations.resize(2);
-  Answers answers(1);
-  write(ModuleReply(edits), answers[0]);
-  EXPECT_EQ(std::get<PreparedEdits>(*read_reply(wire::Request::kPrepare, 2, answers)), edits);
-  EXPECT_EQ(read_reply(wire::Request::kPrepare, 3, answers).error(),
+  wire::Answer answer;
+  write(ModuleReply(edits), answer);
+  EXPECT_EQ(std::get<PreparedEdits>(*ReplyReader(wire::Request::kPrepare, 2).finish(answer)), edits);
+  EXPECT_EQ(ReplyReader(wire::Request::kPrepare, 3).finish(answer).error(),
             (Error{Code::kInternal, "its worker answered for 2 devices of 3"}));
+}
+
+TEST(CallsTest, ASnapshotArrivesInParts) {
+  const Device one{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"}, two{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"};
+  wire::Answer first, second;
+  write(one, *first.mutable_snapshot()->add_devices());
+  write(two, *second.mutable_snapshot()->add_devices());
+  second.mutable_snapshot()->add_left_out()->set_id("gpu 2");
+  ReplyReader reader(wire::Request::kDiscover, 0);
+  reader.take(first);
+  reader.take(second);
+  const auto reply = reader.finish({});
+  ASSERT_TRUE(reply) << reply.error().message;
+  const Snapshot& snapshot = *std::get<SnapshotPtr>(*reply);
+  EXPECT_THAT(snapshot.devices, ElementsAre(one, two));
+  EXPECT_TRUE(snapshot.left_out.contains("gpu 2"));
+}
+
+TEST(CallsTest, APartThatCannotBeReadFailsTheCall) {
+  wire::Answer broken;
+  write(Device{.id = "gpu-0"}, *broken.mutable_snapshot()->add_devices());
+  broken.mutable_snapshot()->mutable_devices(0)->add_attributes()->set_kind(99);
+  ReplyReader reader(wire::Request::kDiscover, 0);
+  reader.take(broken);
+  EXPECT_FALSE(reader.finish({}));
 }
 
 }  // namespace
