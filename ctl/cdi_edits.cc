@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-constexpr std::size_t kMaxSpecSize = 16 * 1024 * 1024;
+constexpr std::size_t kMaxSpecSize = 16u << 20;
 
 std::vector<json::object> read_specs(std::span<const fs::path> folders) {
   std::vector<json::object> specs;

@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxFileSize = 64 * 1024 * 1024;
+constexpr std::size_t kMaxFileSize = 64u << 20;
 
 // The member, or null if `value` is no object or lacks it.
 const json::value& member(const json::value& value, std::string_view name) {

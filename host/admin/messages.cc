@@ -18,7 +18,7 @@ namespace {
 namespace wire = admin::v1;
 
 constexpr std::int64_t kDefaultHistory = 100, kMaxHistory = 10'000;
-constexpr std::size_t kMaxText = 8 * 1024;
+constexpr std::size_t kMaxText = 8u << 10;
 constexpr std::chrono::milliseconds kDefaultLimit = std::chrono::seconds(30), kMaxLimit = std::chrono::minutes(10);
 
 std::int64_t milliseconds(auto duration) {

@@ -11,7 +11,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 1024 * 1024;
+constexpr std::size_t kMaxFileBytes = 1u << 20;
 
 Config read_document(const toml::table& document, const std::string& file, Reading& reading) {
   TableReader root(reading, &document, "", {file, 1, 1});

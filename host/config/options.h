@@ -26,7 +26,7 @@ std::expected<OptionValues, ConfigErrors> check_options(const ModuleConfig& conf
                                                         const std::vector<OptionDeclaration>& declarations);
 
 // The API server refuses larger parameters.
-constexpr std::size_t kMaxParameterBytes = 10 * 1024;
+constexpr std::size_t kMaxParameterBytes = 10u << 10;
 
 // Reads one JSON document of opaque parameters. Returns only the members that are written there, without apiVersion and
 // kind. If the module declares no params, only the syntax is checked.

@@ -8,7 +8,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxEnvValue = 32 * 1024, kMaxArguments = 256, kMaxOptions = 64;
+constexpr std::size_t kMaxEnvValue = 32u << 10, kMaxArguments = 256, kMaxOptions = 64;
 constexpr std::string_view kPath = "an absolute path without '.', '..', '//' or an end in '/'";
 
 // The hooks of the OCI runtime specification.

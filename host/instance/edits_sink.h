@@ -13,7 +13,7 @@ namespace cardcage {
 
 constexpr std::size_t kMaxEdits = 4096;          // of one claim, of all kinds
 constexpr std::size_t kMaxEditsText = 1u << 20;  // bytes of one claim
-constexpr std::size_t kMaxState = 64 * 1024;     // bytes of the blob
+constexpr std::size_t kMaxState = 64u << 10;     // bytes of the blob
 
 // [module thread] between open() and finish(); its C functions refuse other threads and other times.
 class EditsSink {

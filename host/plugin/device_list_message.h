@@ -7,7 +7,7 @@
 namespace cardcage {
 
 // The kubelet drops the whole resource if a message has more than 4 MiB.
-constexpr std::size_t kMaxListBytes = 3584 * 1024;
+constexpr std::size_t kMaxListBytes = 3584u << 10;
 
 struct DeviceListMessage {
   api::device_plugin::ListAndWatchResponse message;

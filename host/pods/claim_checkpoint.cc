@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxBytes = 64 * 1024 * 1024;
+constexpr std::size_t kMaxBytes = 64u << 20;
 
 std::uint32_t crc32(std::string_view text) {
   boost::crc_32_type crc;

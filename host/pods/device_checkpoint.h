@@ -36,7 +36,7 @@ class CheckpointParser {
   const std::unique_ptr<Json> json_;
 };
 
-constexpr std::size_t kMaxCheckpointBytes = 64 * 1024 * 1024;
+constexpr std::size_t kMaxCheckpointBytes = 64u << 20;
 
 // [core] Yields to other tasks after each piece of the file. kNotFound if there is no file.
 Task<Result<CheckpointHolders>> read_device_checkpoint(std::filesystem::path file, std::set<ResourceDevice> wanted);

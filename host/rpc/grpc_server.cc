@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kMaxStreamsPerConnection = 256;  // the caller queues the others
 // Far more than these streams need: gRPC drops connections when it runs out.
-constexpr std::size_t kQuotaBytes = 64 * 1024 * 1024;
+constexpr std::size_t kQuotaBytes = 64u << 20;
 
 std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, int max_request_bytes) {
   hold_grpc();
