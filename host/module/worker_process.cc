@@ -70,15 +70,20 @@ Result<UniqueFd> move_up(UniqueFd fd) {
 }  // namespace
 
 WorkerProcess::WorkerProcess(asio::io_context& core, Events events)
-    : core_(core), events_(std::move(events)), socket_(core), output_(core), end_(core) {}
+    : core_(core),
+      events_(std::move(events)),
+      socket_(core),
+      output_(core),
+      end_(core),
+      reports_(core, kMaxReports),
+      printed_bytes_(core, kMaxPrintedBytes) {}
 
 Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(asio::io_context& core, const Program& program, int image,
                                                             Events events) {
   const std::shared_ptr<WorkerProcess> worker(new WorkerProcess(core, std::move(events)));
   if (auto spawned = worker->spawn_child(program, image); !spawned) return std::unexpected(spawned.error());
-  spawn(core, read(worker, worker->socket_, &WorkerProcess::take_messages, &WorkerProcess::reports_, kMaxReports));
-  spawn(core,
-        read(worker, worker->output_, &WorkerProcess::take_output, &WorkerProcess::printed_bytes_, kMaxPrintedBytes));
+  spawn(core, read(worker, worker->socket_, worker->reports_, &WorkerProcess::take_messages));
+  spawn(core, read(worker, worker->output_, worker->printed_bytes_, &WorkerProcess::take_output));
   spawn(core, await_end(worker));
   return worker;
 }
@@ -133,6 +138,8 @@ void WorkerProcess::close() {
 }
 
 void WorkerProcess::close_streams() {
+  reports_.pause.cancel();
+  printed_bytes_.pause.cancel();
   boost::system::error_code ignored;
   socket_.close(ignored);
   output_.close(ignored);
@@ -160,21 +167,21 @@ Task<void> WorkerProcess::write_messages(std::shared_ptr<WorkerProcess> self) {
 }
 
 template <class Stream>
-Task<void> WorkerProcess::read(std::shared_ptr<WorkerProcess> self, Stream& stream,
-                               void (WorkerProcess::*take)(std::string_view), std::size_t WorkerProcess::* unasked,
-                               std::size_t limit) {
+Task<void> WorkerProcess::read(std::shared_ptr<WorkerProcess> self, Stream& stream, Pace& pace,
+                               void (WorkerProcess::*take)(std::string_view)) {
+  SystemClock clock;  // a worker does not wait for a clock that stands still
   std::vector<char> piece(kPiece);
-  Instant end = self->clock_.now() + kPeriod;
+  Instant end = clock.now() + kPeriod;
   while (!self->ended_) {
     boost::system::error_code failed;
     const std::size_t size =
         co_await stream.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, failed));
     if (failed || self->ended_) co_return;
     ((*self).*take)({piece.data(), size});
-    if (self->clock_.now() < end && (*self).*unasked <= limit) continue;
-    if (self->clock_.now() < end) co_await self->clock_.sleep_until(end);
-    (*self).*unasked = 0;
-    end = self->clock_.now() + kPeriod;
+    if (clock.now() < end && pace.said <= pace.limit) continue;
+    co_await clock.wait(pace.pause, end);
+    pace.said = 0;
+    end = clock.now() + kPeriod;
   }
 }
 
@@ -189,13 +196,13 @@ void WorkerProcess::take_messages(std::string_view bytes) {
       return kill();
     }
     if (!*read) return;
-    if (!report.has_answer()) ++reports_;
+    if (!report.has_answer()) ++reports_.said;
     events_.report(report);
   }
 }
 
 void WorkerProcess::take_output(std::string_view bytes) {
-  printed_bytes_ += bytes.size();
+  printed_bytes_.said += bytes.size();
   for (const char byte : bytes) {
     if (byte != '\n' && line_.size() < kMaxLine) {
       line_ += byte;

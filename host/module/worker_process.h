@@ -54,11 +54,16 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   WorkerProcess(asio::io_context& core, Events events);
   Status spawn_child(const Program& program, int image);
   static Task<void> write_messages(std::shared_ptr<WorkerProcess> self);
-  // Pauses once `unasked` of a period exceeds `limit`.
+  // How much the worker may say unasked in a period, and the pause until the next one.
+  struct Pace {
+    Pace(asio::io_context& core, std::size_t most) : limit(most), pause(core) {}
+    const std::size_t limit;
+    std::size_t said = 0;
+    asio::steady_timer pause;
+  };
   template <class Stream>
-  static Task<void> read(std::shared_ptr<WorkerProcess> self, Stream& stream,
-                         void (WorkerProcess::*take)(std::string_view), std::size_t WorkerProcess::* unasked,
-                         std::size_t limit);
+  static Task<void> read(std::shared_ptr<WorkerProcess> self, Stream& stream, Pace& pace,
+                         void (WorkerProcess::*take)(std::string_view));
   static Task<void> await_end(std::shared_ptr<WorkerProcess> self);
   void end();
   void close_streams();
@@ -68,7 +73,6 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   void take_rest(Stream& stream, void (WorkerProcess::*take)(std::string_view));
 
   asio::io_context& core_;
-  SystemClock clock_;  // a worker does not wait for a clock that stands still
   Events events_;
   asio::local::stream_protocol::socket socket_;
   asio::posix::stream_descriptor output_, end_;
@@ -76,7 +80,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   FrameReader reader_;
   std::string line_;
   std::deque<std::string> frames_;
-  std::size_t reports_ = 0, printed_bytes_ = 0;  // unasked, in the period that runs
+  Pace reports_, printed_bytes_;
   bool writing_ = false;
   bool ended_ = false;  // the worker has exited, or the object is closed
   std::string broken_;  // what was wrong with its messages

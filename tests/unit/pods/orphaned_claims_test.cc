@@ -53,7 +53,8 @@ class OrphanedClaimsTest : public CoreFixture {
   Task<Status> release(std::string driver, ClaimRef claim) {
     released.push_back(driver + " " + claim.uid);
     if (failing) co_return fail(Code::kUnavailable, "it is not running");
-    co_return co_await ledger->release({driver, claim.uid}, clock.wall());
+    ClaimKey key{driver, claim.uid};
+    co_return co_await ledger->release(std::move(key), clock.wall());
   }
   void look() {
     clock.advance(OrphanedClaims::kLookInterval);
