@@ -25,7 +25,7 @@ Result<std::set<std::string>> uids_of(const json::value& file) {
   const json::value content = json::parse(data);
   if (content.at("kind").as_string() != "DRACheckpoint") return fail(Code::kDataLoss, "it is of another kind");
   std::set<std::string> uids;
-  const json::value& entries = content.at("Entries");
+  const json::value& entries = content.at("ClaimInfoStateList");
   if (entries.is_null()) return uids;  // Go's empty list
   for (const json::value& entry : entries.as_array()) uids.emplace(entry.at("ClaimUID").as_string());
   return uids;

@@ -14,8 +14,8 @@ namespace cardcage {
 
 constexpr std::string_view kClaimCheckpoint = "dra_manager_state";
 
-// Reads {"Data": "{\"kind\": \"DRACheckpoint\", \"Entries\": [{\"ClaimUID\"}]}", "Checksum": CRC-32 of Data}. Returns
-// the UIDs. kDataLoss if the text is incomplete or of another form.
+// Reads {"Data": "{\"kind\": \"DRACheckpoint\", \"ClaimInfoStateList\": [{\"ClaimUID\"}]}", "Checksum": CRC-32 of
+// Data}. Returns the UIDs. kDataLoss if the text is incomplete or of another form.
 Result<std::set<std::string>> parse_claim_checkpoint(std::string_view text);
 
 // No UIDs if there is no file: the kubelet has prepared nothing, or its state was removed.

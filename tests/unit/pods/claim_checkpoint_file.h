@@ -21,7 +21,7 @@ inline void write_claim_checkpoint(const std::filesystem::path& kubelet_root, co
   boost::json::array entries;
   for (const auto& uid : uids) entries.push_back({{"ClaimUID", uid}, {"ClaimName", "name"}, {"Namespace", "team"}});
   boost::json::object data{{"kind", "DRACheckpoint"}, {"apiVersion", "checkpoint.dra.kubelet.k8s.io/v1"}};
-  data["Entries"] = uids.empty() ? boost::json::value() : boost::json::value(std::move(entries));
+  data["ClaimInfoStateList"] = uids.empty() ? boost::json::value() : boost::json::value(std::move(entries));
   std::ofstream(kubelet_root / "dra_manager_state") << claim_checkpoint_of(boost::json::serialize(data));
 }
 

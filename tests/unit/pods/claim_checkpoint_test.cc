@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 TEST(ClaimCheckpointTest, NamesTheClaimsOfAKubelet) {
   // As a kubelet 1.37 writes it; the checksum was computed by another implementation of CRC-32.
   const std::string text =
-      R"({"Data":"{\"kind\":\"DRACheckpoint\",\"apiVersion\":\"checkpoint.dra.kubelet.k8s.io/v1\",\"Entries\":[{\"ClaimUID\":\"uid-1\",\"ClaimName\":\"one\",\"Namespace\":\"team\",\"PodUIDs\":{\"pod-1\":{}},\"DriverState\":{\"gpu.example.com\":{\"Devices\":[{\"PoolName\":\"node\",\"DeviceName\":\"gpu-0\",\"ShareID\":null,\"RequestNames\":[\"gpu\"],\"CDIDeviceIDs\":[\"a/b=c\"]}]}}},{\"ClaimUID\":\"uid-2\",\"ClaimName\":\"two\",\"Namespace\":\"team\",\"PodUIDs\":null,\"DriverState\":null}]}","Checksum":2062457402})";
+      R"({"Data":"{\"kind\":\"DRACheckpoint\",\"apiVersion\":\"checkpoint.dra.kubelet.k8s.io/v1\",\"ClaimInfoStateList\":[{\"ClaimUID\":\"uid-1\",\"ClaimName\":\"one\",\"Namespace\":\"team\",\"PodUIDs\":{\"pod-1\":{}},\"DriverState\":{\"gpu.example.com\":{\"Devices\":[{\"PoolName\":\"node\",\"DeviceName\":\"gpu-0\",\"ShareID\":null,\"RequestNames\":[\"gpu\"],\"CDIDeviceIDs\":[\"a/b=c\"]}]}}},{\"ClaimUID\":\"uid-2\",\"ClaimName\":\"two\",\"Namespace\":\"team\",\"PodUIDs\":null,\"DriverState\":null}]}","Checksum":1165023667})";
   const auto uids = parse_claim_checkpoint(text);
   ASSERT_TRUE(uids) << uids.error().message;
   EXPECT_THAT(*uids, ElementsAre("uid-1", "uid-2"));
@@ -28,8 +28,10 @@ TEST(ClaimCheckpointTest, AnythingUnexpectedMeansUnknown) {
     EXPECT_THAT(error(text).message, HasSubstr("not a checkpoint of claims")) << text;
   }
   EXPECT_EQ(error(R"({"Data": "{}", "Checksum": 1})").message, "its checksum is wrong");
-  EXPECT_EQ(error(claim_checkpoint_of(R"({"kind": "Pod", "Entries": []})")).message, "it is of another kind");
-  EXPECT_EQ(error(claim_checkpoint_of(R"({"kind": "DRACheckpoint", "Entries": [{}]})")).code, Code::kDataLoss);
+  EXPECT_EQ(error(claim_checkpoint_of(R"({"kind": "Pod", "ClaimInfoStateList": []})")).message,
+            "it is of another kind");
+  EXPECT_EQ(error(claim_checkpoint_of(R"({"kind": "DRACheckpoint", "ClaimInfoStateList": [{}]})")).code,
+            Code::kDataLoss);
 }
 
 TEST(ClaimCheckpointTest, AMissingFileNamesNoClaims) {
