@@ -1,5 +1,6 @@
 // cagectl claims, cagectl claims forget UID
 #include "ctl/admin.h"
+#include "ctl/claim_holders.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
 
@@ -27,15 +28,11 @@ json::value claim_json(const wire::Claim& claim) {
           {"driver", claim.driver()},
           {"modules", strings_json(claim.modules())},
           {"state", claim.state()},
+          {"progress", text_json(claim.progress())},
           {"prepared", time_json(claim.prepared())},
           {"devices", std::move(devices)},
-          {"holders", std::move(holders)}};
-}
-
-std::string device_names(const wire::Claim& claim) {
-  std::vector<std::string> names;
-  for (const auto& device : claim.devices()) names.push_back(device.device());
-  return fmt::format("{}", fmt::join(names, ", "));
+          {"holders", std::move(holders)},
+          {"services", services_json(claim.services())}};
 }
 
 template <class Claims>
@@ -45,18 +42,21 @@ json::array claims_json(const Claims& claims) {
   return list;
 }
 
+std::string state_text(const wire::Claim& claim) {
+  std::string state = claim.state();
+  if (!claim.progress().empty()) state += fmt::format(" ({})", printable(claim.progress()));
+  for (const auto& service : claim.services())
+    state += fmt::format("; service '{}' {}", printable(service.name()), printable(service.state()));
+  return state;
+}
+
 template <class Claims>
 void print_claims(const Claims& claims) {
   Table table({"CLAIM OR POD", "DRIVER OR RESOURCE", "DEVICES", "STATE", "PREPARED", "UID OR ID"});
-  for (const auto& claim : claims) {
-    const auto row = [&](const std::string& name, std::int64_t since, const std::string& id) {
-      table.row({name, claim.driver(), device_names(claim), claim.state(), to_rfc3339(since), id});
-    };
-    for (const auto& holder : claim.holders())
-      row(holder.pod().empty() ? "" : fmt::format("{}/{}", holder.namespace_(), holder.pod()), holder.since(),
-          holder.id());
-    if (claim.holders().empty()) row(to_text(claim.ref()), claim.prepared(), claim.ref().uid());
-  }
+  for (const auto& claim : claims)
+    for (const ClaimHolder& holder : holders_of(claim))
+      table.row(
+          {holder.name, claim.driver(), device_names(claim), state_text(claim), to_rfc3339(holder.since), holder.id});
   table.print();
 }
 

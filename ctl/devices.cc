@@ -29,6 +29,13 @@ auto sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
 }
 
+json::value cause_json(const wire::Cause& cause) {
+  return {
+      {"cause", cause.name()},    {"state", cause.health().state()},    {"level", to_json(cause.health()).at("level")},
+      {"reason", cause.reason()}, {"message", cause.health().detail()}, {"since", time_json(cause.since())},
+      {"taint", cause.taint()},   {"taintKey", cause.taint_key()},      {"taintValue", cause.taint_value()}};
+}
+
 json::value device_json(const wire::Device& device) {
   json::object attributes, capacity;
   for (const auto& [name, value] : sorted(device.attributes())) attributes[name] = to_json(value);
@@ -36,6 +43,8 @@ json::value device_json(const wire::Device& device) {
   json::array holders, numa;
   for (const auto& holder : device.holders()) holders.push_back(to_json(holder));
   for (const auto node : device.numa_nodes()) numa.emplace_back(node);
+  json::array causes;
+  for (const auto& cause : device.causes()) causes.push_back(cause_json(cause));
   return {{"name", device.name()},
           {"id", device.id()},
           {"module", device.module()},
@@ -50,7 +59,8 @@ json::value device_json(const wire::Device& device) {
            {{"state", device.health().state()},
             {"reason", device.health_reason()},
             {"message", device.health().detail()},
-            {"taint", device.taint()}}},
+            {"taint", device.taint()},
+            {"causes", std::move(causes)}}},
           {"attributes", std::move(attributes)},
           {"capacity", std::move(capacity)},
           {"claims", std::move(holders)}};
@@ -62,10 +72,10 @@ std::string holders(const wire::Device& device) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string health(const wire::Device& device) {
-  return device.health_reason().empty() ? device.health().state()
-                                        : fmt::format("{} ({})", device.health().state(), device.health_reason());
+std::string health(const wire::Condition& health, const std::string& reason) {
+  return reason.empty() ? health.state() : fmt::format("{} ({})", health.state(), reason);
 }
+std::string health(const wire::Device& device) { return health(device.health(), device.health_reason()); }
 
 std::string numa(const wire::Device& device) { return fmt::format("{}", fmt::join(device.numa_nodes(), ",")); }
 
@@ -76,6 +86,26 @@ void print_table(const std::vector<wire::Device>& devices) {
     table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health(device),
                holders(device), numa(device), device.pci_bus_id()});
   table.print();
+}
+
+// "NoSchedule", or "example.com/ecc=Dbe:NoExecute" if the module chose the key.
+std::string taint(const wire::Cause& cause) {
+  if (cause.taint_key().empty()) return cause.taint();
+  const std::string& value = cause.taint_value().empty() ? cause.reason() : cause.taint_value();
+  return fmt::format("{}{}{}:{}", cause.taint_key(), value.empty() ? "" : "=", value, cause.taint());
+}
+
+// "Ecc unhealthy (RowRemap) since 2027-01-15T08:00:00Z, taint NoSchedule: bank 3"
+std::string cause_text(const wire::Cause& cause) {
+  std::string text = fmt::format("{} {} since {}", cause.name().empty() ? "general" : cause.name(),
+                                 health(cause.health(), cause.reason()), to_rfc3339(cause.since()));
+  if (cause.taint_effect() != wire::TAINT_EFFECT_NONE) text += ", taint " + taint(cause);
+  return cause.health().detail().empty() ? text : fmt::format("{}: {}", text, cause.health().detail());
+}
+
+// A module that tells no causes apart has said everything with the health of the device.
+bool tells_causes(const wire::Device& device) {
+  return device.causes_size() > 1 || (device.causes_size() == 1 && !device.causes(0).name().empty());
 }
 
 void print_details(const wire::Device& device) {
@@ -94,6 +124,8 @@ void print_details(const wire::Device& device) {
                {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
                {"held by", holders(device)}},
               2);
+  if (tells_causes(device))
+    for (const auto& cause : device.causes()) fmt::print("  cause {}\n", printable(cause_text(cause)));
   for (const auto& [name, value] : sorted(device.attributes()))
     fmt::print("  attribute {} = {}\n", printable(name), printable(to_text(value)));
   for (const auto& [name, quantity] : sorted(device.capacity()))

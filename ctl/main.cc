@@ -35,7 +35,8 @@ void add_commands(CLI::App& app, Session& session) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::setlocale(LC_CTYPE, "C.UTF-8");  // makes wcwidth() work for table columns
+  // Makes wcwidth() work for table columns.
+  std::setlocale(LC_CTYPE, "C.UTF-8");  // NOLINT(concurrency-mt-unsafe): no other thread runs yet
   CLI::App app("Inspects and controls a running cardcage, and can play the kubelet for it.", "cagectl");
   Session session;
   add_commands(app, session);

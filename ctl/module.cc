@@ -1,11 +1,14 @@
-// cagectl module quiesce|resume|restart MODULE
+// cagectl module quiesce|resume MODULE [DEVICE], restart MODULE, and the other verbs of cagectl module
 #include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "ctl/admin.h"
+#include "ctl/claim_holders.h"
+#include "ctl/module_new.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
 #include "host/core/duration.h"
@@ -22,24 +25,27 @@ struct Verb {
   const char* name;
   const char* help;
   Method method;
+  const char* done;         // "quiesced"
+  bool of_devices = false;  // also for one device of the module
 };
 constexpr Verb kQuiesce{"quiesce", "make the module release its hardware until it is resumed; claims stay prepared",
-                        &wire::Admin::Stub::QuiesceModule};
+                        &wire::Admin::Stub::QuiesceModule, "quiesced", true};
 constexpr Verb kResume{"resume", "let the module take its hardware back and list its devices again",
-                       &wire::Admin::Stub::ResumeModule};
+                       &wire::Admin::Stub::ResumeModule, "resumed", true};
 constexpr Verb kRestart{"restart", "start the module afresh, at once; claims stay prepared",
-                        &wire::Admin::Stub::RestartModule};
+                        &wire::Admin::Stub::RestartModule, "restarted"};
 
 // The daemon responds within the limit, or a little later if it has to undo something.
 constexpr std::chrono::seconds kReserve{15};
 
 struct CommandOptions {
-  std::string module, reason;
+  std::string module, device, reason;
   std::string limit = "30s";
 };
 
 // For the record; behind sudo, the user who called it.
 std::string operator_name() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
   if (const char* user = std::getenv("SUDO_USER"); user != nullptr && *user != '\0') return user;
   passwd entry{};
   passwd* found = nullptr;
@@ -48,27 +54,32 @@ std::string operator_name() {
   return fmt::format("uid {}", ::geteuid());
 }
 
-// The claims that hold devices of the module.
-std::vector<wire::Claim> claims_of(const wire::ListClaimsResponse& list, const std::string& module) {
+// The claims that hold devices of the module, or the device that the command was for and its partitions.
+std::vector<wire::Claim> claims_of(const wire::ListClaimsResponse& list, const CommandOptions& options,
+                                   const wire::ListDevicesResponse& devices) {
+  std::set<std::string> ids, names;
+  for (const auto& device : devices.devices())
+    if (device.module() == options.module && (device.name() == options.device || device.id() == options.device))
+      ids.insert(device.id());
+  for (const auto& device : devices.devices())
+    if (device.module() == options.module && (ids.contains(device.id()) || ids.contains(device.parent_id())))
+      names.insert(device.name());
+  const auto is_meant = [&](const auto& held) { return options.device.empty() || names.contains(held.device()); };
   std::vector<wire::Claim> claims;
   for (const auto& claim : list.claims())
-    if (std::ranges::find(claim.modules(), module) != claim.modules().end()) claims.push_back(claim);
+    if (std::ranges::find(claim.modules(), options.module) != claim.modules().end() &&
+        std::ranges::any_of(claim.devices(), is_meant))
+      claims.push_back(claim);
   return claims;
 }
 
-void print_claims(const std::vector<wire::Claim>& claims) {
-  if (claims.empty()) return fmt::print("no claim holds any of its devices\n");
-  fmt::print("its devices stay with {}:\n", count(claims.size(), "claim"));
+void print_claims(const std::vector<wire::Claim>& claims, bool of_device) {
+  if (claims.empty()) return fmt::print("no claim holds {}\n", of_device ? "it" : "any of its devices");
+  fmt::print("{} with {}:\n", of_device ? "it stays" : "its devices stay", count(claims.size(), "claim"));
   Table table({"CLAIM OR POD", "DRIVER OR RESOURCE", "DEVICES", "UID OR ID"});
-  for (const auto& claim : claims) {
-    std::vector<std::string> devices;
-    for (const auto& device : claim.devices()) devices.push_back(device.device());
-    const std::string names = fmt::format("{}", fmt::join(devices, ", "));
-    for (const auto& holder : claim.holders())
-      table.row({holder.pod().empty() ? "" : fmt::format("{}/{}", holder.namespace_(), holder.pod()), claim.driver(),
-                 names, holder.id()});
-    if (claim.holders().empty()) table.row({to_text(claim.ref()), claim.driver(), names, claim.ref().uid()});
-  }
+  for (const auto& claim : claims)
+    for (const ClaimHolder& holder : holders_of(claim))
+      table.row({holder.name, claim.driver(), device_names(claim), holder.id});
   table.print(2);
 }
 
@@ -94,6 +105,7 @@ Status run(const Session& session, const Verb& verb, const CommandOptions& optio
   if (!connection) return std::unexpected(connection.error());
   wire::ModuleCommandRequest request;
   request.set_module(options.module);
+  request.set_device(options.device);
   request.set_by(operator_name());
   request.set_reason(options.reason);
   request.set_limit_ms(std::chrono::duration_cast<std::chrono::milliseconds>(*limit).count());
@@ -101,13 +113,21 @@ Status run(const Session& session, const Verb& verb, const CommandOptions& optio
   if (!response) return std::unexpected(response.error());
   const auto list = connection->call(&wire::Admin::Stub::ListClaims, wire::ListClaimsRequest());
   if (!list) return std::unexpected(list.error());
-  const auto claims = claims_of(*list, options.module);
+  const auto devices = connection->call(&wire::Admin::Stub::ListDevices, wire::ListDevicesRequest());
+  if (!devices) return std::unexpected(devices.error());
+  const auto claims = claims_of(*list, options, *devices);
   if (session.json) {
-    print_json({{"module", options.module}, {"state", to_json(response->state())}, {"claims", claims_json(claims)}});
+    json::object printed{{"module", options.module}, {"state", to_json(response->state())}};
+    if (!options.device.empty()) printed["device"] = options.device;
+    printed["claims"] = claims_json(claims);
+    print_json(printed);
     return {};
   }
-  fmt::print("module '{}' is {}\n", options.module, printable(to_text(response->state())));
-  print_claims(claims);
+  if (options.device.empty())
+    fmt::print("module '{}' is {}\n", options.module, printable(to_text(response->state())));
+  else
+    fmt::print("device '{}' of module '{}' is {}\n", options.device, options.module, verb.done);
+  print_claims(claims, !options.device.empty());
   return {};
 }
 
@@ -115,6 +135,8 @@ void add_verb(CLI::App& app, Session& session, const Verb& verb) {
   auto* command = app.add_subcommand(verb.name, verb.help);
   auto options = std::make_shared<CommandOptions>();
   command->add_option("MODULE", options->module, "its name in the configuration")->required();
+  if (verb.of_devices)
+    command->add_option("DEVICE", options->device, "only this device of it and its partitions, by name or id");
   command->add_option("--reason", options->reason, "why; shown with the module's state")->type_name("TEXT");
   command->add_option("--timeout", options->limit, "how long to wait for calls in progress")
       ->type_name("DURATION")
@@ -125,9 +147,12 @@ void add_verb(CLI::App& app, Session& session, const Verb& verb) {
 }  // namespace
 
 void add_module(CLI::App& app, Session& session) {
-  auto* command = app.add_subcommand("module", "command a module: quiesce, resume or restart it");
+  auto* command =
+      app.add_subcommand("module", "command a module: quiesce, resume or restart it; begin a new one, or check a file");
   command->require_subcommand(1);
   for (const Verb* verb : {&kQuiesce, &kResume, &kRestart}) add_verb(*command, session, *verb);
+  add_module_new(*command, session);
+  add_module_check(*command, session);
 }
 
 }  // namespace cardcage

@@ -1,5 +1,6 @@
 // cagectl modules [MODULE ...] [--options MODULE]
 #include <algorithm>
+#include <map>
 
 #include "ctl/admin.h"
 #include "ctl/print.h"
@@ -14,12 +15,19 @@ namespace json = boost::json;
 namespace wire = admin::v1;
 
 json::value option_json(const wire::Option& option) {
-  return {{"name", option.name()},         {"type", option.type()},
-          {"help", option.help()},         {"default", option.default_text()},
-          {"required", option.required()}, {"secret", option.secret()},
-          {"live", option.live()},         {"choices", strings_json(option.choices())},
-          {"min", option.min()},           {"max", option.max()},
-          {"given", option.given()},       {"value", to_json(option.value())}};
+  return {{"name", option.name()},
+          {"type", option.type()},
+          {"help", option.help()},
+          {"default", option.default_text()},
+          {"required", option.required()},
+          {"secret", option.secret()},
+          {"live", option.live()},
+          {"classOnly", option.class_only()},
+          {"choices", strings_json(option.choices())},
+          {"min", option.min()},
+          {"max", option.max()},
+          {"given", option.given()},
+          {"value", to_json(option.value())}};
 }
 
 template <class Options>
@@ -27,6 +35,16 @@ json::array options_json(const Options& options) {
   json::array array;
   for (const auto& option : options) array.push_back(option_json(option));
   return array;
+}
+
+json::array params_json(const wire::Module& module) {
+  json::array schemas;
+  for (const auto& schema : module.params())
+    schemas.push_back({{"apiVersion", schema.api_version()},
+                       {"kind", schema.kind()},
+                       {"deviceKinds", strings_json(schema.device_kinds())},
+                       {"fields", options_json(schema.fields())}});
+  return schemas;
 }
 
 template <class Lines>
@@ -40,6 +58,20 @@ json::value end_json(const wire::Module& module) {
   if (!module.has_last_end()) return nullptr;
   const wire::ModuleEnd& end = module.last_end();
   return {{"time", time_json(end.time())}, {"how", end.how()}, {"lines", lines_json(end.lines())}};
+}
+
+json::object labels_json(const wire::Module& module) {
+  const std::map<std::string, std::string> sorted(module.labels().begin(), module.labels().end());
+  json::object labels;
+  for (const auto& [name, value] : sorted) labels[name] = value;
+  return labels;
+}
+
+std::string labels(const wire::Module& module) {
+  const std::map<std::string, std::string> sorted(module.labels().begin(), module.labels().end());
+  std::string text;
+  for (const auto& [name, value] : sorted) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  return text;
 }
 
 json::value module_json(const wire::Module& module) {
@@ -58,18 +90,19 @@ json::value module_json(const wire::Module& module) {
           {"vendor", module.vendor()},
           {"abi", module.abi()},
           {"sha256", module.sha256()},
+          {"labels", labels_json(module)},
+          {"metrics", strings_json(module.metrics())},
+          {"services", services_json(module.services())},
           {"options", options_json(module.options())},
-          {"params",
-           {{"apiVersion", module.params_api_version()},
-            {"kind", module.params_kind()},
-            {"fields", options_json(module.params())}}}};
+          {"params", params_json(module)}};
 }
 
 bool is_duration(const wire::Option& option) { return option.value_type() == wire::OPTION_TYPE_DURATION; }
 
 // Its bounds limit the length, not the value.
 bool is_measured_by_length(const wire::Option& option) {
-  return option.value_type() == wire::OPTION_TYPE_STRING || option.value_type() == wire::OPTION_TYPE_LIST;
+  return option.value_type() == wire::OPTION_TYPE_STRING || option.value_type() == wire::OPTION_TYPE_LIST ||
+         option.value_type() == wire::OPTION_TYPE_MAP;
 }
 
 std::string number(const wire::Option& option, std::int64_t value) {
@@ -92,6 +125,7 @@ std::string allowed(const wire::Option& option) {
 }
 
 std::string help(const wire::Option& option) {
+  if (option.class_only()) return option.help() + " (in a DeviceClass only)";
   return option.live() ? option.help() + " (a change needs no restart)" : option.help();
 }
 
@@ -109,6 +143,16 @@ void print_declared(const Options& options, bool values) {
   table.print(2);
 }
 
+void print_params(const wire::ParamsSchema& schema) {
+  fmt::print("\nparameters of claims{}{}\n",
+             schema.kind().empty() ? std::string()
+                                   : fmt::format(", {} {}", printable(schema.api_version()), printable(schema.kind())),
+             schema.device_kinds().empty()
+                 ? std::string()
+                 : fmt::format(", for devices of kind {}", fmt::join(schema.device_kinds(), ", ")));
+  if (schema.fields_size() > 0) print_declared(schema.fields(), false);
+}
+
 Status print_options(const wire::Module& module) {
   if (module.id().empty())
     return fail(Code::kFailedPrecondition, "module '{}' has not been loaded yet, so its options are unknown; it is {}",
@@ -116,12 +160,7 @@ Status print_options(const wire::Module& module) {
   fmt::print("{} {}: {}\n", printable(module.id()), printable(module.version()),
              module.options_size() == 0 ? "no options" : "options, for [module.options]");
   if (module.options_size() > 0) print_declared(module.options(), true);
-  if (module.params_size() == 0) return {};
-  fmt::print("\nparameters of claims{}\n",
-             module.params_kind().empty()
-                 ? std::string()
-                 : fmt::format(", {} {}", printable(module.params_api_version()), printable(module.params_kind())));
-  print_declared(module.params(), false);
+  for (const auto& schema : module.params()) print_params(schema);
   return {};
 }
 
@@ -151,10 +190,16 @@ void print_detail(const wire::Module& module) {
                {"version", module.id().empty() ? "" : fmt::format("{} {}", module.id(), module.version())},
                {"isolation", module.isolation()},
                {"devices", fmt::to_string(module.devices())},
+               {"labels", labels(module)},
+               {"metrics", fmt::format("{}", fmt::join(module.metrics(), ", "))},
                {"restarts", fmt::format("{}, {} in the last 30 minutes", module.restarts(),
                                         count(module.recent_failures(), "failure"))},
                {"last failure", module.has_last_end() ? fmt::format("{}: {}", to_rfc3339(end.time()), end.how()) : ""}},
               2);
+  if (!module.services().empty()) fmt::print("  services\n");
+  for (const auto& service : module.services())
+    fmt::print("    {} of claim {}  {}, {}\n", printable(service.name()), printable(service.claim_uid()),
+               printable(service.state()), count(service.restarts(), "restart"));
   print_lines("last lines before it", end.lines());
   print_lines("last lines", module.lines());
 }

@@ -36,7 +36,7 @@ struct Outcome {
   Result<json::object> edits = {};
 };
 
-std::string to_text(const ClaimRef& ref) { return fmt::format("{}/{}", ref.name_space, ref.name); }
+std::string full_name(const ClaimRef& ref) { return fmt::format("{}/{}", ref.name_space, ref.name); }
 
 // Groups the claims by driver, in the order of the file.
 Result<std::vector<std::pair<std::string, std::vector<ClaimRef>>>> group_by_driver(const ClaimCommand& command) {
@@ -47,7 +47,7 @@ Result<std::vector<std::pair<std::string, std::vector<ClaimRef>>>> group_by_driv
     const auto drivers = command.driver.empty() ? claim.drivers : std::vector{command.driver};
     if (drivers.empty())
       return fail(Code::kFailedPrecondition, "claim {} is not allocated; name the driver with --driver",
-                  to_text(claim.ref));
+                  full_name(claim.ref));
     for (const std::string& driver : drivers) {
       auto entry = std::ranges::find(groups, driver, &std::pair<std::string, std::vector<ClaimRef>>::first);
       if (entry == groups.end()) entry = groups.insert(entry, {driver, {}});
@@ -142,7 +142,7 @@ json::value outcome_json(const Outcome& outcome) {
 }
 
 void print(const Outcome& outcome, std::string_view done) {
-  fmt::print("claim {} ({}): {}\n", printable(to_text(outcome.ref)), printable(outcome.ref.uid),
+  fmt::print("claim {} ({}): {}\n", printable(full_name(outcome.ref)), printable(outcome.ref.uid),
              outcome.error.empty() ? fmt::format("{} by {}", done, printable(outcome.driver))
                                    : fmt::format("{}: {}", printable(outcome.driver), printable(outcome.error)));
   if (outcome.devices.empty()) return;

@@ -22,6 +22,7 @@ std::size_t width(std::string_view text) {
   std::mbstate_t state{};
   while (!text.empty()) {
     wchar_t character = 0;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the state is our own
     const std::size_t used = std::mbrtowc(&character, text.data(), text.size(), &state);
     if (used == 0 || used > text.size()) return columns + text.size();  // not UTF-8: count bytes
     columns += static_cast<std::size_t>(std::max(0, ::wcwidth(character)));

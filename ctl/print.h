@@ -61,4 +61,17 @@ boost::json::array strings_json(const Strings& strings) {
   return array;
 }
 
+// The helper daemons of a module or claim.
+template <class Services>
+boost::json::array services_json(const Services& services) {
+  boost::json::array list;
+  for (const auto& service : services)
+    list.push_back({{"module", service.module()},
+                    {"claimUID", service.claim_uid()},
+                    {"name", service.name()},
+                    {"state", service.state()},
+                    {"restarts", service.restarts()}});
+  return list;
+}
+
 }  // namespace cardcage

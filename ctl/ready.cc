@@ -15,14 +15,9 @@ namespace wire = admin::v1;
 
 constexpr std::chrono::seconds kAnswerLimit{2};
 
-Status check_registration(const std::string& subject, const wire::Condition& registration) {
-  if (registration.level() == wire::LEVEL_GOOD) return {};
-  return fail(Code::kFailedPrecondition, "{} is not registered with the kubelet: {}", subject, to_text(registration));
-}
-
 // Makes a call that changes nothing on the socket that the kubelet calls.
 template <class Call>
-Status check_answer(const std::string& subject, const std::string& socket, Call call) {
+Status check_call(const std::string& subject, const std::string& socket, Call call) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kAnswerLimit);
   if (auto answered = to_status(call(context)); !answered)
@@ -30,22 +25,18 @@ Status check_answer(const std::string& subject, const std::string& socket, Call 
   return {};
 }
 
-Status check(const wire::Driver& driver) {
-  const std::string subject = fmt::format("driver '{}'", driver.name());
-  if (auto registered = check_registration(subject, driver.registration()); !registered) return registered;
+Status check_answer(const std::string& subject, const wire::Driver& driver) {
   const DriverClients clients(driver.socket());
-  return check_answer(subject, driver.socket(), [&](grpc::ClientContext& context) {
+  return check_call(subject, driver.socket(), [&](grpc::ClientContext& context) {
     api::dra_v1::NodePrepareResourcesResponse response;
     return clients.dra_v1->NodePrepareResources(&context, {}, &response);
   });
 }
 
-Status check(const wire::Resource& resource) {
-  const std::string subject = fmt::format("resource '{}'", resource.name());
-  if (auto registered = check_registration(subject, resource.registration()); !registered) return registered;
+Status check_answer(const std::string& subject, const wire::Resource& resource) {
   const auto channel = grpc::CreateChannel("unix:" + resource.socket(), grpc::InsecureChannelCredentials());
   const auto stub = api::device_plugin::DevicePlugin::NewStub(channel);
-  return check_answer(subject, resource.socket(), [&](grpc::ClientContext& context) {
+  return check_call(subject, resource.socket(), [&](grpc::ClientContext& context) {
     api::device_plugin::DevicePluginOptions options;
     return stub->GetDevicePluginOptions(&context, {}, &options);
   });
@@ -53,11 +44,15 @@ Status check(const wire::Resource& resource) {
 
 // What has no socket has nothing to serve, such as a driver on a node without its hardware.
 template <class Served>
-Result<std::size_t> check_all(const Served& served) {
+Result<std::size_t> check_all(std::string_view kind, const Served& served) {
   std::size_t checked = 0;
   for (const auto& one : served) {
     if (one.socket().empty()) continue;
-    if (auto usable = check(one); !usable) return std::unexpected(usable.error());
+    const std::string subject = fmt::format("{} '{}'", kind, one.name());
+    if (one.registration().level() != wire::LEVEL_GOOD)
+      return fail(Code::kFailedPrecondition, "{} is not registered with the kubelet: {}", subject,
+                  to_text(one.registration()));
+    if (auto usable = check_answer(subject, one); !usable) return std::unexpected(usable.error());
     ++checked;
   }
   return checked;
@@ -78,9 +73,9 @@ Status run(const Session& session) {
   if (auto started = check_modules(*modules); !started) return started;
   const auto status = connection->call(&wire::Admin::Stub::GetStatus, wire::GetStatusRequest());
   if (!status) return std::unexpected(status.error());
-  const auto drivers = check_all(status->drivers());
+  const auto drivers = check_all("driver", status->drivers());
   if (!drivers) return std::unexpected(drivers.error());
-  const auto resources = check_all(status->resources());
+  const auto resources = check_all("resource", status->resources());
   if (!resources) return std::unexpected(resources.error());
   if (session.json)
     print_json({{"ready", true}, {"drivers", *drivers}, {"resources", *resources}});

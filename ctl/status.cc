@@ -56,6 +56,7 @@ json::value status_json(const wire::GetStatusResponse& status) {
           {"ledger", to_json(status.ledger())},
           {"liveClaims", status.live_claims()},
           {"podResources", to_json(status.pod_resources())},
+          {"nodeLabels", to_json(status.node_labels())},
           {"drivers", std::move(drivers)},
           {"resources", std::move(resources)},
           {"warnings", strings_json(status.warnings())}};
@@ -69,7 +70,7 @@ std::string publication(const wire::Driver& driver) {
 }
 
 std::string registration(const wire::Resource& resource) {
-  const std::string text = to_text(resource.registration());
+  std::string text = to_text(resource.registration());
   if (resource.registration_way() == wire::REGISTRATION_WAY_UNSPECIFIED) return text;
   return fmt::format(
       "{} ({})", text,
@@ -91,7 +92,8 @@ void print(const wire::GetStatusResponse& status) {
       {{"config", config(status)},
        {"api server", to_text(status.api_server())},
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
-       {"pod resources", to_text(status.pod_resources())}});
+       {"pod resources", to_text(status.pod_resources())},
+       {"node labels", to_text(status.node_labels())}});
   if (status.drivers_size() > 0) {
     fmt::print("\n");
     Table table({"DRIVER", "MODULE", "POOL", "DEVICES", "REGISTRATION", "PUBLICATION"});

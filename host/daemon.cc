@@ -1,5 +1,7 @@
 #include "host/daemon.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "host/apiserver/api_server.h"
@@ -9,6 +11,7 @@
 #include "host/core/folder_watch.h"
 #include "host/core/version.h"
 #include "host/module/load.h"
+#include "host/module/orphan_reaper.h"
 
 namespace cardcage {
 namespace {
@@ -17,6 +20,7 @@ namespace {
 constexpr Duration kStopLimit = std::chrono::seconds(15);
 // inotify may be unavailable, and loses events when its queue overflows.
 constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
+constexpr Duration kReapInterval = std::chrono::seconds(10);
 // Short, because nobody serves the node from the end of the previous daemon until the next attempt.
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
 
@@ -28,8 +32,12 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault
       live_config_(core_, clock_, std::move(config_file), config_,
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
       cdi_(config_.node.cdi_dir),
-      table_(core_, clock_, config_.node.name, "/sys"),
-      kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {}
+      table_(core_, clock_, config_.node.name, config_.node.roots.sysfs),
+      features_(config_.node.features_dir, config_.node.instance),
+      kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {
+  writes_->sysfs = config_.node.roots.sysfs;
+  writes_->fault = fault_;
+}
 
 Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file, FaultHook fault) {
   std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file), std::move(fault)));
@@ -41,8 +49,14 @@ Status Daemon::open() {
   if (auto made = make_folder(config_.node.state_dir, 0700); !made) return made;
   if (auto opened = open_ledger(); !opened) return opened;
   if (auto opened = open_cluster(); !opened) return opened;
+  groups_ = std::make_unique<WorkerGroups>(config_.node.run_dir);
+  writes_->records = std::make_unique<DriverRecords>(config_.node.state_dir / "drivers", ledger_->boot_id());
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
+  adopt_services();
   supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);
+  writes_->stuck->listen([this](const std::string& module) {
+    if (Supervisor* const supervisor = supervisors_->find(module)) supervisor->stuck_changed();
+  });
   create_served_names();
   create_orphan_search();
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
@@ -55,11 +69,29 @@ Status Daemon::open() {
   return {};
 }
 
+void Daemon::adopt_services() {
+  const NodeConfig& node = config_.node;
+  std::filesystem::path groups = node.services_cgroup;
+  if (groups.empty()) groups = find_control_group().value_or("");
+  services_ = std::make_shared<Services>(core_, clock_,
+                                         Services::Places{.records = node.state_dir / "services",
+                                                          .outputs = node.run_dir / "services",
+                                                          .groups = std::move(groups),
+                                                          .boot_id = ledger_->boot_id()},
+                                         fault_);
+  services_->adopt([this](const ServiceKey& service) {
+    return std::ranges::any_of(ledger_->claims(), [&](const auto& claim) {
+      return claim.first.uid == service.claim_uid &&
+             std::ranges::any_of(claim.second->parts, [&](const auto& part) { return part.module == service.module; });
+    });
+  });
+}
+
 // A port that is taken only costs the metrics: serving devices matters more.
 void Daemon::open_metrics() {
   if (config_.metrics.listen.empty()) return;
   auto endpoint = HttpEndpoint::start(core_, clock_, config_.metrics.listen,
-                                      [this](const std::string& path) { return page(path); });
+                                      [this](std::string path) { return page(std::move(path)); });
   if (endpoint)
     endpoint_ = std::move(*endpoint);
   else
@@ -137,11 +169,16 @@ Supervisors::Environment Daemon::supervisors_environment() {
                          },
                      .load =
                          [this](const ModuleConfig& module, ModuleBuild build, Instant deadline, Leftover& left) {
-                           return load_module(core_, clock_, module, std::move(build), deadline, &left);
+                           return load_module(core_, clock_, module, std::move(build), deadline,
+                                              {groups_.get(), writes_, services_, config_.node.roots}, &left);
                          }},
           .quiesced = *quiesced_,
           .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
-                       [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_},
+                       [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_,
+                       &events_,
+                       [this](const std::string& module, const std::string& device) {
+                         return writes_->stuck->health({module, device});
+                       }},
           .arranged = [this](const auto& modules) { table_.arrange(modules); },
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
@@ -162,6 +199,10 @@ void Daemon::create_served_names() {
                                      for (const Supervisor* supervisor : supervisors_->all())
                                        if (supervisor->config().name == module) resources_->refresh(*supervisor);
                                    },
+                               .stop_services =
+                                   [this](std::string module, std::string claim_uid, Instant deadline) {
+                                     return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
+                                   },
                                .fault = fault_};
   drivers_ = std::make_unique<Drivers>(context);
   resources_ = std::make_unique<Resources>(context);
@@ -170,7 +211,8 @@ void Daemon::create_served_names() {
       core_, clock_, kubelet_, *resources_, KubeletSockets::below(node.kubelet_root, node.device_plugins_dir),
       PodReconcilerOptions{.kubelet_root = node.kubelet_root,
                            .device_plugins = node.device_plugins_dir,
-                           .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(node.name))});
+                           .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(node.name)),
+                           .claims_wanted = [this] { return wants_claim_users(); }});
 }
 
 // On the embedded node, files stand for claims, and nobody but their owner knows whether one that is gone comes back.
@@ -185,7 +227,7 @@ void Daemon::create_orphan_search() {
 }
 
 Task<void> Daemon::reconcile_pods() {
-  while (resources_->all().empty() && !stopping_) co_await resources_configured_.wait();
+  while (resources_->all().empty() && !wants_claim_users() && !stopping_) co_await pods_wanted_.wait();
   if (!stopping_) co_await pods_->run();
 }
 
@@ -198,15 +240,31 @@ Task<void> Daemon::keep_run_files() {
     // A folder that is removed before it is watched is noticed at the next look.
     for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path()})
       std::ignore = folders.watch(folder);
+    update_labels();
     co_await run_files_changed_.wait_for(clock_, kRunFilesInterval);
   }
 }
 
 void Daemon::changed(const Supervisor& supervisor) {
+  if (modules_end_) return;
   table_.refresh(supervisor);
   drivers_->refresh(supervisor);
   resources_->refresh(supervisor);
   if (!supervisor.draining().empty()) tidy_.wake();
+  if (wants_claim_users()) pods_wanted_.wake();
+  update_labels();
+}
+
+// While a module may still tell its labels, the file stays: those of a daemon that restarts do not come and go. One
+// that is quiesced or does not start keeps those that the previous daemon wrote.
+void Daemon::update_labels() {
+  if (modules_end_) return;
+  std::vector<ModuleLabels> labels;
+  for (const Supervisor* supervisor : supervisors_->all()) {
+    if (supervisor->labels_pending()) return;
+    labels.push_back({supervisor->config().name, supervisor->labels(), supervisor->labels_known()});
+  }
+  features_.update(std::move(labels));
 }
 
 void Daemon::run() {
@@ -222,8 +280,13 @@ void Daemon::run() {
   loops_.spawn(keep_run_files());
   // Not among the loops: a look that waits for the API server does not hold the end of the daemon up.
   if (orphans_) spawn(core_, orphans_->run());
+  if (::getpid() == 1) spawn(core_, reap_orphans());
   spawn(core_, stop_on_signal());
   core_.run();
+}
+
+Task<void> Daemon::reap_orphans() {
+  for (OrphanReaper reaper;; reaper.look()) co_await clock_.sleep_until(clock_.now() + kReapInterval);
 }
 
 Task<void> Daemon::stop_on_signal() {
@@ -241,14 +304,19 @@ Task<void> Daemon::shut_down() {
   live_config_.stop();
   reload_signals_.cancel();
   tidy_.wake();
-  resources_configured_.wake();
+  pods_wanted_.wake();
   run_files_changed_.wake();
   pods_->stop();
   if (orphans_) orphans_->stop();
   co_await loops_.join(clock_, deadline);
-  co_await resources_->stop(deadline);
+  // Drivers first: the kubelet repeats their calls. It rejects a pod whose resource nobody serves, so resources keep
+  // their streams and lists until nothing else holds the next daemon back.
   co_await drivers_->stop(deadline);
+  co_await supervisors_->finish_calls(deadline);
+  modules_end_ = true;
+  writes_->stuck->listen({});
   co_await supervisors_->stop();
+  co_await resources_->stop(deadline);
   endpoint_.reset();
   co_await admin_->stop();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,8 +14,14 @@
 #include "host/config/live_config.h"
 #include "host/core/task_group.h"
 #include "host/core/unique_fd.h"
+#include "host/events/event_sources.h"
+#include "host/labels/feature_file.h"
+#include "host/metrics/collector.h"
 #include "host/metrics/endpoint.h"
 #include "host/metrics/metrics.h"
+#include "host/module/services.h"
+#include "host/module/worker_groups.h"
+#include "host/module/writes.h"
 #include "host/pods/orphaned_claims.h"
 #include "host/pods/pod_reconciler.h"
 #include "host/rpc/client_slot.h"
@@ -35,7 +42,7 @@ class Daemon final : public DaemonView {
   StatusReport status() const override;
   std::vector<ModuleReport> modules() const override;
   std::vector<DeviceReport> devices() const override;
-  std::vector<std::shared_ptr<const ClaimRecord>> claims() const override;
+  std::vector<ClaimReport> claims() const override;
   Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
   Task<Result<ReloadReport>> reload(bool dry_run) override;
@@ -47,11 +54,13 @@ class Daemon final : public DaemonView {
   Status open_cluster();
   Status open_ledger();
   Result<std::unique_ptr<Ledger>> wait_for_ledger();
+  void adopt_services();
   Supervisors::Environment supervisors_environment();
   void create_served_names();
   void create_orphan_search();
   Task<void> reconcile_pods();
   Task<void> keep_run_files();
+  Task<void> reap_orphans();
   void apply(Config wanted, const ConfigPlan& plan);
   void serve(const ConfigPlan& plan);
   Task<void> tidy();
@@ -59,8 +68,13 @@ class Daemon final : public DaemonView {
   Condition outcome_of(const std::string& module) const;
   std::vector<std::string> warnings() const;
   void open_metrics();
-  HttpPage page(const std::string& path) const;
+  Task<HttpPage> page(std::string path);
+  Task<HttpPage> metrics_page();
+  HttpPage readiness() const;
+  std::vector<MetricsCollector::Source> metrics_sources() const;
+  bool wants_claim_users() const;
   void changed(const Supervisor& supervisor);
+  void update_labels();
   Task<void> stop_on_signal();
   Task<void> shut_down();
 
@@ -78,17 +92,25 @@ class Daemon final : public DaemonView {
   const CdiWriter cdi_;
   std::unique_ptr<CdiKeeper> cdi_keeper_;
   DeviceTable table_;
+  std::unique_ptr<WorkerGroups> groups_;
+  const std::shared_ptr<HardwareWrites> writes_ = std::make_shared<HardwareWrites>(core_, clock_);
+  std::shared_ptr<Services> services_;
   std::unique_ptr<QuiesceMarks> quiesced_;
+  FeatureFile features_;
+  EventSources events_{core_, clock_, config_.node.roots.devfs / "kmsg"};
   std::unique_ptr<Supervisors> supervisors_;
   Metrics metrics_;
+  MetricsCollector collector_{core_, clock_, [this] { return metrics_sources(); }};
+  asio::thread_pool page_writer_{1};
   std::unique_ptr<Drivers> drivers_;
   ClientSlot<KubeletClients> kubelet_;
   std::unique_ptr<Resources> resources_;
   std::unique_ptr<PodReconciler> pods_;
   std::unique_ptr<OrphanedClaims> orphans_;  // null without an API server
-  Wakeup tidy_{core_}, resources_configured_{core_}, run_files_changed_{core_};
+  Wakeup tidy_{core_}, pods_wanted_{core_}, run_files_changed_{core_};
   TaskGroup loops_{core_};  // that run until stopping_
   bool stopping_ = false;
+  bool modules_end_ = false;  // what is said of them is no news for the kubelet
   std::unique_ptr<AdminServer> admin_;
   std::unique_ptr<HttpEndpoint> endpoint_;
 };

@@ -32,7 +32,7 @@ void Daemon::serve(const ConfigPlan& plan) {
   supervisors_->configure(config_, plan);
   drivers_->configure(plan.affected);
   resources_->configure(plan.affected);
-  if (!resources_->all().empty()) resources_configured_.wake();
+  if (!resources_->all().empty()) pods_wanted_.wake();
   tidy_.wake();
 }
 
@@ -41,6 +41,7 @@ Task<void> Daemon::tidy() {
     co_await supervisors_->tidy();
     co_await drivers_->tidy();
     co_await resources_->tidy();
+    update_labels();
     const bool again = supervisors_->untidy() || drivers_->untidy() || resources_->untidy();
     if (stopping_) break;
     if (again)

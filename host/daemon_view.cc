@@ -52,6 +52,8 @@ std::vector<std::string> Daemon::warnings() const {
   const auto supervisors = supervisors_->all();
   for (const Supervisor* supervisor : supervisors)
     if (supervisor->refused()) warnings.push_back(supervisor->refused()->message);
+  for (std::string& problem : events_.problems()) warnings.push_back(std::move(problem));
+  for (std::string& stuck : writes_->stuck->all("")) warnings.push_back(std::move(stuck));
   for (const Resource* resource : resources_->all())
     for (const auto& [id, why] : resource->refused())
       warnings.push_back(
@@ -79,14 +81,20 @@ StatusReport Daemon::status() const {
   report.api_server = api_server_condition(config_.node.claims_folder, publishers);
   for (const Resource* resource : resources_->all())
     report.resources.push_back(resource_report(facts_of(*resource, table_.supervisor(resource->name()))));
+  report.node_labels = features_.condition();
   if (!report.resources.empty()) report.pod_resources = pod_resources_condition(pods_->status());
   return report;
 }
 
 std::vector<ModuleReport> Daemon::modules() const {
   std::vector<ModuleReport> reports;
-  for (const Supervisor* supervisor : supervisors_->all())
+  for (const Supervisor* supervisor : supervisors_->all()) {
     reports.push_back(module_report(*supervisor, supervisors_->draining(*supervisor), config_.node.modules_dir));
+    reports.back().services = services_->of_module(reports.back().name);
+    Condition& state = reports.back().state;
+    for (const std::string& stuck : writes_->stuck->all(reports.back().name))
+      state.text += (state.text.empty() ? "" : "; ") + stuck;
+  }
   return reports;
 }
 
@@ -100,35 +108,82 @@ std::vector<DeviceReport> Daemon::devices() const {
   for (const ServedDevice* served : table_.devices()) {
     DeviceReport report{.module = served->supervisor->config().name,
                         .device = served->device,
+                        .causes = {},
                         .api = served->served.api,
                         .driver = served->served.name,
                         .pool = served->pool,
                         .holders = {}};
-    report.device.health = served->supervisor->health(served->device).health;
+    DeviceHealth health = served->supervisor->health(served->device);
+    report.device.health = std::move(health.health);
+    report.causes = std::move(health.causes);
     if (const Resource* resource = served->served.is_resource() ? resources_->find(served->served.name) : nullptr)
-      if (auto why = resource->allocator().unavailable(held_devices(*resource), served->device))
+      if (auto why = resource->allocator().unavailable(held_devices(*resource), served->device);
+          why && !writes_->stuck->find({report.module, report.device.id}))
         report.device.health = *std::move(why);
-    report.holders =
-        device_holders(ledger_->holders(report.module, served->device.id, report.driver, served->device.name));
+    const auto records = ledger_->holders(report.module, served->device.id, report.driver, served->device.name);
+    report.holders = device_holders(records);
+    report.user = device_user(records, pods_->claim_users());
     reports.push_back(std::move(report));
   }
   return reports;
 }
 
-std::vector<std::shared_ptr<const ClaimRecord>> Daemon::claims() const {
-  const auto records = ledger_->claims() | std::views::values;
-  return {records.begin(), records.end()};
+std::vector<ClaimReport> Daemon::claims() const {
+  std::vector<ClaimReport> reports;
+  for (const auto& [key, record] : ledger_->claims()) {
+    std::string progress;
+    for (const ModulePart& part : record->parts) {
+      const auto module = table_.module_for_release(part.module);
+      if (const auto told = module ? (*module)->progress(key.uid) : std::nullopt) progress = to_string(*told);
+    }
+    reports.push_back({record, std::move(progress), services_->of_claim(key.uid)});
+  }
+  return reports;
 }
 
-HttpPage Daemon::page(const std::string& path) const {
-  if (path == "/metrics")
-    return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_.page(*this)};
-  if (path == "/healthz") return {.body = "ok\n"};
-  if (path != "/readyz") return {.status = 404, .body = "the pages are /metrics, /healthz and /readyz\n"};
+std::vector<MetricsCollector::Source> Daemon::metrics_sources() const {
+  std::vector<MetricsCollector::Source> sources;
+  for (const Supervisor* supervisor : supervisors_->all()) {
+    const auto module = supervisor->module();
+    if (module && !(*module)->identity().metrics.empty()) sources.push_back({supervisor->config().name, *module});
+  }
+  return sources;
+}
+
+// Claims name the pods that use their devices only in the kubelet's lists.
+bool Daemon::wants_claim_users() const {
+  const auto& claims = ledger_->claims();
+  return !metrics_sources().empty() &&
+         std::ranges::any_of(claims, [](const auto& claim) { return !claim.second->served().is_resource(); });
+}
+
+Task<HttpPage> Daemon::metrics_page() {
+  if (wants_claim_users()) {
+    pods_wanted_.wake();
+    if (pods_->claim_users().empty()) pods_->nudge();
+  }
+  auto collected = co_await collector_.collect();
+  auto facts = std::make_shared<const MetricsFacts>(metrics_facts(*this, std::move(collected)));
+  const OneShot<std::string> written(core_);
+  asio::post(page_writer_, [this, written, facts = std::move(facts)] { written.set(metrics_.page(*facts)); });
+  HttpPage page{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = {}};
+  page.body = co_await written.wait();
+  co_return page;
+}
+
+HttpPage Daemon::readiness() const {
   for (const Supervisor* supervisor : supervisors_->all())
     if (!supervisor->settled())
       return {.status = 503, .body = fmt::format("module '{}' is starting\n", supervisor->config().name)};
   return {.body = "ok\n"};
+}
+
+Task<HttpPage> Daemon::page(std::string path) {
+  if (path == "/metrics") co_return co_await metrics_page();
+  if (path == "/readyz") co_return readiness();
+  HttpPage page{.body = "ok\n"};
+  if (path != "/healthz") page = {.status = 404, .body = "the pages are /metrics, /healthz and /readyz\n"};
+  co_return page;
 }
 
 Task<Result<Condition>> Daemon::command(ModuleCommand command) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cardcage/module.h: the whole contract between the Cardcage host and one module.
+/* cardcage/module.h: the whole contract between the Cardcage host and one module. What either side
+ * may do without is in cardcage/families.h, which this header includes.
  *
  * A draft (major 0) until GPUs, FPGAs and NICs run on it; then it freezes as 1.0.
  * Clean C89 to C23 and C++11 to C++23; needs only <stddef.h> and <stdint.h>; LP64 Linux.
  * The numbered rules of abi/RULES.md complete this header and are cited here as [R4].
  *
  * Threads   cage_module functions are called on the instance's one module thread unless
- *           tagged; cage_host functions may be called from any thread and never block [R8].
+ *           tagged or CAGE_MODULE_CONCURRENT is set; cage_host functions may be called from
+ *           any thread and never block; families may say otherwise [R8].
  * Ownership every pointer is borrowed for the duration of the call and nothing changes owner;
  *           results go into sinks, which copy before they return [R3].
  * Life      create, start, discover, (prepare, unprepare, check, quiesce, resume, discover)*,
@@ -24,7 +26,7 @@ extern "C" {
 #endif
 
 #define CAGE_ABI_MAJOR 0u          /* part of the entry symbol's name [R1] */
-#define CAGE_ABI_MINOR 2u          /* +1 per addition; every addition says "since 0.N" */
+#define CAGE_ABI_MINOR 3u          /* +1 per addition; every addition says "since 0.N" */
 #define CAGE_MAGIC     0x45474143u /* bytes 'C','A','G','E' */
 #define CAGE_EXPORT    __attribute__((visibility("default")))
 #define CAGE_ENTRY     "cage_module_v0"
@@ -82,23 +84,43 @@ typedef struct cage_quantity {
  * defaults, so a module parses neither TOML nor JSON. */
 enum { CAGE_OPTION_STRING = 1, CAGE_OPTION_INT = 2, CAGE_OPTION_BOOL = 3,
        CAGE_OPTION_DURATION = 4,   /* "250ms", "30s"; integer() reads it in nanoseconds */
-       CAGE_OPTION_LIST = 5 };     /* list of strings */
+       CAGE_OPTION_LIST = 5,       /* list of strings */
+       CAGE_OPTION_MAP = 6 };      /* since 0.3, of a parameter: an object whose values are strings;
+                                      no default but {} */
 enum { CAGE_OPTION_REQUIRED = 1u << 0,   /* no default: must be given */
        CAGE_OPTION_SECRET = 1u << 1,     /* never printed or logged */
-       CAGE_OPTION_LIVE = 1u << 2 };     /* a hint: a change needs no new instance */
+       CAGE_OPTION_LIVE = 1u << 2,       /* of an option: cage.configure takes a new value; without
+                                            that family a change needs a new instance */
+       CAGE_OPTION_CLASS_ONLY = 1u << 3 }; /* since 0.3, of a parameter: a DeviceClass may give it,
+                                            a ResourceClaim may not */
 typedef struct cage_option {
   uint32_t struct_size;
   uint32_t type;
   uint32_t flags;
   uint32_t choice_count;
   cage_str name;                   /* [a-zA-Z][a-zA-Z0-9_]*, at most 32; by convention
-                                      mount_dir in TOML, intervalMs in params */
+                                      mount_dir in TOML, intervalMs in params. Since 0.3 that
+                                      of a parameter may have 64 or be a path of at most 8 such
+                                      names and 128 characters: sharing.mpsConfig.threads */
   cage_str default_text;           /* as in TOML, but STRING and DURATION without quotes:
                                       gpu, 42, true, 1m30s, ["a", "b"]; empty = zero value */
   cage_str help;                   /* one line */
   const cage_str *choices;         /* STRING and LIST: the allowed values; NULL = any */
-  int64_t min, max;                /* INT, DURATION (ns), STRING and LIST (length); both 0 = any */
+  int64_t min, max;                /* INT, DURATION (ns), STRING, LIST and MAP (length); both 0 =
+                                      any */
 } cage_option;
+
+/* since 0.3: one kind of parameters [R19]. If a class or a claim names requests for them, all devices
+ * of these must take the kind. Without requests they are for those of the claim that take it. */
+typedef struct cage_params_schema {
+  uint32_t struct_size;
+  uint32_t field_count;
+  cage_str api_version, kind;      /* "gpu.example.com/v1", "GpuConfig": the parameters name them */
+  const cage_option *const *fields;
+  const cage_str *device_kinds;    /* of the devices that take it (cage_device.kind); NULL = all */
+  uint32_t device_kind_count;
+  uint32_t reserved;
+} cage_params_schema;
 
 /* Checked values. Every declared name is present. Valid during the call that passed them.
  * For a wrong name or type the host returns the zero value and logs a defect of the module. */
@@ -111,6 +133,12 @@ typedef struct cage_values {
   cage_str (*string)(const struct cage_values *, const char *name);
   uint32_t (*list)(const struct cage_values *, const char *name, const cage_str **items);
   int32_t  (*given)(const struct cage_values *, const char *name);    /* 0 = default */
+  /* since 0.3: */
+  uint32_t (*map)(const struct cage_values *, const char *name, const cage_str **keys,
+                  const cage_str **values);  /* sorted by key */
+  int32_t  (*source)(const struct cage_values *, const char *name);   /* CAGE_PARAMS_CLASS or
+                                      _CLAIM; -1 = default, or an option of the module */
+  cage_str params_kind;            /* the kind of the parameters; empty for options */
 } cage_values;
 
 /* -- extensible types: passed by pointer, struct_size first, members only appended [R2] - */
@@ -118,7 +146,9 @@ typedef struct cage_values {
 /* One call from host to module; borrowed until the call returns [R4]. */
 typedef struct cage_call {
   uint32_t struct_size;
-  uint32_t attempt;                /* 1 = the first one */
+  uint32_t attempt;                /* prepare, unprepare, pre_start: how often the host has tried
+                                      this call for the claim, this time included, since this
+                                      instance began or the call succeeded; others: 1 */
   void    *host_data;
   cage_str id;                     /* for the module's log lines */
   uint64_t deadline_ns;            /* CLOCK_MONOTONIC; the host gives up then; 0 = none */
@@ -128,11 +158,19 @@ typedef struct cage_call {
   int32_t (*cancelled)(const struct cage_call *);              /* [any-thread] */
   void    (*explain)(const struct cage_call *, cage_str text); /* why the call fails: subject,
                                       cause, remedy; last wins, cut at 1024 bytes */
+  void    (*progress)(const struct cage_call *, uint32_t percent, cage_str text);
+                                   /* since 0.3: how far a call for a claim is, for people: 40,
+                                      "writing the bitstream"; percent > 100 = not known, text cut
+                                      at 256 bytes. As often as you like */
 } cage_call;
 
-enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2 };
-enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2 };
-/* The complete health of one device; it replaces every earlier statement [R6]. */
+enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2,
+       CAGE_HEALTH_UNMONITORED = 3 };  /* since 0.3: nothing watches it; it stays in use */
+enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2,
+       CAGE_TAINT_INFORM = 3 };        /* since 0.3: a taint with the effect None (KEP-5055) */
+/* What a module knows of one device, or since 0.3 of one cause: it replaces the earlier statement
+ * about the same device and cause. The worst cause is the health of the device: BAD before UNKNOWN,
+ * UNMONITORED and OK. Each BAD, UNKNOWN or UNMONITORED one may have a taint [R6]. */
 typedef struct cage_health {
   uint32_t struct_size;
   uint32_t state;
@@ -141,6 +179,11 @@ typedef struct cage_health {
   cage_str message;                /* for people; the kubelet shows 1024 bytes */
   uint32_t timeout_s;              /* the host reports UNKNOWN after this silence; 0 = never */
   uint32_t taint;                  /* a hint to the host */
+  cage_str cause;                  /* since 0.3: CamelCase token, e.g. "Ecc"; at most 16 per device.
+                                      Empty is a cause, too */
+  cage_str taint_key;              /* since 0.3: "example.com/ecc"; empty = DRIVER/unhealthy. One
+                                      key has one taint per device and effect: the worst cause's */
+  cage_str taint_value;            /* since 0.3: a label value; empty = `reason` */
 } cage_health;
 
 enum { CAGE_LOG_TRACE = 0, CAGE_LOG_DEBUG = 1, CAGE_LOG_INFO = 2, CAGE_LOG_WARN = 3,
@@ -155,6 +198,9 @@ typedef struct cage_host {         /* host services; valid from create() to dest
   void    (*rescan)(const struct cage_host *);       /* ask for discover() [any-thread] */
   void    (*health)(const struct cage_host *, const cage_health *);        /* [any-thread] */
   const void *(*extension)(const struct cage_host *, const char *id);      /* [any-thread] */
+  cage_str sysfs, procfs, devfs;   /* since 0.3: where these of the node are, "/sys" unless the host
+                                      runs in a container. Edits name paths of the node itself */
+  cage_str driver_root;            /* since 0.3: below it is the vendor's driver; mostly "/" */
 } cage_host;
 
 enum { CAGE_DEVICE_SHARED = 1u << 0 }; /* several claims may hold it (consumable capacity) */
@@ -170,6 +216,9 @@ typedef struct cage_device {
   const cage_quantity *capacity;   uint32_t capacity_count; uint32_t reserved2;
   const cage_health *health;       /* NULL = no statement: the last host->health() remains,
                                       or UNKNOWN if there was none */
+  cage_str name;                   /* since 0.3: what Kubernetes calls it, a DNS label such as
+                                      gpu-0, unique in the instance; claims name the device by
+                                      it, so it is as stable as the id. Empty = from the id */
 } cage_device;
 
 typedef struct cage_snapshot {     /* sink of discover(): the full list, never a delta [R6] */
@@ -215,6 +264,7 @@ typedef struct cage_claim {
   const cage_alloc  *const *allocs; uint32_t alloc_count;  uint32_t flags;
   const cage_params *const *params; uint32_t params_count; uint32_t reserved; /* prepare() */
   cage_bytes state;                /* empty until prepare() has saved a state [R7] */
+  cage_bytes journal;              /* since 0.3: what cage.edits.journal wrote last */
 } cage_claim;
 
 /* The container edits of the Container Device Interface: what a container gets. */
@@ -258,6 +308,10 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
   cage_status (*group)(struct cage_edits *, int32_t alloc, uint32_t gid);
   cage_status (*state)(struct cage_edits *, cage_bytes blob);  /* <= 64 KiB, last wins [R7] */
   const void *(*extension)(struct cage_edits *, const char *id);
+  cage_status (*env_list)(struct cage_edits *, int32_t alloc, cage_str key, cage_str value);
+                                   /* since 0.3: as env(), but a container that holds several
+                                      devices from the device-plugin API gets the values of all,
+                                      joined by ',' in the order of the devices' names [R15] */
 } cage_edits;
 
 /* -- the module ------------------------------------------------------------------------ */
@@ -266,7 +320,8 @@ typedef struct cage_instance cage_instance;  /* the module's own, opaque to the 
 enum {
   CAGE_MODULE_UNLOADABLE   = 1u << 0,  /* may be unmapped after destroy; default: never */
   CAGE_MODULE_PROCESS_ONLY = 1u << 1,  /* refuse isolation = "in-process" */
-  CAGE_MODULE_CONCURRENT   = 1u << 2   /* prepare/unprepare of different claims may overlap */
+  CAGE_MODULE_CONCURRENT   = 1u << 2   /* calls for a claim have threads of their own and overlap
+                                          other calls [R8]; honoured since 0.3 */
 };
 typedef struct cage_module {       /* static const storage in the module */
   uint32_t magic;
@@ -296,59 +351,19 @@ typedef struct cage_module {       /* static const storage in the module */
   cage_status (*stop)(cage_instance *, const cage_call *);
   void        (*destroy)(cage_instance *);
   const void *(*extension)(const char *id);  /* [any-thread]; unknown = NULL [R5] */
+  const cage_params_schema *const *schemas;  /* since 0.3: instead of `params`. A device without
+                                      parameters has the defaults of the first that it takes */
+  uint32_t schema_count;
+  uint32_t claim_call_limit_s;     /* since 0.3: how long prepare() and unprepare() may take, if
+                                      that is longer than the host's own limit (2 min unless the
+                                      operator says otherwise); at most 3600. They show progress */
 } cage_module;
 
 /* The only exported symbol. [any-thread], repeatable, no I/O, no threads, no allocation. */
 CAGE_EXPORT const cage_module *cage_module_v0(uint32_t host_minor);
 
-/* -- optional families: the id ends in "/revision"; a changed family gets a new one [R5] - */
-
-#define CAGE_EXT_PREFERRED "cage.preferred/1"     /* device plugin: GetPreferredAllocation */
-typedef struct cage_id_sink {
-  uint32_t struct_size;
-  uint32_t reserved;
-  void    *host_data;
-  cage_status (*id)(struct cage_id_sink *, cage_str device_id);
-} cage_id_sink;
-/* choose: names the available devices that a container should get, `want` in all, including
- * the required ones. The host adds devices if these are too few, and chooses by itself if the
- * call fails. No id comes twice, all are available, and they name devices, not replicas. */
-typedef struct cage_preferred {
-  uint32_t struct_size;
-  uint32_t reserved;
-  cage_status (*choose)(cage_instance *, const cage_call *, const cage_str *available,
-                        uint32_t available_count, const cage_str *required,
-                        uint32_t required_count, uint32_t want, cage_id_sink *out);
-} cage_preferred;
-
-#define CAGE_EXT_PRE_START "cage.pre_start/1"     /* device plugin: PreStartContainer, since 0.2 */
-/* pre_start: a container with the device of the claim is about to start, for the first time or
- * again: reset or scrub the device. Unless the call returns OK, the container does not start and
- * the kubelet tries again later. The edits of prepare() stay valid [R15]. */
-typedef struct cage_pre_start {
-  uint32_t struct_size;
-  uint32_t reserved;
-  cage_status (*pre_start)(cage_instance *, const cage_call *, const cage_claim *);
-} cage_pre_start;
-
-#define CAGE_EXT_RECONCILE "cage.reconcile/1"     /* after a start: free what no claim holds */
-typedef struct cage_reconcile {
-  uint32_t struct_size;
-  uint32_t reserved;
-  cage_status (*keep)(cage_instance *, const cage_call *, const cage_claim *const *live,
-                      uint32_t live_count);
-} cage_reconcile;
-
-#define CAGE_SNAPSHOT_COUNTERS "cage.snapshot.counters/1"  /* partitions: shared counters */
-typedef struct cage_snapshot_counters {
-  uint32_t struct_size;
-  uint32_t reserved;
-  cage_status (*set)(cage_snapshot *, cage_str set_name, const cage_quantity *, uint32_t count);
-  cage_status (*consumes)(cage_snapshot *, cage_str device_id, cage_str set_name,
-                          const cage_quantity *, uint32_t count);
-} cage_snapshot_counters;
-
 #ifdef __cplusplus
 }
 #endif
+#include "families.h"
 #endif /* CARDCAGE_MODULE_H_ */

@@ -19,11 +19,17 @@
 #ifndef CARDCAGE_SDK_HPP_
 #define CARDCAGE_SDK_HPP_
 
+#if __cplusplus < 201703L
+#error "cardcage/sdk.hpp needs C++17 or later: compile with -std=c++17"
+#else  // leaves out the rest, whose errors would hide this one
+
 #include <cardcage/sdk/call.hpp>
 #include <cardcage/sdk/claim.hpp>
 #include <cardcage/sdk/device.hpp>
 #include <cardcage/sdk/options.hpp>
+#include <cardcage/sdk/reports.hpp>
 #include <cardcage/sdk/text.hpp>
+#include <cardcage/sdk/watch.hpp>
 
 #include <array>
 #include <cstring>
@@ -39,14 +45,25 @@ struct Wish {
   std::uint32_t count = 0;                            // including the required ones
 };
 
-// One running module. One thread makes all calls, unless flags has CAGE_MODULE_CONCURRENT [R8]. The constructor takes
-// (const Call&, Host, const Values& options). The host sees which functions a module does not override.
+// One running module. One thread makes all calls; with CAGE_MODULE_CONCURRENT in flags, prepare, unprepare and
+// pre_start of different claims overlap on threads of their own, also with discover, check and prefer [R8]. The
+// constructor takes (const Call&, Host, const Values& options). The host sees which functions a module does not
+// override.
 class Module {
  public:
   // A derived class may hide these; it must define id, version and vendor.
   static constexpr std::array<Option, 0> declared_options{}, declared_params{};
+  static constexpr std::tuple<> declared_metrics{};
+  static constexpr std::array<cage_str, 0> declared_kernel_log{}, declared_uevents{};
   static constexpr std::string_view params_api_version = "", params_kind = "";
+  // Several kinds of parameters, instead of declared_params. They need min_host_minor = 3.
+  static constexpr std::array<Schema, 0> declared_schemas{};
   static constexpr std::uint32_t flags = 0, state_version = 0;
+  // How long prepare and unprepare may take, if that is longer than the host's own limit; at most an hour.
+  static constexpr std::uint32_t claim_call_limit_s = 0;
+  // The oldest minor of the host's ABI that the module works with. An older host ignores the functions that it does not
+  // know: a module that depends on pre_start needs 2, one that depends on configure or on Device::name needs 3.
+  static constexpr std::uint32_t min_host_minor = 1;
 
   Module() = default;
   Module(const Module&) = delete;
@@ -61,14 +78,25 @@ class Module {
   virtual void stop(const Call&) {}
   // Looks at one device and answers with Host::health().
   virtual void check(const Call&, std::string_view /*device*/) {}
+  // All options, of which only those with live() may have changed. If it throws, the module keeps its old options.
+  virtual void configure(const Call&, const Values& /*options*/) {}
   // Lets go of the hardware, and takes hold of it again [R12].
   virtual void quiesce(const Call&) {}
   virtual void resume(const Call&) {}
+  // The same for one device and its partitions while the others go on; the host calls them only if both are overridden.
+  virtual void quiesce_device(const Call&, std::string_view /*device*/) {}
+  virtual void resume_device(const Call&, std::string_view /*device*/) {}
   // Frees what no live claim holds.
   virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
   virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
   // Device-plugin API: resets or scrubs the device of the claim before a container starts [R15].
   virtual void pre_start(const Call&, const Claim&) {}
+  // Every current sample of the declared metrics [R17].
+  virtual void collect_metrics(const Call&, Samples&) {}
+  // Every label that the node should have; called after each discover [R17].
+  virtual void collect_labels(const Call&, Labels&) {}
+  // Something that the module declares, or a descriptor of Host::poll(), has happened [R20].
+  virtual void events(const Call&, const Events&) {}
 };
 
 // Hidden even in a module that exports everything: two modules with classes of the same name would share what is not.
@@ -130,8 +158,17 @@ struct Table {
   static cage_status check(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
     return guarded(call, [&] { self(instance).check(Call(call), view(device)); });
   }
+  static cage_status quiesce_device(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
+    return guarded(call, [&] { self(instance).quiesce_device(Call(call), view(device)); });
+  }
+  static cage_status resume_device(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
+    return guarded(call, [&] { self(instance).resume_device(Call(call), view(device)); });
+  }
   static cage_status pre_start(cage_instance* instance, const cage_call* call, const cage_claim* claim) noexcept {
     return guarded(call, [&] { self(instance).pre_start(Call(call), Claim(claim)); });
+  }
+  static cage_status configure(cage_instance* instance, const cage_call* call, const cage_values* options) noexcept {
+    return guarded(call, [&] { self(instance).configure(Call(call), Values(options)); });
   }
   template <void (Module::*Function)(const Call&)>
   static cage_status simple(cage_instance* instance, const cage_call* call) noexcept {
@@ -154,47 +191,121 @@ struct Table {
     });
   }
 
+  static cage_status collect_metrics(cage_instance* instance, const cage_call* call, cage_metrics_sink* sink) noexcept {
+    return guarded(call, [&] {
+      Samples samples(sink, metric_addresses.data(), metric_addresses.size());
+      self(instance).collect_metrics(Call(call), samples);
+    });
+  }
+  static cage_status collect_labels(cage_instance* instance, const cage_call* call, cage_label_sink* sink) noexcept {
+    return guarded(call, [&] {
+      Labels labels(sink);
+      self(instance).collect_labels(Call(call), labels);
+    });
+  }
+
+  static cage_status events(cage_instance* instance, const cage_call* call, const cage_event* const* list,
+                            std::uint32_t count, std::uint32_t event_flags) noexcept {
+    return guarded(call, [&] { self(instance).events(Call(call), copied_events(list, count, event_flags)); });
+  }
+
   // The type of a member that T overrides names T, not Module. The table lists only such members.
   template <class Member>
   static constexpr bool overrides(Member) {
     return !std::is_same_v<Member, void (Module::*)(const Call&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, std::string_view)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, const Values&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const std::vector<Claim>&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, Samples&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, Labels&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, const Events&)> &&
            !std::is_same_v<Member, std::vector<std::string> (Module::*)(const Call&, const Wish&)>;
   }
 
   static const void* extension(const char* id) noexcept {
     static constexpr cage_preferred preferred{sizeof(cage_preferred), 0, choose};
     static constexpr cage_pre_start before_start{sizeof(cage_pre_start), 0, pre_start};
+    static constexpr cage_configure reconfigure{sizeof(cage_configure), 0, configure};
+    static constexpr cage_quiesce quiesce{sizeof(cage_quiesce), 0, quiesce_device, resume_device};
     static constexpr cage_reconcile reconcile{sizeof(cage_reconcile), 0, keep};
+    static constexpr cage_metrics metrics{sizeof(cage_metrics), static_cast<std::uint32_t>(metric_list.size()),
+                                          metric_list.data(), collect_metrics};
+    static constexpr cage_labels labels{sizeof(cage_labels), 0, collect_labels};
+    static constexpr cage_watch watch{sizeof(cage_watch),
+                                      0,
+                                      kernel_log.data(),
+                                      uevents.data(),
+                                      static_cast<std::uint32_t>(kernel_log.size()),
+                                      static_cast<std::uint32_t>(uevents.size()),
+                                      events};
+    if (overrides(&T::events) && std::strcmp(id, CAGE_EXT_WATCH) == 0) return &watch;
+    if (overrides(&T::collect_metrics) && std::strcmp(id, CAGE_EXT_METRICS) == 0) return &metrics;
+    if (overrides(&T::collect_labels) && std::strcmp(id, CAGE_EXT_LABELS) == 0) return &labels;
     if (overrides(&T::prefer) && std::strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
     if (overrides(&T::pre_start) && std::strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;
+    if (overrides(&T::configure) && std::strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &reconfigure;
+    if (overrides(&T::quiesce_device) && overrides(&T::resume_device) && std::strcmp(id, CAGE_EXT_QUIESCE) == 0)
+      return &quiesce;
     if (overrides(&T::reconcile) && std::strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
     return nullptr;
   }
 
   // Copies, because what T declares is visible as T is.
   template <const auto& Declared, std::size_t... I>
-  static constexpr std::array<cage_option, sizeof...(I)> copies(std::index_sequence<I...>) {
+  static constexpr std::array<decltype(Declared[0].raw), sizeof...(I)> copies(std::index_sequence<I...>) {
     return {Declared[I].raw...};
   }
   template <const auto& Declared, std::size_t... I>
-  static constexpr std::array<const cage_option*, sizeof...(I)> pointers(std::index_sequence<I...>) {
+  static constexpr std::array<decltype(&Declared[0]), sizeof...(I)> pointers(std::index_sequence<I...>) {
     return {&Declared[I]...};
   }
+  template <std::size_t N>
+  static constexpr cage_metric copy(const Metric<N>& metric) {
+    return {sizeof(cage_metric),
+            metric.type,
+            raw(metric.name),
+            raw(metric.help),
+            metric.labels.data(),
+            static_cast<std::uint32_t>(N),
+            0};
+  }
+  template <std::size_t... I>
+  static constexpr std::array<cage_metric, sizeof...(I)> copied_metrics(std::index_sequence<I...>) {
+    return {copy(std::get<I>(T::declared_metrics))...};
+  }
+  template <std::size_t... I>
+  static constexpr std::array<const cage_metric*, sizeof...(I)> listed_metrics(std::index_sequence<I...>) {
+    return {&metric_copies[I]...};
+  }
+  template <std::size_t... I>
+  static constexpr std::array<const void*, sizeof...(I)> addresses(std::index_sequence<I...>) {
+    return {&std::get<I>(T::declared_metrics)...};
+  }
+  using MetricIndices = std::make_index_sequence<std::tuple_size_v<std::remove_cv_t<decltype(T::declared_metrics)> > >;
+  static constexpr auto metric_copies = copied_metrics(MetricIndices());
+  static constexpr auto metric_list = listed_metrics(MetricIndices());
+  static constexpr auto metric_addresses = addresses(MetricIndices());
+
+  static constexpr auto kernel_log = T::declared_kernel_log;
+  static constexpr auto uevents = T::declared_uevents;
+
   using OptionIndices = std::make_index_sequence<std::size(T::declared_options)>;
   using ParamIndices = std::make_index_sequence<std::size(T::declared_params)>;
+  using SchemaIndices = std::make_index_sequence<std::size(T::declared_schemas)>;
   static constexpr auto option_copies = copies<T::declared_options>(OptionIndices());
   static constexpr auto param_copies = copies<T::declared_params>(ParamIndices());
   static constexpr auto option_list = pointers<option_copies>(OptionIndices());
   static constexpr auto param_list = pointers<param_copies>(ParamIndices());
+  static constexpr auto schema_copies = copies<T::declared_schemas>(SchemaIndices());
+  static constexpr auto schema_list = pointers<schema_copies>(SchemaIndices());
 
+  static_assert(T::min_host_minor <= CAGE_ABI_MINOR, "min_host_minor is newer than this header");
   static constexpr cage_module table{
       CAGE_MAGIC,
       sizeof(cage_module),
       CAGE_ABI_MINOR,
-      1,
+      T::min_host_minor,
       T::flags,
       T::state_version,
       raw(T::id),
@@ -217,6 +328,9 @@ struct Table {
       overrides(&T::stop) ? simple<&Module::stop> : nullptr,
       destroy,
       extension,
+      schema_list.data(),
+      static_cast<std::uint32_t>(schema_list.size()),
+      T::claim_call_limit_s,
   };
 };
 
@@ -231,4 +345,5 @@ struct Table {
     return &cage::detail::Table<Type>::table;                                             \
   }
 
+#endif  // C++17
 #endif  // CARDCAGE_SDK_HPP_

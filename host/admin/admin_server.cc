@@ -81,12 +81,12 @@ class AdminService final : public wire::Admin::CallbackService {
   }
   // `ask` returns the report.
   template <class Response, class Ask>
-  grpc::ServerUnaryReactor* respond(grpc::CallbackServerContext* context, Response* response, Ask ask) {
+  grpc::ServerUnaryReactor* respond(grpc::CallbackServerContext* context, Response* response, const Ask& ask) {
     return respond_later(context, response, [ask](DaemonView& view) { return ready(ask(view)); });
   }
   // `ask` returns a task of the report.
   template <class Response, class Ask>
-  grpc::ServerUnaryReactor* respond_later(grpc::CallbackServerContext*, Response* response, Ask ask) {
+  grpc::ServerUnaryReactor* respond_later(grpc::CallbackServerContext*, Response* response, const Ask& ask) {
     return calls_.respond(*response, [this, ask](const OpenCall&) { return filled<Response>(ask(view_)); });
   }
   template <class Report>

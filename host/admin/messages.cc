@@ -53,6 +53,8 @@ void fill(wire::ClaimRef& message, const ClaimRef& ref) {
 void fill(wire::Value& message, std::int64_t value) { message.set_integer(value); }
 void fill(wire::Value& message, bool value) { message.set_boolean(value); }
 void fill(wire::Value& message, const std::string& value) { message.set_text(value); }
+// Options are never maps, and parameters have no values of their own here.
+void fill(wire::Value&, const TextMap&) {}
 void fill(wire::Value& message, const SemVer& value) { message.set_version(value.text); }
 template <class T>
 void fill(wire::Value& message, const std::vector<T>& values) {
@@ -73,10 +75,12 @@ void set_type(wire::Option& message, OptionType type) {
     case OptionType::kBoolean: return set(wire::OPTION_TYPE_BOOLEAN, "boolean");
     case OptionType::kDuration: return set(wire::OPTION_TYPE_DURATION, "duration");
     case OptionType::kList: return set(wire::OPTION_TYPE_LIST, "list");
+    case OptionType::kMap: return set(wire::OPTION_TYPE_MAP, "map");
   }
 }
 
-void set_taint(wire::Device& message, TaintEffect effect) {
+template <class Message>
+void set_taint(Message& message, TaintEffect effect) {
   const auto set = [&](wire::TaintEffect value, const char* word) {
     message.set_taint_effect(value);
     message.set_taint(word);
@@ -85,6 +89,7 @@ void set_taint(wire::Device& message, TaintEffect effect) {
     case TaintEffect::kNone: return set(wire::TAINT_EFFECT_NONE, "none");
     case TaintEffect::kNoSchedule: return set(wire::TAINT_EFFECT_NO_SCHEDULE, "NoSchedule");
     case TaintEffect::kNoExecute: return set(wire::TAINT_EFFECT_NO_EXECUTE, "NoExecute");
+    case TaintEffect::kInform: return set(wire::TAINT_EFFECT_INFORM, "Inform");
   }
 }
 
@@ -102,9 +107,17 @@ void fill(wire::Option& message, const OptionDeclaration& declared) {
   message.set_required(declared.required);
   message.set_secret(declared.secret);
   message.set_live(declared.live);
+  message.set_class_only(declared.class_only);
   message.mutable_choices()->Add(declared.choices.begin(), declared.choices.end());
   message.set_min(declared.min);
   message.set_max(declared.max);
+}
+
+void fill(wire::ParamsSchema& message, const ParamsSchema& schema) {
+  message.set_api_version(schema.api_version);
+  message.set_kind(schema.kind);
+  for (const auto& declared : schema.fields) fill(*message.add_fields(), declared);
+  message.mutable_device_kinds()->Add(schema.device_kinds.begin(), schema.device_kinds.end());
 }
 
 void fill_value(wire::Option& message, const OptionValues& values) {
@@ -126,6 +139,14 @@ void fill(wire::ModuleEnd& message, const ModuleEnd& end) {
   for (const SaidLine& line : end.lines) fill(*message.add_lines(), line);
 }
 
+void fill(wire::Service& message, const ServiceReport& report) {
+  message.set_module(text(report.module));
+  message.set_claim_uid(text(report.claim_uid));
+  message.set_name(text(report.name));
+  message.set_state(text(report.state));
+  message.set_restarts(report.restarts);
+}
+
 void fill(wire::Module& message, const ModuleReport& report) {
   message.set_name(report.name);
   message.set_path(text(report.path.native()));
@@ -137,8 +158,12 @@ void fill(wire::Module& message, const ModuleReport& report) {
   message.set_recent_failures(report.recent_failures);
   for (const SaidLine& line : report.lines) fill(*message.add_lines(), line);
   if (report.last_end) fill(*message.mutable_last_end(), *report.last_end);
+  for (const auto& [name, value] : report.labels) (*message.mutable_labels())[name] = value;
+  for (const ServiceReport& service : report.services) fill(*message.add_services(), service);
   if (!report.identity) return;
   const ModuleIdentity& identity = *report.identity;
+  for (const MetricDeclaration& metric : identity.metrics)
+    message.add_metrics(fmt::format("{}{}", kModuleMetricPrefix, metric.name));
   message.set_id(identity.id);
   message.set_version(identity.version);
   message.set_vendor(identity.vendor);
@@ -149,9 +174,7 @@ void fill(wire::Module& message, const ModuleReport& report) {
     fill(*option, declared);
     fill_value(*option, report.options);
   }
-  for (const auto& declared : identity.params) fill(*message.add_params(), declared);
-  message.set_params_api_version(identity.params_api_version);
-  message.set_params_kind(identity.params_kind);
+  for (const auto& schema : identity.schemas) fill(*message.add_params(), schema);
 }
 
 void fill(wire::Driver& message, const DriverReport& report) {
@@ -177,6 +200,16 @@ void fill(wire::Resource& message, const ResourceReport& report) {
   message.set_handed_out(report.handed_out);
 }
 
+void fill(wire::Cause& message, const CauseHealth& cause) {
+  message.set_name(text(cause.health.cause));
+  fill(*message.mutable_health(), health_condition(cause.health));
+  message.set_reason(text(cause.health.reason));
+  set_taint(message, advised_taint(cause.health));
+  message.set_taint_key(text(cause.health.taint_key));
+  message.set_taint_value(text(cause.health.taint_value));
+  message.set_since(milliseconds(cause.changed));
+}
+
 void fill(wire::Device& message, const DeviceReport& report) {
   const Device& device = report.device;
   message.set_name(device.name);
@@ -191,7 +224,8 @@ void fill(wire::Device& message, const DeviceReport& report) {
   message.set_shared(device.shared);
   fill(*message.mutable_health(), health_condition(device.health));
   message.set_health_reason(device.health.reason);
-  set_taint(message, device.health.taint);
+  set_taint(message, strongest_taint(report.causes));
+  for (const CauseHealth& cause : report.causes) fill(*message.add_causes(), cause);
   for (const auto& [name, attribute] : device.attributes)
     std::visit([&, &key = name](const auto& value) { fill((*message.mutable_attributes())[key], value); }, attribute);
   for (const auto& [name, quantity] : device.capacity) (*message.mutable_capacity())[name] = quantity.to_string();
@@ -261,6 +295,7 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   for (const auto& driver : report.drivers) fill(*message.add_drivers(), driver);
   for (const auto& resource : report.resources) fill(*message.add_resources(), resource);
   if (report.pod_resources) fill(*message.mutable_pod_resources(), *report.pod_resources);
+  if (report.node_labels) fill(*message.mutable_node_labels(), *report.node_labels);
   for (const auto& warning : report.warnings) message.add_warnings(text(warning));
 }
 
@@ -272,8 +307,13 @@ void fill(wire::ListDevicesResponse& message, const std::vector<DeviceReport>& r
   for (const auto& report : reports) fill(*message.add_devices(), report);
 }
 
-void fill(wire::ListClaimsResponse& message, const std::vector<std::shared_ptr<const ClaimRecord>>& records) {
-  for (const auto& record : records) fill(*message.add_claims(), *record);
+void fill(wire::ListClaimsResponse& message, const std::vector<ClaimReport>& reports) {
+  for (const ClaimReport& report : reports) {
+    wire::Claim& claim = *message.add_claims();
+    fill(claim, *report.record);
+    claim.set_progress(text(report.progress));
+    for (const ServiceReport& service : report.services) fill(*claim.add_services(), service);
+  }
 }
 
 void fill(wire::ForgetClaimResponse& message, const ForgetReport& report) {
@@ -303,6 +343,7 @@ void fill(wire::ModuleCommandResponse& message, const Condition& state) { fill(*
 ModuleCommand module_command(ModuleVerb verb, const wire::ModuleCommandRequest& request) {
   return {.verb = verb,
           .module = request.module(),
+          .device = request.device(),
           .by = request.by().empty() ? "an operator" : request.by(),
           .reason = request.reason(),
           .limit = request.limit_ms() <= 0 ? kDefaultLimit

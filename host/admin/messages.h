@@ -10,7 +10,7 @@ namespace cardcage {
 void fill(admin::v1::GetStatusResponse& message, const StatusReport& report);
 void fill(admin::v1::ListModulesResponse& message, const std::vector<ModuleReport>& reports);
 void fill(admin::v1::ListDevicesResponse& message, const std::vector<DeviceReport>& reports);
-void fill(admin::v1::ListClaimsResponse& message, const std::vector<std::shared_ptr<const ClaimRecord>>& records);
+void fill(admin::v1::ListClaimsResponse& message, const std::vector<ClaimReport>& reports);
 void fill(admin::v1::ForgetClaimResponse& message, const ForgetReport& report);
 void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries);
 void fill(admin::v1::ReloadResponse& message, const ReloadReport& report);

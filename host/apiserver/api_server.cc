@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/slice_watch.h"
+#include "host/core/ascii.h"
 
 namespace cardcage {
 namespace {
@@ -28,11 +28,11 @@ constexpr std::string_view kMetadataOnly =
 
 std::string percent_encode(std::string_view text) {
   std::string encoded;
-  for (const unsigned char c : text) {
-    if (std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_' || c == '~')
-      encoded += static_cast<char>(c);
+  for (const char c : text) {
+    if (is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~')
+      encoded += c;
     else
-      encoded += fmt::format("%{:02X}", c);
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return encoded;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/apiserver/object_name.h"
+#include "host/core/ascii.h"
 
 namespace cardcage {
 namespace {
@@ -31,9 +32,7 @@ Result<ClaimRef> ref_from(const json::object& metadata) {
                std::string(text_at(metadata, "uid"))};
   if (auto valid = check_namespace(ref.name_space); !valid) return std::unexpected(valid.error());
   if (auto valid = check_object_name(ref.name, "ResourceClaim name"); !valid) return std::unexpected(valid.error());
-  const bool plain = std::ranges::all_of(ref.uid, [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
-  });
+  const bool plain = std::ranges::all_of(ref.uid, [](char c) { return is_alphanumeric(c) || c == '-'; });
   if (ref.uid.empty() || ref.uid.size() > 64 || !plain)
     return fail(Code::kInvalidArgument, "metadata.uid is missing or not a UUID; write any UUID");
   return ref;

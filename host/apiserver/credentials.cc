@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "host/apiserver/kubeconfig.h"
+#include "host/core/ascii.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -12,9 +13,7 @@ namespace {
 constexpr std::chrono::seconds kCheckInterval{5};
 constexpr std::size_t kMaxCa = std::size_t{1} << 20;
 
-bool is_port(std::string_view text) {
-  return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
+bool is_port(std::string_view text) { return !text.empty() && text.size() <= 5 && std::ranges::all_of(text, is_digit); }
 
 }  // namespace
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <boost/asio/cancellation_state.hpp>
-#include <cctype>
 #include <cstring>
 #include <system_error>
 
 #include "host/apiserver/curl_multi.h"
+#include "host/core/ascii.h"
 #include "host/core/bounded.h"
 
 namespace cardcage {
@@ -45,7 +45,7 @@ std::string seconds(Duration duration) {
 // Keeps names as they are: "SSL certificate problem", "HTTP/2 stream 1 was not closed cleanly".
 std::string lower_first(std::string text) {
   const bool name = text.starts_with("SSL") || text.starts_with("OpenSSL") || text.starts_with("HTTP");
-  if (!text.empty() && !name) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  if (!text.empty() && !name) text[0] = to_lower(text[0]);
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/slice_json.h"
 #include "host/apiserver/yaml.h"
+#include "host/core/ascii.h"
 #include "host/core/folder_watch.h"
 #include "host/core/log.h"
 #include "host/core/wakeup.h"
@@ -32,8 +33,7 @@ std::string uid_from(std::string_view digits) {
 std::string read_machine_id(const std::filesystem::path& file) {
   auto text = read_file(file, 64).value_or("");
   while (text.ends_with('\n')) text.pop_back();
-  const bool valid = text.size() == kNoMachineId.size() &&
-                     std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  const bool valid = text.size() == kNoMachineId.size() && std::ranges::all_of(text, is_lower_hex);
   return valid ? text : std::string(kNoMachineId);
 }
 
@@ -152,9 +152,6 @@ Task<Result<SliceList>> EmbeddedNode::list_slices(std::string driver, std::strin
   co_return list;
 }
 
-// A large pool is written in many calls, none of which waits for anything.
-Task<void> EmbeddedNode::let_others_run() { return asio::post(core_, asio::use_awaitable); }
-
 // Adds what the API server adds: a version, and the time of each new taint.
 Result<Slice> EmbeddedNode::write(Slice slice) {
   const std::time_t now = std::chrono::system_clock::to_time_t(clock_.wall());
@@ -165,11 +162,13 @@ Result<Slice> EmbeddedNode::write(Slice slice) {
   }
   slice.resource_version = std::to_string(version_);
   const std::string text = json::serialize(slice_to_json(slice, ResourceApi::kV1)) + "\n";
-  const auto written = write_file_atomically(slice_file(slice.name), text, 0644, false);
-  if (!written) return within(written.error(), "ResourceSlice '{}'", slice.name);
-  rescan();
-  if (const auto* stored = find(slice.name)) return stored->slice;
-  return fail(Code::kUnavailable, "ResourceSlice '{}' vanished as soon as it was written", slice.name);
+  const std::string name = slice.name;
+  const auto written = write_file_atomically(slice_file(name), text, 0644, false);
+  if (!written) return within(written.error(), "ResourceSlice '{}'", name);
+  record(find(name) ? SliceEvent::Kind::kModified : SliceEvent::Kind::kAdded, std::move(slice));
+  const Slice& stored = events_.back().event.slice;
+  stored_[name] = {stored, stamp_of(slice_file(name))};
+  return stored;
 }
 
 Task<Result<Slice>> EmbeddedNode::create_slice(Slice slice, Instant) {
@@ -198,6 +197,7 @@ Task<Result<Slice>> EmbeddedNode::update_slice(Slice slice, Instant) {
 }
 
 Task<Status> EmbeddedNode::delete_slice(Slice slice, Instant) {
+  co_await let_others_run();
   rescan();
   const auto* stored = find(slice.name);
   if (stored == nullptr) co_return Status{};

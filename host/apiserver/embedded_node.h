@@ -29,6 +29,8 @@ class EmbeddedNode final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  // They run one after the other anyway.
+  std::size_t parallel_writes() const override { return 1; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
@@ -51,7 +53,6 @@ class EmbeddedNode final : public Cluster {
   void rescan();
   void rescan_file(const std::filesystem::path& file, std::map<std::string, Stored>& found);
   void record(SliceEvent::Kind kind, Slice slice);
-  Task<void> let_others_run();
   Result<Slice> write(Slice slice);
   const Stored* find(const std::string& name) const;
 

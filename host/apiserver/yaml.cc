@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxValues = 100'000;
-constexpr int kMaxDepth = 64;
+constexpr int kMaxNesting = 64;
 
 // For plain scalars; quoted ones are strings, whatever they look like.
 json::value typed(const YAML::Node& node) {
@@ -22,7 +22,7 @@ json::value typed(const YAML::Node& node) {
 }
 
 json::value convert(const YAML::Node& node, std::size_t& left, int depth) {
-  if (left-- == 0 || depth > kMaxDepth)
+  if (left-- == 0 || depth > kMaxNesting)
     throw YAML::Exception(node.Mark(), "the document is too large or nested too deep");
   switch (node.Type()) {
     case YAML::NodeType::Scalar: return node.Tag() == "!" ? json::value(node.Scalar()) : typed(node);

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "host/cdi/json_fields.h"
+#include "host/core/json_fields.h"
 #include "host/model/edits.h"
 
 namespace cardcage {
@@ -57,6 +57,7 @@ void describe(Fields& fields, Mount& mount) {
 template <class Fields>
 void describe(Fields& fields, Edits& edits) {
   fields("env", edits.env);
+  fields("envLists", edits.env_lists);  // never in a CDI file
   fields("deviceNodes", edits.device_nodes);
   fields("netDevices", edits.net_devices);
   fields("hooks", edits.hooks);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "host/core/ascii.h"
 #include "host/model/naming.h"
 
 namespace cardcage {
@@ -12,11 +13,6 @@ namespace {
 constexpr std::string_view kVendorPrefix = "cardcage.";
 constexpr std::string_view kClaimClass = "claim", kDeviceClass = "device";
 constexpr std::string_view kFileExtension = ".json";
-
-// <cctype> asks the locale; names are ASCII.
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_alphanumeric(char c) { return is_letter(c) || is_digit(c); }
 
 bool is_name_of(std::string_view text, std::string_view punctuation) {
   return !text.empty() && is_alphanumeric(text.front()) && is_alphanumeric(text.back()) &&

@@ -38,13 +38,9 @@ std::string unique_cdi_name(const std::string& uid, const Allocation& allocation
   return name;
 }
 
-Status resolve(std::vector<ModulePart>& parts, const std::vector<std::shared_ptr<Module>>& modules,
+// One target per part.
+Status resolve(std::vector<ModulePart>& parts, const std::vector<ConfigTarget>& targets,
                const std::vector<OpaqueConfig>& configs, const std::string& driver) {
-  std::vector<ConfigTarget> targets;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    ConfigTarget& target = targets.emplace_back(ConfigTarget{&modules[i]->identity(), {}});
-    for (const HeldDevice& device : parts[i].devices) target.requests.push_back(device.allocation.request);
-  }
   auto resolved = resolve_configs(configs, driver, targets);
   if (!resolved) return std::unexpected(resolved.error());
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -133,6 +129,7 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
                      .prepared = {},
                      .parts = {}};
   std::vector<std::shared_ptr<Module>> modules;  // of each part
+  std::vector<ConfigTarget> targets;             // of each part
   std::set<std::string> cdi_names;
   for (const Allocation& allocation : claim.allocations) {
     if (allocation.driver != driver) continue;
@@ -152,14 +149,17 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
       if (!module) return within(module.error(), "device '{}' of pool '{}'", allocation.device, allocation.pool);
       part = record.parts.emplace(record.parts.end());
       part->module = located->module;
+      targets.push_back({&(*module)->identity(), {}});
       modules.push_back(*std::move(module));
     }
     if (auto once = check_once(*part, device); !once) return std::unexpected(once.error());
     part->devices.push_back(std::move(device));
+    targets[static_cast<std::size_t>(part - record.parts.begin())].devices.push_back(
+        {allocation.request, located->device.kind});
   }
   if (record.parts.empty())
     return fail(Code::kNotFound, "none of its devices is of driver '{}'; another driver has to prepare it", driver);
-  if (auto resolved = resolve(record.parts, modules, claim.configs, driver); !resolved)
+  if (auto resolved = resolve(record.parts, targets, claim.configs, driver); !resolved)
     return std::unexpected(resolved.error());
   return record;
 }

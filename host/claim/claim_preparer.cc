@@ -9,6 +9,9 @@
 namespace cardcage {
 namespace {
 
+// A service has 5 s to end, and the kernel some more.
+constexpr std::chrono::seconds kStopServices{10};
+
 std::string device_names(const ModulePart& part) {
   std::string names;
   for (const HeldDevice& device : part.devices)
@@ -67,8 +70,9 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, Clai
     if (idle) spawn(environment_.core, execute(shared_from_this(), operation, ref, deadline));
     std::optional<Outcome> outcome = co_await done.wait_until(environment_.clock, deadline);
     if (!outcome)
-      co_return fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}; the work goes on, {}",
-                     claim_subject(driver_, ref), operation->waits_for, environment_.retry);
+      co_return fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}{}; the work goes on, {}",
+                     claim_subject(driver_, ref), operation->waits_for, progress_text(*operation, ref),
+                     environment_.retry);
     if (operation->kind == kind) co_return std::move(*outcome);
   }
 }
@@ -88,7 +92,7 @@ Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shar
   switch (operation->kind) {
     case Kind::kPrepare: outcome = co_await self->execute_prepare(*operation, ref, deadline); break;
     case Kind::kUnprepare: outcome = co_await self->execute_unprepare(*operation, ref, deadline); break;
-    case Kind::kDrop: outcome = co_await self->erase(*operation, ref); break;
+    case Kind::kDrop: outcome = co_await self->execute_drop(*operation, ref); break;
   }
   const auto [done, failed] = words_of(operation->kind);
   if (!outcome) outcome = within(outcome.error(), "{}", claim_subject(self->driver_, ref));
@@ -168,6 +172,7 @@ Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRec
     if (same == before.parts.end()) continue;
     part.state = same->state;
     part.state_version = same->state_version;
+    part.journal = same->journal;
   }
   co_return Status{};
 }
@@ -188,14 +193,14 @@ Task<Status> ClaimPreparer::prepare_parts(Operation& operation, ClaimRecord& rec
 // Waits for a module that is away for a moment. The instance that is called may be lost meanwhile; its next one may be
 // called for the same claim, because modules are idempotent.
 template <class T, class Call>
-Task<Result<T>> ClaimPreparer::call_module(std::string module, Call call, Instant deadline) const {
+Task<Result<T>> ClaimPreparer::call_module(FindModule find, std::string module, Call call, Instant deadline) const {
   for (bool once_more = !environment_.repeated;; once_more = false) {
     co_await environment_.devices.returned(module, deadline);
-    const auto instance = environment_.devices.module(module);
+    const auto instance = (environment_.devices.*find)(module);
     if (!instance) co_return std::unexpected(instance.error());
     Result<T> result = co_await call(**instance);
     const bool lost =
-        !result && result.error().code == Code::kUnavailable && environment_.devices.module(module) != instance;
+        !result && result.error().code == Code::kUnavailable && (environment_.devices.*find)(module) != instance;
     if (!lost || !once_more) co_return result;
   }
 }
@@ -203,11 +208,15 @@ Task<Result<T>> ClaimPreparer::call_module(std::string module, Call call, Instan
 Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord& record, ModulePart& part,
                                          Instant deadline) {
   operation.waits_for = fmt::format("module '{}' to prepare {}", part.module, device_names(part));
+  operation.module = part.module;
   const auto call = [&](Module& module) {
     ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-    return module.prepare(std::move(claim), module_deadline());
+    return module.prepare(
+        std::move(claim), module_deadline(module),
+        [this, key = record.key(), &part](std::string bytes) { return keep_journal(key, part, std::move(bytes)); });
   };
-  Result<PreparedEdits> edits = co_await call_module<PreparedEdits>(part.module, call, deadline);
+  Result<PreparedEdits> edits =
+      co_await call_module<PreparedEdits>(&DeviceDirectory::module, part.module, call, deadline);
   if (!edits) co_return module_failed(edits.error(), part, "prepare");
   if (edits->allocations.size() > part.devices.size())
     co_return fail(Code::kInternal, "module '{}' returned edits for more devices than it was asked for", part.module);
@@ -218,12 +227,23 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   co_return Status{};
 }
 
+// In the intent, to which others may have added holders meanwhile.
+Status ClaimPreparer::keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const {
+  part.journal = std::move(bytes);
+  ClaimRecord intent = *environment_.ledger.find(claim);
+  std::ranges::find(intent.parts, part.module, &ModulePart::module)->journal = part.journal;
+  const Status kept = environment_.ledger.intend(std::move(intent));
+  reach(FaultPoint::kAfterJournal);
+  return kept;
+}
+
 Task<void> ClaimPreparer::roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline) {
   for (std::size_t i = prepared; i-- > 0;) {
     Status undone = co_await unprepare_part(operation, record, record.parts[i], deadline);
     if (undone) {
       record.parts[i].state.clear();
       record.parts[i].state_version = 0;
+      record.parts[i].journal.clear();
     } else {
       log(LogLevel::kWarn, "cannot roll back a partial prepare; unprepare will try again",
           {{"claim", claim_label(record.ref)}, {"cause", undone.error().message}});
@@ -245,7 +265,7 @@ Task<Status> ClaimPreparer::commit(Operation& operation, const ClaimRecord& reco
   reach(FaultPoint::kAfterCdiWrite);
   if (!committing) co_return written;
   operation.waits_for = "the ledger";
-  Status committed = co_await std::move(*committing);
+  const Status committed = co_await std::move(*committing);
   reach(FaultPoint::kAfterPrepared);
   co_return committed ? written : committed;
 }
@@ -286,11 +306,20 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::erase(Operation& operation, const Cl
   co_return Outcome{};
 }
 
+Task<ClaimPreparer::Outcome> ClaimPreparer::execute_drop(Operation& operation, const ClaimRef& ref) {
+  if (const auto known = environment_.ledger.find({driver_, ref.uid}))
+    for (const ModulePart& part : known->parts)
+      if (const Status stopped = co_await stop_services(*known, part); !stopped)
+        log(LogLevel::kWarn, "a service of a forgotten claim goes on",
+            {{"claim", claim_label(ref)}, {"cause", stopped.error().message}});
+  co_return co_await erase(operation, ref);
+}
+
 // Calls all modules even if one fails, and returns the first error.
 Task<Status> ClaimPreparer::unprepare_parts(Operation& operation, const ClaimRecord& record, Instant deadline) {
   Status result;
   for (std::size_t i = record.parts.size(); i-- > 0;) {
-    Status done = co_await unprepare_part(operation, record, record.parts[i], deadline);
+    const Status done = co_await unprepare_part(operation, record, record.parts[i], deadline);
     if (!done && result) result = done;
     if (done) reach(FaultPoint::kAfterModuleUnprepare);
   }
@@ -300,12 +329,27 @@ Task<Status> ClaimPreparer::unprepare_parts(Operation& operation, const ClaimRec
 Task<Status> ClaimPreparer::unprepare_part(Operation& operation, const ClaimRecord& record, const ModulePart& part,
                                            Instant deadline) {
   operation.waits_for = fmt::format("module '{}' to release {}", part.module, device_names(part));
+  operation.module = part.module;
   const auto call = [&](Module& module) {
     ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
-    return module.unprepare(std::move(claim), module_deadline());
+    return module.unprepare(std::move(claim), module_deadline(module));
   };
-  Status done = co_await call_module<void>(part.module, call, deadline);
-  if (!done) co_return module_failed(done.error(), part, "release");
+  Status done = co_await call_module<void>(&DeviceDirectory::module_for_release, part.module, call, deadline);
+  if (!done) {
+    // A quiesced module may have to wait for its resume; the host knows who can tell when.
+    const auto in_service = environment_.devices.module(part.module);
+    const bool quiesced = !in_service && environment_.devices.module_for_release(part.module);
+    co_return module_failed(quiesced ? in_service.error() : done.error(), part, "release");
+  }
+  co_return co_await stop_services(record, part);
+}
+
+Task<Status> ClaimPreparer::stop_services(const ClaimRecord& record, const ModulePart& part) const {
+  if (!environment_.stop_services) co_return Status{};
+  const Instant deadline = environment_.clock.now() + kStopServices;
+  auto stopping = environment_.stop_services(part.module, record.ref.uid, deadline);
+  const Status stopped = co_await std::move(stopping);
+  if (!stopped) co_return within(stopped.error(), "module '{}'", part.module);
   co_return Status{};
 }
 
@@ -318,16 +362,22 @@ void ClaimPreparer::reach(FaultPoint point) const {
 void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
   if (!environment_.partition_changed) return;
   for (const ModulePart& part : record.parts) {
-    const SnapshotPtr snapshot = environment_.devices.snapshot(part.module);
-    const auto rules_others_out = [&](const HeldDevice& held) {
-      const Device* const device = snapshot->find(held.device_id);
-      return device && is_partitioned(*snapshot, *device);
-    };
-    if (snapshot && std::ranges::any_of(part.devices, rules_others_out)) environment_.partition_changed(part.module);
+    const HeldDevices its(part.module, environment_.devices.snapshot(part.module), environment_.ledger);
+    const auto rules_others_out = [&](const HeldDevice& held) { return its.is_partitioned(held.device_id); };
+    if (std::ranges::any_of(part.devices, rules_others_out)) environment_.partition_changed(part.module);
   }
 }
 
-Instant ClaimPreparer::module_deadline() const { return environment_.clock.now() + environment_.deadlines.module_call; }
+Instant ClaimPreparer::module_deadline(const Module& module) const {
+  const Duration own = module.identity().claim_call_limit;
+  return environment_.clock.now() + std::max(Duration(environment_.deadlines.module_call), own);
+}
+
+std::string ClaimPreparer::progress_text(const Operation& operation, const ClaimRef& ref) const {
+  const auto module = environment_.devices.module_for_release(operation.module);
+  const auto progress = module ? (*module)->progress(ref.uid) : std::nullopt;
+  return progress ? fmt::format(" ({})", to_string(*progress)) : "";
+}
 
 std::unexpected<Error> ClaimPreparer::module_failed(Error error, const ModulePart& part, std::string_view verb) const {
   const bool unavailable = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;

@@ -38,6 +38,8 @@ struct ClaimEnvironment {
   FaultHook fault = {};
   // Called with the module when a device was taken or released that rules others of the module out.
   std::function<void(const std::string& module)> partition_changed = {};
+  // Ends what the module keeps running for the claim, once the module has released it.
+  std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
   // For the record of a prepared claim, and for its release.
   Durability durability = Durability::kNode;
   // For error texts: what happens next if a module is unavailable.
@@ -70,7 +72,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   enum class Kind { kPrepare, kUnprepare, kDrop };
   struct Operation {
     Kind kind;
-    std::string waits_for;  // for people
+    std::string waits_for;    // for people
+    std::string module = {};  // that executes a call for it
     std::vector<OneShot<Outcome>> callers;
   };
 
@@ -82,23 +85,30 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
                             Instant deadline);
   Task<Outcome> execute_prepare(Operation& operation, const ClaimRef& ref, Instant deadline);
   Task<Outcome> execute_unprepare(Operation& operation, const ClaimRef& ref, Instant deadline);
+  Task<Outcome> execute_drop(Operation& operation, const ClaimRef& ref);
   Task<Outcome> erase(Operation& operation, const ClaimRef& ref);
 
   Outcome repeat_outcome(const ClaimRecord& known) const;
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
   Task<Status> prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline);
   Task<Status> prepare_part(Operation& operation, const ClaimRecord& record, ModulePart& part, Instant deadline);
+  using FindModule = Result<std::shared_ptr<Module>> (DeviceDirectory::*)(const std::string&) const;
   template <class T, class Call>
-  Task<Result<T>> call_module(std::string module, Call call, Instant deadline) const;
+  Task<Result<T>> call_module(FindModule find, std::string module, Call call, Instant deadline) const;
+  // Keeps what the module writes down while it prepares its part.
+  Status keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);
   Task<Status> commit(Operation& operation, const ClaimRecord& record);
   Task<Status> unprepare_parts(Operation& operation, const ClaimRecord& record, Instant deadline);
   Task<Status> unprepare_part(Operation& operation, const ClaimRecord& record, const ModulePart& part,
                               Instant deadline);
 
+  Task<Status> stop_services(const ClaimRecord& record, const ModulePart& part) const;
   void reach(FaultPoint point) const;
   void tell_partitions(const ClaimRecord& record) const;
-  Instant module_deadline() const;
+  Instant module_deadline(const Module& module) const;
+  // How far the module that executes a call for the claim is, if it tells.
+  std::string progress_text(const Operation& operation, const ClaimRef& ref) const;
   std::unexpected<Error> module_failed(Error error, const ModulePart& part, std::string_view verb) const;
 
   std::string driver_;

@@ -17,7 +17,11 @@ namespace cardcage {
 // The devices of a claim that one module runs.
 struct ConfigTarget {
   const ModuleIdentity* identity = nullptr;
-  std::vector<std::string> requests;  // one per device: "main" or "main/sub"
+  struct Device {
+    std::string request;  // "main" or "main/sub"
+    std::string kind;
+  };
+  std::vector<Device> devices;
 };
 
 struct ResolvedConfig {
@@ -25,9 +29,10 @@ struct ResolvedConfig {
   std::vector<OptionValues> values;  // one per device
 };
 
-// One result per target. kInvalidArgument for parameters that the module refuses or that exceed 10 KiB, and for an
-// entry of an unknown type, which must not be ignored. If the modules of a claim expect different kinds, each gets its
-// own.
+// One result per target. kInvalidArgument for parameters that the module refuses or that exceed 10 KiB, for an entry of
+// an unknown type, and for an entry that names the request of a device that does not take its kind: none of them must
+// be ignored. An entry that names no request is for those devices that take its kind. If the modules of a claim expect
+// different kinds, each gets its own.
 Result<std::vector<ResolvedConfig>> resolve_configs(const std::vector<OpaqueConfig>& configs, const std::string& driver,
                                                     const std::vector<ConfigTarget>& targets);
 

@@ -14,7 +14,9 @@ bool is_configured(const std::string& module, const DeviceDirectory& devices) {
 }  // namespace
 
 Result<LocatedDevice> offered(Result<LocatedDevice> located) {
-  if (!located || located->draining.empty()) return located;
+  if (!located) return located;
+  if (!located->quiesced.empty()) return fail(Code::kUnavailable, "{}", located->quiesced);
+  if (located->draining.empty()) return located;
   return fail(Code::kFailedPrecondition,
               "its module '{}' is draining and gives out no more devices: {}; "
               "delete the pod, so that it is scheduled anew",

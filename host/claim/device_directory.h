@@ -14,10 +14,11 @@ namespace cardcage {
 struct LocatedDevice {
   std::string module;  // as configured
   Device device;
-  std::string draining;  // why nobody may get the device any more; empty if it is available
+  std::string draining = {};  // why nobody may get the device any more; empty if it is available
+  std::string quiesced = {};  // why nobody may get it until an operator resumes it; empty if it is available
 };
 
-// The device, or an error if its module is draining.
+// The device, or an error if its module is draining or if it is quiesced.
 Result<LocatedDevice> offered(Result<LocatedDevice> located);
 
 // [core] A device is found while its module is away, too. kNotFound for a device that no module reports, kUnavailable
@@ -33,6 +34,8 @@ class DeviceDirectory {
   virtual Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const = 0;
   // The running instance of a configured module. kNotFound if it is not configured.
   virtual Result<std::shared_ptr<Module>> module(const std::string& name) const = 0;
+  // The same, to release a claim: a module that is quiesced may be able to [R12].
+  virtual Result<std::shared_ptr<Module>> module_for_release(const std::string& name) const = 0;
   // The last device list of a configured module, also while it is away; null before the first.
   virtual SnapshotPtr snapshot(const std::string& module) const = 0;
   // Returns when every module of the driver has started or failed for the first time, or at the deadline. After a

@@ -10,7 +10,7 @@ Result<ClaimRecord> plan_device(const std::string& resource, const std::string& 
   if (!located) return std::unexpected(located.error());
   const auto module = devices.module(located->module);
   if (!module) return std::unexpected(module.error());
-  const auto defaults = resolve_configs({}, resource, {{&(*module)->identity(), {""}}});
+  const auto defaults = resolve_configs({}, resource, {{&(*module)->identity(), {{"", located->device.kind}}}});
   if (!defaults) return std::unexpected(defaults.error());
 
   HeldDevice device{.allocation = {.request = "", .driver = resource, .pool = "", .device = name},

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "host/cdi/names.h"
 
 namespace cardcage {
@@ -25,6 +27,25 @@ std::string annotation_key(const std::string& resource) {
   return fmt::format("cdi.k8s.io/cardcage_{:x}", std::hash<std::string>{}(resource));
 }
 
+std::vector<EnvVar> joined_lists(const std::vector<std::shared_ptr<const ClaimRecord>>& held) {
+  std::vector<EnvVar> joined;
+  const auto join = [&](const Edits& edits) {
+    for (const EnvVar& variable : edits.env_lists) {
+      const auto known = std::ranges::find(joined, variable.name, &EnvVar::name);
+      if (known == joined.end())
+        joined.push_back(variable);
+      else
+        known->value += "," + variable.value;
+    }
+  };
+  for (const auto& record : held)
+    for (const ModulePart& part : record->parts) {
+      join(part.edits);
+      for (const HeldDevice& device : part.devices) join(device.edits);
+    }
+  return joined;
+}
+
 }  // namespace
 
 Result<ContainerGrant> container_grant(const std::string& resource, Delivery delivery,
@@ -43,6 +64,7 @@ Result<ContainerGrant> container_grant(const std::string& resource, Delivery del
       }
     }
   }
+  for (EnvVar& joined : joined_lists(held)) grant.edits.env.push_back(std::move(joined));
   if (delivery == Delivery::kCdi) grant.cdi_devices = std::move(names);
   if (delivery == Delivery::kCdiAnnotations)
     grant.annotations[annotation_key(resource)] = fmt::format("{}", fmt::join(names, ","));

@@ -22,11 +22,6 @@ long double use_of(const Device& device, const std::string& set, const std::stri
 
 }  // namespace
 
-bool is_partitioned(const Snapshot& snapshot, const Device& device) {
-  return !device.parent_id.empty() || !device.consumes.empty() ||
-         std::ranges::find(snapshot.devices, device.id, &Device::parent_id) != snapshot.devices.end();
-}
-
 HeldDevices::HeldDevices(std::string module, SnapshotPtr snapshot, const Ledger& ledger)
     : module_(std::move(module)), snapshot_(std::move(snapshot)), ledger_(ledger) {
   if (!snapshot_) return;
@@ -46,10 +41,14 @@ const std::vector<HeldDevices::Held>& HeldDevices::held() const {
   return *held_;
 }
 
+bool HeldDevices::is_partitioned(std::string_view device_id) const {
+  const Device* const device = snapshot_ ? snapshot_->find(device_id) : nullptr;
+  return device && (!device->parent_id.empty() || !device->consumes.empty() || wholes_.contains(device->id));
+}
+
 std::optional<HeldDevices::Held> HeldDevices::ruled_out_by(std::string_view device_id, const ClaimKey& claimant) const {
-  const Device* const wanted = snapshot_ ? snapshot_->find(device_id) : nullptr;
-  if (!wanted || (wanted->parent_id.empty() && wanted->consumes.empty() && !wholes_.contains(wanted->id)))
-    return std::nullopt;
+  if (!is_partitioned(device_id)) return std::nullopt;
+  const Device* const wanted = snapshot_->find(device_id);
   for (const Held& held : held())
     if (overlap(*held.device, *wanted) && held.holder->key() != claimant) return held;
   return overdrawn(*wanted, claimant);

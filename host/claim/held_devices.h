@@ -16,9 +16,6 @@
 
 namespace cardcage {
 
-// True if other devices of the list can rule this one out.
-bool is_partitioned(const Snapshot& snapshot, const Device& device);
-
 // For one turn of the core: the ledger outlives the object and does not change meanwhile. It is read as a whole, but
 // only once somebody asks about a device that others can rule out.
 class HeldDevices {
@@ -33,6 +30,8 @@ class HeldDevices {
   HeldDevices(std::string module, SnapshotPtr snapshot, const Ledger& ledger);
 
   const std::string& module() const { return module_; }
+  // Whether other devices of the list can rule this one out.
+  bool is_partitioned(std::string_view device_id) const;
   // Whether one of the two is a partition of the other.
   bool overlap(std::string_view device_id, std::string_view other_id) const;
   // What rules the device out, other than what `claimant` has. Whether the device itself is held is another question.

@@ -31,7 +31,7 @@ ResourceAllocator::ResourceAllocator(std::string resource, ResourceConfig config
                                      std::function<void()> changed)
     : resource_(std::move(resource)),
       config_(config),
-      environment_(environment),
+      environment_(std::move(environment)),
       changed_(std::move(changed)),
       preparer_(ClaimPreparer::create(resource_,
                                       {.plan =
@@ -39,7 +39,7 @@ ResourceAllocator::ResourceAllocator(std::string resource, ResourceConfig config
                                              waits_for = "the start of its module";
                                              return plan(ref.uid, deadline);
                                            }},
-                                      environment)) {}
+                                      environment_)) {}
 
 Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string name, Instant deadline) const {
   co_await environment_.devices.started(resource_, deadline);
@@ -175,8 +175,12 @@ Status ResourceAllocator::add_holders(const std::string& name, const std::vector
 }
 
 void ResourceAllocator::rest(const std::string& name, const Error& why) {
-  Rest fresh{Backoff(kFirstRest, kLongestRest, name), {}, {}, DelayedCall(environment_.core, environment_.clock)};
-  Rest& entry = resting_.try_emplace(name, std::move(fresh)).first->second;
+  Rest& entry =
+      resting_
+          .try_emplace(
+              name,
+              Rest{Backoff(kFirstRest, kLongestRest, name), {}, {}, DelayedCall(environment_.core, environment_.clock)})
+          .first->second;
   entry.until = environment_.clock.now() + entry.pause.next();
   entry.why = why.message;
   entry.over.call_at(entry.until, [this] { changed_(); });
@@ -208,6 +212,9 @@ Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant 
     co_await environment_.devices.returned(part.module, deadline);
     const auto module = environment_.devices.module(part.module);
     if (!module) co_return std::unexpected(module.error());
+    if (const auto located = environment_.devices.locate(resource_, "", record->ref.uid);
+        located && !located->quiesced.empty())
+      co_return fail(Code::kUnavailable, "{}", located->quiesced);
     ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
     Status ready = co_await (*module)->pre_start(std::move(claim), deadline);
     if (!ready) co_return within(ready.error(), "module '{}' cannot make device '{}' ready", part.module, id);

@@ -42,7 +42,7 @@ std::string ConfigErrors::to_string() const {
 }
 
 std::optional<std::string> process_environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody here calls setenv
   if (!value) return std::nullopt;
   return value;
 }

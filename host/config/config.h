@@ -21,6 +21,8 @@
 
 #include "host/core/log.h"
 #include "host/core/result.h"
+#include "host/model/node_roots.h"
+#include "host/model/option.h"
 #include "host/model/served_name.h"
 
 namespace cardcage {
@@ -46,6 +48,10 @@ struct NodeConfig {
   // The kubelet's --root-dir does not move it (kubernetes/website#56152). It leaves 48 bytes for the name of a socket,
   // including the '/'.
   std::filesystem::path device_plugins_dir = "/var/lib/kubelet/device-plugins";
+  std::filesystem::path services_cgroup = {};  // empty = the daemon's own
+  NodeRoots roots;
+  // The features.d of Node Feature Discovery; empty = modules get no labels of the node.
+  std::filesystem::path features_dir = "/etc/kubernetes/node-feature-discovery/features.d";
   // Makes socket names unique where two daemons run on one node; usually empty.
   std::string instance;
 };
@@ -128,7 +134,7 @@ struct ServeConfig {
 
 // A value of [module.options] as written. It is checked against the module's declarations when the module is loaded.
 struct RawOption {
-  std::variant<std::string, std::int64_t, bool, std::vector<std::string>> value;
+  OptionValue value;
   SourcePosition position;
   friend bool operator==(const RawOption& a, const RawOption& b) { return a.value == b.value; }
 };
@@ -159,19 +165,23 @@ struct ModuleConfig {
   Isolation isolation = Isolation::kProcess;
   ProcessConfig process;
   std::string sha256;  // pinned digest in hex; empty = any
+  // What the module may have the daemon run: absolute paths with different file names.
+  std::vector<std::filesystem::path> programs;
+  // What the module may have the daemon write to, or make ioctls of: glob patterns of absolute paths.
+  std::vector<std::string> writes;
   std::map<std::string, RawOption> options;
   std::vector<ServeConfig> serve;
   SourcePosition position;
   friend bool operator==(const ModuleConfig& a, const ModuleConfig& b) {
-    return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.options, a.serve) ==
-           std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.options, b.serve);
+    return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.programs, a.writes, a.options, a.serve) ==
+           std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.programs, b.writes, b.options, b.serve);
   }
 };
 
 // True if an instance of `a` would behave like one of `b`. The rules do not count, since no instance sees them.
 inline bool same_instance(const ModuleConfig& a, const ModuleConfig& b) {
-  return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.options) ==
-         std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.options);
+  return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.programs, a.writes, a.options) ==
+         std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.programs, b.writes, b.options);
 }
 
 struct Config {

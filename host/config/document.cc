@@ -1,8 +1,9 @@
 #include "host/config/document.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
+
+#include "host/core/ascii.h"
 
 namespace cardcage {
 namespace {
@@ -25,7 +26,7 @@ std::optional<SourcePosition> first_excess_dot(std::string_view text, const std:
 
 std::string describe(const toml::parse_error& error) {
   std::string text(error.description());
-  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  if (!text.empty()) text[0] = to_lower(text[0]);
   return "not valid TOML: " + text;
 }
 

@@ -3,6 +3,7 @@
 
 #include "host/config/names.h"
 #include "host/config/sections.h"
+#include "host/core/ascii.h"
 #include "host/core/nearest.h"
 
 namespace cardcage {
@@ -204,12 +205,36 @@ void read_sha256(TableReader& table, ModuleConfig& module) {
   const auto text = table.string("sha256");
   if (!text) return;
   module.sha256 = text->value;
-  std::ranges::transform(module.sha256, module.sha256.begin(),
-                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
-  if (module.sha256.size() != 64 || module.sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
+  std::ranges::transform(module.sha256, module.sha256.begin(), to_lower);
+  if (module.sha256.size() != 64 || !std::ranges::all_of(module.sha256, is_lower_hex))
     table.refuse(
         "sha256", text->position,
         fmt::format("'{}' is not a SHA-256; write 64 hexadecimal digits, as sha256sum prints them", text->value));
+}
+
+void read_programs(TableReader& table, ModuleConfig& module) {
+  for (const auto& text : table.strings("programs")) {
+    const std::filesystem::path path(text.value);
+    const auto same_name = [&](const auto& other) { return other.filename() == path.filename(); };
+    if (!path.is_absolute() || !path.has_filename())
+      table.refuse("programs", text.position,
+                   fmt::format("'{}' is not the absolute path of a program, like \"/usr/bin/nvidia-smi\"", text.value));
+    else if (std::ranges::any_of(module.programs, same_name))
+      table.refuse("programs", text.position,
+                   fmt::format("there are two programs named '{}'; the module could not choose: remove one",
+                               path.filename().native()));
+    else
+      module.programs.push_back(path);
+  }
+}
+
+void read_writes(TableReader& table, ModuleConfig& module) {
+  for (auto& text : table.strings("writes")) {
+    if (const auto valid = check_write_pattern(text.value); !valid)
+      table.refuse("writes", text.position, valid.error().message);
+    else
+      module.writes.push_back(std::move(text.value));
+  }
 }
 
 ModuleConfig read_module(TableReader table) {
@@ -219,6 +244,8 @@ ModuleConfig read_module(TableReader table) {
   read_path(table, module);
   read_isolation(table, module);
   read_sha256(table, module);
+  read_programs(table, module);
+  read_writes(table, module);
   read_process(table.table("process"), module);
   read_options(table.table("options"), module);
   const bool serves = table.has("serve");

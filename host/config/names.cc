@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/model/naming.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {
@@ -82,6 +83,13 @@ Status check_resource_name(std::string_view name) {
 Status check_attribute_name(std::string_view name) {
   return check(is_qualified_name(name), name, "an attribute name",
                "an identifier of at most 32 bytes, optionally after \"domain/\"");
+}
+
+Status check_write_pattern(std::string_view pattern) {
+  const std::size_t first_end = std::min(pattern.find('/', 1), pattern.size());
+  const bool named = pattern.substr(0, first_end).find_first_of("*?[\\") == std::string_view::npos;
+  return check(is_clean_path(pattern) && named && first_end < pattern.size(), pattern,
+               "the absolute path of files below a folder that it names", "one like \"/sys/bus/pci/devices/*/reset\"");
 }
 
 Result<std::filesystem::path> absolute_path(std::string_view text) {

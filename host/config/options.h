@@ -1,5 +1,5 @@
-// Checks the options in [module.options] and the opaque parameters of a claim against the module's declarations. No
-// message contains a secret value.
+// Checks values against the declarations of a module, and the options in [module.options]. No message contains a secret
+// value.
 #pragma once
 
 #include <map>
@@ -25,15 +25,11 @@ Result<OptionValue> default_value(const OptionDeclaration& declaration);
 std::expected<OptionValues, ConfigErrors> check_options(const ModuleConfig& config,
                                                         const std::vector<OptionDeclaration>& declarations);
 
-// The API server refuses larger parameters.
-constexpr std::size_t kMaxParameterBytes = 10u << 10;
+// The same, with all errors in one text of several lines.
+Result<OptionValues> checked_options(const ModuleConfig& config, const std::vector<OptionDeclaration>& declarations);
 
-// Reads one JSON document of opaque parameters. Returns only the members that are written there, without apiVersion and
-// kind. If the module declares no params, only the syntax is checked.
-Result<OptionValues> decode_params(const ModuleIdentity& identity, std::string_view json);
-
-// The parameters of one device: defaults, overridden member by member by `decoded` in rising precedence. Fails if a
-// required parameter is missing from all of them.
-Result<OptionValues> resolve_params(const ModuleIdentity& identity, const std::vector<OptionValues>& decoded);
+// True if an instance of `before` can become one of `after` by cage.configure: nothing but live options differs.
+bool differs_in_live_options_only(const ModuleConfig& before, const ModuleConfig& after,
+                                  const std::vector<OptionDeclaration>& declarations);
 
 }  // namespace cardcage

@@ -1,13 +1,13 @@
-// Opaque parameters: JSON in a ResourceClaim or DeviceClass, which anybody in the cluster may have written.
+// Opaque parameters, which anybody in the cluster may have written.
+#include "host/config/params.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/json/basic_parser_impl.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <set>
 
 #include "host/config/options.h"
+#include "host/config/params_json.h"
 #include "host/core/nearest.h"
 #include "host/model/text_rules.h"
 
@@ -15,98 +15,47 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-using boost::system::error_code;
 
-constexpr std::size_t kMaxDepth = 16, kQuotedName = 80;
+using Schemas = std::vector<const ParamsSchema*>;
 
-// Sees every name of a document, since parse() silently keeps only the last of equal names.
-struct DuplicateFinder {
-  static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
-
-  std::vector<std::set<std::string, std::less<>>> open;
-  std::string name;
-  std::string duplicate;
-
-  bool on_document_begin(error_code&) { return true; }
-  bool on_document_end(error_code&) { return true; }
-  bool on_object_begin(error_code&) {
-    open.emplace_back();
-    return true;
-  }
-  bool on_object_end(std::size_t, error_code&) {
-    open.pop_back();
-    return true;
-  }
-  bool on_array_begin(error_code&) { return true; }
-  bool on_array_end(std::size_t, error_code&) { return true; }
-  bool on_key_part(json::string_view part, std::size_t, error_code&) {
-    name.append(part.data(), part.size());
-    return true;
-  }
-  bool on_key(json::string_view part, std::size_t, error_code&) {
-    name.append(part.data(), part.size());
-    if (!open.back().insert(name).second) duplicate = name;
-    name.clear();
-    return true;
-  }
-  bool on_string_part(json::string_view, std::size_t, error_code&) { return true; }
-  bool on_string(json::string_view, std::size_t, error_code&) { return true; }
-  bool on_number_part(json::string_view, error_code&) { return true; }
-  bool on_int64(std::int64_t, json::string_view, error_code&) { return true; }
-  bool on_uint64(std::uint64_t, json::string_view, error_code&) { return true; }
-  bool on_double(double, json::string_view, error_code&) { return true; }
-  bool on_bool(bool, error_code&) { return true; }
-  bool on_null(error_code&) { return true; }
-  bool on_comment_part(json::string_view, error_code&) { return true; }
-  bool on_comment(json::string_view, error_code&) { return true; }
-};
-
-Result<json::object> parse_object(std::string_view text) {
-  if (text.size() > kMaxParameterBytes)
-    return fail(Code::kInvalidArgument, "parameters have {} bytes, at most {} are allowed", text.size(),
-                kMaxParameterBytes);
-  json::parse_options options;
-  options.max_depth = kMaxDepth;
-  error_code error;
-  json::basic_parser<DuplicateFinder> names(options);
-  const std::size_t parsed = names.write_some(false, text.data(), text.size(), error);
-  if (!error && parsed < text.size()) error = json::error::extra_data;
-  if (error) return fail(Code::kInvalidArgument, "parameters are not JSON: {} at byte {}", error.message(), parsed);
-  if (!names.handler().duplicate.empty())
-    return fail(Code::kInvalidArgument, "parameters have '{}' twice",
-                printable(names.handler().duplicate, kQuotedName));
-  json::value value = json::parse({text.data(), text.size()}, error, {}, options);
-  if (error || !value.is_object()) return fail(Code::kInvalidArgument, "parameters are not a JSON object");
-  return std::move(value.as_object());
+std::string_view type_name(const json::value& value) {
+  if (value.is_null()) return "null";
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list";
+  if (value.is_bool()) return "a boolean";
+  return value.is_string() ? "a string" : "a number";
 }
 
-// Removes the member `name` from `object`. Its value must be `wanted`, unless `wanted` is empty.
-Status take_type(json::object& object, std::string_view name, const std::string& wanted) {
+// Keeps the schemas whose `part`, apiVersion or kind, is the one in the document. A schema without it takes any.
+Status choose(Schemas& schemas, const json::object& object, std::string_view name, std::string ParamsSchema::* part) {
+  std::vector<std::string> known;
+  for (const ParamsSchema* schema : schemas)
+    if (std::ranges::find(known, schema->*part) == known.end()) known.push_back(schema->*part);
+  if (known.front().empty()) return {};
+  const std::string expected = fmt::format("{}'{}'", known.size() > 1 ? "one of " : "", fmt::join(known, "', '"));
   const json::value* const found = object.if_contains(name);
-  if (!wanted.empty()) {
-    if (found == nullptr) return fail(Code::kInvalidArgument, "parameters have no {}, expected '{}'", name, wanted);
-    if (!found->is_string() || std::string_view(found->as_string()) != wanted)
-      return fail(Code::kInvalidArgument, "parameters have {} {}, expected '{}'", name,
-                  printable(json::serialize(*found), kQuotedName), wanted);
+  if (found == nullptr) return fail(Code::kInvalidArgument, "parameters have no {}, expected {}", name, expected);
+  const std::string written = found->is_string() ? std::string(found->as_string()) : std::string();
+  std::erase_if(schemas, [&](const ParamsSchema* schema) { return schema->*part != written; });
+  if (!schemas.empty()) return {};
+  return fail(Code::kInvalidArgument, "parameters have {} {}, expected {}{}", name,
+              printable(json::serialize(*found), kQuotedParameter), expected,
+              known.size() > 1 ? nearest_hint(written, known) : "");
+}
+
+Result<TextMap> to_map(const OptionDeclaration& field, const json::object& given) {
+  TextMap entries;
+  for (const auto& member : given) {
+    const std::string key(member.key());
+    if (!member.value().is_string())
+      return fail(Code::kInvalidArgument, "has {} under {}, expected a string", type_name(member.value()),
+                  field.secret ? "a key" : "'" + printable(key, kQuotedParameter) + "'");
+    entries[key] = member.value().as_string();
   }
-  object.erase(name);
-  return {};
+  return entries;
 }
 
-// Users who write claims may have no documentation of the module, so the message lists its parameters unless one of
-// them is close to `name`.
-std::unexpected<Error> unknown_name(const ModuleIdentity& identity, const std::string& name) {
-  std::vector<std::string> names;
-  for (const OptionDeclaration& declaration : identity.params) names.push_back(declaration.name);
-  std::string hint = nearest_hint(name, names);
-  if (hint.empty()) hint = fmt::format("; module '{}' has '{}'", identity.id, fmt::join(names, "', '"));
-  return fail(Code::kInvalidArgument, "there is no parameter '{}'{}", printable(name, kQuotedName), hint);
-}
-
-Result<OptionValue> to_value(const json::value& given) {
+Result<OptionValue> to_value(const OptionDeclaration& field, const json::value& given) {
   if (given.is_string()) return OptionValue(std::string(given.as_string()));
   if (given.is_bool()) return OptionValue(given.as_bool());
   if (given.is_int64()) return OptionValue(given.as_int64());
@@ -116,46 +65,126 @@ Result<OptionValue> to_value(const json::value& given) {
     return OptionValue(std::move(items));
   }
   if (given.is_number()) return fail(Code::kInvalidArgument, "is not an integer of 64 bits");
+  if (given.is_object() && field.type != OptionType::kMap) return OptionValue(TextMap());
+  if (given.is_object()) return to_map(field, given.as_object());
   return fail(Code::kInvalidArgument, "is {}, which no parameter can be",
-              given.is_null()     ? "null"
-              : given.is_object() ? "an object"
-                                  : "a list with other values than strings");
+              given.is_null() ? "null" : "a list with other values than strings");
 }
+
+// Reads the members of nested objects into the fields that they are declared as: {"a": {"b": 1}} is field "a.b".
+class FieldsReader {
+ public:
+  FieldsReader(const std::string& module, const ParamsSchema& schema, ConfigSource source)
+      : module_(module), schema_(schema), source_(source) {}
+
+  // `group` is the path of `object`: "" or "sharing.".
+  Status read(const json::object& object, const std::string& group) {
+    for (const auto& member : object) {
+      const std::string name(member.key()), path = group + name;
+      if (group.empty() && (name == "apiVersion" || name == "kind")) continue;
+      if (name.find('.') != std::string::npos)
+        return fail(Code::kInvalidArgument, "'{}' is not the name of a parameter; write nested objects",
+                    printable(path, kQuotedParameter));
+      const auto field = std::ranges::find(schema_.fields, path, &OptionDeclaration::name);
+      const Status done = field != schema_.fields.end() ? read_field(*field, member.value())
+                          : is_group(path)              ? read_group(path, member.value())
+                                                        : unknown(group, name);
+      if (!done) return done;
+    }
+    return {};
+  }
+  OptionValues values;
+
+ private:
+  Status read_field(const OptionDeclaration& field, const json::value& given) {
+    if (field.class_only && source_ != ConfigSource::kClass)
+      return fail(
+          Code::kInvalidArgument,
+          "parameter '{}' may be given by a DeviceClass only; remove it from the claim, or ask the administrator "
+          "of the cluster for a class that has it",
+          field.name);
+    const auto written = to_value(field, given);
+    auto value = written ? check_value(field, *written) : written;
+    if (!value) return fail(Code::kInvalidArgument, "parameter '{}' {}", field.name, value.error().message);
+    values.entries[field.name] = {std::move(*value), true, source_};
+    return {};
+  }
+
+  bool is_group(const std::string& path) const {
+    return std::ranges::any_of(schema_.fields,
+                               [&](const OptionDeclaration& field) { return field.name.starts_with(path + "."); });
+  }
+  Status read_group(const std::string& path, const json::value& given) {
+    if (!given.is_object())
+      return fail(Code::kInvalidArgument, "parameter '{}' is {}, expected an object", path, type_name(given));
+    return read(given.as_object(), path + ".");
+  }
+
+  // Users who write claims may have no documentation of the module, so the message lists the names of this object
+  // unless one of them is close.
+  Status unknown(const std::string& group, const std::string& name) const {
+    std::vector<std::string> known;
+    for (const OptionDeclaration& field : schema_.fields) {
+      if (!field.name.starts_with(group)) continue;
+      std::string sibling = field.name.substr(group.size(), field.name.find('.', group.size()) - group.size());
+      if (std::ranges::find(known, sibling) == known.end()) known.push_back(std::move(sibling));
+    }
+    const std::string path = printable(group + name, kQuotedParameter);
+    if (const auto close = nearest(name, known))
+      return fail(Code::kInvalidArgument, "there is no parameter '{}' (did you mean '{}{}'?)", path, group, *close);
+    return fail(Code::kInvalidArgument, "there is no parameter '{}'; {} of module '{}' has {}", path,
+                schema_.kind.empty() ? "a claim" : schema_.kind, module_,
+                known.empty() ? "none" : fmt::format("'{}{}'", group, fmt::join(known, "', '" + group)));
+  }
+
+  const std::string& module_;
+  const ParamsSchema& schema_;
+  const ConfigSource source_;
+};
 
 }  // namespace
 
-Result<OptionValues> decode_params(const ModuleIdentity& identity, std::string_view text) {
-  auto object = parse_object(text);
+Result<DecodedParams> decode_params(const ModuleIdentity& identity, ConfigSource source, std::string_view text) {
+  const auto object = parse_parameters(text);
   if (!object) return std::unexpected(object.error());
-  if (auto taken = take_type(*object, "apiVersion", identity.params_api_version); !taken)
-    return std::unexpected(taken.error());
-  if (auto taken = take_type(*object, "kind", identity.params_kind); !taken) return std::unexpected(taken.error());
-  OptionValues values;
-  if (identity.params.empty()) return values;
-
-  for (const auto& member : *object) {
-    const std::string name(member.key());
-    const auto declaration = std::ranges::find(identity.params, name, &OptionDeclaration::name);
-    if (declaration == identity.params.end()) return unknown_name(identity, name);
-    const auto written = to_value(member.value());
-    auto value = written ? check_value(*declaration, *written) : written;
-    if (!value) return fail(Code::kInvalidArgument, "parameter '{}' {}", name, value.error().message);
-    values.entries[name] = {std::move(*value), true};
-  }
-  return values;
+  if (identity.schemas.empty()) return DecodedParams{};
+  Schemas schemas;
+  for (const ParamsSchema& schema : identity.schemas) schemas.push_back(&schema);
+  if (auto chosen = choose(schemas, *object, "apiVersion", &ParamsSchema::api_version); !chosen)
+    return std::unexpected(chosen.error());
+  if (auto chosen = choose(schemas, *object, "kind", &ParamsSchema::kind); !chosen)
+    return std::unexpected(chosen.error());
+  if (schemas.front()->raw) return DecodedParams{schemas.front(), {}};
+  FieldsReader reader(identity.id, *schemas.front(), source);
+  if (auto read = reader.read(*object, ""); !read) return std::unexpected(read.error());
+  return DecodedParams{schemas.front(), std::move(reader.values)};
 }
 
-Result<OptionValues> resolve_params(const ModuleIdentity& identity, const std::vector<OptionValues>& decoded) {
+bool takes(const ParamsSchema& schema, std::string_view device_kind) {
+  return schema.device_kinds.empty() ||
+         std::ranges::find(schema.device_kinds, device_kind) != schema.device_kinds.end();
+}
+
+Result<OptionValues> resolve_params(const ModuleIdentity& identity, std::string_view device_kind,
+                                    const std::vector<DecodedParams>& decoded) {
+  const auto first =
+      std::ranges::find_if(identity.schemas, [&](const ParamsSchema& schema) { return takes(schema, device_kind); });
+  const ParamsSchema* schema = first == identity.schemas.end() ? nullptr : &*first;
+  if (!decoded.empty()) schema = decoded.back().schema;
   OptionValues values;
-  for (const OptionValues& layer : decoded)
-    for (const auto& [name, entry] : layer.entries) values.entries[name] = entry;
-  for (const OptionDeclaration& declaration : identity.params) {
-    if (values.entries.contains(declaration.name)) continue;
-    if (declaration.required)
-      return fail(Code::kInvalidArgument, "parameter '{}' is required ({})", declaration.name, declaration.help);
-    auto value = default_value(declaration);
-    if (!value) return within(value.error(), "default of parameter '{}'", declaration.name);
-    values.entries[declaration.name] = {std::move(*value), false};
+  if (schema == nullptr || schema->raw) return values;
+  values.kind = schema->kind;
+  for (const DecodedParams& layer : decoded)
+    if (layer.schema == schema)
+      for (const auto& [name, entry] : layer.values.entries) values.entries[name] = entry;
+  for (const OptionDeclaration& field : schema->fields) {
+    if (values.entries.contains(field.name)) continue;
+    if (field.required)
+      return fail(Code::kInvalidArgument, "parameter '{}' is required{} ({})", field.name,
+                  field.class_only ? " of the DeviceClass" : "", field.help);
+    auto value = default_value(field);
+    if (!value) return within(value.error(), "default of parameter '{}'", field.name);
+    values.entries[field.name] = {std::move(*value), false};
   }
   return values;
 }

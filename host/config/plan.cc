@@ -49,7 +49,8 @@ Keys changed_keys(const ModuleConfig& running, const ModuleConfig& wanted) {
   Keys keys;
   compare(running, wanted, keys, pair("name", &ModuleConfig::name), pair("path", &ModuleConfig::path),
           pair("isolation", &ModuleConfig::isolation), pair("process", &ModuleConfig::process),
-          pair("sha256", &ModuleConfig::sha256));
+          pair("sha256", &ModuleConfig::sha256), pair("programs", &ModuleConfig::programs),
+          pair("writes", &ModuleConfig::writes));
   std::set<std::string> options;
   for (const auto& [name, option] : running.options) options.insert(name);
   for (const auto& [name, option] : wanted.options) options.insert(name);
@@ -121,10 +122,15 @@ PlanStep step(const ModuleChange& change) {
       return {subject, PlanAction::kRemove, "drains; removed when no claim holds its devices", change.name};
     case ModuleChange::Kind::kServed:
       return {subject, PlanAction::kServe, "other rules for the same instance", change.name};
-    case ModuleChange::Kind::kReplaced:
+    case ModuleChange::Kind::kReplaced: {
+      // The plan does not know what the module declares.
+      const bool options_only = std::ranges::all_of(
+          change.keys, [](const auto& key) { return key.starts_with("options.") || key == "serve"; });
       return {subject, PlanAction::kReplace,
-              fmt::format("{}new instance, since {} {}", renamed, keys, change.keys.size() == 1 ? "differs" : "differ"),
+              fmt::format("{}new instance{}, since {} {}", renamed, options_only ? " (none for live options)" : "",
+                          keys, change.keys.size() == 1 ? "differs" : "differ"),
               change.name};
+    }
   }
   return {};
 }

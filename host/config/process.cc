@@ -2,17 +2,17 @@
 #include <sys/capability.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "host/config/sections.h"
+#include "host/core/ascii.h"
 #include "host/core/nearest.h"
 
 namespace cardcage {
 namespace {
 
 bool is_variable(std::string_view name) {
-  const auto fits = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); };
-  return !name.empty() && std::ranges::all_of(name, fits) && !std::isdigit(static_cast<unsigned char>(name.front()));
+  const auto fits = [](char c) { return c == '_' || is_alphanumeric(c); };
+  return !name.empty() && std::ranges::all_of(name, fits) && !is_digit(name.front());
 }
 
 void read_environment(TableReader& table, ProcessConfig& process) {
@@ -56,7 +56,7 @@ void read_user(TableReader& table, ProcessConfig& process) {
   const auto user = table.string("user");
   if (!user) return;
   process.user = user->value;
-  const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; };
+  const auto fits = [](char c) { return is_alphanumeric(c) || c == '_' || c == '-' || c == '.'; };
   if (user->value.empty() || user->value.front() == '-' || !std::ranges::all_of(user->value, fits))
     table.refuse("user", user->position,
                  fmt::format("'{}' is not the name of a user; write a name of passwd(5)", user->value));

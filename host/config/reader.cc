@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "host/core/ascii.h"
 #include "host/core/duration.h"
 #include "host/core/nearest.h"
 #include "host/core/utf8.h"
@@ -23,8 +24,8 @@ std::string one_line(std::string_view text) {
   return cut_utf8(line, kMaxMessage);
 }
 
-bool starts_name(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool continues_name(char c) { return starts_name(c) || (c >= '0' && c <= '9'); }
+bool starts_name(char c) { return c == '_' || is_letter(c); }
+bool continues_name(char c) { return starts_name(c) || is_digit(c); }
 
 // The name of the variable after a '$', and how many bytes to skip; nothing if no name follows.
 std::optional<std::pair<std::string, std::size_t>> variable_name(std::string_view after_dollar) {

@@ -59,6 +59,14 @@ void read_claims(TableReader& table, std::filesystem::path& folder) {
     table.refuse("claims", text->position, path.error().message + "; write \"apiserver\" or an absolute folder");
 }
 
+void read_features(TableReader& table, std::filesystem::path& folder) {
+  const auto text = table.expanded("features_dir");
+  if (text && text->value.empty())
+    folder.clear();
+  else
+    read_absolute(table, "features_dir", folder);
+}
+
 void read_instance(TableReader& table, std::string& instance) {
   const auto text = table.expanded("instance");
   if (!text || text->value.empty()) return;
@@ -80,6 +88,12 @@ NodeConfig read_node(TableReader table) {
   read_short_path(table, "admin_socket", node.admin_socket, kMaxSocketPath);
   read_claims(table, node.claims_folder);
   read_short_path(table, "device_plugins_dir", node.device_plugins_dir, kMaxDevicePluginsDir);
+  read_features(table, node.features_dir);
+  read_absolute(table, "sysfs_root", node.roots.sysfs);
+  read_absolute(table, "procfs_root", node.roots.procfs);
+  read_absolute(table, "devfs_root", node.roots.devfs);
+  read_absolute(table, "driver_root", node.roots.driver);
+  read_absolute(table, "services_cgroup", node.services_cgroup);
   read_instance(table, node.instance);
   table.refuse_unknown_keys();
   return node;

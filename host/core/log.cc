@@ -62,7 +62,7 @@ void divert_log(LogSink sink) { output().sink = std::move(sink); }
 bool log_enabled(LogLevel level) { return output().logger->should_log(spd_level(level)); }
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  Output& out = output();
+  const Output& out = output();
   if (!out.logger->should_log(spd_level(level))) return;
   if (out.sink) return out.sink(level, message, fields);
   std::string line;

@@ -15,6 +15,8 @@ class RateLimit {
   Instant next() const { return rested_ - tolerance_; }
   // An event happens.
   void take(Instant now) { rested_ = std::max(rested_, now) + interval_; }
+  // As if a whole burst happened now.
+  void spend(Instant now) { rested_ = now + tolerance_ + interval_; }
 
  private:
   Duration interval_, tolerance_;

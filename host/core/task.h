@@ -34,6 +34,9 @@ using Duration = std::chrono::steady_clock::duration;
 // Starts a coroutine that nobody waits for. It handles its own errors: an exception that leaves it aborts the process.
 void spawn(asio::io_context& core, Task<void> task);
 
+// For a coroutine that works for long without waiting for anything.
+inline Task<void> let_others_run() { co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable); }
+
 // A value that another thread produces once and one coroutine of the core waits for. Copies share the value. Only the
 // first set() counts. If nobody waits any more (deadline, shutdown), the value is dropped, so that a module that never
 // returns cannot hold up a request.

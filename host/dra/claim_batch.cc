@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 namespace {
 
@@ -19,11 +21,8 @@ Status check(const ClaimRef& ref) {
       return fail(Code::kInvalidArgument, "{} of a claim has {} bytes and Kubernetes allows {}", name, value->size(),
                   kMaxField);
     // They become parts of file names and URLs.
-    const bool plain = value->front() != '.' && std::ranges::all_of(*value, [](unsigned char c) {
-                         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                                c == '-' || c == '.' || c == '_';
-                       });
-    if (!plain) return fail(Code::kInvalidArgument, "{} '{}' of a claim is not a Kubernetes name", name, *value);
+    if (!is_plain_file_name(*value))
+      return fail(Code::kInvalidArgument, "{} '{}' of a claim is not a Kubernetes name", name, *value);
   }
   return {};
 }

@@ -30,11 +30,10 @@ api::registration::PluginInfo plugin_info(const std::string& driver, const std::
 }  // namespace
 
 Result<std::unique_ptr<DriverServer>> DriverServer::start(asio::io_context& core, Clock& clock, ClaimService& claims,
-                                                          HealthBoard& health, DriverServerOptions options) {
+                                                          HealthBoard& health, const DriverServerOptions& options) {
   auto sockets = driver_sockets(options.kubelet_root, options.driver, options.instance);
   if (!sockets) return within(sockets.error(), "driver '{}'", options.driver);
-  std::unique_ptr<DriverServer> server(
-      new DriverServer(core, clock, claims, health, std::move(options), std::move(*sockets)));
+  std::unique_ptr<DriverServer> server(new DriverServer(core, clock, claims, health, options, std::move(*sockets)));
   if (auto opened = server->open_missing_sockets(); !opened)
     return within(opened.error(), "driver '{}'", server->name().name);
   server->PluginServer::start();
@@ -44,7 +43,7 @@ Result<std::unique_ptr<DriverServer>> DriverServer::start(asio::io_context& core
 }
 
 DriverServer::DriverServer(asio::io_context& core, Clock& clock, ClaimService& claims, HealthBoard& health,
-                           DriverServerOptions options, DriverSockets sockets)
+                           const DriverServerOptions& options, DriverSockets sockets)
     : PluginServer(core, clock, {Api::kDra, options.driver}, plugin_info(options.driver, sockets.service)),
       sockets_(std::move(sockets)),
       dra_(core, clock, claims, options.limits),

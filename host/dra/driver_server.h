@@ -40,14 +40,14 @@ class DriverServer final : public PluginServer {
   // Serves at once. The service socket comes first, because kubelets dial as soon as they see the registration socket.
   // `claims` and `health` outlive the server. Errors say which path is in the way and what to do.
   static Result<std::unique_ptr<DriverServer>> start(asio::io_context& core, Clock& clock, ClaimService& claims,
-                                                     HealthBoard& health, DriverServerOptions options);
+                                                     HealthBoard& health, const DriverServerOptions& options);
 
   DriverStatus status() const;
   void set_limits(const DraLimits& limits) { dra_.set_limits(limits); }
 
  private:
   DriverServer(asio::io_context& core, Clock& clock, ClaimService& claims, HealthBoard& health,
-               DriverServerOptions options, DriverSockets sockets);
+               const DriverServerOptions& options, DriverSockets sockets);
   Status open_missing_sockets();
   Instant maintain() override;
   Task<void> run_streams() override { return health_.run(); }

@@ -7,23 +7,31 @@
 namespace cardcage {
 namespace {
 
-// The kubelet keeps that many bytes, and would cut a character in two.
-constexpr std::size_t kMaxMessage = 1024;
 // Keeps a message below the 4 MiB that the kubelet accepts. The kubelet takes every message as a partial update.
 constexpr std::size_t kMaxDevicesPerWrite = 1000;
 
-struct V1 {
+struct HealthV1 {
   using Service = api::health_v1::DRAResourceHealth::CallbackService;
   using Request = api::health_v1::NodeWatchResourcesRequest;
   using Response = api::health_v1::NodeWatchResourcesResponse;
   using HealthStatus = api::health_v1::HealthStatus;
 };
-struct V1Alpha1 {
+struct HealthV1Alpha1 {
   using Service = api::health_v1alpha1::DRAResourceHealth::CallbackService;
   using Request = api::health_v1alpha1::NodeWatchResourcesRequest;
   using Response = api::health_v1alpha1::NodeWatchResourcesResponse;
   using HealthStatus = api::health_v1alpha1::HealthStatus;
 };
+
+// To the kubelet a device is healthy, unhealthy or neither.
+template <class HealthStatus>
+HealthStatus status_of(const Health& health) {
+  return static_cast<HealthStatus>(health.state == HealthState::kUnmonitored ? HealthState::kUnknown : health.state);
+}
+std::string_view message_of(const Health& health) {
+  if (health.state == HealthState::kUnmonitored && health.message.empty()) return "not monitored";
+  return health.message;
+}
 
 template <class Version>
 void fill(typename Version::Response& response, std::span<const HealthReport> devices, std::chrono::seconds timeout) {
@@ -32,10 +40,11 @@ void fill(typename Version::Response& response, std::span<const HealthReport> de
     auto& out = *response.add_devices();
     out.mutable_device()->set_pool_name(report.pool);
     out.mutable_device()->set_device_name(report.device);
-    out.set_health(static_cast<typename Version::HealthStatus>(report.health.state));
+    out.set_health(status_of<typename Version::HealthStatus>(report.health));
     out.set_last_updated_time(std::chrono::system_clock::to_time_t(report.changed));
     out.set_health_check_timeout_seconds(timeout.count());
-    out.set_message(cut_utf8(report.health.message, kMaxMessage));
+    // The kubelet keeps that many bytes, and would cut a character in two.
+    out.set_message(cut_utf8(message_of(report.health), kMaxHealthMessage));
   }
 }
 
@@ -81,7 +90,7 @@ HealthService::HealthService(asio::io_context& core, Clock& clock, HealthBoard& 
     : clock_(clock),
       board_(board),
       timing_(timing),
-      services_{std::make_unique<Service<V1>>(*this), std::make_unique<Service<V1Alpha1>>(*this)},
+      services_{std::make_unique<Service<HealthV1>>(*this), std::make_unique<Service<HealthV1Alpha1>>(*this)},
       streams_(core, [this](HealthStream& stream) { begin(stream); }),
       wake_(core) {
   subscription_ = board_.subscribe([this](const HealthListPtr& list) { streams_.offer(list); });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <string>
@@ -16,16 +17,53 @@ namespace cardcage {
 // How many bytes of a module's text an error quotes.
 constexpr std::size_t kQuoted = 80;
 
-// Copies an extensible struct [R2] and leaves out the members that a newer module adds. All these structs are as old as
-// the ABI itself, so the struct must have every member of version 0.1.
+// The size of each extensible struct when it was new: up to its last member then.
+constexpr std::size_t first_size(const cage_option*) { return offsetof(cage_option, max) + sizeof(cage_option::max); }
+constexpr std::size_t first_size(const cage_params_schema*) {
+  return offsetof(cage_params_schema, reserved) + sizeof(cage_params_schema::reserved);
+}
+constexpr std::size_t first_size(const cage_health*) {
+  return offsetof(cage_health, taint) + sizeof(cage_health::taint);
+}
+constexpr std::size_t first_size(const cage_device*) {
+  return offsetof(cage_device, health) + sizeof(cage_device::health);
+}
+constexpr std::size_t first_size(const cage_device_node*) {
+  return offsetof(cage_device_node, gid) + sizeof(cage_device_node::gid);
+}
+constexpr std::size_t first_size(const cage_mount*) {
+  return offsetof(cage_mount, options) + sizeof(cage_mount::options);
+}
+constexpr std::size_t first_size(const cage_hook*) {
+  return offsetof(cage_hook, env_count) + sizeof(cage_hook::env_count);
+}
+constexpr std::size_t first_size(const cage_net_device*) {
+  return offsetof(cage_net_device, name) + sizeof(cage_net_device::name);
+}
+
+constexpr std::size_t first_size(const cage_metric*) {
+  return offsetof(cage_metric, reserved) + sizeof(cage_metric::reserved);
+}
+constexpr std::size_t first_size(const cage_command*) {
+  return offsetof(cage_command, env_count) + sizeof(cage_command::env_count);
+}
+constexpr std::size_t first_size(const cage_file_write*) {
+  return offsetof(cage_file_write, data) + sizeof(cage_file_write::data);
+}
+constexpr std::size_t first_size(const cage_ioctl*) {
+  return offsetof(cage_ioctl, data_path) + sizeof(cage_ioctl::data_path);
+}
+
+// Copies an extensible struct [R2]. Members that an older module did not know are zero, and those that a newer one adds
+// are left out.
 template <class T>
 Result<T> adopt(const T* given, std::string_view type) {
   if (given == nullptr) return fail(Code::kInvalidArgument, "{} is NULL", type);
-  if (given->struct_size < sizeof(T) || given->struct_size > 4096)
-    return fail(Code::kInvalidArgument, "struct_size of {} is {}: set it to sizeof({}) [R2]", type, given->struct_size,
-                type);
+  const std::size_t size = given->struct_size;
+  if (size < first_size(given) || size > 4096)
+    return fail(Code::kInvalidArgument, "struct_size of {} is {}: set it to sizeof({}) [R2]", type, size, type);
   T copy{};
-  std::memcpy(&copy, given, sizeof copy);
+  std::memcpy(&copy, given, std::min(size, sizeof copy));
   return copy;
 }
 

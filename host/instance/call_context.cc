@@ -3,19 +3,20 @@
 #include <sys/eventfd.h>
 
 #include "host/instance/borrowed.h"
+#include "host/instance/lent.h"
 
 namespace cardcage {
 
-CallContext::CallContext(std::string what, std::uint64_t number, Instant deadline)
+CallContext::CallContext(std::string what, std::uint64_t number, Instant deadline, std::uint32_t attempt)
     : what_(std::move(what)),
       id_(fmt::format("{}-{}", what_, number)),
       number_(number),
       cancel_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       table_{} {
   table_.struct_size = sizeof table_;
-  table_.attempt = 1;
+  table_.attempt = attempt;
   table_.host_data = this;
-  table_.id = {id_.c_str(), id_.size()};
+  table_.id = lent(id_);
   if (deadline != Instant::max())
     table_.deadline_ns = static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
@@ -31,6 +32,17 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
     const std::lock_guard lock(self.mutex_);
     self.explanation_ = printable(start, kMaxExplanation);
   };
+  table_.progress = [](const cage_call* table, std::uint32_t percent, cage_str text) {
+    static_cast<CallContext*>(table->host_data)->note_progress(percent, text);
+  };
+}
+
+void CallContext::note_progress(std::uint32_t percent, cage_str text) {
+  Progress progress;
+  if (percent <= 100) progress.percent = percent;
+  if (text.data != nullptr)
+    progress.text = printable({text.data, std::min(text.size, kMaxProgressText + 4)}, kMaxProgressText);
+  if (told_) told_(std::move(progress));
 }
 
 void CallContext::cancel() {

@@ -3,28 +3,34 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 
 #include "cardcage/module.h"
 #include "host/core/task.h"
 #include "host/core/unique_fd.h"
+#include "host/model/progress.h"
 
 namespace cardcage {
 
 constexpr std::size_t kMaxExplanation = 1024;
+constexpr std::size_t kMaxProgressText = 256;
 
 // Shared by the side that waits for the call and the thread that executes it.
 class CallContext {
  public:
   // `what` is the name of the function, for messages. Instant::max() means no deadline.
-  CallContext(std::string what, std::uint64_t number, Instant deadline);
+  CallContext(std::string what, std::uint64_t number, Instant deadline, std::uint32_t attempt = 1);
   CallContext(const CallContext&) = delete;
   CallContext& operator=(const CallContext&) = delete;
 
   const cage_call* table() const { return &table_; }
   const std::string& what() const { return what_; }
   std::uint64_t number() const { return number_; }
+
+  // Before the call runs. `told` is called on a thread of the module.
+  void on_progress(std::function<void(Progress)> told) { told_ = std::move(told); }
 
   // [any-thread] Makes cancelled() true and the descriptor readable. Idempotent.
   void cancel();
@@ -41,6 +47,8 @@ class CallContext {
   bool has_ended() const { return phase_.load() >= Phase::kEnded; }
 
  private:
+  void note_progress(std::uint32_t percent, cage_str text);
+
   enum class Phase { kQueued, kRunning, kEnded, kAbandoned };
 
   std::string what_, id_;
@@ -50,7 +58,17 @@ class CallContext {
   std::atomic<Phase> phase_{Phase::kQueued};
   mutable std::mutex mutex_;  // a module may explain from a thread of its own
   std::string explanation_;
+  std::function<void(Progress)> told_;
   cage_call table_;
 };
+
+// What a function of a host family returns: explains a failure on the call, unless that is NULL.
+template <class T>
+cage_status explain_on(const cage_call* call, const Result<T>& outcome) {
+  if (outcome) return CAGE_OK;
+  const std::string& why = outcome.error().message;
+  if (call != nullptr) call->explain(call, {why.data(), why.size()});
+  return static_cast<cage_status>(outcome.error().code);
+}
 
 }  // namespace cardcage

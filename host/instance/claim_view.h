@@ -13,8 +13,9 @@ namespace cardcage {
 // [module thread] Borrows `claim`, which must outlive it.
 class ClaimView {
  public:
-  // `with_values` says that the module declares params. `module` is its name, for messages.
-  ClaimView(const ModuleClaim& claim, bool with_values, const std::string& module);
+  // `schemas` are those that the module declares, or null in calls that pass no values. `module` is its name, for
+  // messages.
+  ClaimView(const ModuleClaim& claim, const std::vector<ParamsSchema>* schemas, const std::string& module);
   ClaimView(const ClaimView&) = delete;
   ClaimView& operator=(const ClaimView&) = delete;
 

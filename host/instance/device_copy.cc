@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kMaxNumaNodes = 64;
 constexpr std::int32_t kMaxNumaNode = 1023;
-constexpr std::uint32_t kMaxHealthTimeout = 24 * 60 * 60;
 constexpr std::int32_t kMinExponent = -9, kMaxExponent = 18;  // nano to exa
 constexpr std::string_view kAttributeName =
     "a C identifier of at most 32 characters, with or without a \"domain/\" of at most 63";
@@ -65,7 +64,7 @@ Result<AttributeValue> copy_value(const cage_attr& attr) {
     case CAGE_ATTR_LIST | CAGE_ATTR_BOOL: return copy_list<bool>(attr.v.ints, attr.count, &attribute_bool);
     case CAGE_ATTR_LIST | CAGE_ATTR_STRING: return copy_list<std::string>(attr.v.strs, attr.count, &attribute_text);
     case CAGE_ATTR_LIST | CAGE_ATTR_VERSION: return copy_list<SemVer>(attr.v.strs, attr.count, &attribute_version);
-    default: return fail(Code::kInvalidArgument, "type {} is unknown", attr.type);
+    default: return fail(Code::kInvalidArgument, "type {} is unknown [R16]", attr.type);
   }
 }
 
@@ -120,6 +119,7 @@ Status copy_numa_nodes(const cage_device& given, Device& device) {
 
 Status copy_texts(const cage_device& given, Device& device) {
   const auto optional_id = [](std::string_view text) { return text.empty() || is_device_id(text); };
+  const auto optional_label = [](std::string_view text) { return text.empty() || is_dns_label(text); };
   const auto optional_address = [](std::string_view text) { return text.empty() || is_pci_bus_id(text); };
   auto id = ruled_text(given.id, is_device_id, "id", "1 to 253 printable ASCII characters without spaces");
   if (!id) return std::unexpected(id.error());
@@ -131,7 +131,11 @@ Status copy_texts(const cage_device& given, Device& device) {
   auto address = ruled_text(given.pci_bus_id, optional_address, "pci_bus_id",
                             "an address like 0000:3b:00.0 with four digits of domain, in lower case");
   if (!address) return std::unexpected(address.error());
+  auto name =
+      ruled_text(given.name, optional_label, "name", "a DNS label: lower-case letters, digits and '-', at most 63");
+  if (!name) return std::unexpected(name.error());
   device.id = std::move(*id);
+  device.name = std::move(*name);
   device.kind = std::move(*kind);
   device.parent_id = std::move(*parent);
   device.pci_bus_id = std::move(*address);
@@ -153,7 +157,7 @@ Status copy_own_health(const cage_device& given, Device& device) {
 }  // namespace
 
 Result<Quantity> copy_quantity(const cage_quantity& given) {
-  if (given.format > CAGE_QTY_BINARY) return fail(Code::kInvalidArgument, "format {} is unknown", given.format);
+  if (given.format > CAGE_QTY_BINARY) return fail(Code::kInvalidArgument, "format {} is unknown [R16]", given.format);
   if (given.value < 0) return fail(Code::kInvalidArgument, "value {} is negative", given.value);
   const bool binary = given.format == CAGE_QTY_BINARY;
   if (given.exp10 < kMinExponent || given.exp10 > kMaxExponent || (binary && given.exp10 != 0))
@@ -179,16 +183,30 @@ Result<std::map<std::string, Quantity>> copy_quantities(std::span<const cage_qua
 
 Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
   const auto optional_id = [](std::string_view text) { return text.empty() || is_device_id(text); };
-  const auto optional_reason = [](std::string_view text) { return text.empty() || is_camel_case(text, 64); };
+  const auto optional_word = [](std::string_view text) { return text.empty() || is_camel_case(text, 64); };
   auto id = ruled_text(given.device_id, optional_id, "health.device_id", "a device id");
   if (!id) return std::unexpected(id.error());
-  auto reason = ruled_text(given.reason, optional_reason, "health.reason",
+  auto reason = ruled_text(given.reason, optional_word, "health.reason",
                            "a CamelCase word of at most 64 letters and digits, such as XidError");
   if (!reason) return std::unexpected(reason.error());
-  if (given.state > CAGE_HEALTH_BAD) return fail(Code::kInvalidArgument, "health.state {} is unknown", given.state);
-  if (given.taint > CAGE_TAINT_NO_EXECUTE)
-    return fail(Code::kInvalidArgument, "health.taint {} is unknown", given.taint);
-  if (given.timeout_s > kMaxHealthTimeout)
+  auto cause = ruled_text(given.cause, optional_word, "health.cause",
+                          "a CamelCase word of at most 64 letters and digits, such as Ecc");
+  if (!cause) return std::unexpected(cause.error());
+  const auto optional_key = [](std::string_view text) {
+    return text.empty() || (text.contains('/') && is_label_key(text));
+  };
+  auto key = ruled_text(given.taint_key, optional_key, "health.taint_key",
+                        "the key of a label with a domain, such as example.com/ecc");
+  if (!key) return std::unexpected(key.error());
+  auto value =
+      ruled_text(given.taint_value, is_label_value, "health.taint_value",
+                 "the value of a label: at most 63 letters, digits, '-', '_' and '.', letters or digits at the ends");
+  if (!value) return std::unexpected(value.error());
+  if (given.state > CAGE_HEALTH_UNMONITORED)
+    return fail(Code::kInvalidArgument, "health.state {} is unknown [R16]", given.state);
+  if (given.taint > CAGE_TAINT_INFORM)
+    return fail(Code::kInvalidArgument, "health.taint {} is unknown [R16]", given.taint);
+  if (given.timeout_s > kMaxHealthTimeout.count())
     return fail(Code::kInvalidArgument, "health.timeout_s {} is more than a day", given.timeout_s);
   const auto message = text_of(given.message, 1 << 20, "health.message");
   if (!message) return std::unexpected(message.error());
@@ -196,13 +214,16 @@ Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
                                           .reason = std::move(*reason),
                                           .message = printable(*message, kMaxHealthMessage),
                                           .timeout = std::chrono::seconds(given.timeout_s),
-                                          .taint = static_cast<TaintEffect>(given.taint)});
+                                          .taint = static_cast<TaintEffect>(given.taint),
+                                          .cause = std::move(*cause),
+                                          .taint_key = std::move(*key),
+                                          .taint_value = std::move(*value)});
 }
 
 Result<Device> copy_device(const cage_device& given) {
   Device device;
-  if ((given.flags & ~static_cast<std::uint32_t>(CAGE_DEVICE_SHARED)) != 0)
-    return fail(Code::kInvalidArgument, "flags 0x{:x} are unknown", given.flags);
+  if (const std::uint32_t unknown = given.flags & ~static_cast<std::uint32_t>(CAGE_DEVICE_SHARED); unknown != 0)
+    return fail(Code::kInvalidArgument, "flags 0x{:x} are unknown [R16]", unknown);
   device.shared = (given.flags & CAGE_DEVICE_SHARED) != 0;
   for (const auto copy : {copy_texts, copy_numa_nodes, copy_attributes, copy_capacity, copy_own_health})
     if (auto copied = copy(given, device); !copied) return std::unexpected(copied.error());

@@ -13,7 +13,6 @@ namespace cardcage {
 
 constexpr std::size_t kMaxAttributes = 32;       // attributes and capacities of a device together
 constexpr std::size_t kMaxAttributeValues = 48;  // with list elements counted
-constexpr std::size_t kMaxHealthMessage = 1024;  // ResourceHealthMessageMaxLength of the kubelet
 // The host adds these to a device with a PCI address: pciBusID, pcieRoot, numaNode.
 constexpr std::size_t kDerivedAttributes = 3;
 

@@ -34,6 +34,15 @@ Status check_twice(const std::vector<Copy>& list, const Copy& copy, std::string_
   return {};
 }
 
+// The bytes, checked; `what` is for errors.
+Result<std::string> blob_of(cage_bytes blob, std::string_view what) {
+  if (blob.size > kMaxState)
+    return fail(Code::kInvalidArgument, "{} has {} bytes, at most {} are allowed [R7]", what, blob.size, kMaxState);
+  if (blob.size > 0 && blob.data == nullptr)
+    return fail(Code::kInvalidArgument, "{} has {} bytes and no data", what, blob.size);
+  return blob.size == 0 ? std::string() : std::string(static_cast<const char*>(blob.data), blob.size);
+}
+
 }  // namespace
 
 template <class Given, class Copy>
@@ -52,12 +61,12 @@ Status EditsSink::add(std::int32_t allocation, const Given* given, std::string_v
   return {};
 }
 
-EditsSink::EditsSink(const std::string& module) : guard_(module, "cage_edits") {
+EditsSink::EditsSink(const std::string& module, Asks& asks) : asks_(asks), guard_(module, "cage_edits") {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
   table_.env = [](cage_edits* table, std::int32_t alloc, cage_str key, cage_str value) -> cage_status {
     EditsSink& self = self_of(table);
-    return self.guard_.run([&] { return self.add_env(alloc, key, value); });
+    return self.guard_.run([&] { return self.add_env(alloc, key, value, &Edits::env); });
   };
   table_.device_node = [](cage_edits* table, std::int32_t alloc, const cage_device_node* node) -> cage_status {
     EditsSink& self = self_of(table);
@@ -85,10 +94,23 @@ EditsSink::EditsSink(const std::string& module) : guard_(module, "cage_edits") {
     EditsSink& self = self_of(table);
     return self.guard_.run([&] { return self.set_state(blob); });
   };
-  table_.extension = [](cage_edits*, const char*) -> const void* { return nullptr; };
+  table_.env_list = [](cage_edits* table, std::int32_t alloc, cage_str key, cage_str value) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_env(alloc, key, value, &Edits::env_lists); });
+  };
+  table_.extension = [](cage_edits* table, const char* id) -> const void* {
+    const bool known = id != nullptr && std::string_view(id) == CAGE_EDITS_JOURNAL;
+    return known ? &self_of(table).journal_ : nullptr;
+  };
+  journal_.struct_size = sizeof journal_;
+  journal_.write = [](cage_edits* table, cage_bytes blob) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.write_journal(blob); });
+  };
 }
 
-cage_edits* EditsSink::open(std::size_t allocations) {
+cage_edits* EditsSink::open(std::uint64_t number, std::size_t allocations) {
+  number_ = number;
   collected_ = {};
   collected_.allocations.resize(allocations);
   count_ = text_ = 0;
@@ -111,21 +133,24 @@ Result<Edits*> EditsSink::edits_of(std::int32_t allocation) {
 }
 
 Status EditsSink::charge(std::size_t text) {
-  if (++count_ > kMaxEdits || (text_ += text) > kMaxEditsText)
+  ++count_;
+  text_ += text;
+  if (count_ > kMaxEdits || text_ > kMaxEditsText)
     return fail(Code::kResourceExhausted, "a claim may have at most {} edits and {} KiB of text", kMaxEdits,
                 kMaxEditsText >> 10);
   return {};
 }
 
-Status EditsSink::add_env(std::int32_t allocation, cage_str name, cage_str value) {
+Status EditsSink::add_env(std::int32_t allocation, cage_str name, cage_str value, std::vector<EnvVar> Edits::* list) {
   const auto edits = edits_of(allocation);
   if (!edits) return std::unexpected(edits.error());
   auto copy = copy_env(name, value);
   if (!copy) return std::unexpected(copy.error());
-  if (std::ranges::find((*edits)->env, copy->name, &EnvVar::name) != (*edits)->env.end())
-    return fail(Code::kInvalidArgument, "environment variable '{}' is set twice", copy->name);
+  for (const auto* known : {&(*edits)->env, &(*edits)->env_lists})
+    if (std::ranges::find(*known, copy->name, &EnvVar::name) != known->end())
+      return fail(Code::kInvalidArgument, "environment variable '{}' is set twice", copy->name);
   if (auto charged = charge(copy->name.size() + copy->value.size()); !charged) return charged;
-  (*edits)->env.push_back(std::move(*copy));
+  ((*edits)->*list).push_back(std::move(*copy));
   return {};
 }
 
@@ -141,12 +166,31 @@ Status EditsSink::add_group(std::int32_t allocation, std::uint32_t gid) {
 }
 
 Status EditsSink::set_state(cage_bytes blob) {
-  if (blob.size > kMaxState)
-    return fail(Code::kInvalidArgument, "state has {} bytes, at most {} are allowed [R7]", blob.size, kMaxState);
-  if (blob.size > 0 && blob.data == nullptr)
-    return fail(Code::kInvalidArgument, "state has {} bytes and no data", blob.size);
-  collected_.state = blob.size == 0 ? std::string() : std::string(static_cast<const char*>(blob.data), blob.size);
+  auto state = blob_of(blob, "state");
+  if (!state) return std::unexpected(state.error());
+  collected_.state = std::move(*state);
   return {};
+}
+
+Status EditsSink::write_journal(cage_bytes blob) {
+  auto bytes = blob_of(blob, "journal");
+  if (!bytes) return std::unexpected(bytes.error());
+  const auto kept = asks_.ask(number_, JournalAsk(std::move(*bytes)));
+  if (!kept) return within(kept.error(), "its journal is not kept");
+  return {};
+}
+
+EditsSink& EditsSinks::take() {
+  const std::lock_guard lock(mutex_);
+  if (unused_.empty()) return all_.emplace_back(module_, asks_);
+  EditsSink& sink = *unused_.back();
+  unused_.pop_back();
+  return sink;
+}
+
+void EditsSinks::give_back(EditsSink& sink) {
+  const std::lock_guard lock(mutex_);
+  unused_.push_back(&sink);
 }
 
 }  // namespace cardcage

@@ -1,11 +1,15 @@
 // Collects the edits that prepare() asks for: copies and checks each, and keeps the first refusal.
 #pragma once
 
+#include <deque>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cardcage/module.h"
+#include "host/instance/asks.h"
 #include "host/instance/sink_guard.h"
 #include "host/model/module.h"
 
@@ -13,17 +17,18 @@ namespace cardcage {
 
 constexpr std::size_t kMaxEdits = 4096;          // of one claim, of all kinds
 constexpr std::size_t kMaxEditsText = 1u << 20;  // bytes of one claim
-constexpr std::size_t kMaxState = 64u << 10;     // bytes of the blob
+constexpr std::size_t kMaxState = 64u << 10;     // bytes of the blob, and of the journal
 
 // [module thread] between open() and finish(); its C functions refuse other threads and other times.
 class EditsSink {
  public:
-  explicit EditsSink(const std::string& module);
+  // `asks` outlives the sink.
+  EditsSink(const std::string& module, Asks& asks);
   EditsSink(const EditsSink&) = delete;
   EditsSink& operator=(const EditsSink&) = delete;
 
-  // For a claim of `allocations` devices.
-  cage_edits* open(std::size_t allocations);
+  // For a claim of `allocations` devices, prepared by the call `number`.
+  cage_edits* open(std::uint64_t number, std::size_t allocations);
   // The collected edits, or the first refusal even if the module ignored it.
   Result<PreparedEdits> finish();
 
@@ -32,19 +37,41 @@ class EditsSink {
  private:
   Result<Edits*> edits_of(std::int32_t allocation);
   Status charge(std::size_t text);
-  Status add_env(std::int32_t allocation, cage_str name, cage_str value);
+  Status add_env(std::int32_t allocation, cage_str name, cage_str value, std::vector<EnvVar> Edits::* list);
   Status add_group(std::int32_t allocation, std::uint32_t gid);
   Status set_state(cage_bytes blob);
+  Status write_journal(cage_bytes blob);
   template <class Given, class Copy>
   Status add(std::int32_t allocation, const Given* given, std::string_view type, Result<Copy> (*copy)(const Given&),
              std::vector<Copy> Edits::* list);
 
   static EditsSink& self_of(const cage_edits* table) { return *static_cast<EditsSink*>(table->host_data); }
 
+  Asks& asks_;
   SinkGuard guard_;
   cage_edits table_{};
+  cage_journal journal_{};
+  std::uint64_t number_ = 0;
   PreparedEdits collected_;
   std::size_t count_ = 0, text_ = 0;
+};
+
+// The sinks of one instance: as many as it had prepares at the same time. None is freed before the instance is, since a
+// module may keep a pointer to it.
+class EditsSinks {
+ public:
+  EditsSinks(std::string module, Asks& asks) : module_(std::move(module)), asks_(asks) {}
+
+  // [any-thread] A sink that nobody uses; give it back after its call.
+  EditsSink& take();
+  void give_back(EditsSink& sink);
+
+ private:
+  const std::string module_;
+  Asks& asks_;
+  std::mutex mutex_;
+  std::deque<EditsSink> all_;
+  std::vector<EditsSink*> unused_;
 };
 
 }  // namespace cardcage

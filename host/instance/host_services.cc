@@ -5,8 +5,13 @@
 #include "host/core/clock.h"
 #include "host/core/version.h"
 #include "host/instance/borrowed.h"
+#include "host/instance/call_context.h"
+#include "host/instance/command_copy.h"
 #include "host/instance/device_copy.h"
+#include "host/instance/lent.h"
+#include "host/instance/service_family.h"
 #include "host/instance/snapshot_sink.h"
+#include "host/instance/write_family.h"
 
 namespace cardcage {
 namespace {
@@ -19,8 +24,13 @@ LogLevel log_level_of(std::uint32_t level) {
   return level > CAGE_LOG_ERROR ? LogLevel::kError : static_cast<LogLevel>(level);
 }
 
-HostServices::HostServices(std::string module, std::function<void()> arrived)
-    : module_(std::move(module)), arrived_(std::move(arrived)), table_{} {
+HostServices::HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events)
+    : module_(std::move(module)),
+      arrived_(std::move(arrived)),
+      asks_(asks),
+      table_{},
+      has_events_(has_events),
+      descriptors_([this](std::int32_t descriptor) { note_descriptor(descriptor); }) {
   table_.struct_size = sizeof table_;
   table_.abi_minor = CAGE_ABI_MINOR;
   table_.host_data = this;
@@ -31,13 +41,83 @@ HostServices::HostServices(std::string module, std::function<void()> arrived)
   table_.log = [](const cage_host* table, std::uint32_t level, cage_str text) { self_of(table).log(level, text); };
   table_.rescan = [](const cage_host* table) { self_of(table).note_rescan(); };
   table_.health = [](const cage_host* table, const cage_health* health) { self_of(table).note_health(health); };
-  table_.extension = [](const cage_host*, const char*) -> const void* { return nullptr; };
+  table_.extension = [](const cage_host* table, const char* id) -> const void* {
+    const std::string_view family(id == nullptr ? "" : id);
+    if (family == CAGE_HOST_EXEC) return &self_of(table).exec_;
+    if (family == CAGE_HOST_SERVICE) return service_family();
+    if (family == CAGE_HOST_POLL) return &self_of(table).poll_;
+    return family == CAGE_HOST_WRITE ? write_family() : nullptr;
+  };
+  poll_.struct_size = sizeof poll_;
+  poll_.add = [](const cage_host* table, std::int32_t descriptor) -> cage_status {
+    return self_of(table).add_descriptor(descriptor);
+  };
+  poll_.remove = [](const cage_host* table, std::int32_t descriptor) -> cage_status {
+    return self_of(table).remove_descriptor(descriptor);
+  };
+  exec_.struct_size = sizeof exec_;
+  exec_.run = [](const cage_host* table, const cage_call* call, const cage_command* command, void* user,
+                 cage_command_ended ended) -> cage_status {
+    const auto ran = self_of(table).run_program(call, command);
+    if (!ran) return explain_on(call, ran);
+    cage_command_result result{};
+    result.struct_size = sizeof result;
+    if (ran->timed_out) result.flags |= CAGE_COMMAND_TIMED_OUT;
+    if (ran->cut) result.flags |= CAGE_COMMAND_CUT;
+    result.exit_status = ran->exit_status;
+    result.signal = ran->signal;
+    result.out = {ran->out.data(), ran->out.size()};
+    result.err = {ran->err.data(), ran->err.size()};
+    if (ended != nullptr) ended(user, &result);
+    return CAGE_OK;
+  };
+}
+
+void HostServices::close() {
+  closed_.store(true);
+  descriptors_.close();
+}
+
+cage_status HostServices::add_descriptor(std::int32_t descriptor) {
+  Status added = has_events_ ? Status{} : fail(Code::kFailedPrecondition, "the module has no " CAGE_EXT_WATCH);
+  if (closed_.load()) added = fail(Code::kFailedPrecondition, "the instance has ended");
+  if (added) added = descriptors_.add(descriptor);
+  if (added) return CAGE_OK;
+  log_limited(LogLevel::kError, module_ + "/poll", "descriptor is not polled: " + added.error().message,
+              {{"module", module_}, {"descriptor", std::to_string(descriptor)}});
+  return static_cast<cage_status>(added.error().code);
+}
+
+cage_status HostServices::remove_descriptor(std::int32_t descriptor) {
+  const Status removed = descriptors_.remove(descriptor);
+  return removed ? CAGE_OK : static_cast<cage_status>(removed.error().code);
+}
+
+Result<ExecResult> HostServices::run_program(const cage_call* call, const cage_command* command) {
+  if (call == nullptr) return fail(Code::kInvalidArgument, "cage_exec.run: cage_call is NULL");
+  auto ask = copy_command(command);
+  if (!ask) return std::unexpected(ask.error());
+  const std::string program = ask->program;
+  auto reply = asks_.ask(static_cast<const CallContext*>(call->host_data)->number(), std::move(*ask));
+  if (!reply) return within(reply.error(), "program '{}'", program);
+  return std::get<ExecResult>(std::move(*reply));
+}
+
+void HostServices::open(const NodeRoots& roots) {
+  roots_ = roots;
+  table_.sysfs = lent(roots_.sysfs.native());
+  table_.procfs = lent(roots_.procfs.native());
+  table_.devfs = lent(roots_.devfs.native());
+  table_.driver_root = lent(roots_.driver.native());
+  closed_.store(false);
 }
 
 ModuleNews HostServices::take() {
   const std::lock_guard lock(mutex_);
   pending_ = false;
-  return std::exchange(news_, {});
+  ModuleNews news = std::exchange(news_, {});
+  news.health = health_.take();
+  return news;
 }
 
 void HostServices::log(std::uint32_t level, cage_str text) {
@@ -76,8 +156,16 @@ void HostServices::note(Change change) {
   arrived_();
 }
 
+void HostServices::note_progress(std::uint64_t call, Progress progress) {
+  note([&](ModuleNews& news) { news.progress.insert_or_assign(call, std::move(progress)); });
+}
+
 void HostServices::note_rescan() {
   note([](ModuleNews& news) { news.rescan = true; });
+}
+
+void HostServices::note_descriptor(std::int32_t descriptor) {
+  note([descriptor](ModuleNews& news) { news.descriptors.insert(descriptor); });
 }
 
 void HostServices::note_health(const cage_health* given) {
@@ -89,11 +177,15 @@ void HostServices::note_health(const cage_health* given) {
   auto health = copy_health(*adopted);
   if (!health) return refuse(health.error().message);
   if (health->first.empty()) return refuse("health.device_id is empty: say which device it is about");
-  note([&](ModuleNews& news) {
-    // A snapshot has at most kMaxDevices devices: the module reports others if this drops anything.
-    if (news.health.size() < kMaxDevices || news.health.contains(health->first))
-      news.health.insert_or_assign(std::move(health->first), std::move(health->second));
-  });
+  auto kept = KeptHealth::Outcome::kKept;
+  note([&](ModuleNews&) { kept = health_.put(health->first, health->second); });
+  switch (kept) {
+    case KeptHealth::Outcome::kKept: return;
+    case KeptHealth::Outcome::kTooManyCauses:
+      return refuse(fmt::format("device '{}' has more than {} causes [R6]", health->first, kMaxCauses));
+    // A snapshot needs less: the module reports devices that it does not list.
+    case KeptHealth::Outcome::kTooMuch: return refuse("too many others wait");
+  }
 }
 
 }  // namespace cardcage

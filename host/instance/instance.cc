@@ -7,21 +7,30 @@
 #include "host/core/log.h"
 #include "host/instance/claim_view.h"
 #include "host/instance/declarations.h"
+#include "host/instance/events_view.h"
+#include "host/instance/lent.h"
 #include "host/instance/values.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {
 
-Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived)
+Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived,
+                   Asks::Channel channel)
     : name_(std::move(name)),
       module_(std::move(module)),
       identity_(std::move(identity)),
-      services_(name_, std::move(news_arrived)),
+      asks_(std::move(channel)),
+      services_(name_, std::move(news_arrived), asks_, identity_.watch.has_value()),
       snapshot_(name_),
-      edits_(name_),
-      ids_(name_) {}
+      edits_(name_, asks_),
+      ids_(name_),
+      metrics_(name_, identity_.metrics),
+      labels_(name_) {}
 
 Result<ModuleReply> Instance::execute(CallContext& context, const ModuleCall& call) {
+  if (claim_of(call) != nullptr)
+    context.on_progress(
+        [this, number = context.number()](Progress progress) { services_.note_progress(number, std::move(progress)); });
   return std::visit(
       [&](const auto& one) -> Result<ModuleReply> {
         auto result = run(context, one);
@@ -45,7 +54,7 @@ Status Instance::to_status(const CallContext& context, cage_status status) const
   if (status < 0 || status > static_cast<cage_status>(Code::kUnauthenticated))
     return failure(context, Code::kUnknown,
                    fmt::format("it returned {}, which is no status{}{}", status, text.empty() ? "" : "; ", text));
-  return failure(context, code, text.empty() ? to_string(code) + ", and the module does not explain it" : text);
+  return failure(context, code, text.empty() ? fmt::format("{}, and {}", to_string(code), kUnexplained) : text);
 }
 
 template <class Function>
@@ -71,8 +80,10 @@ Status Instance::run(CallContext& context, const StartCall& call) {
   const cage_module& table = module_.table();
   const ValuesView options(call.options, name_);
   cage_instance* created = nullptr;
+  services_.open(call.roots);
   auto status =
       enter(context, [&] { return table.create(context.table(), services_.table(), options.table(), &created); });
+  if (!status) services_.descriptors().close();
   if (!status) return status;
   if (created == nullptr) return failure(context, Code::kInternal, "create returned OK and no instance [R13]");
   self_ = created;
@@ -80,6 +91,13 @@ Status Instance::run(CallContext& context, const StartCall& call) {
   status = enter(context, [&] { return table.start(self_, context.table()); });
   if (!status) destroy();
   return status;
+}
+
+Status Instance::run(CallContext& context, const ConfigureCall& call) {
+  const cage_configure* const family = configure_of(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  const ValuesView options(call.options, name_);
+  return enter_running(context, [&] { return family->configure(self_, context.table(), options.table()); });
 }
 
 Result<SnapshotPtr> Instance::run(CallContext& context, const DiscoverCall&) {
@@ -93,11 +111,13 @@ Result<SnapshotPtr> Instance::run(CallContext& context, const DiscoverCall&) {
 }
 
 Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& call) {
-  const ClaimView view(call.claim, !identity_.params.empty(), name_);
-  cage_edits* const sink = edits_.open(call.claim.allocations.size());
+  const ClaimView view(call.claim, &identity_.schemas, name_);
+  EditsSink& sink = edits_.take();
+  cage_edits* const table = sink.open(context.number(), call.claim.allocations.size());
   const auto status =
-      enter_running(context, [&] { return module_.table().prepare(self_, context.table(), view.table(), sink); });
-  auto edits = edits_.finish();
+      enter_running(context, [&] { return module_.table().prepare(self_, context.table(), view.table(), table); });
+  auto edits = sink.finish();
+  edits_.give_back(sink);
   // The sink's error says more than the status that the module makes of it.
   if (!edits && (status || context.explanation().empty()))
     return failure(context, Code::kInternal, "it asks for an invalid edit: " + edits.error().message);
@@ -107,7 +127,7 @@ Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& cal
 }
 
 Status Instance::run(CallContext& context, const UnprepareCall& call) {
-  const ClaimView view(call.claim, false, name_);
+  const ClaimView view(call.claim, nullptr, name_);
   return enter_running(context, [&] { return module_.table().unprepare(self_, context.table(), view.table()); });
 }
 
@@ -116,7 +136,7 @@ Status Instance::run(CallContext& context, const ReconcileCall& call) {
   if (family == nullptr) return {};
   std::deque<ClaimView> views;
   std::vector<const cage_claim*> claims;
-  for (const ModuleClaim& claim : call.live) claims.push_back(views.emplace_back(claim, false, name_).table());
+  for (const ModuleClaim& claim : call.live) claims.push_back(views.emplace_back(claim, nullptr, name_).table());
   return enter_running(context, [&] {
     return family->keep(self_, context.table(), claims.data(), static_cast<std::uint32_t>(claims.size()));
   });
@@ -127,7 +147,7 @@ Result<std::vector<std::string>> Instance::run(CallContext& context, const Choos
   if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
   const auto borrow = [](const std::vector<std::string>& ids) {
     std::vector<cage_str> borrowed;
-    for (const std::string& id : ids) borrowed.push_back({id.c_str(), id.size()});
+    for (const std::string& id : ids) borrowed.push_back(lent(id));
     return borrowed;
   };
   const std::vector<cage_str> available = borrow(call.available), required = borrow(call.required);
@@ -147,14 +167,43 @@ Result<std::vector<std::string>> Instance::run(CallContext& context, const Choos
 Status Instance::run(CallContext& context, const PreStartCall& call) {
   const cage_pre_start* const family = pre_start_of(module_.table());
   if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  const ClaimView view(call.claim, false, name_);
+  const ClaimView view(call.claim, nullptr, name_);
   return enter_running(context, [&] { return family->pre_start(self_, context.table(), view.table()); });
 }
 
 Status Instance::run(CallContext& context, const CheckCall& call) {
   if (module_.table().check == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  const cage_str id{call.device_id.c_str(), call.device_id.size()};
-  return enter_running(context, [&] { return module_.table().check(self_, context.table(), id); });
+  return enter_running(context, [&] { return module_.table().check(self_, context.table(), lent(call.device_id)); });
+}
+
+Result<MetricSamplesPtr> Instance::run(CallContext& context, const CollectMetricsCall&) {
+  const cage_metrics* const family = metrics_of(module_.table());
+  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
+  cage_metrics_sink* const sink = metrics_.open();
+  const auto status = enter_running(context, [&] { return family->collect(self_, context.table(), sink); });
+  MetricSamples samples = metrics_.finish();
+  if (!status) return std::unexpected(status.error());
+  return std::make_shared<const MetricSamples>(std::move(samples));
+}
+
+Result<NodeLabels> Instance::run(CallContext& context, const CollectLabelsCall&) {
+  const cage_labels* const family = labels_of(module_.table());
+  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
+  cage_label_sink* const sink = labels_.open();
+  const auto status = enter_running(context, [&] { return family->collect(self_, context.table(), sink); });
+  NodeLabels labels = labels_.finish();
+  if (!status) return std::unexpected(status.error());
+  return labels;
+}
+
+// Descriptors are polled again whatever comes of the call.
+Status Instance::run(CallContext& context, const EventsCall& call) {
+  const cage_watch* const family = watch_of(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  EventsView view(call.batch, services_.descriptors());
+  if (view.is_empty()) return {};
+  return enter_running(context,
+                       [&] { return family->events(self_, context.table(), view.list(), view.count(), view.flags()); });
 }
 
 Status Instance::run(CallContext& context, const QuiesceCall&) {
@@ -165,6 +214,18 @@ Status Instance::run(CallContext& context, const QuiesceCall&) {
 Status Instance::run(CallContext& context, const ResumeCall&) {
   if (module_.table().resume == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
   return enter_running(context, [&] { return module_.table().resume(self_, context.table()); });
+}
+
+Status Instance::run(CallContext& context, const QuiesceDeviceCall& call) {
+  const cage_quiesce* const family = quiesce_of(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  return enter_running(context, [&] { return family->quiesce(self_, context.table(), lent(call.device_id)); });
+}
+
+Status Instance::run(CallContext& context, const ResumeDeviceCall& call) {
+  const cage_quiesce* const family = quiesce_of(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  return enter_running(context, [&] { return family->resume(self_, context.table(), lent(call.device_id)); });
 }
 
 Status Instance::run(CallContext& context, const StopCall&) {

@@ -1,7 +1,8 @@
 // One instance of a loaded module: calls its functions and turns what they return into results.
 //
 // It knows nothing of threads and the core: InProcessModule runs it on a lane, a worker on its module thread. One
-// thread at a time calls its members, the module thread.
+// thread at a time calls its members, the module thread, but calls for different claims may overlap all calls that
+// neither start nor stop it.
 #pragma once
 
 #include <functional>
@@ -9,20 +10,27 @@
 #include <string_view>
 #include <vector>
 
+#include "host/instance/asks.h"
 #include "host/instance/call_context.h"
 #include "host/instance/edits_sink.h"
 #include "host/instance/host_services.h"
 #include "host/instance/id_sink.h"
+#include "host/instance/label_sink.h"
+#include "host/instance/metrics_sink.h"
 #include "host/instance/snapshot_sink.h"
 #include "host/loader/loader.h"
 #include "host/model/module_call.h"
 
 namespace cardcage {
 
+// The end of the error for a call that fails without an explanation [R4].
+constexpr std::string_view kUnexplained = "the module does not explain it";
+
 class Instance {
  public:
   // `name` is the module's name in the configuration; for `news_arrived` see HostServices.
-  Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived);
+  Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived,
+           Asks::Channel channel);
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
 
@@ -31,9 +39,11 @@ class Instance {
   Result<ModuleReply> execute(CallContext& context, const ModuleCall& call);
 
   HostServices& services() { return services_; }
+  Asks& asks() { return asks_; }
 
  private:
   Status run(CallContext& context, const StartCall& call);
+  Status run(CallContext& context, const ConfigureCall& call);
   Result<SnapshotPtr> run(CallContext& context, const DiscoverCall& call);
   Result<PreparedEdits> run(CallContext& context, const PrepareCall& call);
   Status run(CallContext& context, const UnprepareCall& call);
@@ -41,8 +51,13 @@ class Instance {
   Result<std::vector<std::string>> run(CallContext& context, const ChooseCall& call);
   Status run(CallContext& context, const PreStartCall& call);
   Status run(CallContext& context, const CheckCall& call);
+  Result<MetricSamplesPtr> run(CallContext& context, const CollectMetricsCall& call);
+  Result<NodeLabels> run(CallContext& context, const CollectLabelsCall& call);
+  Status run(CallContext& context, const EventsCall& call);
   Status run(CallContext& context, const QuiesceCall& call);
   Status run(CallContext& context, const ResumeCall& call);
+  Status run(CallContext& context, const QuiesceDeviceCall& call);
+  Status run(CallContext& context, const ResumeDeviceCall& call);
   Status run(CallContext& context, const StopCall& call);
 
   // Calls one function of the module. No exception leaves it [R9], and any number it returns becomes a Status.
@@ -58,10 +73,13 @@ class Instance {
   std::string name_;
   LoadedModule module_;
   ModuleIdentity identity_;
+  Asks asks_;
   HostServices services_;
   SnapshotSink snapshot_;
-  EditsSink edits_;
+  EditsSinks edits_;
   IdSink ids_;
+  MetricsSink metrics_;
+  LabelSink labels_;
   cage_instance* self_ = nullptr;
 };
 

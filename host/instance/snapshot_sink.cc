@@ -63,6 +63,7 @@ cage_snapshot* SnapshotSink::open() {
 void SnapshotSink::abandon() {
   guard_.close();
   devices_.clear();
+  names_.clear();
   counter_sets_.clear();
   uses_.clear();
   spoiled_.clear();
@@ -92,9 +93,13 @@ Status SnapshotSink::add(const cage_device* given) {
   if (devices_.size() == kMaxDevices || text_ + size > kMaxSnapshotText)
     return refuse({Code::kResourceExhausted, fmt::format("an instance may have at most {} devices and {} MiB of text",
                                                          kMaxDevices, kMaxSnapshotText >> 20)});
-  std::string id = device->id;
+  if (!device->name.empty() && names_.contains(device->name))
+    return refuse({Code::kAlreadyExists,
+                   fmt::format("another device has the name '{}': names are unique in an instance", device->name)});
+  std::string id = device->id, name = device->name;
   if (!devices_.emplace(std::move(id), std::move(*device)).second)
     return refuse({Code::kAlreadyExists, "another device has this id: ids are unique in an instance"});
+  if (!name.empty()) names_.insert(std::move(name));
   text_ += size;
   return {};
 }

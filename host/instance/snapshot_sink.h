@@ -46,6 +46,7 @@ class SnapshotSink {
   cage_snapshot table_{};
   cage_snapshot_counters counters_{};
   std::map<std::string, Device> devices_;
+  std::set<std::string> names_;  // that the module chose
   std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
   std::map<std::string, std::vector<CounterUse>> uses_;  // by device id
   std::set<std::string> spoiled_;  // devices with a refused use of counters: without it they would be overcommitted

@@ -2,6 +2,7 @@
 
 #include "host/core/log.h"
 #include "host/instance/borrowed.h"
+#include "host/instance/lent.h"
 
 namespace cardcage {
 namespace {
@@ -22,12 +23,22 @@ const T* ValuesView::find(const char* name, const char* asked_as) const {
   return value;
 }
 
-ValuesView::ValuesView(const OptionValues& values, std::string module) : values_(values), module_(std::move(module)) {
-  for (const auto& [name, entry] : values_.entries)
-    if (const auto* items = std::get_if<std::vector<std::string>>(&entry.value)) {
-      std::vector<cage_str>& list = lists_[name];
-      for (const std::string& item : *items) list.push_back({item.c_str(), item.size()});
+void ValuesView::lend(const std::string& name, const OptionValue& value) {
+  if (const auto* items = std::get_if<std::vector<std::string>>(&value)) {
+    std::vector<cage_str>& list = lists_[name];
+    for (const std::string& item : *items) list.push_back(lent(item));
+  }
+  if (const auto* entries = std::get_if<TextMap>(&value)) {
+    MapView& map = maps_[name];
+    for (const auto& [key, content] : *entries) {
+      map.keys.push_back(lent(key));
+      map.values.push_back(lent(content));
     }
+  }
+}
+
+ValuesView::ValuesView(const OptionValues& values, std::string module) : values_(values), module_(std::move(module)) {
+  for (const auto& [name, entry] : values_.entries) lend(name, entry.value);
   table_ = {};
   table_.struct_size = sizeof table_;
   table_.host_data = this;
@@ -41,7 +52,7 @@ ValuesView::ValuesView(const OptionValues& values, std::string module) : values_
   };
   table_.string = [](const cage_values* table, const char* name) -> cage_str {
     const auto* value = self_of(table).find<std::string>(name, "string");
-    return value == nullptr ? cage_str{"", 0} : cage_str{value->c_str(), value->size()};
+    return value == nullptr ? cage_str{"", 0} : lent(*value);
   };
   table_.list = [](const cage_values* table, const char* name, const cage_str** items) -> std::uint32_t {
     const ValuesView& self = self_of(table);
@@ -56,6 +67,24 @@ ValuesView::ValuesView(const OptionValues& values, std::string module) : values_
     const auto entry = entries.find(std::string_view(name == nullptr ? "" : name));
     return entry != entries.end() && entry->second.given ? 1 : 0;
   };
+  table_.map = [](const cage_values* table, const char* name, const cage_str** keys,
+                  const cage_str** texts) -> std::uint32_t {
+    const ValuesView& self = self_of(table);
+    if (keys != nullptr) *keys = nullptr;
+    if (texts != nullptr) *texts = nullptr;
+    if (self.find<TextMap>(name, "map") == nullptr || keys == nullptr || texts == nullptr) return 0;
+    const MapView& map = self.maps_.find(name)->second;
+    *keys = map.keys.data();
+    *texts = map.values.data();
+    return static_cast<std::uint32_t>(map.keys.size());
+  };
+  table_.source = [](const cage_values* table, const char* name) -> std::int32_t {
+    const auto& entries = self_of(table).values_.entries;
+    const auto entry = entries.find(std::string_view(name == nullptr ? "" : name));
+    if (entry == entries.end() || !entry->second.source) return -1;
+    return *entry->second.source == ConfigSource::kClass ? CAGE_PARAMS_CLASS : CAGE_PARAMS_CLAIM;
+  };
+  table_.params_kind = lent(values_.kind);
 }
 
 }  // namespace cardcage

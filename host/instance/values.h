@@ -21,12 +21,18 @@ class ValuesView {
   const cage_values* table() const { return &table_; }
 
  private:
+  // Makes the arrays of a list or a map.
+  void lend(const std::string& name, const OptionValue& value);
   template <class T>
   const T* find(const char* name, const char* asked_as) const;
 
   const OptionValues& values_;
   std::string module_;
+  struct MapView {
+    std::vector<cage_str> keys, values;
+  };
   std::map<std::string, std::vector<cage_str>, std::less<>> lists_;  // the items that list() returns
+  std::map<std::string, MapView, std::less<>> maps_;
   cage_values table_;
 };
 

@@ -13,11 +13,9 @@ namespace {
 
 using std::chrono::milliseconds, std::chrono::seconds;
 
-constexpr mode_t kFolderMode = 0750;   // as the kubelet makes it
-constexpr seconds kCheckInterval{1};   // inotify does not see a new mount over the folder
-constexpr seconds kRegisterLimit{15};  // the kubelet takes up to 10 s to dial back
-constexpr seconds kStreamLimit{5};     // from the registration to ListAndWatch
-constexpr seconds kSteadyStream{10};   // a stream that lasts this long was no failure
+constexpr mode_t kDevicePluginsMode = 0750;  // as the kubelet makes it
+constexpr seconds kRegisterLimit{15};        // the kubelet takes up to 10 s to dial back
+constexpr seconds kStreamLimit{5};           // from the registration to ListAndWatch
 constexpr milliseconds kFirstPause{100};
 constexpr seconds kLongestPause{10};
 
@@ -66,7 +64,7 @@ Instant DirectRegistration::maintain(StreamCount streams) {
   if (usable && !call_ && next_call_ && *next_call_ <= now) call_kubelet(streams);
   if (silence_.noticed(view_.state == RegistrationState::kWaiting, now))
     log(LogLevel::kWarn, "cannot register the resource", {{"resource", options_.resource}, {"error", view_.error}});
-  Instant next = now + kCheckInterval;
+  Instant next = now + kSocketCheckInterval;
   if (next_call_ && usable && !call_) next = std::min(next, *next_call_);
   if (stream_deadline_) next = std::min(next, *stream_deadline_);
   return next;
@@ -167,7 +165,7 @@ Status DirectRegistration::open_socket() {
   socket_.reset();
   auto path = resource_socket(options_.folder, options_.resource, fmt::format("{}-{}", options_.nonce, sockets_));
   if (!path) return std::unexpected(path.error());
-  auto opened = open_resource_socket(host_, options_.resource, std::move(*path), kFolderMode);
+  auto opened = open_resource_socket(host_, options_.resource, std::move(*path), kDevicePluginsMode);
   if (!opened) return std::unexpected(opened.error());
   ++sockets_;
   socket_ = std::move(*opened);

@@ -1,6 +1,7 @@
 // How a resource is made known to the kubelet.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -13,6 +14,9 @@
 #include "host/rpc/socket_listener.h"
 
 namespace cardcage {
+
+constexpr std::chrono::seconds kSocketCheckInterval{1};  // inotify does not see a new mount over a folder
+constexpr std::chrono::seconds kSteadyStream{10};        // a stream that lasts this long was no failure
 
 // The ListAndWatch streams of a resource: the kubelet's side of a registration.
 struct StreamCount {

@@ -6,6 +6,8 @@
 #include <array>
 #include <initializer_list>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 namespace {
 
@@ -29,13 +31,6 @@ std::string digest(std::string_view text, std::size_t bytes) {
   return out;
 }
 
-bool is_file_name_part(std::string_view text) {
-  return !text.empty() && text.front() != '.' && std::ranges::all_of(text, [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-           c == '_';
-  });
-}
-
 // The first candidate that is short enough.
 Result<fs::path> first_that_fits(std::initializer_list<fs::path> candidates, std::string_view key = "node.kubelet_root",
                                  std::size_t limit = kMaxSocketPath) {
@@ -51,14 +46,14 @@ constexpr std::size_t kMaxWithDot = kMaxSocketPath - 1;
 
 Status check_resource(std::string_view resource) {
   const auto slash = resource.find('/');
-  if (slash != std::string_view::npos && is_file_name_part(resource.substr(0, slash)) &&
-      is_file_name_part(resource.substr(slash + 1)))
+  if (slash != std::string_view::npos && is_plain_file_name(resource.substr(0, slash)) &&
+      is_plain_file_name(resource.substr(slash + 1)))
     return {};
   return fail(Code::kInvalidArgument, "resource name '{}' is not of the form 'example.com/name'", resource);
 }
 
 Status check_instance(std::string_view instance) {
-  if (instance.empty() || (is_file_name_part(instance) && instance.size() <= kMaxInstance)) return {};
+  if (instance.empty() || (is_plain_file_name(instance) && instance.size() <= kMaxInstance)) return {};
   return fail(Code::kInvalidArgument, "node.instance '{}' must consist of letters, digits, '-', '_' and '.'", instance);
 }
 
@@ -70,7 +65,7 @@ Status check_absolute(const fs::path& folder, std::string_view key) {
 }  // namespace
 
 Result<DriverSockets> driver_sockets(const fs::path& kubelet_root, std::string_view driver, std::string_view instance) {
-  if (!is_file_name_part(driver) || driver.size() > kMaxDriverName)
+  if (!is_plain_file_name(driver) || driver.size() > kMaxDriverName)
     return fail(Code::kInvalidArgument, "driver name '{}' is not a DNS name of at most {} bytes", driver,
                 kMaxDriverName);
   if (auto good = check_instance(instance); !good) return std::unexpected(good.error());

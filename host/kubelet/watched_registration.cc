@@ -9,14 +9,12 @@ namespace {
 
 using std::chrono::milliseconds, std::chrono::seconds;
 
-constexpr mode_t kFolderMode = 0755;  // as the kubelet makes it
-constexpr seconds kCheckInterval{1};
-constexpr seconds kOfferLimit{5};  // the kubelet reconciles once a second
+constexpr mode_t kPluginFolderMode = 0755;  // as the kubelet makes it
+constexpr seconds kOfferLimit{5};           // the kubelet reconciles once a second
 // The kubelet opens the stream before it reports the registration, so a missing stream was torn down: up to 1.36 the
 // late end of an old stream does that.
 constexpr milliseconds kUnwatchedLimit{500};
-constexpr seconds kAskedLimit{15};    // the kubelet takes up to 10 s to dial after GetInfo
-constexpr seconds kSteadyStream{10};  // a stream that lasts this long was no failure
+constexpr seconds kAskedLimit{15};  // the kubelet takes up to 10 s to dial after GetInfo
 constexpr int kMaxDoublings = 4;
 
 }  // namespace
@@ -72,7 +70,7 @@ Instant WatchedRegistration::maintain(StreamCount streams) {
     registration_.reset();
     opened_before_ = streams.opened;
     socket_.reset();
-    auto opened = open_resource_socket(host_, options_.resource, options_.socket, kFolderMode);
+    auto opened = open_resource_socket(host_, options_.resource, options_.socket, kPluginFolderMode);
     error_ = opened ? "" : opened.error().message;
     if (opened) socket_ = std::move(*opened);
   }
@@ -91,20 +89,20 @@ Instant WatchedRegistration::maintain(StreamCount streams) {
   if (silence_.noticed(stage_ == Stage::kWaiting, now))
     log(LogLevel::kWarn, "no kubelet has asked for the resource: is node.kubelet_root the kubelet's --root-dir?",
         {{"resource", options_.resource}, {"socket", options_.socket.native()}});
-  if (stage_ == Stage::kWatched) return now + kCheckInterval;
+  if (stage_ == Stage::kWatched) return now + kSocketCheckInterval;
   // The limit counts only while a kubelet runs, and one that has just started looks into the folder by itself.
   const bool lives = is_served(options_.kubelet_socket);
   if (!std::exchange(kubelet_lives_, lives) || !lives) {
     stage_since_ = now;
     stage_limit_ = std::max<Duration>(stage_limit_, kOfferLimit);
-    return now + kCheckInterval;
+    return now + kSocketCheckInterval;
   }
   if (now - stage_since_ >= stage_limit_) {
     ++offers_;
     socket_.reset();
     return now;
   }
-  return std::min(now + kCheckInterval, stage_since_ + stage_limit_);
+  return std::min(now + kSocketCheckInterval, stage_since_ + stage_limit_);
 }
 
 Task<void> WatchedRegistration::end() {

@@ -17,8 +17,8 @@ Status rename_if_there(const std::string& from, const std::string& to) {
 
 Result<std::filesystem::path> set_aside(const std::filesystem::path& file, WallTime now,
                                         std::initializer_list<const char*> suffixes) {
-  const auto aside = fmt::format("{}.damaged-{:%Y%m%dT%H%M%SZ}", file.native(),
-                                 fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+  auto aside = fmt::format("{}.damaged-{:%Y%m%dT%H%M%SZ}", file.native(),
+                           fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
   if (auto renamed = rename_if_there(file.native(), aside); !renamed) return std::unexpected(renamed.error());
   for (const char* suffix : suffixes)
     if (auto renamed = rename_if_there(file.native() + suffix, aside + suffix); !renamed)

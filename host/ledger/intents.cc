@@ -118,7 +118,7 @@ void Intents::clear(const ClaimKey& key) {
 
 Status Intents::append(std::string_view line) {
   if (auto there = restore(); !there) return there;
-  if (size_ > kRewriteAbove)
+  if (size_ > std::max(kRewriteAbove, 2 * rewritten_size_))
     if (auto shorter = rewrite(); !shorter) return shorter;
   const ssize_t written = ::write(journal_.get(), line.data(), line.size());
   if (written == static_cast<ssize_t>(line.size())) {
@@ -138,7 +138,7 @@ Status Intents::rewrite() {
   if (auto written = write_file_atomically(file_, content, 0600, false); !written) return with_remedy(written.error());
   journal_ = UniqueFd(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!journal_) return with_remedy(fail_errno(errno, fmt::format("cannot open '{}'", file_.native())).error());
-  size_ = content.size();
+  size_ = rewritten_size_ = content.size();
   return {};
 }
 

@@ -46,7 +46,7 @@ class Intents {
   std::string boot_id_;
   UniqueFd lock_;  // on the folder, because rewrite() replaces the file
   UniqueFd journal_;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, rewritten_size_ = 0;
   Records records_;
 };
 

@@ -129,7 +129,7 @@ Task<Status> Ledger::put(ClaimRecord record) {
   return enqueue({std::move(now), std::nullopt, Durability::kNode}, std::move(before));
 }
 
-Task<Status> Ledger::release(ClaimKey key, WallTime when, Durability durability) {
+Task<Status> Ledger::release(const ClaimKey& key, WallTime when, Durability durability) {
   auto record = find(key);
   if (!record) return [] -> Task<Status> { co_return Status{}; }();
   return enqueue({record, when, durability}, record);

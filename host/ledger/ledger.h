@@ -66,7 +66,7 @@ class Ledger {
   // written. kResourceExhausted when the disk is full; later changes try again. A disk that hangs is waited for:
   // callers with a deadline do not await the task themselves.
   Task<Status> put(ClaimRecord record);
-  Task<Status> release(ClaimKey key, WallTime when, Durability durability = Durability::kNode);
+  Task<Status> release(const ClaimKey& key, WallTime when, Durability durability = Durability::kNode);
   // A put that nobody waits for. It goes with the next transaction, or starts one soon, and survives a crash of the
   // node only once the kernel has written it. If it fails, it stays visible until this process ends. `left` are holders
   // that are no longer in the record; they go to the history.

@@ -1,6 +1,9 @@
 #include "host/ledger/record.h"
 
+#include <utility>
+
 #include "host/cdi/names.h"
+#include "host/core/ascii.h"
 
 namespace cardcage {
 namespace {
@@ -10,7 +13,7 @@ namespace {
 EnvVar presence_variable(const HeldDevice& device) {
   std::string name = "CARDCAGE_DEVICE_" + device.allocation.device;
   for (char& c : name) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    c = to_upper(c);
     if (c == '-' || c == '.') c = '_';
   }
   return {std::move(name), device.allocation.driver};
@@ -53,6 +56,7 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
                     .params = part.params,
                     .state = part.state,
                     .state_version = part.state_version,
+                    .journal = part.journal,
                     .other_boot = record.boot_id != boot_id};
   for (const HeldDevice& device : part.devices) {
     const Allocation& from = device.allocation;
@@ -66,13 +70,21 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
   return claim;
 }
 
+// A resource's lists go into the response of Allocate, which joins them; in the CDI files they would replace each
+// other.
+static Edits cdi_edits(Edits edits, const ClaimRecord& record) {
+  const auto lists = std::exchange(edits.env_lists, {});
+  if (!record.served().is_resource()) edits.env.insert(edits.env.end(), lists.begin(), lists.end());
+  return edits;
+}
+
 CdiSpec cdi_spec(const ClaimRecord& record) {
   CdiSpec spec;
   spec.kind = cdi_kind(record.served());
   for (const ModulePart& part : record.parts) {
-    merge(spec.edits, part.edits);
+    merge(spec.edits, cdi_edits(part.edits, record));
     for (const HeldDevice& device : part.devices) {
-      CdiDevice& entry = spec.devices.emplace_back(CdiDevice{device.cdi_name, device.edits});
+      CdiDevice& entry = spec.devices.emplace_back(CdiDevice{device.cdi_name, cdi_edits(device.edits, record)});
       if (entry.edits.empty()) entry.edits.env.push_back(presence_variable(device));
     }
   }

@@ -59,6 +59,7 @@ struct ModulePart {
   Edits edits;  // for every container of the claim
   std::string state;
   std::uint32_t state_version = 0;
+  std::string journal;  // what the module wrote down last
   friend bool operator==(const ModulePart&, const ModulePart&) = default;
 };
 

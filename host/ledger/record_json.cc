@@ -15,7 +15,7 @@ static bool from_json_value(const json::value& json, Quantity& quantity) {
   return parsed.has_value();
 }
 
-// An option's value keeps its type: text, number, truth value or list.
+// An option's value keeps its type: text, number, truth value, list or map.
 static json::value option_to_json(const OptionValue& option) {
   return std::visit([](const auto& value) { return to_json_value(value); }, option);
 }
@@ -23,19 +23,23 @@ static bool option_from_json(const json::value& json, OptionValue& option) {
   if (json.is_string()) return from_json_value(json, option.emplace<std::string>());
   if (json.is_int64()) return from_json_value(json, option.emplace<std::int64_t>());
   if (json.is_bool()) return from_json_value(json, option.emplace<bool>());
+  if (json.is_object()) return from_json_value(json, option.emplace<TextMap>());
   return from_json_value(json, option.emplace<std::vector<std::string>>());
 }
 static json::value to_json_value(const OptionValues::Entry& entry) {
   json::object object;
   object["value"] = option_to_json(entry.value);
   if (entry.given) object["given"] = true;
+  if (entry.source) object["source"] = to_json_value(*entry.source);
   return object;
 }
 static bool from_json_value(const json::value& json, OptionValues::Entry& entry) {
   const json::object* object = json.if_object();
   const json::value* value = object ? object->if_contains("value") : nullptr;
   const json::value* given = object ? object->if_contains("given") : nullptr;
-  return value && option_from_json(*value, entry.value) && (!given || from_json_value(*given, entry.given));
+  const json::value* source = object ? object->if_contains("source") : nullptr;
+  return value && option_from_json(*value, entry.value) && (!given || from_json_value(*given, entry.given)) &&
+         (!source || from_json_value(*source, entry.source));
 }
 static json::value to_json_value(const OptionValues& values) { return to_json_value(values.entries); }
 static bool from_json_value(const json::value& json, OptionValues& values) {
@@ -68,6 +72,7 @@ void describe(Fields& fields, HeldDevice& device) {
   fields("id", device.device_id);
   fields("cdiName", device.cdi_name);
   fields("values", device.values);
+  fields("paramsKind", device.values.kind);
   fields("edits", device.edits);
   fields("holders", device.holders);
 }
@@ -101,6 +106,16 @@ void describe(Fields& fields, ClaimRecord& record) {
 
 namespace {
 
+// The module's bytes, which JSON gets in hex.
+struct PartJournal {
+  std::string journal;
+};
+
+template <class Fields>
+void describe(Fields& fields, PartJournal& part) {
+  fields("journal", part.journal);
+}
+
 // The members of a part that have columns of their own in the ledger.
 struct PartExtras {
   std::string module;
@@ -128,38 +143,60 @@ Result<json::value> parse(std::string_view text) {
   return parsed;
 }
 
-Result<ModulePart> read_part(const json::value& json) {
-  ModulePart part;
-  PartExtras extras;
-  if (auto read = read_json(json, part); !read) return std::unexpected(read.error());
-  if (auto read = read_json(json, extras); !read) return std::unexpected(read.error());
-  part.module = std::move(extras.module);
-  part.state_version = extras.state_version;
+Status read_hex(const std::string& hex, std::string& bytes, std::string_view what) {
   try {
-    part.state = boost::algorithm::unhex(extras.state);
+    bytes = boost::algorithm::unhex(hex);
+    return {};
   } catch (const boost::algorithm::hex_decode_error&) {
-    return fail(Code::kDataLoss, "the state that module '{}' saved is not readable", part.module);
+    return fail(Code::kDataLoss, "the {} that a module wrote is not readable", what);
   }
+}
+
+json::value write_content(const ModulePart& part) {
+  json::value content = to_json_value(part);
+  const PartJournal journal{boost::algorithm::hex_lower(part.journal)};
+  const json::value written = to_json_value(journal);
+  for (const auto& member : written.as_object()) content.as_object().insert(member);
+  return content;
+}
+
+Result<ModulePart> read_content(const json::value& json) {
+  ModulePart part;
+  PartJournal journal;
+  auto read = read_json(json, part);
+  if (read) read = read_json(json, journal);
+  if (read) read = read_hex(journal.journal, part.journal, "journal");
+  if (!read) return std::unexpected(read.error());
+  return part;
+}
+
+Result<ModulePart> read_part(const json::value& json) {
+  auto part = read_content(json);
+  if (!part) return part;
+  PartExtras extras;
+  auto read = read_json(json, extras);
+  if (read) read = read_hex(extras.state, part->state, "state");
+  if (!read) return std::unexpected(read.error());
+  part->module = std::move(extras.module);
+  part->state_version = extras.state_version;
   return part;
 }
 
 }  // namespace
 
-std::string part_to_json(const ModulePart& part) { return json::serialize(to_json_value(part)); }
+std::string part_to_json(const ModulePart& part) { return json::serialize(write_content(part)); }
 
 Result<ModulePart> part_from_json(std::string_view text) {
   const auto parsed = parse(text);
   if (!parsed) return std::unexpected(parsed.error());
-  ModulePart part;
-  if (auto read = read_json(*parsed, part); !read) return std::unexpected(read.error());
-  return part;
+  return read_content(*parsed);
 }
 
 std::string record_to_json(const ClaimRecord& record) {
   json::value whole = to_json_value(record);
   json::array parts;
   for (const ModulePart& part : record.parts) {
-    json::value& out = parts.emplace_back(to_json_value(part));
+    json::value& out = parts.emplace_back(write_content(part));
     const PartExtras extras{part.module, boost::algorithm::hex_lower(part.state), part.state_version};
     const json::value extra_members = to_json_value(extras);
     for (const auto& member : extra_members.as_object()) out.as_object().insert(member);

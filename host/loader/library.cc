@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <exception>
 #include <utility>
@@ -9,7 +10,13 @@
 namespace cardcage {
 namespace {
 
-std::string name_of(const UniqueFd& image) { return fmt::format("/proc/self/fd/{}", image.get()); }
+// A debugger opens the object by this name. /proc/self would be the debugger's own descriptor there, perhaps a pipe
+// that it then waits for without end.
+std::string name_of(const UniqueFd& image) {
+  const std::string name = fmt::format("/proc/{}/fd/{}", ::getpid(), image.get());
+  const bool own_proc = ::access(name.c_str(), F_OK) == 0;  // not if /proc shows another PID namespace
+  return own_proc ? name : fmt::format("/proc/self/fd/{}", image.get());
+}
 
 // Boost's error code is always "bad file descriptor"; dlerror() knows the cause.
 std::string last_error() {
@@ -87,7 +94,7 @@ void* Library::symbol(const char* name) const { return ::dlsym(handle_.native(),
 bool Library::contains(const void* address) const {
   Dl_info ignored{};
   void *own = nullptr, *holder = nullptr;
-  return ::dlinfo(handle_.native(), RTLD_DI_LINKMAP, &own) == 0 &&
+  return ::dlinfo(handle_.native(), RTLD_DI_LINKMAP, static_cast<void*>(&own)) == 0 &&
          ::dladdr1(address, &ignored, &holder, RTLD_DL_LINKMAP) != 0 && holder == own;
 }
 

@@ -44,6 +44,9 @@ class LoadedModule {
   const cage_module& table() const { return table_; }
   const std::filesystem::path& path() const { return path_; }
   const std::string& sha256() const { return sha256_; }
+  // Fails if `place` lies in another module or library: the dynamic loader unites unique symbols of one name,
+  // RTLD_LOCAL or not. `part` names it for people; a null place is fine.
+  Status check_place(std::string_view part, const void* place) const;
 
  private:
   friend Result<LoadedModule> load(StagedModule staged);
@@ -57,8 +60,7 @@ class LoadedModule {
 };
 
 // [any-thread] Runs the constructors and the entry function of the module, and checks that the table and its functions
-// lie in the module. They may do anything, so call it on a thread
-// that may get stuck.
+// lie in the module. They may do anything, so call it on a thread that may get stuck.
 Result<LoadedModule> load(StagedModule staged);
 
 // The table behind `entry`, checked and copied: magic, size, minors, required functions [R1, R2].

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kSmallestTable = offsetof(cage_module, destroy) + sizeof(cage_module::destroy);
 // A size beyond this is not a table but garbage.
 constexpr std::size_t kLargestTable = 4096;
+constexpr std::uint32_t kFlags = CAGE_MODULE_UNLOADABLE | CAGE_MODULE_PROCESS_ONLY | CAGE_MODULE_CONCURRENT;
 
 Status check_functions(const cage_module& table) {
   const std::pair<const char*, bool> required[] = {{"create", table.create != nullptr},
@@ -57,17 +58,27 @@ Result<cage_module> read_table(const cage_module* entry) {
   cage_module table{};
   std::memcpy(&table, entry, std::min(size, sizeof table));
   if (auto checked = check_minors(table); !checked) return std::unexpected(checked.error());
+  if (const std::uint32_t unknown = table.flags & ~kFlags; unknown != 0)
+    return fail(Code::kFailedPrecondition,
+                "its table has the unknown flags 0x{:x}: a module sets only those that the host knows [R16]", unknown);
   if (auto checked = check_functions(table); !checked) return std::unexpected(checked.error());
   return table;
 }
 
-// A module that exports its table may get that of another module: the dynamic loader unites unique symbols of one name,
-// RTLD_LOCAL or not.
-static Status check_place(const Library& library, const cage_module* entry, const cage_module& table) {
+static Status check_place(const Library& library, std::string_view part, const void* place) {
+  if (place == nullptr || library.contains(place)) return {};
+  return fail(Code::kFailedPrecondition,
+              "its {} does not lie in the file, perhaps in another module that exports the same name: define it in "
+              "the module, and export {} alone (-fvisibility=hidden, module.map) [R1]",
+              part, CAGE_ENTRY);
+}
+
+static Status check_places(const Library& library, const cage_module* entry, const cage_module& table) {
   const auto address = [](auto function) { return reinterpret_cast<const void*>(function); };
   const std::pair<const char*, const void*> parts[] = {{"table", entry},
                                                        {"options", table.options},
                                                        {"params", table.params},
+                                                       {"schemas", table.schemas},
                                                        {"create", address(table.create)},
                                                        {"start", address(table.start)},
                                                        {"discover", address(table.discover)},
@@ -79,12 +90,8 @@ static Status check_place(const Library& library, const cage_module* entry, cons
                                                        {"stop", address(table.stop)},
                                                        {"destroy", address(table.destroy)},
                                                        {"extension", address(table.extension)}};
-  for (const auto& [name, place] : parts)
-    if (place != nullptr && !library.contains(place))
-      return fail(Code::kFailedPrecondition,
-                  "its {} does not lie in the file, perhaps in another module that exports the same name: define it in "
-                  "the module, and export {} alone (-fvisibility=hidden, module.map) [R1]",
-                  name, CAGE_ENTRY);
+  for (const auto& [part, place] : parts)
+    if (auto placed = check_place(library, part, place); !placed) return placed;
   return {};
 }
 
@@ -99,8 +106,12 @@ static Result<cage_module> call_entry(const Library& library) {
   }
   auto table = read_table(entry);
   if (!table) return table;
-  if (auto placed = check_place(library, entry, *table); !placed) return std::unexpected(placed.error());
+  if (auto placed = check_places(library, entry, *table); !placed) return std::unexpected(placed.error());
   return table;
+}
+
+Status LoadedModule::check_place(std::string_view part, const void* place) const {
+  return cardcage::check_place(library_, part, place);
 }
 
 Result<LoadedModule> load(StagedModule staged) {

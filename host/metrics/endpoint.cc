@@ -23,7 +23,7 @@ constexpr Duration kDescriptorRetry = std::chrono::seconds(1);
 using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
 
-Response respond(const Request& request, const HttpEndpoint::Pages& pages) {
+Task<Response> respond(const Request& request, const HttpEndpoint::Pages& pages) {
   Response response;
   response.version(request.version());
   response.keep_alive(request.keep_alive());
@@ -31,7 +31,8 @@ Response respond(const Request& request, const HttpEndpoint::Pages& pages) {
   HttpPage page;
   if (request.method() == http::verb::get || request.method() == http::verb::head) {
     const std::string target(request.target().data(), request.target().size());
-    page = pages(target.substr(0, target.find('?')));
+    Task<HttpPage> made = pages(target.substr(0, target.find('?')));
+    page = co_await std::move(made);
   } else {
     page = {.status = 405, .body = "only GET and HEAD are allowed\n"};
     response.set(http::field::allow, "GET, HEAD");
@@ -40,7 +41,7 @@ Response respond(const Request& request, const HttpEndpoint::Pages& pages) {
   response.set(http::field::content_type, page.content_type);
   response.content_length(page.body.size());
   if (request.method() != http::verb::head) response.body() = std::move(page.body);
-  return response;
+  co_return response;
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ struct HttpEndpoint::Gate {
       stream.expires_after(kIdleTimeout);
       co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, failed));
       if (failed || !gate->pages) break;
-      const Response response = respond(parser.get(), gate->pages);
+      const Response response = co_await respond(parser.get(), gate->pages);
       stream.expires_after(kIdleTimeout);
       co_await http::async_write(stream, response, asio::redirect_error(asio::use_awaitable, failed));
       if (!response.keep_alive()) break;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/core/clock.h"
+#include "host/core/task.h"
 
 namespace cardcage {
 
@@ -19,8 +20,9 @@ struct HttpPage {
 // after some seconds; the number of clients is limited.
 class HttpEndpoint {
  public:
-  // Returns the page of a path, or status 404 if there is none.
-  using Pages = std::function<HttpPage(const std::string& path)>;
+  // Makes the page of a path, with status 404 if there is none. The task may outlive the function, which therefore is
+  // no coroutine itself.
+  using Pages = std::function<Task<HttpPage>(std::string path)>;
 
   // `address` as for parse_tcp_address. `clock` outlives the core's work.
   static Result<std::unique_ptr<HttpEndpoint>> start(asio::io_context& core, Clock& clock, const std::string& address,

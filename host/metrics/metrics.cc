@@ -6,12 +6,13 @@
 #include <deque>
 
 #include "host/core/version.h"
+#include "host/metrics/module_series.h"
 #include "host/view/device_report.h"
 
 namespace cardcage {
 namespace {
 
-using prometheus::MetricFamily, prometheus::MetricType;
+using prometheus::MetricFamily;
 using Labels = std::vector<prometheus::ClientMetric::Label>;
 
 // From the Allocate of a fast module to a prepare that hits its deadline.
@@ -30,15 +31,17 @@ std::string_view word(KubeletCall call) {
 
 class Page {
  public:
-  MetricFamily& family(std::string name, std::string help, MetricType type = MetricType::Gauge) {
+  MetricFamily& family(std::string name, std::string help,
+                       prometheus::MetricType type = prometheus::MetricType::Gauge) {
     return families_.emplace_back(MetricFamily{std::move(name), std::move(help), type, {}});
   }
   static void add(MetricFamily& family, Labels labels, double value) {
     prometheus::ClientMetric& metric = family.metric.emplace_back();
     metric.label = std::move(labels);
-    (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+    (family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
   }
-  void single(std::string name, std::string help, double value, MetricType type = MetricType::Gauge) {
+  void single(std::string name, std::string help, double value,
+              prometheus::MetricType type = prometheus::MetricType::Gauge) {
     add(family(std::move(name), std::move(help), type), {}, value);
   }
   std::string text(std::vector<MetricFamily> calls) {
@@ -56,8 +59,8 @@ double unix_seconds(WallTime time) { return std::chrono::duration<double>(time.t
 void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
   auto& state = page.family("cardcage_module_state", "1 for the current state of the module");
   auto& devices = page.family("cardcage_module_devices", "number of devices that the module lists");
-  auto& restarts =
-      page.family("cardcage_module_restarts_total", "number of restarts of the module", MetricType::Counter);
+  auto& restarts = page.family("cardcage_module_restarts_total", "number of restarts of the module",
+                               prometheus::MetricType::Counter);
   auto& failures =
       page.family("cardcage_module_recent_failures", "failures that count towards marking the module as broken");
   for (const ModuleReport& module : modules) {
@@ -94,9 +97,9 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
 
 void add_config(Page& page, const ConfigState& config) {
   page.single("cardcage_config_reloads_total", "number of configuration files that were applied",
-              static_cast<double>(config.reloads), MetricType::Counter);
+              static_cast<double>(config.reloads), prometheus::MetricType::Counter);
   page.single("cardcage_config_reload_failures_total", "number of configuration files that were refused",
-              static_cast<double>(config.failures), MetricType::Counter);
+              static_cast<double>(config.failures), prometheus::MetricType::Counter);
   page.single("cardcage_config_ok", "0 while the configuration file has errors and is not applied",
               config.errors.empty());
   page.single("cardcage_config_restart_needed", "number of changed keys that need a restart of the daemon",
@@ -147,12 +150,16 @@ void Metrics::answered(KubeletCall call, const std::string& name, Code code, Dur
       .Observe(std::chrono::duration<double>(took).count());
 }
 
-std::string Metrics::page(const DaemonView& daemon) const {
+MetricsFacts metrics_facts(const DaemonView& daemon, std::vector<CollectedMetrics> collected) {
+  return {daemon.status(), daemon.modules(), daemon.devices(), std::move(collected)};
+}
+
+std::string Metrics::page(const MetricsFacts& facts) const {
   Page page;
-  add_status(page, daemon.status());
-  add_modules(page, daemon.modules());
-  add_devices(page, daemon.devices());
-  return page.text(registry_.Collect());
+  add_status(page, facts.status);
+  add_modules(page, facts.modules);
+  add_devices(page, facts.devices);
+  return page.text(registry_.Collect()) + module_series(facts.collected, facts.devices);
 }
 
 }  // namespace cardcage

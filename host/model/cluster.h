@@ -35,6 +35,8 @@ class Cluster {
   virtual Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
+  // How many slices to write at the same time.
+  virtual std::size_t parallel_writes() const = 0;
   // Both return the stored object. Compare it with what was sent: a disabled feature gate drops fields silently.
   virtual Task<Result<Slice>> create_slice(Slice slice, Instant deadline) = 0;
   virtual Task<Result<Slice>> update_slice(Slice slice, Instant deadline) = 0;

@@ -1,7 +1,6 @@
 // Devices as modules report them, and the full list of an instance.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,6 +8,8 @@
 #include <variant>
 #include <vector>
 
+#include "host/core/shared_map.h"
+#include "host/model/health.h"
 #include "host/model/quantity.h"
 
 namespace cardcage {
@@ -23,24 +24,8 @@ struct SemVer {
 using AttributeValue = std::variant<std::int64_t, bool, std::string, SemVer, std::vector<std::int64_t>,
                                     std::vector<bool>, std::vector<std::string>, std::vector<SemVer>>;
 
-// The numbers are those of DRAResourceHealth.
-enum class HealthState : std::uint8_t { kUnknown = 0, kHealthy = 1, kUnhealthy = 2 };
-enum class TaintEffect : std::uint8_t { kNone = 0, kNoSchedule = 1, kNoExecute = 2 };
-
-struct Health {
-  HealthState state = HealthState::kUnknown;
-  std::string reason;                      // CamelCase token
-  std::string message;                     // UTF-8, at most 1024 bytes
-  std::chrono::seconds timeout{0};         // the state is unknown after this silence; 0 = never
-  TaintEffect taint = TaintEffect::kNone;  // as the module advises
-
-  friend bool operator==(const Health&, const Health&) = default;
-};
-
-// A healthy device has no taint, whatever its module advised.
-constexpr TaintEffect advised_taint(const Health& health) {
-  return health.state == HealthState::kHealthy ? TaintEffect::kNone : health.taint;
-}
+// By name. Shared by a snapshot, what is served and the slices, unless sysfs adds some.
+using Attributes = SharedMap<std::string, AttributeValue>;
 
 // One entry of a device's consumesCounters (KEP-4815).
 struct CounterUse {
@@ -57,10 +42,10 @@ struct Device {
   std::string pci_bus_id;  // "0000:3b:00.0" in lower case, or empty
   bool shared = false;     // several claims may hold it at once
   std::vector<std::int32_t> numa_nodes;
-  std::map<std::string, AttributeValue> attributes;  // a name without a domain is in the driver's domain
+  Attributes attributes;  // a name without a domain is in the driver's domain
   std::map<std::string, Quantity> capacity;
   std::vector<CounterUse> consumes;
-  Health health;
+  Health health;  // the default = no statement
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -15,6 +15,7 @@ void append_new(std::vector<T>& to, const std::vector<T>& from) {
 
 void merge(Edits& to, const Edits& from) {
   append_new(to.env, from.env);
+  append_new(to.env_lists, from.env_lists);
   append_new(to.device_nodes, from.device_nodes);
   append_new(to.mounts, from.mounts);
   append_new(to.hooks, from.hooks);

@@ -48,6 +48,9 @@ struct NetDevice {
 
 struct Edits {
   std::vector<EnvVar> env;
+  // A container that holds several devices from the device-plugin API gets the values of all, joined by ','. No part of
+  // CDI.
+  std::vector<EnvVar> env_lists;
   std::vector<DeviceNode> device_nodes;
   std::vector<Mount> mounts;
   std::vector<Hook> hooks;

@@ -6,12 +6,20 @@
 #include <variant>
 
 #include "host/model/module.h"
+#include "host/model/node_roots.h"
 
 namespace cardcage {
 
-// kName is the function in messages. A successful call returns a Reply.
+// kName is the function in messages. A successful call returns a Reply. `attempt` counts the host's tries of a call for
+// a claim until one succeeds.
 struct StartCall {
   static constexpr std::string_view kName = "start";
+  using Reply = void;
+  OptionValues options;
+  NodeRoots roots = {};
+};
+struct ConfigureCall {
+  static constexpr std::string_view kName = "configure";
   using Reply = void;
   OptionValues options;
 };
@@ -23,11 +31,13 @@ struct PrepareCall {
   static constexpr std::string_view kName = "prepare";
   using Reply = PreparedEdits;
   ModuleClaim claim;
+  std::uint32_t attempt = 1;
 };
 struct UnprepareCall {
   static constexpr std::string_view kName = "unprepare";
   using Reply = void;
   ModuleClaim claim;
+  std::uint32_t attempt = 1;
 };
 struct ReconcileCall {
   static constexpr std::string_view kName = "reconcile";
@@ -44,11 +54,25 @@ struct PreStartCall {
   static constexpr std::string_view kName = "pre_start";
   using Reply = void;
   ModuleClaim claim;
+  std::uint32_t attempt = 1;
 };
 struct CheckCall {
   static constexpr std::string_view kName = "check";
   using Reply = void;
   std::string device_id;
+};
+struct CollectMetricsCall {
+  static constexpr std::string_view kName = "collect metrics";
+  using Reply = MetricSamplesPtr;
+};
+struct CollectLabelsCall {
+  static constexpr std::string_view kName = "collect labels";
+  using Reply = NodeLabels;
+};
+struct EventsCall {
+  static constexpr std::string_view kName = "handle events";
+  using Reply = void;
+  EventBatch batch;
 };
 struct QuiesceCall {
   static constexpr std::string_view kName = "quiesce";
@@ -58,18 +82,53 @@ struct ResumeCall {
   static constexpr std::string_view kName = "resume";
   using Reply = void;
 };
+struct QuiesceDeviceCall {
+  static constexpr std::string_view kName = "quiesce a device";
+  using Reply = void;
+  std::string device_id;
+};
+struct ResumeDeviceCall {
+  static constexpr std::string_view kName = "resume a device";
+  using Reply = void;
+  std::string device_id;
+};
 struct StopCall {
   static constexpr std::string_view kName = "stop";
   using Reply = void;
 };
 
-using ModuleCall = std::variant<StartCall, DiscoverCall, PrepareCall, UnprepareCall, ReconcileCall, ChooseCall,
-                                PreStartCall, CheckCall, QuiesceCall, ResumeCall, StopCall>;
+using ModuleCall = std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareCall, UnprepareCall, ReconcileCall,
+                                ChooseCall, PreStartCall, CheckCall, CollectMetricsCall, CollectLabelsCall, EventsCall,
+                                QuiesceCall, ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
 // Holds the call's Reply, or monostate if that is void.
-using ModuleReply = std::variant<std::monostate, SnapshotPtr, PreparedEdits, std::vector<std::string>>;
+using ModuleReply =
+    std::variant<std::monostate, SnapshotPtr, PreparedEdits, std::vector<std::string>, MetricSamplesPtr, NodeLabels>;
 
 inline std::string_view name_of(const ModuleCall& call) {
   return std::visit([](const auto& one) { return one.kName; }, call);
+}
+
+inline std::uint32_t attempt_of(const ModuleCall& call) {
+  return std::visit(
+      [](const auto& one) -> std::uint32_t {
+        if constexpr (requires { one.attempt; })
+          return one.attempt;
+        else
+          return 1;
+      },
+      call);
+}
+
+// The claim that the call is for, or null.
+inline const ModuleClaim* claim_of(const ModuleCall& call) {
+  return std::visit(
+      [](const auto& one) -> const ModuleClaim* {
+        if constexpr (requires { one.claim; })
+          return &one.claim;
+        else
+          return nullptr;
+      },
+      call);
 }
 
 }  // namespace cardcage

@@ -37,6 +37,7 @@ struct ModuleClaim {
   std::vector<ModuleParams> params;  // rising precedence
   std::string state;                 // what prepare saved, at most 64 KiB
   std::uint32_t state_version = 0;
+  std::string journal;      // what prepare wrote down last, at most 64 KiB
   bool other_boot = false;  // the claim was prepared before the node booted
   friend bool operator==(const ModuleClaim&, const ModuleClaim&) = default;
 };

@@ -7,27 +7,12 @@
 #include <cstdint>
 #include <unordered_set>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 namespace {
 
-// <cctype> depends on the locale; names are ASCII.
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_lower_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 bool is_label_char(char c) { return is_lower(c) || is_digit(c); }
-bool is_alphanumeric(char c) { return is_label_char(c) || is_upper(c); }
-
-// True if `check` holds for each part between separators.
-template <class Check>
-bool each_part(std::string_view text, char separator, Check check) {
-  while (true) {
-    const auto end = text.find(separator);
-    if (!check(text.substr(0, end))) return false;
-    if (end == std::string_view::npos) return true;
-    text.remove_prefix(end + 1);
-  }
-}
 
 bool is_subdomain_part(std::string_view text) {
   return !text.empty() && is_label_char(text.front()) && is_label_char(text.back()) &&
@@ -66,7 +51,7 @@ bool has_pci_shape(std::string_view text, char colon, char dot) {
 // 64-bit FNV-1a as 8 characters of base 32. It must be the same on every host and in every release.
 std::string hash_suffix(std::string_view id, unsigned salt) {
   std::uint64_t hash = 0xcbf29ce484222325u + salt;
-  for (char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  for (const char c : id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   hash ^= hash >> 40;  // FNV mixes its high bits best: fold them into the 40 bits that are used
   std::string text;
   for (int i = 0; i < 8; ++i, hash >>= 5) text += "0123456789abcdefghijklmnopqrstuv"[hash & 31];
@@ -78,7 +63,7 @@ std::string hashed_name(std::string_view id, unsigned salt) {
   std::string stem;
   for (char c : id) {
     if (stem.size() == kMaxStem) break;
-    if (is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
+    c = to_lower(c);
     if (is_label_char(c))
       stem += c;
     else if (!stem.empty() && stem.back() != '-')
@@ -118,6 +103,13 @@ bool is_label_key(std::string_view text) {
 
 bool is_label_value(std::string_view text) { return text.empty() || is_label_text(text); }
 
+bool is_module_label(std::string_view text) {
+  const std::string_view domain = text.substr(0, text.find('/'));
+  const bool reserved = domain == "kubernetes.io" || domain.ends_with(".kubernetes.io") || domain == "k8s.io" ||
+                        domain.ends_with(".k8s.io");
+  return is_label_key(text) && domain.size() < text.size() && !reserved;
+}
+
 bool is_extended_resource_name(std::string_view text) {
   if (text.find('/') == std::string_view::npos || text.find("kubernetes.io/") != std::string_view::npos) return false;
   return !text.starts_with("requests.") && is_label_key(fmt::format("requests.{}", text));
@@ -155,7 +147,9 @@ std::string device_name(std::string_view id) {
 void assign_names(std::vector<Device>& devices) {
   std::unordered_set<std::string> taken;
   taken.reserve(devices.size());
+  for (const Device& device : devices) taken.insert(device.name);
   for (Device& device : devices) {
+    if (!device.name.empty()) continue;
     device.name = device_name(device.id);
     for (unsigned salt = 1; !taken.insert(device.name).second; ++salt) device.name = hashed_name(device.id, salt);
   }

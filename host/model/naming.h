@@ -31,6 +31,8 @@ bool is_qualified_name(std::string_view text);
 bool is_label_key(std::string_view text);
 // A taint's value; may be empty.
 bool is_label_value(std::string_view text);
+// A label that a module may put on the node: a key with a domain that is not Kubernetes' own.
+bool is_module_label(std::string_view text);
 // A resource that a device plugin may serve, "example.com/fpga": qualified, outside kubernetes.io, and short enough
 // that its quota "requests.example.com/fpga" is a valid name too.
 bool is_extended_resource_name(std::string_view text);
@@ -44,8 +46,8 @@ bool is_pci_bus_id(std::string_view text);
 // ends in a hash of the id: "GPU-7" becomes "gpu-7-" and 8 characters.
 std::string device_name(std::string_view id);
 
-// Gives each device a unique name. Where hashes collide, the device with the smaller id keeps the name. `devices` is
-// sorted by id, as in a Snapshot.
+// Gives each device without a name a unique one. If two would get the same name, the device with the smaller id gets
+// it; names that are already set stay. `devices` is sorted by id, as in a Snapshot.
 void assign_names(std::vector<Device>& devices);
 
 }  // namespace cardcage

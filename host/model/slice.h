@@ -19,7 +19,7 @@ struct DeviceTaint {
 
 struct SliceDevice {
   std::string name;
-  std::map<std::string, AttributeValue> attributes;
+  Attributes attributes;
   std::map<std::string, Quantity> capacity;
   std::vector<CounterUse> consumes;
   std::vector<DeviceTaint> taints;

@@ -2,33 +2,25 @@
 
 #include <algorithm>
 
+#include "host/core/ascii.h"
 #include "host/core/utf8.h"
 
 namespace cardcage {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_word(std::string_view text, std::size_t max) {
   return !text.empty() && text.size() <= max &&
-         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '_'; });
 }
 
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-template <class Each>
-bool every_part(std::string_view text, char separator, Each each) {
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    if (!each(text.substr(0, end))) return false;
-    if (end == std::string_view::npos) return true;
-    text.remove_prefix(end + 1);
-  }
-}
 
 }  // namespace
 
 bool is_utf8(std::string_view text) {
+  // Most text is ASCII.
+  text.remove_prefix(static_cast<std::size_t>(std::ranges::find_if_not(text, is_ascii) - text.begin()));
   while (!text.empty()) {
     const std::size_t size = utf8_character_size(text);
     if (size == 0) return false;
@@ -59,16 +51,15 @@ bool is_device_id(std::string_view text) {
 }
 
 bool is_camel_case(std::string_view text, std::size_t max) {
-  return !text.empty() && text.size() <= max && text[0] >= 'A' && text[0] <= 'Z' &&
-         std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
+  return !text.empty() && text.size() <= max && is_upper(text[0]) && std::ranges::all_of(text, is_alphanumeric);
 }
 
 bool is_env_name(std::string_view text) { return is_word(text, 256) && !is_digit(text[0]); }
 
 bool is_clean_path(std::string_view text) {
   if (text.size() < 2 || text.size() > 4095 || text[0] != '/' || !is_line(text)) return false;
-  return every_part(text.substr(1), '/',
-                    [](std::string_view part) { return !part.empty() && part != "." && part != ".."; });
+  return each_part(text.substr(1), '/',
+                   [](std::string_view part) { return !part.empty() && part != "." && part != ".."; });
 }
 
 bool is_interface_name(std::string_view text) {
@@ -77,5 +68,14 @@ bool is_interface_name(std::string_view text) {
 }
 
 bool is_option_name(std::string_view text) { return is_word(text, 32) && is_letter(text[0]); }
+
+bool is_param_path(std::string_view text) {
+  const auto is_name = [](std::string_view part) { return is_word(part, 64) && is_letter(part[0]); };
+  return text.size() <= 128 && std::ranges::count(text, '.') < 8 && each_part(text, '.', is_name);
+}
+
+bool is_metric_name(std::string_view text) {
+  return is_word(text, 64) && is_letter(text[0]) && std::ranges::none_of(text, is_upper);
+}
 
 }  // namespace cardcage

@@ -11,7 +11,8 @@ Task<Status> check_module(asio::io_context& core, Clock& clock, ModuleConfig mod
   const Instant deadline = clock.now() + config.deadlines.start;
   const auto build = co_await stage_module(core, clock, module, config.node.modules_dir, deadline);
   if (!build) co_return std::unexpected(build.error());
-  const auto loaded = co_await load_module(core, clock, module, *build, deadline);
+  auto loading = load_module(core, clock, module, *build, deadline);
+  const auto loaded = co_await std::move(loading);
   if (!loaded) co_return std::unexpected(loaded.error());
   if (inside && (*loaded)->identity().process_only) co_return must_run_in_process(module);
   co_return Status{};

@@ -1,9 +1,13 @@
 #include "host/module/child_process.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "host/core/file.h"
@@ -34,24 +38,63 @@ std::string words_for(char state) {
 }  // namespace
 
 void ChildProcess::kill() {
-  if (gone_ || std::exchange(killed_, true)) return;
-  if (::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);  // its group does not exist yet
+  if (std::exchange(killed_, true)) return;
+  if (!exited_ && ::kill(-pid_, SIGKILL) != 0) ::kill(pid_, SIGKILL);  // its process group does not exist yet
+  if (group_) group_->kill();
 }
 
-bool ChildProcess::is_gone() {
+bool ChildProcess::has_exited() {
   siginfo_t end{};
-  if (gone_ || ::waitid(P_PIDFD, static_cast<id_t>(descriptor_.get()), &end, WEXITED | WNOHANG) != 0 || end.si_pid == 0)
-    return gone_;
+  if (exited_) return true;
+  if (::waitid(P_PIDFD, static_cast<id_t>(descriptor_.get()), &end, WEXITED | WNOHANG) != 0)
+    return errno == ECHILD && has_exited_elsewhere();
+  if (end.si_pid == 0) return false;
   if (end.si_code == CLD_TRAPPED) return false;  // a tracer is told of more than the exit
-  gone_ = true;
+  exited_ = true;
+  (end.si_code == CLD_EXITED ? exit_status_ : signal_) = end.si_status;
   end_ = end.si_code == CLD_EXITED
              ? fmt::format("exited with status {}", end.si_status)
+             // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps the text per thread
              : fmt::format("was killed by signal {} ({})", end.si_status, ::strsignal(end.si_status));
   return true;
 }
 
-std::string ChildProcess::hold() const {
-  const fs::path process = proc_ / std::to_string(pid_);
+// Of a process that an earlier daemon started, only its parent learns more.
+bool ChildProcess::has_exited_elsewhere() {
+  pollfd end{.fd = descriptor_.get(), .events = POLLIN, .revents = 0};
+  if (::poll(&end, 1, 0) <= 0) return false;
+  end_ = "exited";
+  return exited_ = true;
+}
+
+void ChildProcess::terminate() const {
+  if (!exited_) ::syscall(SYS_pidfd_send_signal, descriptor_.get(), SIGTERM, nullptr, 0);
+}
+
+std::optional<std::string> ChildProcess::survivor(std::string_view what, const std::string& module) {
+  if (!has_exited()) return text_of_survivor(what, pid_, module);
+  if (!group_) return std::nullopt;
+  const std::vector<pid_t> left = group_->members();
+  if (left.empty()) return std::nullopt;
+  group_->kill();  // again, for what was forked meanwhile
+  return text_of_survivor("a process", left.front(), module);
+}
+
+bool is_traced(pid_t pid, const fs::path& proc) {
+  constexpr std::string_view kTracer = "\nTracerPid:\t";
+  const std::string status = read_file(proc / std::to_string(pid) / "status", kMaxFile).value_or("");
+  const std::size_t tracer = status.find(kTracer);
+  if (tracer == std::string::npos) return false;
+  if (!std::string_view(status).substr(tracer + kTracer.size()).starts_with("0\n")) return true;
+  // The number of a tracer outside the daemon's own PID namespace reads as 0.
+  std::error_code gone;
+  for (const auto& task : fs::directory_iterator(proc / std::to_string(pid) / "task", gone))
+    if (state_of(task.path()) == 't') return true;
+  return false;
+}
+
+std::string hold_of(pid_t pid, const fs::path& proc) {
+  const fs::path process = proc / std::to_string(pid);
   fs::path holder = process;
   char state = state_of(process);
   std::error_code gone;
@@ -66,6 +109,13 @@ std::string ChildProcess::hold() const {
   const std::string place = printable(read_file(holder / "wchan", kMaxFile).value_or(""), kMaxPlace);
   if (!place.empty() && place != "0") text += ", in " + place;
   return text;
+}
+
+std::string text_of_survivor(std::string_view what, pid_t pid, const std::string& module) {
+  return fmt::format(
+      "{} (pid {}) of module '{}' was killed and does not end: it {}; "
+      "it may hold the hardware, so no other is started; if it stays so, restart the node",
+      what, pid, module, hold_of(pid));
 }
 
 }  // namespace cardcage

@@ -1,8 +1,11 @@
 #include "host/module/in_process.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "host/core/log.h"
+#include "host/module/child_process.h"
 
 namespace cardcage {
 namespace {
@@ -14,13 +17,20 @@ constexpr std::chrono::milliseconds kNewsPause{10};
 }  // namespace
 
 InProcessModule::InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, Parts parts)
-    : RunningModule(core, clock, parts.name, parts.identity, std::move(parts.options)),
+    : RunningModule(core, clock, parts.name, parts.identity, std::move(parts.options), std::move(parts.node)),
       lane_(std::move(lane)),
-      news_pause_(core, clock),
+      claim_lanes_("cage/" + name()),
+      news_(core, clock, kNewsPause, [this] { deliver_news(); }),
       gate_(core) {
-  auto news_arrived = [this, to_core = gate_.sender()] { to_core.post([this] { deliver_news_soon(); }); };
+  auto news_arrived = [this, to_core = gate_.sender()] { to_core.post([this] { news_.request(); }); };
+  auto send = [this, to_core = gate_.sender()](std::uint64_t number, std::uint64_t call, ModuleAsk ask) {
+    to_core.post([this, number, call, ask = std::move(ask)]() mutable {
+      answer(call, std::move(ask),
+             [this, number](Result<AskReply> reply) { instance_->asks().answer(number, std::move(reply)); });
+    });
+  };
   instance_ = std::make_shared<Instance>(std::move(parts.name), std::move(parts.module), std::move(parts.identity),
-                                         std::move(news_arrived));
+                                         std::move(news_arrived), Asks::Channel{std::move(send), {}});
 }
 
 InProcessModule::~InProcessModule() {
@@ -28,25 +38,32 @@ InProcessModule::~InProcessModule() {
   const bool at_rest = (state() == State::kLoaded || (state() == State::kStopped && *torn_down_)) &&
                        std::ranges::all_of(contexts_, [](const auto& entry) { return entry.second->has_ended(); });
   for (const auto& [number, context] : contexts_) context->cancel();
-  if (!at_rest) lane_->leave_alone();
+  if (at_rest) return;
+  instance_->asks().close();
+  lane_->leave_alone();
+  claim_lanes_.leave_alone();
 }
 
-// The lane must not keep the object or anything of the core alive: only handlers that pass the gate use `this`.
+// A lane must not keep the object or anything of the core alive: only handlers that pass the gate use `this`.
 Status InProcessModule::begin(std::uint64_t number, ModuleCall call, Instant deadline) {
-  const auto context = std::make_shared<CallContext>(std::string(name_of(call)), number, deadline);
+  const auto context = std::make_shared<CallContext>(std::string(name_of(call)), number, deadline, attempt_of(call));
   contexts_[number] = context;
-  lane_->post(
-      [this, to_core = gate_.sender(), instance = instance_, torn_down = torn_down_, context, call = std::move(call)] {
-        if (!context->begin()) return;
-        auto reply = instance->execute(*context, call);
-        if (std::holds_alternative<StopCall>(call)) torn_down->store(true);
-        context->end();
-        to_core.post([this, number = context->number(), reply = std::move(reply)]() mutable {
-          contexts_.erase(number);
-          close_call(number, std::move(reply));
-        });
-      });
-  return {};
+  const bool overlaps = identity().concurrent && claim_of(call) != nullptr;
+  Lane::Job job = [this, to_core = gate_.sender(), instance = instance_, torn_down = torn_down_, context,
+                   call = std::move(call)] {
+    if (!context->begin()) return;
+    auto reply = instance->execute(*context, call);
+    if (std::holds_alternative<StopCall>(call)) torn_down->store(true);
+    context->end();
+    to_core.post([this, number = context->number(), reply = std::move(reply)]() mutable {
+      contexts_.erase(number);
+      close_call(number, std::move(reply));
+    });
+  };
+  if (!overlaps) lane_->post(std::move(job));
+  const Status posted = overlaps ? claim_lanes_.post(std::move(job)) : Status();
+  if (!posted) contexts_.erase(number);
+  return posted;
 }
 
 bool InProcessModule::cancel(std::uint64_t number) {
@@ -57,6 +74,8 @@ bool InProcessModule::cancel(std::uint64_t number) {
   contexts_.erase(found);
   return false;
 }
+
+bool InProcessModule::is_traced() const { return cardcage::is_traced(::getpid()); }
 
 Error InProcessModule::give_up(const OpenCall& call) {
   for (const auto& [number, context] : contexts_) context->abandon();
@@ -75,7 +94,8 @@ Task<void> InProcessModule::tear_down(Instant) {
 void InProcessModule::tear_down_later() {
   const auto context =
       std::make_shared<CallContext>(std::string(StopCall::kName), next_number(), clock().now() + kUnobservedStop);
-  lane_->post([instance = instance_, context, torn_down = torn_down_] {
+  lane_->post([instance = instance_, context, torn_down = torn_down_, for_claims = claim_lanes_.jobs()] {
+    for_claims->wait_until_ended();
     instance->services().close();
     if (const auto stopped = instance->execute(*context, StopCall()); !stopped)
       log(LogLevel::kWarn, "stop failed", {{"error", stopped.error().message}});
@@ -91,30 +111,24 @@ std::string InProcessModule::stuck_text(std::string_view what, WallTime since) c
 }
 
 Leftover InProcessModule::leftover() const {
-  if (state() == State::kLoaded || *torn_down_) return {};
-  return [torn_down = torn_down_, text = lost() ? lost()->message : stuck_]() -> std::optional<std::string> {
-    if (*torn_down) return std::nullopt;
+  if (state() == State::kLoaded) return {};
+  auto left = [torn_down = torn_down_, text = lost() ? lost()->message : stuck_,
+               programs = programs()]() -> std::optional<std::string> {
+    if (*torn_down) return programs->survivor();
     return text;
   };
-}
-
-// A first report is delivered at once.
-void InProcessModule::deliver_news_soon() {
-  const auto self = shared_from_this();
-  if (news_pause_.pending()) {
-    news_waiting_ = true;
-    return;
-  }
-  deliver_news();
-  news_pause_.call_after(kNewsPause, [this] {
-    if (std::exchange(news_waiting_, false)) deliver_news_soon();
-  });
+  return left() ? Leftover(left) : Leftover();
 }
 
 void InProcessModule::deliver_news() {
+  const auto self = shared_from_this();
   const ModuleNews news = instance_->services().take();
-  for (const auto& [device_id, health] : news.health)
-    if (events().health) events().health(device_id, health);
+  for (const auto& [device_id, statements] : news.health)
+    for (const auto& [cause, health] : statements)
+      if (events().health) events().health(device_id, health);
+  for (const auto& [call, progress] : news.progress) note_progress(call, progress);
+  for (const std::int32_t descriptor : news.descriptors)
+    if (events().descriptor) events().descriptor(descriptor);
   if (news.rescan && events().rescan) events().rescan();
 }
 

@@ -1,7 +1,7 @@
 // A module inside the daemon: fast, and only as safe as the module is.
 //
-// All calls happen on one thread, in order, even if the module says CAGE_MODULE_CONCURRENT: that flag permits calls to
-// overlap and does not ask for it.
+// All calls happen on the module's thread, in order; those for claims happen on further threads if the module is
+// concurrent.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,11 @@
 #include <memory>
 #include <string>
 
+#include "host/core/paced_call.h"
 #include "host/instance/instance.h"
+#include "host/instance/lane.h"
+#include "host/instance/lane_pool.h"
 #include "host/module/core_gate.h"
-#include "host/module/lane.h"
 #include "host/module/running_module.h"
 
 namespace cardcage {
@@ -25,6 +27,7 @@ class InProcessModule final : public RunningModule {
     LoadedModule module;
     ModuleIdentity identity;
     OptionValues options;
+    NodeWork node;
   };
   // `lane` is the thread that loaded the module. `core` and `clock` outlive the object.
   InProcessModule(asio::io_context& core, Clock& clock, std::unique_ptr<Lane> lane, Parts parts);
@@ -37,23 +40,22 @@ class InProcessModule final : public RunningModule {
  private:
   Status begin(std::uint64_t number, ModuleCall call, Instant deadline) override;
   bool cancel(std::uint64_t number) override;
+  bool is_traced() const override;
   Error give_up(const OpenCall& call) override;
   Task<void> tear_down(Instant deadline) override;
   // For an instance that no stop call has reached.
   void tear_down_later();
-  // At most once per kNewsPause, however fast the module reports.
-  void deliver_news_soon();
   void deliver_news();
   std::string stuck_text(std::string_view what, WallTime since) const;
 
   const std::unique_ptr<Lane> lane_;
+  LanePool claim_lanes_;  // of a concurrent module
   std::shared_ptr<Instance> instance_;
-  std::map<std::uint64_t, std::shared_ptr<CallContext>> contexts_;  // of the calls that the lane has
-  // Shared with the lane and with the leftover.
+  std::map<std::uint64_t, std::shared_ptr<CallContext>> contexts_;  // of the calls that a lane has
+  // Shared with the lanes and with the leftover.
   const std::shared_ptr<std::atomic<bool>> torn_down_ = std::make_shared<std::atomic<bool>>(false);
-  std::string stuck_;          // where, if the instance could not be stopped in time
-  DelayedCall news_pause_;     // runs since news were delivered last
-  bool news_waiting_ = false;  // since then
+  std::string stuck_;  // where, if the instance could not be stopped in time
+  PacedCall news_;     // however fast the module reports
   const CoreGate gate_;
 };
 

@@ -16,14 +16,6 @@
 namespace cardcage {
 namespace {
 
-Result<OptionValues> checked_options(const ModuleConfig& config, const ModuleIdentity& identity) {
-  auto options = check_options(config, identity.options);
-  if (options) return std::move(*options);
-  std::string lines = options.error().to_string();
-  while (lines.ends_with('\n')) lines.pop_back();
-  return fail(Code::kInvalidArgument, "{}", lines);
-}
-
 Result<StagedModule> copy_of(const StagedModule& build) {
   UniqueFd image(::fcntl(build.image.get(), F_DUPFD_CLOEXEC, 0));
   if (!image) return fail_errno(errno, "cannot duplicate a descriptor");
@@ -39,10 +31,17 @@ Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const 
   auto loaded = load_identified(config.name, std::move(*staged));
   if (!loaded) return std::unexpected(loaded.error());
   if (loaded->identity.process_only) return must_run_in_process(config);
-  auto options = checked_options(config, loaded->identity);
+  auto options = checked_options(config, loaded->identity.options);
   if (!options) return std::unexpected(options.error());
-  return InProcessModule::Parts{config.name, std::move(loaded->module), std::move(loaded->identity),
-                                std::move(*options)};
+  return InProcessModule::Parts{
+      config.name, std::move(loaded->module), std::move(loaded->identity), std::move(*options), {}};
+}
+
+NodeWork node_work(const ModuleConfig& config, SharedParts shared) {
+  auto make_group = [groups = shared.groups, module = config.name] { return groups ? groups->make(module) : nullptr; };
+  return {std::make_shared<Programs>(config.name, config.programs, std::move(make_group)),
+          std::make_shared<Writes>(config.name, config.writes, std::move(shared.writes)), std::move(shared.services),
+          std::move(shared.roots)};
 }
 
 Error stuck_while_loaded(const std::string& module) {
@@ -77,22 +76,22 @@ auto run_on(std::unique_ptr<Lane>& lane, asio::io_context& core, Clock& clock, I
 }
 
 Task<Result<std::shared_ptr<Module>>> load_in_process(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                      ModuleBuild build, Instant deadline, Leftover& left) {
+                                                      ModuleBuild build, Instant deadline, SharedParts shared,
+                                                      Leftover& left) {
   auto lane = std::make_unique<Lane>("cage/" + config.name);
   auto work = [config, build] { return load_and_check(config, *build); };
   const Error stuck = stuck_while_loaded(config.name);
   auto loaded = co_await run_on(lane, core, clock, deadline, std::move(work), stuck.message, left);
   if (!loaded) co_return std::unexpected(stuck);
   if (!*loaded) co_return std::unexpected(loaded->error());
+  (*loaded)->node = node_work(config, std::move(shared));
   co_return std::make_shared<InProcessModule>(core, clock, std::move(lane), std::move(**loaded));
 }
 
-// cardcage and cardcage-worker are installed side by side.
 Result<WorkerProcess::Program> worker_program(const ProcessConfig& config) {
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return fail(Code::kUnavailable, "cannot find cardcage-worker: /proc/self/exe: {}", failed.message());
-  WorkerProcess::Program program{self.parent_path() / "cardcage-worker", {}};
+  auto file = worker_file();
+  if (!file) return std::unexpected(file.error());
+  WorkerProcess::Program program{std::move(*file), {}, {}};
   std::set<std::string> names{"PATH", "LANG", "TZ"};
   names.insert(config.environment.begin(), config.environment.end());
   for (const std::string& name : names)
@@ -130,16 +129,19 @@ wire::Request load_request(const ModuleConfig& config, const StagedModule& stage
 }
 
 Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                     ModuleBuild build, Instant deadline, Leftover& left) {
-  const auto program = worker_program(config.process);
+                                                     ModuleBuild build, Instant deadline, SharedParts shared,
+                                                     Leftover& left) {
+  auto program = worker_program(config.process);
   if (!program) co_return within(program.error(), "module '{}'", config.name);
+  if (shared.groups) program->group = shared.groups->make(config.name);
   auto link = WorkerLink::start(core, clock, config.name, *program, build->image.get());
   if (!link) co_return std::unexpected(link.error());
   left = leftover_of(config.name, (*link)->process().child());
   const OneShot<Result<wire::Answer>> loaded(core);
-  (*link)->listen({.health = {}, .rescan = {}, .ended = [loaded, name = config.name](const std::string& how) {
-                     loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
-                   }});
+  (*link)->listen(
+      {.health = {}, .rescan = {}, .asked = {}, .ended = [loaded, name = config.name](const std::string& how) {
+         loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
+       }});
   auto told =
       (*link)->call(0, load_request(config, *build), [loaded](const wire::Answer& answer) { loaded.set(answer); });
   if (!told) co_return std::unexpected(told.error());
@@ -150,13 +152,21 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   if (answer->code() != 0) co_return fail(static_cast<Code>(answer->code()), "{}", answer->message());
   ModuleIdentity identity = read(answer->identity());
   identity.sha256 = build->sha256;
-  auto options = checked_options(config, identity);
+  auto options = checked_options(config, identity.options);
   if (!options) co_return std::unexpected(options.error());
-  RemoteModule::Parts parts{config.name, std::move(*link), std::move(identity), std::move(*options)};
+  RemoteModule::Parts parts{config.name, std::move(*link), std::move(identity), std::move(*options),
+                            node_work(config, std::move(shared))};
   co_return std::make_shared<RemoteModule>(core, clock, std::move(parts));
 }
 
 }  // namespace
+
+Result<std::filesystem::path> worker_file() {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return fail(Code::kUnavailable, "cannot find cardcage-worker: /proc/self/exe: {}", failed.message());
+  return self.parent_path() / "cardcage-worker";
+}
 
 std::unexpected<Error> must_run_in_process(const ModuleConfig& config) {
   return fail(Code::kFailedPrecondition,
@@ -180,11 +190,17 @@ Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, Mod
 }
 
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                  ModuleBuild build, Instant deadline, Leftover* left) {
-  Leftover remains;
+                                                  ModuleBuild build, Instant deadline, SharedParts shared,
+                                                  Leftover* left) {
+  if (!shared.writes) shared.writes = std::make_shared<HardwareWrites>(core, clock);
+  Leftover remains = shared.groups ? shared.groups->left_behind(config.name) : Leftover();
+  if (const auto reason = remains ? remains() : std::nullopt) {
+    if (left) *left = std::move(remains);
+    co_return fail(Code::kUnavailable, "{}", *reason);
+  }
   const bool in_worker = config.isolation == Isolation::kProcess;
-  auto loading = in_worker ? load_in_worker(core, clock, std::move(config), std::move(build), deadline, remains)
-                           : load_in_process(core, clock, std::move(config), std::move(build), deadline, remains);
+  auto load = in_worker ? load_in_worker : load_in_process;
+  auto loading = load(core, clock, std::move(config), std::move(build), deadline, std::move(shared), remains);
   auto loaded = co_await std::move(loading);
   if (!loaded && left) *left = std::move(remains);
   co_return loaded;

@@ -8,8 +8,19 @@
 #include "host/core/clock.h"
 #include "host/loader/loader.h"
 #include "host/model/module.h"
+#include "host/module/services.h"
+#include "host/module/worker_groups.h"
+#include "host/module/writes.h"
 
 namespace cardcage {
+
+// What the modules of one daemon share; each may be null.
+struct SharedParts {
+  WorkerGroups* groups = nullptr;          // without it, a worker gets no control group
+  std::shared_ptr<HardwareWrites> writes;  // without it, a module can switch no driver
+  std::shared_ptr<Services> services;      // without it, a module has no services
+  NodeRoots roots = {};
+};
 
 // Both functions: `core` and `clock` outlive the result. Errors name the file, or the position in the configuration,
 // and the remedy. `left` gets what a failed attempt leaves behind.
@@ -22,7 +33,11 @@ Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, Mod
 // options; the core never waits for a module's constructors. One build makes any number of workers, but only one module
 // inside the daemon, since the dynamic loader maps a file once.
 Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                                  ModuleBuild build, Instant deadline, Leftover* left = nullptr);
+                                                  ModuleBuild build, Instant deadline, SharedParts shared = {},
+                                                  Leftover* left = nullptr);
+
+// The cardcage-worker beside this program.
+Result<std::filesystem::path> worker_file();
 
 // The error for a module that is configured to run inside the daemon but declares that it cannot.
 std::unexpected<Error> must_run_in_process(const ModuleConfig& config);

@@ -1,32 +1,60 @@
 #include "host/module/remote.h"
 
+#include "host/instance/call_context.h"
+#include "host/model/text_rules.h"
+#include "host/wire/asks.h"
+
 namespace cardcage {
 
 Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker) {
-  return [name = std::move(module), child = std::move(worker)]() -> std::optional<std::string> {
-    if (child->is_gone()) return std::nullopt;
-    return fmt::format(
-        "the worker (pid {}) of module '{}' was killed and does not end: it {}; "
-        "it may hold the hardware, so no other is started; if it stays so, restart the node",
-        child->pid(), name, child->hold());
-  };
+  return [name = std::move(module), child = std::move(worker)] { return child->survivor("the worker", name); };
 }
 
 RemoteModule::RemoteModule(asio::io_context& core, Clock& clock, Parts parts)
-    : RunningModule(core, clock, std::move(parts.name), std::move(parts.identity), std::move(parts.options)),
+    : RunningModule(core, clock, std::move(parts.name), std::move(parts.identity), std::move(parts.options),
+                    std::move(parts.node)),
       link_(std::move(parts.link)) {
   link_->listen({.health =
                      [this](const wire::Health& health) {
-                       if (events().health) events().health(health.device_id(), read(health));
+                       if (events().health && is_device_id(health.device_id()))
+                         events().health(health.device_id(), read(health));
                      },
                  .rescan =
                      [this] {
                        if (events().rescan) events().rescan();
                      },
+                 .descriptor =
+                     [this](std::int32_t descriptor) {
+                       if (events().descriptor) events().descriptor(descriptor);
+                     },
+                 .progress =
+                     [this](const wire::Progress& told) {
+                       Progress progress{.percent = {}, .text = printable(told.text(), kMaxProgressText)};
+                       if (told.has_percent()) progress.percent = told.percent();
+                       note_progress(told.call(), std::move(progress));
+                     },
+                 .asked =
+                     [this](const wire::Ask& ask) {
+                       auto wanted = read(ask);
+                       if (!wanted || !link_->is_open(ask.call())) return;
+                       answer(ask.call(), std::move(*wanted),
+                              [this, call = ask.call(), number = ask.number()](const Result<AskReply>& reply) {
+                                wire::Request request;
+                                write(reply, number, *request.mutable_told());
+                                std::ignore = link_->tell(call, std::move(request));
+                              });
+                     },
                  .ended =
                      [this](const std::string& how) {
                        lose({Code::kUnavailable, fmt::format("module '{}' is gone: its worker {}", name(), how)});
                      }});
+}
+
+Leftover RemoteModule::leftover() const {
+  return [worker = leftover_of(name(), link_->process().child()), programs = programs()]() {
+    const auto left = worker();
+    return left ? left : programs->survivor();
+  };
 }
 
 Status RemoteModule::begin(std::uint64_t number, ModuleCall call, Instant deadline) {
@@ -65,6 +93,8 @@ bool RemoteModule::cancel(std::uint64_t number) {
   std::ignore = link_->tell(number, std::move(request));
   return link_->is_open(number);
 }
+
+bool RemoteModule::is_traced() const { return cardcage::is_traced(link_->process().child()->pid()); }
 
 Error RemoteModule::give_up(const OpenCall& call) {
   link_->kill();

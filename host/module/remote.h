@@ -9,7 +9,7 @@
 
 namespace cardcage {
 
-// For a worker that was killed and has not exited yet.
+// For a worker that was killed: it, or what it forked, has not exited yet.
 Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker);
 
 // [core] A worker with a stuck call is killed, and a worker that exits, for whatever reason, is a lost instance.
@@ -21,16 +21,20 @@ class RemoteModule final : public RunningModule {
     std::unique_ptr<WorkerLink> link;
     ModuleIdentity identity;
     OptionValues options;
+    NodeWork node;
   };
   // `core` and `clock` outlive the object.
   RemoteModule(asio::io_context& core, Clock& clock, Parts parts);
 
   std::vector<SaidLine> last_lines() const override { return link_->last_lines(); }
-  Leftover leftover() const override { return leftover_of(name(), link_->process().child()); }
+  Leftover leftover() const override;
+  const WorkerLink& link() const { return *link_; }
+  using RunningModule::end_instance;
 
  private:
   Status begin(std::uint64_t number, ModuleCall call, Instant deadline) override;
   bool cancel(std::uint64_t number) override;
+  bool is_traced() const override;
   Error give_up(const OpenCall& call) override;
   Task<void> tear_down(Instant deadline) override;
   Status send_live_claims(std::uint64_t number, const std::vector<ModuleClaim>& live);

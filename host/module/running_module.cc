@@ -3,36 +3,49 @@
 #include <fmt/chrono.h>
 
 #include "cardcage/module.h"
+#include "host/core/log.h"
+#include "host/instance/edits_sink.h"
+#include "host/model/naming.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 
+// Claims that nobody repeats leave an entry behind. Beyond so many, all counts start again.
+static constexpr std::size_t kMaxAttempts = 10'000;
+static constexpr std::size_t kQuotedName = 80;  // how much of a wrong name an error quotes
+
 RunningModule::RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity,
-                             OptionValues options)
+                             OptionValues options, NodeWork node)
     : core_(core),
       clock_(clock),
       name_(std::move(name)),
       identity_(std::move(identity)),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      node_(std::move(node)) {}
 
 Task<Status> RunningModule::start(ModuleEvents events, Instant deadline) {
   if (state_ != State::kLoaded)
     co_return fail(Code::kFailedPrecondition, "module '{}' cannot start: it was started before", name_);
   state_ = State::kStarted;
   events_ = std::move(events);
-  ModuleCall call = StartCall{std::move(options_)};  // GCC 12 destroys such a temporary of a co_await twice
+  ModuleCall call = StartCall{options_, node_.roots};  // GCC 12 destroys such a temporary of a co_await twice
   co_return co_await execute_for<void>(std::move(call), deadline);
+}
+
+Task<Status> RunningModule::configure(OptionValues options, Instant deadline) {
+  return execute_for<void>(ConfigureCall(std::move(options)), deadline);
 }
 
 Task<Result<SnapshotPtr>> RunningModule::discover(Instant deadline) {
   return execute_for<SnapshotPtr>(DiscoverCall(), deadline);
 }
 
-Task<Result<PreparedEdits>> RunningModule::prepare(ModuleClaim claim, Instant deadline) {
-  return execute_for<PreparedEdits>(PrepareCall(std::move(claim)), deadline);
+Task<Result<PreparedEdits>> RunningModule::prepare(ModuleClaim claim, Instant deadline, JournalWriter journal) {
+  return attempt<PreparedEdits>(PrepareCall(std::move(claim)), deadline, std::move(journal));
 }
 
 Task<Status> RunningModule::unprepare(ModuleClaim claim, Instant deadline) {
-  return execute_for<void>(UnprepareCall(std::move(claim)), deadline);
+  return attempt<void>(UnprepareCall(std::move(claim)), deadline);
 }
 
 Task<Status> RunningModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
@@ -46,16 +59,36 @@ Task<Result<std::vector<std::string>>> RunningModule::choose(std::vector<std::st
 }
 
 Task<Status> RunningModule::pre_start(ModuleClaim claim, Instant deadline) {
-  return execute_for<void>(PreStartCall(std::move(claim)), deadline);
+  return attempt<void>(PreStartCall(std::move(claim)), deadline);
 }
 
 Task<Status> RunningModule::check(std::string device_id, Instant deadline) {
   return execute_for<void>(CheckCall(std::move(device_id)), deadline);
 }
 
+Task<Result<MetricSamplesPtr>> RunningModule::collect_metrics(Instant deadline) {
+  return execute_for<MetricSamplesPtr>(CollectMetricsCall(), deadline);
+}
+
+Task<Result<NodeLabels>> RunningModule::collect_labels(Instant deadline) {
+  return execute_for<NodeLabels>(CollectLabelsCall(), deadline);
+}
+
+Task<Status> RunningModule::deliver_events(EventBatch batch, Instant deadline) {
+  return execute_for<void>(EventsCall(std::move(batch)), deadline);
+}
+
 Task<Status> RunningModule::quiesce(Instant deadline) { return execute_for<void>(QuiesceCall(), deadline); }
 
 Task<Status> RunningModule::resume(Instant deadline) { return execute_for<void>(ResumeCall(), deadline); }
+
+Task<Status> RunningModule::quiesce_device(std::string device_id, Instant deadline) {
+  return execute_for<void>(QuiesceDeviceCall(std::move(device_id)), deadline);
+}
+
+Task<Status> RunningModule::resume_device(std::string device_id, Instant deadline) {
+  return execute_for<void>(ResumeDeviceCall(std::move(device_id)), deadline);
+}
 
 Task<Status> RunningModule::stop(Instant deadline) {
   const auto self = shared_from_this();
@@ -69,9 +102,35 @@ Task<Status> RunningModule::stop(Instant deadline) {
   co_return stopped;
 }
 
+Task<Status> RunningModule::end_instance(Instant deadline) {
+  const auto self = shared_from_this();
+  if (state_ != State::kStarted) co_return Status{};
+  ModuleCall call = StopCall{};
+  const Status stopped = co_await execute_for<void>(std::move(call), deadline);
+  if (stopped) {
+    events_ = {};
+    state_ = State::kLoaded;
+  }
+  co_return stopped;
+}
+
+template <class Reply, class Call>
+Task<Result<Reply>> RunningModule::attempt(Call call, Instant deadline, JournalWriter journal) {
+  const auto self = shared_from_this();
+  const std::string uid = call.claim.ref.uid;
+  if (attempts_.size() == kMaxAttempts) attempts_.clear();
+  Attempts& attempts = attempts_[uid];
+  if (attempts.call != Call::kName) attempts = {Call::kName};
+  call.attempt = ++attempts.count;
+  ModuleCall repeated = std::move(call);
+  auto reply = co_await execute_for<Reply>(std::move(repeated), deadline, std::move(journal));
+  if (reply) attempts_.erase(uid);
+  co_return reply;
+}
+
 template <class Reply>
-Task<Result<Reply>> RunningModule::execute_for(ModuleCall call, Instant deadline) {
-  auto reply = co_await execute(std::move(call), deadline);
+Task<Result<Reply>> RunningModule::execute_for(ModuleCall call, Instant deadline, JournalWriter journal) {
+  auto reply = co_await execute(std::move(call), deadline, std::move(journal));
   if (!reply) co_return std::unexpected(std::move(reply.error()));
   if constexpr (std::is_void_v<Reply>)
     co_return Status{};
@@ -79,26 +138,50 @@ Task<Result<Reply>> RunningModule::execute_for(ModuleCall call, Instant deadline
     co_return std::get<Reply>(std::move(*reply));
 }
 
-Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadline) {
+Task<Result<ModuleReply>> RunningModule::execute(ModuleCall call, Instant deadline, JournalWriter journal) {
   const auto self = shared_from_this();
   if (auto admitted = admit(call, deadline); !admitted) co_return std::unexpected(admitted.error());
   const std::uint64_t number = next_number();
   const OneShot<Result<ModuleReply>> reply(core_);
   const std::string_view what = name_of(call);
-  open_.emplace(number, OpenCall{what, clock_.wall(), clock_.now(), deadline, reply, DelayedCall(core_, clock_)});
-  if (auto begun = begin(number, std::move(call), deadline); !begun) {
-    forget_call(number);
-    co_return within(begun.error(), "module '{}' cannot {}", name_, what);
-  }
+  CallPlace place(call);
+  open_.emplace(number, OpenCall{std::move(call), std::move(place), what, clock_.wall(), clock_.now(), deadline, reply,
+                                 std::move(journal), DelayedCall(core_, clock_)});
+  begin_calls();
   std::optional<Result<ModuleReply>> outcome = co_await reply.wait_until(clock_, deadline);
   if (outcome) co_return std::move(*outcome);
   Error error = unanswered(number, deadline);
+  open_.at(number).given_up = true;
   // A call that goes on stays open: the errors of others say that the module is busy with it.
-  if (!cancel(number))
+  if (open_.at(number).waiting || !cancel(number))
     forget_call(number);
   else if (deadline != Instant::max())
     open_.at(number).stuck.call_at(deadline + kStuckGrace, [this, number] { check_stuck(number); });
   co_return std::unexpected(std::move(error));
+}
+
+void RunningModule::begin_calls() {
+  for (auto& [number, call] : open_) {
+    if (!call.waiting || !may_begin(number)) continue;
+    ModuleCall next = std::move(*std::exchange(call.waiting, {}));
+    auto begun = begin(number, std::move(next), call.deadline);
+    if (begun) continue;
+    const std::string_view what = call.what;
+    return close_call(number, within(begun.error(), "module '{}' cannot {}", name_, what));
+  }
+}
+
+bool RunningModule::may_begin(std::uint64_t number) const {
+  if (!identity_.concurrent) return true;  // they queue up where the module runs
+  const CallPlace& place = open_.at(number).place;
+  std::size_t earlier = 0;
+  for (auto call = open_.begin(); call->first != number; ++call)
+    if (++earlier == kMaxOverlappingCalls || !place.overlaps(call->second.place)) return false;
+  return true;
+}
+
+bool RunningModule::is_busy_with(std::uint64_t number) const {
+  return identity_.concurrent ? !open_.at(number).waiting : open_.begin()->first == number;
 }
 
 Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
@@ -108,11 +191,22 @@ Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
     return fail(Code::kUnimplemented, "module '{}' cannot {}: it has no {}", name_, what, family);
   };
   if (std::holds_alternative<ChooseCall>(call) && !identity_.has_preferred) return lacks(CAGE_EXT_PREFERRED);
+  if (std::holds_alternative<ConfigureCall>(call) && !identity_.has_configure) return lacks(CAGE_EXT_CONFIGURE);
   if (std::holds_alternative<PreStartCall>(call) && !identity_.has_pre_start) return lacks(CAGE_EXT_PRE_START);
+  const bool of_device =
+      std::holds_alternative<QuiesceDeviceCall>(call) || std::holds_alternative<ResumeDeviceCall>(call);
+  if (of_device && !identity_.has_quiesce_device) return lacks(CAGE_EXT_QUIESCE);
+  if (std::holds_alternative<CollectMetricsCall>(call) && identity_.metrics.empty()) return lacks(CAGE_EXT_METRICS);
+  if (std::holds_alternative<CollectLabelsCall>(call) && !identity_.has_labels) return lacks(CAGE_EXT_LABELS);
+  if (std::holds_alternative<EventsCall>(call) && !identity_.watch) return lacks(CAGE_EXT_WATCH);
   if (!starts_or_stops && state_ != State::kStarted)
     return fail(Code::kFailedPrecondition, "module '{}' cannot {}: it is {}", name_, what,
                 state_ == State::kLoaded ? "not started" : "stopped");
   if (lost_) return std::unexpected(*lost_);
+  if (const auto* prepare = std::get_if<PrepareCall>(&call))
+    for (const auto& allocation : prepare->claim.allocations)
+      if (const auto stuck = node_.writes->stuck(allocation.device_id))
+        return fail(Code::kUnavailable, "module '{}' cannot {}: {}", name_, what, *stuck);
   if (deadline <= clock_.now())
     return fail(Code::kDeadlineExceeded, "module '{}' cannot {}: no time is left for it", name_, what);
   return {};
@@ -122,9 +216,9 @@ Error RunningModule::unanswered(std::uint64_t number, Instant deadline) const {
   const std::string_view what = open_.at(number).what;
   if (clock_.now() < deadline)
     return {Code::kCancelled, fmt::format("module '{}' cannot {}: the call was cancelled", name_, what)};
-  const auto& [oldest, busy] = *open_.begin();
-  const std::string why = oldest == number ? "it did not answer in time"
-                                           : fmt::format("it had no time for it, being busy with {}", busy.what);
+  const std::string why = is_busy_with(number)
+                              ? "it did not answer in time"
+                              : fmt::format("it had no time for it, being busy with {}", oldest_call()->what);
   return {Code::kDeadlineExceeded, fmt::format("module '{}' cannot {}: {}", name_, what, why)};
 }
 
@@ -135,8 +229,91 @@ void RunningModule::close_call(std::uint64_t number, Result<ModuleReply> reply) 
   forget_call(number);
 }
 
+void RunningModule::answer(std::uint64_t call, ModuleAsk ask, std::function<void(Result<AskReply>)> respond) {
+  const auto found = open_.find(call);
+  if (found == open_.end() || found->second.given_up || lost_)
+    return respond(fail(Code::kCancelled, "the host cannot {}: nobody waits for this call any more", name_of(ask)));
+  OpenCall& open = found->second;
+  if (auto* journal = std::get_if<JournalAsk>(&ask)) {
+    const Status kept = keep_journal(open, std::move(journal->bytes));
+    return respond(kept ? Result<AskReply>() : std::unexpected(kept.error()));
+  }
+  if (std::exchange(open.waits_for_node, true))
+    return respond(fail(Code::kResourceExhausted, "a call asks for one program, service or write at a time"));
+  std::visit(
+      [&]<class Ask>(Ask& one) {
+        if constexpr (!std::is_same_v<Ask, JournalAsk>)
+          spawn(core_, run_on_node(shared_from_this(), call, std::move(one), std::move(respond)));
+      },
+      ask);
+}
+
+Status RunningModule::keep_journal(const OpenCall& call, std::string bytes) const {
+  if (!call.journal)
+    return fail(Code::kFailedPrecondition, "the host cannot {}: only a prepare has one", JournalAsk::kName);
+  if (bytes.size() > kMaxState)  // a worker checks this, unless the module has overwritten its memory
+    return fail(Code::kInvalidArgument, "the host cannot {}: it is too long", JournalAsk::kName);
+  return call.journal(std::move(bytes));
+}
+
+template <class Ask>
+Task<void> RunningModule::run_on_node(std::shared_ptr<RunningModule> self, std::uint64_t call, Ask ask,
+                                      std::function<void(Result<AskReply>)> respond) {
+  const OpenCall& asking = self->open_.at(call);
+  const Instant deadline = asking.deadline;
+  const std::string claim = asking.place.claim();
+  auto executing = self->execute_ask(std::move(ask), claim, deadline);
+  Result<AskReply> reply = co_await std::move(executing);
+  if (const auto open = self->open_.find(call); open != self->open_.end()) open->second.waits_for_node = false;
+  respond(std::move(reply));
+}
+
+Task<Result<AskReply>> RunningModule::execute_ask(ExecAsk ask, const std::string&, Instant deadline) {
+  auto running = node_.programs->run(core_, clock_, std::move(ask), deadline);
+  auto result = co_await std::move(running);
+  if (!result) co_return std::unexpected(std::move(result.error()));
+  co_return AskReply(std::move(*result));
+}
+
+Task<Result<AskReply>> RunningModule::execute_ask(ServiceStartAsk ask, const std::string& claim, Instant deadline) {
+  if (auto possible = may_have_service(claim, ask.name); !possible) co_return std::unexpected(possible.error());
+  auto file = node_.programs->allow(ask.command);
+  if (!file) co_return std::unexpected(file.error());
+  ServiceCommand command{std::move(*file), std::move(ask.command.arguments), std::move(ask.command.environment)};
+  ServiceKey key{name_, claim, std::move(ask.name)};
+  auto starting = node_.services->start(std::move(key), std::move(command), deadline);
+  const Status started = co_await std::move(starting);
+  if (!started) co_return std::unexpected(started.error());
+  co_return AskReply();
+}
+
+Task<Result<AskReply>> RunningModule::execute_ask(ServiceStopAsk ask, const std::string& claim, Instant deadline) {
+  if (auto possible = may_have_service(claim, ask.name); !possible) co_return std::unexpected(possible.error());
+  ServiceKey key{name_, claim, std::move(ask.name)};
+  auto stopping = node_.services->stop(std::move(key), deadline);
+  const Status stopped = co_await std::move(stopping);
+  if (!stopped) co_return std::unexpected(stopped.error());
+  co_return AskReply();
+}
+
+template <class WriteAsk>
+Task<Result<AskReply>> RunningModule::execute_ask(WriteAsk ask, const std::string&, Instant deadline) {
+  auto writing = node_.writes->run(std::move(ask), deadline);
+  co_return co_await std::move(writing);
+}
+
+Status RunningModule::may_have_service(const std::string& claim, const std::string& service) const {
+  if (!node_.services) return fail(Code::kFailedPrecondition, "only the daemon has services");
+  if (claim.empty()) return fail(Code::kFailedPrecondition, "a service belongs to a claim: only calls for one have it");
+  if (!is_dns_label(service))
+    return fail(Code::kInvalidArgument, "the name of a service is a DNS label, '{}' is none",
+                printable(service, kQuotedName));
+  return {};
+}
+
 void RunningModule::forget_call(std::uint64_t number) {
   open_.erase(number);
+  if (!lost_) begin_calls();
   if (!open_.empty()) return;
   for (const auto& waiter : std::exchange(waiting_for_idle_, {})) waiter.set({});
 }
@@ -155,19 +332,35 @@ Task<Status> RunningModule::finish_calls(Instant deadline) {
 std::optional<BusyModule> RunningModule::busy() const {
   const OpenCall* const oldest = oldest_call();
   if (!oldest) return std::nullopt;
-  return BusyModule{std::string(oldest->what), oldest->begun, oldest->deadline};
+  return BusyModule{std::string(oldest->what), oldest->begun, oldest->deadline, oldest->progress};
+}
+
+void RunningModule::note_progress(std::uint64_t call, Progress progress) {
+  if (const auto open = open_.find(call); open != open_.end()) open->second.progress = std::move(progress);
+}
+
+std::optional<Progress> RunningModule::progress(const std::string& claim_uid) const {
+  for (const auto& [number, call] : open_)
+    if (call.place.claim() == claim_uid && call.progress) return call.progress;
+  return std::nullopt;
 }
 
 void RunningModule::check_stuck(std::uint64_t number) {
-  if (lost_) return;
-  const auto& [oldest, call] = *open_.begin();
-  if (oldest == number) lose(give_up(call));
+  if (lost_ || !is_busy_with(number)) return;
+  OpenCall& call = open_.at(number);
+  if (!is_traced()) return lose(give_up(call));
+  if (!std::exchange(call.seen_traced, true))
+    log(LogLevel::kWarn, "module is not given up while a debugger is attached",
+        {{"module", name_}, {"call", std::string(call.what)}});
+  call.stuck.call_at(clock_.now() + kStuckGrace, [this, number] { check_stuck(number); });
 }
 
 void RunningModule::lose(Error why) {
   const auto self = shared_from_this();
   if (lost_) return;
   lost_ = std::move(why);
+  node_.programs->kill();
+  node_.writes->end();
   for (const auto& [number, call] : open_) call.reply.set(std::unexpected(*lost_));
   for (const auto& waiter : std::exchange(waiting_for_idle_, {})) waiter.set(std::unexpected(*lost_));
   const ModuleEvents events = std::exchange(events_, {});

@@ -11,15 +11,33 @@
 
 #include "host/core/delayed_call.h"
 #include "host/model/module_call.h"
+#include "host/module/call_place.h"
+#include "host/module/programs.h"
+#include "host/module/services.h"
+#include "host/module/writes.h"
 
 namespace cardcage {
 
 // How long after its deadline a call may go on before the instance counts as stuck.
 constexpr std::chrono::seconds kStuckGrace{5};
+// How many calls of a concurrent module run at the same time.
+constexpr std::size_t kMaxOverlappingCalls = 16;
+
+// What an instance has done on the node.
+struct NodeWork {
+  std::shared_ptr<Programs> programs;
+  std::shared_ptr<Writes> writes;
+  std::shared_ptr<Services> services;  // null = there can be none
+  NodeRoots roots;
+};
 
 // [core] A call that passes its deadline fails, is cancelled and is watched. If it still runs kStuckGrace later, the
 // instance is lost for good, and every further call fails with UNAVAILABLE at once: a late return does not bring the
-// instance back, since nobody knows what the call left behind.
+// instance back, since nobody knows what the call left behind. While a debugger is attached no instance is lost that
+// way: the call may go on until kStuckGrace after the debugger has left.
+//
+// A module gets its calls one after the other, in order; a concurrent one gets a call as soon as no earlier call that
+// it may not overlap is open.
 //
 // Coroutines of calls share the object with its owner.
 class RunningModule : public Module, public std::enable_shared_from_this<RunningModule> {
@@ -27,45 +45,67 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   const ModuleIdentity& identity() const override { return identity_; }
 
   Task<Status> start(ModuleEvents events, Instant deadline) override;
+  Task<Status> configure(OptionValues options, Instant deadline) override;
   Task<Result<SnapshotPtr>> discover(Instant deadline) override;
-  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline) override;
+  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter journal = {}) override;
   Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
   Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
   Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
                                                 std::size_t want, Instant deadline) override;
   Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
   Task<Status> check(std::string device_id, Instant deadline) override;
+  Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
+  Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
+  Task<Status> deliver_events(EventBatch batch, Instant deadline) override;
   Task<Status> finish_calls(Instant deadline) override;
   Task<Status> quiesce(Instant deadline) override;
   Task<Status> resume(Instant deadline) override;
+  Task<Status> quiesce_device(std::string device_id, Instant deadline) override;
+  Task<Status> resume_device(std::string device_id, Instant deadline) override;
   Task<Status> stop(Instant deadline) override;
   std::optional<BusyModule> busy() const override;
+  std::optional<Progress> progress(const std::string& claim_uid) const override;
 
  protected:
   enum class State { kLoaded, kStarted, kStopped };
   using WallTime = std::chrono::system_clock::time_point;
   // A call that somebody waits for or that the module is still busy with.
   struct OpenCall {
+    std::optional<ModuleCall> waiting;  // until the module gets it
+    CallPlace place;
     std::string_view what;
     WallTime since;
     Instant begun, deadline;
     OneShot<Result<ModuleReply>> reply;
-    DelayedCall stuck;  // if the call goes on after its deadline
+    JournalWriter journal;        // may be null
+    DelayedCall stuck;            // if the call goes on after its deadline
+    bool given_up = false;        // nobody waits for it any more
+    bool waits_for_node = false;  // for what it asked for
+    bool seen_traced = false;     // it goes on after its deadline because of a debugger
+    std::optional<Progress> progress = {};
   };
 
   // `options` are checked. `core` and `clock` outlive the object.
-  RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity, OptionValues options);
+  RunningModule(asio::io_context& core, Clock& clock, std::string name, ModuleIdentity identity, OptionValues options,
+                NodeWork node);
 
   // Hands the call to the module; close_call() follows when the module has returned. An error fails the call at once.
   virtual Status begin(std::uint64_t number, ModuleCall call, Instant deadline) = 0;
   // Nobody waits for the call any more: tells the module, and drops a call that has not begun. True if it goes on.
   virtual bool cancel(std::uint64_t number) = 0;
+  // A debugger is attached to the process that the module runs in.
+  virtual bool is_traced() const = 0;
   // The instance is stuck in `call`: ends what can be ended and says so.
   virtual Error give_up(const OpenCall& call) = 0;
   // After the stop call, whatever came of it.
   virtual Task<void> tear_down(Instant deadline) = 0;
 
+  // Calls stop and destroy and tears nothing down: the module may start again.
+  Task<Status> end_instance(Instant deadline);
   void close_call(std::uint64_t number, Result<ModuleReply> reply);
+  void note_progress(std::uint64_t call, Progress progress);
+  // Answers what the module asks during the call.
+  void answer(std::uint64_t call, ModuleAsk ask, std::function<void(Result<AskReply>)> respond);
   // Fails all calls, now and from now on, and tells the owner.
   void lose(Error why);
 
@@ -74,19 +114,40 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   State state() const { return state_; }
   const std::optional<Error>& lost() const { return lost_; }
   const ModuleEvents& events() const { return events_; }
-  // Null if there is none. The module gets its calls one after the other, so it is busy with the oldest.
+  const std::shared_ptr<Programs>& programs() const { return node_.programs; }
+  // Null if there is none. The module is busy with the oldest, whatever else it does.
   const OpenCall* oldest_call() const { return open_.empty() ? nullptr : &open_.begin()->second; }
   std::uint64_t next_number() { return ++last_call_; }
   Clock& clock() const { return clock_; }
 
  private:
-  Task<Result<ModuleReply>> execute(ModuleCall call, Instant deadline);
+  // A call that is repeated for its claim until it succeeds.
+  template <class Reply, class Call>
+  Task<Result<Reply>> attempt(Call call, Instant deadline, JournalWriter journal = {});
+  Task<Result<ModuleReply>> execute(ModuleCall call, Instant deadline, JournalWriter journal);
   template <class Reply>
-  Task<Result<Reply>> execute_for(ModuleCall call, Instant deadline);
+  Task<Result<Reply>> execute_for(ModuleCall call, Instant deadline, JournalWriter journal = {});
+  // Lets a program, a write or a change of a service run, one at a time in a call.
+  template <class Ask>
+  static Task<void> run_on_node(std::shared_ptr<RunningModule> self, std::uint64_t call, Ask ask,
+                                std::function<void(Result<AskReply>)> respond);
+  // What it asks for, once it is done.
+  Task<Result<AskReply>> execute_ask(ExecAsk ask, const std::string& claim, Instant deadline);
+  Task<Result<AskReply>> execute_ask(ServiceStartAsk ask, const std::string& claim, Instant deadline);
+  Task<Result<AskReply>> execute_ask(ServiceStopAsk ask, const std::string& claim, Instant deadline);
+  template <class WriteAsk>
+  Task<Result<AskReply>> execute_ask(WriteAsk ask, const std::string& claim, Instant deadline);
+  Status may_have_service(const std::string& claim, const std::string& service) const;
+  Status keep_journal(const OpenCall& call, std::string bytes) const;
   // Why a call may not be made, if it may not.
   Status admit(const ModuleCall& call, Instant deadline) const;
   Error unanswered(std::uint64_t number, Instant deadline) const;
   void forget_call(std::uint64_t number);
+  // Hands over every call that may begin now.
+  void begin_calls();
+  bool may_begin(std::uint64_t number) const;
+  // Whether the module is busy with this very call, and not with an older one.
+  bool is_busy_with(std::uint64_t number) const;
   // Gives the instance up if it is stuck in this call, and not in an older one.
   void check_stuck(std::uint64_t number);
 
@@ -94,12 +155,18 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Clock& clock_;
   const std::string name_;  // in the configuration
   const ModuleIdentity identity_;
-  OptionValues options_;  // moved out by start
-  ModuleEvents events_;   // empty when nothing is to be reported
+  const OptionValues options_;
+  const NodeWork node_;
+  ModuleEvents events_;  // empty when nothing is to be reported
   State state_ = State::kLoaded;
   std::optional<Error> lost_;
   std::uint64_t last_call_ = 0;
   std::map<std::uint64_t, OpenCall> open_;
+  struct Attempts {
+    std::string_view call;
+    std::uint32_t count = 0;
+  };
+  std::map<std::string, Attempts> attempts_;  // by claim UID; of the last call, unless it succeeded
   std::vector<OneShot<Status>> waiting_for_idle_;
 };
 

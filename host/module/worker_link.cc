@@ -49,6 +49,7 @@ Task<void> WorkerLink::send_pings(std::shared_ptr<Pings> pings, Clock& clock) {
     if (link == nullptr || link->has_ended()) co_return;
     // If the daemon was held up or the machine slept, the answer may be there and not read yet.
     const bool in_time = clock.now() - due < kPingInterval;
+    if (pings->unanswered && in_time && link->spare_traced()) continue;
     if (pings->unanswered && in_time) {
       link->why_killed_ =
           fmt::format("did not answer a ping for {} s, being stopped or starved, and ", kPingInterval.count());
@@ -60,6 +61,14 @@ Task<void> WorkerLink::send_pings(std::shared_ptr<Pings> pings, Clock& clock) {
     request.mutable_ping();
     pings->unanswered = link->tell(kPingNumber, std::move(request)).has_value();
   }
+}
+
+bool WorkerLink::spare_traced() {
+  if (!is_traced(process_->child()->pid())) return std::exchange(traced_, false);  // time to answer again
+  if (!std::exchange(traced_, true))
+    log(LogLevel::kWarn, "worker does not answer and is not killed while a debugger is attached",
+        {{"module", module_}, {"pid", std::to_string(process_->child()->pid())}});
+  return true;
 }
 
 Status WorkerLink::call(std::uint64_t number, wire::Request request,
@@ -83,13 +92,22 @@ void WorkerLink::take_report(const wire::Report& report) {
     case wire::Report::kRescan:
       if (listener_.rescan) listener_.rescan();
       return;
+    case wire::Report::kDescriptor:
+      if (listener_.descriptor) listener_.descriptor(report.descriptor());
+      return;
+    case wire::Report::kProgress:
+      if (listener_.progress) listener_.progress(report.progress());
+      return;
+    case wire::Report::kAsk:
+      if (listener_.asked) listener_.asked(report.ask());
+      return;
     case wire::Report::kLog: return log_line(report.log());
     case wire::Report::WHAT_NOT_SET: return;
   }
 }
 
 void WorkerLink::take_answer(const wire::Answer& answer) {
-  if (answer.call() == kPingNumber) pings_->unanswered = false;
+  if (answer.call() == kPingNumber) pings_->unanswered = traced_ = false;
   const auto found = open_.find(answer.call());
   if (found == open_.end()) return;
   Open& open = found->second;

@@ -16,11 +16,15 @@
 namespace cardcage {
 
 // [core] A worker that does not answer a ping for 10 s is killed: it is stopped or starved, and no call would ever end.
+// One that a debugger holds is spared until 10 s after the debugger has left.
 class WorkerLink {
  public:
   struct Listener {
     std::function<void(const wire::Health&)> health;
     std::function<void()> rescan;
+    std::function<void(std::int32_t descriptor)> descriptor;
+    std::function<void(const wire::Progress&)> progress;
+    std::function<void(const wire::Ask&)> asked;
     // The worker has exited: how, and what it printed last.
     std::function<void(const std::string& how)> ended;
   };
@@ -45,6 +49,8 @@ class WorkerLink {
   const OneShot<bool>& over() const { return over_; }
   // What it logged and printed last.
   std::vector<SaidLine> last_lines() const { return last_lines_.all(); }
+  // The last few lines that it printed, oldest first.
+  const std::deque<std::string>& last_printed() const { return last_printed_; }
   const WorkerProcess& process() const { return *process_; }
 
  private:
@@ -62,6 +68,8 @@ class WorkerLink {
   WorkerLink(asio::io_context& core, Clock& clock, std::string module)
       : clock_(clock), module_(std::move(module)), pings_(std::make_shared<Pings>(core, this)), over_(core) {}
   static Task<void> send_pings(std::shared_ptr<Pings> pings, Clock& clock);
+  // True if a worker that does not answer must not be killed yet: a debugger is attached, or was at the last look.
+  bool spare_traced();
   void take_report(const wire::Report& report);
   void take_answer(const wire::Answer& answer);
   void log_line(const wire::LogLine& line);
@@ -72,6 +80,7 @@ class WorkerLink {
   const std::string module_;
   const std::shared_ptr<Pings> pings_;
   std::string why_killed_;  // if the link killed the worker on its own
+  bool traced_ = false;     // when it last did not answer in time
   std::shared_ptr<WorkerProcess> process_;
   Listener listener_;
   std::map<std::uint64_t, Open> open_;

@@ -3,69 +3,22 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <boost/asio/write.hpp>
 
+#include "host/module/start_child.h"
+
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxLine = 2048;
 constexpr std::size_t kPiece = 64u << 10;
 constexpr int kMaxRest = 16;  // pieces; more than the kernel keeps of a stream
 constexpr int kReapMilliseconds = 100;
 // What a worker may say unasked per period: 20,000 reports and 2.5 MiB of output in a second.
 constexpr Duration kPeriod = std::chrono::milliseconds(100);
 constexpr std::size_t kMaxReports = 2000, kMaxPrintedBytes = 256u << 10;
-
-// The file actions and attributes of posix_spawn, freed with the object.
-class SpawnPlan {
- public:
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&files_);
-    ::posix_spawnattr_init(&attributes_);
-    sigset_t all, none;
-    ::sigfillset(&all);
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-  ~SpawnPlan() {
-    ::posix_spawn_file_actions_destroy(&files_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-
-  void give(int fd, int as) { ::posix_spawn_file_actions_adddup2(&files_, fd, as); }
-  void give_nothing(int as) { ::posix_spawn_file_actions_addopen(&files_, as, "/dev/null", O_RDONLY, 0); }
-  void give_no_more() { ::posix_spawn_file_actions_addclosefrom_np(&files_, kLastWorkerFd + 1); }
-  int run(const std::filesystem::path& file, const std::vector<std::string>& environment, pid_t& pid) const {
-    std::string name = file.filename();
-    std::array<char*, 2> arguments{name.data(), nullptr};
-    std::vector<char*> variables;
-    for (const std::string& variable : environment) variables.push_back(const_cast<char*>(variable.c_str()));
-    variables.push_back(nullptr);
-    return ::posix_spawn(&pid, file.c_str(), &files_, &attributes_, arguments.data(), variables.data());
-  }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
-
-// Moves `fd` above the descriptors that the child gets; otherwise one dup2 could overwrite the source of the next.
-Result<UniqueFd> move_up(UniqueFd fd) {
-  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kLastWorkerFd + 1));
-  if (!moved) return fail_errno(errno, "cannot duplicate a descriptor for a worker");
-  return moved;
-}
 
 }  // namespace
 
@@ -80,7 +33,7 @@ WorkerProcess::WorkerProcess(asio::io_context& core, Events events)
 
 Result<std::shared_ptr<WorkerProcess>> WorkerProcess::start(asio::io_context& core, const Program& program, int image,
                                                             Events events) {
-  const std::shared_ptr<WorkerProcess> worker(new WorkerProcess(core, std::move(events)));
+  std::shared_ptr<WorkerProcess> worker(new WorkerProcess(core, std::move(events)));
   if (auto spawned = worker->spawn_child(program, image); !spawned) return std::unexpected(spawned.error());
   spawn(core, read(worker, worker->socket_, worker->reports_, &WorkerProcess::take_messages));
   spawn(core, read(worker, worker->output_, worker->printed_bytes_, &WorkerProcess::take_output));
@@ -93,12 +46,12 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
     return fail_errno(errno, "cannot make a socket for a worker");
   UniqueFd ours(pair[0]);
-  auto theirs = move_up(UniqueFd(pair[1]));
+  auto theirs = move_above(kLastWorkerFd, UniqueFd(pair[1]));
   if (!theirs) return std::unexpected(theirs.error());
   if (::pipe2(pipe, O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe for a worker");
   UniqueFd printed(pipe[0]);
-  auto print = move_up(UniqueFd(pipe[1]));
-  auto module = move_up(UniqueFd(::fcntl(image, F_DUPFD_CLOEXEC, 0)));
+  auto print = move_above(kLastWorkerFd, UniqueFd(pipe[1]));
+  auto module = move_above(kLastWorkerFd, UniqueFd(::fcntl(image, F_DUPFD_CLOEXEC, 0)));
   if (!print || !module) return std::unexpected((print ? module : print).error());
 
   SpawnPlan plan;
@@ -107,22 +60,14 @@ Status WorkerProcess::spawn_child(const Program& program, int image) {
   plan.give(print->get(), STDERR_FILENO);
   plan.give(theirs->get(), kWorkerSocket);
   plan.give(module->get(), kWorkerModule);
-  plan.give_no_more();
-  pid_t pid = -1;
-  if (const int error = plan.run(program.file, program.environment, pid); error != 0)
-    return fail_errno(error, fmt::format("cannot start '{}'", program.file.native()));
-  UniqueFd child(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // glibc 2.36 declares it for C alone
-  UniqueFd end(child ? ::fcntl(child.get(), F_DUPFD_CLOEXEC, 0) : -1);
-  if (!end) {
-    const int error = errno;
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-    return fail_errno(error, "cannot watch a worker");
-  }
-  child_ = std::make_shared<ChildProcess>(pid, std::move(child));
+  plan.give_none_above(kLastWorkerFd);
+  // It has its group before it is told to load a module, so that everything that the module forks is born there.
+  auto child = start_child(plan, program.file, {}, program.environment, program.group);
+  if (!child) return std::unexpected(child.error());
+  child_ = std::move(child->process);
   socket_.assign(asio::local::stream_protocol(), ours.release());
   output_.assign(printed.release());
-  end_.assign(end.release());
+  end_.assign(child->end.release());
   socket_.non_blocking(true);
   output_.non_blocking(true);
   return {};
@@ -133,7 +78,7 @@ void WorkerProcess::close() {
   child_->kill();
   // Mostly it exits at once and is reaped here.
   pollfd exited{child_->descriptor(), POLLIN, 0};
-  if (::poll(&exited, 1, kReapMilliseconds) > 0) child_->is_gone();
+  if (::poll(&exited, 1, kReapMilliseconds) > 0) child_->has_exited();
   close_streams();
 }
 
@@ -203,14 +148,7 @@ void WorkerProcess::take_messages(std::string_view bytes) {
 
 void WorkerProcess::take_output(std::string_view bytes) {
   printed_bytes_.said += bytes.size();
-  for (const char byte : bytes) {
-    if (byte != '\n' && line_.size() < kMaxLine) {
-      line_ += byte;
-      continue;
-    }
-    if (!line_.empty()) events_.printed(std::exchange(line_, {}));
-    if (byte != '\n') line_ += byte;
-  }
+  lines_.add(bytes, events_.printed);
 }
 
 Task<void> WorkerProcess::await_end(std::shared_ptr<WorkerProcess> self) {
@@ -238,8 +176,8 @@ void WorkerProcess::end() {
   take_rest(socket_, &WorkerProcess::take_messages);
   take_rest(output_, &WorkerProcess::take_output);
   if (ended_) return;  // an event has closed the object
-  if (!line_.empty()) events_.printed(std::exchange(line_, {}));
-  child_->is_gone();
+  lines_.flush(events_.printed);
+  child_->has_exited();
   std::string how = child_->end();
   ended_ = true;
   close_streams();

@@ -13,6 +13,7 @@
 #include "host/core/clock.h"
 #include "host/core/unique_fd.h"
 #include "host/module/child_process.h"
+#include "host/module/line_splitter.h"
 #include "host/wire/frame.h"
 #include "host/wire/messages.h"
 
@@ -27,6 +28,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   struct Program {
     std::filesystem::path file;            // cardcage-worker
     std::vector<std::string> environment;  // "NAME=value"
+    std::shared_ptr<ControlGroup> group;   // null = none
   };
   struct Events {
     std::function<void(const wire::Report&)> report;
@@ -78,7 +80,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   asio::posix::stream_descriptor output_, end_;
   std::shared_ptr<ChildProcess> child_;
   FrameReader reader_;
-  std::string line_;
+  LineSplitter lines_;
   std::deque<std::string> frames_;
   Pace reports_, printed_bytes_;
   bool writing_ = false;

@@ -190,7 +190,7 @@ Task<Result<CheckpointHolders>> read_device_checkpoint(std::filesystem::path fil
     co_return fail(Code::kDataLoss, "'{}' is not a regular file", file.native());
 
   CheckpointParser parser(wanted);
-  std::vector<char> piece(64 * 1024);
+  std::vector<char> piece(64u << 10);
   for (std::size_t total = 0; total <= kMaxCheckpointBytes;) {
     const ssize_t size = ::read(fd.get(), piece.data(), piece.size());
     if (size < 0) co_return fail_errno(errno, fmt::format("cannot read '{}'", file.native()));

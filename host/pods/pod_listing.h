@@ -1,6 +1,9 @@
 // Who holds which device, as the kubelet's PodResources API lists it.
 #pragma once
 
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "host/claim/handed_out.h"
@@ -13,10 +16,14 @@ struct PodHolding {
   friend auto operator<=>(const PodHolding&, const PodHolding&) = default;
 };
 
+// The containers that use a claim, by its namespace and name.
+using ClaimUsers = std::map<std::pair<std::string, std::string>, std::vector<PodContainer>>;
+
 // Has all resources of the node, ours or not, but no ordinary init containers.
 struct PodListing {
   Instant began;                     // when the call began; later changes may be missing
   std::vector<PodHolding> holdings;  // sorted, each once
+  ClaimUsers claims = {};
 };
 
 }  // namespace cardcage

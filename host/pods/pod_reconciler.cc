@@ -6,6 +6,7 @@
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <cerrno>
 
+#include "host/core/ascii.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -30,9 +31,8 @@ bool is_folder(const std::filesystem::path& path) {
 
 // Pods are identified by UIDs, static pods by hashes. Both are used as folder names here.
 bool is_uid(std::string_view text) {
-  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
-  });
+  return !text.empty() && text.size() <= 128 &&
+         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-'; });
 }
 
 }  // namespace
@@ -71,8 +71,10 @@ Task<void> PodReconciler::reconcile_forever() {
     (void)checkpoint_watch_.watch(options_.device_plugins);
     while (clock_.now() < due_) co_await wake_.wait_until(clock_, due_);
     const auto now_handed_out = handed_out_.handed_out();
-    due_ = clock_.now() + (now_handed_out.empty() ? kIdlePeriod : kBusyPeriod);
-    if (now_handed_out.empty() && handed_out_.served().empty()) continue;
+    const bool claims_wanted = options_.claims_wanted && options_.claims_wanted();
+    due_ = clock_.now() + (now_handed_out.empty() && !claims_wanted ? kIdlePeriod : kBusyPeriod);
+    if (!claims_wanted) claim_users_.clear();
+    if (now_handed_out.empty() && handed_out_.served().empty() && !claims_wanted) continue;
     co_await clock_.sleep_until(last_began_ + kMinTimeBetweenLists);
     const Status done = co_await reconcile_once();
     if (done) {
@@ -90,6 +92,7 @@ Task<Status> PodReconciler::reconcile_once() {
   auto listing = co_await resources_.list();
   if (!listing) co_return std::unexpected(listing.error());
   last_began_ = listing->began;
+  claim_users_ = std::move(listing->claims);
   for (PodHolding& holding : listing->holdings)
     holding.holder.uid = pods_.uid_of(holding.holder.name_space, holding.holder.pod);
   std::set<std::string> ours;
@@ -161,9 +164,15 @@ void PodReconciler::resolve_doubt(const ResourceDevice& device) {
 }
 
 bool PodReconciler::try_begin(const ResourceDevice& device) {
-  if (under_way_.contains(device) || under_way_.size() >= kMaxUnderWay) return false;
-  if (const auto failed = failed_.find(device); failed != failed_.end() && clock_.now() < failed->second.next)
+  if (under_way_.contains(device)) return false;
+  if (const auto failed = failed_.find(device); failed != failed_.end() && clock_.now() < failed->second.next) {
+    run_by(failed->second.next);
     return false;
+  }
+  if (under_way_.size() >= kMaxUnderWay) {
+    others_wait_ = true;
+    return false;
+  }
   under_way_.insert(device);
   return true;
 }
@@ -183,6 +192,7 @@ Task<void> PodReconciler::adopt(PodHolding holding) {
 void PodReconciler::finish(const ResourceDevice& device, const Status& status, const char* done, const char* failed) {
   under_way_.erase(device);
   if (under_way_.empty()) idle_.wake();
+  if (std::exchange(others_wait_, false)) run_by(clock_.now());
   last_error_ = status ? "" : status.error().message;
   if (status) {
     failed_.erase(device);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,6 +25,8 @@ struct PodReconcilerOptions {
   std::filesystem::path kubelet_root;    // has a folder pods/<UID> for each pod on the node
   std::filesystem::path device_plugins;  // has the kubelet's checkpoint
   std::uint32_t jitter_seed = 1;         // should differ between nodes
+  // Whether somebody wants to know who uses claims; may be null.
+  std::function<bool()> claims_wanted = {};
 };
 
 // For operators.
@@ -36,8 +39,8 @@ struct PodReconcilerStatus {
   std::string last_error;              // of the last release or adoption; empty if that succeeded
 };
 
-// [core] Asks the kubelet only while something is served or handed out: soon after a hint, every 10 s while something
-// is handed out, otherwise every minute.
+// [core] Asks the kubelet only while something is served or handed out, or while the users of claims are wanted: soon
+// after a hint, every 10 s while something is handed out or wanted, otherwise every minute.
 class PodReconciler {
  public:
   // The references outlive the reconciler, which outlives run().
@@ -51,6 +54,8 @@ class PodReconciler {
   void nudge();
 
   PodReconcilerStatus status() const;
+  // As of the last list.
+  const ClaimUsers& claim_users() const { return claim_users_; }
 
  private:
   struct Retry {
@@ -87,9 +92,11 @@ class PodReconciler {
   Backoff retry_;
   Wakeup wake_, stopped_, idle_;
   std::set<ResourceDevice> under_way_;      // being released or adopted
+  bool others_wait_ = false;                // for one of these to end
   Retries failed_;                          // releases and adoptions to try again
   Retries doubts_;                          // devices whose list is to be sent again
   std::map<std::string, Instant> missing_;  // resources that the kubelet does not offer, and since when
+  ClaimUsers claim_users_;
   std::string checkpoint_error_, last_error_;
   std::uint64_t rounds_ = 0;
 };

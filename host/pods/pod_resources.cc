@@ -35,6 +35,16 @@ Result<std::vector<PodHolding>> holdings_of(const api::pod_resources::ListPodRes
   return holdings;
 }
 
+ClaimUsers claims_of(const api::pod_resources::ListPodResourcesResponse& answer) {
+  ClaimUsers claims;
+  for (const auto& pod : answer.pod_resources())
+    for (const auto& container : pod.containers())
+      for (const auto& claim : container.dynamic_resources())
+        claims[{claim.claim_namespace(), claim.claim_name()}].push_back(
+            {pod.namespace_(), pod.name(), container.name(), /*uid=*/""});
+  return claims;
+}
+
 }  // namespace
 
 std::string_view to_string(PodResourcesView::State state) {
@@ -49,12 +59,12 @@ std::string_view to_string(PodResourcesView::State state) {
 
 PodResources::PodResources(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients,
                            std::filesystem::path socket)
-    : clock_(clock), clients_(clients), socket_(std::move(socket)), calls_(core) {}
+    : clock_(clock), clients_(clients), socket_(std::move(socket)), limit_(kBurst, kPricePerCall), calls_(core) {}
 
 Task<Result<PodListing>> PodResources::list() {
   using namespace api::pod_resources;
   co_await pace();
-  PodListing listing{.began = clock_.now(), .holdings = {}};
+  PodListing listing{.began = clock_.now(), .holdings = {}, .claims = {}};
   const auto begin = [](const KubeletClients& set, auto... call) { set.pod_resources->async()->List(call...); };
   auto answer = co_await call<ListPodResourcesRequest, ListPodResourcesResponse>(begin);
   auto holdings = answer ? holdings_of(*answer) : std::unexpected(answer.error());
@@ -63,6 +73,7 @@ Task<Result<PodListing>> PodResources::list() {
   view_.last_list = clock_.wall();
   view_.holdings = holdings->size();
   listing.holdings = *std::move(holdings);
+  listing.claims = claims_of(*answer);
   co_return listing;
 }
 
@@ -92,13 +103,13 @@ Task<Result<Response>> PodResources::call(Begin begin) {
   if (!answer) co_return fail(Code::kCancelled, "the call was cancelled");
   if (!*answer && answer->error().code == Code::kUnavailable) clients_.replace(set);
   // Other callers of the node need some calls, too.
-  if (!*answer && answer->error().code == Code::kResourceExhausted) paid_until_ = clock_.now() + kBurst * kPricePerCall;
+  if (!*answer && answer->error().code == Code::kResourceExhausted) limit_.spend(clock_.now());
   co_return *std::move(answer);
 }
 
 Task<void> PodResources::pace() {
-  const Instant earliest = paid_until_ - (kBurst - 1) * kPricePerCall;
-  paid_until_ = std::max(paid_until_, clock_.now()) + kPricePerCall;
+  const Instant earliest = limit_.next();
+  limit_.take(clock_.now());
   if (earliest > clock_.now()) co_await clock_.sleep_until(earliest);
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "host/core/clock.h"
+#include "host/core/rate_limit.h"
 #include "host/kubelet/clients.h"
 #include "host/pods/pod_listing.h"
 #include "host/rpc/client_calls.h"
@@ -62,8 +63,8 @@ class PodResources {
   ClientSlot<KubeletClients>& clients_;
   const std::filesystem::path socket_;
   PodResourcesView view_;
-  Instant paid_until_{};  // each call costs a second; up to five may be owed
-  ClientCalls calls_;     // last, so that its calls end before the other members do
+  RateLimit limit_;
+  ClientCalls calls_;  // last, so that its calls end before the other members do
 };
 
 }  // namespace cardcage

@@ -1,9 +1,13 @@
 #include "host/rpc/grpc_server.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 
+#include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <climits>
 #include <thread>
@@ -17,6 +21,8 @@ namespace {
 constexpr int kMaxStreamsPerConnection = 256;  // the caller queues the others
 // Far more than these streams need: gRPC drops connections when it runs out.
 constexpr std::size_t kQuotaBytes = 64u << 20;
+constexpr std::size_t kPrefaceBytes = 24;  // RFC 9113, section 3.4
+constexpr std::chrono::milliseconds kPrefacePause{20};
 
 std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, int max_request_bytes) {
   hold_grpc();
@@ -35,6 +41,17 @@ std::unique_ptr<grpc::Server> build(std::span<grpc::Service* const> services, in
   return builder.BuildAndStart();
 }
 
+// Leaves the bytes in the socket.
+bool has_preface(int socket) {
+  std::array<char, kPrefaceBytes> bytes;
+  return ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT) == static_cast<ssize_t>(bytes.size());
+}
+
+bool is_closed_by_peer(int socket) {
+  pollfd state{.fd = socket, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&state, 1, 0) != 0;
+}
+
 }  // namespace
 
 GrpcServer::GrpcServer(std::span<grpc::Service* const> services, int max_request_bytes)
@@ -42,7 +59,7 @@ GrpcServer::GrpcServer(std::span<grpc::Service* const> services, int max_request
 
 GrpcServer::~GrpcServer() { drop_silent_peers(); }
 
-// A connection before its first byte.
+// A connection before the preface of HTTP/2. gRPC itself would wait for the rest of it for ever.
 struct GrpcServer::SilentPeer {
   SilentPeer(asio::io_context& core, grpc::Server* to, UniqueFd connection, Duration silence)
       : server(to), socket(core, connection.release()), limit(core, silence) {}
@@ -55,10 +72,10 @@ void GrpcServer::adopt(asio::io_context& core, UniqueFd connection, Duration sil
   std::erase_if(silent_peers_, [](const auto& peer) { return peer.expired(); });
   const auto peer = std::make_shared<SilentPeer>(core, server_.get(), std::move(connection), silence);
   silent_peers_.push_back(peer);
-  spawn(core, adopt_when_it_speaks(peer));
+  spawn(core, adopt_after_preface(peer));
 }
 
-Task<void> GrpcServer::adopt_when_it_speaks(std::shared_ptr<SilentPeer> peer) {
+Task<void> GrpcServer::adopt_after_preface(std::shared_ptr<SilentPeer> peer) {
   peer->limit.async_wait([peer](const boost::system::error_code& cancelled) {
     boost::system::error_code ignored;
     if (!cancelled) peer->socket.close(ignored);
@@ -66,6 +83,12 @@ Task<void> GrpcServer::adopt_when_it_speaks(std::shared_ptr<SilentPeer> peer) {
   boost::system::error_code closed;
   co_await peer->socket.async_wait(asio::posix::stream_descriptor::wait_read,
                                    asio::redirect_error(asio::use_awaitable, closed));
+  asio::steady_timer pause(peer->socket.get_executor());
+  while (!closed && !has_preface(peer->socket.native_handle())) {
+    pause.expires_after(kPrefacePause);
+    co_await pause.async_wait(asio::use_awaitable);
+    if (!peer->socket.is_open() || is_closed_by_peer(peer->socket.native_handle())) closed = asio::error::eof;
+  }
   peer->limit.cancel();
   if (!closed && peer->server) grpc::AddInsecureChannelFromFd(peer->server, peer->socket.release());
 }

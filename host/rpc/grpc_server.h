@@ -23,8 +23,8 @@ class GrpcServer {
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
 
-  // [core] A connected stream socket, non-blocking. Closes it if its peer says nothing for `silence`: every client of
-  // gRPC speaks first, and at once.
+  // [core] A connected stream socket, non-blocking. Closes it if its peer does not send the preface of HTTP/2 within
+  // `silence`: every client of gRPC sends it first, and at once.
   void adopt(asio::io_context& core, UniqueFd connection, Duration silence = std::chrono::minutes(1));
   // [core] Closes all connections and cancels the calls that are still open after `grace`. Returns after OnDone of
   // every call, so the core must be able to respond to the calls that it has taken.
@@ -32,7 +32,7 @@ class GrpcServer {
 
  private:
   struct SilentPeer;
-  static Task<void> adopt_when_it_speaks(std::shared_ptr<SilentPeer> peer);
+  static Task<void> adopt_after_preface(std::shared_ptr<SilentPeer> peer);
   void drop_silent_peers();
 
   const std::unique_ptr<grpc::Server> server_;

@@ -127,7 +127,8 @@ Task<void> SocketListener::accept_loop(std::shared_ptr<Gate> gate) {
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
     // Out of descriptors or memory. The connection waits in the backlog meanwhile.
-    log_limited(LogLevel::kError, "accept", fmt::format("cannot accept a connection: {}", std::strerror(errno)));
+    log_limited(LogLevel::kError, "accept",
+                fmt::format("cannot accept a connection: {}", std::generic_category().message(errno)));
     asio::steady_timer pause(gate->socket.get_executor(), kAcceptPause);
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }

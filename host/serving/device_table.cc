@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "host/serving/select.h"
@@ -13,9 +12,7 @@ namespace cardcage {
 namespace {
 
 SliceDevice published(const ServedDevice& served) {
-  Device device = served.device;
-  device.health = served.supervisor->health(served.device).health;
-  return slice_device(device, served.served.name);
+  return slice_device(served.device, served.supervisor->health(served.device).causes, served.served.name);
 }
 
 // A module may have many counter sets, and eight fill a slice.
@@ -78,6 +75,7 @@ void DeviceTable::take_snapshot(Entry& entry) const {
   entry.snapshot = entry.supervisor->snapshot();
   entry.devices.clear();
   if (!entry.snapshot) return;
+  entry.devices.reserve(entry.snapshot->devices.size());
   for (const Device& device : entry.snapshot->devices) {
     ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, {}, ""});
     add_topology(sysfs_, served.device);
@@ -95,16 +93,16 @@ void DeviceTable::apply_rules(ServedDevice& served) const {
 
 void DeviceTable::index() {
   served_.clear();
-  ids_.clear();
   std::map<std::string_view, const ServedDevice*> plugin_ids;
   for (Entry& entry : modules_) {
     for (ServedDevice& served : entry.devices) {
       if (served.served.name.empty()) continue;
       if (served.served.is_resource() && served.offered())
         warn_of_same_id(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
-      const auto [there, added] = served_.try_emplace({served.served, served.pool, served.device.name}, &served);
+      Index& of_name = served_[served.served];
+      const auto [there, added] = of_name.names.try_emplace({served.pool, served.device.name}, &served);
       if (added) {
-        ids_.try_emplace({served.served.api, served.served.name, served.device.id}, &served);
+        of_name.ids.try_emplace(served.device.id, &served);
         continue;
       }
       if (!served.offered()) continue;
@@ -133,17 +131,23 @@ std::vector<const ServedDevice*> DeviceTable::devices(const ServedName& name) co
   return its;
 }
 
+const DeviceTable::Index& DeviceTable::index_of(const ServedName& name) const {
+  static const Index kNothing;
+  const auto entry = served_.find(name);
+  return entry == served_.end() ? kNothing : entry->second;
+}
+
 std::vector<const ServedDevice*> DeviceTable::all_of(const ServedName& name) const {
   std::vector<const ServedDevice*> its;
-  for (auto entry = served_.lower_bound({name, "", ""}); entry != served_.end() && std::get<0>(entry->first) == name;
-       ++entry)
-    its.push_back(entry->second);
+  its.reserve(index_of(name).names.size());
+  for (const auto& [pool_and_name, device] : index_of(name).names) its.push_back(device);
   return its;
 }
 
 const ServedDevice* DeviceTable::find_id(const ServedName& name, std::string_view device_id) const {
-  const auto entry = ids_.find({name.api, name.name, device_id});
-  return entry == ids_.end() ? nullptr : entry->second;
+  const auto& ids = index_of(name).ids;
+  const auto entry = ids.find(device_id);
+  return entry == ids.end() ? nullptr : entry->second;
 }
 
 const Supervisor* DeviceTable::supervisor(const ServedName& name) const {
@@ -170,8 +174,10 @@ SlicePublisher::Pools DeviceTable::pools(const ServedName& name) const {
 }
 
 HealthList DeviceTable::health(const ServedName& name) const {
+  const auto its = all_of(name);
   HealthList list;
-  for (const ServedDevice* one : all_of(name)) {
+  list.reserve(its.size());
+  for (const ServedDevice* one : its) {
     DeviceHealth known = one->supervisor->health(one->device);
     list.push_back({one->pool, one->device.name, std::move(known.health), known.changed});
   }
@@ -201,16 +207,15 @@ bool DeviceTable::known(const ServedName& name) const {
 
 Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::string& pool,
                                           const std::string& device) const {
-  const ServedName name = served_name_from_stored(driver);
-  if (const auto exact = served_.find({name, pool, device}); exact != served_.end()) return located(*exact->second);
-  const auto its = all_of(name);
+  const auto& names = index_of(served_name_from_stored(driver)).names;
+  if (const auto exact = names.find({pool, device}); exact != names.end()) return located(*exact->second);
   const auto of_any_pool =
-      std::ranges::find_if(its, [&](const ServedDevice* one) { return pool.empty() && one->device.name == device; });
-  if (of_any_pool != its.end()) return located(**of_any_pool);
+      std::ranges::find_if(names, [&](const auto& entry) { return pool.empty() && entry.first.second == device; });
+  if (of_any_pool != names.end()) return located(*of_any_pool->second);
   return fail(Code::kNotFound,
               "device '{}' of pool '{}' is not on this node: driver '{}' lists {} devices here; `cagectl devices` "
               "shows them",
-              device, pool, driver, its.size());
+              device, pool, driver, names.size());
 }
 
 Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const std::string& device_id) const {
@@ -219,7 +224,8 @@ Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const 
 }
 
 LocatedDevice DeviceTable::located(const ServedDevice& served) {
-  return {served.supervisor->config().name, served.device, served.supervisor->draining()};
+  return {served.supervisor->config().name, served.device, served.supervisor->draining(),
+          served.supervisor->why_quiesced(served.device)};
 }
 
 const Supervisor* DeviceTable::supervisor_of(const std::string& module) const {
@@ -228,10 +234,19 @@ const Supervisor* DeviceTable::supervisor_of(const std::string& module) const {
   return entry == modules_.end() ? nullptr : entry->supervisor;
 }
 
-Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) const {
-  if (const Supervisor* supervisor = supervisor_of(name)) return supervisor->module();
+static std::unexpected<Error> not_configured(const std::string& name) {
   return fail(Code::kNotFound,
               "module '{}' is no longer in the configuration; add it back so that its claims can be released", name);
+}
+
+Result<std::shared_ptr<Module>> DeviceTable::module(const std::string& name) const {
+  if (const Supervisor* supervisor = supervisor_of(name)) return supervisor->module();
+  return not_configured(name);
+}
+
+Result<std::shared_ptr<Module>> DeviceTable::module_for_release(const std::string& name) const {
+  if (const Supervisor* supervisor = supervisor_of(name)) return supervisor->module_for_release();
+  return not_configured(name);
 }
 
 SnapshotPtr DeviceTable::snapshot(const std::string& module) const {

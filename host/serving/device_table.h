@@ -7,7 +7,8 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/claim/device_directory.h"
@@ -59,6 +60,7 @@ class DeviceTable final : public DeviceDirectory {
                                const std::string& device) const override;
   Result<LocatedDevice> locate_id(const std::string& resource, const std::string& device_id) const override;
   Result<std::shared_ptr<Module>> module(const std::string& name) const override;
+  Result<std::shared_ptr<Module>> module_for_release(const std::string& name) const override;
   SnapshotPtr snapshot(const std::string& module) const override;
   Task<void> started(std::string driver, Instant deadline) const override;
   Task<void> returned(std::string module, Instant deadline) const override;
@@ -69,8 +71,15 @@ class DeviceTable final : public DeviceDirectory {
     SnapshotPtr snapshot;
     std::vector<ServedDevice> devices;
   };
+  // What is served under one name. The texts are those of the devices.
+  struct Index {
+    std::map<std::pair<std::string_view, std::string_view>, const ServedDevice*> names;  // by pool and device name
+    std::map<std::string_view, const ServedDevice*> ids;                                 // unique in a resource
+  };
   static bool serves(const Entry& entry, const ServedName& name);
   static bool offers(const Entry& entry, const ServedName& name);
+  // Empty if nothing is.
+  const Index& index_of(const ServedName& name) const;
   std::vector<const ServedDevice*> all_of(const ServedName& name) const;
   const Supervisor* supervisor_of(const std::string& module) const;
   Task<void> wait_until(std::function<bool()> done, Instant deadline) const;
@@ -89,10 +98,8 @@ class DeviceTable final : public DeviceDirectory {
   std::filesystem::path sysfs_;
   std::vector<Entry> modules_;                                                    // those that drain come last
   mutable std::vector<std::pair<std::function<bool()>, OneShot<bool>>> waiting_;  // for a condition of the modules
-  // By name, pool and device name. A device of a module that drains is here unless another module offers its name.
-  std::map<std::tuple<ServedName, std::string, std::string>, const ServedDevice*> served_;
-  // By name and module id, which is unique in a resource.
-  std::map<std::tuple<Api, std::string_view, std::string_view>, const ServedDevice*> ids_;
+  // A device of a module that drains is here unless another module offers its name.
+  std::map<ServedName, Index> served_;
 };
 
 }  // namespace cardcage

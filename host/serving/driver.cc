@@ -31,7 +31,8 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .clock = shared.clock,
            .deadlines = shared.config.deadlines,
            .fault = shared.fault,
-           .partition_changed = shared.partition_changed})),
+           .partition_changed = shared.partition_changed,
+           .stop_services = shared.stop_services})),
       measured_(name().name, *claims_, shared.meter, shared.clock),
       publisher_(make_publisher(name().name, shared)) {
   start();
@@ -66,12 +67,12 @@ Task<void> Driver::publish(OneShot<bool> ended) {
 
 Result<std::unique_ptr<DriverServer>> Driver::open_server() {
   const Config& config = context().config;
-  DriverServerOptions options{.driver = name().name,
-                              .kubelet_root = config.node.kubelet_root,
-                              .instance = config.node.instance,
-                              .limits = {config.deadlines.prepare, config.deadlines.unprepare},
-                              .health = {}};
-  return DriverServer::start(context().core, context().clock, measured_, health_, std::move(options));
+  const DriverServerOptions options{.driver = name().name,
+                                    .kubelet_root = config.node.kubelet_root,
+                                    .instance = config.node.instance,
+                                    .limits = {config.deadlines.prepare, config.deadlines.unprepare},
+                                    .health = {}};
+  return DriverServer::start(context().core, context().clock, measured_, health_, options);
 }
 
 Task<Status> Driver::unprepare(ClaimRef claim) { return claims_->unprepare(std::move(claim), unprepare_deadline()); }

@@ -41,6 +41,7 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .deadlines = shared.config.deadlines,
                   .fault = shared.fault,
                   .partition_changed = shared.partition_changed,
+                  .stop_services = shared.stop_services,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod",
                   .repeated = false},
@@ -97,7 +98,7 @@ bool Resource::usable(const ServedDevice& served) const {
   const bool spared = end && context().clock.now() < *end;
   const Health health =
       (spared ? served.supervisor->reported_health(served.device) : served.supervisor->health(served.device)).health;
-  return health.state == HealthState::kHealthy ||
+  return health.state == HealthState::kHealthy || health.state == HealthState::kUnmonitored ||
          (health.state == HealthState::kUnknown && health.reason.empty());  // its module reports no health
 }
 

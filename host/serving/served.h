@@ -34,6 +34,8 @@ struct ServingContext {
   std::function<void()> handed_out;  // called after devices were handed out: the kubelet soon knows to whom
   // Called when a device was taken or released that rules others of its module out.
   std::function<void(const std::string& module)> partition_changed;
+  // See ClaimEnvironment.
+  std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
   FaultHook fault;
 };
 

@@ -22,9 +22,10 @@ std::optional<std::string> pcie_root_of(const std::filesystem::path& folder, con
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(folder, error);
   if (error || target.filename() != pci_bus_id) return std::nullopt;
-  auto part = std::ranges::find(target, std::filesystem::path("devices"));
-  if (part == target.end() || ++part == target.end()) return std::nullopt;
-  return is_pcie_root(part->native()) ? std::optional(part->native()) : std::nullopt;
+  const auto devices = std::ranges::find(target, std::filesystem::path("devices"));
+  const auto root = devices == target.end() ? devices : std::next(devices);
+  if (root == target.end() || !is_pcie_root(root->native())) return std::nullopt;
+  return root->native();
 }
 
 std::optional<std::int32_t> read_numa_node(const std::filesystem::path& folder) {
@@ -54,14 +55,14 @@ void add_topology(const std::filesystem::path& sysfs, Device& device) {
   // Only a checked address becomes part of a path.
   if (is_pci_bus_id(device.pci_bus_id)) {
     const std::filesystem::path folder = sysfs / "bus/pci/devices" / device.pci_bus_id;
-    device.attributes.try_emplace(kPciBusIdAttribute, device.pci_bus_id);
+    device.attributes.emplace(kPciBusIdAttribute, device.pci_bus_id);
     if (auto root = pcie_root_of(folder, device.pci_bus_id))
-      device.attributes.try_emplace(kPcieRootAttribute, *std::move(root));
+      device.attributes.emplace(kPcieRootAttribute, *std::move(root));
     if (device.numa_nodes.empty())
       if (const auto node = numa_node_of(folder)) device.numa_nodes.push_back(*node);
   }
   if (!device.numa_nodes.empty())
-    device.attributes.try_emplace(kNumaNodeAttribute, std::int64_t{device.numa_nodes.front()});
+    device.attributes.emplace(kNumaNodeAttribute, std::int64_t{device.numa_nodes.front()});
 }
 
 }  // namespace cardcage

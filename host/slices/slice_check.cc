@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "host/core/utf8.h"
 #include "host/model/naming.h"
+#include "host/model/text_rules.h"
 #include "host/slices/slice_view.h"
 
 namespace cardcage {
@@ -15,15 +15,12 @@ constexpr std::size_t kMaxAttributes = 32;  // with capacities
 constexpr std::size_t kMaxAttributeValues = 48;
 constexpr std::size_t kMaxCounterUses = 2;
 constexpr std::size_t kMaxCounters = 32;
-constexpr std::size_t kMaxTaints = 16;
 
 using Flaw = std::optional<std::string>;
 
 bool is_good(std::int64_t) { return true; }
 bool is_good(bool) { return true; }
-bool is_good(const std::string& text) {
-  return text.size() <= kMaxAttributeText && cut_utf8(text, kMaxAttributeText) == text;
-}
+bool is_good(const std::string& text) { return text.size() <= kMaxAttributeText && is_utf8(text); }
 bool is_good(const SemVer& version) { return is_semver(version.text); }
 
 struct ValueCheck {

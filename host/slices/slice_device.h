@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "host/model/health.h"
 #include "host/model/slice.h"
 
 namespace cardcage {
 
-// An unhealthy device gets the taint "<driver>/unhealthy" with the reason, if its health advises a taint.
-SliceDevice slice_device(const Device& device, const std::string& driver);
+// Each of the causes, worst first, that advises a taint gives the device one: its own key and value, or
+// "<driver>/unhealthy" with the reason. The worst cause has the say where two give the same key and effect.
+// device.health does not count.
+SliceDevice slice_device(const Device& device, const std::vector<CauseHealth>& causes, const std::string& driver);
 
 }  // namespace cardcage

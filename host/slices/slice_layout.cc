@@ -75,7 +75,7 @@ void Packing::keep(const SliceHomes& homes) {
     }
     Bin& bin = bins_[home.slice];
     bin.devices.push_back(i);
-    bin.special = bin.special || is_special(*view_.devices[i]);
+    bin.special = bin.special || view_.special[i];
     bin.changed = bin.changed || !home.same;
   }
   for (std::size_t i = 0; i < bins_.size(); ++i) {
@@ -100,7 +100,7 @@ void Packing::add() {
   for (const std::size_t i : new_counters_)
     best([](const Bin& bin) { return counter_room(bin); }).counters.push_back(i);
   for (const std::size_t i : new_devices_) {
-    const bool special = is_special(*view_.devices[i]);
+    const bool special = view_.special[i];
     Bin& bin = best([&](const Bin& candidate) { return room(candidate, special); });
     bin.devices.push_back(i);
     bin.special = bin.special || special;
@@ -133,6 +133,7 @@ std::vector<SliceBin> lay_out_combined(const PoolView& view) {
     if (!view.devices[i]->consumes.empty()) continue;
     plain.push_back(i);
     plain_view.devices.push_back(view.devices[i]);
+    plain_view.special.push_back(view.special[i]);
   }
   std::vector<SliceBin> bins;
   if (!plain.empty() || groups.empty()) bins = pack(plain_view, {});
@@ -184,7 +185,7 @@ std::vector<SliceBin> lay_out(const PoolView& view, const SliceHomes& homes) {
   if (kept.size() <= 2 * at_least) return kept;
   // Compare with the new layout, not with the old pool: the next plan must find nothing to do.
   std::vector<SliceBin> fresh = pack(view, {});
-  return kept.size() > 2 * fresh.size() ? fresh : kept;
+  return kept.size() > 2 * fresh.size() ? std::move(fresh) : std::move(kept);
 }
 
 std::vector<SliceBin> group_by_counters(const PoolView& view) {

@@ -28,6 +28,11 @@ constexpr Duration kRejectedRetry = 10min;
 // A shorter watch counts as failed. Otherwise a server that ends watches at once would be asked in a tight loop.
 constexpr Duration kMinWatchTime = 5s;
 
+// Equal attributes are kept once. They are most of a slice, and the next plan compares them.
+void share_attributes(const Slice& sent, Slice& stored) {
+  for (std::size_t i = 0; i < stored.devices.size(); ++i) stored.devices[i].attributes = sent.devices[i].attributes;
+}
+
 }  // namespace
 
 SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cluster, PublisherOptions options)
@@ -122,6 +127,7 @@ Task<Status> SlicePublisher::reconcile_once() {
     co_return Status{};
   }
   const bool own_change = std::exchange(own_change_, false);
+  if (make_views()) co_await let_others_run();
   const Status listed = co_await list_if_needed();
   if (!listed) co_return listed;
   std::map<std::string, SlicePlan> plans = plan();
@@ -184,15 +190,26 @@ Task<Status> SlicePublisher::list_if_needed() {
   co_return Status{};
 }
 
+// False if there was nothing to do.
+bool SlicePublisher::make_views() {
+  bool made = false;
+  for (auto& [name, pool] : *wanted_) {
+    if (pool.view) continue;
+    pool.view = view_pool(pool.content, pool.placement, gates_);
+    made = true;
+  }
+  return made;
+}
+
 // The plans of the pools that need writes, by pool.
 std::map<std::string, SlicePlan> SlicePublisher::plan() {
+  make_views();  // the list may have shown which fields the server keeps
   std::map<std::string, SlicePlan> plans;
   auto stored = store_.by_pool();
   const SliceOwner owner{options_.driver, options_.node_name, node_uid_};
   status_.pools.clear();
   status_.disabled_gates = gates_.off();
   for (auto& [name, pool] : *wanted_) {
-    if (!pool.view) pool.view = view_pool(pool.content, pool.placement, gates_);
     SlicePlan plan = plan_slices(owner, name, *pool.view, stored[name]);
     const auto generation = plan.generation;
     const auto slices = plan.slices;
@@ -224,7 +241,9 @@ void SlicePublisher::handle_event(SliceEvent event) {
 
 void SlicePublisher::store_response(const Slice& sent, Slice stored) {
   learn_gates(sent, stored);
-  if (is_same_content(sent, stored) || own_change_) {
+  const bool same = is_same_content(sent, stored);
+  if (same) share_attributes(sent, stored);
+  if (same || own_change_) {
     store_.put(std::move(stored));
     return;
   }
@@ -252,6 +271,11 @@ void SlicePublisher::reset_views() {
 }
 
 void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& error) {
+  const auto needs_new_taints = [](const SliceDevice* device) { return needs_taints_of_1_35(*device); };
+  if (pool.view && std::ranges::any_of(pool.view->devices, needs_new_taints)) {
+    gates_.taints_of_1_35 = false;
+    return reset_views();
+  }
   if (pool.view && !pool.view->counters.empty() && !pool.tried_both_placements) {
     // The release of the server decides whether counters go beside their consumers.
     const bool separate = pool.placement == CounterPlacement::kSeparate;
@@ -262,6 +286,7 @@ void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& er
     return;
   }
   pool.tried_both_placements = false;
+  if (!std::exchange(gates_.taints_of_1_35, true)) reset_views();  // they were not the reason
   pool.rejected_until = clock_.now() + kRejectedRetry;
   pool.rejection = error.message;
   status_.last_error = fmt::format("pool '{}' is not published until its devices change: {}", name, error.message);
@@ -344,11 +369,10 @@ void SlicePublisher::handle_watch_failure(const Error& error) {
     invalidate_store();
     schedule_now();
   }
-  // The server may have been restarted with other gates.
-  if (!gates_.off().empty()) {
-    gates_.forget_off();
-    reset_views();
-  }
+  // The server may be another release now, or have other gates.
+  const FeatureGates before = gates_;
+  gates_.forget_off();
+  if (gates_ != before) reset_views();
 }
 
 }  // namespace cardcage

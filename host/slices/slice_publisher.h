@@ -82,6 +82,7 @@ class SlicePublisher {
   Task<Status> reconcile_once();
   Task<void> wait_for_end_of_burst();
   Task<Status> list_if_needed();
+  bool make_views();
   std::map<std::string, SlicePlan> plan();
   Task<Status> execute(std::string pool, SlicePlan plan);
   Task<void> watch();

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 namespace {
 
-bool is_number(const std::string& version) {
-  return !version.empty() && std::ranges::all_of(version, [](char c) { return c >= '0' && c <= '9'; });
-}
+bool is_number(const std::string& version) { return !version.empty() && std::ranges::all_of(version, is_digit); }
 
 // True if `version` is `known` or older.
 bool is_known(const std::string& version, const std::string& known) {
@@ -19,14 +19,14 @@ bool is_known(const std::string& version, const std::string& known) {
 
 }  // namespace
 
-void SliceStore::replace(std::vector<Slice> listed) {
+void SliceStore::replace(std::vector<Slice>&& listed) {
   std::map<std::string, Slice> old = std::exchange(slices_, {});
   for (Slice& slice : listed) {
     const auto known = old.find(slice.name);
     // If the version is the same, keep ours: put_altered may have stored it as it was sent.
-    Slice& kept =
-        known != old.end() && known->second.resource_version == slice.resource_version ? known->second : slice;
-    slices_.insert_or_assign(kept.name, std::move(kept));
+    if (known != old.end() && known->second.resource_version == slice.resource_version)
+      slice = std::move(known->second);
+    slices_.insert_or_assign(slice.name, std::move(slice));
   }
 }
 

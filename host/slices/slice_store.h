@@ -16,7 +16,7 @@ class SliceStore {
   enum class Change { kNone, kChanged, kDeleted };
 
   // Takes the response to a list.
-  void replace(std::vector<Slice> listed);
+  void replace(std::vector<Slice>&& listed);
   Change apply(SliceEvent event);
   // Takes the response to a create or update.
   void put(Slice stored);

@@ -9,6 +9,8 @@
 namespace cardcage {
 namespace {
 
+constexpr std::size_t kMaxTaintsOf134 = 4;
+
 bool is_list(const AttributeValue& value) { return value.index() >= 4; }
 static_assert(std::is_same_v<std::variant_alternative_t<4, AttributeValue>, std::vector<std::int64_t>>);
 
@@ -16,9 +18,9 @@ bool has_list(const SliceDevice& device) {
   return std::ranges::any_of(device.attributes, [](const auto& attribute) { return is_list(attribute.second); });
 }
 
-bool must_not_be_scheduled(const SliceDevice& device) {
-  return std::ranges::any_of(device.taints, [](const DeviceTaint& taint) { return taint.effect != "None"; });
-}
+bool informs(const DeviceTaint& taint) { return taint.effect == "None"; }
+
+bool must_not_be_scheduled(const SliceDevice& device) { return !std::ranges::all_of(device.taints, informs); }
 
 std::optional<std::string> withheld_by_gate(const SliceDevice& device, const FeatureGates& gates) {
   using enum FeatureGates::State;
@@ -34,12 +36,17 @@ std::optional<std::string> withheld_by_gate(const SliceDevice& device, const Fea
 // The device without the fields that this API server drops: the device itself, or a copy in `reduced`.
 const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, std::deque<SliceDevice>& reduced) {
   const bool taints = !gates.taints && !device.taints.empty();
+  const bool new_taints = !gates.taints_of_1_35 && needs_taints_of_1_35(device);
   const bool lists = !gates.list_attributes && has_list(device);
   const bool multiple = !gates.consumable_capacity && device.allow_multiple_allocations;
-  if (!taints && !lists && !multiple) return &device;
+  if (!taints && !new_taints && !lists && !multiple) return &device;
   SliceDevice& copy = reduced.emplace_back(device);
   if (taints) copy.taints.clear();
-  if (lists) std::erase_if(copy.attributes, [](const auto& attribute) { return is_list(attribute.second); });
+  if (new_taints) {
+    std::erase_if(copy.taints, informs);
+    copy.taints.resize(std::min(copy.taints.size(), kMaxTaintsOf134));  // the strongest come first
+  }
+  if (lists) copy.attributes.erase_if([](const auto& attribute) { return is_list(attribute.second); });
   if (multiple) copy.allow_multiple_allocations = false;
   return &copy;
 }
@@ -62,6 +69,10 @@ void withhold_large_groups(PoolView& view) {
 }
 
 }  // namespace
+
+bool needs_taints_of_1_35(const SliceDevice& device) {
+  return device.taints.size() > kMaxTaintsOf134 || std::ranges::any_of(device.taints, informs);
+}
 
 bool is_special(const SliceDevice& device) {
   return !device.taints.empty() || !device.consumes.empty() || has_list(device);
@@ -86,7 +97,7 @@ std::vector<std::string> FeatureGates::learn(const Slice& sent, const Slice& sto
 
 void FeatureGates::forget_off() {
   if (partitionable == State::kOff) partitionable = State::kUnknown;
-  taints = consumable_capacity = list_attributes = true;
+  taints = taints_of_1_35 = consumable_capacity = list_attributes = true;
 }
 
 std::vector<std::string> FeatureGates::off() const {
@@ -118,6 +129,8 @@ std::shared_ptr<const PoolView> view_pool(PoolContentPtr content, CounterPlaceme
     for (const auto& set : view->content->counters)
       if (is_counter_set(set.first, set.second)) view->counters.push_back(&set);
   if (placement == CounterPlacement::kCombined) withhold_large_groups(*view);
+  view->special.reserve(view->devices.size());
+  for (const SliceDevice* device : view->devices) view->special.push_back(is_special(*device));
   return view;
 }
 

@@ -32,21 +32,27 @@ enum class CounterPlacement { kSeparate, kCombined };
 inline constexpr std::size_t kMaxSliceDevices = 128;
 inline constexpr std::size_t kMaxSpecialSliceDevices = 64;  // if any of them is special
 inline constexpr std::size_t kMaxSliceCounterSets = 8;
+inline constexpr std::size_t kMaxTaints = 16;  // of a device
 
+// True for a device whose taints Kubernetes 1.34 refuses.
+bool needs_taints_of_1_35(const SliceDevice& device);
 // True for a device that lowers the limit of its slice: it has taints, counters or list attributes.
 bool is_special(const SliceDevice& device);
 
-// The feature gates of the API server, which only show in the responses to writes.
+// The feature gates of the API server and its limits, which only show in the responses to writes.
 struct FeatureGates {
   enum class State { kUnknown, kOn, kOff };
   State partitionable = State::kUnknown;  // DRAPartitionableDevices
   bool taints = true;                     // DRADeviceTaints
   bool consumable_capacity = true;        // DRAConsumableCapacity
   bool list_attributes = true;            // DRAListTypeAttributes
+  // Not a gate: Kubernetes 1.34 refuses a slice with the effect None or with more than 4 taints of a device. Only its
+  // refusal shows that.
+  bool taints_of_1_35 = true;
 
   // Compares what was sent with what the server stored. Returns the names of the gates that newly turn out to be off.
   std::vector<std::string> learn(const Slice& sent, const Slice& stored);
-  // Forgets which gates were off, since the server may have changed.
+  // Forgets what the server does not take, since it may have changed.
   void forget_off();
   std::vector<std::string> off() const;
   friend bool operator==(const FeatureGates&, const FeatureGates&) = default;
@@ -66,6 +72,7 @@ struct PoolView {
   PoolContentPtr content;
   CounterPlacement placement = CounterPlacement::kSeparate;
   std::vector<const SliceDevice*> devices;
+  std::vector<bool> special;  // is_special() of each device
   std::vector<const CounterSets::value_type*> counters;
   std::vector<WithheldDevice> withheld;
   std::deque<SliceDevice> reduced;  // copies of devices without dropped fields; a deque keeps their addresses

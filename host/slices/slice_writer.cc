@@ -6,9 +6,6 @@
 
 namespace cardcage {
 
-// 10,000 devices are 79 slices. More writes at once would only queue in the API server (priority and fairness).
-static constexpr std::size_t kConcurrentWrites = 8;
-
 Task<Status> SliceWriter::execute(SlicePlan plan) {
   Status done = co_await write_all(&SliceWriter::remove, std::move(plan.deletes));
   if (done) done = co_await write_all(&SliceWriter::update, std::move(plan.updates));
@@ -19,7 +16,7 @@ Task<Status> SliceWriter::execute(SlicePlan plan) {
 Task<Status> SliceWriter::write_all(Write write, std::vector<Slice> slices) {
   if (slices.empty()) co_return Status{};
   Batch batch{.write = write, .slices = std::move(slices), .result = {}};
-  co_await work_together(batch, std::min(batch.slices.size(), kConcurrentWrites));
+  co_await work_together(batch, std::min(batch.slices.size(), cluster_.parallel_writes()));
   co_return std::move(batch.result);
 }
 

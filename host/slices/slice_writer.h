@@ -25,7 +25,7 @@ class SliceWriter {
   SliceWriter(Clock& clock, Cluster& cluster, Duration timeout, WriteEvents events)
       : clock_(clock), cluster_(cluster), timeout_(timeout), events_(std::move(events)) {}
 
-  // Deletes, then updates, then creates slices, 8 at a time. After a failure it starts no other write; the result is
+  // Deletes, then updates, then creates slices, some at a time. After a failure it starts no other write; the result is
   // the first failure, kResourceExhausted only if the server did nothing for any failed write.
   Task<Status> execute(SlicePlan plan);
 

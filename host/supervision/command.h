@@ -16,6 +16,7 @@ enum class ModuleVerb : std::uint8_t {
 struct ModuleCommand {
   ModuleVerb verb = ModuleVerb::kRestart;
   std::string module;      // its name in the configuration
+  std::string device;      // of the module, by name or id; empty = the whole module. Not for kRestart
   std::string by, reason;  // the operator, and why, for people; the reason may be empty
   Duration limit{};        // the outcome is known by then, or a little later
 };

@@ -7,6 +7,9 @@
 
 namespace cardcage {
 
+// Of what the host says about a device, beside the causes of its module.
+static constexpr const char* kHostCause = "Module";
+
 std::string to_string(ModuleState state) {
   switch (state) {
     case ModuleState::kStarting: return "starting";
@@ -247,19 +250,26 @@ std::string Lifecycle::warning() const {
   }
 }
 
-std::optional<DeviceHealth> Lifecycle::health_while_away() const {
-  if (quiesced_)
-    return DeviceHealth{.health = {.reason = "Quiesced", .message = quiesced_text(), .taint = TaintEffect::kNoSchedule},
-                        .changed = quiesced_->since,
-                        .reported = {}};
+std::optional<CauseHealth> Lifecycle::health_while_away() const {
+  if (quiesced_) return quiesced_health(quiesced_text(), quiesced_->since);
   if (callable()) return std::nullopt;
-  DeviceHealth away{.health = {.reason = "ModuleAway", .message = why_away()}, .changed = since_, .reported = {}};
+  CauseHealth away{.health = {.cause = kHostCause}, .changed = since_};
+  away.health.reason = "ModuleAway";
+  away.health.message = why_away();
   // A module that does not return soon attracts no more claims. A broken one stays tainted while it is tried again.
   if (in<Stuck>() || policy_.is_broken()) {
     away.health.reason = in<Stuck>() ? "ModuleStuck" : "ModuleBroken";
     away.health.taint = TaintEffect::kNoSchedule;
   }
   return away;
+}
+
+CauseHealth quiesced_health(std::string why, std::chrono::system_clock::time_point since) {
+  return {.health = {.reason = "Quiesced",
+                     .message = std::move(why),
+                     .taint = TaintEffect::kNoSchedule,
+                     .cause = kHostCause},
+          .changed = since};
 }
 
 std::string Lifecycle::quiesced_text() const {

@@ -28,7 +28,7 @@
 #include <variant>
 
 #include "host/core/clock.h"
-#include "host/supervision/listed_devices.h"
+#include "host/model/health.h"
 #include "host/supervision/quiesce_marks.h"
 #include "host/supervision/restart_policy.h"
 #include "host/supervision/target_config.h"
@@ -37,6 +37,9 @@ namespace cardcage {
 
 enum class ModuleState : std::uint8_t { kStarting, kReady, kBackingOff, kBroken, kStuck, kQuiesced, kStopped };
 std::string to_string(ModuleState state);
+
+// Of a device that an operator keeps away from everybody; `why` is for people.
+CauseHealth quiesced_health(std::string why, std::chrono::system_clock::time_point since);
 
 // [core]
 class Lifecycle {
@@ -66,7 +69,7 @@ class Lifecycle {
   // After a failure the instance serves on with the device list that it had.
   void fail_discover(const Error& why);
   void pass_discover();
-  // The instance serves, but is of the build that ran last, since the file is broken.
+  // The instance serves, but is of the build that ran last, since the file is of no use.
   void refuse_file(const Error& why);
 
   // The configuration that the module runs with; see TargetConfig.
@@ -110,8 +113,8 @@ class Lifecycle {
   std::optional<Error> last_error() const;
   std::string detail() const;
   std::string warning() const;
-  // While nobody can use the module, the health of each of its devices.
-  std::optional<DeviceHealth> health_while_away() const;
+  // While nobody can use the module, what is wrong with each of its devices.
+  std::optional<CauseHealth> health_while_away() const;
 
  private:
   struct Starting {

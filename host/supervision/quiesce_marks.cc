@@ -20,6 +20,8 @@ using std::chrono::milliseconds;
 using WallTime = std::chrono::system_clock::time_point;
 
 constexpr std::size_t kMaxText = 256, kMaxFile = 4096;
+// Between the name of a module and that of its device.
+constexpr char kOfDevice = '@';
 
 }  // namespace
 
@@ -36,7 +38,11 @@ QuiesceMarks::QuiesceMarks(fs::path folder, std::string boot_id)
     if (!entry.path().filename().native().starts_with('.')) read(entry.path());
 }
 
-// Four lines: boot, milliseconds since 1970, operator, reason.
+fs::path QuiesceMarks::file_of(const std::string& module, const QuiesceMark& mark) const {
+  return folder_ / (mark.device_id.empty() ? module : module + kOfDevice + mark.device);
+}
+
+// Lines: boot, milliseconds since 1970, operator, reason, and the device's id and name.
 void QuiesceMarks::read(const fs::path& file) {
   const auto content = read_file(file, kMaxFile);
   std::istringstream lines(content.value_or(""));
@@ -48,6 +54,8 @@ void QuiesceMarks::read(const fs::path& file) {
     return;
   }
   std::getline(lines, mark.reason);
+  std::getline(lines, mark.device_id);
+  std::getline(lines, mark.device);
   if (boot != boot_id_) {
     std::error_code ignored;
     fs::remove(file, ignored);
@@ -56,12 +64,23 @@ void QuiesceMarks::read(const fs::path& file) {
   std::int64_t number = 0;
   std::from_chars(since.data(), since.data() + since.size(), number);
   mark.since = bounded_wall_time(number);
-  marks_[file.filename().native()] = std::move(mark);
+  const std::string name = file.filename().native();
+  marks_[name.substr(0, name.find(kOfDevice))].insert_or_assign(mark.device_id, mark);
 }
 
-const QuiesceMark* QuiesceMarks::find(const std::string& module) const {
-  const auto entry = marks_.find(module);
-  return entry == marks_.end() ? nullptr : &entry->second;
+const QuiesceMark* QuiesceMarks::find(const std::string& module, const std::string& device_id) const {
+  const auto its = marks_.find(module);
+  if (its == marks_.end()) return nullptr;
+  const auto entry = its->second.find(device_id);
+  return entry == its->second.end() ? nullptr : &entry->second;
+}
+
+std::vector<QuiesceMark> QuiesceMarks::of_devices(const std::string& module) const {
+  std::vector<QuiesceMark> found;
+  if (const auto its = marks_.find(module); its != marks_.end())
+    for (const auto& [device_id, mark] : its->second)
+      if (!device_id.empty()) found.push_back(mark);
+  return found;
 }
 
 Status QuiesceMarks::set(const std::string& module, QuiesceMark mark) {
@@ -69,17 +88,22 @@ Status QuiesceMarks::set(const std::string& module, QuiesceMark mark) {
   mark.reason = printable(mark.reason, kMaxText);
   if (auto made = make_folder(folder_, 0700); !made) return made;
   const auto since = std::chrono::duration_cast<milliseconds>(mark.since.time_since_epoch()).count();
-  const std::string content = fmt::format("{}\n{}\n{}\n{}\n", boot_id_, since, mark.by, mark.reason);
-  if (auto written = write_file_atomically(folder_ / module, content, 0600); !written) return written;
-  marks_[module] = std::move(mark);
+  const std::string content =
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", boot_id_, since, mark.by, mark.reason, mark.device_id, mark.device);
+  const fs::path file = file_of(module, mark);
+  if (auto written = write_file_atomically(file, content, 0600); !written) return written;
+  marks_[module].insert_or_assign(mark.device_id, mark);
   return {};
 }
 
-Status QuiesceMarks::clear(const std::string& module) {
+Status QuiesceMarks::clear(const std::string& module, const std::string& device_id) {
+  const QuiesceMark* const mark = find(module, device_id);
+  if (!mark) return {};
+  const fs::path file = file_of(module, *mark);
   std::error_code failed;
-  fs::remove(folder_ / module, failed);
-  if (failed) return fail_errno(failed.value(), fmt::format("cannot remove '{}'", (folder_ / module).native()));
-  marks_.erase(module);
+  fs::remove(file, failed);
+  if (failed) return fail_errno(failed.value(), fmt::format("cannot remove '{}'", file.native()));
+  marks_[module].erase(device_id);
   return {};
 }
 

@@ -1,10 +1,11 @@
-// Records on disk which modules an operator has quiesced.
+// Records on disk which modules, and which single devices of modules, an operator has quiesced.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "host/core/result.h"
 
@@ -13,6 +14,8 @@ namespace cardcage {
 struct QuiesceMark {
   std::string by, reason;  // for people; one line each
   std::chrono::system_clock::time_point since;
+  // The device, as its module and as Kubernetes call it; both are empty if the whole module is quiesced.
+  std::string device_id = {}, device = {};
 };
 // "by root since 2027-01-15T08:00:00Z (driver 580)"
 std::string to_string(const QuiesceMark& mark);
@@ -24,18 +27,21 @@ class QuiesceMarks {
   // Reads `folder`, which has one file per mark and is made with the first. Removes the marks of another boot.
   QuiesceMarks(std::filesystem::path folder, std::string boot_id);
 
-  // Null if the module is not quiesced.
-  const QuiesceMark* find(const std::string& module) const;
+  // Null if the module as a whole, or this device of it, is not quiesced.
+  const QuiesceMark* find(const std::string& module, const std::string& device_id = "") const;
+  // Those of single devices.
+  std::vector<QuiesceMark> of_devices(const std::string& module) const;
   Status set(const std::string& module, QuiesceMark mark);
   // A mark that cannot be removed from the disk stays.
-  Status clear(const std::string& module);
+  Status clear(const std::string& module, const std::string& device_id = "");
 
  private:
   void read(const std::filesystem::path& file);
+  std::filesystem::path file_of(const std::string& module, const QuiesceMark& mark) const;
 
   const std::filesystem::path folder_;
   const std::string boot_id_;
-  std::map<std::string, QuiesceMark> marks_;
+  std::map<std::string, std::map<std::string, QuiesceMark>> marks_;  // by module and device id
 };
 
 }  // namespace cardcage

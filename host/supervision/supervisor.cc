@@ -39,7 +39,7 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
       retirements_(core),
       devices_(life_.config().name, clock),
       rescans_(kRescanBurst, kRescanInterval),
-      health_pause_(core, clock),
+      health_news_(core, clock, kHealthPause, [this] { listener_.changed(*this); }),
       wakeup_(core),
       ended_(core) {}
 
@@ -97,7 +97,7 @@ Task<void> Supervisor::wait_before_retry() {
   life_.await_retry();
   while (life_.next_step(false) == Step::kWaitBeforeRetry) {
     if (order_)
-      execute_while_away();
+      co_await execute_while_away();
     else
       co_await wakeup_.wait_until(clock_, life_.restart_policy().next_try());
   }
@@ -145,18 +145,44 @@ Task<void> Supervisor::stop() {
 
 Result<std::shared_ptr<Module>> Supervisor::module() const {
   if (Status usable = life_.usable(); !usable) return std::unexpected(std::move(usable.error()));
+  if (!module_) return fail(Code::kUnavailable, "module '{}' is being stopped", config().name);
   return module_;
 }
 
+Result<std::shared_ptr<Module>> Supervisor::module_for_release() const {
+  if (state() == ModuleState::kQuiesced && module_ && !life_.lost()) return module_;
+  return module();
+}
+
+const QuiesceMark* Supervisor::quiesce_mark_of(const Device& device) const {
+  const QuiesceMark* const mark = marks_.find(config().name, device.id);
+  return mark || device.parent_id.empty() ? mark : marks_.find(config().name, device.parent_id);
+}
+
+std::string Supervisor::why_quiesced(const Device& device) const {
+  const QuiesceMark* const mark = quiesce_mark_of(device);
+  return mark ? quiesced_text(*mark) : "";
+}
+
+std::string Supervisor::quiesced_text(const QuiesceMark& mark) const {
+  return fmt::format("device '{1}' is quiesced {2}; 'cagectl module resume {0} {1}' takes it back into service",
+                     config().name, mark.device, to_string(mark));
+}
+
+std::optional<CauseHealth> Supervisor::health_while_quiesced(const Device& device) const {
+  const QuiesceMark* const mark = quiesce_mark_of(device);
+  return mark ? std::optional(quiesced_health(quiesced_text(*mark), mark->since)) : std::nullopt;
+}
+
+std::optional<CauseHealth> Supervisor::health_while_stuck(const Device& device) const {
+  if (!listener_.stuck) return std::nullopt;
+  auto stuck = listener_.stuck(config().name, device.id);
+  return stuck || device.parent_id.empty() ? stuck : listener_.stuck(config().name, device.parent_id);
+}
+
 DeviceHealth Supervisor::health(const Device& device) const {
-  DeviceHealth known = devices_.health(device.id);
-  const TaintEffect taint = advised_taint(known.health);
-  // Only its module can say that a device is well again.
-  if (auto away = life_.health_while_away(); away && (taint == TaintEffect::kNone || away->health.taint > taint)) {
-    known.health = std::move(away->health);
-    known.changed = away->changed;
-  }
-  return known;
+  auto away = life_.quiesced() ? std::nullopt : health_while_quiesced(device);
+  return devices_.health(device.id, away ? std::move(away) : life_.health_while_away(), health_while_stuck(device));
 }
 
 // `instance` is the running one, or may replace it.
@@ -170,8 +196,11 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   events.health = [this, which](const std::string& id, const Health& health) {
     if (which.lock() != module_) return devices_.keep_for_later(id, health);
     const Instant next_silence = devices_.next_silence();
-    if (devices_.note(id, health)) tell_health();
+    if (devices_.note(id, health)) health_news_.request();
     if (devices_.next_silence() < next_silence) wakeup_.wake();
+  };
+  events.descriptor = [this, which](std::int32_t descriptor) {
+    if (InstanceEvents* const waiting = events_of(which.lock())) waiting->note_descriptor(descriptor);
   };
   events.lost = [this, which](Error error) {
     const auto lost = which.lock();
@@ -185,6 +214,7 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
 
 Task<Status> Supervisor::start_or_resume() {
   if (module_ && !life_.target().trial_requested()) {
+    if (InstanceEvents* const waiting = events_of(module_)) waiting->open();
     Status resumed = co_await module_->resume(clock_.now() + deadlines_.start);
     if (resumed) resumed = co_await discover_and_reconcile();
     if (resumed) co_return resumed;
@@ -197,15 +227,54 @@ Task<Status> Supervisor::start_or_resume() {
   co_return co_await start_instance();
 }
 
+// What the last good build has prepared can be released only by a module, so a file that is of no use now is no reason
+// to do without one.
 Task<Status> Supervisor::start_instance() {
-  auto loaded = co_await load_file_or_last_build(life_.begin_start());
+  broken_file_.reset();
+  const ModuleConfig config = life_.begin_start();
+  Status of_file = co_await start_file(config);
+  if (of_file || !last_build_may_do(config)) co_return of_file;
+  life_.lose(of_file.error());
+  co_await release();
+  if (leftovers_.reason()) co_return of_file;
+  life_.start();
+  build_ = last_good_build_;
+  const Status of_last_build = co_await start_build(config);
+  if (!of_last_build) {
+    log(LogLevel::kError, "the build of a module that ran last does not start either",
+        {{"module", config.name}, {"error", of_last_build.error().message}});
+    co_return of_file;
+  }
+  broken_file_ = of_file.error();
+  log(LogLevel::kError, "a module does not run from its file; the build that ran last goes on",
+      {{"module", config.name}, {"error", broken_file_->message}});
+  co_return Status{};
+}
+
+Task<Status> Supervisor::start_file(ModuleConfig config) {
+  build_ = nullptr;
+  auto staged = co_await stage(config);
+  if (!staged) co_return std::unexpected(staged.error());
+  build_ = *staged;
+  co_return co_await start_build(config);
+}
+
+Task<Status> Supervisor::start_build(ModuleConfig config) {
+  auto loaded = co_await load(config, build_);
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
 
+  watch_events(module_);
   auto started = co_await module_->start(events(module_), clock_.now() + deadlines_.start);
-  if (!started) co_return within(started.error(), "module '{}' does not start", config().name);
+  if (!started) co_return within(started.error(), "module '{}' does not start", config.name);
   co_return co_await discover_and_reconcile();
+}
+
+bool Supervisor::last_build_may_do(const ModuleConfig& config) {
+  if (!last_good_build_ || life_.stop_requested() || leftovers_.reason()) return false;
+  const std::string& digest = last_good_build_->sha256;
+  return (!build_ || build_->sha256 != digest) && (config.sha256.empty() || config.sha256 == digest);
 }
 
 Task<Result<ModuleBuild>> Supervisor::stage(ModuleConfig config) {
@@ -222,29 +291,6 @@ Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config, Modu
   co_return loaded;
 }
 
-Task<Result<std::shared_ptr<Module>>> Supervisor::load_file(ModuleConfig config) {
-  auto staged = co_await stage(config);
-  if (!staged) co_return std::unexpected(staged.error());
-  build_ = *staged;
-  co_return co_await load(config, build_);
-}
-
-// What the last good build has prepared can be released only by a module, so a file that was broken meanwhile is no
-// reason to do without one.
-Task<Result<std::shared_ptr<Module>>> Supervisor::load_file_or_last_build(ModuleConfig config) {
-  broken_file_.reset();
-  auto of_file = co_await load_file(config);
-  const bool allowed = last_good_build_ && (config.sha256.empty() || config.sha256 == last_good_build_->sha256);
-  if (of_file || !allowed) co_return of_file;
-  build_ = last_good_build_;
-  auto loaded = co_await load(config, build_);
-  if (!loaded) co_return of_file;
-  broken_file_ = of_file.error();
-  log(LogLevel::kError, "the file of a module is broken; the build that ran last goes on",
-      {{"module", config.name}, {"error", broken_file_->message}});
-  co_return loaded;
-}
-
 // Two instances inside the daemon would share one mapped copy and its variables, so there a build is used once.
 void Supervisor::keep_build(ModuleBuild build) {
   build_ = std::move(build);
@@ -255,6 +301,7 @@ Task<Status> Supervisor::discover_and_reconcile() {
   auto discovered = co_await discover();
   if (!discovered) co_return discovered;
   // Calls of others queue behind reconcile, so the claims that they add are not missing from its list.
+  co_await repeat_device_quiesces(module_);
   life_.offer();
   co_return co_await reconcile();
 }
@@ -267,6 +314,11 @@ Task<Status> Supervisor::reconcile() {
 
 // Ends when the instance is lost, quiesced or to be stopped.
 Task<void> Supervisor::serve() {
+  co_await serve_until_away();
+  if (InstanceEvents* const waiting = events_of(module_)) waiting->close();
+}
+
+Task<void> Supervisor::serve_until_away() {
   Instant next_check = clock_.now() + kHealthInterval;
   while (!life_.stop_requested() && !life_.lost()) {
     if (order_) {
@@ -275,31 +327,33 @@ Task<void> Supervisor::serve() {
     } else if (life_.target().trial_requested() && !leftovers_.reason() && retired_.empty()) {
       co_await try_replacement();
     } else if (clock_.now() >= devices_.next_silence()) {
-      if (devices_.look_for_silence()) tell_health();
+      if (devices_.look_for_silence()) health_news_.request();
+    } else if (labels_due_) {
+      co_await collect_labels();
     } else if (clock_.now() >= next_check) {
       next_check = clock_.now() + kHealthInterval;
       co_await check_devices();
     } else if (clock_.now() >= rescan_due()) {
       co_await rescan();
+    } else if (clock_.now() >= events_due()) {
+      co_await deliver_events();
     } else {
       // GCC 12 refuses the list inside the co_await.
-      const Instant next = std::min({next_check, devices_.next_silence(), rescan_due()});
+      const Instant next = std::min({next_check, devices_.next_silence(), rescan_due(), events_due()});
       co_await wakeup_.wait_until(clock_, next);
     }
   }
 }
 
 Instant Supervisor::rescan_due() {
-  if (devices_.rescan_requests() == 0) return Instant::max();
-  if (!rescan_at_) rescan_at_ = std::max(clock_.now() + kRescanDelay, rescans_.next());
-  return *rescan_at_;
+  const auto requested = devices_.rescan_requested();
+  return requested ? std::max(*requested + kRescanDelay, rescans_.next()) : Instant::max();
 }
 
 Task<void> Supervisor::rescan() {
-  if (rescan_at_ == rescans_.next())
+  if (rescan_due() == rescans_.next())
     log_limited(LogLevel::kWarn, config().name + "/rescans", "module asks for rescans too often; they are joined",
                 {{"module", config().name}, {"requests", std::to_string(devices_.rescan_requests())}});
-  rescan_at_.reset();
   rescans_.take(clock_.now());
   const Status discovered = co_await discover();
   if (life_.lost()) co_return;
@@ -311,9 +365,12 @@ Task<void> Supervisor::rescan() {
 
 Task<void> Supervisor::check_devices() {
   if (!identity_->has_check) co_return;
+  // The checks would wait, each until its deadline.
+  if (!identity_->concurrent && module_->busy()) co_return;
   const SnapshotPtr listed = snapshot();
   for (const Device& device : listed->devices) {
-    if (life_.stop_requested() || life_.lost()) co_return;
+    if (life_.stop_requested() || life_.lost() || order_) co_return;
+    if (quiesce_mark_of(device)) continue;
     auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
     if (!checked) {
       log_limited(LogLevel::kWarn, config().name + "/check", "health check failed",
@@ -322,15 +379,24 @@ Task<void> Supervisor::check_devices() {
   }
 }
 
-void Supervisor::tell_health() {
-  if (health_pause_.pending()) {
-    health_changed_ = true;
-    return;
-  }
-  listener_.changed(*this);
-  health_pause_.call_after(kHealthPause, [this] {
-    if (std::exchange(health_changed_, false)) tell_health();
-  });
+void Supervisor::request_labels() {
+  labels_due_ = identity_->has_labels || !labels_.values.empty();
+  labels_known_ |= !labels_due_;
+}
+
+// The last labels stay if the module does not tell others.
+Task<void> Supervisor::collect_labels() {
+  Result<NodeLabels> labels = NodeLabels();
+  if (identity_->has_labels) labels = co_await module_->collect_labels(clock_.now() + deadlines_.discover);
+  if (life_.lost()) co_return;
+  labels_due_ = false;
+  if (!labels)
+    log_limited(LogLevel::kWarn, config().name + "/labels", "node labels are not collected; the last ones stay",
+                {{"module", config().name}, {"error", labels.error().message}});
+  labels_known_ |= labels.has_value();
+  const bool changed = labels && *labels != labels_;
+  if (changed) labels_ = std::move(*labels);
+  if (changed || identity_->has_labels) listener_.changed(*this);
 }
 
 Task<Status> Supervisor::discover() {
@@ -340,13 +406,14 @@ Task<Status> Supervisor::discover() {
     devices_.fail_discover();
     co_return within(snapshot.error(), "module '{}' cannot list its devices", config().name);
   }
-  adopt_snapshot(std::move(*snapshot));
+  const ListedDevices::Changes changes = devices_.adopt(std::move(*snapshot));
+  request_labels();
+  co_await let_others_run();  // the list may be long, and whoever hears of it works for as long again
+  if (life_.offered()) tell(changes);
   co_return Status{};
 }
 
-void Supervisor::adopt_snapshot(SnapshotPtr snapshot) {
-  const ListedDevices::Changes changes = devices_.adopt(std::move(snapshot));
-  if (!life_.offered()) return;
+void Supervisor::tell(const ListedDevices::Changes& changes) {
   if (changes.list)
     log_limited(LogLevel::kInfo, config().name + "/devices", "device list changed",
                 {{"module", config().name}, {"devices", std::to_string(devices_.snapshot()->devices.size())}});
@@ -354,13 +421,16 @@ void Supervisor::adopt_snapshot(SnapshotPtr snapshot) {
 }
 
 std::string Supervisor::detail() const {
-  const std::string detail = life_.detail();
-  return detail.empty() ? slow_call() : detail;
+  if (std::string detail = life_.detail(); !detail.empty()) return detail;
+  return slow_call();
 }
 
 std::string Supervisor::warning() const {
-  const std::string warning = life_.warning(), slow = slow_call();
-  if (!warning.empty()) return warning;
+  if (std::string warning = life_.warning(); !warning.empty()) return warning;
+  if (const auto marks = marks_.of_devices(config().name); !marks.empty())
+    return fmt::format("module '{}': {}{}", config().name, quiesced_text(marks.front()),
+                       marks.size() == 1 ? "" : fmt::format("; {} more, see 'cagectl devices'", marks.size() - 1));
+  const std::string slow = slow_call();
   return slow.empty() ? left_out() : fmt::format("module '{}' is {}", config().name, slow);
 }
 
@@ -370,7 +440,8 @@ std::string Supervisor::slow_call() const {
   if (since < kSlowCall) return "";
   const std::string limit =
       busy->deadline == Instant::max() ? "" : " of at most " + text_of(busy->deadline - busy->since);
-  return fmt::format("busy with {} for {}{}", busy->call, text_of(since), limit);
+  return fmt::format("busy with {} for {}{}{}", busy->call, text_of(since), limit,
+                     busy->progress ? ": " + to_string(*busy->progress) : "");
 }
 
 std::string Supervisor::left_out() const {
@@ -389,6 +460,7 @@ Task<void> Supervisor::release() {
 
 Task<void> Supervisor::stop_instance(std::shared_ptr<Module> instance) {
   const auto stopped = co_await instance->stop(clock_.now() + deadlines_.stop);
+  watched_.erase(instance.get());
   if (!stopped) log(LogLevel::kWarn, "stop failed", {{"module", config().name}, {"error", stopped.error().message}});
   leftovers_.add(instance->leftover());
 }

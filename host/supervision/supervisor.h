@@ -7,20 +7,22 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "host/config/config.h"
-#include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
+#include "host/core/paced_call.h"
 #include "host/core/rate_limit.h"
 #include "host/core/task_group.h"
 #include "host/core/wakeup.h"
 #include "host/loader/loader.h"
 #include "host/model/module.h"
 #include "host/supervision/command.h"
+#include "host/supervision/instance_events.h"
 #include "host/supervision/leftovers.h"
 #include "host/supervision/lifecycle.h"
 #include "host/supervision/listed_devices.h"
@@ -44,6 +46,9 @@ class Supervisor {
     // The claims that a module may keep. An instance is told them after its first discover, before other calls.
     std::function<std::vector<ModuleClaim>(const std::string& module)> live_claims;
     FaultHook fault = {};
+    EventSources* sources = nullptr;  // of what modules wait for; outlives the supervisor. Null = nothing happens
+    // The host's own cause of a device's health while an access holds its hardware; nothing otherwise.
+    std::function<std::optional<CauseHealth>(const std::string& module, const std::string& device_id)> stuck = {};
   };
 
   Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core, Clock& clock,
@@ -65,6 +70,8 @@ class Supervisor {
   void drain(std::string why);
   // Nothing holds a device any more: stops the instance of a module that drains. renew() starts it again.
   void end_drained();
+  // What Listener::stuck says of a device has changed.
+  void stuck_changed() { health_news_.request(); }
   // Executes what an operator asks for, one command at a time. A quiesce that fails changes nothing; a resume or
   // restart that does not end within its limit goes on.
   Task<Status> execute(ModuleCommand command);
@@ -82,6 +89,10 @@ class Supervisor {
   ModuleState state() const { return life_.state(); }
   // The running instance, or why there is none.
   Result<std::shared_ptr<Module>> module() const;
+  // The same, but a module that is quiesced and keeps its instance may be asked to release claims [R12].
+  Result<std::shared_ptr<Module>> module_for_release() const;
+  // Why an operator keeps this device away from everybody; empty if nobody does.
+  std::string why_quiesced(const Device& device) const;
   // There is none now, but there may be one by then without anybody's help.
   bool returns_by(Instant when) const { return life_.returns_by(when); }
   // Since when there is none, if there was one and another may come without anybody's help.
@@ -90,12 +101,21 @@ class Supervisor {
   const std::optional<ModuleIdentity>& identity() const { return identity_; }
   // The last good one, also while the module is away; null before the first.
   const SnapshotPtr& snapshot() const { return devices_.snapshot(); }
+  // What the module wants as labels of the node, also while it is away.
+  const NodeLabels& labels() const { return labels_; }
+  // False until the module has told them, or has started without any.
+  bool labels_known() const { return labels_known_; }
+  // True while the module is still to be asked for them, at its start or after a discover.
+  bool labels_pending() const { return !settled() || (labels_due_ && state() == ModuleState::kReady); }
   // True once the first start has ended, well or not: the device list is as good as it gets.
   bool settled() const { return life_.settled(); }
-  // As last reported, unless the module is away. A taint that it advised stays until it reports anew.
+  // As last reported, unless the module is away or the device is stuck. A taint that it advised stays until it reports
+  // anew.
   DeviceHealth health(const Device& device) const;
-  // As last reported, wherever the module is now.
-  DeviceHealth reported_health(const Device& device) const { return devices_.health(device.id); }
+  // As last reported, wherever the module is now, unless the device is quiesced or stuck.
+  DeviceHealth reported_health(const Device& device) const {
+    return devices_.health(device.id, health_while_quiesced(device), health_while_stuck(device));
+  }
   std::optional<Error> last_error() const { return life_.last_error(); }
   // Why the module is in its state, for people; empty if there is nothing to say.
   std::string detail() const;
@@ -127,21 +147,29 @@ class Supervisor {
 
   Task<Status> start_or_resume();
   Task<Status> start_instance();
+  Task<Status> start_file(ModuleConfig config);
+  Task<Status> start_build(ModuleConfig config);
+  bool last_build_may_do(const ModuleConfig& config);
   Task<Result<ModuleBuild>> stage(ModuleConfig config);
   Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config, ModuleBuild build);
-  Task<Result<std::shared_ptr<Module>>> load_file(ModuleConfig config);
-  Task<Result<std::shared_ptr<Module>>> load_file_or_last_build(ModuleConfig config);
   void keep_build(ModuleBuild build);
   ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover_and_reconcile();
   Task<Status> discover();
   Task<Status> reconcile();
   Task<void> serve();
+  Task<void> serve_until_away();
   // Instant::max() while none is requested.
   Instant rescan_due();
   Task<void> rescan();
   Task<void> check_devices();
-  void tell_health();
+  void request_labels();
+  Task<void> collect_labels();
+  void watch_events(const std::shared_ptr<Module>& instance);
+  // Null if it waits for nothing.
+  InstanceEvents* events_of(const std::shared_ptr<Module>& instance) const;
+  Instant events_due() const;
+  Task<void> deliver_events();
   Task<void> back_off(Instant begun);
   void record_end();
   // What the instance has been busy with for so long that people should know; empty if there is nothing.
@@ -149,9 +177,10 @@ class Supervisor {
   std::string left_out() const;
   Task<void> release();
   Task<void> stop_instance(std::shared_ptr<Module> instance);
-  void adopt_snapshot(SnapshotPtr snapshot);
+  void tell(const ListedDevices::Changes& changes);
 
   Task<void> try_replacement();
+  Task<bool> try_options(ModuleConfig tried);
   Task<Result<SnapshotPtr>> try_out(std::shared_ptr<Module> next);
   void refuse(const Error& error);
   // True if the new instance stays.
@@ -163,7 +192,7 @@ class Supervisor {
 
   // True if the instance goes on.
   Task<bool> execute_while_ready();
-  void execute_while_away();
+  Task<void> execute_while_away();
   void execute_while_quiesced();
   void refuse_while_stuck();
   void begin_restart();
@@ -171,6 +200,19 @@ class Supervisor {
   Status unmark_quiesced();
   Task<void> quiesce_instance();
   Task<Status> free_hardware(Instant deadline);
+  Task<void> execute_for_device();
+  Result<QuiesceMark> device_mark(const ModuleCommand& command) const;
+  Task<Status> quiesce_device(QuiesceMark mark);
+  Task<Status> undo_device_quiesce(QuiesceMark mark, Error why);
+  Task<Status> resume_device(QuiesceMark mark);
+  // A new instance, or one that resumed, does not know which devices are quiesced.
+  Task<void> repeat_device_quiesces(std::shared_ptr<Module> instance);
+  const QuiesceMark* quiesce_mark_of(const Device& device) const;
+  // What an operator's mark makes of the device on its own, or of the one that it is a part of.
+  std::optional<CauseHealth> health_while_quiesced(const Device& device) const;
+  // What a stuck access makes of the device on its own, or of the one that it is a part of.
+  std::optional<CauseHealth> health_while_stuck(const Device& device) const;
+  std::string quiesced_text(const QuiesceMark& mark) const;
   void respond(Status outcome);
 
   DeadlineConfig deadlines_;
@@ -188,17 +230,18 @@ class Supervisor {
     bool lost = false;
   };
   std::optional<Fallback> fallback_;
-  std::vector<std::shared_ptr<Module>> retired_;  // out of use; they end their calls
+  std::vector<std::shared_ptr<Module>> retired_;                      // out of use; they end their calls
+  std::map<const Module*, std::unique_ptr<InstanceEvents>> watched_;  // of those that have not stopped
   TaskGroup retirements_;
   std::optional<ModuleIdentity> identity_;
   ModuleBuild build_;                 // of the instance, or of one that is being loaded
   ModuleBuild last_good_build_;       // of the instance that served last; null if it runs inside the daemon
   std::optional<Error> broken_file_;  // why the instance is of the last good build
   ListedDevices devices_;
+  NodeLabels labels_;
+  bool labels_due_ = false, labels_known_ = false;
   RateLimit rescans_;
-  std::optional<Instant> rescan_at_;  // when the requested one runs
-  DelayedCall health_pause_;          // runs since health was told last
-  bool health_changed_ = false;       // since then
+  PacedCall health_news_;
   Leftovers leftovers_;
   std::optional<ModuleEnd> last_end_;
   std::optional<Order> order_;

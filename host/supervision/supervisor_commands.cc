@@ -1,4 +1,6 @@
 // How a supervisor executes what an operator asks for.
+#include <algorithm>
+
 #include "host/core/log.h"
 #include "host/supervision/supervisor.h"
 
@@ -14,6 +16,11 @@ std::string_view participle(ModuleVerb verb) {
   return "told";
 }
 
+std::string subject_of(const ModuleCommand& command) {
+  return command.device.empty() ? fmt::format("module '{}'", command.module)
+                                : fmt::format("device '{}' of module '{}'", command.device, command.module);
+}
+
 }  // namespace
 
 Task<Status> Supervisor::execute(ModuleCommand command) {
@@ -21,7 +28,7 @@ Task<Status> Supervisor::execute(ModuleCommand command) {
   if (life_.stop_requested())
     co_return fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config().name);
   if (order_)
-    co_return fail(Code::kAborted, "module '{}' is being {}; try again when that is done", config().name,
+    co_return fail(Code::kAborted, "{} is being {}; try again when that is done", subject_of(order_->command),
                    participle(order_->command.verb));
   const OneShot<Status> done(core_);
   const Instant deadline = clock_.now() + command.limit;
@@ -31,11 +38,12 @@ Task<Status> Supervisor::execute(ModuleCommand command) {
   if (outcome) co_return std::move(*outcome);
   // Without an outcome the order is still ours, and the supervisor has not ended.
   if (!order_->begun) {
-    order_.reset();
-    co_return fail(Code::kDeadlineExceeded, "module '{}' is not {}: it was still {} at the deadline; nothing changed",
-                   config().name, participle(verb), to_string(state()));
+    const std::string subject = subject_of(std::exchange(order_, std::nullopt)->command);
+    co_return fail(Code::kDeadlineExceeded, "{} is not {}: the module was still {} at the deadline; nothing changed",
+                   subject, participle(verb), to_string(state()));
   }
-  if (verb == ModuleVerb::kQuiesce) co_return co_await done.wait();  // its calls have the same deadline
+  // Its calls have the same deadline.
+  if (verb == ModuleVerb::kQuiesce || !order_->command.device.empty()) co_return co_await done.wait();
   co_return fail(Code::kDeadlineExceeded,
                  "module '{}' is {} and still starting; 'cagectl modules' shows how it goes on", config().name,
                  participle(verb));
@@ -47,6 +55,10 @@ void Supervisor::respond(Status outcome) {
 }
 
 Task<bool> Supervisor::execute_while_ready() {
+  if (!order_->command.device.empty()) {
+    co_await execute_for_device();
+    co_return true;
+  }
   switch (order_->command.verb) {
     case ModuleVerb::kResume:
       respond(
@@ -75,17 +87,22 @@ void Supervisor::refuse_while_stuck() {
 }
 
 // There is no instance: a quiesce has nothing to stop, and a resume nothing to resume.
-void Supervisor::execute_while_away() {
+Task<void> Supervisor::execute_while_away() {
+  if (!order_->command.device.empty()) co_return co_await execute_for_device();
   switch (order_->command.verb) {
     case ModuleVerb::kResume:
-      return respond(fail(Code::kFailedPrecondition, "module '{}' is not quiesced, it is {}: {}", config().name,
-                          to_string(state()), life_.detail()));
-    case ModuleVerb::kQuiesce: return respond(mark_quiesced());
-    case ModuleVerb::kRestart: begin_restart(); return life_.forgive_failures();
+      co_return respond(fail(Code::kFailedPrecondition, "module '{}' is not quiesced, it is {}: {}", config().name,
+                             to_string(state()), life_.detail()));
+    case ModuleVerb::kQuiesce: co_return respond(mark_quiesced());
+    case ModuleVerb::kRestart: begin_restart(); co_return life_.forgive_failures();
   }
 }
 
 void Supervisor::execute_while_quiesced() {
+  // The instance that resumes remembers which devices it was told to release on their own.
+  if (!order_->command.device.empty())
+    return respond(fail(Code::kFailedPrecondition,
+                        "module '{0}' is quiesced as a whole: 'cagectl module resume {0}' comes first", config().name));
   switch (order_->command.verb) {
     case ModuleVerb::kQuiesce: return respond({});  // the first operator and reason stay
     case ModuleVerb::kRestart: return respond(fail(Code::kFailedPrecondition, "{}", life_.usable().error().message));
@@ -131,6 +148,99 @@ Task<void> Supervisor::quiesce_instance() {
   respond({});
 }
 
+// -- one device ------------------------------------------------------------------------------------------------------
+
+// Without an instance only the mark changes.
+Task<void> Supervisor::execute_for_device() {
+  order_->begun = true;
+  const ModuleVerb verb = order_->command.verb;
+  if (verb == ModuleVerb::kRestart)
+    co_return respond(fail(Code::kInvalidArgument, "only a whole module can be restarted, not one of its devices"));
+  auto mark = device_mark(order_->command);
+  if (!mark) co_return respond(std::unexpected(mark.error()));
+  auto executing = verb == ModuleVerb::kQuiesce ? quiesce_device(std::move(*mark)) : resume_device(std::move(*mark));
+  Status done = co_await std::move(executing);
+  listener_.changed(*this);
+  respond(std::move(done));
+}
+
+// The mark of the device that the command names: the one that it has, or the one that it may get.
+Result<QuiesceMark> Supervisor::device_mark(const ModuleCommand& command) const {
+  for (const QuiesceMark& mark : marks_.of_devices(config().name))
+    if (mark.device == command.device || mark.device_id == command.device) return mark;
+  const auto is_meant = [&](const Device& device) {
+    return device.name == command.device || device.id == command.device;
+  };
+  const std::vector<Device> none;
+  const std::vector<Device>& devices = snapshot() ? snapshot()->devices : none;
+  const auto device = std::ranges::find_if(devices, is_meant);
+  if (device == devices.end())
+    return fail(Code::kNotFound, "module '{}' has no device '{}'; 'cagectl devices' lists them", config().name,
+                command.device);
+  if (!device->parent_id.empty())
+    return fail(Code::kFailedPrecondition, "device '{}' is a partition: name the device that it is a part of, '{}'",
+                device->name, device->parent_id);
+  return QuiesceMark{command.by, command.reason, clock_.wall(), device->id, device->name};
+}
+
+Task<Status> Supervisor::quiesce_device(QuiesceMark mark) {
+  if (!identity_ || !identity_->has_quiesce_device)
+    co_return fail(Code::kUnimplemented,
+                   "module '{0}' cannot release one device alone; 'cagectl module quiesce {0}' releases all of them",
+                   config().name);
+  const bool repeated = marks_.find(config().name, mark.device_id) != nullptr;  // the first operator and reason stay
+  if (Status written = repeated ? Status{} : marks_.set(config().name, mark); !written)
+    co_return within(written.error(), "device '{}' is not quiesced: its mark cannot be written", mark.device);
+  listener_.changed(*this);
+  if (!life_.usable()) co_return Status{};
+  const Status quiesced = co_await module_->quiesce_device(mark.device_id, order_->deadline);
+  if (quiesced) {
+    log(LogLevel::kInfo, "device is quiesced",
+        {{"module", config().name}, {"device", mark.device}, {"by", mark.by}, {"reason", mark.reason}});
+    co_return Status{};
+  }
+  if (repeated || life_.lost())
+    co_return within(quiesced.error(), "device '{}' stays quiesced, but may not be released: repeat the command",
+                     mark.device);
+  co_return co_await undo_device_quiesce(mark, quiesced.error());
+}
+
+// The module may have released a part.
+Task<Status> Supervisor::undo_device_quiesce(QuiesceMark mark, Error why) {
+  Status undone = co_await module_->resume_device(mark.device_id, clock_.now() + deadlines_.stop);
+  if (undone) undone = marks_.clear(config().name, mark.device_id);
+  devices_.request_rescan();
+  if (undone) co_return within(why, "device '{}' is not quiesced, nothing changed", mark.device);
+  co_return within(why, "device '{}' is not released and stays quiesced ({})", mark.device, undone.error().message);
+}
+
+Task<Status> Supervisor::resume_device(QuiesceMark mark) {
+  if (!marks_.find(config().name, mark.device_id))
+    co_return fail(Code::kFailedPrecondition, "device '{}' of module '{}' is not quiesced", mark.device, config().name);
+  if (life_.usable()) {
+    const Status resumed = co_await module_->resume_device(mark.device_id, order_->deadline);
+    if (!resumed) co_return within(resumed.error(), "device '{}' stays quiesced", mark.device);
+  }
+  if (auto cleared = marks_.clear(config().name, mark.device_id); !cleared)
+    co_return within(cleared.error(), "device '{}' stays quiesced", mark.device);
+  devices_.request_rescan();
+  log(LogLevel::kInfo, "device is resumed",
+      {{"module", config().name}, {"device", mark.device}, {"by", order_->command.by}});
+  co_return Status{};
+}
+
+Task<void> Supervisor::repeat_device_quiesces(std::shared_ptr<Module> instance) {
+  if (!instance->identity().has_quiesce_device) co_return;
+  for (const QuiesceMark& mark : marks_.of_devices(config().name)) {
+    const Status quiesced = co_await instance->quiesce_device(mark.device_id, clock_.now() + deadlines_.discover);
+    if (!quiesced)
+      log(LogLevel::kWarn, "the new instance of a module may hold a device that is quiesced",
+          {{"module", config().name}, {"device", mark.device}, {"error", quiesced.error().message}});
+  }
+}
+
+// -- the whole module ------------------------------------------------------------------------------------------------
+
 // Waits for open calls first. A module without quiesce is stopped, which frees the hardware as well.
 Task<Status> Supervisor::free_hardware(Instant deadline) {
   co_await retirements_.join(clock_, deadline);
@@ -146,7 +256,8 @@ Task<Status> Supervisor::free_hardware(Instant deadline) {
   if (quiesced || life_.lost()) co_return quiesced;
   // It may have freed part of the hardware: resume takes that back, and a discover must follow [R12].
   std::ignore = co_await module_->resume(clock_.now() + deadlines_.stop);
-  devices_.request_rescan();
+  if (const Status listed = co_await discover(); !listed) devices_.request_rescan();
+  co_await repeat_device_quiesces(module_);
   co_return quiesced;
 }
 

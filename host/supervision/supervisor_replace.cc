@@ -1,4 +1,5 @@
 // How a supervisor replaces an instance by one of a new file or configuration, and how it drains.
+#include "host/config/options.h"
 #include "host/core/log.h"
 #include "host/supervision/supervisor.h"
 
@@ -36,12 +37,19 @@ Task<void> Supervisor::try_replacement() {
   // Nothing of a file that was only touched runs: its constructors may reset hardware.
   const bool same_file = (*build)->sha256 == identity_->sha256;
   if (same_file && same_instance(tried, config())) co_return life_.drop_trial();
+  if (same_file && identity_->has_configure && differs_in_live_options_only(config(), tried, identity_->options)) {
+    const bool settled = co_await try_options(tried);
+    if (settled) co_return;
+  }
   const auto next = co_await load(tried, *build);
   if (!next) co_return refuse(next.error());
   auto devices = co_await try_out(*next);
   if (devices && !life_.target().trial_is_outdated()) {
     const bool took_over = co_await take_over(*next, std::move(*devices));
-    if (took_over) keep_build(*build);
+    if (took_over) {
+      keep_build(*build);
+      broken_file_.reset();
+    }
     co_return;
   }
   devices_.forget_kept();
@@ -50,6 +58,27 @@ Task<void> Supervisor::try_replacement() {
     life_.drop_trial();
   else
     refuse(devices.error());
+}
+
+// Gives the running instance the new values of its live options. False if it does not say whether it takes them; then
+// only a new instance is sure to have them.
+Task<bool> Supervisor::try_options(ModuleConfig tried) {
+  auto options = checked_options(tried, identity_->options);
+  if (!options) {
+    refuse(options.error());
+    co_return true;
+  }
+  Status taken = co_await module_->configure(std::move(*options), clock_.now() + deadlines_.start);
+  if (life_.lost()) taken = std::unexpected(*life_.lost());
+  if (taken) {
+    log(LogLevel::kInfo, "module has taken new options", {{"module", config().name}});
+    life_.accept_trial();
+    co_return true;
+  }
+  const Code why = taken.error().code;
+  if (!life_.lost() && (why == Code::kDeadlineExceeded || why == Code::kCancelled)) co_return false;
+  refuse(taken.error());
+  co_return true;
 }
 
 void Supervisor::refuse(const Error& error) {
@@ -62,9 +91,12 @@ void Supervisor::refuse(const Error& error) {
 }
 
 Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
+  watch_events(next);
   auto started = co_await next->start(events(next), clock_.now() + deadlines_.start);
   if (!started) co_return std::unexpected(started.error());
-  co_return co_await next->discover(clock_.now() + deadlines_.discover);
+  auto devices = co_await next->discover(clock_.now() + deadlines_.discover);
+  if (devices) co_await repeat_device_quiesces(next);
+  co_return devices;
 }
 
 // New calls go to the new instance at once, where they queue behind its reconcile; the old one ends those that it has.
@@ -79,6 +111,7 @@ Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
       {{"module", config().name}, {"version", module_->identity().version}, {"before", identity_->version}});
   identity_ = module_->identity();
   std::ignore = devices_.adopt(std::move(devices));
+  request_labels();
   life_.accept_trial();
   const Status reconciled = co_await reconcile();
   const bool old_lost = std::exchange(fallback_, std::nullopt)->lost;
@@ -98,6 +131,7 @@ void Supervisor::go_back(std::shared_ptr<Module> old, SnapshotPtr devices, Modul
   retire(std::exchange(module_, std::move(old)));
   identity_ = module_->identity();
   std::ignore = devices_.adopt(std::move(devices));
+  request_labels();
   life_.take_back_trial(std::move(before), why);
 }
 

@@ -8,6 +8,13 @@
 #include "host/core/task_group.h"
 
 namespace cardcage {
+namespace {
+
+Task<void> wait_for_calls(std::shared_ptr<Module> module, Instant deadline) {
+  std::ignore = co_await module->finish_calls(deadline);
+}
+
+}  // namespace
 
 Supervisors::Supervisors(Environment environment, const std::filesystem::path& modules_dir)
     : environment_(std::move(environment)),
@@ -135,6 +142,13 @@ Task<void> Supervisors::wait_until_decided(std::vector<std::string> modules, Ins
 
 void Supervisors::wake_waiters() {
   for (const OneShot<bool>& waiter : std::exchange(waiters_, {})) waiter.set(true);
+}
+
+Task<void> Supervisors::finish_calls(Instant deadline) {
+  TaskGroup waits(environment_.core);
+  for (const Entry& entry : all_)
+    if (const auto module = entry.supervisor->module()) waits.spawn(wait_for_calls(*module, deadline));
+  co_await waits.join(environment_.clock, Instant::max());
 }
 
 Task<void> Supervisors::stop() {

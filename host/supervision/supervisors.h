@@ -41,6 +41,8 @@ class Supervisors {
   std::vector<std::string> retry();
   // Returns when none of these modules is undecided any more, at `deadline`, or when the supervisors stop.
   Task<void> wait_until_decided(std::vector<std::string> modules, Instant deadline);
+  // Returns when no call of any module is open, or at `deadline`.
+  Task<void> finish_calls(Instant deadline);
   // Stops all modules at the same time, so that the slowest one decides how long it takes. No configure() may follow.
   Task<void> stop();
 

@@ -29,8 +29,10 @@ const ModuleConfig& TargetConfig::begin_trial() {
 }
 
 void TargetConfig::accept_trial() {
-  trial_.reset();
-  adopt_candidate();
+  ModuleConfig wanted_now = wanted();
+  running_ = *std::exchange(trial_, std::nullopt);
+  candidate_.reset();
+  configure(std::move(wanted_now));
 }
 
 void TargetConfig::refuse_trial(const Error& why) {

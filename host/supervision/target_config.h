@@ -2,7 +2,7 @@
 //
 //   no candidate --configure(another)--> candidate --begin_trial()--> on trial
 //
-//   on trial --accept_trial()--> no candidate: it runs
+//   on trial --accept_trial()--> no candidate: it runs; or, if another one is wanted by now, that one is the candidate
 //            --refuse_trial()--> refused: kept as the candidate of the next trial, for which request_trial() asks
 //            --drop_trial()----> as before the trial: another configuration is wanted, or the file is the same
 //   accepted --take_back()----> refused: the one before runs again

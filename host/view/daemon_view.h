@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "host/model/condition.h"
 #include "host/model/device.h"
 #include "host/model/module.h"
+#include "host/model/service_report.h"
 #include "host/supervision/command.h"
 
 namespace cardcage {
@@ -49,6 +51,7 @@ struct StatusReport {
   std::vector<DriverReport> drivers;
   std::vector<ResourceReport> resources;
   std::optional<Condition> pod_resources;  // "ok"; "waiting" or "absent"; "failing"; nothing without resources
+  std::optional<Condition> node_labels;    // "written"; "absent"; "failing"; nothing without labels
   std::vector<std::string> warnings;       // what an operator should look at
 };
 
@@ -62,16 +65,33 @@ struct ModuleReport {
   std::uint32_t recent_failures = 0;  // as the restart policy counts them
   std::vector<SaidLine> lines;        // the last output of the running instance
   std::optional<ModuleEnd> last_end;
-  std::optional<ModuleIdentity> identity;  // nothing until the module was loaded
-  OptionValues options;                    // includes secrets, which never leave the process
+  std::optional<ModuleIdentity> identity;     // nothing until the module was loaded
+  std::map<std::string, std::string> labels;  // that it wants on the node
+  std::vector<ServiceReport> services = {};
+  OptionValues options;  // includes secrets, which never leave the process
+};
+
+// The pod and container that use a device; empty texts are not known.
+struct DeviceUser {
+  std::string name_space, pod, container;
+  std::string claim;  // empty for a resource
+  friend bool operator==(const DeviceUser&, const DeviceUser&) = default;
 };
 
 struct DeviceReport {
   std::string module;
-  Device device;  // with its health as of now
+  Device device;                    // with its health as of now
+  std::vector<CauseHealth> causes;  // of that health, worst first
   Api api = Api::kDra;
-  std::string driver, pool;       // the driver or resource; empty = no rule takes the device
-  std::vector<ClaimRef> holders;  // claims, or the pods of a resource with the kubelet's device id as uid
+  std::string driver, pool;             // the driver or resource; empty = no rule takes the device
+  std::vector<ClaimRef> holders;        // claims, or the pods of a resource with the kubelet's device id as uid
+  std::optional<DeviceUser> user = {};  // nothing if nobody uses it, or several do
+};
+
+struct ClaimReport {
+  std::shared_ptr<const ClaimRecord> record;
+  std::string progress;  // of a call that a module executes for it, as the module tells; may be empty
+  std::vector<ServiceReport> services = {};
 };
 
 // What a reload did, or would do.
@@ -100,7 +120,7 @@ class DaemonView {
   virtual StatusReport status() const = 0;
   virtual std::vector<ModuleReport> modules() const = 0;  // in the order of the configuration
   virtual std::vector<DeviceReport> devices() const = 0;  // by module, then by device id
-  virtual std::vector<std::shared_ptr<const ClaimRecord>> claims() const = 0;
+  virtual std::vector<ClaimReport> claims() const = 0;
   // Unprepares claims that the kubelet does not know any more. If a module cannot release its part, the record is
   // removed all the same. Without `force` nothing changes.
   virtual Task<Result<ForgetReport>> forget(std::string uid, bool force) = 0;

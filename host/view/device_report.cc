@@ -1,11 +1,14 @@
 #include "host/view/device_report.h"
 
+#include <algorithm>
+
 namespace cardcage {
 
 Condition health_condition(const Health& health) {
   switch (health.state) {
     case HealthState::kHealthy: return {Level::kGood, "healthy", health.message};
     case HealthState::kUnhealthy: return {Level::kBad, "unhealthy", health.message};
+    case HealthState::kUnmonitored: return {Level::kGood, "unmonitored", health.message};
     case HealthState::kUnknown: break;
   }
   return {Level::kInProgress, "unknown", health.message};
@@ -20,6 +23,25 @@ std::vector<ClaimRef> device_holders(const std::vector<std::shared_ptr<const Cla
       holders.push_back(record->ref);
   }
   return holders;
+}
+
+std::optional<DeviceUser> device_user(const std::vector<std::shared_ptr<const ClaimRecord>>& records,
+                                      const ClaimUsers& users) {
+  if (records.size() != 1) return std::nullopt;
+  const ClaimRecord& record = *records.front();
+  if (record.served().is_resource()) {
+    const std::vector<Holder>& holders = holders_of(record);
+    if (holders.size() != 1) return std::nullopt;
+    return DeviceUser{holders[0].name_space, holders[0].pod, holders[0].container, ""};
+  }
+  DeviceUser user{record.ref.name_space, "", "", record.ref.name};
+  const auto found = users.find({record.ref.name_space, record.ref.name});
+  if (found == users.end() || found->second.empty()) return user;
+  const std::vector<PodContainer>& containers = found->second;
+  const auto same_pod = [&](const PodContainer& other) { return other.pod == containers[0].pod; };
+  if (std::ranges::all_of(containers, same_pod)) user.pod = containers[0].pod;
+  if (containers.size() == 1) user.container = containers[0].container;
+  return user;
 }
 
 }  // namespace cardcage

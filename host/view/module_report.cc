@@ -58,7 +58,8 @@ ModuleReport module_report(const Supervisor& supervisor, std::string draining,
                       .recent_failures = static_cast<std::uint32_t>(supervisor.recent_failures()),
                       .lines = supervisor.last_lines(),
                       .last_end = supervisor.last_end(),
-                      .identity = supervisor.identity()};
+                      .identity = supervisor.identity(),
+                      .labels = supervisor.labels().values};
   if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
   return report;
 }

@@ -5,21 +5,41 @@ namespace {
 
 struct WriteCall {
   wire::Request& to;
-  void operator()(const StartCall& call) const { write(call.options, *to.mutable_start()->mutable_options()); }
+  void operator()(const StartCall& call) const {
+    wire::Start& start = *to.mutable_start();
+    write(call.options, *start.mutable_options());
+    start.set_sysfs(call.roots.sysfs.native());
+    start.set_procfs(call.roots.procfs.native());
+    start.set_devfs(call.roots.devfs.native());
+    start.set_driver_root(call.roots.driver.native());
+  }
+  void operator()(const ConfigureCall& call) const { write(call.options, *to.mutable_configure()->mutable_options()); }
   void operator()(const DiscoverCall&) const { to.mutable_discover(); }
-  void operator()(const PrepareCall& call) const { write(call.claim, *to.mutable_prepare()); }
-  void operator()(const UnprepareCall& call) const { write(call.claim, *to.mutable_unprepare()); }
+  void operator()(const PrepareCall& call) const { put(call, *to.mutable_prepare()); }
+  void operator()(const UnprepareCall& call) const { put(call, *to.mutable_unprepare()); }
   void operator()(const ReconcileCall&) const { to.mutable_reconcile(); }
   void operator()(const ChooseCall& call) const {
     write(call.available, *to.mutable_choose()->mutable_available());
     write(call.required, *to.mutable_choose()->mutable_required());
     to.mutable_choose()->set_want(call.want);
   }
-  void operator()(const PreStartCall& call) const { write(call.claim, *to.mutable_pre_start()); }
+  void operator()(const PreStartCall& call) const { put(call, *to.mutable_pre_start()); }
   void operator()(const CheckCall& call) const { to.set_check(call.device_id); }
+  void operator()(const CollectMetricsCall&) const { to.mutable_collect_metrics(); }
+  void operator()(const CollectLabelsCall&) const { to.mutable_collect_labels(); }
+  void operator()(const EventsCall& call) const { write(call.batch, *to.mutable_events()); }
   void operator()(const QuiesceCall&) const { to.mutable_quiesce(); }
   void operator()(const ResumeCall&) const { to.mutable_resume(); }
+  void operator()(const QuiesceDeviceCall& call) const { to.set_quiesce_device(call.device_id); }
+  void operator()(const ResumeDeviceCall& call) const { to.set_resume_device(call.device_id); }
   void operator()(const StopCall&) const { to.mutable_stop(); }
+
+ private:
+  template <class ClaimCall>
+  void put(const ClaimCall& call, wire::Claim& claim) const {
+    write(call.claim, claim);
+    to.set_attempt(call.attempt);
+  }
 };
 
 }  // namespace
@@ -28,17 +48,25 @@ void write(const ModuleCall& from, wire::Request& to) { std::visit(WriteCall{to}
 
 std::optional<ModuleCall> read_call(const wire::Request& from) {
   switch (from.what_case()) {
-    case wire::Request::kStart: return StartCall(read(from.start().options()));
+    case wire::Request::kStart:
+      return StartCall(read(from.start().options()),
+                       {from.start().sysfs(), from.start().procfs(), from.start().devfs(), from.start().driver_root()});
+    case wire::Request::kConfigure: return ConfigureCall(read(from.configure().options()));
     case wire::Request::kDiscover: return DiscoverCall();
-    case wire::Request::kPrepare: return PrepareCall(read(from.prepare()));
-    case wire::Request::kUnprepare: return UnprepareCall(read(from.unprepare()));
+    case wire::Request::kPrepare: return PrepareCall(read(from.prepare()), from.attempt());
+    case wire::Request::kUnprepare: return UnprepareCall(read(from.unprepare()), from.attempt());
     case wire::Request::kReconcile: return ReconcileCall();
     case wire::Request::kChoose:
       return ChooseCall(read(from.choose().available()), read(from.choose().required()), from.choose().want());
-    case wire::Request::kPreStart: return PreStartCall(read(from.pre_start()));
+    case wire::Request::kPreStart: return PreStartCall(read(from.pre_start()), from.attempt());
     case wire::Request::kCheck: return CheckCall(from.check());
+    case wire::Request::kCollectMetrics: return CollectMetricsCall();
+    case wire::Request::kCollectLabels: return CollectLabelsCall();
+    case wire::Request::kEvents: return EventsCall(read(from.events()));
     case wire::Request::kQuiesce: return QuiesceCall();
     case wire::Request::kResume: return ResumeCall();
+    case wire::Request::kQuiesceDevice: return QuiesceDeviceCall(from.quiesce_device());
+    case wire::Request::kResumeDevice: return ResumeDeviceCall(from.resume_device());
     case wire::Request::kStop: return StopCall();
     default: return std::nullopt;
   }
@@ -48,6 +76,7 @@ void write(const ModuleReply& from, wire::Answer& to) {
   if (const auto* edits = std::get_if<PreparedEdits>(&from)) write(*edits, *to.mutable_edits());
   if (const auto* chosen = std::get_if<std::vector<std::string>>(&from))
     write(*chosen, *to.mutable_chosen()->mutable_texts());
+  if (const auto* labels = std::get_if<NodeLabels>(&from)) write(*labels, *to.mutable_labels());
 }
 
 void ReplyReader::take(const wire::Answer& part) {
@@ -62,6 +91,7 @@ void ReplyReader::take(const wire::Answer& part) {
     snapshot_.counter_sets[set.name()] = read(set.counters());
   for (const wire::LeftOutDevice& device : part.snapshot().left_out())
     if (snapshot_.left_out.size() < kMaxLeftOut) snapshot_.left_out.try_emplace(device.id(), device.why());
+  if (part.has_samples()) read(part.samples(), samples_);
 }
 
 Result<ModuleReply> ReplyReader::finish(const wire::Answer& last) {
@@ -70,6 +100,10 @@ Result<ModuleReply> ReplyReader::finish(const wire::Answer& last) {
       take(last);
       if (broken_) return std::unexpected(*broken_);
       return SnapshotPtr(std::make_shared<const Snapshot>(std::move(snapshot_)));
+    case wire::Request::kCollectMetrics:
+      take(last);
+      return MetricSamplesPtr(std::make_shared<const MetricSamples>(std::move(samples_)));
+    case wire::Request::kCollectLabels: return ModuleReply(read(last.labels()));
     case wire::Request::kChoose: return ModuleReply(read(last.chosen().texts()));
     case wire::Request::kPrepare: {
       PreparedEdits edits = read(last.edits());

@@ -52,12 +52,14 @@ Hook read(const wire::Hook& from) {
   return hook;
 }
 
+void write(const EnvVar& from, wire::EnvVar& to) {
+  to.set_name(from.name);
+  to.set_value(from.value);
+}
+
 void write(const Edits& from, wire::Edits& to) {
-  for (const EnvVar& variable : from.env) {
-    wire::EnvVar& out = *to.add_env();
-    out.set_name(variable.name);
-    out.set_value(variable.value);
-  }
+  for (const EnvVar& variable : from.env) write(variable, *to.add_env());
+  for (const EnvVar& variable : from.env_lists) write(variable, *to.add_env_lists());
   for (const DeviceNode& node : from.device_nodes) write(node, *to.add_device_nodes());
   for (const Mount& mount : from.mounts) {
     wire::Mount& out = *to.add_mounts();
@@ -78,6 +80,7 @@ void write(const Edits& from, wire::Edits& to) {
 Edits read(const wire::Edits& from) {
   Edits edits;
   for (const wire::EnvVar& in : from.env()) edits.env.push_back({in.name(), in.value()});
+  for (const wire::EnvVar& in : from.env_lists()) edits.env_lists.push_back({in.name(), in.value()});
   for (const wire::DeviceNode& in : from.device_nodes()) edits.device_nodes.push_back(read(in));
   for (const wire::Mount& in : from.mounts())
     edits.mounts.push_back({in.host_path(), in.container_path(), in.type(), cardcage::read(in.options())});
@@ -101,6 +104,7 @@ void write(const ModuleClaim& from, wire::Claim& to) {
     out.set_admin_access(allocation.admin_access);
     write(allocation.consumed_capacity, *out.mutable_consumed_capacity());
     write(allocation.values, *out.mutable_values());
+    out.set_params_kind(allocation.values.kind);
   }
   for (const ModuleParams& params : from.params) {
     wire::Params& out = *to.add_params();
@@ -110,25 +114,29 @@ void write(const ModuleClaim& from, wire::Claim& to) {
   }
   to.set_state(from.state);
   to.set_state_version(from.state_version);
+  to.set_journal(from.journal);
   to.set_other_boot(from.other_boot);
 }
 
 ModuleClaim read(const wire::Claim& from) {
   ModuleClaim claim;
   claim.ref = {from.name_space(), from.name(), from.uid()};
-  for (const wire::Allocation& in : from.allocations())
+  for (const wire::Allocation& in : from.allocations()) {
     claim.allocations.push_back({.device_id = in.device_id(),
                                  .request = in.request(),
                                  .share_id = in.share_id(),
                                  .admin_access = in.admin_access(),
                                  .consumed_capacity = read(in.consumed_capacity()),
                                  .values = read(in.values())});
+    claim.allocations.back().values.kind = in.params_kind();
+  }
   for (const wire::Params& in : from.params())
     claim.params.push_back({.source = in.source() == 0 ? ConfigSource::kClass : ConfigSource::kClaim,
                             .requests = read(in.requests()),
                             .json = in.json()});
   claim.state = from.state();
   claim.state_version = from.state_version();
+  claim.journal = from.journal();
   claim.other_boot = from.other_boot();
   return claim;
 }

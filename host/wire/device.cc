@@ -1,5 +1,7 @@
 // Devices, their health and their counters.
 #include "host/core/bounded.h"
+#include "host/model/naming.h"
+#include "host/model/text_rules.h"
 #include "host/wire/messages.h"
 
 namespace cardcage {
@@ -47,12 +49,10 @@ Result<AttributeValue> read_attribute(const wire::AttributeValue& from) {
   }
 }
 
-// As in the host's own check of what a module reports.
-constexpr std::chrono::seconds kMaxHealthTimeout = std::chrono::days(1);
-
+// A number beyond the last one stands for the worst.
 template <class Enum>
-Enum clamped(std::uint32_t number, Enum last) {
-  return static_cast<Enum>(std::min(number, static_cast<std::uint32_t>(last)));
+Enum known(std::uint32_t number, Enum last, Enum worst) {
+  return number > static_cast<std::uint32_t>(last) ? worst : static_cast<Enum>(number);
 }
 
 }  // namespace
@@ -87,14 +87,20 @@ void write(const std::string& device_id, const Health& from, wire::Health& to) {
   to.set_message(from.message);
   to.set_timeout_seconds(from.timeout.count());
   to.set_taint(static_cast<std::uint32_t>(from.taint));
+  to.set_cause(from.cause);
+  to.set_taint_key(from.taint_key);
+  to.set_taint_value(from.taint_value);
 }
 
 Health read(const wire::Health& from) {
-  return {.state = clamped(from.state(), HealthState::kUnhealthy),
-          .reason = from.reason(),
-          .message = from.message(),
+  return {.state = known(from.state(), HealthState::kUnmonitored, HealthState::kUnhealthy),
+          .reason = is_camel_case(from.reason(), 64) ? from.reason() : "",
+          .message = printable(from.message(), kMaxHealthMessage),
           .timeout = bounded(from.timeout_seconds(), std::chrono::seconds(0), kMaxHealthTimeout),
-          .taint = clamped(from.taint(), TaintEffect::kNoExecute)};
+          .taint = known(from.taint(), TaintEffect::kInform, TaintEffect::kNoExecute),
+          .cause = is_camel_case(from.cause(), 64) ? from.cause() : "",
+          .taint_key = is_label_key(from.taint_key()) ? from.taint_key() : "",
+          .taint_value = is_label_value(from.taint_value()) ? from.taint_value() : ""};
 }
 
 void write(const Device& from, wire::Device& to) {

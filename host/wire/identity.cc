@@ -1,4 +1,7 @@
 // Identities and options.
+#include <algorithm>
+
+#include "host/model/text_rules.h"
 #include "host/wire/messages.h"
 
 namespace cardcage {
@@ -14,6 +17,7 @@ void write(const std::vector<OptionDeclaration>& from, Declarations& to) {
     out.set_required(declaration.required);
     out.set_secret(declaration.secret);
     out.set_live(declaration.live);
+    out.set_class_only(declaration.class_only);
     out.set_default_text(declaration.default_text);
     out.set_help(declaration.help);
     cardcage::write(declaration.choices, *out.mutable_choices());
@@ -25,12 +29,13 @@ void write(const std::vector<OptionDeclaration>& from, Declarations& to) {
 std::vector<OptionDeclaration> read(const Declarations& from) {
   std::vector<OptionDeclaration> declarations;
   for (const wire::OptionDeclaration& in : from) {
-    const auto type = std::clamp(in.type(), 1u, static_cast<std::uint32_t>(OptionType::kList));
+    const auto type = std::clamp(in.type(), 1u, static_cast<std::uint32_t>(OptionType::kMap));
     declarations.push_back({.name = in.name(),
                             .type = static_cast<OptionType>(type),
                             .required = in.required(),
                             .secret = in.secret(),
                             .live = in.live(),
+                            .class_only = in.class_only(),
                             .default_text = in.default_text(),
                             .help = in.help(),
                             .choices = cardcage::read(in.choices()),
@@ -38,6 +43,42 @@ std::vector<OptionDeclaration> read(const Declarations& from) {
                             .max = in.max()});
   }
   return declarations;
+}
+
+// The names become part of the metrics page, so they are checked here again.
+std::vector<MetricDeclaration> read(const google::protobuf::RepeatedPtrField<wire::MetricDeclaration>& from) {
+  std::vector<MetricDeclaration> metrics;
+  for (const wire::MetricDeclaration& in : from) {
+    if (!is_metric_name(in.name()) || !is_line(in.help()) || !std::ranges::all_of(in.labels(), is_metric_name))
+      return {};
+    metrics.push_back({.type = in.type() == 2 ? MetricType::kCounter : MetricType::kGauge,
+                       .name = in.name(),
+                       .help = in.help(),
+                       .labels = cardcage::read(in.labels())});
+  }
+  return metrics;
+}
+
+void write(const std::vector<ParamsSchema>& from, google::protobuf::RepeatedPtrField<wire::ParamsSchema>& to) {
+  for (const ParamsSchema& schema : from) {
+    wire::ParamsSchema& out = *to.Add();
+    out.set_api_version(schema.api_version);
+    out.set_kind(schema.kind);
+    write(schema.fields, *out.mutable_fields());
+    cardcage::write(schema.device_kinds, *out.mutable_device_kinds());
+    out.set_raw(schema.raw);
+  }
+}
+
+std::vector<ParamsSchema> read(const google::protobuf::RepeatedPtrField<wire::ParamsSchema>& from) {
+  std::vector<ParamsSchema> schemas;
+  for (const wire::ParamsSchema& in : from)
+    schemas.push_back({.api_version = in.api_version(),
+                       .kind = in.kind(),
+                       .fields = read(in.fields()),
+                       .device_kinds = cardcage::read(in.device_kinds()),
+                       .raw = in.raw()});
+  return schemas;
 }
 
 }  // namespace
@@ -55,10 +96,20 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
   to.set_has_preferred(from.has_preferred);
   to.set_has_pre_start(from.has_pre_start);
   to.set_has_reconcile(from.has_reconcile);
+  to.set_has_configure(from.has_configure);
+  to.set_claim_call_limit_seconds(static_cast<std::uint32_t>(from.claim_call_limit.count()));
+  to.set_has_quiesce_device(from.has_quiesce_device);
   write(from.options, *to.mutable_options());
-  write(from.params, *to.mutable_params());
-  to.set_params_api_version(from.params_api_version);
-  to.set_params_kind(from.params_kind);
+  write(from.schemas, *to.mutable_schemas());
+  for (const MetricDeclaration& metric : from.metrics) {
+    wire::MetricDeclaration& out = *to.add_metrics();
+    out.set_type(static_cast<std::uint32_t>(metric.type));
+    out.set_name(metric.name);
+    out.set_help(metric.help);
+    write(metric.labels, *out.mutable_labels());
+  }
+  to.set_has_labels(from.has_labels);
+  if (from.watch) write(*from.watch, *to.mutable_watch());
 }
 
 ModuleIdentity read(const wire::Identity& from) {
@@ -74,11 +125,28 @@ ModuleIdentity read(const wire::Identity& from) {
           .has_preferred = from.has_preferred(),
           .has_pre_start = from.has_pre_start(),
           .has_reconcile = from.has_reconcile(),
+          .has_configure = from.has_configure(),
+          .has_quiesce_device = from.has_quiesce_device(),
+          .has_labels = from.has_labels(),
           .options = read(from.options()),
-          .params = read(from.params()),
-          .params_api_version = from.params_api_version(),
-          .params_kind = from.params_kind(),
+          .schemas = read(from.schemas()),
+          .metrics = read(from.metrics()),
+          .watch = from.has_watch() ? std::optional(read(from.watch())) : std::nullopt,
+          .claim_call_limit = std::min(std::chrono::seconds(from.claim_call_limit_seconds()), kMaxClaimCallLimit),
           .sha256 = {}};
+}
+
+static void write(const TextMap& from, wire::TextMap& to) {
+  for (const auto& [key, value] : from) {
+    to.add_keys(key);
+    to.add_values(value);
+  }
+}
+
+static TextMap read(const wire::TextMap& from) {
+  TextMap entries;
+  for (int i = 0; i < std::min(from.keys_size(), from.values_size()); ++i) entries[from.keys(i)] = from.values(i);
+  return entries;
 }
 
 void write(const OptionValues& from, google::protobuf::RepeatedPtrField<wire::OptionValue>& to) {
@@ -91,6 +159,8 @@ void write(const OptionValues& from, google::protobuf::RepeatedPtrField<wire::Op
     if (const auto* flag = std::get_if<bool>(&entry.value)) out.set_flag(*flag);
     if (const auto* list = std::get_if<std::vector<std::string>>(&entry.value))
       write(*list, *out.mutable_list()->mutable_texts());
+    if (const auto* map = std::get_if<TextMap>(&entry.value)) write(*map, *out.mutable_map());
+    if (entry.source) out.set_source(static_cast<std::uint32_t>(*entry.source));
   }
 }
 
@@ -103,8 +173,10 @@ OptionValues read(const google::protobuf::RepeatedPtrField<wire::OptionValue>& f
       case wire::OptionValue::kInteger: entry.value = std::int64_t{in.integer()}; break;
       case wire::OptionValue::kFlag: entry.value = in.flag(); break;
       case wire::OptionValue::kList: entry.value = read(in.list().texts()); break;
+      case wire::OptionValue::kMap: entry.value = read(in.map()); break;
       default: entry.value = in.text();
     }
+    if (in.has_source()) entry.source = in.source() == 0 ? ConfigSource::kClass : ConfigSource::kClaim;
   }
   return values;
 }

@@ -24,6 +24,18 @@ void write(const std::string& name, const std::map<std::string, Quantity>& from,
 void write(const std::map<std::string, Quantity>& from, google::protobuf::RepeatedPtrField<wire::NamedQuantity>& to);
 std::map<std::string, Quantity> read(const google::protobuf::RepeatedPtrField<wire::NamedQuantity>& from);
 
+void write(const MetricSample& from, wire::Sample& to);
+void write(const LeftOut& from, wire::LeftOut& to);
+// Adds the samples of the part, within the limits of a collection.
+void read(const wire::SamplesPart& from, MetricSamples& to);
+void write(const NodeLabels& from, wire::NodeLabels& to);
+NodeLabels read(const wire::NodeLabels& from);
+
+void write(const WatchDeclaration& from, wire::Watch& to);
+WatchDeclaration read(const wire::Watch& from);
+void write(const EventBatch& from, wire::Events& to);
+EventBatch read(const wire::Events& from);
+
 void write(const ModuleClaim& from, wire::Claim& to);
 ModuleClaim read(const wire::Claim& from);
 

@@ -14,7 +14,7 @@ namespace {
 
 // Keeps a part far below the limit of a frame, however large its devices are, and the daemon's core busy for a few
 // milliseconds at most.
-constexpr int kDevicesPerPart = 64;
+constexpr int kDevicesPerPart = 64, kSamplesPerPart = 512;
 
 Instant deadline_of(const wire::Request& request) {
   return request.deadline_ns() == 0 ? Instant::max() : Instant(std::chrono::nanoseconds(request.deadline_ns()));
@@ -55,6 +55,7 @@ void Bridge::take(wire::Request request) {
     case wire::Request::kLiveClaim: return take_live_claim(number, read(request.live_claim()));
     case wire::Request::kCancel: return cancel(number);
     case wire::Request::kPing: return out_.answer(number, {});
+    case wire::Request::kTold: return take_told(request.told());
     default: return take_call(request);
   }
 }
@@ -82,9 +83,25 @@ Result<ModuleIdentity> Bridge::load(const wire::Load& wanted) {
   staged.image = std::move(image_);
   auto loaded = load_identified(name_, std::move(staged));
   if (!loaded) return std::unexpected(loaded.error());
-  instance_ = std::make_unique<Instance>(name_, std::move(loaded->module), loaded->identity, [this] { send_news(); });
+  Asks::Channel channel{
+      .send = [this](std::uint64_t ask, std::uint64_t call, const ModuleAsk& what) { send_ask(ask, call, what); },
+      .attend = [this](const std::function<bool()>& answered) { inbox_.attend(answered); }};
+  instance_ = std::make_unique<Instance>(
+      name_, std::move(loaded->module), loaded->identity, [this] { send_news(); }, std::move(channel));
+  if (loaded->identity.concurrent) {
+    const std::lock_guard lock(mutex_);
+    claim_lanes_ = std::make_unique<LanePool>(kClaimThread);
+  }
   return std::move(loaded->identity);
 }
+
+void Bridge::send_ask(std::uint64_t number, std::uint64_t call, const ModuleAsk& ask) {
+  wire::Report report;
+  write(ask, number, call, *report.mutable_ask());
+  out_.send(report);
+}
+
+void Bridge::take_told(const wire::Told& told) { instance_->asks().answer(told.number(), read(told)); }
 
 // Drops those of a reconcile that the daemon could not send to its end.
 void Bridge::take_live_claim(std::uint64_t number, ModuleClaim claim) {
@@ -98,12 +115,17 @@ void Bridge::take_call(const wire::Request& request) {
   const std::uint64_t number = request.call();
   if (auto* reconcile = std::get_if<ReconcileCall>(&*call))
     if (live_call_ == number) reconcile->live = std::exchange(live_, {});
-  const auto context = std::make_shared<CallContext>(std::string(name_of(*call)), number, deadline_of(request));
-  {
-    const std::lock_guard lock(mutex_);
-    contexts_[number] = context;
+  const auto context =
+      std::make_shared<CallContext>(std::string(name_of(*call)), number, deadline_of(request), attempt_of(*call));
+  const bool for_claim = claim_of(*call) != nullptr;
+  Lane::Job job = [this, context, call = std::move(*call)] { execute(context, call); };
+  const std::lock_guard lock(mutex_);
+  contexts_[number] = context;
+  if (!claim_lanes_ || !for_claim) return inbox_.post(std::move(job));
+  if (const Status posted = claim_lanes_->post(std::move(job)); !posted) {
+    contexts_.erase(number);
+    out_.answer(number, posted);
   }
-  inbox_.post([this, context, call = std::move(*call)] { execute(context, call); });
 }
 
 void Bridge::execute(const Context& context, const ModuleCall& call) {
@@ -119,19 +141,21 @@ void Bridge::execute(const Context& context, const ModuleCall& call) {
   }
   if (!reply) return out_.answer(number, std::unexpected(std::move(reply.error())));
   if (const auto* snapshot = std::get_if<SnapshotPtr>(&*reply)) send_snapshot(number, **snapshot);
+  if (const auto* samples = std::get_if<MetricSamplesPtr>(&*reply)) send_samples(number, **samples);
   wire::Answer answer;
   write(*reply, answer);
   out_.answer(number, {}, std::move(answer));
 }
 
+void Bridge::send_part(std::uint64_t number, wire::Report& part) {
+  part.mutable_answer()->set_call(number);
+  part.mutable_answer()->set_partial(true);
+  out_.send(part);
+  part.Clear();
+}
+
 void Bridge::send_snapshot(std::uint64_t number, const Snapshot& snapshot) {
   wire::Report report;
-  const auto send_part = [&] {
-    report.mutable_answer()->set_call(number);
-    report.mutable_answer()->set_partial(true);
-    out_.send(report);
-    report.Clear();
-  };
   for (const auto& [id, why] : snapshot.left_out) {
     wire::LeftOutDevice& device = *report.mutable_answer()->mutable_snapshot()->add_left_out();
     device.set_id(id);
@@ -139,14 +163,24 @@ void Bridge::send_snapshot(std::uint64_t number, const Snapshot& snapshot) {
   }
   for (const auto& [name, counters] : snapshot.counter_sets) {
     write(name, counters, *report.mutable_answer()->mutable_snapshot()->add_counter_sets());
-    if (report.answer().snapshot().counter_sets_size() == kDevicesPerPart) send_part();
+    if (report.answer().snapshot().counter_sets_size() == kDevicesPerPart) send_part(number, report);
   }
-  send_part();
+  send_part(number, report);
   for (const Device& device : snapshot.devices) {
     write(device, *report.mutable_answer()->mutable_snapshot()->add_devices());
-    if (report.answer().snapshot().devices_size() == kDevicesPerPart) send_part();
+    if (report.answer().snapshot().devices_size() == kDevicesPerPart) send_part(number, report);
   }
-  send_part();
+  send_part(number, report);
+}
+
+void Bridge::send_samples(std::uint64_t number, const MetricSamples& samples) {
+  wire::Report report;
+  write(samples.left_out, *report.mutable_answer()->mutable_samples()->mutable_left_out());
+  for (const MetricSample& sample : samples.samples) {
+    write(sample, *report.mutable_answer()->mutable_samples()->add_samples());
+    if (report.answer().samples().samples_size() == kSamplesPerPart) send_part(number, report);
+  }
+  send_part(number, report);
 }
 
 void Bridge::cancel(std::uint64_t number) {
@@ -168,9 +202,24 @@ void Bridge::cancel(std::uint64_t number) {
 
 void Bridge::send_news() {
   const ModuleNews news = instance_->services().take();
-  for (const auto& [device_id, health] : news.health) {
+  for (const auto& [device_id, statements] : news.health) {
+    for (const auto& [cause, health] : statements) {
+      wire::Report report;
+      write(device_id, health, *report.mutable_health());
+      out_.send(report);
+    }
+  }
+  for (const auto& [call, progress] : news.progress) {
     wire::Report report;
-    write(device_id, health, *report.mutable_health());
+    wire::Progress& out = *report.mutable_progress();
+    out.set_call(call);
+    if (progress.percent) out.set_percent(*progress.percent);
+    out.set_text(progress.text);
+    out_.send(report);
+  }
+  for (const std::int32_t descriptor : news.descriptors) {
+    wire::Report report;
+    report.set_descriptor(descriptor);
     out_.send(report);
   }
   if (!news.rescan) return;

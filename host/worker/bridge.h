@@ -9,6 +9,8 @@
 
 #include "host/core/unique_fd.h"
 #include "host/instance/instance.h"
+#include "host/instance/lane_pool.h"
+#include "host/wire/asks.h"
 #include "host/wire/calls.h"
 #include "host/worker/inbox.h"
 
@@ -29,7 +31,8 @@ class ReportStream {
   std::mutex mutex_;
 };
 
-// The module's thread executes its calls; everything else happens on whichever thread reads.
+// The module's thread executes its calls, and further threads those for the claims of a concurrent module; everything
+// else happens on whichever thread reads.
 class Bridge {
  public:
   Bridge(ReportStream& out, Inbox& inbox, UniqueFd image) : out_(out), inbox_(inbox), image_(std::move(image)) {}
@@ -42,12 +45,17 @@ class Bridge {
   void take_load(std::uint64_t number, wire::Load wanted);
   void take_live_claim(std::uint64_t number, ModuleClaim claim);
   void take_call(const wire::Request& request);
+  void take_told(const wire::Told& told);
   void cancel(std::uint64_t number);
   // [module's thread]
   Result<ModuleIdentity> load(const wire::Load& wanted);
+  // [module's thread, or one of claim_lanes_]
   void execute(const Context& context, const ModuleCall& call);
+  void send_part(std::uint64_t number, wire::Report& part);  // and clears it
+  void send_samples(std::uint64_t number, const MetricSamples& samples);
   void send_snapshot(std::uint64_t number, const Snapshot& snapshot);
-  void send_news();
+  void send_news();                                                               // [any-thread]
+  void send_ask(std::uint64_t number, std::uint64_t call, const ModuleAsk& ask);  // [any-thread]
 
   ReportStream& out_;
   Inbox& inbox_;
@@ -56,8 +64,10 @@ class Bridge {
   std::vector<ModuleClaim> live_;  // of the reconcile to come, which has the number live_call_
   std::uint64_t live_call_ = 0;
   std::mutex mutex_;
-  std::map<std::uint64_t, Context> contexts_;  // of the calls that have not ended; with the lock held
-  std::unique_ptr<Instance> instance_;         // [module's thread]
+  // With the lock held:
+  std::map<std::uint64_t, Context> contexts_;  // of the calls that have not ended
+  std::unique_ptr<LanePool> claim_lanes_;      // null unless the module is concurrent
+  std::unique_ptr<Instance> instance_;         // set by load
 };
 
 }  // namespace cardcage

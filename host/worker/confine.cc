@@ -110,7 +110,7 @@ Status set_capabilities(const std::vector<cap_value_t>& kept) {
 
 // Keeps the permitted capabilities, from which set_capabilities() chooses.
 Status become(const std::string& user) {
-  std::array<char, 16 * 1024> texts;
+  std::array<char, 16u << 10> texts;
   passwd entry{}, *found = nullptr;
   if (const int error = ::getpwnam_r(user.c_str(), &entry, texts.data(), texts.size(), &found); !found)
     return error != 0

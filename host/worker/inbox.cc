@@ -44,7 +44,22 @@ void Inbox::post(Job job) {
   jobs_.push_back(std::move(job));
 }
 
+void Inbox::attend(const std::function<bool()>& arrived) {
+  if (std::this_thread::get_id() != module_thread_) return;
+  const std::unique_lock reading(reading_, std::try_to_lock);
+  if (!reading) return;
+  while (!arrived())
+    if (!take_one()) receive();
+  set_alarm();  // for the rest of the job
+}
+
+void Inbox::set_alarm() const {
+  constexpr itimerspec kLongJob{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kLongJobNs}};
+  ::timerfd_settime(alarm_.get(), 0, &kLongJob, nullptr);
+}
+
 void Inbox::work() {
+  module_thread_ = std::this_thread::get_id();
   for (;;) {
     run_jobs();
     std::unique_lock reading(reading_, std::try_to_lock);
@@ -58,14 +73,13 @@ void Inbox::work() {
 }
 
 void Inbox::run_jobs() {
-  constexpr itimerspec kLongJob{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = kLongJobNs}};
   std::unique_lock lock(mutex_);
   busy_ = true;
   while (!jobs_.empty()) {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    ::timerfd_settime(alarm_.get(), 0, &kLongJob, nullptr);
+    set_alarm();
     job();
     job = nullptr;
     lock.lock();
@@ -107,7 +121,7 @@ void Inbox::receive() {
     if (errno == EINTR) return;
     exit_with_errno("cardcage-worker: cannot wait");
   }
-  std::array<char, 64 * 1024> piece;
+  std::array<char, 64u << 10> piece;
   const ssize_t size = ::read(socket_, piece.data(), piece.size());
   if (size < 0 && errno == EINTR) return;
   if (size <= 0) ::_exit(EXIT_SUCCESS);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "host/core/unique_fd.h"
 #include "host/wire/frame.h"
@@ -30,6 +31,10 @@ class Inbox {
   // [taker] Queues a job for the module's thread.
   void post(Job job);
 
+  // [any-thread] Called while a job waits for a message: on the module's thread it reads until `arrived`, unless
+  // another thread does. Other threads get what the reading thread takes.
+  void attend(const std::function<bool()>& arrived);
+
   [[noreturn]] void work();      // [module's thread]
   [[noreturn]] void stand_in();  // [main thread]
 
@@ -37,6 +42,7 @@ class Inbox {
   bool take_one();  // a request that has arrived; false if there is none
   void receive();
   void run_jobs();
+  void set_alarm() const;  // wakes the main thread if the job takes long
   void wait_for_alarm() const;
   bool wait_for_message() const;
 
@@ -44,7 +50,8 @@ class Inbox {
   const UniqueFd alarm_;      // a timer: a job takes long
   const UniqueFd call_back_;  // an event: the module's thread wants to read again
   std::function<void(wire::Request)> taker_;
-  std::mutex reading_;  // held by the thread that reads
+  std::thread::id module_thread_;  // set by work()
+  std::mutex reading_;             // held by the thread that reads
   FrameReader frames_;
   std::atomic<bool> busy_ = false;  // the module's thread executes jobs
   std::mutex mutex_;

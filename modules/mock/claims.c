@@ -31,6 +31,10 @@ static struct blob blob_of(const cage_claim* claim) {
   return blob;
 }
 
+static cage_status refuse_quiesced(const cage_call* call) {
+  return refuse(call, CAGE_UNAVAILABLE, "the hardware is quiesced; resume it first");
+}
+
 static cage_status find_device(cage_instance* mock, const cage_call* call, const cage_alloc* alloc,
                                struct device** device) {
   *device = devices_find(&mock->devices, alloc->device_id);
@@ -42,6 +46,7 @@ static cage_status check_alloc(cage_instance* mock, const cage_call* call, const
   struct device* device = NULL;
   cage_status status = find_device(mock, call, alloc, &device);
   if (status != CAGE_OK) return status;
+  if (device->quiesced || (device->parent != NULL && device->parent->quiesced)) return refuse_quiesced(call);
   status = faults_device(&mock->faults, CALL_PREPARE, call, device->id);
   if (status != CAGE_OK || is_admin(alloc)) return status;
   return holds_free_for(&mock->devices, device, uid, call);
@@ -80,15 +85,22 @@ static void finish(cage_instance* mock, const cage_call* call, const cage_claim*
 cage_status mock_prepare(cage_instance* mock, const cage_call* call, const cage_claim* claim, cage_edits* edits) {
   cage_status status = faults_enter(&mock->faults, CALL_PREPARE, call);
   if (status != CAGE_OK) return status;
-  if (mock->quiesced) return refuse(call, CAGE_UNAVAILABLE, "the hardware is quiesced; resume the module first");
+  if (mock->quiesced) return refuse_quiesced(call);
   char uid[MAX_UID];
   status = read_uid(call, claim, uid);
+  if (status == CAGE_OK) status = mock_journal_write(mock, call, claim, uid, edits);
+  if (status == CAGE_OK) status = mock_exec_run(mock, call, edits);
+  if (status == CAGE_OK) status = mock_service_start(mock, call);
+  if (status == CAGE_OK) status = mock_write(mock, call, claim, &mock->settings.write, edits);
+  pthread_mutex_lock(&mock->holds.lock);
   for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
     status = check_alloc(mock, call, claim->allocs[i], uid);
   }
-  if (status != CAGE_OK) return status;
-  status = occupy_and_edit(mock, call, claim, uid, edits);
-  finish(mock, call, claim, uid, status == CAGE_OK);
+  if (status == CAGE_OK) {
+    status = occupy_and_edit(mock, call, claim, uid, edits);
+    finish(mock, call, claim, uid, status == CAGE_OK);
+  }
+  pthread_mutex_unlock(&mock->holds.lock);
   return status;
 }
 
@@ -103,6 +115,10 @@ cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cag
                                 memcmp(claim->state.data, blob.text, claim->state.size) != 0)) {
     return refuse(call, CAGE_INTERNAL, "the state of claim %s is not the state that its prepare saved", uid);
   }
+  status = mock_journal_check(mock, call, claim, uid);
+  if (status == CAGE_OK) status = mock_service_stop(mock, call);
+  if (status == CAGE_OK) status = mock_write(mock, call, claim, &mock->settings.write_back, NULL);
+  pthread_mutex_lock(&mock->holds.lock);
   for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
     struct device* device = devices_find(&mock->devices, claim->allocs[i]->device_id);
     if (device == NULL) continue;
@@ -111,21 +127,24 @@ cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cag
       status = holds_release(&mock->holds, device, uid, call);
     }
   }
+  pthread_mutex_unlock(&mock->holds.lock);
   return status;
 }
 
 cage_status mock_pre_start(cage_instance* mock, const cage_call* call, const cage_claim* claim) {
   cage_status status = faults_enter(&mock->faults, CALL_PRE_START, call);
   if (status != CAGE_OK) return status;
-  if (mock->quiesced) return refuse(call, CAGE_UNAVAILABLE, "the hardware is quiesced; resume the module first");
+  if (mock->quiesced) return refuse_quiesced(call);
   char uid[MAX_UID];
   status = read_uid(call, claim, uid);
+  pthread_mutex_lock(&mock->holds.lock);
   for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
     struct device* device = NULL;
     status = find_device(mock, call, claim->allocs[i], &device);
     if (status == CAGE_OK) status = faults_device(&mock->faults, CALL_PRE_START, call, device->id);
     if (status == CAGE_OK) status = holds_mark_start(&mock->holds, device, uid, call);
   }
+  pthread_mutex_unlock(&mock->holds.lock);
   return status;
 }
 

@@ -12,8 +12,9 @@ void devices_init(struct devices* devices) {
   pthread_mutex_init(&devices->lock, NULL);
 }
 
+/* Makes uuid and id from the name. */
 static void identify(struct device* device, const struct hardware* hardware) {
-  uint64_t high = text_hash(text_hash(TEXT_HASH_START, text_of(hardware->seed)), text_of(device->id));
+  uint64_t high = text_hash(text_hash(TEXT_HASH_START, text_of(hardware->seed)), text_of(device->name));
   uint64_t low = text_hash(high, text_of("uuid"));
   char kind[sizeof device->kind];
   for (size_t i = 0; i < sizeof kind; ++i) {
@@ -24,6 +25,7 @@ static void identify(struct device* device, const struct hardware* hardware) {
            "%s-%08" PRIx32 "-%04" PRIx32 "-4%03" PRIx32 "-8%03" PRIx32 "-%012" PRIx64, kind, (uint32_t)(high >> 32),
            (uint32_t)(high >> 16) & 0xffff, (uint32_t)high & 0xfff, (uint32_t)(low >> 48) & 0xfff,
            low & 0xffffffffffffu);
+  snprintf(device->id, sizeof device->id, "%s", hardware->uuid_ids ? device->uuid : device->name);
 }
 
 /* Gives each device a PCI bus of its own, in the range of its socket. No machine has the PCI domain, so the host cannot
@@ -50,7 +52,7 @@ static void make_part(struct device* part, const struct device* whole, uint32_t 
   part->parent = whole;
   part->part_count = 0;
   part->index = index;
-  snprintf(part->id, sizeof part->id, "%.16s-%" PRIu32 "-part-%" PRIu32, whole->kind, whole->index, index);
+  snprintf(part->name, sizeof part->name, "%.16s-%" PRIu32 "-part-%" PRIu32, whole->kind, whole->index, index);
   identify(part, hardware);
 }
 
@@ -59,10 +61,9 @@ static void make_group(struct devices* devices, const struct hardware* hardware,
   for (uint32_t i = 0; i < group->count; ++i) {
     struct device* whole = &devices->all[devices->count++];
     memcpy(whole->kind, group->kind, sizeof whole->kind);
-    snprintf(whole->id, sizeof whole->id, "%s-%" PRIu32, group->kind, i);
+    snprintf(whole->name, sizeof whole->name, "%s-%" PRIu32, group->kind, i);
     whole->index = i;
     whole->present = true;
-    whole->health = CAGE_HEALTH_OK;
     whole->part_count = parts_of(hardware, group);
     identify(whole, hardware);
     place(whole, hardware, group->count, used);
@@ -96,8 +97,7 @@ cage_status devices_make(struct devices* devices, const struct hardware* hardwar
 void devices_free(struct devices* devices) {
   for (uint32_t i = 0; i < devices->count; ++i) {
     struct device* device = &devices->all[i];
-    free(device->reason);
-    free(device->message);
+    devices_forget_health(device);
     while (device->holders != NULL) {
       struct holder* next = device->holders->next;
       free(device->holders);
@@ -130,24 +130,4 @@ bool devices_plug(struct devices* devices, struct device* device, bool present) 
   for (uint32_t i = 0; i <= device->part_count; ++i) device[i].present = present;
   pthread_mutex_unlock(&devices->lock);
   return changed;
-}
-
-bool devices_set_health(struct devices* devices, struct device* device, uint32_t health, cage_str reason,
-                        cage_str message) {
-  char* new_reason = strndup(reason.size > 0 ? reason.data : "", reason.size);
-  char* new_message = strndup(message.size > 0 ? message.data : "", message.size);
-  if (new_reason == NULL || new_message == NULL) {
-    free(new_reason);
-    free(new_message);
-    return false;
-  }
-  pthread_mutex_lock(&devices->lock);
-  char *old_reason = device->reason, *old_message = device->message;
-  device->health = health;
-  device->reason = new_reason;
-  device->message = new_message;
-  pthread_mutex_unlock(&devices->lock);
-  free(old_reason);
-  free(old_message);
-  return true;
 }

@@ -17,7 +17,7 @@ struct hardware { /* what the options ask for; devices_make() builds it */
   char gpu_model[64], fpga_model[64], nic_model[64];
   uint32_t gpu_memory_gib, nic_speed_gbps;
   uint32_t sockets, partitions; /* partitions per gpu, 0 = none */
-  bool shared;
+  bool shared, uuid_ids;
   char seed[64];
 };
 
@@ -26,17 +26,22 @@ struct holder { /* a claim that has the device prepared */
   bool fresh;   /* taken by the current prepare() */
   char claim[]; /* uid */
 };
+struct statement { /* about one cause of a device's health */
+  struct statement* next;
+  uint32_t state, taint;
+  char *cause, *reason, *message, *taint_key, *taint_value;
+};
 struct device {
-  char id[40], uuid[56], pci[16], kind[17];
+  char id[56], name[40], uuid[56], pci[16], kind[17];
   uint32_t index; /* within its kind, or within its gpu for a partition */
   int32_t socket;
   const struct device* parent; /* NULL unless this is a partition */
   uint32_t part_count;         /* partitions follow their gpu in `all` */
-  struct holder* holders;      /* module thread only */
+  struct holder* holders;      /* guarded by holds.lock */
+  bool quiesced;               /* on its own; changes while no other call runs [R8] */
   /* Guarded by devices.lock, because the script changes them: */
   bool present;
-  uint32_t health;
-  char *reason, *message;
+  struct statement* health; /* the last statement about each cause; none = healthy */
 };
 struct devices {
   const struct hardware* hardware;
@@ -54,10 +59,12 @@ struct device* devices_find(const struct devices* devices, cage_str id);
 bool devices_present(struct devices* devices, const struct device* device);
 /* Plugs the device in or unplugs it, with its partitions. Returns false if nothing changed. */
 bool devices_plug(struct devices* devices, struct device* device, bool present);
-bool devices_set_health(struct devices* devices, struct device* device, uint32_t health, cage_str reason,
-                        cage_str message);
-/* Reports the current health of the device to the host. */
+/* Keeps the statement and reports it to the host; its device is ignored. Returns false if memory is out. */
+bool devices_state_health(struct devices* devices, struct device* device, const cage_health* health,
+                          const cage_host* host);
+/* Reports every statement about the device to the host. */
 void devices_tell_health(struct devices* devices, const struct device* device, const cage_host* host);
+void devices_forget_health(struct device* device);
 
 /* Reports every present device and, for gpus with partitions, their counters. */
 cage_status devices_report(struct devices* devices, const cage_call* call, cage_snapshot* snapshot);

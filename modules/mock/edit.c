@@ -33,8 +33,41 @@ static cage_status add_number(cage_edits* edits, int32_t index, const struct dev
   return add_env(edits, index, device, suffix, (cage_str){text, (size_t)size});
 }
 
-static cage_status add_params(cage_edits* edits, int32_t index, const struct device* device,
-                              const cage_values* params) {
+static const char* giver_of(const cage_values* params, const char* name) {
+  int32_t source = params->source(params, name);
+  return source == CAGE_PARAMS_CLAIM ? "claim" : source == CAGE_PARAMS_CLASS ? "class" : "default";
+}
+
+/* "main=4Gi,side=1Gi" */
+static cage_status add_map(cage_edits* edits, int32_t index, const struct device* device, const char* suffix,
+                           const cage_values* params, const char* name) {
+  char text[1024] = "";
+  size_t used = 0;
+  const cage_str *keys = NULL, *values = NULL;
+  uint32_t count = params->map(params, name, &keys, &values);
+  for (uint32_t i = 0; i < count && used < sizeof text; ++i) {
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s=%.*s", i > 0 ? "," : "", (int)keys[i].size,
+                             keys[i].data, (int)values[i].size, values[i].data);
+  }
+  return add_env(edits, index, device, suffix, text_of(text));
+}
+
+static cage_status add_gpu_params(cage_edits* edits, int32_t index, const struct device* device,
+                                  const cage_values* params) {
+  cage_status status = add_env(edits, index, device, "SHARING", params->string(params, "sharing.strategy"));
+  if (status != CAGE_OK) return status;
+  status = add_env(edits, index, device, "SHARING_FROM", text_of(giver_of(params, "sharing.strategy")));
+  if (status != CAGE_OK) return status;
+  status =
+      add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "sharing.timeSlicing.intervalMs"), 0);
+  if (status != CAGE_OK) return status;
+  status = add_map(edits, index, device, "MEMORY_LIMITS", params, "sharing.memoryLimits");
+  if (status != CAGE_OK) return status;
+  return add_number(edits, index, device, "MAX_MHZ", params->integer(params, "clocks.maxMhz"), 0);
+}
+
+static cage_status add_device_params(cage_edits* edits, int32_t index, const struct device* device,
+                                     const cage_values* params) {
   cage_status status = add_env(edits, index, device, "SHARING", params->string(params, "sharing"));
   if (status != CAGE_OK) return status;
   status = add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "intervalMs"), 0);
@@ -48,6 +81,15 @@ static cage_status add_params(cage_edits* edits, int32_t index, const struct dev
         edits->env(edits, index, (cage_str){items[i].data, name}, (cage_str){equals + 1, items[i].size - name - 1});
   }
   return status;
+}
+
+static cage_status add_params(cage_edits* edits, int32_t index, const struct device* device,
+                              const cage_values* params) {
+  if (text_is(params->params_kind, "GpuConfig")) return add_gpu_params(edits, index, device, params);
+  if (text_is(params->params_kind, "NicConfig")) {
+    return add_number(edits, index, device, "MTU", params->integer(params, "mtu"), 0);
+  }
+  return add_device_params(edits, index, device, params);
 }
 
 static cage_status add_identity(cage_edits* edits, int32_t index, const struct device* device,
@@ -68,6 +110,9 @@ static cage_status add_identity(cage_edits* edits, int32_t index, const struct d
 cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const cage_alloc* alloc, int32_t index,
                       const struct device* device, cage_edits* edits) {
   cage_status status = add_identity(edits, index, device, alloc);
+  if (status == CAGE_OK && mock->settings.env_list && CAGE_CAN(edits, env_list)) {
+    status = edits->env_list(edits, index, text_of("MOCK_DEVICES"), text_of(device->id));
+  }
   if (status == CAGE_OK && alloc->values != NULL) status = add_params(edits, index, device, alloc->values);
   if (status != CAGE_OK) return status;
 

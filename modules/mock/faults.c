@@ -8,15 +8,20 @@
 
 #include "text.h"
 
+enum { STEP_NS = 200000000 }; /* progress is told once in this time */
+
+static const char* const names[] = {"create",    "start",  "configure", "discover", "prepare",
+                                    "unprepare", "choose", "pre_start", "check",    "metrics",
+                                    "labels",    "events", "quiesce",   "resume",   "stop"};
+
 enum call_kind call_kind_of(cage_str name) {
-  static const char* const names[] = {"create",    "start", "discover", "prepare", "unprepare", "choose",
-                                      "pre_start", "check", "quiesce",  "resume",  "stop"};
   enum call_kind kind = CALL_CREATE;
   while (kind < CALL_KIND_COUNT && !text_is(name, names[kind])) ++kind;
   return kind;
 }
 
-void faults_init(struct faults* faults) {
+void faults_init(struct faults* faults, const cage_host* host) {
+  faults->host = host;
   memset(faults->of, 0, sizeof faults->of);
   pthread_mutex_init(&faults->lock, NULL);
 }
@@ -86,8 +91,11 @@ static cage_status wait_for(const cage_call* call, uint64_t delay_ns) {
   if (too_late) end = call->deadline_ns;
   struct pollfd cancel = {.fd = call->cancel_fd, .events = POLLIN};
   for (uint64_t now = now_ns(); now < end; now = now_ns()) {
-    struct timespec left = {.tv_sec = (time_t)((end - now) / 1000000000u),
-                            .tv_nsec = (long)((end - now) % 1000000000u)};
+    if (CAGE_CAN(call, progress)) {
+      call->progress(call, (uint32_t)(100 - (end - now) * 100 / delay_ns), text_of("waiting as told"));
+    }
+    uint64_t step = end - now < STEP_NS ? end - now : STEP_NS;
+    struct timespec left = {.tv_sec = (time_t)(step / 1000000000u), .tv_nsec = (long)(step % 1000000000u)};
     if (ppoll(&cancel, 1, &left, NULL) > 0) {
       return refuse(call, CAGE_CANCELLED,
                     "cancelled during a delay that the options or the script of the mock ask for");
@@ -108,6 +116,7 @@ static struct fault fault_of(struct faults* faults, enum call_kind kind) {
 cage_status faults_enter(struct faults* faults, enum call_kind kind, const cage_call* call) {
   struct fault fault = fault_of(faults, kind);
   if (fault.crash) abort();
+  if (fault.hang) log_line(faults->host, CAGE_LOG_WARN, "%s hangs until the script heals it", names[kind]);
   while (fault.hang) {
     const struct timespec pause = {.tv_nsec = 20000000};
     nanosleep(&pause, NULL);

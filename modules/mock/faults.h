@@ -8,12 +8,16 @@
 enum call_kind {
   CALL_CREATE,
   CALL_START,
+  CALL_CONFIGURE,
   CALL_DISCOVER,
   CALL_PREPARE,
   CALL_UNPREPARE,
   CALL_CHOOSE,
   CALL_PRE_START,
   CALL_CHECK,
+  CALL_METRICS,
+  CALL_LABELS,
+  CALL_EVENTS,
   CALL_QUIESCE,
   CALL_RESUME,
   CALL_STOP,
@@ -32,11 +36,12 @@ struct fault {
   struct refusal* refusals;
 };
 struct faults { /* the lock guards them: the script changes them while calls run */
+  const cage_host* host;
   pthread_mutex_t lock;
   struct fault of[CALL_KIND_COUNT];
 };
 
-void faults_init(struct faults* faults);
+void faults_init(struct faults* faults, const cage_host* host);
 void faults_free(struct faults* faults);
 
 void faults_delay(struct faults* faults, enum call_kind kind, uint64_t delay_ns);

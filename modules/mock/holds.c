@@ -13,14 +13,20 @@
 
 enum { MAX_NAME = sizeof((struct device*)0)->id + 1 + MAX_UID };
 
-void holds_init(struct holds* holds) { *holds = (struct holds){.folder = "", .fd = -1}; }
+void holds_init(struct holds* holds) {
+  *holds = (struct holds){.folder = "", .fd = -1};
+  pthread_mutex_init(&holds->lock, NULL);
+}
 
-void holds_close(struct holds* holds) {
+void holds_free(struct holds* holds) {
+  holds_suspend(holds);
+  pthread_mutex_destroy(&holds->lock);
+}
+
+void holds_suspend(struct holds* holds) {
   if (holds->fd >= 0) close(holds->fd);
   holds->fd = -1;
 }
-
-void holds_suspend(struct holds* holds) { holds_close(holds); }
 
 cage_status holds_reopen(struct holds* holds, const cage_call* call) {
   if (holds->folder[0] == '\0' || holds->fd >= 0) return CAGE_OK;

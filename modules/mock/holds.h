@@ -7,14 +7,15 @@
 enum { MAX_UID = 128 };
 
 struct holds {
-  const char* folder; /* "" = none */
-  int fd;             /* the open folder, -1 = none */
+  const char* folder;   /* "" = none */
+  int fd;               /* the open folder, -1 = none */
+  pthread_mutex_t lock; /* for calls that may overlap: held around those below that name a device */
 };
 
 void holds_init(struct holds* holds);
+void holds_free(struct holds* holds);
 /* Creates the folder if necessary and adopts the holds that a previous instance left there. */
 cage_status holds_open(struct holds* holds, const char* folder, struct devices* devices, const cage_call* call);
-void holds_close(struct holds* holds);
 /* Closes the folder while the hardware is quiesced; until holds_reopen() nothing can be released. */
 void holds_suspend(struct holds* holds);
 cage_status holds_reopen(struct holds* holds, const cage_call* call);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "instance.h"
+#include "params.h"
 #include "text.h"
 
 static cage_status read_script(cage_instance* mock, const cage_call* call, const cage_values* options) {
@@ -17,7 +18,7 @@ static cage_status read_script(cage_instance* mock, const cage_call* call, const
 
 static void mock_destroy(cage_instance* mock) {
   script_stop(&mock->script);
-  holds_close(&mock->holds);
+  holds_free(&mock->holds);
   devices_free(&mock->devices);
   faults_free(&mock->faults);
   free(mock);
@@ -28,7 +29,7 @@ static cage_status mock_create(const cage_call* call, const cage_host* host, con
   cage_instance* mock = calloc(1, sizeof *mock);
   if (mock == NULL) return refuse(call, CAGE_RESOURCE_EXHAUSTED, "out of memory");
   mock->host = host;
-  faults_init(&mock->faults);
+  faults_init(&mock->faults, host);
   devices_init(&mock->devices);
   holds_init(&mock->holds);
   script_init(&mock->script, host, &mock->devices, &mock->faults, mock->settings.script_file);
@@ -47,6 +48,12 @@ static cage_status mock_create(const cage_call* call, const cage_host* host, con
 static cage_status mock_start(cage_instance* mock, const cage_call* call) {
   cage_status status = faults_enter(&mock->faults, CALL_START, call);
   return status == CAGE_OK ? script_start(&mock->script, call) : status;
+}
+
+static cage_status mock_configure(cage_instance* mock, const cage_call* call, const cage_values* options) {
+  cage_status status = faults_enter(&mock->faults, CALL_CONFIGURE, call);
+  if (status == CAGE_OK) settings_read_live(options, &mock->faults);
+  return status;
 }
 
 static cage_status mock_stop(cage_instance* mock, const cage_call* call) {
@@ -86,12 +93,44 @@ static cage_status mock_resume(cage_instance* mock, const cage_call* call) {
   return status;
 }
 
+/* A device that is gone can be resumed. */
+static cage_status set_quiesced(cage_instance* mock, const cage_call* call, enum call_kind kind, cage_str device_id) {
+  cage_status status = faults_enter(&mock->faults, kind, call);
+  struct device* device = devices_find(&mock->devices, device_id);
+  if (status == CAGE_OK && device != NULL) status = faults_device(&mock->faults, kind, call, device->id);
+  if (status == CAGE_OK && device != NULL) device->quiesced = kind == CALL_QUIESCE;
+  return status;
+}
+
+static cage_status mock_quiesce_device(cage_instance* mock, const cage_call* call, cage_str device_id) {
+  return set_quiesced(mock, call, CALL_QUIESCE, device_id);
+}
+
+static cage_status mock_resume_device(cage_instance* mock, const cage_call* call, cage_str device_id) {
+  return set_quiesced(mock, call, CALL_RESUME, device_id);
+}
+
 static const void* mock_extension(const char* id) {
   static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = mock_choose};
   static const cage_pre_start pre_start = {.struct_size = sizeof pre_start, .pre_start = mock_pre_start};
+  static const cage_configure configure = {.struct_size = sizeof configure, .configure = mock_configure};
+  static const cage_quiesce quiesce = {
+      .struct_size = sizeof quiesce, .quiesce = mock_quiesce_device, .resume = mock_resume_device};
   static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = mock_reconcile};
+  static const cage_metrics metrics = {.struct_size = sizeof metrics,
+                                       .metric_count = MOCK_METRIC_COUNT,
+                                       .metrics = mock_metrics,
+                                       .collect = mock_collect_metrics};
+  static const cage_labels labels = {.struct_size = sizeof labels, .collect = mock_collect_labels};
+#ifdef MOCK_WATCH
+  if (strcmp(id, CAGE_EXT_WATCH) == 0) return mock_watch();
+#endif
+  if (strcmp(id, CAGE_EXT_METRICS) == 0) return &metrics;
+  if (strcmp(id, CAGE_EXT_LABELS) == 0) return &labels;
   if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &pre_start;
+  if (strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &configure;
+  if (strcmp(id, CAGE_EXT_QUIESCE) == 0) return &quiesce;
   if (strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
   return NULL;
 }
@@ -101,16 +140,13 @@ const cage_module* cage_module_v0(uint32_t host_minor) {
                                     .struct_size = sizeof table,
                                     .abi_minor = CAGE_ABI_MINOR,
                                     .min_host_minor = 1,
+                                    .flags = MOCK_FLAGS,
                                     .state_version = MOCK_STATE_VERSION,
                                     .id = CAGE_LIT("dev.cardcage.mock"),
                                     .version = CAGE_LIT("0.1.0"),
                                     .vendor = CAGE_LIT("Cardcage"),
                                     .options = mock_options,
                                     .option_count = MOCK_OPTION_COUNT,
-                                    .param_count = MOCK_PARAM_COUNT,
-                                    .params = mock_params,
-                                    .params_api_version = CAGE_LIT("mock.cardcage.dev/v1alpha1"),
-                                    .params_kind = CAGE_LIT("DeviceConfig"),
                                     .create = mock_create,
                                     .start = mock_start,
                                     .discover = mock_discover,
@@ -121,7 +157,9 @@ const cage_module* cage_module_v0(uint32_t host_minor) {
                                     .resume = mock_resume,
                                     .stop = mock_stop,
                                     .destroy = mock_destroy,
-                                    .extension = mock_extension};
+                                    .extension = mock_extension,
+                                    .schemas = mock_schemas,
+                                    .schema_count = MOCK_SCHEMA_COUNT};
   (void)host_minor;
   return &table;
 }

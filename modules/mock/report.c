@@ -1,9 +1,9 @@
-/* discover() and health: describes the devices to the host. */
+/* discover(): describes the devices to the host. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "devices.h"
+#include "health.h"
 #include "text.h"
 
 enum { MAX_ATTRS = 12 };
@@ -70,22 +70,6 @@ static void describe_nic(struct facts* facts, const struct hardware* hardware, c
   add_capacity(facts, "bandwidth", (int64_t)hardware->nic_speed_gbps * 1000000000, CAGE_QTY_DECIMAL);
 }
 
-static cage_health health_of(const struct device* device) {
-  return (cage_health){.struct_size = sizeof(cage_health),
-                       .state = device->health,
-                       .device_id = text_of(device->id),
-                       .reason = text_of(device->reason != NULL ? device->reason : ""),
-                       .message = text_of(device->message != NULL ? device->message : ""),
-                       .taint = device->health == CAGE_HEALTH_BAD ? CAGE_TAINT_NO_SCHEDULE : CAGE_TAINT_NONE};
-}
-
-void devices_tell_health(struct devices* devices, const struct device* device, const cage_host* host) {
-  pthread_mutex_lock(&devices->lock);
-  cage_health health = health_of(device);
-  host->health(host, &health); /* under the lock, so that a later statement cannot overtake this one */
-  pthread_mutex_unlock(&devices->lock);
-}
-
 static void report_device(const struct devices* devices, const struct device* device, cage_snapshot* snapshot) {
   struct facts facts = {.attr_count = 0};
   add_text(&facts, "uuid", CAGE_ATTR_STRING, device->uuid);
@@ -93,7 +77,7 @@ static void report_device(const struct devices* devices, const struct device* de
   if (strcmp(device->kind, "gpu") == 0) describe_gpu(&facts, devices->hardware, device);
   if (strcmp(device->kind, "fpga") == 0) describe_fpga(&facts, devices->hardware, device);
   if (strcmp(device->kind, "nic") == 0) describe_nic(&facts, devices->hardware, device);
-  cage_health health = health_of(device);
+  cage_health health = health_of(device, statement_about(device, text_of("")));
   cage_device report = {.struct_size = sizeof report,
                         .flags = devices->hardware->shared ? CAGE_DEVICE_SHARED : 0,
                         .id = text_of(device->id),
@@ -106,7 +90,8 @@ static void report_device(const struct devices* devices, const struct device* de
                         .attr_count = facts.attr_count,
                         .capacity = facts.capacity,
                         .capacity_count = facts.capacity_count,
-                        .health = &health};
+                        .health = &health,
+                        .name = text_of(device->name)};
   snapshot->device(snapshot, &report); /* the host leaves out and logs a device that it refuses */
 }
 

@@ -3,19 +3,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "declare.h"
 #include "text.h"
 
-#define OPTION(...) \
-  &(const cage_option) { .struct_size = sizeof(cage_option), __VA_ARGS__ }
-/* NOLINTBEGIN(bugprone-macro-parentheses): the parameters are parts of an initializer */
-#define NAMED(text, type_, default_, help_) \
-  .name = CAGE_LIT(text), .type = CAGE_OPTION_##type_, .default_text = CAGE_LIT(default_), .help = CAGE_LIT(help_)
-/* NOLINTEND(bugprone-macro-parentheses) */
-
-static const cage_str calls[] = {CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"),  CAGE_LIT("discover"),
-                                 CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("choose"), CAGE_LIT("pre_start"),
-                                 CAGE_LIT("check"),   CAGE_LIT("quiesce"),   CAGE_LIT("resume"), CAGE_LIT("stop")};
-#define ONE_OF(list) .choices = (list), .choice_count = sizeof(list) / sizeof *(list)
+static const cage_str calls[] = {
+    CAGE_LIT("none"),      CAGE_LIT("create"),  CAGE_LIT("start"),     CAGE_LIT("configure"),
+    CAGE_LIT("discover"),  CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("choose"),
+    CAGE_LIT("pre_start"), CAGE_LIT("check"),   CAGE_LIT("metrics"),   CAGE_LIT("labels"),
+    CAGE_LIT("events"),    CAGE_LIT("quiesce"), CAGE_LIT("resume"),    CAGE_LIT("stop")};
+#define LIVE .flags = CAGE_OPTION_LIVE
 
 const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("devices", LIST, "[\"gpu:4\", \"fpga:2\", \"nic:2\"]", "kinds of devices and the number of each"),
@@ -28,13 +24,28 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("sockets", INT, "2", "NUMA nodes that the devices are spread over"), .min = 1, .max = MAX_SOCKETS),
     OPTION(NAMED("seed", STRING, "", "changes all uuids, so that nodes differ"), .max = 63),
     OPTION(NAMED("partitions", INT, "0", "partitions offered beside each whole gpu"), .min = 0, .max = MAX_PARTITIONS),
+    OPTION(NAMED("uuid_ids", BOOL, "false", "ids are the uuids, and gpu-0 is only a name")),
     OPTION(NAMED("shared", BOOL, "false", "several claims may hold one device")),
     OPTION(NAMED("device_node", STRING, "/dev/null", "host device node that containers see as /dev/mock/<id>"),
            .min = 1, .max = 255),
     OPTION(NAMED("mount_dir", STRING, "", "host folder for a file per prepared device; empty = none"), .max = 200),
-    OPTION(NAMED("discover_delay", DURATION, "0s", "how long discover takes")),
-    OPTION(NAMED("prepare_delay", DURATION, "0s", "how long prepare takes")),
-    OPTION(NAMED("unprepare_delay", DURATION, "0s", "how long unprepare takes")),
+    OPTION(NAMED("env_list", BOOL, "false", "prepare adds the device to the joined variable MOCK_DEVICES")),
+    OPTION(NAMED("journal", BOOL, "false", "prepare writes a journal, and unprepare wants it back")),
+    OPTION(NAMED("exec", LIST, "[]", "prepare runs this program with these arguments"), .max = MAX_EXEC),
+    OPTION(NAMED("exec_limit", DURATION, "0s", "how long it may run; 0s = until the deadline of prepare"), .min = 0,
+           .max = 3600000000000),
+    OPTION(NAMED("service", LIST, "[]", "this program is a service of each claim from prepare on"), .max = MAX_EXEC),
+    OPTION(NAMED("service_stop", BOOL, "false", "unprepare stops it; the host does otherwise")),
+    OPTION(NAMED("labels", LIST, "[]", "labels of the node: \"example.com/driver=1.2\""), .max = MAX_LABELS),
+    OPTION(NAMED("metrics_lanes", INT, "2", "samples of lane_errors_total for each device"), .min = 0, .max = 1000),
+    OPTION(NAMED("metrics_flood", INT, "0", "samples of the metric flood"), .min = 0, .max = 10000000),
+    OPTION(NAMED("write", LIST, "[]", "prepare makes these accesses: \"file /sys/.../reset 1\""), .max = MAX_LINES),
+    OPTION(NAMED("write_back", LIST, "[]", "unprepare makes these accesses"), .max = MAX_LINES),
+    OPTION(NAMED("write_limit", DURATION, "0s", "how long each may take; 0s = until the deadline of the call"),
+           .min = 0, .max = 3600000000000),
+    OPTION(NAMED("discover_delay", DURATION, "0s", "how long discover takes"), LIVE),
+    OPTION(NAMED("prepare_delay", DURATION, "0s", "how long prepare takes"), LIVE),
+    OPTION(NAMED("unprepare_delay", DURATION, "0s", "how long unprepare takes"), LIVE),
     OPTION(NAMED("hang", STRING, "none", "this call never returns, not even when cancelled"), ONE_OF(calls)),
     OPTION(NAMED("crash", STRING, "none", "this call aborts the process"), ONE_OF(calls)),
     OPTION(NAMED("fail_create", STRING, "", "create fails with this text"), .max = 255),
@@ -43,13 +54,6 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("fail_unprepare", LIST, "[]", "unprepare of these devices fails: \"gpu-1 why\"; * = every device")),
     OPTION(NAMED("script", LIST, "[]", "events after the start: \"2s health gpu-1 bad XidError text\"")),
     OPTION(NAMED("script_file", STRING, "", "file with lines as in script, read again when it grows"), .max = 255),
-};
-
-static const cage_str sharing[] = {CAGE_LIT("exclusive"), CAGE_LIT("timeSlicing"), CAGE_LIT("spatial")};
-const cage_option* const mock_params[MOCK_PARAM_COUNT] = {
-    OPTION(NAMED("sharing", STRING, "exclusive", "how the containers of a claim share a device"), ONE_OF(sharing)),
-    OPTION(NAMED("intervalMs", INT, "10", "length of a time slice"), .min = 1, .max = 10000),
-    OPTION(NAMED("env", LIST, "[]", "additional variables: \"KEY=value\""), .max = 64),
 };
 
 static bool is_kind(const char* kind) {
@@ -100,6 +104,7 @@ static cage_status read_hardware(const cage_call* call, const cage_values* optio
   hardware->sockets = (uint32_t)options->integer(options, "sockets");
   hardware->partitions = (uint32_t)options->integer(options, "partitions");
   hardware->shared = options->boolean(options, "shared") != 0;
+  hardware->uuid_ids = options->boolean(options, "uuid_ids") != 0;
   return CAGE_OK;
 }
 
@@ -122,10 +127,14 @@ static void read_failure(const cage_values* options, const char* name, struct fa
   if (text.size > 0 && text_copy(rule + 2, sizeof rule - 2, text)) faults_refuse(faults, kind, text_of(rule));
 }
 
-static cage_status read_faults(const cage_call* call, const cage_values* options, struct faults* faults) {
+void settings_read_live(const cage_values* options, struct faults* faults) {
   faults_delay(faults, CALL_DISCOVER, (uint64_t)options->integer(options, "discover_delay"));
   faults_delay(faults, CALL_PREPARE, (uint64_t)options->integer(options, "prepare_delay"));
   faults_delay(faults, CALL_UNPREPARE, (uint64_t)options->integer(options, "unprepare_delay"));
+}
+
+static cage_status read_faults(const cage_call* call, const cage_values* options, struct faults* faults) {
+  settings_read_live(options, faults);
   enum call_kind hang = call_kind_of(options->string(options, "hang"));
   if (hang != CALL_KIND_COUNT) faults_hang(faults, hang);
   enum call_kind crash = call_kind_of(options->string(options, "crash"));
@@ -137,6 +146,28 @@ static cage_status read_faults(const cage_call* call, const cage_values* options
   return read_refusals(call, options, "fail_unprepare", faults, CALL_UNPREPARE);
 }
 
+static cage_status read_lines(const cage_call* call, const cage_values* options, const char* name,
+                              struct lines* lines) {
+  const cage_str* items = NULL;
+  lines->count = options->list(options, name, &items);
+  for (uint32_t i = 0; i < lines->count; ++i) {
+    if (text_copy(lines->all[i], sizeof lines->all[i], items[i])) continue;
+    return refuse(call, CAGE_INVALID_ARGUMENT, "option '%s': a line is longer than 511 bytes", name);
+  }
+  return CAGE_OK;
+}
+
+static cage_status read_words(const cage_call* call, const cage_values* options, const char* name,
+                              struct words* words) {
+  const cage_str* items = NULL;
+  words->count = options->list(options, name, &items);
+  for (uint32_t i = 0; i < words->count; ++i) {
+    if (text_copy(words->all[i], sizeof words->all[i], items[i])) continue;
+    return refuse(call, CAGE_INVALID_ARGUMENT, "option '%s': a word is longer than 255 bytes", name);
+  }
+  return CAGE_OK;
+}
+
 cage_status settings_read(const cage_call* call, const cage_values* options, struct settings* settings,
                           struct devices* devices, struct faults* faults) {
   cage_status status = read_hardware(call, options, &settings->hardware);
@@ -144,6 +175,25 @@ cage_status settings_read(const cage_call* call, const cage_values* options, str
   text_copy(settings->device_node, sizeof settings->device_node, options->string(options, "device_node"));
   text_copy(settings->mount_dir, sizeof settings->mount_dir, options->string(options, "mount_dir"));
   text_copy(settings->script_file, sizeof settings->script_file, options->string(options, "script_file"));
+  settings->env_list = options->boolean(options, "env_list") != 0;
+  settings->journal = options->boolean(options, "journal") != 0;
+  settings->service_stop = options->boolean(options, "service_stop") != 0;
+  status = read_words(call, options, "exec", &settings->exec);
+  if (status == CAGE_OK) status = read_words(call, options, "service", &settings->service);
+  if (status != CAGE_OK) return status;
+  const cage_str* words = NULL;
+  settings->label_count = options->list(options, "labels", &words);
+  for (uint32_t i = 0; i < settings->label_count; ++i) {
+    if (text_copy(settings->labels[i], sizeof settings->labels[i], words[i])) continue;
+    return refuse(call, CAGE_INVALID_ARGUMENT, "option 'labels': a label is longer than 127 bytes");
+  }
+  settings->metrics_lanes = (uint32_t)options->integer(options, "metrics_lanes");
+  settings->metrics_flood = (uint32_t)options->integer(options, "metrics_flood");
+  status = read_lines(call, options, "write", &settings->write);
+  if (status == CAGE_OK) status = read_lines(call, options, "write_back", &settings->write_back);
+  if (status != CAGE_OK) return status;
+  settings->write_limit_ms = (uint32_t)(options->integer(options, "write_limit") / 1000000);
+  settings->exec_limit_ms = (uint32_t)(options->integer(options, "exec_limit") / 1000000);
   status = read_faults(call, options, faults);
   if (status != CAGE_OK) return status;
   return devices_make(devices, &settings->hardware, call);

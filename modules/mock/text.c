@@ -7,7 +7,7 @@
 cage_str text_of(const char* literal) { return (cage_str){literal, strlen(literal)}; }
 
 bool text_is(cage_str text, const char* literal) {
-  return text.size == strlen(literal) && memcmp(text.data, literal, text.size) == 0;
+  return text.size == strlen(literal) && (text.size == 0 || memcmp(text.data, literal, text.size) == 0);
 }
 
 bool text_copy(char* to, size_t room, cage_str from) {

@@ -1,15 +1,16 @@
 #include "verbs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "text.h"
 
 struct arguments { /* of a command; each verb reads those that it needs */
   struct device* device;
   enum call_kind kind;
-  uint32_t health;
+  cage_health health;
   uint64_t delay_ns;
-  cage_str reason, rest;
+  cage_str rest;
 };
 
 static const char* need_device(const struct devices* devices, cage_str* line, struct arguments* arguments) {
@@ -22,21 +23,74 @@ static const char* need_kind(cage_str* line, struct arguments* arguments) {
   return arguments->kind != CALL_KIND_COUNT ? NULL : "the word after the verb is not a call such as prepare";
 }
 
+struct word {
+  const char* text;
+  uint32_t number;
+};
+static const struct word states[] = {{"ok", CAGE_HEALTH_OK},
+                                     {"bad", CAGE_HEALTH_BAD},
+                                     {"unknown", CAGE_HEALTH_UNKNOWN},
+                                     {"unmonitored", CAGE_HEALTH_UNMONITORED},
+                                     {NULL, 0}};
+static const struct word effects[] = {{"none", CAGE_TAINT_NONE},
+                                      {"NoSchedule", CAGE_TAINT_NO_SCHEDULE},
+                                      {"NoExecute", CAGE_TAINT_NO_EXECUTE},
+                                      {"inform", CAGE_TAINT_INFORM},
+                                      {NULL, 0}};
+
+static bool number_of(cage_str text, const struct word* word, uint32_t* number) {
+  while (word->text != NULL && !text_is(text, word->text)) ++word;
+  *number = word->number;
+  return word->text != NULL;
+}
+
+/* Takes the prefix off the text, if it has it. */
+static bool after(cage_str* text, const char* prefix) {
+  size_t size = strlen(prefix);
+  if (text->size < size || memcmp(text->data, prefix, size) != 0) return false;
+  *text = (cage_str){text->data + size, text->size - size};
+  return true;
+}
+
+/* The text up to the character, which is taken off with it; the whole text if it is not in there. */
+static cage_str before(cage_str* text, char end) {
+  const char* found = text->size > 0 ? memchr(text->data, end, text->size) : NULL;
+  size_t size = found != NULL ? (size_t)(found - text->data) : text->size, gone = found != NULL ? size + 1 : size;
+  cage_str head = {text->data, size};
+  *text = (cage_str){text->data + gone, text->size - gone};
+  return head;
+}
+
+/* "NoExecute" or "example.com/ecc=Dbe:NoExecute" */
+static bool read_taint(cage_str text, cage_health* health) {
+  cage_str value = before(&text, ':');
+  if (text.size == 0) return number_of(value, effects, &health->taint);
+  health->taint_key = before(&value, '=');
+  health->taint_value = value;
+  return number_of(text, effects, &health->taint);
+}
+
 static const char* parse_health(const struct devices* devices, cage_str line, struct arguments* arguments) {
   const char* wrong = need_device(devices, &line, arguments);
   if (wrong != NULL) return wrong;
-  cage_str state = text_word(&line);
-  arguments->health = text_is(state, "ok")    ? CAGE_HEALTH_OK
-                      : text_is(state, "bad") ? CAGE_HEALTH_BAD
-                                              : CAGE_HEALTH_UNKNOWN;
-  if (arguments->health == CAGE_HEALTH_UNKNOWN && !text_is(state, "unknown")) return "health is ok, bad or unknown";
-  arguments->reason = text_word(&line);
-  arguments->rest = line;
+  cage_health* health = &arguments->health;
+  *health = (cage_health){.struct_size = sizeof(cage_health)};
+  if (!number_of(text_word(&line), states, &health->state)) return "health is ok, bad, unknown or unmonitored";
+  health->taint = health->state == CAGE_HEALTH_BAD ? CAGE_TAINT_NO_SCHEDULE : CAGE_TAINT_NONE;
+  health->reason = text_word(&line);
+  if (after(&health->reason, "cause=")) {
+    health->cause = health->reason;
+    health->reason = text_word(&line);
+  }
+  if (after(&health->reason, "taint=")) {
+    if (!read_taint(health->reason, health)) return "a taint is EFFECT or KEY[=VALUE]:EFFECT";
+    health->reason = text_word(&line);
+  }
+  health->message = line;
   return NULL;
 }
 static void run_health(struct script* script, const struct arguments* arguments) {
-  devices_set_health(script->devices, arguments->device, arguments->health, arguments->reason, arguments->rest);
-  devices_tell_health(script->devices, arguments->device, script->host);
+  devices_state_health(script->devices, arguments->device, &arguments->health, script->host);
 }
 
 static const char* parse_device(const struct devices* devices, cage_str line, struct arguments* arguments) {

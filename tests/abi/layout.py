@@ -58,13 +58,17 @@ def constants():
     return found
 
 
+def growth(lines):
+    return "may grow" if any(line.endswith(" struct_size") for line in lines) else "frozen"
+
+
 def render():
-    parts = [f"{name}\n" + "".join(f"  {line}\n" for line in lines) for name, lines in sorted(records().items())]
+    parts = [f"{name}: {growth(lines)}\n" + "".join(f"  {line}\n" for line in lines) for name, lines in sorted(records().items())]
     return "\n".join(parts) + "\nconstants\n" + "".join(f"  {line}\n" for line in sorted(constants()))
 
 
 def parse(text):
-    return {block.split("\n")[0]: block.rstrip("\n").split("\n")[1:] for block in text.split("\n\n")}
+    return {block.split("\n")[0].rsplit(": ", 1)[0]: block.rstrip("\n").split("\n")[1:] for block in text.split("\n\n")}
 
 
 def same(old, new):

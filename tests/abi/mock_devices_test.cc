@@ -20,8 +20,9 @@ TEST(MockDevices, TheTableIsCompleteAndIdentifiesTheModule) {
   EXPECT_EQ(mock()->magic, CAGE_MAGIC);
   EXPECT_EQ(mock()->struct_size, sizeof(cage_module));
   EXPECT_EQ(view(mock()->id), "dev.cardcage.mock");
-  EXPECT_EQ(view(mock()->params_api_version), "mock.cardcage.dev/v1alpha1");
-  EXPECT_EQ(view(mock()->params_kind), "DeviceConfig");
+  ASSERT_EQ(mock()->schema_count, 3U);
+  EXPECT_EQ(view(mock()->schemas[0]->api_version), "mock.cardcage.dev/v1alpha1");
+  EXPECT_EQ(view(mock()->schemas[0]->kind), "DeviceConfig");
   EXPECT_NE(mock()->extension(CAGE_EXT_PREFERRED), nullptr);
   EXPECT_NE(mock()->extension(CAGE_EXT_RECONCILE), nullptr);
   EXPECT_EQ(mock()->extension("cage.unheard-of/1"), nullptr);
@@ -43,6 +44,18 @@ TEST(MockDevices, DefaultOptionsGiveAUsefulDemo) {
   EXPECT_THAT(snapshot->devices.at("fpga-1").attrs, IsSupersetOf({Pair("region", "d501")}));
   EXPECT_THAT(snapshot->devices.at("nic-1").attrs, IsSupersetOf({Pair("rdma", "true"), Pair("linkSpeed", "400")}));
   EXPECT_TRUE(snapshot->counter_sets.empty());
+}
+
+TEST(MockDevices, CanHaveUuidsAsIds) {
+  Instance instance(mock(), {{"devices", Strings{"gpu:2"}}, {"uuid_ids", true}, {"partitions", std::int64_t{2}}});
+  const auto snapshot = instance.discover();
+  std::set<std::string> names;
+  for (const auto& [id, device] : snapshot->devices) {
+    EXPECT_EQ(id, device.attrs.at("uuid"));
+    names.insert(device.name);
+  }
+  EXPECT_THAT(names,
+              testing::ElementsAre("gpu-0", "gpu-0-part-0", "gpu-0-part-1", "gpu-1", "gpu-1-part-0", "gpu-1-part-1"));
 }
 
 TEST(MockDevices, IdentitiesAndPlacesAreUniqueAndTheSameAtEveryStart) {

@@ -163,6 +163,29 @@ TEST(MockScript, HealthChangesAreReportedAndAppearInTheSnapshot) {
   EXPECT_THAT(instance.host.healths.back(), Pair("gpu-1", bad));
 }
 
+TEST(MockScript, EachCauseOfHealthHasItsStatement) {
+  Instance instance(mock(), {{"script", Strings{"health gpu-1 bad cause=Ecc taint=example.com/ecc=bank-3:NoExecute Dbe "
+                                                "bank 3",
+                                                "health gpu-1 bad cause=Xid taint=inform Xid31",
+                                                "health gpu-1 unmonitored cause=Link", "health gpu-1 ok cause=Xid"}}});
+  ASSERT_EQ(instance.started, CAGE_OK) << instance.explanation;
+  ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.healths.size() == 4; }));
+  const ReportedHealth ecc{CAGE_HEALTH_BAD, "Dbe", "bank 3", CAGE_TAINT_NO_EXECUTE, "Ecc", "example.com/ecc", "bank-3"};
+  const ReportedHealth link{CAGE_HEALTH_UNMONITORED, "", "", CAGE_TAINT_NONE, "Link"};
+  const ReportedHealth xid{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE, "Xid"};
+  EXPECT_THAT(
+      instance.host.healths,
+      testing::ElementsAre(Pair("gpu-1", ecc),
+                           Pair("gpu-1", ReportedHealth{CAGE_HEALTH_BAD, "Xid31", "", CAGE_TAINT_INFORM, "Xid"}),
+                           Pair("gpu-1", link), Pair("gpu-1", xid)));
+  EXPECT_EQ(instance.discover()->devices.at("gpu-1").health, (ReportedHealth{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE}))
+      << "a snapshot has one statement";
+  instance.host.healths.clear();
+  EXPECT_EQ(instance.check("gpu-1"), CAGE_OK);
+  EXPECT_THAT(instance.host.healths,
+              testing::UnorderedElementsAre(Pair("gpu-1", ecc), Pair("gpu-1", link), Pair("gpu-1", xid)));
+}
+
 TEST(MockScript, RemovedDevicesLeaveTheSnapshotAndComeBack) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"partitions", std::int64_t{2}},
@@ -182,7 +205,8 @@ TEST(MockScript, RemovedDevicesLeaveTheSnapshotAndComeBack) {
 }
 
 TEST(MockScript, ABadLineIsRefusedAtCreate) {
-  for (const char* line : {"dance", "", "health", "health gpu-99 ok", "health gpu-0 fine", "2 health gpu-0 ok", "add",
+  for (const char* line : {"dance", "", "health", "health gpu-99 ok", "health gpu-0 fine",
+                           "health gpu-0 bad taint=Never", "health gpu-0 bad taint=a/b:", "2 health gpu-0 ok", "add",
                            "fail", "fail dance gpu-0", "fail prepare", "delay prepare soon", "crash now", "hang x"}) {
     const Instance instance(mock(), {{"script", Strings{line}}});
     EXPECT_EQ(instance.created, CAGE_INVALID_ARGUMENT) << line;

@@ -62,8 +62,9 @@ TEST(MockPrepare, WithoutAFolderThereIsNoMount) {
 
 TEST(MockPrepare, ParametersAppearInTheEnvironment) {
   Instance instance(mock(), {});
-  const Values defaults(mock()->params, mock()->param_count, {});
-  const Values given(mock()->params, mock()->param_count,
+  const cage_params_schema& any = *mock()->schemas[0];
+  const Values defaults(any, {});
+  const Values given(any,
                      {{"sharing", "timeSlicing"}, {"intervalMs", std::int64_t{25}}, {"env", Strings{"A=b=c", "odd"}}});
   Edits edits;
   ASSERT_EQ(instance.prepare(
@@ -73,6 +74,21 @@ TEST(MockPrepare, ParametersAppearInTheEnvironment) {
               AllOf(Contains("env MOCK_GPU_0_SHARING=exclusive"), Contains("env MOCK_GPU_0_INTERVAL_MS=10")));
   EXPECT_THAT(edits.lines[1], AllOf(Contains("env MOCK_GPU_1_SHARING=timeSlicing"),
                                     Contains("env MOCK_GPU_1_INTERVAL_MS=25"), Contains("env A=b=c")));
+}
+
+TEST(MockPrepare, ParametersOfEachKindAppearInTheEnvironment) {
+  Instance instance(mock(), {});
+  const Values gpu(*mock()->schemas[1],
+                   {{"sharing.strategy", "spatial"}, {"sharing.memoryLimits", Map{{"main", "4Gi"}, {"side", "1Gi"}}}});
+  const Values nic(*mock()->schemas[2], {{"mtu", std::int64_t{9000}}});
+  Edits edits;
+  ASSERT_EQ(
+      instance.prepare(Claim("u", {{.device = "gpu-0", .values = &gpu}, {.device = "nic-0", .values = &nic}}), edits),
+      CAGE_OK);
+  EXPECT_THAT(edits.lines[0],
+              AllOf(Contains("env MOCK_GPU_0_SHARING=spatial"), Contains("env MOCK_GPU_0_SHARING_FROM=claim"),
+                    Contains("env MOCK_GPU_0_MEMORY_LIMITS=main=4Gi,side=1Gi"), Contains("env MOCK_GPU_0_MAX_MHZ=0")));
+  EXPECT_THAT(edits.lines[1], Contains("env MOCK_NIC_0_MTU=9000"));
 }
 
 TEST(MockPrepare, SharesAndConsumedCapacityAppearInTheEnvironment) {

@@ -11,13 +11,12 @@
 #include <regex>
 
 #include "host/core/duration.h"
+#include "tests/abi/raw_families.h"
 
 namespace cardcage::raw {
 namespace {
 
-std::string owned(cage_str text) { return text.size == 0 ? std::string() : std::string(text.data, text.size); }
-
-const std::regex kOptionName("[a-zA-Z][a-zA-Z0-9_]{0,31}");
+const std::regex kOptionName(R"([a-zA-Z][a-zA-Z0-9_]{0,63}(\.[a-zA-Z][a-zA-Z0-9_]{0,63}){0,7})");
 const std::regex kAttributeName("([a-z0-9.-]{1,63}/)?[A-Za-z_][A-Za-z0-9_]{0,31}");
 const std::regex kVersion(R"((0|[1-9]\d*)(\.(0|[1-9]\d*)){2})");
 
@@ -35,6 +34,7 @@ Value default_of(const cage_option& option) {
       for (const auto& item : parsed.as_array()) items.emplace_back(item.as_string());
       return items;
     }
+    case CAGE_OPTION_MAP: return Map();
     default: return text;
   }
 }
@@ -62,6 +62,12 @@ Values::Values(const cage_option* const* declared, std::uint32_t count, std::map
     if (const auto* list = std::get_if<std::vector<std::string>>(&entry.value)) {
       for (const std::string& item : *list) entry.items.push_back(str(item));
     }
+    if (const auto* map = std::get_if<Map>(&entry.value)) {
+      for (const auto& [key, item] : *map) {
+        entry.keys.push_back(str(key));
+        entry.items.push_back(str(item));
+      }
+    }
   }
   values_.struct_size = sizeof values_;
   values_.host_data = this;
@@ -79,6 +85,21 @@ Values::Values(const cage_option* const* declared, std::uint32_t count, std::map
     return static_cast<std::uint32_t>(find(self, name).items.size());
   };
   values_.given = [](const cage_values* self, const char* name) { return std::int32_t{find(self, name).given}; };
+  values_.map = [](const cage_values* self, const char* name, const cage_str** keys, const cage_str** items) {
+    *keys = find(self, name).keys.data();
+    *items = find(self, name).items.data();
+    return static_cast<std::uint32_t>(find(self, name).keys.size());
+  };
+  values_.source = [](const cage_values*, const char*) { return std::int32_t{-1}; };
+}
+
+Values::Values(const cage_params_schema& schema, std::map<std::string, Value> given)
+    : Values(schema.fields, schema.field_count, std::move(given)) {
+  EXPECT_EQ(schema.struct_size, sizeof schema);
+  values_.params_kind = schema.kind;
+  values_.source = [](const cage_values* self, const char* name) {
+    return std::int32_t{find(self, name).given ? int{CAGE_PARAMS_CLAIM} : -1};
+  };
 }
 
 const Values::Entry& Values::find(const cage_values* self, const char* name) {
@@ -100,6 +121,9 @@ Call::Call(std::chrono::nanoseconds time) : cancel_fd_(::eventfd(0, EFD_CLOEXEC 
     if (::eventfd_read(fd, &value) != 0) return 0;
     return ::eventfd_write(fd, value) == 0 ? 1 : 0;
   };
+  call_.progress = [](const cage_call* self, std::uint32_t percent, cage_str text) {
+    static_cast<Call*>(self->host_data)->progress = fmt::format("{} % {}", percent, owned(text));
+  };
   call_.explain = [](const cage_call* self, cage_str text) {
     static_cast<Call*>(self->host_data)->explanation = owned(text);
   };
@@ -109,7 +133,8 @@ void Call::cancel() { ASSERT_EQ(::eventfd_write(cancel_fd_.get(), 1), 0); }
 
 ReportedHealth reported(const cage_health& health) {
   EXPECT_EQ(health.struct_size, sizeof(cage_health));
-  return {health.state, owned(health.reason), owned(health.message), health.taint};
+  return {health.state,        owned(health.reason),    owned(health.message),    health.taint,
+          owned(health.cause), owned(health.taint_key), owned(health.taint_value)};
 }
 
 template <class Change>
@@ -139,7 +164,10 @@ Host::Host() {
     auto& host = *static_cast<Host*>(self->host_data);
     host.record([&] { host.healths.emplace_back(owned(health->device_id), reported(*health)); });
   };
-  host_.extension = [](const cage_host*, const char*) -> const void* { return nullptr; };
+  host_.extension = [](const cage_host* self, const char* id) -> const void* {
+    if (!static_cast<Host*>(self->host_data)->with_families) return nullptr;
+    return family_of_host(id);
+  };
 }
 
 bool Host::wait_until(const std::function<bool()>& condition) {
@@ -149,20 +177,32 @@ bool Host::wait_until(const std::function<bool()>& condition) {
 
 namespace {
 
+std::string value_text(std::uint32_t type, std::int64_t number) {
+  return type == CAGE_ATTR_INT ? fmt::to_string(number) : number != 0 ? "true" : "false";
+}
+
+std::string value_text(std::uint32_t type, cage_str text) {
+  if (type == CAGE_ATTR_VERSION) {
+    EXPECT_TRUE(std::regex_match(owned(text), kVersion)) << owned(text);
+    return "version " + owned(text);
+  }
+  EXPECT_EQ(type, std::uint32_t{CAGE_ATTR_STRING});
+  EXPECT_LE(text.size, 64U);
+  return owned(text);
+}
+
 std::string attribute_text(const cage_attr& attr) {
   EXPECT_TRUE(std::regex_match(owned(attr.name), kAttributeName)) << owned(attr.name);
-  EXPECT_EQ(attr.count, 1U);
-  switch (attr.type) {
-    case CAGE_ATTR_INT: return fmt::to_string(attr.v.i);
-    case CAGE_ATTR_BOOL: return attr.v.i != 0 ? "true" : "false";
-    case CAGE_ATTR_VERSION:
-      EXPECT_TRUE(std::regex_match(owned(attr.v.s), kVersion)) << owned(attr.v.s);
-      return "version " + owned(attr.v.s);
-    default:
-      EXPECT_EQ(attr.type, std::uint32_t{CAGE_ATTR_STRING});
-      EXPECT_LE(attr.v.s.size, 64U);
-      return owned(attr.v.s);
+  const std::uint32_t type = attr.type & ~std::uint32_t{CAGE_ATTR_LIST};
+  const bool numeric = type == CAGE_ATTR_INT || type == CAGE_ATTR_BOOL;
+  if (type == attr.type) {
+    EXPECT_EQ(attr.count, 1U);
+    return numeric ? value_text(type, attr.v.i) : value_text(type, attr.v.s);
   }
+  std::vector<std::string> values;
+  for (std::uint32_t i = 0; i < attr.count; ++i)
+    values.push_back(numeric ? value_text(type, attr.v.ints[i]) : value_text(type, attr.v.strs[i]));
+  return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
 std::map<std::string, std::int64_t> amounts(const cage_quantity* quantities, std::uint32_t count) {
@@ -203,6 +243,7 @@ cage_status Snapshot::take(cage_snapshot* self, const cage_device* device) {
   EXPECT_EQ(device->struct_size, sizeof(cage_device));
   FoundDevice found;
   found.kind = owned(device->kind);
+  found.name = owned(device->name);
   found.parent = owned(device->parent_id);
   found.pci = owned(device->pci_bus_id);
   if (device->numa_count > 0) found.numa.assign(device->numa_nodes, device->numa_nodes + device->numa_count);
@@ -219,9 +260,19 @@ cage_status Snapshot::take(cage_snapshot* self, const cage_device* device) {
   return CAGE_OK;
 }
 
+const cage_journal kJournal = {
+    sizeof(cage_journal), 0, [](cage_edits* edits, cage_bytes blob) {
+      EXPECT_LE(blob.size, 65536U);
+      static_cast<Edits*>(edits->host_data)->journal.assign(static_cast<const char*>(blob.data), blob.size);
+      return cage_status{CAGE_OK};
+    }};
+
 Edits::Edits() {
   edits_.struct_size = sizeof edits_;
   edits_.host_data = this;
+  edits_.env_list = [](cage_edits* edits, std::int32_t alloc, cage_str key, cage_str value) {
+    return self(edits).add(alloc, fmt::format("list {}+={}", owned(key), owned(value)));
+  };
   edits_.env = [](cage_edits* edits, std::int32_t alloc, cage_str key, cage_str value) {
     return self(edits).add(alloc, fmt::format("env {}={}", owned(key), owned(value)));
   };
@@ -253,7 +304,10 @@ Edits::Edits() {
     self(edits).state.assign(static_cast<const char*>(blob.data), blob.size);
     return cage_status{CAGE_OK};
   };
-  edits_.extension = [](cage_edits*, const char*) -> const void* { return nullptr; };
+  edits_.extension = [](cage_edits* edits, const char* id) -> const void* {
+    const bool known = std::string_view(id) == CAGE_EDITS_JOURNAL;
+    return known && self(edits).with_journal ? &kJournal : nullptr;
+  };
 }
 
 cage_status Edits::add(std::int32_t alloc, std::string line) {
@@ -268,8 +322,13 @@ bool Edits::has(std::int32_t alloc, const std::string& line) const {
   return found != lines.end() && std::ranges::find(found->second, line) != found->second.end();
 }
 
-Claim::Claim(std::string uid, std::vector<Alloc> allocs, std::string state, std::uint32_t state_version)
-    : uid_(std::move(uid)), name_("claim-" + uid_), state_(std::move(state)), allocs_(std::move(allocs)) {
+Claim::Claim(std::string uid, std::vector<Alloc> allocs, std::string state, std::uint32_t state_version,
+             std::string journal)
+    : uid_(std::move(uid)),
+      name_("claim-" + uid_),
+      state_(std::move(state)),
+      journal_(std::move(journal)),
+      allocs_(std::move(allocs)) {
   for (const Alloc& alloc : allocs_) {
     cage_alloc raw{};
     raw.struct_size = sizeof raw;
@@ -291,6 +350,7 @@ Claim::Claim(std::string uid, std::vector<Alloc> allocs, std::string state, std:
   claim_.allocs = pointers_.data();
   claim_.alloc_count = static_cast<std::uint32_t>(pointers_.size());
   claim_.state = {state_.data(), state_.size()};
+  claim_.journal = {journal_.data(), journal_.size()};
 }
 
 const cage_module* open_module(const char* path) {

@@ -21,12 +21,16 @@ namespace cardcage::raw {
 
 inline std::string_view view(cage_str text) { return {text.data, text.size}; }
 inline cage_str str(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string owned(cage_str text) { return text.size == 0 ? std::string() : std::string(text.data, text.size); }
 
 // Values of declared options: the defaults, overridden by those that the test gives.
-using Value = std::variant<std::string, std::int64_t, bool, std::vector<std::string>>;
+using Map = std::map<std::string, std::string>;
+using Value = std::variant<std::string, std::int64_t, bool, std::vector<std::string>, Map>;
 class Values {
  public:
   Values(const cage_option* const* declared, std::uint32_t count, std::map<std::string, Value> given);
+  // Parameters of that kind; a claim has given those that the test gives.
+  Values(const cage_params_schema& schema, std::map<std::string, Value> given);
   Values(const Values&) = delete;
   Values& operator=(const Values&) = delete;
   const cage_values* get() const { return &values_; }
@@ -34,7 +38,7 @@ class Values {
  private:
   struct Entry {
     Value value;
-    std::vector<cage_str> items;
+    std::vector<cage_str> items, keys;  // of a list; of a map, the items are its values
     bool given = false;
   };
   static const Entry& find(const cage_values* self, const char* name);
@@ -49,7 +53,7 @@ class Call {
   Call& operator=(const Call&) = delete;
   const cage_call* get() const { return &call_; }
   void cancel();
-  std::string explanation;
+  std::string explanation, progress;
 
  private:
   UniqueFd cancel_fd_;
@@ -58,8 +62,9 @@ class Call {
 
 struct ReportedHealth {
   std::uint32_t state = 0;
-  std::string reason, message;
+  std::string reason{}, message{};
   std::uint32_t taint = 0;
+  std::string cause{}, taint_key{}, taint_value{};
   friend bool operator==(const ReportedHealth&, const ReportedHealth&) = default;
 };
 ReportedHealth reported(const cage_health& health);
@@ -76,6 +81,10 @@ class Host {
   std::vector<std::string> logs;
   std::vector<std::pair<std::string, ReportedHealth>> healths;
   int rescans = 0;
+  std::vector<std::string> programs;  // that it asked to run: "tool -q | A=b | 1500 ms"
+  std::vector<std::string> services;  // "start helper: tool -q | A=b | 0 ms", "stop helper"
+  std::vector<std::string> accesses;  // to the hardware: "gpu-0: /sys/reset = 1 within 1500 ms"
+  bool with_families = true;
   // True as soon as the condition is, false after 10 s. Calls the condition with the lock held.
   bool wait_until(const std::function<bool()>& condition);
 
@@ -88,9 +97,9 @@ class Host {
 };
 
 struct FoundDevice {
-  std::string kind, parent, pci;
+  std::string name, kind, parent, pci;
   std::vector<std::int32_t> numa;
-  std::map<std::string, std::string> attrs;  // "version 1.2.3" for versions
+  std::map<std::string, std::string> attrs;  // "version 1.2.3" for versions, "[1, 2]" for lists
   std::map<std::string, std::int64_t> capacity;
   ReportedHealth health;
   bool has_health = false, shared = false;
@@ -121,7 +130,8 @@ class Edits {
   cage_edits* get() { return &edits_; }
 
   std::map<std::int32_t, std::vector<std::string>> lines;  // by index of the allocation; -1 = the claim
-  std::string state;
+  std::string state, journal;
+  bool with_journal = true;
   int accepted = 0;
   int accept_at_most = 1 << 30;  // further ones are refused
   bool has(std::int32_t alloc, const std::string& line) const;
@@ -142,13 +152,14 @@ struct Alloc {
 };
 class Claim {
  public:
-  Claim(std::string uid, std::vector<Alloc> allocs, std::string state = "", std::uint32_t state_version = 1);
+  Claim(std::string uid, std::vector<Alloc> allocs, std::string state = "", std::uint32_t state_version = 1,
+        std::string journal = "");
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
   const cage_claim* get() const { return &claim_; }
 
  private:
-  std::string uid_, name_, state_;
+  std::string uid_, name_, state_, journal_;
   std::vector<Alloc> allocs_;
   std::vector<cage_alloc> raw_;
   std::vector<const cage_alloc*> pointers_;

@@ -1,4 +1,5 @@
-// Modules written with sdk.hpp and the modules in the vendor's tutorial, through their raw tables.
+// Modules written with sdk.hpp and with the crate abi/rust, through their raw tables.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <boost/json.hpp>
@@ -19,21 +20,44 @@ using testing::HasSubstr;
 using testing::Pair;
 using Options = std::map<std::string, Value>;
 
-const cage_module* everything() {
-  static const cage_module* module = open_module(CARDCAGE_SDK_EVERYTHING);
-  return module;
-}
+// Both modules do the same.
+struct Language {
+  const char* name;
+  const char* module;  // empty if the language is not installed
+};
+
+class Sdk : public testing::TestWithParam<Language> {
+ protected:
+  void SetUp() override {
+    if (*GetParam().module == '\0') GTEST_SKIP() << "no rustc found; tools/setup installs it";
+    everything_ = open_module(GetParam().module);
+  }
+  const cage_module* everything() const { return everything_; }
+
+ private:
+  const cage_module* everything_ = nullptr;
+};
+class CppSdk : public Sdk {};
+class RustSdk : public Sdk {};
+
+constexpr Language kCpp{"Cpp", CARDCAGE_SDK_EVERYTHING}, kRust{"Rust", CARDCAGE_RUST_EVERYTHING};
+std::string name_of(const testing::TestParamInfo<Language>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(In, Sdk, testing::Values(kCpp, kRust), name_of);
+INSTANTIATE_TEST_SUITE_P(In, CppSdk, testing::Values(kCpp), name_of);
+INSTANTIATE_TEST_SUITE_P(In, RustSdk, testing::Values(kRust), name_of);
+
 Options with(Options more = {}) {
   more.emplace("pause", std::int64_t{0});
   return more;
 }
 
-TEST(Sdk, TheTableListsWhatTheClassDeclaresAndOverrides) {
+TEST_P(Sdk, TheTableListsWhatTheClassDeclaresAndOverrides) {
   const cage_module* table = everything();
   EXPECT_EQ(view(table->id), "test.everything");
   EXPECT_EQ(view(table->version), "1.2.3");
   EXPECT_EQ(table->flags, std::uint32_t{CAGE_MODULE_PROCESS_ONLY});
   EXPECT_EQ(table->state_version, 7U);
+  EXPECT_EQ(table->min_host_minor, 2U);
   ASSERT_EQ(table->option_count, 6U);
   const cage_option& fault = *table->options[0];
   EXPECT_EQ(view(fault.name), "fault");
@@ -42,9 +66,20 @@ TEST(Sdk, TheTableListsWhatTheClassDeclaresAndOverrides) {
   EXPECT_EQ(table->options[1]->flags, std::uint32_t{CAGE_OPTION_LIVE});
   EXPECT_EQ(view(table->options[4]->default_text), "[\"a\", \"b\"]");
   EXPECT_EQ(table->options[5]->flags, std::uint32_t{CAGE_OPTION_SECRET});
-  ASSERT_EQ(table->param_count, 1U);
-  EXPECT_EQ(view(table->params[0]->name), "mode");
-  EXPECT_EQ(view(table->params_kind), "Everything");
+  EXPECT_EQ(table->param_count, 0U);
+  ASSERT_EQ(table->schema_count, 2U);
+  const cage_params_schema& schema = *table->schemas[0];
+  EXPECT_EQ(schema.struct_size, sizeof schema);
+  EXPECT_EQ(view(schema.api_version), "test/v1");
+  EXPECT_EQ(view(schema.kind), "Everything");
+  ASSERT_EQ(schema.device_kind_count, 1U);
+  EXPECT_EQ(view(schema.device_kinds[0]), "gpu");
+  ASSERT_EQ(schema.field_count, 3U);
+  EXPECT_EQ(view(schema.fields[1]->name), "limits.memory");
+  EXPECT_EQ(schema.fields[1]->type, std::uint32_t{CAGE_OPTION_MAP});
+  EXPECT_EQ(schema.fields[2]->flags, std::uint32_t{CAGE_OPTION_CLASS_ONLY});
+  EXPECT_EQ(view(table->schemas[1]->kind), "Little");
+  EXPECT_EQ(table->schemas[1]->device_kind_count, 0U);
   EXPECT_NE(table->start, nullptr);
   EXPECT_NE(table->check, nullptr);
   EXPECT_EQ(table->quiesce, nullptr);
@@ -55,32 +90,36 @@ TEST(Sdk, TheTableListsWhatTheClassDeclaresAndOverrides) {
   EXPECT_EQ(table->extension("cage.unheard-of/1"), nullptr);
 }
 
-TEST(Sdk, OptionsAndLogLinesArrive) {
+TEST_P(Sdk, OptionsAndLogLinesArrive) {
   Instance instance(everything(), with({{"number", std::int64_t{3}}}));
   ASSERT_EQ(instance.started, CAGE_OK) << instance.explanation;
   EXPECT_THAT(instance.host.logs, ElementsAre("call test number 3 flag 1 names 2 given 1", "started"));
 }
 
-TEST(Sdk, DevicesArriveWithAllTheirAttributes) {
+TEST_P(Sdk, DevicesArriveWithAllTheirAttributes) {
   Instance instance(everything(), with());
   const auto snapshot = instance.discover();
   const FoundDevice& whole = snapshot->devices.at("whole");
   EXPECT_EQ(whole.pci, "0000:3b:00.0");
   EXPECT_THAT(whole.numa, ElementsAre(0, 1));
   EXPECT_THAT(whole.attrs, ElementsAre(Pair("cores", "64"), Pair("driver", "version 1.2.3"), Pair("ecc", "true"),
-                                       Pair("model", "X1"), Pair("owned", "text"), Pair("signed", "-1")));
+                                       Pair("firmwares", "[version 1.0.0, version 2.0.0]"), Pair("lanes", "[4, 8]"),
+                                       Pair("model", "X1"), Pair("modes", "[fast, quiet]"), Pair("owned", "text"),
+                                       Pair("ports", "[true, false]"), Pair("signed", "-1")));
   EXPECT_THAT(whole.capacity, ElementsAre(Pair("memory", std::int64_t{2} << 30), Pair("slots", 3)));
   EXPECT_EQ(whole.health, (ReportedHealth{CAGE_HEALTH_BAD, "Fan", "the fan is stuck", CAGE_TAINT_NO_EXECUTE}));
   const FoundDevice& part = snapshot->devices.at("part");
   EXPECT_EQ(part.parent, "whole");
+  EXPECT_EQ(part.name, "half");
   EXPECT_TRUE(part.shared);
   EXPECT_FALSE(part.has_health);
   EXPECT_THAT(snapshot->consumes.at("part"), ElementsAre(Pair("memory", 1)));
 }
 
-TEST(Sdk, EditsArriveAndTheStateComesBack) {
+TEST_P(Sdk, EditsArriveAndTheStateComesBack) {
   Instance instance(everything(), with());
-  const Values params(everything()->params, everything()->param_count, {{"mode", "slow"}});
+  const Values params(*everything()->schemas[0],
+                      {{"mode", "slow"}, {"limits.memory", Map{{"A", "1Gi"}, {"B", "2Gi"}}}});
   const cage_quantity memory = {CAGE_LIT("MEMORY"), 8, 0, CAGE_QTY_BINARY};
   Edits edits;
   ASSERT_EQ(instance.prepare(Claim("u-1", {{.device = "whole",
@@ -96,13 +135,23 @@ TEST(Sdk, EditsArriveAndTheStateComesBack) {
   EXPECT_THAT(edits.lines[0],
               ElementsAre("node /dev/whole <- /dev/null rw", "node /dev/second <-  ", "net eth9 as net0", "group 44",
                           "mount /host -> /inside ro,bind", "hook createContainer /bin/hook", "env REQUEST=r",
-                          "env SHARE=s", "env ADMIN=yes", "env MODE=slow", "env MEMORY=8"));
+                          "env SHARE=s", "env ADMIN=yes", "env MODE=slow", "env KIND=Everything", "list ALL+=whole",
+                          "env FROM=claim", "env A=1Gi", "env B=2Gi", "env MEMORY=8"));
   EXPECT_EQ(instance.unprepare(Claim("u-1", {}, edits.state, 7)), CAGE_OK) << instance.explanation;
   EXPECT_EQ(instance.unprepare(Claim("u-1", {}, edits.state, 6)), CAGE_FAILED_PRECONDITION);
   EXPECT_EQ(instance.explanation, "not the state that was saved");
 }
 
-TEST(Sdk, ARefusedEditEndsPrepareAndTheHostExplainsIt) {
+TEST_P(Sdk, TheJournalIsWrittenAndComesBack) {
+  Instance instance(everything(), with());
+  Edits edits, on_an_old_host;
+  ASSERT_EQ(instance.prepare(Claim("u-1", {}, "", 0, "earlier notes"), edits), CAGE_OK) << instance.explanation;
+  EXPECT_EQ(edits.journal, "undo u-1 after earlier notes");
+  on_an_old_host.with_journal = false;
+  EXPECT_EQ(instance.prepare(Claim("u-1", {}), on_an_old_host), CAGE_OK) << instance.explanation;
+}
+
+TEST_P(Sdk, ARefusedEditEndsPrepareAndTheHostExplainsIt) {
   Instance instance(everything(), with());
   Edits edits;
   edits.accept_at_most = 1;
@@ -111,14 +160,14 @@ TEST(Sdk, ARefusedEditEndsPrepareAndTheHostExplainsIt) {
   EXPECT_EQ(edits.state, "");
 }
 
-TEST(Sdk, MissingParametersAreAnErrorAndNotACrash) {
+TEST_P(Sdk, MissingParametersAreAnErrorAndNotACrash) {
   Instance instance(everything(), with());
   Edits edits;
   EXPECT_EQ(instance.prepare(Claim("u-1", {{.device = "whole"}}), edits), CAGE_INTERNAL);
   EXPECT_THAT(instance.explanation, HasSubstr("no parameters"));
 }
 
-TEST(Sdk, NoExceptionLeavesTheModule) {
+TEST_P(CppSdk, NoExceptionLeavesTheModule) {
   struct Case {
     const char* fault;
     cage_status status;
@@ -134,7 +183,26 @@ TEST(Sdk, NoExceptionLeavesTheModule) {
   }
 }
 
-TEST(Sdk, SleepEndsAtTheDeadlineAndWhenCancelled) {
+TEST_P(RustSdk, NoPanicLeavesTheModule) {
+  for (const auto& [fault, text] :
+       {std::pair{"standard", "invalid digit"}, std::pair{"odd", "with something other than a text"},
+        std::pair{"panic", "the module panicked at "}}) {
+    const Instance instance(everything(), with({{"fault", fault}}));
+    EXPECT_EQ(instance.created, CAGE_INTERNAL) << fault;
+    EXPECT_THAT(instance.explanation, HasSubstr(text));
+  }
+  const Instance instance(everything(), with({{"fault", "panic"}}));
+  EXPECT_THAT(instance.explanation, testing::EndsWith(": told to panic"));
+  EXPECT_THAT(instance.explanation, HasSubstr("rust_everything.rs:"));
+}
+
+TEST_P(RustSdk, AFailureKeepsItsStatus) {
+  const Instance instance(everything(), with({{"fault", "error"}}));
+  EXPECT_EQ(instance.created, CAGE_UNAVAILABLE);
+  EXPECT_EQ(instance.explanation, "told to fail");
+}
+
+TEST_P(Sdk, SleepEndsAtTheDeadlineAndWhenCancelled) {
   Instance instance(everything(), {{"pause", std::int64_t{60'000'000'000}}});
   const Claim claim("u-1", {});
   Edits edits;
@@ -146,13 +214,60 @@ TEST(Sdk, SleepEndsAtTheDeadlineAndWhenCancelled) {
   EXPECT_EQ(everything()->unprepare(instance.get(), cancelled.get(), claim.get()), CAGE_CANCELLED);
 }
 
-TEST(Sdk, AShortSleepReturns) {
+TEST_P(Sdk, AShortSleepReturns) {
   Instance instance(everything(), {{"pause", std::int64_t{1'000'000}}});
   Edits edits;
   EXPECT_EQ(instance.prepare(Claim("u-1", {}), edits), CAGE_OK) << instance.explanation;
 }
 
-TEST(Sdk, HealthReconcileAndPreferenceArrive) {
+TEST_P(Sdk, AProgramRunsAndItsResultArrives) {
+  Instance instance(everything(), with());
+  EXPECT_EQ(instance.check("run:tool"), CAGE_OK) << instance.explanation;
+  EXPECT_THAT(instance.host.programs, ElementsAre("tool -q all | A=b | 1500 ms"));
+  EXPECT_THAT(instance.host.logs, Contains("exit 3 cut 1 late 0: tool"));
+  EXPECT_EQ(instance.check("run:absent"), CAGE_NOT_FOUND);
+  EXPECT_EQ(instance.explanation, "no such program");
+  instance.host.with_families = false;
+  EXPECT_EQ(instance.check("run:tool"), CAGE_UNIMPLEMENTED);
+  EXPECT_EQ(instance.explanation, "running a program needs a host with cage.exec/1");
+}
+
+TEST_P(Sdk, AServiceIsStartedAndStopped) {
+  Instance instance(everything(), with());
+  EXPECT_EQ(instance.check("keep:tool"), CAGE_OK) << instance.explanation;
+  EXPECT_THAT(instance.host.services, ElementsAre("start helper: tool -q all | A=b | 0 ms", "stop helper"));
+  EXPECT_EQ(instance.check("keep:absent"), CAGE_NOT_FOUND);
+  EXPECT_EQ(instance.explanation, "no such program");
+  instance.host.with_families = false;
+  EXPECT_EQ(instance.check("keep:tool"), CAGE_UNIMPLEMENTED);
+  EXPECT_EQ(instance.explanation, "a service needs a host with cage.service/1");
+}
+
+TEST_P(Sdk, HealthOfACauseArrivesWithItsTaint) {
+  Instance instance(everything(), with());
+  EXPECT_EQ(instance.check("causes"), CAGE_OK);
+  EXPECT_THAT(instance.host.healths,
+              ElementsAre(Pair("causes", ReportedHealth{CAGE_HEALTH_UNMONITORED, "NoEvents", "no events",
+                                                        CAGE_TAINT_INFORM, "Link"}),
+                          Pair("causes", ReportedHealth{CAGE_HEALTH_BAD, "Dbe", "bank 3", CAGE_TAINT_NO_SCHEDULE, "Ecc",
+                                                        "example.com/ecc", "bank-3"})));
+}
+
+TEST_P(Sdk, AccessesToTheHardwareArrive) {
+  Instance instance(everything(), with());
+  EXPECT_EQ(instance.check("write:gpu-0"), CAGE_OK) << instance.explanation;
+  EXPECT_THAT(instance.host.accesses,
+              ElementsAre("gpu-0: /sys/reset = 1 within 1500 ms", "gpu-0: /dev/card 0x5413 of 8 bytes, /lib/bits at 0",
+                          "gpu-0: 0000:3b:00.0 to 'vfio-pci'", "gpu-0: 0000:3b:00.0 to ''"));
+  EXPECT_THAT(instance.host.logs, Contains("the argument is 8"));
+  EXPECT_EQ(instance.check("write:stuck"), CAGE_UNAVAILABLE);
+  EXPECT_EQ(instance.explanation, "the device is stuck");
+  instance.host.with_families = false;
+  EXPECT_EQ(instance.check("write:gpu-0"), CAGE_UNIMPLEMENTED);
+  EXPECT_EQ(instance.explanation, "writing to hardware needs a host with cage.write/1");
+}
+
+TEST_P(Sdk, HealthReconcileAndPreferenceArrive) {
   Instance instance(everything(), with());
   EXPECT_EQ(instance.check("whole"), CAGE_OK);
   EXPECT_THAT(instance.host.healths, ElementsAre(Pair("whole", ReportedHealth{CAGE_HEALTH_OK, "", "", 0})));
@@ -176,7 +291,7 @@ TEST(Sdk, HealthReconcileAndPreferenceArrive) {
   EXPECT_THAT(chosen, ElementsAre("c", "b"));
 }
 
-TEST(Sdk, PreStartReachesTheModuleAndAnExceptionFailsIt) {
+TEST_P(Sdk, PreStartReachesTheModuleAndAnExceptionFailsIt) {
   Instance instance(everything(), with());
   const Claim claim("u-1", {{.device = "whole"}}, "saved", 7);
   const auto* family = static_cast<const cage_pre_start*>(everything()->extension(CAGE_EXT_PRE_START));
@@ -189,58 +304,101 @@ TEST(Sdk, PreStartReachesTheModuleAndAnExceptionFailsIt) {
   EXPECT_EQ(family->pre_start(instance.get(), cancelled.get(), claim.get()), CAGE_CANCELLED);
 }
 
-TEST(Sdk, FunctionsThatAreNotOverriddenAreNotOffered) {
+TEST_P(Sdk, OneDeviceIsQuiescedAndResumed) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_quiesce*>(everything()->extension(CAGE_EXT_QUIESCE));
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  const cage_str device = CAGE_LIT("whole");
+  const Call call;
+  EXPECT_EQ(family->quiesce(instance.get(), call.get(), device), CAGE_OK) << call.explanation;
+  EXPECT_EQ(family->resume(instance.get(), call.get(), device), CAGE_OK) << call.explanation;
+  EXPECT_THAT(instance.host.logs, ::testing::IsSupersetOf({"released whole", "took back whole"}));
+  Call cancelled;
+  cancelled.cancel();
+  EXPECT_EQ(family->quiesce(instance.get(), cancelled.get(), device), CAGE_CANCELLED);
+}
+
+TEST_P(Sdk, SamplesOfTheDeclaredMetricsArrive) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_metrics*>(everything()->extension(CAGE_EXT_METRICS));
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  ASSERT_EQ(family->metric_count, 2U);
+  const cage_metric& errors = *family->metrics[1];
+  EXPECT_EQ(view(family->metrics[0]->name), "temperature_celsius");
+  EXPECT_EQ(family->metrics[0]->type, std::uint32_t{CAGE_METRIC_GAUGE});
+  EXPECT_EQ(family->metrics[0]->label_count, 0U);
+  EXPECT_EQ(errors.type, std::uint32_t{CAGE_METRIC_COUNTER});
+  EXPECT_EQ(view(errors.help), "since the reset");
+  ASSERT_EQ(errors.label_count, 2U);
+  EXPECT_EQ(view(errors.labels[1]), "way");
+  std::vector<std::string> samples;
+  cage_metrics_sink sink{
+      sizeof sink, 0, &samples,
+      [](cage_metrics_sink* self, std::uint32_t metric, cage_str device, const cage_str* labels, double value) {
+        const std::string both = metric == 1 ? std::string(view(labels[0])) + std::string(view(labels[1])) : "";
+        auto& seen = *static_cast<std::vector<std::string>*>(self->host_data);
+        seen.push_back(fmt::format("{} '{}' {} {}", metric, view(device), both, value));
+        return cage_status{metric == 1 ? CAGE_INVALID_ARGUMENT : CAGE_OK};
+      }};
+  const Call call;
+  EXPECT_EQ(family->collect(instance.get(), call.get(), &sink), CAGE_OK) << call.explanation;
+  EXPECT_THAT(samples, ElementsAre("0 'whole'  41.5", "1 'whole' 0up 3", "0 ''  20"));
+  EXPECT_THAT(instance.host.logs, Contains("refused"));
+}
+
+TEST_P(Sdk, LabelsArrive) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_labels*>(everything()->extension(CAGE_EXT_LABELS));
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  std::vector<std::string> labels;
+  cage_label_sink sink{sizeof sink, 0, &labels, [](cage_label_sink* self, cage_str name, cage_str value) {
+                         auto& seen = *static_cast<std::vector<std::string>*>(self->host_data);
+                         seen.push_back(fmt::format("{}={}", view(name), view(value)));
+                         return cage_status{CAGE_OK};
+                       }};
+  const Call call;
+  EXPECT_EQ(family->collect(instance.get(), call.get(), &sink), CAGE_OK) << call.explanation;
+  EXPECT_THAT(labels, ElementsAre("test.example.com/driver=1.2.3"));
+}
+
+TEST_P(Sdk, EventsArrive) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_watch*>(everything()->extension(CAGE_EXT_WATCH));
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  ASSERT_EQ(family->kernel_log_count, 2U);
+  EXPECT_EQ(view(family->kernel_log[1]), "test: two");
+  ASSERT_EQ(family->uevent_count, 1U);
+  EXPECT_EQ(view(family->uevents[0]), "pci");
+  const cage_event message{sizeof message, CAGE_EVENT_KERNEL_LOG, 7'000'000'000, CAGE_LIT("test: two"), -1, 0};
+  const cage_event ready{sizeof ready, CAGE_EVENT_DESCRIPTOR, 0, {}, 9, 0};
+  const cage_event* const events[] = {&message, &ready};
+  const Call call, other;
+  EXPECT_EQ(family->events(instance.get(), call.get(), events, 2, CAGE_EVENTS_LOST), CAGE_OK) << call.explanation;
+  EXPECT_THAT(instance.host.logs, ::testing::IsSupersetOf({"lost", "message test: two", "polls 9", "polls 9 no more"}));
+  instance.host.with_families = false;
+  EXPECT_EQ(family->events(instance.get(), other.get(), events, 2, 0), CAGE_UNIMPLEMENTED);
+  EXPECT_EQ(other.explanation, "waiting for descriptors needs a host with cage.poll/1");
+}
+
+TEST_P(Sdk, NewOptionsReachTheModule) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_configure*>(everything()->extension(CAGE_EXT_CONFIGURE));
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  const Values values(everything()->options, everything()->option_count, {{"number", std::int64_t{9}}});
+  const Call call;
+  EXPECT_EQ(family->configure(instance.get(), call.get(), values.get()), CAGE_OK) << call.explanation;
+  EXPECT_THAT(instance.host.logs, Contains("number is 9"));
+}
+
+TEST(CppModule, AModuleThatSaysNothingWorksWithTheOldestHost) {
+  EXPECT_EQ(open_module(CARDCAGE_ACME_CC)->min_host_minor, 1U);
+}
+
+TEST(CppModule, FunctionsThatAreNotOverriddenAreNotOffered) {
   const cage_module* acme = open_module(CARDCAGE_ACME_CC);
-  for (const char* family : {CAGE_EXT_PREFERRED, CAGE_EXT_RECONCILE, CAGE_EXT_PRE_START})
+  for (const char* family : {CAGE_EXT_PREFERRED, CAGE_EXT_RECONCILE, CAGE_EXT_PRE_START, CAGE_EXT_CONFIGURE,
+                             CAGE_EXT_METRICS, CAGE_EXT_LABELS})
     EXPECT_EQ(acme->extension(family), nullptr) << family;
-}
-
-TEST(Tutorial, TheCppModuleWorks) {
-  const ScratchFolder folder;
-  std::ofstream(folder / "acme0") << "";
-  std::ofstream(folder / "other") << "";
-  const cage_module* acme = open_module(CARDCAGE_ACME_CC);
-  Instance instance(acme, {{"dev_dir", folder.path().string()}});
-  ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
-  EXPECT_THAT(instance.discover()->devices, ElementsAre(Pair("acme0", testing::_)));
-  const Values params(acme->params, acme->param_count, {{"boost", std::int64_t{100}}});
-  Edits edits;
-  ASSERT_EQ(instance.prepare(Claim("u", {{.device = "acme0", .values = &params}}), edits), CAGE_OK);
-  EXPECT_THAT(edits.lines[0], ElementsAre("node " + (folder / "acme0").string() + " <-  ", "env ACME_MODE=fast",
-                                          "env ACME_BOOST_MHZ=100"));
-  EXPECT_EQ(instance.prepare(Claim("v", {{.device = "acme9", .values = &params}}), edits), CAGE_NOT_FOUND);
-  EXPECT_EQ(instance.unprepare(Claim("u", {{.device = "acme0"}})), CAGE_OK);
-  const Instance astray(acme, {{"dev_dir", "/nonexistent"}});
-  EXPECT_EQ(astray.created, CAGE_FAILED_PRECONDITION);
-  EXPECT_THAT(astray.explanation, HasSubstr("/nonexistent"));
-}
-
-TEST(Tutorial, TheCModuleWorks) {
-  Instance instance(open_module(CARDCAGE_ACME_C), {});
-  ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
-  EXPECT_THAT(instance.discover()->devices, ElementsAre(Pair("acme0", testing::_), Pair("acme1", testing::_)));
-  Edits edits;
-  ASSERT_EQ(instance.prepare(Claim("u", {{.device = "acme1"}}), edits), CAGE_OK);
-  EXPECT_THAT(edits.lines[0], ElementsAre("node /dev/acme1 <-  ", "env ACME_CARD=acme1"));
-  EXPECT_EQ(instance.prepare(Claim("v", {{.device = "acme9"}}), edits), CAGE_NOT_FOUND);
-  EXPECT_EQ(instance.explanation, "no such card");
-  EXPECT_EQ(instance.unprepare(Claim("u", {{.device = "acme1"}})), CAGE_OK);
-}
-
-TEST(Tutorial, TheConfigurationAndTheClaimFitTheModule) {
-  const std::filesystem::path examples = CARDCAGE_EXAMPLES;
-  const auto config = load_config(examples / "acme.toml", [](const std::string&) { return "/srv/acme"; });
-  ASSERT_TRUE(config) << config.error().to_string();
-  std::stringstream text;
-  text << std::ifstream(examples / "acme-claim.json").rdbuf();
-  const boost::json::value claim = boost::json::parse(text.str());
-  const auto& parameters = claim.at_pointer("/status/allocation/devices/config/0/opaque/parameters").as_object();
-  const cage_module* acme = open_module(CARDCAGE_ACME_CC);
-  EXPECT_EQ(parameters.at("apiVersion").as_string(), view(acme->params_api_version));
-  EXPECT_EQ(parameters.at("kind").as_string(), view(acme->params_kind));
-  const Values values(
-      acme->params, acme->param_count,
-      {{"mode", std::string(parameters.at("mode").as_string())}, {"boost", parameters.at("boost").as_int64()}});
 }
 
 }  // namespace

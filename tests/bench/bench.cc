@@ -15,6 +15,7 @@
 #include "tests/bench/bare_server.h"
 #include "tests/bench/bench_node.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/metrics_figures.h"
 #include "tests/bench/resource_figures.h"
 #include "tests/bench/worker_figures.h"
 #include "tests/fakes/run_task.h"
@@ -183,6 +184,7 @@ int run(bool quick, const std::string& only) {
       {"claims", [&] { measure_rpcs(table, quick ? 100 : 1000); }},
       {"resources", [&] { measure_resources(table, quick); }},
       {"workers", [&] { measure_workers(table, quick); }},
+      {"metrics", [&] { measure_scrapes(table, quick); }},
       {"growth", [&] { measure_growth(table, quick ? 1000 : kManyClaims); }},
   };
   for (const auto& [name, measure] : parts)
@@ -200,7 +202,7 @@ int main(int argc, char** argv) {
   std::string only;
   app.add_flag("--quick", quick, "run fewer rounds: one minute instead of several");
   app.add_option("--only", only, "run one part of the table")
-      ->check(CLI::IsMember({"process", "claims", "resources", "workers", "growth"}));
+      ->check(CLI::IsMember({"process", "claims", "resources", "workers", "metrics", "growth"}));
   CLI11_PARSE(app, argc, argv);
   try {
     return cardcage::bench::run(quick, only);

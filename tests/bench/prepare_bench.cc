@@ -28,6 +28,7 @@ class EndlessCluster final : public Cluster {
   }
   Task<Result<std::string>> get_node_uid(std::string, Instant) override { co_return "uid"; }
   Task<Result<SliceList>> list_slices(std::string, std::string, Instant) override { co_return SliceList{}; }
+  std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant) override { co_return slice; }
   Task<Result<Slice>> update_slice(Slice slice, Instant) override { co_return slice; }
   Task<Status> delete_slice(Slice, Instant) override { co_return Status{}; }
@@ -40,7 +41,7 @@ class EndlessDirectory final : public DeviceDirectory {
  public:
   explicit EndlessDirectory(std::shared_ptr<Module> module) : module_(std::move(module)) {}
   Result<LocatedDevice> locate(const std::string&, const std::string&, const std::string& device) const override {
-    LocatedDevice located{"gpus", {}, ""};
+    LocatedDevice located{"gpus", {}};
     located.device.id = located.device.name = device;
     return located;
   }
@@ -48,6 +49,7 @@ class EndlessDirectory final : public DeviceDirectory {
     return fail(Code::kNotFound, "there is no resource");
   }
   Result<std::shared_ptr<Module>> module(const std::string&) const override { return module_; }
+  Result<std::shared_ptr<Module>> module_for_release(const std::string&) const override { return module_; }
   SnapshotPtr snapshot(const std::string&) const override { return nullptr; }
   Task<void> started(std::string, Instant) const override { co_return; }
   Task<void> returned(std::string, Instant) const override { co_return; }

@@ -1,12 +1,15 @@
 #include "tests/bench/worker_figures.h"
 
 #include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <stdexcept>
 
 #include "host/core/clock.h"
+#include "host/core/task_group.h"
 #include "host/module/running_module.h"
 #include "tests/fakes/load_file.h"
 #include "tests/fakes/proc.h"
@@ -20,9 +23,9 @@ using namespace std::chrono_literals;
 // The mock in one isolation, on its own core.
 class MockModule {
  public:
-  explicit MockModule(Isolation isolation) {
+  explicit MockModule(Isolation isolation, std::filesystem::path file = CARDCAGE_MOCK) : folder_(file.parent_path()) {
     config_.name = "mock";
-    config_.path = std::filesystem::path(CARDCAGE_MOCK).filename();
+    config_.path = file.filename();
     config_.isolation = isolation;
     config_.options["devices"].value = std::vector<std::string>{"gpu:8"};
   }
@@ -30,8 +33,13 @@ class MockModule {
     if (module_) std::ignore = run(module_->stop(soon()));
   }
 
+  void run_a_program_in_prepare() {
+    config_.programs = {"/bin/true"};
+    config_.options["exec"].value = std::vector<std::string>{"true"};
+  }
+  void slow_prepares() { config_.options["prepare_delay"].value = "100ms"; }
   void start() {
-    module_ = must(run(load_file(core_, clock_, config_, std::filesystem::path(CARDCAGE_MOCK).parent_path(), soon())));
+    module_ = must(run(load_file(core_, clock_, config_, folder_, soon())));
     must(run(module_->start({}, soon())));
     must(run(module_->discover(soon())));
   }
@@ -45,8 +53,30 @@ class MockModule {
     claim.ref = {"default", "bench", "uid"};
     must(run(module_->unprepare(claim, soon())));
   }
+  // Prepares as many claims at the same time, and releases them.
+  void prepare(int claims) {
+    must(run(prepare_all(claims)));
+    for (int i = 0; i < claims; ++i) must(run(module_->unprepare(claim(i), soon())));
+  }
 
  private:
+  static ModuleClaim claim(int number) {
+    ModuleClaim made;
+    made.ref = {"default", "bench", fmt::format("uid-{}", number)};
+    made.allocations.emplace_back().device_id = fmt::format("gpu-{}", number);
+    return made;
+  }
+  Task<Status> prepare_all(int claims) {
+    TaskGroup all(core_);
+    Status outcome;
+    const auto prepare = [&](int number) -> Task<void> {
+      const auto prepared = co_await module_->prepare(claim(number), soon());
+      if (!prepared) outcome = std::unexpected(prepared.error());
+    };
+    for (int i = 0; i < claims; ++i) all.spawn(prepare(i));
+    co_await all.join(clock_, soon());
+    co_return outcome;
+  }
   Instant soon() const { return clock_.now() + 10s; }
   template <class T>
   T run(Task<T> task) {
@@ -60,9 +90,44 @@ class MockModule {
 
   asio::io_context core_;
   SystemClock clock_;
+  const std::filesystem::path folder_;
   ModuleConfig config_;
   std::shared_ptr<Module> module_;
 };
+
+// How much longer two prepares take than one.
+double two_prepares_over_one(bool quick) {
+  MockModule concurrent(Isolation::kProcess, CARDCAGE_MOCK_CONCURRENT);
+  concurrent.slow_prepares();
+  concurrent.start();
+  Figures one, two;
+  for (int i = 0; i < (quick ? 3 : 10); ++i) {
+    one.time([&] { concurrent.prepare(1); });
+    two.time([&] { concurrent.prepare(2); });
+  }
+  return two.p50_us() / one.p50_us();
+}
+
+// What a program costs a prepare beyond posix_spawn and the program itself.
+double exec_overhead_ms(bool quick) {
+  MockModule plain(Isolation::kProcess), runs(Isolation::kProcess);
+  runs.run_a_program_in_prepare();
+  plain.start();
+  runs.start();
+  Figures with, without, alone;
+  for (int i = 0; i < (quick ? 20 : 100); ++i) {
+    with.time([&] { runs.prepare(1); });
+    without.time([&] { plain.prepare(1); });
+    alone.time([] {
+      char name[] = "true";
+      char* const arguments[] = {name, nullptr};
+      char* const environment[] = {nullptr};
+      pid_t pid = -1;
+      if (::posix_spawn(&pid, "/bin/true", nullptr, nullptr, arguments, environment) == 0) ::waitpid(pid, nullptr, 0);
+    });
+  }
+  return (with.p50_us() - without.p50_us() - alone.p50_us()) / 1000;
+}
 
 double mib(std::size_t kib) { return static_cast<double>(kib) / 1024; }
 
@@ -93,6 +158,8 @@ void measure_workers(Table& table, bool quick) {
   table.figure("call into a worker", worker_calls);
   table.budget("worker round trip over in-process, p50", worker_calls.p50_us() - in_process_calls.p50_us(), 60, "µs");
   table.budget("spawn of a worker to its first snapshot", spawn.p50_us() / 1000, 50, "ms");
+  table.budget("program of a module over posix_spawn alone", exec_overhead_ms(quick), 5, "ms");
+  table.budget("two prepares of a concurrent module over one, both of 100 ms", two_prepares_over_one(quick), 1.1, "x");
 
   MockModule process(Isolation::kProcess);
   const auto reload = [&] {

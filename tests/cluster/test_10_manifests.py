@@ -1,6 +1,7 @@
 """The permissions that config/kubernetes gives the daemon, as the API server applies them: exactly those that it needs."""
 
 import json
+import shutil
 
 import pytest
 
@@ -19,6 +20,30 @@ def access(cluster):
     base = SOURCE / "config/kubernetes/base"
     kubectl("apply", "-f", str(base / "namespace.yaml"))
     kubectl("apply", "--namespace=cardcage", "-f", str(base / "access.yaml"), "-f", str(base / "admission-policy.yaml"))
+
+
+@pytest.mark.parametrize("component, expected", [
+    ("node-feature-discovery", ["mountPath: /etc/kubernetes/node-feature-discovery/features.d"]),
+    ("services", ["hostPID: true", "mountPath: /sys/fs/cgroup/cardcage"]),
+    ("driver-root", ["mountPropagation: HostToContainer", "mountPath: /run/nvidia/driver"]),
+])
+def test_components_add_what_some_nodes_need(cluster, tmp_path, component, expected):
+    shutil.copytree(SOURCE / "config/kubernetes", tmp_path / "kubernetes")
+    mine = tmp_path / "kubernetes/mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../mock]\n"
+        f"components: [../components/{component}]\n")
+    without = kubectl("kustomize", str(mine.parent / "mock"))
+    manifests = kubectl("kustomize", str(mine))
+    for line in expected:
+        assert line in manifests and line not in without
+    kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=daemon_set_of(manifests))
+
+
+def daemon_set_of(manifests: str) -> str:
+    """The other objects are in a namespace that exists only once they are applied for good."""
+    return next(part for part in manifests.split("\n---\n") if "kind: DaemonSet" in part)
 
 
 def allowed(cluster, verb: str, group: str, resource: str, subresource: str = "") -> bool:

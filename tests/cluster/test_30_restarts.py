@@ -1,6 +1,7 @@
 """Kubelet and daemon restart while pods run: no claim is lost, and every pod can end."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -149,3 +150,10 @@ def test_slices_deleted_by_somebody(cluster, scene, daemon, measured):
     deleted = time.monotonic()
     until(lambda: len(daemon.devices(DRIVER)) == 24, "the slices are back", 10, every=0.02)
     measured(f"slices deleted: back after {time.monotonic() - deleted:.2f} s")
+
+
+def test_a_worker_has_a_control_group(daemon):
+    """A privileged container may make one, so what a module forks ends with its worker."""
+    [worker] = daemon.process_ids("cardcage-worker")
+    with open(f"/proc/{worker}/cgroup") as groups:
+        assert re.search(r"/cardcage-[0-9a-f]{8}\.mock\.\d+$", groups.read(), re.MULTILINE)

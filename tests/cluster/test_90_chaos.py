@@ -46,12 +46,23 @@ def memory_mib(pids: list[int]) -> float:
 @pytest.mark.skipif(SECONDS == 0, reason="takes minutes after the faults until a small machine has run all pods; start it with tools/test chaos")
 def test_chaos(cluster, scene, daemon, measured):
     print(f"chaos: seed {SEED}, {SECONDS:g} s")
+
+    def left() -> dict:
+        return {"claims": len(json.loads(daemon.cagectl("claims", "--json"))), "CDI files": len(list(CDI.iterdir())),
+                "files of the module": len(list(HARDWARE.iterdir())), "extra workers": len(daemon.process_ids("cardcage-worker")) - 1}
+
+    def nothing_left() -> bool:
+        seen = left()
+        assert not any(seen.values()), seen
+        return True
+
+    until(nothing_left, "nothing is left of earlier tests", 30, every=1)
     wait_allocatable(cluster.api, seconds=30)
     before = memory_mib(daemon.process_ids())
     scene.apply(template("one"))
     chaos = Chaos(cluster, daemon, SEED)
     try:
-        with Stream(scene, template="one", kind="gpu") as claims, Stream(scene, FPGA, every=0.5) as resources:
+        with Stream(scene, template="one", kind="gpu", every=1) as claims, Stream(scene, FPGA, every=1) as resources:
             chaos.run(SECONDS)
             time.sleep(2)
     finally:
@@ -63,15 +74,6 @@ def test_chaos(cluster, scene, daemon, measured):
     uids = {found["metadata"]["uid"] for found in scene.items("resourceclaims")}
     scene.delete("pods", *claims.names, *resources.names)
     scene.wait_gone("pods", *claims.names, *resources.names, seconds=120)
-
-    def left() -> dict:
-        return {"claims": len(json.loads(daemon.cagectl("claims", "--json"))), "CDI files": len(list(CDI.iterdir())),
-                "files of the module": len(list(HARDWARE.iterdir())), "extra workers": len(daemon.process_ids("cardcage-worker")) - 1}
-
-    def nothing_left() -> bool:
-        seen = left()
-        assert not any(seen.values()), seen
-        return True
     until(nothing_left, "nothing is left of the pods", 90, every=1)
     wait_allocatable(cluster.api)
     until(lambda: len(daemon.devices(DRIVER)) == 24, "the slices are complete", 20)

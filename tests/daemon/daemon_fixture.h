@@ -26,12 +26,13 @@ class DaemonTest : public ::testing::Test {
   DaemonTest() { configure("devices = [\"gpu:4\"]"); }
   ~DaemonTest() override;
 
-  // Writes the configuration of the mock module; `options` are its [module.options].
+  // Writes the configuration of the mock module; `options` are its [module.options], `keys` others of its keys.
   void configure(const std::string& options, const std::string& driver = kDriver,
-                 const std::string& isolation = "process", const std::string& sections = "") {
+                 const std::string& isolation = "process", const std::string& sections = "",
+                 const std::string& keys = "") {
     daemon.configure(daemon.node_section((daemon.folder() / "node").native()) + sections +
                      "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\nisolation = \"" + isolation +
-                     "\"\n[module.options]\nmount_dir = \"" + hardware().native() + "\"\n" + options +
+                     "\"\n" + keys + "[module.options]\nmount_dir = \"" + hardware().native() + "\"\n" + options +
                      "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + driver + "\"\n");
   }
   // The state of the mock's hardware: one file per prepared device.

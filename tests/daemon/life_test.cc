@@ -2,6 +2,9 @@
 #include <sys/wait.h>
 
 #include "tests/daemon/daemon_fixture.h"
+#include "tests/fakes/eventually.h"
+#include "tests/fakes/idle_process.h"
+#include "tests/fakes/proc.h"
 
 namespace cardcage {
 namespace {
@@ -192,6 +195,26 @@ TEST_F(DaemonTest, HealthReachesTheKubelet) {
   EXPECT_THAT(kubelet.health(kDriver, "node1", "gpu-1").message, HasSubstr("fell off the bus"));
 }
 
+TEST_F(DaemonTest, AGoodCauseOfHealthMasksNoBadOne) {
+  configure(R"(devices = ["gpu:2"]
+    script = ["0s health gpu-1 bad cause=Ecc taint=example.com/ecc=bank-3:NoExecute RowRemapFailure bank 3",
+              "0s health gpu-1 ok cause=Thermal", "0s health gpu-0 unmonitored cause=Link taint=inform NoEvents"])");
+  start_and_register();
+  EXPECT_TRUE(kubelet.wait_for([&] {
+    return kubelet.health(kDriver, "node1", "gpu-1").state == HealthState::kUnhealthy &&
+           kubelet.health(kDriver, "node1", "gpu-0").message == "not monitored";
+  }));
+  EXPECT_EQ(kubelet.health(kDriver, "node1", "gpu-1").message, "bank 3");
+  EXPECT_EQ(kubelet.health(kDriver, "node1", "gpu-0").state, HealthState::kUnknown);
+  const auto slice = [&] {
+    std::string text;
+    for (const auto& name : files(daemon.folder() / "node/slices"))
+      text += read_file(daemon.folder() / "node/slices" / name, 1 << 20).value_or("");
+    return text;
+  };
+  EXPECT_TRUE(kubelet.wait_for([&] { return slice().contains("example.com/ecc") && slice().contains("NoEvents"); }));
+}
+
 TEST_F(DaemonTest, PublishesSlicesAndRestoresDeletedOnes) {
   start_and_register();
   const auto slices = daemon.folder() / "node/slices";
@@ -273,6 +296,32 @@ TEST_F(DaemonTest, ADriverThatIsNoLongerConfiguredStillUnpreparesItsClaims) {
   start_and_register();
   EXPECT_TRUE(unprepare(claim));
   EXPECT_THAT(files(hardware()), IsEmpty());
+}
+
+// It may hold the hardware while the next instance takes it.
+TEST_F(DaemonTest, WhatAModuleForkedEndsBeforeTheModuleStartsAgain) {
+  if (writable_control_groups().empty()) GTEST_SKIP() << "no control group is writable";
+  std::filesystem::copy(std::filesystem::path(CARDCAGE_TEST_MODULES) / "helper.so", daemon.folder() / "modules");
+  daemon.configure(daemon.node_section((daemon.folder() / "node").native()) +
+                   "[[module]]\nname = \"helped\"\npath = \"helper.so\"\n"
+                   "[[module.serve]]\napi = \"dra\"\ndriver = \"" +
+                   kDriver + "\"\n");
+  const auto helpers = [this] {
+    const auto workers = daemon.workers();
+    return workers.empty() ? std::vector<pid_t>() : proc::children(workers[0]);
+  };
+  start_and_register();
+  ASSERT_TRUE(eventually([&] { return helpers().size() == 1; })) << daemon.log();
+  const pid_t first = helpers()[0];
+  daemon.crash();
+  start_and_register();
+  ASSERT_TRUE(eventually([&] { return helpers().size() == 1; })) << daemon.log();
+  EXPECT_FALSE(proc::is_alive(first));
+  EXPECT_TRUE(daemon.logged("processes that an earlier daemon left behind are killed")) << daemon.log();
+
+  const pid_t second = helpers()[0];
+  ASSERT_EQ(::kill(daemon.workers()[0], SIGKILL), 0);
+  EXPECT_TRUE(eventually([&] { return !proc::is_alive(second); }));
 }
 
 }  // namespace

@@ -70,6 +70,34 @@ TEST_P(QuiesceTest, ReleasesTheHardwareDespiteClaimsAndTakesItBack) {
   EXPECT_THAT(files(hardware()), IsEmpty());
 }
 
+TEST_P(QuiesceTest, OneDeviceWaitsForItsResumeWhileTheOthersServe) {
+  const ClaimRef held = add_claim("one", {"gpu-0"}), again = add_claim("two", {"gpu-0"}),
+                 other = add_claim("three", {"gpu-1"});
+  start_and_register();
+  prepare(held);
+  const Output quiesced = cagectl("module quiesce mock gpu-0 --reason 'reset it'");
+  EXPECT_EQ(quiesced.code, 0) << quiesced.text;
+  EXPECT_THAT(quiesced.text, AllOf(HasSubstr("device 'gpu-0' of module 'mock' is quiesced"),
+                                   HasSubstr("it stays with 1 claim"), HasSubstr("default/one")));
+  EXPECT_THAT(cagectl("devices").text, HasSubstr("unknown (Quiesced)"));
+  EXPECT_THAT(cagectl("status").text, HasSubstr("warning: module 'mock': device 'gpu-0' is quiesced by "));
+  EXPECT_TRUE(unprepare(held)) << "its module is asked";
+  EXPECT_THAT(prepare(other), SizeIs(1));
+
+  daemon.crash();
+  start_and_register();
+  const auto refused = try_prepare(again);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(
+      refused.error().message,
+      AllOf(HasSubstr("(reset it)"), HasSubstr("'cagectl module resume mock gpu-0' takes it back into service")));
+  EXPECT_EQ(cagectl("module resume mock gpu-0").text,
+            "device 'gpu-0' of module 'mock' is resumed\nno claim holds it\n");
+  EXPECT_THAT(prepare(again), SizeIs(1));
+  EXPECT_THAT(cagectl("module quiesce mock gpu-7").text,
+              HasSubstr("module 'mock' has no device 'gpu-7'; 'cagectl devices' lists them"));
+}
+
 TEST_P(QuiesceTest, WaitsForARunningCall) {
   const ClaimRef claim = add_claim("one", {"gpu-0"});
   start_and_register();

@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <future>
+
 #include "host/core/file.h"
 #include "tests/daemon/daemon_fixture.h"
 #include "tests/fakes/fake_pod_resources.h"
@@ -73,6 +75,23 @@ TEST_P(ResourceTest, APodGetsItsDevicesAndTheyAreFreedAfterIt) {
   EXPECT_TRUE(manager.wait_for([&] { return files(daemon.folder() / "cdi").empty(); }));
 }
 
+// Otherwise the kubelet would reject the pods that it admits meanwhile, for as long as a call or a module takes.
+TEST_P(ResourceTest, IsServedUntilTheNextDaemonCanStart) {
+  serve("devices = [\"fpga:4\", \"gpu:2\"]\nprepare_delay = \"1s\"\nhang = \"stop\"", "",
+        "[deadlines]\nstop = \"1s\"\n");
+  const ClaimRef claim = add_claim("one", {"gpu-0"});
+  start_and_register();
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 4)) << daemon.log();
+  auto prepared = std::async(std::launch::async, [&] { return prepare(claim); });
+  ASSERT_TRUE(shows("claims", "preparing"));
+  ASSERT_EQ(::kill(daemon.pid(), SIGTERM), 0);
+  EXPECT_THAT(prepared.get(), SizeIs(1)) << "calls end in time";
+  EXPECT_EQ(manager.amounts(kFpga)->allocatable, 4u) << "the module still stops";
+  ASSERT_TRUE(manager.wait_for([&] { return manager.amounts(kFpga)->allocatable == 0; })) << daemon.log();
+  EXPECT_TRUE(daemon.wait_for_exit(500ms)) << "then nothing else is waited for";
+  EXPECT_EQ(daemon.stop(), 0);
+}
+
 TEST_P(ResourceTest, AnInitContainerAndTheAppContainerShareTheDevice) {
   start_and_list(4);
   const auto init = manager.admit("train", "init", kFpga, 1);
@@ -138,6 +157,14 @@ TEST_P(ResourceTest, ARemovedDeviceOfAPodStaysListedAndRecovers) {
   ASSERT_TRUE(manager.wait_allocatable(kFpga, 3));
   EXPECT_EQ(manager.devices(kFpga).at(ids[0]).health(), "Unhealthy");
   play("add " + ids[0]);
+  EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
+}
+
+TEST_P(ResourceTest, ADeviceThatNothingMonitorsIsHandedOut) {
+  start_and_list(4);
+  play("health fpga-1 bad cause=Ecc");
+  ASSERT_TRUE(manager.wait_allocatable(kFpga, 3));
+  play("health fpga-1 unmonitored cause=Ecc");
   EXPECT_TRUE(manager.wait_allocatable(kFpga, 4));
 }
 

@@ -14,6 +14,7 @@
 
 #include "host/core/file.h"
 #include "host/core/unique_fd.h"
+#include "host/module/worker_groups.h"
 #include "tests/fakes/proc.h"
 
 namespace cardcage {
@@ -32,17 +33,23 @@ DaemonProcess::DaemonProcess(fs::path binary, const fs::path& module)
 
 DaemonProcess::~DaemonProcess() {
   if (pid_ > 0) crash();
+  const WorkerGroups removes_those_left(folder_ / "run");
 }
 
 std::string DaemonProcess::node_section(const std::string& claims) const {
   return fmt::format(
       "[node]\nname = \"node1\"\nkubelet_root = \"{0}/kubelet\"\nstate_dir = \"{0}/state\"\ncdi_dir = \"{0}/cdi\"\n"
       "run_dir = \"{0}/run\"\nmodules_dir = \"{0}/modules\"\nadmin_socket = \"{0}/admin.sock\"\nclaims = \"{1}\"\n"
-      "device_plugins_dir = \"{0}/device-plugins\"\n[metrics]\nlisten = \"\"\n",
-      folder().native(), claims);
+      "device_plugins_dir = \"{0}/device-plugins\"\nfeatures_dir = \"{0}/features.d\"\nsysfs_root = \"{2}\"\n"
+      "[metrics]\nlisten = \"\"\n",
+      folder().native(), claims, sysfs_.native());
 }
 
-void DaemonProcess::configure(const std::string& toml) const { std::ofstream(folder_ / "cardcage.toml") << toml; }
+// In one step: a daemon that reads a file that is just being written sees no modules.
+void DaemonProcess::configure(const std::string& toml) const {
+  std::ofstream(folder_ / "cardcage.toml.new") << toml;
+  std::filesystem::rename(folder_ / "cardcage.toml.new", folder_ / "cardcage.toml");
+}
 
 void DaemonProcess::start() {
   const std::string config = folder_ / "cardcage.toml";

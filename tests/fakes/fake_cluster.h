@@ -67,6 +67,7 @@ class FakeCluster final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;
   Task<Status> delete_slice(Slice slice, Instant deadline) override;

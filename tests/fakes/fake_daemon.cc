@@ -7,6 +7,8 @@ using namespace std::chrono_literals;
 
 const WallTime kNow{std::chrono::seconds(1'800'000'000)};  // 2027-01-15T08:00:00Z
 const Condition kReady{Level::kGood, "ready", ""};
+constexpr const char* kWhyAway =
+    "module 'nic' does not start: module 'nic' cannot start: the driver 'mlx5_core' is not loaded";
 const Condition kRegistered{Level::kGood, "registered", ""};
 
 ModuleReport mock_module() {
@@ -32,9 +34,31 @@ ModuleReport mock_module() {
       {.name = "token", .type = OptionType::kString, .required = true, .secret = true, .help = "licence"},
       {.name = "settle", .type = OptionType::kDuration, .default_text = "250ms", .help = "after a reset"},
       {.name = "links", .type = OptionType::kList, .help = "which links to use"}};
-  identity.params = {{.name = "profile", .type = OptionType::kString, .help = "memory profile"}};
-  ModuleReport report{
-      .name = "mock", .path = "libcardcage_mock.so", .state = kReady, .devices = 2, .identity = identity};
+  identity.schemas = {
+      {.api_version = "gpu.example.com/v1",
+       .kind = "CardConfig",
+       .fields = {{.name = "profile", .type = OptionType::kString, .help = "memory profile"}}},
+      {.api_version = "gpu.example.com/v1",
+       .kind = "GpuConfig",
+       .fields = {{.name = "sharing.strategy",
+                   .type = OptionType::kString,
+                   .default_text = "exclusive",
+                   .help = "how pods share it",
+                   .choices = {"exclusive", "timeSlicing"}},
+                  {.name = "sharing.memoryLimits", .type = OptionType::kMap, .help = "by container", .max = 8},
+                  {.name = "clocks.maxMhz",
+                   .type = OptionType::kInteger,
+                   .class_only = true,
+                   .help = "limit of the clock",
+                   .max = 5000}},
+       .device_kinds = {"gpu"}}};
+  identity.metrics = {{.name = "temperature_celsius", .help = "of the hottest sensor"}};
+  ModuleReport report{.name = "mock",
+                      .path = "libcardcage_mock.so",
+                      .state = kReady,
+                      .devices = 2,
+                      .identity = identity,
+                      .labels = {{"mock.cardcage.dev/gpus", "2"}}};
   report.options.entries = {{"devices", {std::int64_t{2}, true}},
                             {"mode", {std::string("shared"), false}},
                             {"token", {std::string("very-secret"), true}},
@@ -43,27 +67,46 @@ ModuleReport mock_module() {
   return report;
 }
 
+std::vector<CauseHealth> causes_of_a_sick_gpu() {
+  return {{.health = {.state = HealthState::kUnhealthy,
+                      .reason = "XidError",
+                      .message = "fell off the bus",
+                      .taint = TaintEffect::kNoSchedule,
+                      .cause = "Xid"},
+           .changed = kNow - 10min},
+          {.health = {.state = HealthState::kUnhealthy,
+                      .reason = "RowRemapFailure",
+                      .message = "bank 3",
+                      .taint = TaintEffect::kInform,
+                      .cause = "Ecc",
+                      .taint_key = "mock.cardcage.dev/ecc"},
+           .changed = kNow - 5min},
+          {.health = {.state = HealthState::kUnmonitored, .cause = "NvLink"}, .changed = kNow - 1h},
+          {.health = {.state = HealthState::kHealthy, .cause = "Thermal"}, .changed = kNow - 1h}};
+}
+
 DeviceReport gpu(int number, HealthState health) {
   const std::string name = fmt::format("gpu-{}", number);
-  return {
-      .module = "mock",
-      .device = {.id = fmt::format("GPU-{}", number),
-                 .name = name,
-                 .kind = "gpu",
-                 .pci_bus_id = fmt::format("0000:3{}:00.0", number),
-                 .numa_nodes = {number},
-                 .attributes = {{"index", std::int64_t{number}},
-                                {"model", std::string("Größe XL")},
-                                {"driverVersion", SemVer{"1.2.3"}},
-                                {"ecc", true},
-                                {"lanes", std::vector<std::int64_t>{0, 1}}},
-                 .capacity = {{"memory", Quantity{32, 0, Quantity::Format::kDecimal}}},
-                 .health = {.state = health,
-                            .reason = health == HealthState::kHealthy ? "" : "XidError",
-                            .message = health == HealthState::kHealthy ? "" : "fell off the bus",
-                            .taint = health == HealthState::kHealthy ? TaintEffect::kNone : TaintEffect::kNoSchedule}},
-      .driver = "gpu.mock.cardcage.dev",
-      .pool = "node1"};
+  const bool healthy = health == HealthState::kHealthy;
+  std::vector<CauseHealth> causes =
+      healthy ? std::vector{CauseHealth{{.state = health}, kNow - 1h}} : causes_of_a_sick_gpu();
+  DeviceHealth device_health = compose(std::move(causes));
+  return {.module = "mock",
+          .device = {.id = fmt::format("GPU-{}", number),
+                     .name = name,
+                     .kind = "gpu",
+                     .pci_bus_id = fmt::format("0000:3{}:00.0", number),
+                     .numa_nodes = {number},
+                     .attributes = {{"index", std::int64_t{number}},
+                                    {"model", std::string("Größe XL")},
+                                    {"driverVersion", SemVer{"1.2.3"}},
+                                    {"ecc", true},
+                                    {"lanes", std::vector<std::int64_t>{0, 1}}},
+                     .capacity = {{"memory", Quantity{32, 0, Quantity::Format::kDecimal}}},
+                     .health = std::move(device_health.health)},
+          .causes = std::move(device_health.causes),
+          .driver = "gpu.mock.cardcage.dev",
+          .pool = "node1"};
 }
 
 std::shared_ptr<const ClaimRecord> claim(const std::string& name, const std::string& uid, WallTime prepared) {
@@ -132,45 +175,50 @@ Task<Result<Condition>> FakeDaemon::command(ModuleCommand command) {
 
 FakeDaemon FakeDaemon::busy_node() {
   FakeDaemon daemon;
-  daemon.status_report = {.node = "node1",
-                          .started = kNow - 26h,
-                          .uptime = 26h,
-                          .config_file = "/etc/cardcage/cardcage.toml",
-                          .config_sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
-                          .api_server = {Level::kGood, "connected", ""},
-                          .ledger = {Level::kGood, "ok", ""},
-                          .live_claims = 2,
-                          .drivers = {{.name = "gpu.mock.cardcage.dev",
-                                       .module = "mock",
-                                       .pool = "node1",
-                                       .socket = "/var/lib/kubelet/plugins/gpu.mock.cardcage.dev/dra.sock",
-                                       .registration = kRegistered,
-                                       .publication = {Level::kGood, "published", ""},
-                                       .generation = 3,
-                                       .slices = 1,
-                                       .devices = 2},
-                                      {.name = "nic.example.com",
-                                       .module = "nic",
-                                       .pool = "node1",
-                                       .socket = "/var/lib/kubelet/plugins/nic.example.com/dra.sock",
-                                       .registration = {Level::kInProgress, "waiting", ""},
-                                       .publication = {Level::kInProgress, "pending", "module 'nic' is not running"}}},
-                          .resources = {{.name = "example.com/fpga",
-                                         .module = "fpga",
-                                         .socket = "/var/lib/kubelet/device-plugins/cardcage-1f.sock",
-                                         .way = RegistrationWay::kKubelet,
-                                         .registration = kRegistered,
-                                         .devices = 8,
-                                         .healthy = 7,
-                                         .handed_out = 2}},
-                          .pod_resources = Condition{Level::kGood, "ok", ""},
-                          .warnings = {"module 'nic' restarts for the 4th time"}};
+  daemon.status_report = {
+      .node = "node1",
+      .started = kNow - 26h,
+      .uptime = 26h,
+      .config_file = "/etc/cardcage/cardcage.toml",
+      .config_sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+      .api_server = {Level::kGood, "connected", ""},
+      .ledger = {Level::kGood, "ok", ""},
+      .live_claims = 2,
+      .drivers = {{.name = "gpu.mock.cardcage.dev",
+                   .module = "mock",
+                   .pool = "node1",
+                   .socket = "/var/lib/kubelet/plugins/gpu.mock.cardcage.dev/dra.sock",
+                   .registration = kRegistered,
+                   .publication = {Level::kGood, "published", ""},
+                   .generation = 3,
+                   .slices = 1,
+                   .devices = 2},
+                  {.name = "nic.example.com",
+                   .module = "nic",
+                   .pool = "node1",
+                   .socket = "/var/lib/kubelet/plugins/nic.example.com/dra.sock",
+                   .registration = {Level::kInProgress, "waiting", "its modules have not listed a device yet"},
+                   .publication = {Level::kGood, "published", ""},
+                   .generation = 1,
+                   .slices = 1}},
+      .resources = {{.name = "example.com/fpga",
+                     .module = "fpga",
+                     .socket = "/var/lib/kubelet/device-plugins/cardcage-1f.sock",
+                     .way = RegistrationWay::kKubelet,
+                     .registration = kRegistered,
+                     .devices = 8,
+                     .healthy = 7,
+                     .handed_out = 2}},
+      .pod_resources = Condition{Level::kGood, "ok", ""},
+      .warnings = {fmt::format("module 'nic' is backing off: {}", kWhyAway)}};
   daemon.status_report.config.applied = kNow - 2h;
   daemon.status_report.config.reloads = 3;
   daemon.reload_report = {
       .file = "/etc/cardcage/cardcage.toml",
       .steps = {{{"module fpga", PlanAction::kAdd, "", "fpga"}, kReady},
-                {{"module mock", PlanAction::kReplace, "new instance, since options.mode differs", "mock"}, kReady},
+                {{"module mock", PlanAction::kReplace,
+                  "new instance (none for live options), since options.mode differs", "mock"},
+                 kReady},
                 {{"module nic", PlanAction::kRemove, "drains; removed when no claim holds its devices", "nic"},
                  Condition{Level::kInProgress, "draining",
                            "it was removed from the configuration; 2 claims hold devices of it"}},
@@ -181,12 +229,12 @@ FakeDaemon FakeDaemon::busy_node() {
       mock_module(),
       {.name = "nic",
        .path = "vendor/libnic.so",
-       .state = {Level::kBad, "backing off", "start: the driver 'mlx5_core' is not loaded"},
+       .state = {Level::kBad, "backing off", kWhyAway},
        .restarts = 4,
        .since = kNow - 2min,
        .recent_failures = 4,
        .last_end = ModuleEnd{kNow - 2min,
-                             "start: the driver 'mlx5_core' is not loaded",
+                             kWhyAway,
                              {{kNow - 2min - 1s, "looking for cards"}, {kNow - 2min, "printed: no card in slot 3"}}}}};
   daemon.device_reports = {gpu(0, HealthState::kHealthy),
                            gpu(1, HealthState::kUnhealthy),

@@ -21,7 +21,13 @@ struct FakeDaemon final : DaemonView {
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
   std::vector<DeviceReport> devices() const override { return device_reports; }
-  std::vector<std::shared_ptr<const ClaimRecord>> claims() const override { return claim_records; }
+  std::string claim_progress;                 // of every claim
+  std::vector<ServiceReport> claim_services;  // of every claim
+  std::vector<ClaimReport> claims() const override {
+    std::vector<ClaimReport> reports;
+    for (const auto& record : claim_records) reports.push_back({record, claim_progress, claim_services});
+    return reports;
+  }
   // Returns the claims with the UID; one problem if forced.
   Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;

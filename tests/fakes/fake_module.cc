@@ -39,6 +39,12 @@ Task<Status> FakeModule::start(ModuleEvents module_events, Instant deadline) {
   co_return co_await respond(Verb::kStart, "", deadline);
 }
 
+Task<Status> FakeModule::configure(OptionValues options, Instant deadline) {
+  const Status status = co_await respond(Verb::kConfigure, "", deadline);
+  if (status) configured = std::move(options);
+  co_return status;
+}
+
 Task<Result<SnapshotPtr>> FakeModule::discover(Instant deadline) {
   const Status status = co_await respond(Verb::kDiscover, "", deadline);
   if (rescans_in_discover) events.rescan();
@@ -46,7 +52,9 @@ Task<Result<SnapshotPtr>> FakeModule::discover(Instant deadline) {
   co_return std::make_shared<const Snapshot>(devices);
 }
 
-Task<Result<PreparedEdits>> FakeModule::prepare(ModuleClaim claim, Instant deadline) {
+Task<Result<PreparedEdits>> FakeModule::prepare(ModuleClaim claim, Instant deadline, JournalWriter write) {
+  if (!journal.empty())
+    if (auto written = write(journal); !written) co_return std::unexpected(written.error());
   const Status status = co_await respond(Verb::kPrepare, claim.ref.uid, deadline);
   if (!status) co_return std::unexpected(status.error());
   if (touch) touch(Verb::kPrepare, claim);
@@ -98,6 +106,23 @@ Task<Status> FakeModule::pre_start(ModuleClaim claim, Instant deadline) {
 
 Task<Status> FakeModule::check(std::string device_id, Instant deadline) {
   co_return co_await respond(Verb::kCheck, std::move(device_id), deadline);
+}
+
+Task<Result<MetricSamplesPtr>> FakeModule::collect_metrics(Instant deadline) {
+  const Status status = co_await respond(Verb::kCollectMetrics, "", deadline);
+  if (!status) co_return std::unexpected(status.error());
+  co_return std::make_shared<const MetricSamples>(samples);
+}
+
+Task<Result<NodeLabels>> FakeModule::collect_labels(Instant deadline) {
+  const Status status = co_await respond(Verb::kCollectLabels, "", deadline);
+  if (!status) co_return std::unexpected(status.error());
+  co_return labels;
+}
+
+Task<Status> FakeModule::deliver_events(EventBatch batch, Instant deadline) {
+  batches.push_back(std::move(batch));
+  return respond(Verb::kEvents, "", deadline);
 }
 
 }  // namespace cardcage

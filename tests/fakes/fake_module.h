@@ -16,6 +16,7 @@ class FakeModule final : public Module {
  public:
   enum class Verb {
     kStart,
+    kConfigure,
     kDiscover,
     kPrepare,
     kUnprepare,
@@ -23,14 +24,19 @@ class FakeModule final : public Module {
     kChoose,
     kPreStart,
     kCheck,
+    kCollectMetrics,
+    kCollectLabels,
+    kEvents,
     kFinishCalls,
     kQuiesce,
     kResume,
+    kQuiesceDevice,
+    kResumeDevice,
     kStop
   };
   struct Call {
     Verb verb;
-    std::string about;  // the claim's UID, or the device id for a check
+    std::string about;  // the claim's UID, or the device id of a call for one device
     friend bool operator==(const Call&, const Call&) = default;
   };
 
@@ -48,11 +54,16 @@ class FakeModule final : public Module {
   std::function<std::vector<std::string>(const std::vector<std::string>& available,
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;
+  MetricSamples samples;
+  NodeLabels labels;
   Leftover left;
   std::vector<SaidLine> said;
   std::optional<BusyModule> busy_with;
+  std::optional<Progress> told;  // of every claim
   // Each discover asks for the next one.
   bool rescans_in_discover = false;
+  // If not empty, prepare writes it down before it touches hardware.
+  std::string journal;
   // Called inside prepare, unprepare and pre_start, where a real module touches hardware.
   std::function<void(Verb, const ModuleClaim&)> touch;
 
@@ -63,31 +74,44 @@ class FakeModule final : public Module {
   void unblock(Verb verb);
 
   // What the module has received.
+  OptionValues configured;
   std::vector<Call> calls;
   std::map<std::string, ModuleClaim> holds;  // by claim UID: prepared and not unprepared
   std::vector<std::vector<ModuleClaim>> reconciled;
+  std::vector<EventBatch> batches;
   ModuleEvents events;
   int count(Verb verb) const;
 
   const ModuleIdentity& identity() const override { return about; }
   Task<Status> start(ModuleEvents module_events, Instant deadline) override;
+  Task<Status> configure(OptionValues options, Instant deadline) override;
   Task<Result<SnapshotPtr>> discover(Instant deadline) override;
-  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline) override;
+  Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter write = {}) override;
   Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
   Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
   Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
                                                 std::size_t want, Instant deadline) override;
   Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
   Task<Status> check(std::string device_id, Instant deadline) override;
+  Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
+  Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
+  Task<Status> deliver_events(EventBatch batch, Instant deadline) override;
   // A call of its own, so that a test can block it.
   Task<Status> finish_calls(Instant deadline) override { return respond(Verb::kFinishCalls, "", deadline); }
   Task<Status> quiesce(Instant deadline) override { return respond(Verb::kQuiesce, "", deadline); }
   Task<Status> resume(Instant deadline) override { return respond(Verb::kResume, "", deadline); }
+  Task<Status> quiesce_device(std::string device_id, Instant deadline) override {
+    return respond(Verb::kQuiesceDevice, std::move(device_id), deadline);
+  }
+  Task<Status> resume_device(std::string device_id, Instant deadline) override {
+    return respond(Verb::kResumeDevice, std::move(device_id), deadline);
+  }
   Task<Status> stop(Instant deadline) override {
     unblock(Verb::kFinishCalls);
     return respond(Verb::kStop, "", deadline);
   }
   std::optional<BusyModule> busy() const override { return busy_with; }
+  std::optional<Progress> progress(const std::string&) const override { return told; }
   std::vector<SaidLine> last_lines() const override { return said; }
   Leftover leftover() const override { return left; }
 

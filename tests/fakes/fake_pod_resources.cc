@@ -97,6 +97,11 @@ class FakePodResources::Lister final : public api::pod_resources::PodResourcesLi
       if (container.init) continue;
       auto& listed = *out.add_containers();
       listed.set_name(container.name);
+      for (const std::string& claim : container.claims) {
+        auto& used = *listed.add_dynamic_resources();
+        used.set_claim_namespace(pod.name_space);
+        used.set_claim_name(claim);
+      }
       for (const auto& [resource, ids] : container.devices)
         for (const std::string& id : ids)
           for (int node = 0; node < fake_.numa_nodes_; ++node) {

@@ -23,7 +23,8 @@ namespace cardcage {
 struct FakeContainer {
   std::string name;
   std::map<std::string, std::vector<std::string>> devices;  // ids by resource
-  bool init = false;  // an ordinary init container: the checkpoint has it, lists do not
+  bool init = false;                     // an ordinary init container: the checkpoint has it, lists do not
+  std::vector<std::string> claims = {};  // in the namespace of the pod
 };
 struct FakePod {
   std::string name_space, name, uid;

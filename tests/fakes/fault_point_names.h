@@ -12,6 +12,7 @@ inline std::string name_of(FaultPoint point) {
     case FaultPoint::kBeforeCommit: return "BeforeCommit";
     case FaultPoint::kAfterCommit: return "AfterCommit";
     case FaultPoint::kAfterIntent: return "AfterIntent";
+    case FaultPoint::kAfterJournal: return "AfterJournal";
     case FaultPoint::kAfterModulePrepare: return "AfterModulePrepare";
     case FaultPoint::kAfterCdiWrite: return "AfterCdiWrite";
     case FaultPoint::kAfterPrepared: return "AfterPrepared";
@@ -21,6 +22,13 @@ inline std::string name_of(FaultPoint point) {
     case FaultPoint::kBeforeTakeOver: return "BeforeTakeOver";
     case FaultPoint::kAfterTakeOver: return "AfterTakeOver";
     case FaultPoint::kAfterReload: return "AfterReload";
+    case FaultPoint::kAfterDriverRecord: return "AfterDriverRecord";
+    case FaultPoint::kAfterDriverOverride: return "AfterDriverOverride";
+    case FaultPoint::kAfterDriverUnbind: return "AfterDriverUnbind";
+    case FaultPoint::kAfterDriverProbe: return "AfterDriverProbe";
+    case FaultPoint::kAfterDriverClear: return "AfterDriverClear";
+    case FaultPoint::kAfterServiceRecord: return "AfterServiceRecord";
+    case FaultPoint::kAfterServiceStart: return "AfterServiceStart";
   }
   return "?";
 }

@@ -83,8 +83,8 @@ Status HostileModules::hang_while_loaded() {
 }
 
 // Past the deadline, until the host gives up.
-Status HostileModules::hang_in(const std::string& call) {
-  const auto call_result = begin(call == "start" ? module->start(events(), soon()) : module->check("dev-0", soon()));
+Status HostileModules::hang_in(Task<Status> call) {
+  const auto call_result = begin(std::move(call));
   EXPECT_TRUE(is_hanging());
   advance(seconds(10));
   EXPECT_TRUE(call_result->has_value());
@@ -97,12 +97,42 @@ Status HostileModules::hang_in_start() {
   auto loaded = load(config(fault().file, scripted(fault().behave)));
   if (!loaded) return std::unexpected(loaded.error());
   module = *loaded;
-  return hang_in("start");
+  return hang_in(module->start(events(), soon()));
 }
 
 Status HostileModules::hang_in_check() {
   if (auto started = start_faulty(); !started) return started;
-  return hang_in("check");
+  return hang_in(module->check("dev-0", soon()));
+}
+
+Status HostileModules::hang_in_events() {
+  if (auto started = start_faulty(); !started) return started;
+  EventBatch loss{.events = {}, .lost = true};
+  return hang_in(module->deliver_events(std::move(loss), soon()));
+}
+
+Status HostileModules::flood_with_events() {
+  if (auto started = start_faulty(); !started) return started;
+  for (const char* order : {"many", "closed", "file"}) EXPECT_FALSE(run(module->check(order, soon()))) << order;
+  const Event event{.type = EventType::kUevent, .time = {}, .text = std::string(kMaxEventText / kMaxEvents, 'x')};
+  const EventBatch batch{.events = std::vector<Event>(kMaxEvents, event), .lost = true};
+  for (int i = 0; i < 10; ++i)
+    if (auto delivered = run(module->deliver_events(batch, soon())); !delivered) return delivered;
+  const auto snapshot = run(module->discover(soon()));
+  return snapshot ? Status() : std::unexpected(snapshot.error());
+}
+
+Status HostileModules::close_a_polled_descriptor() {
+  if (auto started = start_faulty(); !started) return started;
+  for (const char* order : {"pipe", "write", "close"})
+    if (auto done = run(module->check(order, soon())); !done) return done;
+  EventBatch batch;
+  for (std::int32_t descriptor = -1; descriptor < 200; ++descriptor)
+    batch.events.push_back({.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = descriptor});
+  for (int i = 0; i < 2; ++i)
+    if (auto delivered = run(module->deliver_events(batch, soon())); !delivered) return delivered;
+  const auto snapshot = run(module->discover(soon()));
+  return snapshot ? Status() : std::unexpected(snapshot.error());
 }
 
 Status HostileModules::use_late_sinks() {
@@ -138,6 +168,7 @@ Status HostileModules::fork_and_check(const std::string& how) {
 
 Status HostileModules::leave_a_child() { return fork_and_check("stay"); }
 Status HostileModules::leave_an_escaped_child() { return fork_and_check("escape"); }
+Status HostileModules::leave_a_hidden_child() { return fork_and_check("hide"); }
 
 Status HostileModules::close_descriptors() {
   return check(isolation == Isolation::kProcess ? "3" : std::to_string(spare_));

@@ -21,6 +21,7 @@ struct Fault {
   // Exit status of a daemon that dies of the fault in-process; empty = it survives.
   std::function<bool(int)> exit_in_process = {};
   bool runs_in_process = true;
+  bool needs_control_groups = false;
 };
 
 const std::vector<Fault>& faults();
@@ -41,10 +42,14 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   Status hang_while_loaded();
   Status hang_in_start();
   Status hang_in_check();
+  Status hang_in_events();
+  Status flood_with_events();
+  Status close_a_polled_descriptor();
   Status use_late_sinks();
   Status hear_eight_threads();
   Status leave_a_child();
   Status leave_an_escaped_child();
+  Status leave_a_hidden_child();
   Status close_descriptors();
   Status parse_with_both();
 
@@ -61,7 +66,7 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
  private:
   Status start_faulty();
   Status check(const std::string& device_id);
-  Status hang_in(const std::string& call);
+  Status hang_in(Task<Status> call);
   Status fork_and_check(const std::string& how);
 
   const int spare_;  // a descriptor that nothing else uses

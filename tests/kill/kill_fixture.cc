@@ -11,12 +11,24 @@ namespace cardcage {
 
 using ::testing::IsEmpty;
 
-void KillTest::configure_with(const std::string& options) { configure("devices = [\"gpu:4\", \"nic:4\"]\n" + options); }
+void KillTest::configure_with(const std::string& options) {
+  configure("devices = [\"gpu:4\", \"nic:4\"]\njournal = true\n" + options);
+}
 
 void KillTest::start_with(const Death& death) {
   ::setenv("MORTAL", fmt::format("{} {}", static_cast<int>(death.point), death.victim).c_str(), 1);
   start_and_register();
   ::unsetenv("MORTAL");
+}
+
+void KillTest::survive(const Death& death) {
+  if (std::string_view(death.victim) == "workers") {
+    ASSERT_TRUE(logged("killed by signal 9")) << daemon.log();
+    return;
+  }
+  ASSERT_TRUE(daemon.wait_for_exit(std::chrono::seconds(10)));
+  daemon.stop();
+  start_and_register();
 }
 
 bool KillTest::prepare_with_retries(const ClaimRef& claim) {

@@ -28,6 +28,8 @@ class KillTest : public DaemonTest {
   void configure_with(const std::string& options);
   // Starts a daemon that kills itself or its workers as given.
   void start_with(const Death& death);
+  // Waits for the death, and starts the next daemon if the host died.
+  void survive(const Death& death);
   // Repeat the call until it succeeds, as the kubelet does: a worker takes a second to come back.
   bool prepare_with_retries(const ClaimRef& claim);
   bool unprepare_with_retries(const ClaimRef& claim);

@@ -41,8 +41,9 @@ class DeathTest : public KillTest, public ::testing::WithParamInterface<Death> {
 class DeathInPrepare : public DeathTest {};
 INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInPrepare,
                          ::testing::ValuesIn(of_host_and_workers(
-                             {FaultPoint::kAfterIntent, FaultPoint::kAfterModulePrepare, FaultPoint::kBeforeCommit,
-                              FaultPoint::kAfterCommit, FaultPoint::kAfterCdiWrite, FaultPoint::kAfterPrepared})),
+                             {FaultPoint::kAfterIntent, FaultPoint::kAfterJournal, FaultPoint::kAfterModulePrepare,
+                              FaultPoint::kBeforeCommit, FaultPoint::kAfterCommit, FaultPoint::kAfterCdiWrite,
+                              FaultPoint::kAfterPrepared})),
                          kName);
 
 TEST_P(DeathInPrepare, IsRepeatedByTheKubelet) {
@@ -52,6 +53,9 @@ TEST_P(DeathInPrepare, IsRepeatedByTheKubelet) {
   ASSERT_TRUE(prepare_with_retries(claim)) << daemon.log();
   EXPECT_THAT(files(hardware()), SizeIs(2));
   EXPECT_THAT(claims_with_cdi_file(), SizeIs(1));
+  if (GetParam().point == FaultPoint::kAfterJournal) {
+    EXPECT_TRUE(logged("its journal came back: 'preparing " + claim.uid)) << "what the dead module wrote";
+  }
   ASSERT_TRUE(unprepare_with_retries(claim));
   expect_nothing_left();
 }

@@ -1,19 +1,15 @@
 /* A module that breaks the rules on demand: option `behave` lists "call=behaviour" pairs. */
-#include <errno.h>
-#include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base.h"
+#include "explain.h"
 
 #define LENGTH(list) ((uint32_t)(sizeof(list) / sizeof *(list)))
 
@@ -26,6 +22,8 @@ struct instance {
   cage_snapshot* kept_snapshot;
   cage_edits* kept_edits;
   cage_id_sink* kept_ids;
+  cage_metrics_sink* kept_samples;
+  cage_label_sink* kept_labels;
 };
 
 static struct instance self;
@@ -42,11 +40,6 @@ static void copy_text(char* to, size_t room, cage_str from) {
   to[size] = '\0';
 }
 
-static void explain(const cage_call* call, const char* text) {
-  cage_str what = {text, strlen(text)};
-  call->explain(call, what);
-}
-
 static void touch(const char* what) {
   char path[300];
   snprintf(path, sizeof path, "%s.%s", self.release, what);
@@ -59,85 +52,6 @@ static void hang(void) {
   const struct timespec pause = {0, 1000 * 1000};
   for (int i = 0; i < 20000 && access(self.release, F_OK) != 0; ++i) nanosleep(&pause, NULL);
   touch("left");
-}
-
-/* Explains what the module sees of its process. */
-static void explain_process(const cage_call* call) {
-  int open = 0;
-  for (int fd = 0; fd < 1024; ++fd) open += fcntl(fd, F_GETFD) != -1;
-  int variables = 0;
-  while (environ[variables] != NULL) ++variables;
-  char text[128];
-  snprintf(text, sizeof text, "%d descriptors, %d variables, own group %d", open, variables, getpgrp() == getpid());
-  explain(call, text);
-}
-
-/* The value of a line in /proc/self/status, without the space before it. */
-static void read_status(const char* name, char* value, size_t room) {
-  FILE* status = fopen("/proc/self/status", "re");
-  char line[256];
-  value[0] = '\0';
-  while (status != NULL && fgets(line, sizeof line, status) != NULL)
-    if (strncmp(line, name, strlen(name)) == 0) snprintf(value, room, "%s", line + strlen(name) + 1);
-  if (status != NULL) fclose(status);
-  value[strcspn(value, "\n")] = '\0';
-}
-
-static void explain_rights(const cage_call* call) {
-  struct rlimit files = {0, 0};
-  getrlimit(RLIMIT_NOFILE, &files);
-  char effective[64], privileges[64], filter[64], text[256];
-  read_status("CapEff:", effective, sizeof effective);
-  read_status("NoNewPrivs:", privileges, sizeof privileges);
-  read_status("Seccomp:", filter, sizeof filter);
-  errno = 0;
-  mount("none", "/nowhere-at-all", "tmpfs", 0, NULL);
-  snprintf(text, sizeof text, "nofile %lu, CapEff %s, NoNewPrivs %s, Seccomp %s, mount: %s",
-           (unsigned long)files.rlim_cur, effective, privileges, filter, strerror(errno));
-  explain(call, text);
-}
-
-static long forbidden_call(int which) {
-  switch (which) {
-    case 0: return syscall(SYS_pidfd_getfd, -1, -1, 0);
-    case 1: return syscall(SYS_open_by_handle_at, -1, NULL, 0);
-    case 2: return syscall(SYS_mount_setattr, -1, NULL, 0, NULL, 0);
-    case 3: return syscall(SYS_io_uring_setup, 0, NULL);
-    case 4: return syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0);
-    case 5: return syscall(SYS_io_uring_register, -1, 0, NULL, 0);
-    case 6: return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
-    case 7: return syscall(SYS_clone, CLONE_NEWUSER | CLONE_THREAD, NULL, NULL, NULL, 0); /* invalid if not forbidden */
-    case 8: return syscall(SYS_clone3, NULL, 0);
-    default: return 0;
-  }
-}
-
-static void* do_nothing(void* unused) { return unused; }
-
-/* The error of each of these calls, and whether threads can still be made. */
-static void explain_forbidden(const cage_call* call) {
-  char text[256];
-  size_t size = 0;
-  for (int which = 0; which <= 8; ++which) {
-    errno = 0;
-    forbidden_call(which);
-    size += (size_t)snprintf(text + size, sizeof text - size, "%s ", strerrorname_np(errno));
-  }
-  pthread_t thread;
-  const int failed = pthread_create(&thread, NULL, do_nothing, NULL);
-  if (failed == 0) pthread_join(thread, NULL);
-  snprintf(text + size, sizeof text - size, "thread %d", failed);
-  explain(call, text);
-}
-
-/* Who the module is. */
-static void explain_user(const cage_call* call) {
-  char effective[64], bounding[64], text[256];
-  read_status("CapEff:", effective, sizeof effective);
-  read_status("CapBnd:", bounding, sizeof bounding);
-  snprintf(text, sizeof text, "uid %u gid %u groups %d, CapEff %s, CapBnd %s", getuid(), getgid(), getgroups(0, NULL),
-           effective, bounding);
-  explain(call, text);
 }
 
 /* Behaves as told in a call with this name. */
@@ -192,16 +106,25 @@ static cage_status behave_in(const cage_call* call, const char* name) {
   return CAGE_OK;
 }
 
-static cage_status create(const cage_call* call, const cage_host* host, const cage_values* options,
-                          cage_instance** out) {
+static void read_behaviours(const cage_values* options) {
   const cage_str* items = NULL;
   uint32_t count = options->list(options, "behave", &items);
-  self.host = host;
+  self.behaviours = 0;
   for (uint32_t i = 0; i < count && i < LENGTH(self.behave); ++i)
     copy_text(self.behave[self.behaviours++], sizeof self.behave[0], items[i]);
+}
+
+static cage_status create(const cage_call* call, const cage_host* host, const cage_values* options,
+                          cage_instance** out) {
+  self.host = host;
+  read_behaviours(options);
   copy_text(self.release, sizeof self.release, options->string(options, "release"));
   if (behaves("create=ask")) options->integer(options, "no_such_option");
   if (behaves("create=nothing")) return CAGE_OK;
+  if (behaves("create=roots")) {
+    explain_roots(call, host);
+    return CAGE_ABORTED;
+  }
   *out = (cage_instance*)(void*)&self;
   return behave_in(call, "create");
 }
@@ -233,6 +156,12 @@ static cage_status discover(cage_instance* me, const cage_call* call, cage_snaps
 
 static cage_status prepare(cage_instance* me, const cage_call* call, const cage_claim* claim, cage_edits* out) {
   (void)me;
+  if (behaves("prepare=third-time") && call->attempt < 3) {
+    char text[32];
+    snprintf(text, sizeof text, "attempt %u", call->attempt);
+    explain(call, text);
+    return CAGE_UNAVAILABLE;
+  }
   for (uint32_t i = 0; i < claim->alloc_count; ++i) {
     const cage_str key = CAGE_LIT("DEVICE");
     out->env(out, (int32_t)i, key, claim->allocs[i]->device_id);
@@ -263,7 +192,20 @@ static void* use_late_sinks(void* unused) {
   if (self.kept_snapshot != NULL) report(self.kept_snapshot, "late", NULL, 0);
   if (self.kept_edits != NULL) self.kept_edits->env(self.kept_edits, -1, key, value);
   if (self.kept_ids != NULL) self.kept_ids->id(self.kept_ids, value);
+  if (self.kept_samples != NULL) self.kept_samples->sample(self.kept_samples, 0, value, NULL, 1);
+  if (self.kept_labels != NULL) self.kept_labels->label(self.kept_labels, key, value);
   return NULL;
+}
+
+static void tell_cause(cage_str device_id, const char* cause, uint32_t state) {
+  const cage_health health = {.struct_size = sizeof health,
+                              .state = state,
+                              .device_id = device_id,
+                              .cause = {cause, strlen(cause)},
+                              .taint = CAGE_TAINT_INFORM,
+                              .taint_key = CAGE_LIT("example.com/health"),
+                              .taint_value = {cause, strlen(cause)}};
+  self.host->health(self.host, &health);
 }
 
 static cage_status check(cage_instance* me, const cage_call* call, cage_str device_id) {
@@ -282,6 +224,22 @@ static cage_status check(cage_instance* me, const cage_call* call, cage_str devi
                                 .timeout_s = 30,
                                 .taint = CAGE_TAINT_NO_SCHEDULE};
     self.host->health(self.host, &health);
+    self.host->rescan(self.host);
+  }
+  if (behaves("check=causes")) {
+    tell_cause(device_id, "Ecc", CAGE_HEALTH_BAD);
+    tell_cause(device_id, "Thermal", CAGE_HEALTH_OK);
+    tell_cause(device_id, "Link", CAGE_HEALTH_UNMONITORED);
+    self.host->rescan(self.host);
+  }
+  if (behaves("check=causes-flood")) {
+    tell_cause(device_id, "Ecc", CAGE_HEALTH_BAD);
+    for (int i = 0; i < 20000; ++i) {
+      char cause[32];
+      snprintf(cause, sizeof cause, "Ok%d", i);
+      tell_cause(device_id, cause, CAGE_HEALTH_OK);
+    }
+    tell_cause(device_id, "no cause", CAGE_HEALTH_BAD);
     self.host->rescan(self.host);
   }
   return behave_in(call, "check");
@@ -330,17 +288,108 @@ static cage_status pre_start(cage_instance* me, const cage_call* call, const cag
   return behave_in(call, "pre_start");
 }
 
+static cage_status configure(cage_instance* me, const cage_call* call, const cage_values* options) {
+  (void)me;
+  const cage_status status = behave_in(call, "configure");
+  if (status == CAGE_OK) read_behaviours(options);
+  return status;
+}
+
+static const cage_str fan_labels[] = {CAGE_LIT("fan"), CAGE_LIT("side")};
+static const cage_metric heat = {.struct_size = sizeof heat,
+                                 .type = CAGE_METRIC_GAUGE,
+                                 .name = CAGE_LIT("temperature_celsius"),
+                                 .help = CAGE_LIT("of the hottest sensor")};
+static const cage_metric turns = {.struct_size = sizeof turns,
+                                  .type = CAGE_METRIC_COUNTER,
+                                  .name = CAGE_LIT("fan_turns_total"),
+                                  .help = CAGE_LIT("since the start"),
+                                  .labels = fan_labels,
+                                  .label_count = 2};
+static const cage_metric* const metrics_list[] = {&heat, &turns};
+
+/* Each breaks one rule. */
+static void report_bad_samples(cage_metrics_sink* out) {
+  static char long_text[300];
+  memset(long_text, 'x', sizeof long_text);
+  const cage_str none = {NULL, 0}, dev_0 = CAGE_LIT("dev-0"), bad_id = CAGE_LIT("not an id");
+  const cage_str good[] = {CAGE_LIT("0"), CAGE_LIT("left")}, binary[] = {CAGE_LIT("\xff"), CAGE_LIT("left")};
+  const cage_str too_long[] = {{long_text, sizeof long_text}, CAGE_LIT("left")};
+  out->sample(out, 2, none, NULL, 1);
+  out->sample(out, 0, dev_0, NULL, NAN);
+  out->sample(out, 0, dev_0, NULL, INFINITY);
+  out->sample(out, 0, bad_id, NULL, 1);
+  out->sample(out, 1, dev_0, good, -1);
+  out->sample(out, 1, dev_0, NULL, 1);
+  out->sample(out, 1, dev_0, binary, 1);
+  out->sample(out, 1, dev_0, too_long, 1);
+  out->sample(out, 0, none, NULL, 20); /* the same series as the good one */
+}
+
+static cage_status collect_metrics(cage_instance* me, const cage_call* call, cage_metrics_sink* out) {
+  (void)me;
+  const cage_str none = {NULL, 0}, dev_0 = CAGE_LIT("dev-0"), other = CAGE_LIT("dev-9");
+  const cage_str labels[] = {CAGE_LIT("a\"b\\c\nd"), CAGE_LIT("")};
+  out->sample(out, 0, none, NULL, 20);
+  out->sample(out, 1, dev_0, labels, 1e9);
+  out->sample(out, 0, other, NULL, -3.5);
+  if (behaves("metrics=bad")) report_bad_samples(out);
+  const int flood_size = behaves("metrics=flood") ? 300000 : 0;
+  for (int i = 0; i < flood_size; ++i) {
+    char number[16];
+    const cage_str flood[] = {{number, (size_t)snprintf(number, sizeof number, "%d", i)}, CAGE_LIT("left")};
+    out->sample(out, 1, dev_0, flood, 1);
+  }
+  self.kept_samples = out;
+  return behave_in(call, "metrics");
+}
+
+static void report_bad_labels(cage_label_sink* out) {
+  const cage_str value = CAGE_LIT("v"), bad_value = CAGE_LIT("-v"), good = CAGE_LIT("example.com/good");
+  const cage_str names[] = {CAGE_LIT("nodomain"),   CAGE_LIT("kubernetes.io/role"),
+                            CAGE_LIT("a.k8s.io/x"), CAGE_LIT("Example/x"),
+                            CAGE_LIT(""),           CAGE_LIT("example.com/")};
+  for (uint32_t i = 0; i < LENGTH(names); ++i) out->label(out, names[i], value);
+  out->label(out, good, bad_value);
+  out->label(out, good, value);
+  out->label(out, good, value);
+  for (int i = 0; i < 70; ++i) {
+    char text[32];
+    const cage_str name = {text, (size_t)snprintf(text, sizeof text, "example.com/n%d", i)};
+    out->label(out, name, value);
+  }
+}
+
+static cage_status collect_labels(cage_instance* me, const cage_call* call, cage_label_sink* out) {
+  (void)me;
+  const cage_str name = CAGE_LIT("example.com/driver"), version = CAGE_LIT("1.2");
+  out->label(out, name, version);
+  if (behaves("labels=bad")) report_bad_labels(out);
+  self.kept_labels = out;
+  return behave_in(call, "labels");
+}
+
 static const void* extension(const char* id) {
+  static const cage_metrics metrics = {.struct_size = sizeof metrics,
+                                       .metric_count = LENGTH(metrics_list),
+                                       .metrics = metrics_list,
+                                       .collect = collect_metrics};
+  static const cage_labels labels = {.struct_size = sizeof labels, .collect = collect_labels};
+  if (strcmp(id, CAGE_EXT_METRICS) == 0) return &metrics;
+  if (strcmp(id, CAGE_EXT_LABELS) == 0) return &labels;
   static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = choose};
   static const cage_pre_start before_start = {.struct_size = sizeof before_start, .pre_start = pre_start};
+  static const cage_configure reconfigure = {.struct_size = sizeof reconfigure, .configure = configure};
   static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = keep};
   if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;
+  if (strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &reconfigure;
   return strcmp(id, CAGE_EXT_RECONCILE) == 0 ? &reconcile : NULL;
 }
 
 static const cage_option behave_option = {.struct_size = sizeof(cage_option),
                                           .type = CAGE_OPTION_LIST,
+                                          .flags = CAGE_OPTION_LIVE,
                                           .name = CAGE_LIT("behave"),
                                           .help = CAGE_LIT("faults as call=behaviour")};
 static const cage_option release_option = {.struct_size = sizeof(cage_option),

@@ -5,11 +5,13 @@
 
 #include <poll.h>
 #include <cardcage/sdk/text.hpp>
+#include <cardcage/sdk/write.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
 #include <sstream>
+#include <type_traits>
 
 namespace cage {
 
@@ -20,14 +22,20 @@ class Call {
   explicit Call(const cage_call* call) : call_(call) {}
 
   std::string_view id() const { return detail::view(call_->id); }
+  // How often the host has tried this call for the claim since it last succeeded, this time included.
   std::uint32_t attempt() const { return call_->attempt; }
   bool cancelled() const { return call_->cancelled(call_) != 0; }
   int cancel_fd() const { return call_->cancel_fd; }  // poll it beside your own descriptors
+  const cage_call* raw() const { return call_; }
   std::optional<Clock::time_point> deadline() const {
     if (call_->deadline_ns == 0) return std::nullopt;
     return Clock::time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(call_->deadline_ns)));
   }
 
+  // How far the call is, for the people who wait for it; without a percentage if nobody knows it.
+  void progress(std::string_view text, std::uint32_t percent = UINT32_MAX) const {
+    if (CAGE_CAN(call_, progress)) call_->progress(call_, percent, detail::raw(text));
+  }
   // Throws if nobody waits for the result any more. Call it between the steps of long work.
   void checkpoint() const {
     if (cancelled()) throw Error(CAGE_CANCELLED, "cancelled by the host");
@@ -54,35 +62,73 @@ class Call {
 enum class Taint : std::uint32_t {
   none = CAGE_TAINT_NONE,
   no_schedule = CAGE_TAINT_NO_SCHEDULE,
-  no_execute = CAGE_TAINT_NO_EXECUTE
+  no_execute = CAGE_TAINT_NO_EXECUTE,
+  inform = CAGE_TAINT_INFORM  // a taint with the effect None, which keeps nobody away
 };
 
-// The complete health of a device. `reason` is a CamelCase token, `message` is for people.
+// What the module knows of a device, or of one cause: a thing that can be wrong with it, such as Ecc. It replaces the
+// earlier statement about the same device and cause; the worst cause is the health of the device [R6].
 struct Health {
   std::uint32_t state = CAGE_HEALTH_UNKNOWN;
-  std::string reason, message;
+  std::string reason{}, message{};  // a CamelCase token; for people
   Taint taint = Taint::none;        // a hint to the host
   std::chrono::seconds timeout{0};  // unknown after this silence; 0 = never
+  std::string cause{};              // a CamelCase token; empty is a cause, too
+  std::string taint_key{};          // "example.com/ecc"; empty = DRIVER/unhealthy
+  std::string taint_value{};        // empty = the reason
 
-  static Health ok() { return {CAGE_HEALTH_OK, {}, {}, Taint::none, {}}; }
+  static Health ok() { return make(CAGE_HEALTH_OK, {}, {}, Taint::none); }
   static Health bad(std::string reason, std::string message, Taint taint = Taint::none) {
-    return {CAGE_HEALTH_BAD, std::move(reason), std::move(message), taint, {}};
+    return make(CAGE_HEALTH_BAD, std::move(reason), std::move(message), taint);
   }
   static Health unknown(std::string reason, std::string message) {
-    return {CAGE_HEALTH_UNKNOWN, std::move(reason), std::move(message), Taint::none, {}};
+    return make(CAGE_HEALTH_UNKNOWN, std::move(reason), std::move(message), Taint::none);
+  }
+  // Nothing watches it: the device stays in use.
+  static Health unmonitored(std::string reason = {}, std::string message = {}) {
+    return make(CAGE_HEALTH_UNMONITORED, std::move(reason), std::move(message), Taint::none);
+  }
+  // This statement, about that cause: host.health(id, Health::ok().about("Ecc"));
+  Health about(std::string name) const {
+    Health one = *this;
+    one.cause = std::move(name);
+    return one;
+  }
+  // This statement, with that taint.
+  Health tainted(Taint effect, std::string key = {}, std::string value = {}) const {
+    Health one = *this;
+    one.taint = effect;
+    one.taint_key = std::move(key);
+    one.taint_value = std::move(value);
+    return one;
   }
 
   // Valid while this and `device` live.
   cage_health raw(std::string_view device) const& {
-    return {sizeof(cage_health),
-            state,
-            detail::raw(device),
-            detail::raw(reason),
-            detail::raw(message),
-            static_cast<std::uint32_t>(timeout.count()),
-            static_cast<std::uint32_t>(taint)};
+    cage_health health{};
+    health.struct_size = sizeof health;
+    health.state = state;
+    health.device_id = detail::raw(device);
+    health.reason = detail::raw(reason);
+    health.message = detail::raw(message);
+    health.timeout_s = static_cast<std::uint32_t>(timeout.count());
+    health.taint = static_cast<std::uint32_t>(taint);
+    health.cause = detail::raw(cause);
+    health.taint_key = detail::raw(taint_key);
+    health.taint_value = detail::raw(taint_value);
+    return health;
   }
   cage_health raw(std::string_view device) && = delete;
+
+ private:
+  static Health make(std::uint32_t state, std::string reason, std::string message, Taint taint) {
+    Health made;
+    made.state = state;
+    made.reason = std::move(reason);
+    made.message = std::move(message);
+    made.taint = taint;
+    return made;
+  }
 };
 
 // One line of the host's log, written when it goes out of scope: host.info() << "found " << count;
@@ -113,11 +159,30 @@ class LogLine {
 };
 
 // The host's services. Any thread may call them; they never block.
+// A program of the node; the key `programs` of the module's configuration must contain its path.
+struct Program {
+  std::string name;                                 // "nvidia-smi"
+  std::vector<std::string> arguments, environment;  // without the name; "NAME=value", the whole environment
+  std::chrono::milliseconds limit{0};               // 0 = until the deadline of the call
+};
+struct ProgramResult {
+  std::int32_t exit_status = -1, signal = 0;  // -1 if a signal ended it
+  bool timed_out = false;                     // it was killed
+  bool cut = false;                           // it printed more than 1 MiB
+  std::string out, err;
+};
+
 class Host {
  public:
   explicit Host(const cage_host* host) : host_(host) {}
 
   std::string_view version() const { return detail::view(host_->version); }
+  // Where the node's files are: "/sys", "/proc" and "/dev" unless the host runs in a container.
+  std::string_view sysfs() const { return CAGE_HAS(host_, sysfs) ? detail::view(host_->sysfs) : "/sys"; }
+  std::string_view procfs() const { return CAGE_HAS(host_, procfs) ? detail::view(host_->procfs) : "/proc"; }
+  std::string_view devfs() const { return CAGE_HAS(host_, devfs) ? detail::view(host_->devfs) : "/dev"; }
+  // Below it are the programs and libraries of the vendor's driver.
+  std::string_view driver_root() const { return CAGE_HAS(host_, driver_root) ? detail::view(host_->driver_root) : "/"; }
   LogLine debug() const { return LogLine(host_, CAGE_LOG_DEBUG); }
   LogLine info() const { return LogLine(host_, CAGE_LOG_INFO); }
   LogLine warn() const { return LogLine(host_, CAGE_LOG_WARN); }
@@ -129,9 +194,110 @@ class Host {
     const cage_health raw = health.raw(device);
     host_->health(host_, &raw);
   }
+  // Runs the program as a child of the daemon and waits for its end. Throws if it does not start. On the call's thread.
+  bool has_programs() const { return exec() != nullptr; }
+  ProgramResult run(const Call& call, const Program& program) const {
+    if (!has_programs()) throw Error(CAGE_UNIMPLEMENTED, "running a program needs a host with " CAGE_HOST_EXEC);
+    const RawCommand command(program);
+    ProgramResult result;
+    detail::must(exec()->run(host_, call.raw(), &command.raw, &result, take_result));
+    return result;
+  }
+
+  // The daemon keeps the program running for the claim of the call until the claim is released, beyond the end of this
+  // process. Does nothing if it runs already with the same arguments. Throws if it does not start. On the call's
+  // thread.
+  bool has_services() const { return services() != nullptr; }
+  void start_service(const Call& call, std::string_view name, const Program& program) const {
+    const RawCommand command(program);
+    detail::must(must_have_services().start(host_, call.raw(), detail::raw(name), &command.raw));
+  }
+  // Returns once it has ended; the host does this after unprepare.
+  void stop_service(const Call& call, std::string_view name) const {
+    detail::must(must_have_services().stop(host_, call.raw(), detail::raw(name)));
+  }
+
+  // What follows is done by a process of the daemon and may take until the limit. Throws if it fails; the device is
+  // stuck if it has not ended then. On the call's thread.
+  bool has_writes() const { return writes() != nullptr; }
+  void write_file(const Call& call, const FileWrite& write) const {
+    const cage_file_write raw = write.raw();
+    detail::must(must_write().file(host_, call.raw(), &raw));
+  }
+  // `argument` is a struct without pointers, as the request wants it; it is read and written back.
+  template <class Argument>
+  void ioctl(const Call& call, const Ioctl& ioctl, Argument& argument) const {
+    static_assert(std::is_trivially_copyable_v<Argument>);
+    const cage_ioctl raw = ioctl.raw(&argument, sizeof argument);
+    detail::must(must_write().ioctl(host_, call.raw(), &raw));
+  }
+  // Binds the PCI function of the device to the driver.
+  void bind_driver(const Call& call, std::string_view device, std::string_view pci_bus_id,
+                   std::string_view driver) const {
+    if (driver.empty()) throw Error(CAGE_INVALID_ARGUMENT, "bind_driver needs a driver; restore_driver undoes it");
+    detail::must(
+        must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), detail::raw(driver)));
+  }
+  // Binds it to the driver that it had before the first bind_driver; does nothing if there was none such.
+  void restore_driver(const Call& call, std::string_view device, std::string_view pci_bus_id) const {
+    detail::must(must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), {}));
+  }
+
+  // Module::events() is called each time that the descriptor becomes ready [R20]. Close it after stop_polling() only.
+  // Any thread; throws if the host does not watch the descriptor.
+  bool has_poll() const { return polling() != nullptr; }
+  void poll(int descriptor) const { must_poll(polling() ? polling()->add(host_, descriptor) : CAGE_UNIMPLEMENTED); }
+  void stop_polling(int descriptor) const {
+    must_poll(polling() ? polling()->remove(host_, descriptor) : CAGE_UNIMPLEMENTED);
+  }
   const cage_host* raw() const { return host_; }
 
  private:
+  const cage_poll* polling() const { return static_cast<const cage_poll*>(host_->extension(host_, CAGE_HOST_POLL)); }
+  static void must_poll(cage_status status) {
+    if (status == CAGE_UNIMPLEMENTED) throw Error(status, "waiting for descriptors needs a host with " CAGE_HOST_POLL);
+    if (status != CAGE_OK) throw Error(status, "the host does not wait for the descriptor; its log says why");
+  }
+  const cage_write* writes() const { return static_cast<const cage_write*>(host_->extension(host_, CAGE_HOST_WRITE)); }
+  const cage_write& must_write() const {
+    if (!has_writes()) throw Error(CAGE_UNIMPLEMENTED, "writing to hardware needs a host with " CAGE_HOST_WRITE);
+    return *writes();
+  }
+  const cage_exec* exec() const { return static_cast<const cage_exec*>(host_->extension(host_, CAGE_HOST_EXEC)); }
+  // Valid while the program lives.
+  struct RawCommand {
+    explicit RawCommand(const Program& program)
+        : arguments(detail::raw_list(program.arguments)), environment(detail::raw_list(program.environment)) {
+      raw.struct_size = sizeof raw;
+      raw.timeout_ms = static_cast<std::uint32_t>(program.limit.count());
+      raw.program = detail::raw(program.name);
+      raw.args = arguments.data();
+      raw.env = environment.data();
+      raw.arg_count = static_cast<std::uint32_t>(arguments.size());
+      raw.env_count = static_cast<std::uint32_t>(environment.size());
+    }
+    RawCommand(const RawCommand&) = delete;
+    RawCommand& operator=(const RawCommand&) = delete;
+    std::vector<cage_str> arguments, environment;
+    cage_command raw{};
+  };
+  const cage_service* services() const {
+    return static_cast<const cage_service*>(host_->extension(host_, CAGE_HOST_SERVICE));
+  }
+  const cage_service& must_have_services() const {
+    if (!has_services()) throw Error(CAGE_UNIMPLEMENTED, "a service needs a host with " CAGE_HOST_SERVICE);
+    return *services();
+  }
+  static void take_result(void* user, const cage_command_result* from) {
+    ProgramResult& to = *static_cast<ProgramResult*>(user);
+    to.exit_status = from->exit_status;
+    to.signal = from->signal;
+    to.timed_out = (from->flags & CAGE_COMMAND_TIMED_OUT) != 0;
+    to.cut = (from->flags & CAGE_COMMAND_CUT) != 0;
+    to.out.assign(static_cast<const char*>(from->out.data), from->out.size);
+    to.err.assign(static_cast<const char*>(from->err.data), from->err.size);
+  }
+
   const cage_host* host_;
 };
 

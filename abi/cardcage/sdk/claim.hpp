@@ -26,7 +26,8 @@ class Allocation {
     }
     return list;
   }
-  // The declared parameters for this device. Only in prepare().
+  // The declared parameters for this device. Only in prepare(), and only if a schema is for devices of its kind.
+  bool has_params() const { return alloc_->values != nullptr; }
   Values params() const {
     if (alloc_->values == nullptr) throw Error(CAGE_INTERNAL, "no parameters: none declared, or not in prepare");
     return Values(alloc_->values);
@@ -76,6 +77,11 @@ class Claim {
   // The state that prepare() saved, or empty. It may date from before a reboot or come from an older version.
   std::string_view state() const { return {static_cast<const char*>(claim_->state.data), claim_->state.size}; }
   std::uint32_t state_version() const { return claim_->state_version; }
+  // What prepare() wrote down last with Edits::journal(), or empty.
+  std::string_view journal() const {
+    if (!CAGE_HAS(claim_, journal)) return {};
+    return {static_cast<const char*>(claim_->journal.data), claim_->journal.size};
+  }
   bool other_boot() const { return (claim_->flags & CAGE_CLAIM_OTHER_BOOT) != 0; }
 
  private:
@@ -109,6 +115,12 @@ class Edit {
 
   Edit& env(std::string_view name, std::string_view value) {
     return done(sink_->env(sink_, index_, detail::raw(name), detail::raw(value)));
+  }
+  // A container that holds several devices from the device-plugin API gets the values of all, joined by ','. A host
+  // older than 0.3 passes the value of one.
+  Edit& env_list(std::string_view name, std::string_view value) {
+    if (!CAGE_CAN(sink_, env_list)) return env(name, value);
+    return done(sink_->env_list(sink_, index_, detail::raw(name), detail::raw(value)));
   }
   Edit& device_node(const DeviceNode& node) {
     cage_device_node raw{};
@@ -174,15 +186,24 @@ class Edit {
 
 class Edits {
  public:
-  explicit Edits(cage_edits* sink) : sink_(sink) {}
+  explicit Edits(cage_edits* sink)
+      : sink_(sink), journal_(static_cast<const cage_journal*>(sink->extension(sink, CAGE_EDITS_JOURNAL))) {}
 
   Edit of(const Allocation& allocation) { return Edit(sink_, allocation.index()); }
   Edit of_claim() { return Edit(sink_, -1); }
   // Saves what unprepare() will need, at most 64 KiB; the last call counts [R7].
   void save(std::string_view state) { detail::must(sink_->state(sink_, {state.data(), state.size()})); }
+  // Writes down what to undo, before the hardware is changed: Claim::journal() of the next prepare() or unprepare() has
+  // it even if this process dies meanwhile. At most 64 KiB; the last call counts [R7].
+  bool has_journal() const { return journal_ != nullptr; }
+  void journal(std::string_view notes) {
+    if (journal_ == nullptr) throw Error(CAGE_UNIMPLEMENTED, "a journal needs a host with " CAGE_EDITS_JOURNAL);
+    detail::must(journal_->write(sink_, {notes.data(), notes.size()}));
+  }
 
  private:
   cage_edits* sink_;
+  const cage_journal* journal_;
 };
 
 }  // namespace cage

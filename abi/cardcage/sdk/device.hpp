@@ -20,6 +20,8 @@ class Device {
   // `id` is stable over reboots: a UUID, serial or bus address.
   Device(std::string id, std::string kind) : id_(std::move(id)), kind_(std::move(kind)) {}
 
+  // What Kubernetes calls it, a DNS label such as gpu-0, as stable as the id. By default it is made from the id.
+  Device& name(std::string label) { return set(name_, std::move(label)); }
   Device& parent(std::string id) { return set(parent_, std::move(id)); }
   Device& pci(std::string bus_id) { return set(pci_, std::move(bus_id)); }
   Device& numa(std::int32_t node) { return append(numa_, node); }
@@ -27,8 +29,8 @@ class Device {
   Device& health(Health health) { return set(health_, std::optional<Health>(std::move(health))); }
   Device& capacity(std::string name, Quantity value) { return append(capacity_, {std::move(name), value}); }
 
-  // Takes bool, integers, text, Version, and vectors of std::int64_t or std::string. A device has at most 32 attributes
-  // and capacities together.
+  // Takes bool, integers, text, Version, and vectors of bool, std::int64_t, std::string or Version. A device has at
+  // most 32 attributes and capacities together.
   template <class T>
   Device& attribute(std::string name, const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -39,8 +41,15 @@ class Device {
       return append(attributes_, {std::move(name), CAGE_ATTR_VERSION, value.text});
     } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
       return append(attributes_, {std::move(name), CAGE_ATTR_INT | CAGE_ATTR_LIST, value});
+    } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
+      std::vector<std::int64_t> numbers(value.begin(), value.end());
+      return append(attributes_, {std::move(name), CAGE_ATTR_BOOL | CAGE_ATTR_LIST, std::move(numbers)});
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
       return append(attributes_, {std::move(name), CAGE_ATTR_STRING | CAGE_ATTR_LIST, value});
+    } else if constexpr (std::is_same_v<T, std::vector<Version>>) {
+      std::vector<std::string> texts;
+      for (const Version& version : value) texts.push_back(version.text);
+      return append(attributes_, {std::move(name), CAGE_ATTR_VERSION | CAGE_ATTR_LIST, std::move(texts)});
     } else {
       return append(attributes_, {std::move(name), CAGE_ATTR_STRING, std::string(std::string_view(value))});
     }
@@ -95,6 +104,7 @@ class Device {
     device.struct_size = sizeof device;
     device.flags = flags_;
     device.id = detail::raw(id_);
+    device.name = detail::raw(name_);
     device.kind = detail::raw(kind_);
     device.parent_id = detail::raw(parent_);
     device.pci_bus_id = detail::raw(pci_);
@@ -108,7 +118,7 @@ class Device {
     return sink->device(sink, &device);
   }
 
-  std::string id_, kind_, parent_, pci_;
+  std::string id_, name_, kind_, parent_, pci_;
   std::uint32_t flags_ = 0;
   std::vector<std::int32_t> numa_;
   std::vector<Attribute> attributes_;

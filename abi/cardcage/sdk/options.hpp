@@ -5,7 +5,11 @@
 
 #include <cardcage/sdk/text.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <iterator>
+#include <utility>
 
 namespace cage {
 
@@ -30,7 +34,12 @@ struct Option {
     return {CAGE_OPTION_LIST, name, initial, help};
   }
 
-  // Bounds the value of integers and durations (nanoseconds), and the length of texts and lists.
+  // Of a parameter: an object whose values are texts. Its default is {}.
+  static constexpr Option map(std::string_view name, std::string_view help) {
+    return {CAGE_OPTION_MAP, name, {}, help};
+  }
+
+  // Bounds the value of integers and durations (nanoseconds), and the length of texts, lists and maps.
   constexpr Option range(std::int64_t min, std::int64_t max) const {
     Option changed = *this;
     changed.raw.min = min;
@@ -48,6 +57,8 @@ struct Option {
   constexpr Option required() const { return with(CAGE_OPTION_REQUIRED); }
   constexpr Option secret() const { return with(CAGE_OPTION_SECRET); }
   constexpr Option live() const { return with(CAGE_OPTION_LIVE); }
+  // Of a parameter: a DeviceClass may give it, a ResourceClaim may not.
+  constexpr Option class_only() const { return with(CAGE_OPTION_CLASS_ONLY); }
 
  private:
   constexpr Option(std::uint32_t type, std::string_view name, std::string_view initial, std::string_view help)
@@ -59,6 +70,47 @@ struct Option {
     return changed;
   }
 };
+
+namespace detail {
+// Hidden copies of a T's fields, because what T declares is visible as T is.
+#pragma GCC visibility push(hidden)
+template <const auto& Fields, class Indices = std::make_index_sequence<std::size(Fields)>>
+struct FieldList;
+template <const auto& Fields, std::size_t... I>
+struct FieldList<Fields, std::index_sequence<I...>> {
+  static constexpr std::array<cage_option, sizeof...(I)> copies{Fields[I].raw...};
+  static constexpr std::array<const cage_option*, sizeof...(I)> pointers{&copies[I]...};
+};
+#pragma GCC visibility pop
+}  // namespace detail
+
+// One kind of parameters [R19]. Names of fields may be paths of nested objects:
+//
+//   static constexpr cage::Option gpu_fields[] = {cage::Option::text("sharing.strategy", "", "how pods share it")};
+//   static constexpr cage_str gpus[] = {CAGE_LIT("gpu")};
+//   static constexpr cage::Schema declared_schemas[] = {
+//       cage::Schema::of<gpu_fields>("gpu.example.com/v1", "GpuConfig").devices(gpus)};
+struct Schema {
+  cage_params_schema raw{};
+
+  template <const auto& Fields>
+  static constexpr Schema of(std::string_view api_version, std::string_view kind) {
+    using List = detail::FieldList<Fields>;
+    return {cage_params_schema{sizeof(cage_params_schema), static_cast<std::uint32_t>(List::pointers.size()),
+                               detail::raw(api_version), detail::raw(kind), List::pointers.data(), nullptr, 0, 0}};
+  }
+  // The kinds of devices (cage_device.kind) that take it; without them all do. `kinds` must be a constant array.
+  template <std::size_t N>
+  constexpr Schema devices(const cage_str (&kinds)[N]) const {
+    Schema changed = *this;
+    changed.raw.device_kinds = kinds;
+    changed.raw.device_kind_count = static_cast<std::uint32_t>(N);
+    return changed;
+  }
+};
+
+// Who gave a parameter.
+enum class Source { by_default = -1, device_class = CAGE_PARAMS_CLASS, claim = CAGE_PARAMS_CLAIM };
 
 // The checked values of declared options or parameters.
 class Values {
@@ -74,8 +126,24 @@ class Values {
     const std::uint32_t count = values_->list(values_, name, &items);
     return detail::views(items, count);
   }
+  // Sorted by key.
+  std::vector<std::pair<std::string_view, std::string_view>> map(const char* name) const {
+    const cage_str *keys = nullptr, *values = nullptr;
+    const std::uint32_t count = CAGE_CAN(values_, map) ? values_->map(values_, name, &keys, &values) : 0;
+    std::vector<std::pair<std::string_view, std::string_view>> entries;
+    for (std::uint32_t i = 0; i < count; ++i) entries.emplace_back(detail::view(keys[i]), detail::view(values[i]));
+    return entries;
+  }
   // Returns false if the value is the default.
   bool given(const char* name) const { return values_->given(values_, name) != 0; }
+  // by_default also of an option of the module, and on a host older than 0.3.
+  Source source(const char* name) const {
+    return CAGE_CAN(values_, source) ? static_cast<Source>(values_->source(values_, name)) : Source::by_default;
+  }
+  // The kind of the parameters; empty for options.
+  std::string_view kind() const {
+    return CAGE_HAS(values_, params_kind) ? detail::view(values_->params_kind) : std::string_view();
+  }
 
  private:
   const cage_values* values_;

@@ -8,7 +8,7 @@ namespace {
 class Everything final : public cage::Module {
  public:
   static constexpr std::string_view id = "test.everything", version = "1.2.3", vendor = "Tests";
-  static constexpr std::uint32_t state_version = 7, flags = CAGE_MODULE_PROCESS_ONLY;
+  static constexpr std::uint32_t min_host_minor = 2, state_version = 7, flags = CAGE_MODULE_PROCESS_ONLY;
   static constexpr cage_str faults[] = {CAGE_LIT("none"), CAGE_LIT("error"), CAGE_LIT("standard"), CAGE_LIT("memory"),
                                         CAGE_LIT("odd")};
   static constexpr cage::Option declared_options[] = {
@@ -19,8 +19,22 @@ class Everything final : public cage::Module {
       cage::Option::list("names", "[\"a\", \"b\"]", "some names"),
       cage::Option::text("token", "", "a password").secret(),
   };
-  static constexpr cage::Option declared_params[] = {cage::Option::text("mode", "fast", "a mode")};
-  static constexpr std::string_view params_api_version = "test/v1", params_kind = "Everything";
+  static constexpr cage::Option fields[] = {
+      cage::Option::text("mode", "fast", "a mode"),
+      cage::Option::map("limits.memory", "by container").range(0, 4),
+      cage::Option::integer("limits.clock", "0", "in MHz").class_only(),
+  };
+  static constexpr cage::Option little_fields[] = {cage::Option::boolean("quiet", "false", "less noise")};
+  static constexpr cage_str gpus[] = {CAGE_LIT("gpu")};
+  static constexpr cage::Schema declared_schemas[] = {
+      cage::Schema::of<fields>("test/v1", "Everything").devices(gpus),
+      cage::Schema::of<little_fields>("test/v1", "Little"),
+  };
+  static constexpr auto heat = cage::gauge("temperature_celsius", "of the hottest sensor");
+  static constexpr auto errors = cage::counter("link_errors_total", "since the reset", "link", "way");
+  static constexpr auto declared_metrics = std::tie(heat, errors);
+  static constexpr auto declared_kernel_log = cage::texts("test: one", "test: two");
+  static constexpr auto declared_uevents = cage::texts("pci");
 
   Everything(const cage::Call& call, cage::Host host, const cage::Values& options)
       : host_(host), fault_(options.text("fault")), pause_(options.duration("pause")) {
@@ -30,6 +44,9 @@ class Everything final : public cage::Module {
     fail_if_told();
   }
 
+  void configure(const cage::Call&, const cage::Values& options) override {
+    host_.info() << "number is " << options.integer("number");
+  }
   void start(const cage::Call&) override { host_.debug() << "started"; }
   void stop(const cage::Call&) override { host_.warn() << "stopped"; }
 
@@ -45,16 +62,21 @@ class Everything final : public cage::Module {
                 .attribute("signed", std::int64_t{-1})
                 .attribute("ecc", true)
                 .attribute("driver", cage::Version{"1.2.3"})
+                .attribute("lanes", std::vector<std::int64_t>{4, 8})
+                .attribute("ports", std::vector<bool>{true, false})
+                .attribute("modes", std::vector<std::string>{"fast", "quiet"})
+                .attribute("firmwares", std::vector<cage::Version>{{"1.0.0"}, {"2.0.0"}})
                 .capacity("memory", cage::Quantity::gib(2))
                 .capacity("slots", cage::Quantity::count(3))
                 .health(cage::Health::bad("Fan", "the fan is stuck", cage::Taint::no_execute)));
-    out.add(cage::Device("part", "gpu").parent("whole").shared());
+    out.add(cage::Device("part", "gpu").name("half").parent("whole").shared());
     if (!out.has_counters()) return;
     out.counter_set("whole", {{"memory", cage::Quantity::bytes(2)}});
     out.consumes("part", "whole", {{"memory", cage::Quantity::bytes(1)}});
   }
 
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
+    call.progress("sleeping", 10);
     call.sleep(pause_);
     fail_if_told();
     edits.of_claim()
@@ -70,9 +92,14 @@ class Everything final : public cage::Module {
       edit.mount(cage::Mount{"/host", "/inside", {"ro", "bind"}});
       edit.hook(cage::Hook{"createContainer", "/bin/hook", {"hook", "now"}});
       edit.env("REQUEST", device.request()).env("SHARE", device.share()).env("ADMIN", device.admin() ? "yes" : "no");
-      edit.env("MODE", device.params().text("mode"));
+      const cage::Values params = device.params();
+      edit.env("MODE", params.text("mode")).env("KIND", params.kind()).env_list("ALL", device.device());
+      edit.env("FROM", params.source("mode") == cage::Source::claim ? "claim" : "other");
+      for (const auto& [name, limit] : params.map("limits.memory")) edit.env(name, limit);
       for (const auto& [name, amount] : device.consumed()) edit.env(name, std::to_string(amount.value));
     }
+    if (edits.has_journal())
+      edits.journal("undo " + std::string(claim.uid()) + " after " + std::string(claim.journal()));
     edits.save("state of " + std::string(claim.uid()));
   }
 
@@ -83,7 +110,40 @@ class Everything final : public cage::Module {
     }
   }
 
-  void check(const cage::Call&, std::string_view device) override { host_.health(device, cage::Health::ok()); }
+  // Of a device "run:<program>", the outcome of that program; of a device "write:<device>", accesses to its hardware.
+  void check(const cage::Call& call, std::string_view device) override {
+    if (device == "causes") {
+      host_.health(device,
+                   cage::Health::unmonitored("NoEvents", "no events").about("Link").tainted(cage::Taint::inform));
+      host_.health(device, cage::Health::bad("Dbe", "bank 3")
+                               .about("Ecc")
+                               .tainted(cage::Taint::no_schedule, "example.com/ecc", "bank-3"));
+      return;
+    }
+    if (device.substr(0, 6) == "write:") return write(call, std::string(device.substr(6)));
+    if (device.substr(0, 5) == "keep:") {
+      host_.start_service(call, "helper", {std::string(device.substr(5)), {"-q", "all"}, {"A=b"}, {}});
+      return host_.stop_service(call, "helper");
+    }
+    if (device.substr(0, 4) != "run:") return host_.health(device, cage::Health::ok());
+    const cage::ProgramResult ran =
+        host_.run(call, {std::string(device.substr(4)), {"-q", "all"}, {"A=b"}, std::chrono::milliseconds(1500)});
+    host_.info() << "exit " << ran.exit_status << " cut " << ran.cut << " late " << ran.timed_out << ": " << ran.out;
+  }
+
+  void write(const cage::Call& call, const std::string& device) {
+    host_.write_file(call, {device, "/sys/reset", "1", std::chrono::milliseconds(1500)});
+    std::uint64_t argument = 7;
+    cage::Ioctl ioctl;
+    ioctl.device = device;
+    ioctl.path = "/dev/card";
+    ioctl.request = 0x5413;
+    ioctl.data_path = "/lib/bits";
+    host_.ioctl(call, ioctl, argument);
+    host_.info() << "the argument is " << argument;
+    host_.bind_driver(call, device, "0000:3b:00.0", "vfio-pci");
+    host_.restore_driver(call, device, "0000:3b:00.0");
+  }
 
   void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override {
     for (const cage::Claim& claim : live) host_.error() << "live " << claim.uid();
@@ -96,10 +156,35 @@ class Everything final : public cage::Module {
     return chosen;
   }
 
+  void quiesce_device(const cage::Call& call, std::string_view device) override {
+    call.checkpoint();
+    host_.info() << "released " << device;
+  }
+  void resume_device(const cage::Call&, std::string_view device) override { host_.info() << "took back " << device; }
+
   void pre_start(const cage::Call& call, const cage::Claim& claim) override {
     call.checkpoint();
     host_.info() << "about to start " << claim.allocations().at(0).device() << " of " << claim.uid() << " with "
                  << claim.state();
+  }
+
+  void collect_metrics(const cage::Call&, cage::Samples& out) override {
+    out.add(heat, "whole", 41.5);
+    if (!out.add(errors, "whole", 3, std::string("0"), "up")) host_.warn() << "refused";
+    out.add_own(heat, 20);
+  }
+  void collect_labels(const cage::Call&, cage::Labels& out) override {
+    if (!out.add("test.example.com/driver", "1.2.3")) host_.warn() << "refused";
+  }
+  void events(const cage::Call&, const cage::Events& events) override {
+    if (events.lost) host_.warn() << "lost";
+    for (const cage::Event& event : events.all) {
+      if (event.type == cage::Event::Type::kernel_log && event.time.time_since_epoch() == std::chrono::seconds(7))
+        host_.info() << "message " << event.text;
+      if (event.type != cage::Event::Type::descriptor) continue;
+      host_.poll(event.descriptor);
+      host_.stop_polling(event.descriptor);
+    }
   }
 
  private:

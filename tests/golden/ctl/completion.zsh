@@ -4,11 +4,11 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
-      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|" devices"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
+      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
-    *" "--cdi-dir|*" "--claim|*" "--driver-socket|*" "--kubelet-root|*" "--limit|*" "--messages|*" "--reason|*" "--since|*" "--socket|*" "--timeout) COMPREPLY=(); return ;;
+    *" "--cdi-dir|*" "--claim|*" "--device|*" "--driver-socket|*" "--folder|*" "--kubelet-root|*" "--language|*" "--limit|*" "--messages|*" "--option|*" "--program|*" "--reason|*" "--since|*" "--socket|*" "--templates|*" "--timeout|*" "--write) COMPREPLY=(); return ;;
     "modules --options") words=$(cagectl names modules 2>/dev/null) ;;
     "devices --module") words=$(cagectl names modules 2>/dev/null) ;;
     "devices --driver") words=$(cagectl names drivers 2>/dev/null) ;;
@@ -22,10 +22,12 @@ _cagectl() {
       "status") words="--help --socket --json --version" ;;
       "ready") words="--help --socket --json --version" ;;
       "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
-      "module") words="--help --socket --json --version quiesce resume restart" ;;
-      "module quiesce") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
-      "module resume") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
+      "module") words="--help --socket --json --version quiesce resume restart new check" ;;
+      "module quiesce") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null) $(cagectl names devices 2>/dev/null)" ;;
+      "module resume") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null) $(cagectl names devices 2>/dev/null)" ;;
       "module restart") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
+      "module new") words="--help --language --folder --templates --socket --json --version" ;;
+      "module check") words="--help --option --program --write --device --no-prepare --timeout --socket --json --version" ;;
       "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
       "claims") words="--help --socket --json --version forget" ;;
       "claims forget") words="--help --force --socket --json --version" ;;

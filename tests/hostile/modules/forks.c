@@ -1,5 +1,5 @@
-/* Leaves a child behind that has all of its parent's files open. Device "escape": the child leaves the process group
- * and prints until nobody reads. */
+/* Leaves a child behind that has all of its parent's files open. Device "hide": the child leaves the process group.
+ * Device "escape": it prints until nobody reads, too. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -14,11 +14,11 @@ static void print_until_closed(void) {
   while (write(STDOUT_FILENO, lines, sizeof lines) > 0) continue;
 }
 
-static void run_child(int ready, int escape) {
-  if (escape) setsid();
+static void run_child(int ready, int hide, int print) {
+  if (hide) setsid();
   const ssize_t written = write(ready, "", 1);
-  if (escape && written == 1) print_until_closed();
-  while (!escape) pause();
+  if (print && written == 1) print_until_closed();
+  while (!print) pause();
   _exit(0);
 }
 
@@ -28,7 +28,8 @@ static cage_status check(cage_instance* self, const cage_call* call, cage_str de
   char byte;
   if (pipe2(ready, O_CLOEXEC) != 0) return CAGE_RESOURCE_EXHAUSTED;
   const pid_t child = fork();
-  if (child == 0) run_child(ready[1], strcmp(device_id.data, "escape") == 0);
+  const int escape = strcmp(device_id.data, "escape") == 0;
+  if (child == 0) run_child(ready[1], escape || strcmp(device_id.data, "hide") == 0, escape);
   const ssize_t begun = child < 0 ? -1 : read(ready[0], &byte, 1);
   close(ready[0]);
   close(ready[1]);

@@ -1,7 +1,7 @@
 // cardcage that kills itself or its workers at a fault point.
 //
 // MORTAL="point victim": when it reaches `point` (a number of FaultPoint) for the first time, it sends SIGKILL to the
-// "host" or to all its "workers".
+// "host" or to all its "workers". SYSFS is the folder that stands for /sys.
 #include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>

@@ -58,8 +58,8 @@ TEST_F(AdminServerTest, ReportsTheStatusOfTheDaemon) {
   EXPECT_EQ(status.api_server().level(), wire::LEVEL_GOOD);
   ASSERT_EQ(status.drivers_size(), 2);
   EXPECT_EQ(status.drivers(0).registration().state(), "registered");
-  EXPECT_EQ(status.drivers(1).publication().level(), wire::LEVEL_IN_PROGRESS);
-  EXPECT_EQ(status.drivers(1).publication().detail(), "module 'nic' is not running");
+  EXPECT_EQ(status.drivers(1).registration().level(), wire::LEVEL_IN_PROGRESS);
+  EXPECT_EQ(status.drivers(1).registration().detail(), "its modules have not listed a device yet");
   EXPECT_EQ(status.resources(0).registration_way(), wire::REGISTRATION_WAY_KUBELET);
   EXPECT_EQ(status.resources(0).way(), "kubelet");
   EXPECT_EQ(status.warnings_size(), 1);
@@ -79,7 +79,7 @@ TEST_F(AdminServerTest, ListsModulesWithOptionsButNoSecrets) {
   EXPECT_FALSE(mock.options(2).has_value());
   EXPECT_THAT(list.SerializeAsString(), ::testing::Not(HasSubstr("very-secret")));
   EXPECT_EQ(mock.options(4).value().list().items(1).text(), "b");
-  EXPECT_EQ(mock.params(0).name(), "profile");
+  EXPECT_EQ(mock.params(0).fields(0).name(), "profile");
   EXPECT_EQ(list.modules(1).id(), "");
   EXPECT_EQ(list.modules(1).state().state(), "backing off");
   EXPECT_EQ(list.modules(1).state().level(), wire::LEVEL_BAD);
@@ -100,6 +100,16 @@ TEST_F(AdminServerTest, ListsDevicesWithTheirHolders) {
   EXPECT_EQ(list.devices(1).health().level(), wire::LEVEL_BAD);
   EXPECT_EQ(list.devices(1).taint(), "NoSchedule");
   EXPECT_EQ(list.devices(1).taint_effect(), wire::TAINT_EFFECT_NO_SCHEDULE);
+  ASSERT_EQ(list.devices(1).causes_size(), 4);
+  const wire::Cause& ecc = list.devices(1).causes(1);
+  EXPECT_EQ(ecc.name(), "Ecc");
+  EXPECT_EQ(ecc.health().state(), "unhealthy");
+  EXPECT_EQ(ecc.health().detail(), "bank 3");
+  EXPECT_EQ(ecc.reason(), "RowRemapFailure");
+  EXPECT_EQ(ecc.taint_effect(), wire::TAINT_EFFECT_INFORM);
+  EXPECT_EQ(ecc.taint_key(), "mock.cardcage.dev/ecc");
+  EXPECT_GT(ecc.since(), 0);
+  EXPECT_EQ(list.devices(1).causes(2).health().level(), wire::LEVEL_GOOD);
   EXPECT_EQ(list.devices(2).driver(), "");
 }
 

@@ -147,6 +147,17 @@ TEST_F(EmbeddedNodeTest, ANewTaintGetsItsTime) {
   EXPECT_EQ(stored->devices[0].taints[0].time_added, "2027-01-15T08:00:00Z");
 }
 
+TEST_F(EmbeddedNodeTest, DoesNotReadAgainWhatItHasWritten) {
+  Slice sent = slice();
+  sent.devices[0].attributes["model"] = std::string("A1");
+  const auto stored = run(node->create_slice(sent, Instant::max()));
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(&stored->devices[0].attributes.at("model"), &sent.devices[0].attributes.at("model"));
+  EXPECT_EQ(&list().slices[0].devices[0].attributes.at("model"), &sent.devices[0].attributes.at("model"));
+  restart();
+  EXPECT_EQ(list().slices[0].devices[0].attributes, sent.devices[0].attributes);
+}
+
 class EmbeddedWatchTest : public EmbeddedNodeTest {
  protected:
   void watch(std::string from) {

@@ -27,6 +27,23 @@ TEST_F(ClaimDeadlineTest, AModulesCallHasALimitOfItsOwn) {
   EXPECT_EQ(gpus->count(Verb::kPrepare), 2);
 }
 
+TEST_F(ClaimDeadlineTest, AModuleThatProgramsHardwareHasALongerLimitAndTellsHowFarItIs) {
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  gpus->block(Verb::kPrepare);
+  gpus->about.claim_call_limit = std::chrono::minutes(10);
+  gpus->told = Progress{40, "writing the bitstream"};
+  deadlines.module_call = std::chrono::milliseconds(50);
+  const auto late = begin(preparer->prepare(ref_of("u1"), soon()));
+  ASSERT_TRUE(until([&] { return gpus->count(Verb::kPrepare) == 1; }));
+  clock.advance(std::chrono::seconds(6));
+  ASSERT_TRUE(until([&] { return late->has_value(); }));
+  EXPECT_THAT((*late)->error().message,
+              HasSubstr("to prepare device 'gpu-0' (40 %, writing the bitstream); the work goes on"));
+  gpus->unblock(Verb::kPrepare);
+  EXPECT_TRUE(prepare("u1"));
+  EXPECT_EQ(gpus->count(Verb::kPrepare), 1);
+}
+
 TEST_F(ClaimDeadlineTest, WorkGoesOnAfterTheDeadlineAndTheNextTryFindsItsResult) {
   cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
   gpus->block(Verb::kPrepare);

@@ -95,6 +95,26 @@ TEST_F(ClaimPreparerTest, AfterARebootTheModuleIsCalledAgainWithItsState) {
   EXPECT_EQ(run(ledger->history({}))->size(), 1u);
 }
 
+TEST_F(ClaimPreparerTest, AJournalOutlivesTheHostAndComesBackUntilTheClaimIsReleased) {
+  std::vector<std::string> journals;
+  gpus->touch = [&](Verb, const ModuleClaim& claim) { journals.push_back(claim.journal); };
+  gpus->journal = "the driver was acme";
+  gpus->fail(Verb::kPrepare, {Code::kUnavailable, "the worker died"});
+  cluster.put_claim(a_claim("u1", {an_allocation("gpu-0")}));
+  prepare("u1");
+  start();
+  EXPECT_EQ(record("u1")->parts[0].journal, "the driver was acme") << "although the prepare failed";
+  gpus->journal = "";
+  prepare("u1");
+  start();
+  EXPECT_EQ(record("u1")->phase, ClaimPhase::kPrepared);
+  ASSERT_TRUE(unprepare("u1"));
+  EXPECT_THAT(journals, ElementsAre("the driver was acme", "the driver was acme"));
+  journals.clear();
+  prepare_new("u2", {an_allocation("gpu-0")});
+  EXPECT_THAT(journals, ElementsAre(""));
+}
+
 TEST_F(ClaimPreparerTest, AClaimFromAnEarlierBootCanBeUnprepared) {
   prepare_new("u1", {an_allocation("gpu-0")});
   boot_id = "boot-2";
@@ -203,6 +223,26 @@ TEST_F(ClaimPreparerTest, AModuleThatDoesNotReturnIsReportedAtTheDeadline) {
   EXPECT_THAT((*answer)->error().message, HasSubstr("out of time while waiting for the start of its modules"));
   directory.start_module("gpus", gpus);
   settle();
+}
+
+TEST_F(ClaimPreparerTest, AQuiescedModuleReleasesClaimsAndPreparesNone) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  directory.quiesce_module("gpus");
+  EXPECT_THAT(text_of(prepare_new("u2", {an_allocation("gpu-1")})), HasSubstr("it is quiesced"));
+  EXPECT_TRUE(unprepare("u1"));
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 1);
+}
+
+TEST_F(ClaimPreparerTest, AQuiescedDeviceIsReleasedAndNotPrepared) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  directory.quiesce_device("gpu-0");
+  directory.quiesce_device("gpu-1");
+  const auto refused = prepare_new("u2", {an_allocation("gpu-1")});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+  EXPECT_THAT(refused.error().message, HasSubstr("device 'gpu-1' is quiesced"));
+  EXPECT_TRUE(prepare_new("u3", {an_allocation("gpu-2")}));
+  EXPECT_TRUE(unprepare("u1"));
 }
 
 TEST_F(ClaimPreparerTest, UnprepareNeverFakesSuccess) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,13 @@ class FakeDirectory final : public DeviceDirectory {
       Device device;
       device.id = fmt::format("{}-{}", upper, n);
       device.name = fmt::format("{}-{}", stem, n);
-      devices_[device.name] = {name, device, ""};
+      devices_[device.name] = {name, device};
     }
   }
   void stop_module(const std::string& name) { modules_[name] = nullptr; }
+  // It can be called to release claims only.
+  void quiesce_module(const std::string& name) { quiesced_.insert(name); }
+  void quiesce_device(const std::string& name) { devices_.at(name).quiesced = "device '" + name + "' is quiesced"; }
   // For a test to change what the module reports.
   Device& device(const std::string& name) { return devices_.at(name).device; }
   std::map<std::string, std::map<std::string, Quantity>> counter_sets;
@@ -75,7 +79,11 @@ class FakeDirectory final : public DeviceDirectory {
     const auto found = modules_.find(name);
     if (found == modules_.end()) return fail(Code::kNotFound, "it is not configured");
     if (!found->second) return fail(Code::kUnavailable, "it is not running");
+    if (quiesced_.contains(name)) return fail(Code::kUnavailable, "it is quiesced");
     return found->second;
+  }
+  Result<std::shared_ptr<Module>> module_for_release(const std::string& name) const override {
+    return quiesced_.contains(name) ? modules_.at(name) : module(name);
   }
 
   SnapshotPtr snapshot(const std::string& name) const override {
@@ -101,6 +109,7 @@ class FakeDirectory final : public DeviceDirectory {
   mutable std::map<std::string, std::vector<OneShot<bool>>> returning_;  // who waits for each module that restarts
   std::map<std::string, std::shared_ptr<Module>> modules_;
   std::map<std::string, LocatedDevice> devices_;
+  std::set<std::string> quiesced_;
 };
 
 inline Allocation an_allocation(const std::string& device, const std::string& request = "main") {

@@ -14,9 +14,10 @@ const std::string kDriver = "gpu.example.com";
 
 ModuleIdentity identity(const std::string& kind = "") {
   ModuleIdentity about;
-  about.params_kind = kind;
-  about.params = {{.name = "mode", .type = OptionType::kString, .default_text = "slow", .choices = {"slow", "fast"}},
-                  {.name = "shares", .type = OptionType::kInteger, .default_text = "1", .min = 1, .max = 8}};
+  ParamsSchema& schema = about.schemas.emplace_back();
+  schema.kind = kind;
+  schema.fields = {{.name = "mode", .type = OptionType::kString, .default_text = "slow", .choices = {"slow", "fast"}},
+                   {.name = "shares", .type = OptionType::kInteger, .default_text = "1", .min = 1, .max = 8}};
   return about;
 }
 
@@ -33,7 +34,9 @@ std::string text(const OptionValues& values, const std::string& name) {
 class ConfigResolutionTest : public ::testing::Test {
  protected:
   Result<ResolvedConfig> resolve(std::vector<OpaqueConfig> configs, std::vector<std::string> requests) {
-    auto resolved = resolve_configs(configs, kDriver, {{&about_, std::move(requests)}});
+    ConfigTarget target{&about_, {}};
+    for (std::string& request : requests) target.devices.push_back({std::move(request), "gpu"});
+    auto resolved = resolve_configs(configs, kDriver, {target});
     if (!resolved) return std::unexpected(resolved.error());
     return resolved->at(0);
   }
@@ -101,14 +104,15 @@ TEST_F(ConfigResolutionTest, AnEntryThatCannotBeHonouredIsReported) {
               HasSubstr("configuration of the device class: parameter 'shares'"));
   OpaqueConfig unknown_type;
   EXPECT_THAT(error({unknown_type}), HasSubstr("this cardcage does not know its type"));
-  about_.params[0].required = true;
+  about_.schemas[0].fields[0].required = true;
   EXPECT_THAT(error({}), HasSubstr("request 'main': parameter 'mode' is required"));
 }
 
 TEST_F(ConfigResolutionTest, ModulesOfOneClaimGetTheKindTheyExpect) {
   const ModuleIdentity gpu = identity("GpuParams"), nic = identity("NicParams");
   ModuleIdentity raw;
-  const std::vector<ConfigTarget> targets = {{&gpu, {"main"}}, {&nic, {"main"}}, {&raw, {"main"}}};
+  const std::vector<ConfigTarget> targets = {
+      {&gpu, {{"main", "gpu"}}}, {&nic, {{"main", "nic"}}}, {&raw, {{"main", "x"}}}};
   const auto resolved =
       resolve_configs({config(ConfigSource::kClaim, {}, R"({"kind":"GpuParams","shares":4})")}, kDriver, targets);
   ASSERT_TRUE(resolved) << resolved.error().message;
@@ -120,6 +124,71 @@ TEST_F(ConfigResolutionTest, ModulesOfOneClaimGetTheKindTheyExpect) {
       resolve_configs({config(ConfigSource::kClaim, {}, R"({"kind":"Gpu","shares":4})")}, kDriver, targets);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("expected 'GpuParams'"));
+}
+
+// A module with parameters for gpus, for passthrough of gpus, and for migs; nics take none.
+class KindsTest : public ::testing::Test {
+ protected:
+  KindsTest() {
+    const auto schema = [](const char* kind, std::vector<std::string> device_kinds) {
+      return ParamsSchema{.api_version = "v1",
+                          .kind = kind,
+                          .fields = {{.name = "share.count", .type = OptionType::kInteger, .default_text = "1"}},
+                          .device_kinds = std::move(device_kinds)};
+    };
+    about_.schemas = {schema("GpuConfig", {"gpu"}), schema("MigConfig", {"mig"}),
+                      schema("VfioConfig", {"gpu", "vfio"})};
+  }
+  static OpaqueConfig entry(ConfigSource source, std::vector<std::string> requests, const std::string& kind,
+                            int count) {
+    return config(source, std::move(requests),
+                  fmt::format(R"({{"apiVersion":"v1","kind":"{}","share":{{"count":{}}}}})", kind, count));
+  }
+  Result<std::vector<OptionValues>> resolve(const std::vector<OpaqueConfig>& configs) {
+    const auto resolved =
+        resolve_configs(configs, kDriver, {{&about_, {{"main", "gpu"}, {"side", "mig"}, {"net", "nic"}}}});
+    if (!resolved) return std::unexpected(resolved.error());
+    return resolved->front().values;
+  }
+  ModuleIdentity about_;
+};
+
+TEST_F(KindsTest, AnEntryWithoutRequestsIsForTheDevicesThatTakeIt) {
+  const auto values = resolve({entry(ConfigSource::kClaim, {}, "MigConfig", 4)});
+  ASSERT_TRUE(values) << values.error().message;
+  EXPECT_EQ((*values)[0].kind, "GpuConfig");
+  EXPECT_EQ(text((*values)[0], "share.count"), "1");
+  EXPECT_EQ((*values)[1].kind, "MigConfig");
+  EXPECT_EQ(text((*values)[1], "share.count"), "4");
+  EXPECT_TRUE((*values)[2].empty());
+}
+
+TEST_F(KindsTest, AnEntryForADeviceThatDoesNotTakeItIsRefused) {
+  EXPECT_EQ(
+      resolve({entry(ConfigSource::kClaim, {"side"}, "GpuConfig", 4)}).error().message,
+      "configuration of the claim for request 'side': the device of request 'side' is of kind 'mig', which does not "
+      "take parameters of kind 'GpuConfig' but 'MigConfig'");
+  EXPECT_EQ(resolve({entry(ConfigSource::kClass, {"net"}, "GpuConfig", 4)}).error().message,
+            "configuration of the device class for request 'net': the device of request 'net' is of kind 'nic', which "
+            "does not take parameters of kind 'GpuConfig' but none");
+}
+
+TEST_F(KindsTest, TheLatestEntryDecidesTheKind) {
+  const auto values = resolve(
+      {entry(ConfigSource::kClass, {"main"}, "GpuConfig", 2), entry(ConfigSource::kClaim, {}, "VfioConfig", 3)});
+  ASSERT_TRUE(values) << values.error().message;
+  EXPECT_EQ((*values)[0].kind, "VfioConfig");
+  EXPECT_EQ(text((*values)[0], "share.count"), "3");
+  EXPECT_EQ((*values)[0].entries.at("share.count").source, ConfigSource::kClaim);
+  const auto defaults = resolve({entry(ConfigSource::kClass, {"main"}, "GpuConfig", 2),
+                                 config(ConfigSource::kClaim, {"main"}, R"({"apiVersion":"v1","kind":"VfioConfig"})")});
+  EXPECT_EQ(text(defaults->front(), "share.count"), "1") << "fields of another kind do not apply";
+}
+
+TEST_F(KindsTest, AnUnknownKindIsRefusedWhateverTheDevices) {
+  EXPECT_EQ(resolve({entry(ConfigSource::kClaim, {}, "GpuConfg", 4)}).error().message,
+            "configuration of the claim: parameters have kind \"GpuConfg\", expected one of 'GpuConfig', 'MigConfig', "
+            "'VfioConfig' (did you mean 'GpuConfig'?)");
 }
 
 }  // namespace

@@ -321,6 +321,29 @@ TEST_F(ResourceAllocatorTest, EditsAreDeliveredAsConfigured) {
             "cardcage.example.com_gpu/device=gpu-2,cardcage.example.com_gpu/device=gpu-3");
 }
 
+TEST_F(ResourceAllocatorTest, ListsOfAllDevicesAreJoined) {
+  gpus->edits = [](const ModuleClaim& claim) {
+    PreparedEdits edits;
+    edits.allocations.resize(1);
+    edits.allocations[0].env_lists.push_back({"PCIDEVICES", claim.allocations[0].device_id});
+    return edits;
+  };
+  for (const Delivery delivery : {Delivery::kCdi, Delivery::kDirect}) {
+    serve({.deliver = delivery});
+    const auto granted = allocate({"GPU-2", "GPU-0", "GPU-1"});
+    ASSERT_TRUE(granted);
+    EXPECT_THAT(granted->edits.env, ::testing::Contains(EnvVar{"PCIDEVICES", "GPU-0,GPU-1,GPU-2"}));
+  }
+  const auto alone = allocate({"GPU-3"});
+  ASSERT_TRUE(alone);
+  EXPECT_THAT(alone->edits.env, ::testing::Contains(EnvVar{"PCIDEVICES", "GPU-3"}));
+  const auto record = ledger->find({kResource, "gpu-3"});
+  ASSERT_TRUE(record);
+  const CdiSpec spec = cdi_spec(*record);
+  for (const EnvVar& variable : spec.devices.front().edits.env)
+    EXPECT_NE(variable.name, "PCIDEVICES") << "each file would replace the others' value";
+}
+
 TEST_F(ResourceAllocatorTest, EditsThatDirectDeliveryCannotCarryAreRefused) {
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;

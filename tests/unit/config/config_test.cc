@@ -141,6 +141,8 @@ TEST(ConfigTest, ModulesKeepTheirOrderOptionsAndRules) {
 name = "nvidia"
 path = "vendor/libcardcage_nvidia.so"
 sha256 = "AAAABBBBCCCCDDDDEEEEFFFF0000111122223333444455556666777788889999"
+programs = ["/usr/bin/nvidia-smi", "/opt/fan"]
+writes = ["/sys/bus/pci/devices/*/reset"]
 [module.options]
 mig = "mixed"
 count = 3
@@ -163,12 +165,14 @@ serve = [{ driver = "nic.example.com" }]
   EXPECT_EQ(gpu.name, "nvidia");
   EXPECT_EQ(gpu.path, "vendor/libcardcage_nvidia.so");
   EXPECT_EQ(gpu.sha256, "aaaabbbbccccddddeeeeffff0000111122223333444455556666777788889999");
+  EXPECT_EQ(gpu.programs, (std::vector<std::filesystem::path>{"/usr/bin/nvidia-smi", "/opt/fan"}));
+  EXPECT_EQ(gpu.writes, std::vector<std::string>{"/sys/bus/pci/devices/*/reset"});
   EXPECT_EQ(gpu.isolation, Isolation::kProcess);
   EXPECT_EQ(gpu.options.at("mig").value, decltype(RawOption::value)("mixed"));
   EXPECT_EQ(gpu.options.at("count").value, decltype(RawOption::value)(std::int64_t{3}));
   EXPECT_EQ(gpu.options.at("fast").value, decltype(RawOption::value)(true));
   EXPECT_EQ(gpu.options.at("names").value, decltype(RawOption::value)(std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(gpu.options.at("names").position.to_string(), "t.toml:12:9");
+  EXPECT_EQ(gpu.options.at("names").position.to_string(), "t.toml:14:9");
   ASSERT_EQ(gpu.serve.size(), 2u);
   EXPECT_EQ(gpu.serve[0].pool, "node1/mig");
   EXPECT_THAT(
@@ -176,7 +180,7 @@ serve = [{ driver = "nic.example.com" }]
       ElementsAre(Pair("attributes.example.com/ecc", SelectValue(true)), Pair("attributes.model", SelectValue("A*")),
                   Pair("attributes.slices", SelectValue(std::int64_t{3})), Pair("kind", SelectValue("mig"))));
   EXPECT_EQ(gpu.serve[1].driver, "gpu.nvidia.com");
-  EXPECT_EQ(gpu.serve[1].position.to_string(), "t.toml:17:1");
+  EXPECT_EQ(gpu.serve[1].position.to_string(), "t.toml:19:1");
   EXPECT_EQ(config.modules[1].serve.at(0).driver, "nic.example.com");
 }
 

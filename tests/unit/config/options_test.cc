@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/unit/config/declarations.h"
+
 namespace cardcage {
 namespace {
 
@@ -9,36 +11,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Values = std::vector<std::string>;
-
-OptionDeclaration declare(const std::string& name, OptionType type) {
-  OptionDeclaration declaration;
-  declaration.name = name;
-  declaration.type = type;
-  declaration.help = "help of " + name;
-  return declaration;
-}
-
-std::vector<OptionDeclaration> declarations() {
-  auto mig = declare("mig", OptionType::kString);
-  mig.choices = {"none", "single", "mixed"};
-  mig.default_text = "none";
-  auto replicas = declare("replicas", OptionType::kInteger);
-  replicas.min = 1;
-  replicas.max = 8;
-  replicas.default_text = "1";
-  auto interval = declare("interval", OptionType::kDuration);
-  interval.min = 1'000'000'000;
-  interval.max = 3'600'000'000'000;
-  interval.default_text = "1m30s";
-  auto ignore = declare("ignore", OptionType::kList);
-  ignore.max = 2;
-  ignore.default_text = "[\"a\", \"b\"]";
-  auto token = declare("token", OptionType::kString);
-  token.secret = true;
-  token.choices = {"one", "two"};
-  token.default_text = "one";
-  return {mig, replicas, interval, ignore, token, declare("strict", OptionType::kBoolean)};
-}
 
 std::expected<OptionValues, ConfigErrors> check(const std::map<std::string, OptionValue>& written,
                                                 const std::vector<OptionDeclaration>& declared = declarations()) {
@@ -124,98 +96,27 @@ TEST(OptionsTest, RefusesTextThatAModuleCouldNotRead) {
   EXPECT_THAT(errors({{"text", "\xff"}}, text), ElementsAre(HasSubstr("is not UTF-8 text without NUL")));
 }
 
-class ParamsTest : public ::testing::Test {
- protected:
-  ParamsTest() {
-    identity.params = declarations();
-    identity.params_api_version = "gpu.example.com/v1";
-    identity.params_kind = "GpuConfig";
-  }
-  std::string refusal(const std::string& members) { return whole("{" + kType + members + "}"); }
-  std::string whole(const std::string& json) {
-    const auto decoded = decode_params(identity, json);
-    return decoded ? "was taken" : decoded.error().message;
-  }
-  const std::string kType = R"("apiVersion":"gpu.example.com/v1","kind":"GpuConfig")";
-  ModuleIdentity identity;
-};
-
-TEST_F(ParamsTest, DecodesOnlyWrittenMembers) {
-  const auto decoded = decode_params(
-      identity, "{" + kType + R"(,"mig":"single","interval":"5s","ignore":["x"],"strict":true,"replicas":4})");
-  ASSERT_TRUE(decoded) << decoded.error().message;
-  EXPECT_EQ(decoded->entries.size(), 5u);
-  EXPECT_EQ(decoded->entries.find("interval")->second.value, OptionValue(std::int64_t{5'000'000'000}));
-}
-
-TEST_F(ParamsTest, ResolvesMemberByMemberInRisingPrecedence) {
-  const auto by_class = decode_params(identity, "{" + kType + R"(,"mig":"single","replicas":2})");
-  const auto by_claim = decode_params(identity, "{" + kType + R"(,"replicas":3})");
-  const auto values = resolve_params(identity, {*by_class, *by_claim});
-  ASSERT_TRUE(values);
-  EXPECT_EQ(values->entries.find("mig")->second, (OptionValues::Entry{OptionValue("single"), true}));
-  EXPECT_EQ(values->entries.find("replicas")->second, (OptionValues::Entry{OptionValue(std::int64_t{3}), true}));
-  EXPECT_EQ(values->entries.find("strict")->second, (OptionValues::Entry{OptionValue(false), false}));
-}
-
-TEST_F(ParamsTest, RefusesClaimsWithoutARequiredParameter) {
-  identity.params[0].required = true;
-  identity.params[0].default_text.clear();
-  EXPECT_EQ(resolve_params(identity, {}).error().message, "parameter 'mig' is required (help of mig)");
-  EXPECT_TRUE(resolve_params(identity, {*decode_params(identity, "{" + kType + R"(,"mig":"none"})")}));
-}
-
-TEST_F(ParamsTest, RefusesUnknownAndRepeatedMembers) {
-  EXPECT_EQ(refusal(R"(,"replica":1)"), "there is no parameter 'replica' (did you mean 'replicas'?)");
-  identity.id = "gpu";
-  EXPECT_EQ(
-      refusal(R"(,"colour":1)"),
-      "there is no parameter 'colour'; module 'gpu' has 'mig', 'replicas', 'interval', 'ignore', 'token', 'strict'");
-  EXPECT_EQ(refusal(R"(,"mig":"none","mig":"mixed")"), "parameters have 'mig' twice");
-  EXPECT_EQ(refusal(R"(,"mig":{"a":1,"a":2})"), "parameters have 'a' twice");
-}
-
-TEST_F(ParamsTest, ChecksValuesLikeOptions) {
-  EXPECT_EQ(refusal(R"(,"replicas":9)"), "parameter 'replicas' is 9, expected 1 to 8");
-  EXPECT_EQ(refusal(R"(,"replicas":1.5)"), "parameter 'replicas' is not an integer of 64 bits");
-  EXPECT_EQ(refusal(R"(,"replicas":18446744073709551615)"), "parameter 'replicas' is not an integer of 64 bits");
-  EXPECT_EQ(refusal(R"(,"mig":null)"), "parameter 'mig' is null, which no parameter can be");
-  EXPECT_EQ(refusal(R"(,"mig":{})"), "parameter 'mig' is an object, which no parameter can be");
-  EXPECT_EQ(refusal(R"(,"ignore":[1])"),
-            "parameter 'ignore' is a list with other values than strings, which no parameter can be");
-}
-
-// Errors reach pod events and logs, where nobody in the cluster may inject lines.
-TEST_F(ParamsTest, NeverRepeatsControlCharacters) {
-  for (const char* members : {R"(,"interval":"1\n2")", R"(,"mig":"a\nb")", R"(,"a\nb":1)", R"(,"a\nb":1,"a\nb":2)"}) {
-    EXPECT_EQ(refusal(members).find('\n'), std::string::npos) << members;
-    EXPECT_NE(refusal(members), "was taken");
-  }
-}
-
-TEST_F(ParamsTest, RefusesAnotherTypeThanTheDeclaredOne) {
-  EXPECT_EQ(whole(R"({"kind":"GpuConfig"})"), "parameters have no apiVersion, expected 'gpu.example.com/v1'");
-  EXPECT_EQ(whole(R"({"apiVersion":"gpu.example.com/v1","kind":"Other"})"),
-            "parameters have kind \"Other\", expected 'GpuConfig'");
-  EXPECT_EQ(whole(R"({"apiVersion":7})"), "parameters have apiVersion 7, expected 'gpu.example.com/v1'");
-}
-
-TEST_F(ParamsTest, RefusesParametersThatAreNoObjectOrTooLargeOrTooDeep) {
-  EXPECT_EQ(whole("[1]"), "parameters are not a JSON object");
-  EXPECT_THAT(whole("{\"a\":"), HasSubstr("parameters are not JSON: "));
-  EXPECT_THAT(whole("{} trailing"), HasSubstr("parameters are not JSON: "));
-  EXPECT_THAT(whole(""), HasSubstr("parameters are not JSON: "));
-  EXPECT_EQ(whole(std::string(kMaxParameterBytes + 1, ' ')), "parameters have 10241 bytes, at most 10240 are allowed");
-  EXPECT_THAT(whole(std::string(5000, '[')), HasSubstr("parameters are not JSON: "));
-}
-
-TEST_F(ParamsTest, ChecksOnlyTheSyntaxForModulesThatDeclareNothing) {
-  const ModuleIdentity bare;
-  const auto decoded = decode_params(bare, R"({"anything":{"goes":[1,2,null]},"kind":"X"})");
-  ASSERT_TRUE(decoded);
-  EXPECT_TRUE(decoded->entries.empty());
-  EXPECT_FALSE(decode_params(bare, "7"));
-  EXPECT_FALSE(decode_params(bare, R"({"a":1,"a":2})"));
+TEST(OptionsTest, LiveOptionsAloneNeedNoNewInstance) {
+  std::vector<OptionDeclaration> declared = {declare("mode", OptionType::kString),
+                                             declare("level", OptionType::kInteger)};
+  declared[1].live = true;
+  const auto config = [](const std::string& mode, std::optional<std::int64_t> level) {
+    ModuleConfig made{.name = "gpu"};
+    made.options["mode"].value = mode;
+    if (level) made.options["level"].value = *level;
+    return made;
+  };
+  const auto live = [&](const ModuleConfig& before, const ModuleConfig& after) {
+    return differs_in_live_options_only(before, after, declared);
+  };
+  EXPECT_TRUE(live(config("a", 1), config("a", 2)));
+  EXPECT_TRUE(live(config("a", {}), config("a", 2)));
+  EXPECT_TRUE(live(config("a", 1), config("a", {})));
+  EXPECT_FALSE(live(config("a", 1), config("a", 1)));
+  EXPECT_FALSE(live(config("a", 1), config("b", 2)));
+  ModuleConfig confined = config("a", 2);
+  confined.process.seccomp = true;
+  EXPECT_FALSE(live(config("a", 1), confined));
 }
 
 }  // namespace

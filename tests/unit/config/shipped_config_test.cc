@@ -9,6 +9,7 @@ namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::filesystem::path kSource = source_folder();
 
@@ -109,8 +110,14 @@ TEST(ShippedConfigTest, TheReferenceShowsAResourceWithItsDefaults) {
 // ends for its memory would end the daemon.
 TEST(ShippedConfigTest, TheUnitLeavesTheWorkersToTheDaemon) {
   const std::string unit = shipped("config/cardcage.service");
-  EXPECT_THAT(unit, HasSubstr("\nKillMode=mixed\n"));
+  EXPECT_THAT(unit, HasSubstr("\nKillMode=process\n"));
   EXPECT_THAT(unit, HasSubstr("\nOOMPolicy=continue\n"));
+}
+
+TEST(ShippedConfigTest, TheUnitLetsTheDaemonMakeControlGroups) {
+  const std::string unit = shipped("config/cardcage.service");
+  EXPECT_THAT(unit, HasSubstr("\nDelegate=yes\n"));
+  EXPECT_THAT(unit, Not(HasSubstr("ProtectControlGroups")));
 }
 
 // 15 s for the calls, a start that has just begun, and the stop of that module.

@@ -31,5 +31,14 @@ TEST(RateLimitTest, ARestRefillsTheBurst) {
   EXPECT_GT(limit.next(), later);
 }
 
+TEST(RateLimitTest, ASpentBurstComesBackEventByEvent) {
+  RateLimit limit(3, 2s);
+  const Instant now{1h};
+  limit.spend(now);
+  EXPECT_EQ(limit.next(), now + 2s);
+  limit.take(now + 2s);
+  EXPECT_EQ(limit.next(), now + 4s);
+}
+
 }  // namespace
 }  // namespace cardcage

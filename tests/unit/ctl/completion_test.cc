@@ -54,6 +54,7 @@ TEST(CompletionTest, BashOffersCommandsOptionsAndNames) {
   EXPECT_EQ(complete({"cagectl", "devices", "gpu-"}), "gpu-0 gpu-1\n");
   EXPECT_EQ(complete({"cagectl", "completion", "z"}), "zsh\n");
   EXPECT_EQ(complete({"cagectl", "module", "qu"}), "quiesce\n");
+  EXPECT_EQ(complete({"cagectl", "module", "check", "--no"}), "--no-prepare\n");
   EXPECT_EQ(complete({"cagectl", "module", "quiesce", "mo"}), "mock\n");
   EXPECT_EQ(complete({"cagectl", "module", "resume", "--re"}), "--reason\n");
   EXPECT_EQ(complete({"cagectl", "--socket", ""}), "\n") << "the shell completes file names";

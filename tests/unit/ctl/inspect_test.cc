@@ -70,6 +70,7 @@ const GoldenCase kCases[] = {
     {"reload_plan.txt", {"reload", "--dry-run"}},
     {"module.txt", {"module", "quiesce", "mock", "--reason", "driver 580"}},
     {"module.json", {"module", "resume", "mock", "--json"}},
+    {"module_device.json", {"module", "quiesce", "mock", "gpu-0", "--json"}},
 };
 INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kCases), [](const auto& about) {
   return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
@@ -114,6 +115,24 @@ TEST_F(InspectTest, AReloadThatFailsIsAnError) {
   EXPECT_EQ(cagectl({"reload"}).out, "/etc/cardcage/cardcage.toml: nothing has changed\n");
 }
 
+TEST_F(InspectTest, ProgressAndServicesOfAClaimAreShown) {
+  stop();
+  daemon.claim_progress = "writing the bitstream, 40 %";
+  daemon.claim_services = {{"mock", "uid-1", "helper", "runs as pid 12", 2}};
+  daemon.module_reports.front().services = daemon.claim_services;
+  start();
+  EXPECT_THAT(cagectl({"claims"}).out,
+              HasSubstr("prepared (writing the bitstream, 40 %); service 'helper' runs as pid 12"));
+  const std::string in_json = R"("services": [)"
+                              "\n      {\n"
+                              R"(        "module": "mock",)"
+                              "\n"
+                              R"(        "claimUID": "uid-1",)";
+  EXPECT_THAT(cagectl({"claims", "--json"}).out, HasSubstr(in_json));
+  EXPECT_THAT(cagectl({"modules", "mock"}).out,
+              HasSubstr("  services\n    helper of claim uid-1  runs as pid 12, 2 restarts\n"));
+}
+
 TEST_F(InspectTest, TheStatusShowsThatTheFileIsNotApplied) {
   stop();
   daemon.status_report.config.restart = {"node.name"};
@@ -149,8 +168,8 @@ TEST_F(InspectTest, AnUnknownNameIsAnErrorWithAHint) {
 TEST_F(InspectTest, AModuleThatWasNeverLoadedHasUnknownOptions) {
   const Ended ended = cagectl({"modules", "--options", "nic"});
   EXPECT_EQ(ended.code, 1);
-  EXPECT_THAT(ended.err,
-              HasSubstr("module 'nic' has not been loaded yet, so its options are unknown; it is backing off: start:"));
+  EXPECT_THAT(ended.err, HasSubstr("module 'nic' has not been loaded yet, so its options are unknown; it is backing "
+                                   "off: module 'nic' does not start"));
 }
 
 TEST_F(InspectTest, HistoryFiltersReachTheDaemon) {
@@ -177,6 +196,12 @@ TEST_F(InspectTest, ACommandCarriesUserReasonAndTimeout) {
   EXPECT_EQ(daemon.last_command().by, "alice");
   EXPECT_EQ(daemon.last_command().reason, "driver 580");
   EXPECT_EQ(daemon.last_command().limit, std::chrono::minutes(2));
+  EXPECT_EQ(daemon.last_command().device, "");
+  EXPECT_THAT(send({"resume", "mock", "gpu-0"}).out,
+              ::testing::StartsWith("device 'gpu-0' of module 'mock' is resumed\nit stays with 2 claims:\n"));
+  EXPECT_EQ(daemon.last_command().device, "gpu-0");
+  EXPECT_EQ(send({"resume", "mock", "gpu-1"}).out, "device 'gpu-1' of module 'mock' is resumed\nno claim holds it\n");
+  EXPECT_EQ(send({"restart", "mock", "gpu-0"}).code, 2);
   EXPECT_EQ(send({"resume", "nic"}).out, "module 'nic' is done\nno claim holds any of its devices\n");
   EXPECT_EQ(send({"restart"}).code, 2);
   EXPECT_EQ(send({}).code, 2);

@@ -26,7 +26,7 @@ inline long connections_to(const std::filesystem::path& socket) {
 class DriverHarness : public ServerHarness<DriverServer> {
  protected:
   Result<std::unique_ptr<DriverServer>> make(DriverServerOptions options) {
-    return live.call([&] { return DriverServer::start(live.context(), clock, claims, health, std::move(options)); });
+    return live.call([&] { return DriverServer::start(live.context(), clock, claims, health, options); });
   }
   DriverServerOptions options(const std::string& driver = kDriver) const {
     return {.driver = driver, .kubelet_root = root.path(), .instance = "", .limits = {}, .health = {}};

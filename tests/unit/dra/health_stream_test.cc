@@ -128,6 +128,16 @@ TEST_F(HealthServiceTest, SendsTheFullListAtOnceAndThenEveryChange) {
             "1800000000 health_check_timeout_seconds: 30 message: \"Xid 79: fell off the bus\" }");
 }
 
+TEST_F(HealthServiceTest, ADeviceThatNothingMonitorsIsUnknownToTheKubelet) {
+  set({report("gpu-0", HealthState::kUnmonitored), report("gpu-1", HealthState::kUnmonitored, "no NVML events")});
+  auto stream = watch();
+  Message message;
+  ASSERT_TRUE(stream.stream->Read(&message));
+  EXPECT_EQ(message.devices(0).health(), api::health_v1::UNKNOWN);
+  EXPECT_EQ(message.devices(0).message(), "not monitored");
+  EXPECT_EQ(message.devices(1).message(), "no NVML events");
+}
+
 TEST_F(HealthServiceTest, RepeatsTheListBeforeTheKubeletForgetsIt) {
   set({report("gpu-0", HealthState::kHealthy)});
   auto stream = watch();

@@ -37,6 +37,7 @@ class DeclarationsTest : public ::testing::Test {
 
 TEST_F(DeclarationsTest, CopiesTheIdentity) {
   table.flags = CAGE_MODULE_CONCURRENT;
+  table.abi_minor = CAGE_ABI_MINOR;
   const auto identity = read_identity(table, "abc");
   ASSERT_TRUE(identity) << identity.error().message;
   EXPECT_EQ(identity->vendor, "Example");
@@ -44,6 +45,26 @@ TEST_F(DeclarationsTest, CopiesTheIdentity) {
   EXPECT_TRUE(identity->concurrent);
   ASSERT_THAT(identity->options, SizeIs(1));
   EXPECT_EQ(identity->options[0].max, 8);
+}
+
+TEST_F(DeclarationsTest, AnOlderModuleWithTheFlagIsNotConcurrent) {
+  table.flags = CAGE_MODULE_CONCURRENT;
+  table.abi_minor = 2;
+  EXPECT_FALSE(read_identity(table, "")->concurrent);
+}
+
+TEST_F(DeclarationsTest, AnOptionIsLiveOnlyIfTheModuleCanBeConfigured) {
+  option.flags = CAGE_OPTION_LIVE;
+  EXPECT_FALSE(read_identity(table, "")->options[0].live);
+  table.extension = [](const char* id) -> const void* {
+    static const cage_configure family{
+        .struct_size = sizeof family,
+        .configure = [](cage_instance*, const cage_call*, const cage_values*) -> cage_status { return CAGE_OK; }};
+    return std::string_view(id) == CAGE_EXT_CONFIGURE ? &family : nullptr;
+  };
+  const auto identity = read_identity(table, "");
+  EXPECT_TRUE(identity->has_configure);
+  EXPECT_TRUE(identity->options[0].live);
 }
 
 TEST_F(DeclarationsTest, RefusesBadNames) {
@@ -59,7 +80,10 @@ TEST_F(DeclarationsTest, RefusesBadNames) {
 TEST_F(DeclarationsTest, RefusesDeclarationsThatMakeNoSense) {
   const cage_option good = option;
   option.type = 77;
-  EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas' has the unknown type 77");
+  EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas' has the unknown type 77 [R16]");
+  option = good;
+  option.flags = 1u << 9;
+  EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas' has the unknown flags 0x200 [R16]");
   option = good;
   option.default_text = CAGE_LIT("9");
   EXPECT_EQ(refusal(), "its table: entry 0 of options: 'replicas': its default: is 9, expected 1 to 8");
@@ -123,6 +147,14 @@ TEST_F(DeclarationsTest, AFamilyCountsOnlyWithItsFunction) {
   EXPECT_FALSE(identity->has_preferred);
   EXPECT_FALSE(identity->has_pre_start);
   EXPECT_TRUE(identity->has_reconcile);
+}
+
+TEST(LoadIdentifiedTest, RefusesAFamilyThatLiesInAnotherObject) {
+  auto staged = stage(CARDCAGE_TEST_MODULES, "foreign_family.so", "");
+  ASSERT_TRUE(staged) << staged.error().message;
+  const auto loaded = load_identified("fpga", std::move(*staged));
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message, HasSubstr("its keep does not lie in the file"));
 }
 
 }  // namespace

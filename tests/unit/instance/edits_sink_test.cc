@@ -7,7 +7,10 @@
 namespace cardcage {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
 
 cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
@@ -32,7 +35,7 @@ cage_mount mount(std::string_view from, std::string_view to) {
 
 class EditsSinkTest : public ::testing::Test {
  protected:
-  EditsSinkTest() { table = sink.open(2); }
+  EditsSinkTest() { table = sink.open(5, 2); }
   cage_status env(std::int32_t alloc, std::string_view key, std::string_view value) {
     return table->env(table, alloc, text(key), text(value));
   }
@@ -43,16 +46,51 @@ class EditsSinkTest : public ::testing::Test {
   // The error of finish() after `given` was refused.
   template <class... Given>
   std::string refusal(const Given&... given) {
-    table = sink.open(2);
+    table = sink.open(5, 2);
     const bool all_taken = ((add(given) == CAGE_OK) && ...);
     const auto edits = sink.finish();
     EXPECT_EQ(all_taken, edits.has_value());
     return edits ? "was taken" : edits.error().message;
   }
 
-  EditsSink sink{"m"};
+  // The host keeps what the module writes down, or refuses it.
+  std::vector<std::pair<std::uint64_t, std::string>> journal;
+  Result<AskReply> journal_kept;
+  Asks asks{{.send =
+                 [this](std::uint64_t number, std::uint64_t call, const ModuleAsk& ask) {
+                   journal.emplace_back(call, std::get<JournalAsk>(ask).bytes);
+                   asks.answer(number, journal_kept);
+                 },
+             .attend = {}}};
+  EditsSink sink{"m", asks};
   cage_edits* table = nullptr;
 };
+
+TEST_F(EditsSinkTest, WritesTheJournalAtOnce) {
+  const auto* const family = static_cast<const cage_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
+  ASSERT_NE(family, nullptr);
+  EXPECT_EQ(table->extension(table, "cage.edits.journal/9"), nullptr);
+  EXPECT_EQ(family->write(table, {"a\0b", 3}), CAGE_OK);
+  EXPECT_EQ(family->write(table, {nullptr, 0}), CAGE_OK);
+  EXPECT_THAT(journal, ElementsAre(Pair(5, std::string("a\0b", 3)), Pair(5, "")));
+  EXPECT_TRUE(sink.finish());
+}
+
+TEST_F(EditsSinkTest, AJournalThatIsNotKeptFailsThePrepare) {
+  const auto* const family = static_cast<const cage_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
+  journal_kept = fail(Code::kResourceExhausted, "no space is left on run_dir");
+  EXPECT_EQ(family->write(table, {"x", 1}), CAGE_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(sink.finish().error().message, "its journal is not kept: no space is left on run_dir");
+}
+
+TEST_F(EditsSinkTest, RefusesAJournalThatIsTooLarge) {
+  const auto* const family = static_cast<const cage_journal*>(table->extension(table, CAGE_EDITS_JOURNAL));
+  const std::string large(kMaxState + 1, 'x');
+  EXPECT_EQ(family->write(table, {large.data(), large.size()}), CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(family->write(table, {nullptr, 1}), CAGE_INVALID_ARGUMENT);
+  EXPECT_THAT(journal, IsEmpty());
+  EXPECT_EQ(sink.finish().error().message, "journal has 65537 bytes, at most 65536 are allowed [R7]");
+}
 
 TEST_F(EditsSinkTest, CollectsEditsOfTheClaimAndOfEachDevice) {
   auto given_node = node("/dev/gpu0");
@@ -174,7 +212,7 @@ TEST_F(EditsSinkTest, RefusesDifferentEditsOfTheSameTargetAndMergesEqualOnes) {
 TEST_F(EditsSinkTest, RefusesAnUnknownAllocation) {
   EXPECT_EQ(env(2, "A", "1"), CAGE_OUT_OF_RANGE);
   EXPECT_EQ(sink.finish().error().message, "allocation 2 is not in 0 to 1, or -1 for the whole claim");
-  table = sink.open(0);
+  table = sink.open(5, 0);
   EXPECT_EQ(env(-2, "A", "1"), CAGE_OUT_OF_RANGE);
 }
 
@@ -183,7 +221,7 @@ TEST_F(EditsSinkTest, BoundsTheStateAndTheSumOfAllEdits) {
   EXPECT_EQ(table->state(table, {blob.data(), kMaxState}), CAGE_OK);
   EXPECT_EQ(table->state(table, {blob.data(), kMaxState + 1}), CAGE_INVALID_ARGUMENT);
   EXPECT_EQ(sink.finish().error().message, "state has 65537 bytes, at most 65536 are allowed [R7]");
-  table = sink.open(1);
+  table = sink.open(5, 1);
   const std::string value(32000, 'v');
   cage_status last = CAGE_OK;
   for (int i = 0; i < 40 && last == CAGE_OK; ++i) last = env(0, fmt::format("V{}", i), value);
@@ -196,7 +234,7 @@ TEST_F(EditsSinkTest, KeepsTheFirstRefusal) {
   EXPECT_EQ(table->group(table, 0, 0), CAGE_INVALID_ARGUMENT);
   EXPECT_EQ(env(0, "GOOD", "x"), CAGE_OK);
   EXPECT_THAT(sink.finish().error().message, HasSubstr("environment variable '1'"));
-  table = sink.open(1);
+  table = sink.open(5, 1);
   EXPECT_TRUE(sink.finish());
 }
 

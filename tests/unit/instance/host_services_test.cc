@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include <thread>
 
@@ -9,10 +10,13 @@
 #include "host/instance/claim_view.h"
 #include "host/instance/snapshot_sink.h"
 #include "host/model/text_rules.h"
+#include "tests/fakes/eventually.h"
 
 namespace cardcage {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 // Borrows the id.
@@ -24,9 +28,22 @@ cage_health health_of(std::string_view id) {
   return made;
 }
 
-TEST(HostServicesTest, TellsOnceAndKeepsTheLatestReportOfADevice) {
+class HostServicesTest : public ::testing::Test {
+ protected:
+  // Answers as the daemon would.
+  std::vector<ExecAsk> programs;
+  Result<AskReply> answer;
+  Asks asks{{.send =
+                 [this](std::uint64_t number, std::uint64_t, ModuleAsk ask) {
+                   programs.push_back(std::get<ExecAsk>(std::move(ask)));
+                   asks.answer(number, answer);
+                 },
+             .attend = {}}};
+};
+
+TEST_F(HostServicesTest, TellsOnceAndKeepsTheLatestReportOfADevice) {
   std::atomic<int> told = 0;
-  HostServices services("m", [&] { ++told; });
+  HostServices services("m", [&] { ++told; }, asks);
   const cage_host* const host = services.table();
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread)
@@ -46,8 +63,8 @@ TEST(HostServicesTest, TellsOnceAndKeepsTheLatestReportOfADevice) {
   EXPECT_EQ(told, 2);
 }
 
-TEST(HostServicesTest, IgnoresInvalidReportsAndEverythingAfterTheEnd) {
-  HostServices services("m", [] { FAIL() << "nothing should arrive"; });
+TEST_F(HostServicesTest, IgnoresInvalidReportsAndEverythingAfterTheEnd) {
+  HostServices services("m", [] { FAIL() << "nothing should arrive"; }, asks);
   const cage_host* const host = services.table();
   host->health(host, nullptr);
   cage_health health = health_of("");
@@ -61,8 +78,26 @@ TEST(HostServicesTest, IgnoresInvalidReportsAndEverythingAfterTheEnd) {
   host->rescan(host);
 }
 
-TEST(HostServicesTest, KeepsTheLastLines) {
-  HostServices services("m", [] {});
+TEST_F(HostServicesTest, PollsForModulesThatHandleEvents) {
+  const auto poll_of = [](const HostServices& services) {
+    return static_cast<const cage_poll*>(services.table()->extension(services.table(), CAGE_HOST_POLL));
+  };
+  const UniqueFd counter(::eventfd(1, EFD_CLOEXEC));
+  HostServices deaf("deaf", [] {}, asks);
+  ASSERT_EQ(poll_of(deaf)->struct_size, sizeof(cage_poll));
+  EXPECT_EQ(poll_of(deaf)->add(deaf.table(), counter.get()), CAGE_FAILED_PRECONDITION);
+  std::atomic<int> told = 0;
+  HostServices services("m", [&] { ++told; }, asks, true);
+  EXPECT_EQ(poll_of(services)->remove(services.table(), counter.get()), CAGE_NOT_FOUND);
+  EXPECT_EQ(poll_of(services)->add(services.table(), counter.get()), CAGE_OK);
+  EXPECT_TRUE(eventually([&] { return told == 1; }));
+  EXPECT_THAT(services.take().descriptors, ElementsAre(counter.get()));
+  services.close();
+  EXPECT_EQ(poll_of(services)->add(services.table(), counter.get()), CAGE_FAILED_PRECONDITION);
+}
+
+TEST_F(HostServicesTest, KeepsTheLastLines) {
+  HostServices services("m", [] {}, asks);
   const cage_host* const host = services.table();
   for (int i = 0; i < 60; ++i) {
     const std::string line = fmt::format("line\n{}", i);
@@ -74,8 +109,8 @@ TEST(HostServicesTest, KeepsTheLastLines) {
   EXPECT_EQ(lines.back().text, "line?59");
 }
 
-TEST(HostServicesTest, KeepsAtMostOneReportForEachPossibleDevice) {
-  HostServices services("m", [] {});
+TEST_F(HostServicesTest, KeepsAtMostOneReportForEachPossibleDevice) {
+  HostServices services("m", [] {}, asks);
   const cage_host* const host = services.table();
   for (std::size_t i = 0; i < kMaxDevices + 10; ++i) {
     const std::string id = fmt::format("d{}", i);
@@ -83,6 +118,123 @@ TEST(HostServicesTest, KeepsAtMostOneReportForEachPossibleDevice) {
     host->health(host, &health);
   }
   EXPECT_THAT(services.take().health, SizeIs(kMaxDevices));
+}
+
+TEST_F(HostServicesTest, BoundsTheBytesOfReportsThatWait) {
+  HostServices services("m", [] {}, asks);
+  const cage_host* const host = services.table();
+  const std::string message(kMaxHealthMessage, 'm');
+  for (std::size_t i = 0; i < kMaxDevices; ++i)
+    for (const std::string& cause : {std::string("Ecc"), std::string("Fan")}) {
+      const std::string id = fmt::format("d{}", i);
+      cage_health health = health_of(id);
+      health.message = {message.data(), message.size()};
+      health.cause = {cause.data(), cause.size()};
+      host->health(host, &health);
+    }
+  std::size_t bytes = 0;
+  for (const auto& [id, statements] : services.take().health)
+    for (const auto& [cause, health] : statements) bytes += health.message.size();
+  EXPECT_LE(bytes, KeptHealth::kMaxBytes);
+  EXPECT_GT(bytes, KeptHealth::kMaxBytes / 2);
+}
+
+TEST_F(HostServicesTest, KeepsTheLatestReportOfEachCause) {
+  HostServices services("m", [] {}, asks);
+  const cage_host* const host = services.table();
+  const auto report = [&](const std::string& cause, std::uint32_t state) {
+    cage_health health = health_of("d");
+    health.cause = {cause.data(), cause.size()};
+    health.state = state;
+    host->health(host, &health);
+  };
+  report("Ecc", CAGE_HEALTH_OK);
+  report("Ecc", CAGE_HEALTH_BAD);
+  report("", CAGE_HEALTH_OK);
+  const Statements told = services.take().health.at("d");
+  EXPECT_THAT(told, SizeIs(2));
+  EXPECT_EQ(told.at("Ecc").state, HealthState::kUnhealthy);
+  EXPECT_EQ(told.at("").state, HealthState::kHealthy);
+  for (int i = 0; i < 1000; ++i) report(fmt::format("Ok{}", i), CAGE_HEALTH_OK);
+  report("Ecc", CAGE_HEALTH_BAD);
+  const Statements flood = services.take().health.at("d");
+  EXPECT_THAT(flood, SizeIs(kMaxCauses));
+  EXPECT_EQ(flood.at("Ecc").state, HealthState::kUnhealthy);
+}
+
+class ExecTest : public HostServicesTest {
+ protected:
+  ExecTest() {
+    command.struct_size = sizeof command;
+    command.program = {"tool", 4};
+  }
+  cage_status run() {
+    const auto* exec = static_cast<const cage_exec*>(services.table()->extension(services.table(), CAGE_HOST_EXEC));
+    return exec->run(services.table(), context.table(), &command, this, [](void* user, const cage_command_result* of) {
+      static_cast<ExecTest*>(user)->ended.push_back(*of);
+      static_cast<ExecTest*>(user)->out.assign(static_cast<const char*>(of->out.data), of->out.size);
+    });
+  }
+  std::string refusal() {
+    EXPECT_NE(run(), CAGE_OK);
+    EXPECT_THAT(programs, SizeIs(0)) << "the daemon is not asked";
+    return context.explanation();
+  }
+  HostServices services{"m", [] {}, asks};
+  CallContext context{"prepare", 7, Instant::max()};
+  cage_command command{};
+  std::vector<cage_command_result> ended;
+  std::string out;
+};
+
+TEST_F(ExecTest, PassesTheCommandOnAndTheResultBack) {
+  const cage_str arguments[] = {{"-q", 2}, {"", 0}}, environment[] = {{"A=b=c", 5}};
+  command.args = arguments;
+  command.arg_count = 2;
+  command.env = environment;
+  command.env_count = 1;
+  command.timeout_ms = 1500;
+  answer = ExecResult{.exit_status = 3, .signal = 0, .timed_out = true, .cut = true, .out = "text", .err = ""};
+  ASSERT_EQ(run(), CAGE_OK) << context.explanation();
+  ASSERT_THAT(programs, SizeIs(1));
+  EXPECT_EQ(programs[0].program, "tool");
+  EXPECT_THAT(programs[0].arguments, ElementsAre("-q", ""));
+  EXPECT_THAT(programs[0].environment, ElementsAre("A=b=c"));
+  EXPECT_EQ(programs[0].limit, std::chrono::milliseconds(1500));
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].exit_status, 3);
+  EXPECT_EQ(ended[0].flags, CAGE_COMMAND_TIMED_OUT | CAGE_COMMAND_CUT);
+  EXPECT_EQ(out, "text");
+}
+
+TEST_F(ExecTest, AProgramThatDoesNotStartIsExplained) {
+  answer = fail(Code::kNotFound, "cannot start '/x/tool': No such file or directory");
+  EXPECT_EQ(run(), CAGE_NOT_FOUND);
+  EXPECT_EQ(context.explanation(), "program 'tool': cannot start '/x/tool': No such file or directory");
+  EXPECT_THAT(ended, SizeIs(0));
+}
+
+TEST_F(ExecTest, RefusesCommandsThatMakeNoSense) {
+  command.program = {"/bin/tool", 9};
+  EXPECT_THAT(refusal(), HasSubstr("'/bin/tool' is not the name of a file without its folder"));
+  command.program = {"tool", 4};
+  const cage_str nul[] = {{"a\0b", 3}};
+  command.args = nul;
+  command.arg_count = 1;
+  EXPECT_THAT(refusal(), HasSubstr("cage_command.args contains a NUL"));
+  const std::string long_text((128u << 10) + 1, 'x');
+  const cage_str too_long[] = {{long_text.data(), long_text.size()}};
+  command.args = too_long;
+  EXPECT_THAT(refusal(), HasSubstr("cage_command.args has 131073 bytes, at most 131072 are allowed"));
+  command.arg_count = 5000;
+  EXPECT_THAT(refusal(), HasSubstr("5000 entries"));
+  command.arg_count = 0;
+  const cage_str no_value[] = {{"HOME", 4}};
+  command.env = no_value;
+  command.env_count = 1;
+  EXPECT_THAT(refusal(), HasSubstr("'HOME' is not NAME=value"));
+  command.struct_size = 4;
+  EXPECT_THAT(refusal(), HasSubstr("struct_size of cage_command is 4"));
 }
 
 TEST(CallContextTest, CancelsThroughTheFunctionAndTheDescriptor) {
@@ -139,13 +291,17 @@ TEST(ClaimViewTest, ShowsTheClaimAsTheModuleReadsIt) {
   allocation.request = "main/sub";
   allocation.admin_access = true;
   allocation.consumed_capacity = {{"memory", Quantity{4, 0, Quantity::Format::kBinary}}};
-  allocation.values.entries = {{"names", {OptionValue(std::vector<std::string>{"a", "b"}), true}},
-                               {"on", {OptionValue(true), false}},
-                               {"size", {OptionValue(std::int64_t{7}), false}},
-                               {"text", {OptionValue("x"), true}}};
+  allocation.values.entries = {
+      {"names", {OptionValue(std::vector<std::string>{"a", "b"}), true}},
+      {"on", {OptionValue(true), false}},
+      {"size", {OptionValue(std::int64_t{7}), false}},
+      {"text", {OptionValue("x"), true, ConfigSource::kClaim}},
+      {"limits.gpu", {OptionValue(TextMap{{"b", "2"}, {"a", "1"}}), true, ConfigSource::kClass}}};
+  allocation.values.kind = "GpuConfig";
   claim.params.push_back({ConfigSource::kClaim, {"main"}, "{}"});
 
-  const ClaimView view(claim, true, "m");
+  std::vector<ParamsSchema> schemas = {{.kind = "GpuConfig", .device_kinds = {"gpu"}}};
+  const ClaimView view(claim, &schemas, "m");
   const cage_claim& seen = *view.table();
   EXPECT_EQ(std::string_view(seen.uid.data, seen.uid.size), "u1");
   EXPECT_EQ(seen.flags, static_cast<std::uint32_t>(CAGE_CLAIM_OTHER_BOOT));
@@ -169,8 +325,27 @@ TEST(ClaimViewTest, ShowsTheClaimAsTheModuleReadsIt) {
   EXPECT_EQ(values->integer(values, "text"), 0);
   EXPECT_EQ(values->list(values, "missing", &items), 0u);
   EXPECT_EQ(values->string(values, nullptr).size, 0u);
-  const ClaimView bare(claim, false, "m");
+  const cage_str *keys = nullptr, *texts = nullptr;
+  ASSERT_EQ(values->map(values, "limits.gpu", &keys, &texts), 2u);
+  EXPECT_EQ(std::string_view(keys[0].data, keys[0].size), "a");
+  EXPECT_EQ(std::string_view(texts[1].data, texts[1].size), "2");
+  EXPECT_EQ(values->map(values, "limits.gpu", nullptr, &texts), 0u);
+  EXPECT_EQ(values->map(values, "text", &keys, &texts), 0u);
+  EXPECT_EQ(keys, nullptr);
+  EXPECT_EQ(values->source(values, "limits.gpu"), CAGE_PARAMS_CLASS);
+  EXPECT_EQ(values->source(values, "text"), CAGE_PARAMS_CLAIM);
+  EXPECT_EQ(values->source(values, "on"), -1);
+  EXPECT_EQ(values->source(values, "missing"), -1);
+  EXPECT_EQ(std::string_view(values->params_kind.data, values->params_kind.size), "GpuConfig");
+  const ClaimView bare(claim, nullptr, "m");
   EXPECT_EQ(bare.table()->allocs[0]->values, nullptr);
+  claim.allocations[0].values = {};
+  EXPECT_EQ(ClaimView(claim, &schemas, "m").table()->allocs[0]->values, nullptr) << "no kind takes the device";
+  schemas[0].device_kinds.clear();
+  const ClaimView earlier(claim, &schemas, "m");
+  const cage_values* const none = earlier.table()->allocs[0]->values;
+  ASSERT_NE(none, nullptr) << "a module whose devices all take parameters relies on them";
+  EXPECT_EQ(none->integer(none, "size"), 0);
 }
 
 TEST(TextRulesTest, KnowsUtf8) {

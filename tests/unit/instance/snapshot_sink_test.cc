@@ -14,6 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
@@ -119,6 +120,55 @@ TEST(DeviceCopyTest, RefusesBadIdsAndWords) {
   }
 }
 
+TEST(DeviceCopyTest, RefusesAnUnknownFlagOrState) {
+  cage_device given = device("d");
+  given.flags = CAGE_DEVICE_SHARED | 1u << 4;
+  EXPECT_EQ(refusal(given), "flags 0x10 are unknown [R16]");
+  cage_health health{};
+  health.struct_size = sizeof health;
+  given = device("d");
+  given.health = &health;
+  health.state = 4;
+  EXPECT_EQ(refusal(given), "health.state 4 is unknown [R16]");
+  health.state = CAGE_HEALTH_UNMONITORED;
+  health.taint = 4;
+  EXPECT_EQ(refusal(given), "health.taint 4 is unknown [R16]");
+}
+
+TEST(DeviceCopyTest, RefusesABadCauseOrTaint) {
+  cage_health health{};
+  health.struct_size = sizeof health;
+  cage_device given = device("d");
+  given.health = &health;
+  health.cause = text("row remap");
+  EXPECT_EQ(refusal(given),
+            "health.cause 'row remap' is not a CamelCase word of at most 64 letters and digits, such as Ecc");
+  health.cause = text("Ecc");
+  for (const char* key : {"ecc", "example.com/", "/ecc", "Example.com/ecc", "example.com/a b"}) {
+    health.taint_key = text(key);
+    EXPECT_EQ(refusal(given), fmt::format("health.taint_key '{}' is not the key of a label with a domain, such as "
+                                          "example.com/ecc",
+                                          key));
+  }
+  health.taint_key = text("example.com/ecc");
+  health.taint_value = text("bank 3");
+  EXPECT_THAT(refusal(given), HasSubstr("health.taint_value 'bank 3' is not the value of a label"));
+  health.taint_value = text("bank-3");
+  EXPECT_EQ(refusal(given), "was taken");
+  const auto copied = copy_device(given);
+  EXPECT_EQ(copied->health, (Health{.cause = "Ecc", .taint_key = "example.com/ecc", .taint_value = "bank-3"}));
+}
+
+TEST(DeviceCopyTest, AHealthOfAnOlderModuleHasNoCause) {
+  cage_health health{};
+  health.struct_size = offsetof(cage_health, cause);
+  health.state = CAGE_HEALTH_OK;
+  health.cause = text("not a cause, but whatever lies behind");
+  cage_device given = device("d");
+  given.health = &health;
+  EXPECT_EQ(copy_device(given)->health, Health{.state = HealthState::kHealthy});
+}
+
 TEST(DeviceCopyTest, RefusesBadAttributes) {
   EXPECT_THAT(refusal(string_attribute("9x", "v")), HasSubstr("attribute name '9x' is not a C identifier"));
   EXPECT_THAT(refusal(string_attribute(std::string(33, 'a'), "v")), HasSubstr("is not a C identifier"));
@@ -139,7 +189,7 @@ TEST(DeviceCopyTest, RefusesBadAttributes) {
   given = attribute("l", CAGE_ATTR_LIST | CAGE_ATTR_STRING);
   given.count = 0;
   EXPECT_EQ(refusal(given), "attribute 'l': list is empty: leave the attribute out");
-  EXPECT_EQ(refusal(attribute("t", 99)), "attribute 't': type 99 is unknown");
+  EXPECT_EQ(refusal(attribute("t", 99)), "attribute 't': type 99 is unknown [R16]");
 }
 
 TEST(DeviceCopyTest, CountsAttributesCapacitiesAndListValues) {
@@ -181,7 +231,7 @@ TEST(DeviceCopyTest, CountsAttributesCapacitiesAndListValues) {
 TEST(DeviceCopyTest, RefusesBadQuantitiesAndNodes) {
   const std::pair<cage_quantity, const char*> bad[] = {
       {{text("m"), -1, 0, CAGE_QTY_DECIMAL}, "capacity 'm': value -1 is negative"},
-      {{text("m"), 1, 0, 9}, "capacity 'm': format 9 is unknown"},
+      {{text("m"), 1, 0, 9}, "capacity 'm': format 9 is unknown [R16]"},
       {{text("m"), 1, 19, CAGE_QTY_DECIMAL}, "capacity 'm': exp10 19 is not in -9 to 18, or 0 for a binary quantity"},
       {{text("m"), 1, 3, CAGE_QTY_BINARY}, "capacity 'm': exp10 3 is not in -9 to 18, or 0 for a binary quantity"}};
   cage_device given = device("d");
@@ -239,6 +289,32 @@ TEST_F(SnapshotSinkTest, SortsAndNamesDevices) {
   ASSERT_THAT(snapshot.devices, SizeIs(2));
   EXPECT_EQ(snapshot.devices[0].name, "a");
   EXPECT_NE(snapshot.find("b"), nullptr);
+}
+
+TEST_F(SnapshotSinkTest, TakesTheNamesThatTheModuleChooses) {
+  cage_device given = device("GPU-7");
+  given.name = text("gpu-0");
+  EXPECT_EQ(add(given), CAGE_OK);
+  given.id = text("GPU-8");
+  EXPECT_EQ(add(given), CAGE_ALREADY_EXISTS);
+  given.name = text("GPU");
+  EXPECT_EQ(add(given), CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(add(device("gpu-0")), CAGE_OK);
+  const Snapshot snapshot = sink.finish();
+  ASSERT_THAT(snapshot.devices, SizeIs(2));
+  EXPECT_EQ(snapshot.find("GPU-7")->name, "gpu-0");
+  EXPECT_THAT(snapshot.find("gpu-0")->name, StartsWith("gpu-0-"));
+  EXPECT_THAT(snapshot.left_out,
+              ElementsAre(Pair("GPU-8", "another device has the name 'gpu-0': names are unique in an instance")));
+}
+
+TEST_F(SnapshotSinkTest, TakesDevicesOfTheFirstVersion) {
+  cage_device given = device("a");
+  given.struct_size = offsetof(cage_device, name);
+  given.name = {nullptr, 1000};  // not part of that struct
+  EXPECT_EQ(add(given), CAGE_OK);
+  given.struct_size -= 1;
+  EXPECT_EQ(add(given), CAGE_INVALID_ARGUMENT);
 }
 
 TEST_F(SnapshotSinkTest, RefusesASecondDeviceWithTheSameIdAndKeepsTheFirst) {

@@ -47,6 +47,7 @@ inline ClaimRecord a_full_record(const std::string& uid) {
   ModulePart& part = record.parts[0];
   part.state = std::string("binary\0state", 12);
   part.state_version = 7;
+  part.journal = std::string("note\0", 5);
   part.edits.mounts = {{"/opt/lib", "/usr/lib/gpu", "bind", {"ro"}}};
   part.params = {{ConfigSource::kClaim, {"main/sub"}, R"({"mode":"fast"})"}};
   HeldDevice& device = part.devices[0];
@@ -56,7 +57,9 @@ inline ClaimRecord a_full_record(const std::string& uid) {
   device.edits.device_nodes = {{"/dev/gpu0", "", "c", "rw", 195, 0, 0666, 0, 44}};
   device.edits.hooks = {{"createContainer", "/usr/bin/hook", {"hook"}, {}, 5}};
   device.holders = {{"GPU-1::0", "team", "train", "main", record.begun}};
-  device.values.entries["mode"] = {std::string("fast"), true};
+  device.values.entries["mode"] = {std::string("fast"), true, ConfigSource::kClaim};
+  device.values.entries["limits.gpu"] = {TextMap{{"a", "1"}}, true, ConfigSource::kClass};
+  device.values.kind = "GpuConfig";
   device.values.entries["limit"] = {std::int64_t{-3}, false};
   device.values.entries["strict"] = {true, true};
   device.values.entries["modes"] = {std::vector<std::string>{"a", "b"}, true};

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include "host/loader/loader.h"
 #include "tests/modules/base.h"
@@ -40,6 +41,16 @@ TEST(LoadTest, GivesEachLoadItsOwnImageOfTheSameFile) {
   ASSERT_TRUE(one && two);
   EXPECT_NE(one->table().id.data, two->table().id.data);
   EXPECT_EQ(one->sha256(), two->sha256());
+}
+
+// A debugger opens the file that the link map names, in a process of its own.
+TEST(LoadTest, NamesTheModuleSoThatAnotherProcessFindsItsImage) {
+  const auto loaded = load_test_module("good.so");
+  ASSERT_TRUE(loaded);
+  Dl_info about{};
+  ASSERT_NE(::dladdr(reinterpret_cast<const void*>(loaded->table().create), &about), 0);
+  EXPECT_THAT(about.dli_fname, StartsWith(fmt::format("/proc/{}/fd/", ::getpid())));
+  EXPECT_EQ(std::filesystem::read_symlink(about.dli_fname).native(), "/memfd:cardcage:good.so (deleted)");
 }
 
 TEST(LoadTest, KeepsAModuleMappedAndItsDescriptorTaken) {
@@ -102,7 +113,7 @@ TEST(LoadTest, RefusesAnEntryThatReturnsNoTableOrThrows) {
   EXPECT_EQ(refusal("null_table.so"),
             refused("null_table.so",
                     "its entry cage_module_v0 returned no table, which means that it does not work with this host "
-                    "(module ABI 0.2): install a build for this version"));
+                    "(module ABI 0.3): install a build for this version"));
   EXPECT_EQ(refusal("throwing_entry.so"),
             refused("throwing_entry.so", "its entry cage_module_v0 threw an exception, none may leave a module [R9]"));
 }
@@ -152,6 +163,11 @@ TEST_F(TableTest, RefusesAWrongMagic) {
   EXPECT_EQ(refusal(), "its table begins with 0x12345678 and not with CAGE_MAGIC: set .magic = CAGE_MAGIC");
 }
 
+TEST_F(TableTest, RefusesFlagsThatTheHostDoesNotKnow) {
+  table.flags = CAGE_MODULE_CONCURRENT | 1u << 20;
+  EXPECT_EQ(refusal(), "its table has the unknown flags 0x100000: a module sets only those that the host knows [R16]");
+}
+
 TEST_F(TableTest, RefusesAnImpossibleSize) {
   for (const std::uint32_t size : {0u, 16u, 5000u, 0xffffffffu}) {
     table.struct_size = size;
@@ -182,7 +198,7 @@ TEST_F(TableTest, IgnoresTheExtraMembersOfALongerTable) {
 TEST_F(TableTest, RefusesATableThatNeedsANewerHost) {
   table.abi_minor = table.min_host_minor = 9;
   EXPECT_EQ(refusal(),
-            "it needs a host with module ABI 0.9 or later and this one has 0.2: upgrade Cardcage, or install an older "
+            "it needs a host with module ABI 0.9 or later and this one has 0.3: upgrade Cardcage, or install an older "
             "build of the module");
 }
 

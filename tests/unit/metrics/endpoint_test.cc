@@ -19,10 +19,14 @@ using ::testing::StartsWith;
 class HttpEndpointTest : public CoreFixture {
  protected:
   HttpEndpointTest() {
-    auto started = HttpEndpoint::start(core, clock, "127.0.0.1:0", [](const std::string& path) {
-      return path == "/metrics" ? HttpPage{.body = "up 1\n"} : HttpPage{.status = 404, .body = "no such page\n"};
-    });
+    auto started =
+        HttpEndpoint::start(core, clock, "127.0.0.1:0", [](std::string path) { return page(std::move(path)); });
     endpoint = std::move(started.value());
+  }
+  static Task<HttpPage> page(std::string path) {
+    HttpPage made{.body = "up 1\n"};
+    if (path != "/metrics") made = {.status = 404, .body = "no such page\n"};
+    co_return made;
   }
   // Returns everything that the endpoint sends until it closes the connection.
   std::string send(const std::string& text) {
@@ -65,7 +69,7 @@ TEST_F(HttpEndpointTest, BadInputEndsOnlyItsConnection) {
 }
 
 TEST_F(HttpEndpointTest, ReportsAnAddressThatIsTakenOrInvalid) {
-  const auto pages = [](const std::string&) { return HttpPage{}; };
+  const auto pages = [](std::string path) { return page(std::move(path)); };
   const auto taken = HttpEndpoint::start(core, clock, fmt::format("127.0.0.1:{}", endpoint->port()), pages);
   ASSERT_FALSE(taken);
   EXPECT_THAT(taken.error().message, HasSubstr("choose another [metrics] listen"));

@@ -12,7 +12,7 @@ using ::testing::Not;
 
 TEST(MetricsTest, ThePageShowsTheStateOfTheDaemon) {
   const FakeDaemon daemon = FakeDaemon::busy_node();
-  const std::string page = Metrics().page(daemon);
+  const std::string page = Metrics().page(metrics_facts(daemon));
   for (const char* line :
        {"cardcage_module_state{module=\"nic\",state=\"backing off\"} 1\n",
         "cardcage_module_restarts_total{module=\"nic\"} 4\n",
@@ -32,13 +32,13 @@ TEST(MetricsTest, ShowsThatAConfigurationIsNotApplied) {
   for (const char* line :
        {"cardcage_config_ok 1\n", "cardcage_config_reloads_total 3\n", "cardcage_config_reload_failures_total 0\n",
         "cardcage_config_restart_needed 0\n", "cardcage_config_last_success_timestamp_seconds 1799992800\n"})
-    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
   daemon.status_report.config.errors = {"c.toml:3:1: unknown key 'modul'"};
   daemon.status_report.config.restart = {"node.name"};
   daemon.status_report.config.failures = 2;
   for (const char* line :
        {"cardcage_config_ok 0\n", "cardcage_config_reload_failures_total 2\n", "cardcage_config_restart_needed 1\n"})
-    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
 }
 
 TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
@@ -48,12 +48,12 @@ TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
   daemon.status_report.drivers = {{.name = "d", .registration = {Level::kBad, "registered", ""}}};
   for (const char* line :
        {"cardcage_ledger_ok 1\n", "cardcage_api_server_ok 1\n", "cardcage_registered{name=\"d\",api=\"dra\"} 0\n"})
-    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
   daemon.status_report.ledger.level = daemon.status_report.api_server.level = Level::kBad;
   daemon.status_report.drivers[0].registration.level = Level::kGood;
   for (const char* line :
        {"cardcage_ledger_ok 0\n", "cardcage_api_server_ok 0\n", "cardcage_registered{name=\"d\",api=\"dra\"} 1\n"})
-    EXPECT_THAT(Metrics().page(daemon), HasSubstr(line));
+    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
 }
 
 TEST(MetricsTest, CountsCallsByNameAndResult) {
@@ -61,7 +61,7 @@ TEST(MetricsTest, CountsCallsByNameAndResult) {
   metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::microseconds(300));
   metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::milliseconds(3));
   metrics.answered(KubeletCall::kPrepare, "gpu.example.com", Code::kUnavailable, std::chrono::seconds(3));
-  const std::string page = metrics.page(FakeDaemon());
+  const std::string page = metrics.page(metrics_facts(FakeDaemon()));
   const std::string allocate = "{call=\"allocate\",code=\"ok\",name=\"example.com/fpga\"";
   EXPECT_THAT(page, HasSubstr("cardcage_call_seconds_count" + allocate + "} 2\n"));
   EXPECT_THAT(page, HasSubstr("cardcage_call_seconds_bucket" + allocate + ",le=\"0.0005\"} 1\n"));
@@ -71,7 +71,7 @@ TEST(MetricsTest, CountsCallsByNameAndResult) {
 TEST(MetricsTest, EscapesLabelValues) {
   FakeDaemon daemon;
   daemon.device_reports = {{.module = "mock", .device = {.id = "a\"b\\c\nd", .name = "a"}}};
-  EXPECT_THAT(Metrics().page(daemon), HasSubstr(R"(id="a\"b\\c\nd")"));
+  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(R"(id="a\"b\\c\nd")"));
 }
 
 }  // namespace

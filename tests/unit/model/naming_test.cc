@@ -128,5 +128,17 @@ TEST(Naming, AssignedNamesAreUniqueEvenIfAnIdLooksLikeAHashedOne) {
   EXPECT_TRUE(is_dns_label(devices[2].name));
 }
 
+TEST(Naming, NamesThatTheModuleChoseStay) {
+  std::vector<Device> devices(3);
+  devices[0].id = "gpu-0";
+  devices[1].id = "GPU-7";
+  devices[1].name = "gpu-0";
+  devices[2].id = "gpu-1";
+  assign_names(devices);
+  EXPECT_EQ(devices[1].name, "gpu-0");
+  EXPECT_THAT(devices[0].name, testing::StartsWith("gpu-0-"));
+  EXPECT_EQ(devices[2].name, "gpu-1");
+}
+
 }  // namespace
 }  // namespace cardcage

@@ -18,7 +18,7 @@ class ChildProcessTest : public ::testing::Test {
     std::filesystem::create_directories((proc / file).parent_path());
     std::ofstream(proc / file) << text;
   }
-  std::string hold() const { return ChildProcess(7, UniqueFd(), proc.path()).hold(); }
+  std::string hold() const { return hold_of(7, proc.path()); }
   ScratchFolder proc;
 };
 
@@ -34,7 +34,19 @@ TEST_F(ChildProcessTest, LeavesOutThePlaceIfTheKernelDoesNotTell) {
   write("7/task/7/stat", "7 (module) D 1 7");
   write("7/task/7/wchan", "0");
   EXPECT_EQ(hold(), "is in state D (it waits inside the kernel)");
-  EXPECT_EQ(ChildProcess(9, UniqueFd(), proc.path()).hold(), "is in state ?");
+  EXPECT_EQ(hold_of(9, proc.path()), "is in state ?");
+}
+
+TEST_F(ChildProcessTest, SeesADebuggerAlsoFromAnotherPidNamespace) {
+  write("7/status", "Name:\tcardcage-worker\nPid:\t7\nTracerPid:\t0\nUid:\t0\n");
+  write("7/task/7/stat", "7 (cardcage-worker) S 1 7");
+  write("7/task/8/stat", "8 (module) T 1 7");
+  EXPECT_FALSE(is_traced(7, proc.path()));
+  write("7/task/8/stat", "8 (module) t 1 7");
+  EXPECT_TRUE(is_traced(7, proc.path()));
+  write("8/status", "Name:\tcardcage-worker\nPid:\t8\nTracerPid:\t10\nUid:\t0\n");
+  EXPECT_TRUE(is_traced(8, proc.path()));
+  EXPECT_FALSE(is_traced(9, proc.path()));
 }
 
 TEST_F(ChildProcessTest, ReapsTheProcessOnceAndSaysHowItEnded) {
@@ -43,12 +55,12 @@ TEST_F(ChildProcessTest, ReapsTheProcessOnceAndSaysHowItEnded) {
     ::pause();
     ::_exit(0);
   }
-  ChildProcess child(pid, UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))));
-  EXPECT_FALSE(child.is_gone());
+  ChildProcess child(pid, UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))), nullptr);
+  EXPECT_FALSE(child.has_exited());
   EXPECT_EQ(child.end(), "does not end");
   child.kill();
-  EXPECT_TRUE(eventually([&] { return child.is_gone(); }));
-  EXPECT_TRUE(child.is_gone());
+  EXPECT_TRUE(eventually([&] { return child.has_exited(); }));
+  EXPECT_FALSE(child.survivor("the worker", "m"));
   EXPECT_EQ(child.end(), "was killed by signal 9 (Killed)");
 }
 

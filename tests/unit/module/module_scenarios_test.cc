@@ -1,5 +1,6 @@
 // What a module may do and how the host reacts, in both isolations.
 #include "host/config/options.h"
+#include "host/config/params.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -24,7 +25,8 @@ TEST_P(ModuleScenarios, ALoadedModuleHasAnIdentityBeforeItStarts) {
   EXPECT_EQ(identity.version, "1.0.0");
   EXPECT_EQ(identity.state_version, 3u);
   EXPECT_THAT(identity.options, SizeIs(2));
-  EXPECT_TRUE(identity.has_check && identity.has_reconcile && identity.has_preferred && identity.has_pre_start);
+  EXPECT_TRUE(identity.has_check && identity.has_reconcile && identity.has_preferred && identity.has_pre_start &&
+              identity.has_configure);
   EXPECT_FALSE(identity.has_quiesce);
 }
 
@@ -61,6 +63,22 @@ TEST_P(ModuleScenarios, PrepareBringsEditsAndStateAndUnprepareGetsTheStateBack) 
   saved.other_boot = true;
   EXPECT_EQ(run(module->unprepare(saved, soon())).error(),
             (Error{Code::kAborted, "module 'm' cannot unprepare: state u1 version 3 other boot 1"}));
+}
+
+TEST_P(ModuleScenarios, TellsHowOftenACallWasTriedForAClaim) {
+  ASSERT_TRUE(start_scripted({"prepare=third-time"}));
+  const auto prepare = [&](const std::string& uid) {
+    const auto prepared = run(module->prepare(claim(uid), soon()));
+    return prepared ? "prepared" : prepared.error().message;
+  };
+  EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 1");
+  EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 2");
+  EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 1");
+  EXPECT_EQ(prepare("u1"), "prepared");
+  EXPECT_EQ(prepare("u1"), "module 'm' cannot prepare: attempt 1") << "a new life";
+  EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 2");
+  EXPECT_TRUE(run(module->unprepare(claim("u2"), soon())));
+  EXPECT_EQ(prepare("u2"), "module 'm' cannot prepare: attempt 1");
 }
 
 TEST_P(ModuleScenarios, AFailureCarriesTheModulesExplanation) {
@@ -115,6 +133,53 @@ TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
             (Health{HealthState::kUnhealthy, "TooHot", "93 degrees", seconds(30), TaintEffect::kNoSchedule}));
 }
 
+TEST_P(ModuleScenarios, EachCauseOfHealthReachesTheCore) {
+  ASSERT_TRUE(start_scripted({"check=causes"}));
+  ASSERT_TRUE(run(module->check("dev-0", soon())));
+  const auto heard = [&] {
+    clock.advance(std::chrono::milliseconds(10));  // between the news of a module inside the daemon
+    return rescans == 1;
+  };
+  ASSERT_TRUE(eventually(heard));
+  const auto statement = [](const std::string& cause, HealthState state) {
+    return std::pair<std::string, Health>("dev-0", {.state = state,
+                                                    .taint = TaintEffect::kInform,
+                                                    .cause = cause,
+                                                    .taint_key = "example.com/health",
+                                                    .taint_value = cause});
+  };
+  EXPECT_THAT(reports, ::testing::UnorderedElementsAre(statement("Ecc", HealthState::kUnhealthy),
+                                                       statement("Thermal", HealthState::kHealthy),
+                                                       statement("Link", HealthState::kUnmonitored)));
+}
+
+TEST_P(ModuleScenarios, AFloodOfCausesLosesNoBadOne) {
+  ASSERT_TRUE(start_scripted({"check=causes-flood"}));
+  ASSERT_TRUE(run(module->check("dev-0", soon())));
+  const auto heard = [&] {
+    clock.advance(std::chrono::milliseconds(10));
+    return rescans == 1;
+  };
+  ASSERT_TRUE(eventually(heard));
+  const auto bad = [](const auto& report) { return report.second.state == HealthState::kUnhealthy; };
+  ASSERT_EQ(std::ranges::count_if(reports, bad), 1) << "a cause that is no word is refused";
+  EXPECT_EQ(std::ranges::find_if(reports, bad)->second.cause, "Ecc");
+}
+
+TEST_P(ModuleScenarios, NewOptionsReachTheRunningInstance) {
+  ASSERT_TRUE(start_scripted({"prepare=explain", "configure=explain"}));
+  const auto values = [&](const std::vector<std::string>& behave) {
+    return *checked_options(config("scripted.so", scripted(behave)), module->identity().options);
+  };
+  EXPECT_EQ(run(module->configure(values({}), soon())).error().message,
+            "module 'm' cannot configure: the card in slot 3 is too hot?open a window");
+  EXPECT_FALSE(run(module->prepare(claim("u1"), soon()))) << "it goes on as it was";
+  ASSERT_TRUE(start_scripted({"prepare=explain"}));
+  EXPECT_FALSE(run(module->prepare(claim("u1"), soon())));
+  EXPECT_TRUE(run(module->configure(values({}), soon())));
+  EXPECT_TRUE(run(module->prepare(claim("u1"), soon())));
+}
+
 TEST_P(ModuleScenarios, ReconcilePassesTheLiveClaims) {
   ASSERT_TRUE(start_scripted({"reconcile=tell"}));
   EXPECT_EQ(run(module->reconcile({claim("u1"), claim("u2")}, soon())).error().message,
@@ -124,6 +189,8 @@ TEST_P(ModuleScenarios, ReconcilePassesTheLiveClaims) {
 TEST_P(ModuleScenarios, OptionalFunctionsThatAreMissingAreUnimplementedOrFine) {
   ASSERT_TRUE(start("good.so"));
   EXPECT_TRUE(run(module->reconcile({claim("u1")}, soon())));
+  EXPECT_EQ(run(module->configure({}, soon())).error(),
+            (Error{Code::kUnimplemented, "module 'm' cannot configure: it has no cage.configure/1"}));
   EXPECT_EQ(run(module->choose({"dev-0"}, {}, 1, soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot choose: it has no cage.preferred/1"}));
   EXPECT_EQ(run(module->pre_start(claim("u1"), soon())).error(),
@@ -154,6 +221,13 @@ TEST_P(ModuleScenarios, AFailedStartSaysWhyAndIsSafeToStop) {
   module.reset();
   EXPECT_EQ(start_scripted({"create=nothing"}).error(),
             (Error{Code::kInternal, "module 'm' cannot start: create returned OK and no instance [R13]"}));
+}
+
+TEST_P(ModuleScenarios, KnowsWhereTheFilesOfTheNodeAre) {
+  EXPECT_THAT(start_scripted({"create=roots"}).error().message, HasSubstr("/sys /proc /dev /"));
+  roots = {"/node/sys", "/node/proc", "/node/dev", "/run/driver"};
+  EXPECT_THAT(start_scripted({"create=roots"}).error().message,
+              HasSubstr("/node/sys /node/proc /node/dev /run/driver"));
 }
 
 TEST_P(ModuleScenarios, AnUndeclaredValueIsZeroAndHarmless) { EXPECT_TRUE(start_scripted({"create=ask"})); }
@@ -327,7 +401,7 @@ TEST_P(ModuleScenarios, TheMockModuleServesAWholeClaim) {
   ASSERT_TRUE(snapshot) << snapshot.error().message;
   ASSERT_THAT((*snapshot)->devices, SizeIs(3));
   ModuleClaim wanted = claim("u1", {(*snapshot)->devices[0].id});
-  wanted.allocations[0].values = *resolve_params(module->identity(), {});
+  wanted.allocations[0].values = *resolve_params(module->identity(), "gpu", {});
   const auto prepared = run(module->prepare(wanted, soon()));
   ASSERT_TRUE(prepared) << prepared.error().message;
   EXPECT_FALSE(prepared->allocations[0].empty());

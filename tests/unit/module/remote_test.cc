@@ -3,9 +3,11 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "host/core/file.h"
+#include "host/module/remote.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -32,10 +34,47 @@ class RemoteTest : public ScenarioFixture {
     }
     return newest;
   }
+  // Whether the daemon has killed the worker, before its end is told.
+  bool is_killed() const { return dynamic_cast<const RemoteModule&>(*module).link().process().child()->is_killed(); }
   static char state_of(pid_t pid) {
     const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), 4096).value_or(") ?");
     return stat.at(stat.rfind(')') + 2);
   }
+};
+
+// Holds all threads of a process as a debugger at a breakpoint does.
+class Debugger {
+ public:
+  explicit Debugger(pid_t pid) : pid_(pid) {
+    for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid)))
+      threads_.push_back(std::stoi(task.path().filename()));
+  }
+  // False if this system forbids it.
+  bool attach() {
+    return std::ranges::all_of(threads_, [](pid_t thread) {
+      return ::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0 &&
+             ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0;
+    });
+  }
+  bool holds_all() const {
+    return std::ranges::all_of(threads_, [this](pid_t thread) {
+      return read_file(fmt::format("/proc/{}/task/{}/stat", pid_, thread), 4096).value_or("").contains(") t ");
+    });
+  }
+  // No thread runs in between: each meets the signal first.
+  void detach_and_leave_stopped() {
+    ::kill(pid_, SIGSTOP);
+    detach();
+    siginfo_t about{};
+    EXPECT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), &about, WSTOPPED | WNOWAIT), 0);
+  }
+  void detach() {
+    for (const pid_t thread : threads_) EXPECT_EQ(::ptrace(PTRACE_DETACH, thread, nullptr, nullptr), 0);
+  }
+
+ private:
+  const pid_t pid_;
+  std::vector<pid_t> threads_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Isolation, RemoteTest, ::testing::Values(Isolation::kProcess), name_of_isolation);
@@ -230,6 +269,62 @@ TEST_P(RemoteTest, AWorkerThatDoesNotAnswerAPingIsKilled) {
       lost->message,
       "module 'm' is gone: its worker did not answer a ping for 10 s, being stopped or starved, and was killed by "
       "signal 9 (Killed)");
+}
+
+TEST_P(RemoteTest, AWorkerThatADebuggerHoldsIsNotKilledForItsPings) {
+  ASSERT_TRUE(start_scripted({}));
+  const pid_t worker = newest_child();
+  Debugger debugger(worker);
+  if (!debugger.attach()) GTEST_SKIP() << "may not trace: " << std::strerror(errno);
+  ASSERT_TRUE(eventually([&] { return debugger.holds_all(); }));
+  for (int i = 0; i < 6; ++i) {
+    advance(seconds(10));
+    EXPECT_FALSE(is_killed()) << "after " << i << " pings";
+  }
+  debugger.detach_and_leave_stopped();
+  advance(seconds(10));
+  EXPECT_FALSE(is_killed()) << "it has had no time to answer";
+  EXPECT_FALSE(lost);
+  advance(seconds(10));
+  EXPECT_TRUE(is_killed());
+  ASSERT_TRUE(eventually([&] { return lost.has_value(); }));
+  EXPECT_THAT(lost->message, HasSubstr("its worker did not answer a ping for 10 s, being stopped or starved"));
+}
+
+TEST_P(RemoteTest, AWorkerGoesOnOnceTheDebuggerHasLeft) {
+  ASSERT_TRUE(start_scripted({}));
+  Debugger debugger(newest_child());
+  if (!debugger.attach()) GTEST_SKIP() << "may not trace: " << std::strerror(errno);
+  ASSERT_TRUE(eventually([&] { return debugger.holds_all(); }));
+  for (int i = 0; i < 3; ++i) advance(seconds(10));
+  debugger.detach();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(run(module->discover(soon())));
+    advance(seconds(10));
+  }
+  EXPECT_FALSE(is_killed());
+  EXPECT_FALSE(lost);
+}
+
+TEST_P(RemoteTest, ALateCallLosesNoInstanceWhileADebuggerHoldsIt) {
+  ASSERT_TRUE(start_scripted({"prepare=hang"}));
+  const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
+  ASSERT_TRUE(is_hanging());
+  Debugger debugger(newest_child());
+  if (!debugger.attach()) GTEST_SKIP() << "may not trace: " << std::strerror(errno);
+  ASSERT_TRUE(eventually([&] { return debugger.holds_all(); }));
+  advance(seconds(3));
+  ASSERT_TRUE(prepared->has_value());
+  EXPECT_EQ((*prepared)->error().code, Code::kDeadlineExceeded);
+  for (int i = 0; i < 4; ++i) {
+    advance(seconds(5));
+    EXPECT_FALSE(is_killed());
+    EXPECT_FALSE(lost);
+  }
+  debugger.detach();
+  advance(seconds(5));
+  ASSERT_TRUE(lost);
+  EXPECT_THAT(lost->message, StartsWith("module 'm' was stuck in prepare since "));
 }
 
 TEST_P(RemoteTest, AModuleThatTakesItsTimeLetsPingsAndFurtherCallsThrough) {

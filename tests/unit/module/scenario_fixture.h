@@ -13,7 +13,7 @@
 
 namespace cardcage {
 
-using Options = std::map<std::string, std::variant<std::string, std::int64_t, bool, std::vector<std::string>>>;
+using Options = std::map<std::string, OptionValue>;
 
 inline void PrintTo(Isolation isolation, std::ostream* out) {
   *out << (isolation == Isolation::kInProcess ? "InProcess" : "Process");
@@ -51,7 +51,7 @@ class ModuleFixture : public CoreFixture {
     return made;
   }
   Result<std::shared_ptr<Module>> load(const ModuleConfig& wanted) {
-    return run(load_file(core, clock, wanted, modules_dir, soon()));
+    return run(load_file(core, clock, wanted, modules_dir, soon(), nullptr, {&groups, writes, nullptr, roots}));
   }
   // Loads and starts a module, and records its events.
   Status start(const std::string& file, const Options& options = {}) {
@@ -116,7 +116,10 @@ class ModuleFixture : public CoreFixture {
   const Isolation isolation;
   std::filesystem::path modules_dir = CARDCAGE_TEST_MODULES;
   ScratchFolder folder;
+  WorkerGroups groups{folder.path()};
   FakeClock clock;
+  std::shared_ptr<HardwareWrites> writes = std::make_shared<HardwareWrites>(core, clock);
+  NodeRoots roots;
   std::shared_ptr<Module> module;
   int rescans = 0;
   std::vector<std::pair<std::string, Health>> reports;

@@ -294,6 +294,19 @@ TEST_F(PodReconcilerTest, ASlowReleaseDoesNotDelayOthers) {
   settle();
 }
 
+TEST_F(PodReconcilerTest, ManyDevicesAreReleasedWithinSeconds) {
+  constexpr int kDevices = 40;
+  for (int i = 0; i < kDevices; ++i) {
+    ledger.allocate({kResource, fmt::format("fpga-{}", i)});
+    run_pod(fmt::format("pod-{}", i), fmt::format("fpga-{}", i));
+  }
+  start();
+  pass(1s);
+  for (int i = 0; i < kDevices; ++i) end_pod(fmt::format("pod-{}", i));
+  EXPECT_TRUE(passes_until([&] { return ledger.devices.size() < kDevices; }, 15s));
+  EXPECT_TRUE(passes_until([&] { return ledger.devices.empty(); }, 6s));
+}
+
 TEST_F(PodReconcilerTest, AFailingListChangesNothing) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1");

@@ -62,6 +62,18 @@ TEST_F(PodResourcesTest, ListsEachHoldingOnceWithoutInitContainers) {
   EXPECT_EQ(resources.view().last_list, clock.wall());
 }
 
+TEST_F(PodResourcesTest, ListsTheContainersThatUseClaims) {
+  kubelet.put_pod(
+      {"ml", "a", "uid-1", {{"main", {}, false, {"training"}}, {"side", {}, false, {"training", "other"}}}});
+  kubelet.put_pod({"ml", "b", "uid-2", {{"main", {}, false, {"training"}}}});
+  const auto listed = list();
+  ASSERT_TRUE(listed) << listed.error().message;
+  EXPECT_EQ(
+      listed->claims,
+      (ClaimUsers{{{"ml", "training"}, {{"ml", "a", "main", ""}, {"ml", "a", "side", ""}, {"ml", "b", "main", ""}}},
+                  {{"ml", "other"}, {{"ml", "a", "side", ""}}}}));
+}
+
 TEST_F(PodResourcesTest, AcceptsMoreThanFourMebibytes) {
   kubelet.put_pod({"ml", "trainer", "uid-1", {{"main", {{"example.com/fpga", {"fpga-3"}}}}}});
   kubelet.pad(6 * 1024 * 1024);

@@ -1,5 +1,6 @@
 #include "host/rpc/grpc_server.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
@@ -131,15 +132,39 @@ TEST_F(GrpcServerTest, NoDeadlineIsTooFarAwayToCompute) {
   EXPECT_EQ(service.time_left.load(), 1min);
 }
 
-TEST_F(GrpcServerTest, ClosesAConnectionThatStaysSilent) {
-  auto [ours, theirs] = connected_pair();
-  adopt(std::move(theirs), 50ms);
+TEST_F(GrpcServerTest, ClosesAConnectionThatStaysSilentOrStopsInItsPreface) {
   char byte = 0;
-  const auto end = std::chrono::steady_clock::now() + 5s;
-  ssize_t got = -1;
-  while ((got = ::recv(ours.get(), &byte, 1, 0)) < 0 && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(5ms);
-  EXPECT_EQ(got, 0) << "the end of the stream, and nothing before it";
+  for (const std::string said : {"", "P", "PRI * HTTP/2.0\r\n"}) {
+    auto [ours, theirs] = connected_pair();
+    ASSERT_EQ(::send(ours.get(), said.data(), said.size(), 0), static_cast<ssize_t>(said.size()));
+    adopt(std::move(theirs), 50ms);
+    ssize_t got = -1;
+    EXPECT_TRUE(eventually([&] { return (got = ::recv(ours.get(), &byte, 1, 0)) >= 0; }));
+    EXPECT_EQ(got, 0) << "the end of the stream, and nothing before it";
+  }
+}
+
+TEST_F(GrpcServerTest, ForgetsAPeerThatCloses) {
+  for (const std::string said : {"", "P"}) {
+    auto [ours, theirs] = connected_pair();
+    const int descriptor = theirs.get();
+    ASSERT_EQ(::send(ours.get(), said.data(), said.size(), 0), static_cast<ssize_t>(said.size()));
+    adopt(std::move(theirs));
+    ours = UniqueFd();
+    EXPECT_TRUE(eventually([&] { return ::fcntl(descriptor, F_GETFD) == -1; }));
+  }
+}
+
+TEST_F(GrpcServerTest, WaitsForAPrefaceThatComesInPieces) {
+  auto [ours, theirs] = connected_pair();
+  adopt(std::move(theirs));
+  const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9);
+  for (const char byte : preface) {
+    ASSERT_EQ(::send(ours.get(), &byte, 1, 0), 1);
+    std::this_thread::sleep_for(1ms);
+  }
+  char answer = 0;  // the server's settings
+  EXPECT_TRUE(eventually([&] { return ::recv(ours.get(), &answer, 1, 0) == 1; }));
 }
 
 TEST_F(GrpcServerTest, StoppingClosesSilentConnections) {

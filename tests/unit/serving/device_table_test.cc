@@ -26,6 +26,7 @@ class DeviceTableTest : public SupervisorFixture {
     Device part{.id = "part-0", .name = "part-0", .kind = "part", .parent_id = "gpu-0"};
     part.consumes = {{"card-1", {{"slots", Quantity{.value = 1}}}}};
     module->devices.devices.push_back(std::move(part));
+    module->devices.devices[0].attributes["model"] = std::string("A1");
     module->devices.devices[0].consumes = {{"card-0", {{"slots", Quantity{.value = 4}}}}};
     for (const char* set : {"card-0", "card-1", "card-2"})
       module->devices.counter_sets[set]["slots"] = Quantity{.value = 4};
@@ -41,6 +42,27 @@ TEST_F(DeviceTableTest, APoolHasTheCounterSetsThatItsDevicesConsume) {
   ASSERT_THAT(pools, ElementsAre(Key("parts"), Key("whole")));
   EXPECT_THAT(pools.at("whole")->counters, ElementsAre(Key("card-0")));
   EXPECT_THAT(pools.at("parts")->counters, ElementsAre(Key("card-1")));
+}
+
+TEST_F(DeviceTableTest, KeepsTheAttributesOfADeviceOnce) {
+  const auto pools = table.pools(kGpus);
+  const Device& listed = supervisor.snapshot()->devices[0];
+  ASSERT_EQ(pools.at("whole")->devices[0].name, listed.name);
+  EXPECT_EQ(&pools.at("whole")->devices[0].attributes.at("model"), &listed.attributes.at("model"));
+}
+
+TEST_F(DeviceTableTest, AStuckDeviceIsPublishedWithATaint) {
+  stuck["gpu-0"] = {
+      {.state = HealthState::kUnhealthy, .reason = "Stuck", .taint = TaintEffect::kNoSchedule, .cause = "Stuck"},
+      clock.wall()};
+  supervisor.stuck_changed();
+  settle();
+  table.refresh(supervisor);
+  const auto pools = table.pools(kGpus);
+  ASSERT_EQ(pools.at("whole")->devices[0].taints.size(), 1u);
+  EXPECT_EQ(pools.at("whole")->devices[0].taints[0].value, "Stuck");
+  EXPECT_EQ(pools.at("whole")->devices[0].taints[0].effect, "NoSchedule");
+  EXPECT_EQ(pools.at("parts")->devices[0].taints.size(), 1u) << "a part of it";
 }
 
 TEST_F(DeviceTableTest, FindsTheDevicesOfAModuleThatIsAway) {

@@ -75,6 +75,41 @@ TEST_F(SliceGatesTest, AnUnhealthyDeviceIsWithheldIfTheServerDropsTaints) {
   expect_published(content);
 }
 
+TEST_F(SliceGatesTest, FindsOutWhichTaintsTheServerTakes) {
+  start();
+  PoolContent content = numbered_pool(2);
+  content.devices[0] = tainted_device(numbered(0), "None");
+  content.devices[1] = tainted_device(numbered(1));
+  // Kubernetes 1.34.
+  cluster.fail_next(Verb::kCreate, 1, {Code::kInvalidArgument, "spec.devices[0].taints[0].effect: Unsupported value"});
+  want(content);
+  EXPECT_TRUE(converges());
+  PoolContent without = content;
+  without.devices[0].taints.clear();
+  expect_published(without);
+  EXPECT_THAT(publisher.status().disabled_gates, IsEmpty());
+  EXPECT_EQ(publisher.status().pools.at("node7").rejection, "");
+
+  // The server is upgraded, which ends its watches.
+  cluster.end_watches(fail(Code::kUnavailable, "connection reset"));
+  EXPECT_TRUE((pass(100ms), converges()));
+  expect_published(content);
+}
+
+TEST_F(SliceGatesTest, ARefusalForAnotherReasonCostsOtherPoolsNoTaint) {
+  start();
+  PoolContent content = numbered_pool(1);
+  content.devices[0] = tainted_device(numbered(0), "None");
+  cluster.fail_next(Verb::kCreate, 2, {Code::kInvalidArgument, "spec.driver: Invalid value"});
+  want(content);
+  pass(1s);
+  EXPECT_THAT(publisher.status().pools.at("node7").rejection, testing::HasSubstr("spec.driver"));
+  content.devices[0].taints[0].value = "Other";
+  want(content);
+  EXPECT_TRUE(converges());
+  expect_published(content);
+}
+
 TEST_F(SliceGatesTest, ChangesByAWebhookAreAccepted) {
   cluster.on_store([](Slice& slice) {
     for (SliceDevice& device : slice.devices) device.attributes["added"] = true;

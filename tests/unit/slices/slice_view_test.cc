@@ -126,6 +126,22 @@ TEST(SliceView, LeavesOutFieldsThatDisabledGatesWouldDrop) {
   EXPECT_THAT(view->withheld, ElementsAre(testing::Field(&WithheldDevice::reason, HasSubstr("DRADeviceTaints"))));
 }
 
+TEST(SliceView, LeavesOutTaintsThatKubernetes134Refuses) {
+  PoolContent content;
+  content.devices = {tainted_device("sick"), tainted_device("note", "None"), plain_device("many")};
+  for (int i = 0; i < 6; ++i)
+    content.devices[2].taints.push_back({fmt::format("example.com/{}", i), "", i < 5 ? "NoSchedule" : "None", ""});
+  FeatureGates gates = all_on();
+  EXPECT_EQ(view_pool(shared(content), CounterPlacement::kSeparate, gates)->devices[2]->taints.size(), 6u);
+  gates.taints_of_1_35 = false;
+  const auto view = view_pool(shared(content), CounterPlacement::kSeparate, gates);
+  EXPECT_THAT(names(*view), ElementsAre("sick", "note", "many"));
+  EXPECT_THAT(view->devices[0]->taints, SizeIs(1));
+  EXPECT_THAT(view->devices[1]->taints, IsEmpty());
+  ASSERT_THAT(view->devices[2]->taints, SizeIs(4));
+  EXPECT_EQ(view->devices[2]->taints.back().key, "example.com/3");
+}
+
 TEST(SliceView, LearnsTheGatesFromResponses) {
   Slice sent;
   sent.devices = {partition("p", "card"), tainted_device("t"), plain_device("m"), plain_device("l")};

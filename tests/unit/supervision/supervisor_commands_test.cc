@@ -230,7 +230,7 @@ TEST_F(QuiesceTest, ACommandThatTimesOutBeforeItBeginsChangesNothing) {
   settle();
   ASSERT_TRUE(*done);
   EXPECT_EQ((*done)->error().message,
-            "module 'fake' is not quiesced: it was still starting at the deadline; nothing changed");
+            "module 'fake' is not quiesced: the module was still starting at the deadline; nothing changed");
   module->unblock(Verb::kStart);
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);

@@ -6,6 +6,7 @@
 #include "host/supervision/supervisor.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_kernel_log.h"
 #include "tests/fakes/fake_module.h"
 #include "tests/fakes/scratch_folder.h"
 
@@ -26,7 +27,8 @@ class SupervisorFixture : public CoreFixture {
   Task<Result<std::shared_ptr<Module>>> load(ModuleBuild build) {
     ++loads;
     loaded_build = std::move(build);
-    co_return module;
+    const auto other = other_builds.find(loaded_build->sha256);
+    co_return other == other_builds.end() ? module : other->second;
   }
   static ModuleConfig with_option(const std::string& value) {
     ModuleConfig config{.name = "fake"};
@@ -35,8 +37,12 @@ class SupervisorFixture : public CoreFixture {
   }
   // The outcome that the operator gets, once there is one.
   std::shared_ptr<std::optional<Status>> order(ModuleVerb verb, Duration limit = std::chrono::seconds(10)) {
+    return order_device(verb, "", limit);
+  }
+  std::shared_ptr<std::optional<Status>> order_device(ModuleVerb verb, const std::string& of,
+                                                      Duration limit = std::chrono::seconds(10)) {
     auto outcome = std::make_shared<std::optional<Status>>();
-    spawn(core, keep(supervisor.execute({verb, "fake", "alice", "driver 580", limit}), outcome));
+    spawn(core, keep(supervisor.execute({verb, "fake", of, "alice", "driver 580", limit}), outcome));
     settle();
     return outcome;
   }
@@ -46,24 +52,33 @@ class SupervisorFixture : public CoreFixture {
   std::shared_ptr<FakeModule> module = std::make_shared<FakeModule>(core);
   std::optional<Error> broken_file;
   ModuleBuild loaded_build;
+  std::map<std::string, std::shared_ptr<FakeModule>> other_builds;  // by digest, that of `module` left out
   Leftover load_leftover;
   int loads = 0, changes = 0;
+  std::map<std::string, CauseHealth> stuck;  // devices, by id
   ScratchFolder folder;
   QuiesceMarks marks{folder / "quiesced", "this boot"};
-  Supervisor supervisor{
-      ModuleConfig{.name = "fake"},
-      {},
-      {.stage = [this](const ModuleConfig&, Instant, Leftover&) { return stage(); },
-       .load =
-           [this](const ModuleConfig&, ModuleBuild build, Instant, Leftover& left) {
-             left = load_leftover;
-             return load(std::move(build));
-           }},
-      core,
-      clock,
-      marks,
-      {[this](const Supervisor&) { ++changes; },
-       [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; }}};
+  FakeKernelLog kernel;
+  EventSources sources{core, clock, kernel.place()};
+  Supervisor supervisor{ModuleConfig{.name = "fake"},
+                        {},
+                        {.stage = [this](const ModuleConfig&, Instant, Leftover&) { return stage(); },
+                         .load =
+                             [this](const ModuleConfig&, ModuleBuild build, Instant, Leftover& left) {
+                               left = load_leftover;
+                               return load(std::move(build));
+                             }},
+                        core,
+                        clock,
+                        marks,
+                        {[this](const Supervisor&) { ++changes; },
+                         [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; },
+                         {},
+                         &sources,
+                         [this](const std::string&, const std::string& id) {
+                           const auto found = stuck.find(id);
+                           return found == stuck.end() ? std::nullopt : std::optional(found->second);
+                         }}};
 
  private:
   static Task<void> keep(Task<Status> task, std::shared_ptr<std::optional<Status>> outcome) {

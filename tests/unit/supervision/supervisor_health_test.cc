@@ -82,5 +82,70 @@ TEST_F(SupervisorHealthTest, AModuleThatRescansInItsDiscoverIsStillChecked) {
   clock.advance(1s);
 }
 
+class StuckDeviceTest : public SupervisorFixture {
+ protected:
+  StuckDeviceTest() {
+    module->devices.devices.push_back(
+        Device{.id = "gpu-0.1", .name = "gpu-0-1", .kind = "partition", .parent_id = "gpu-0"});
+    module->devices.devices.push_back(Device{.id = "gpu-1", .name = "gpu-1", .kind = "gpu"});
+    settle();
+    for (const Device& device : supervisor.snapshot()->devices)
+      module->events.health(device.id, Health{.state = HealthState::kHealthy});
+    settle();
+    for (int i = 0; i < 2; ++i) {  // until the reports are told
+      clock.advance(1s);
+      settle();
+    }
+  }
+  void get_stuck() {
+    stuck["gpu-0"] = {{.state = HealthState::kUnhealthy,
+                       .reason = "Stuck",
+                       .message = "in a reset",
+                       .taint = TaintEffect::kNoSchedule,
+                       .cause = "Stuck"},
+                      clock.wall()};
+    supervisor.stuck_changed();
+    settle();
+  }
+  DeviceHealth of(std::size_t index) { return supervisor.health(supervisor.snapshot()->devices[index]); }
+};
+
+TEST_F(StuckDeviceTest, TheDeviceAndItsPartitionsAreUnhealthyAtOnceUntilItIsFree) {
+  const int before = changes;
+  get_stuck();
+  EXPECT_EQ(changes, before + 1);
+  for (const std::size_t index : {0u, 1u}) {
+    EXPECT_EQ(of(index).health.reason, "Stuck");
+    EXPECT_EQ(strongest_taint(of(index).causes), TaintEffect::kNoSchedule);
+    EXPECT_EQ(of(index).causes.size(), 2u) << "what the module says stays";
+    EXPECT_EQ(supervisor.reported_health(supervisor.snapshot()->devices[index]).health.reason, "Stuck");
+  }
+  EXPECT_EQ(of(2).health.state, HealthState::kHealthy);
+  stuck.clear();
+  clock.advance(1s);
+  supervisor.stuck_changed();
+  settle();
+  EXPECT_EQ(changes, before + 2);
+  EXPECT_EQ(of(0).health.state, HealthState::kHealthy);
+}
+
+TEST_F(StuckDeviceTest, ItIsSaidAlsoWhileTheModuleIsAway) {
+  get_stuck();
+  module->events.lost(Error{Code::kUnavailable, "its worker exited"});
+  settle();
+  EXPECT_EQ(of(0).health.reason, "Stuck");
+  EXPECT_EQ(of(2).health.reason, "ModuleAway");
+}
+
+TEST_F(StuckDeviceTest, TheHostsCauseReplacesOneOfTheModuleWithItsName) {
+  module->events.health(
+      "gpu-0", Health{.state = HealthState::kUnhealthy, .reason = "Fan", .message = "3 rpm", .cause = "Stuck"});
+  get_stuck();
+  EXPECT_EQ(of(0).causes.size(), 2u);
+  EXPECT_EQ(of(0).health.message, "in a reset");
+  stuck.clear();
+  EXPECT_EQ(of(0).health.reason, "Fan");
+}
+
 }  // namespace
 }  // namespace cardcage

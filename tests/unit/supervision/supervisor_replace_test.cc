@@ -72,6 +72,89 @@ TEST_F(SupervisorReplaceTest, GoesBackToTheOldInstanceIfTheNewOneCannotReconcile
   EXPECT_EQ(supervisor.wanted(), with_option("b"));
 }
 
+class LiveOptionsTest : public SupervisorReplaceTest {
+ protected:
+  LiveOptionsTest() {
+    module->about.has_configure = true;
+    module->about.options = {{.name = "mode", .live = true}};
+    settle();
+  }
+  std::string mode() const { return std::get<std::string>(module->configured.entries.at("mode").value); }
+};
+
+TEST_F(LiveOptionsTest, ReachTheRunningInstance) {
+  supervisor.configure(with_option("b"), {});
+  settle();
+  EXPECT_EQ(mode(), "b");
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(supervisor.config(), with_option("b"));
+  EXPECT_FALSE(supervisor.undecided());
+  supervisor.configure(ModuleConfig{.name = "fake"}, {});
+  settle();
+  EXPECT_EQ(mode(), "") << "the default";
+}
+
+TEST_F(LiveOptionsTest, ARefusalLeavesTheInstanceAsItWas) {
+  module->fail(Verb::kConfigure, Error{Code::kInvalidArgument, "mode 'b' is not known"});
+  supervisor.configure(with_option("b"), {});
+  settle();
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(supervisor.config(), ModuleConfig{.name = "fake"});
+  ASSERT_TRUE(supervisor.refused());
+  EXPECT_EQ(supervisor.refused()->message,
+            "the new configuration of module 'fake' is not taken over: mode 'b' is not known");
+}
+
+TEST_F(LiveOptionsTest, TheNewestOnesWinEvenIfTheyComeDuringTheCall) {
+  module->block(Verb::kConfigure);
+  supervisor.configure(with_option("b"), {});
+  settle();
+  supervisor.configure(ModuleConfig{.name = "fake"}, {});
+  settle();
+  module->unblock(Verb::kConfigure);
+  settle();
+  EXPECT_EQ(module->count(Verb::kConfigure), 2);
+  EXPECT_EQ(mode(), "");
+  EXPECT_EQ(supervisor.config(), ModuleConfig{.name = "fake"});
+}
+
+TEST_F(LiveOptionsTest, ACrashIsARefusal) {
+  module->block(Verb::kConfigure);
+  module->fail(Verb::kConfigure, Error{Code::kUnavailable, "crashed"});
+  supervisor.configure(with_option("b"), {});
+  settle();
+  module->events.lost(Error{Code::kUnavailable, "crashed"});
+  module->unblock(Verb::kConfigure);
+  settle();
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+  EXPECT_EQ(loads, 2);
+  EXPECT_EQ(supervisor.config(), ModuleConfig{.name = "fake"});
+  ASSERT_TRUE(supervisor.refused());
+  EXPECT_THAT(supervisor.refused()->message, HasSubstr("crashed"));
+}
+
+TEST_F(LiveOptionsTest, AnInstanceThatDoesNotAnswerInTimeIsReplaced) {
+  module->fail(Verb::kConfigure, Error{Code::kDeadlineExceeded, "it had no time for it, being busy with prepare"});
+  supervisor.configure(with_option("b"), {});
+  settle();
+  EXPECT_EQ(loads, 2);
+  EXPECT_EQ(supervisor.config(), with_option("b"));
+  EXPECT_FALSE(supervisor.refused());
+}
+
+TEST_F(LiveOptionsTest, AnotherChangeNeedsANewInstance) {
+  module->about.options = {};
+  ModuleConfig confined = with_option("b");
+  confined.process.seccomp = true;
+  supervisor.configure(std::move(confined), {});
+  settle();
+  EXPECT_EQ(module->count(Verb::kConfigure), 0);
+  EXPECT_EQ(loads, 2);
+}
+
 TEST_F(SupervisorReplaceTest, DoesNotGoBackToAnInstanceThatIsLost) {
   settle();
   const auto old = module;
@@ -109,6 +192,40 @@ TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLas
   settle();
   EXPECT_EQ(supervisor.module().value(), module);
   EXPECT_FALSE(supervisor.last_error());
+}
+
+TEST_F(SupervisorReplaceTest, AModuleWhoseNewFileDoesNotStartStartsFromTheBuildThatRanLast) {
+  module->about.sha256 = "good";
+  settle();
+  const auto good = module;
+  other_builds["good"] = good;
+  const std::vector<Verb> steps = {Verb::kStart, Verb::kDiscover, Verb::kReconcile};
+  for (const Verb step : steps) {
+    module = std::make_shared<FakeModule>(core);
+    module->about.sha256 = "bad";
+    module->fail(step, Error{Code::kInternal, "this driver is too old"}, 100);
+    module->block(Verb::kStop);
+    good->events.lost(Error{Code::kUnavailable, "crashed"});
+    settle();
+    clock.advance(10s);
+    settle();
+    EXPECT_FALSE(supervisor.module()) << "the bad one is being stopped";
+    module->unblock(Verb::kStop);
+    settle();
+    ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release what it has prepared";
+    EXPECT_EQ(supervisor.module().value(), good);
+    EXPECT_EQ(supervisor.identity()->sha256, "good");
+    EXPECT_EQ(module->count(Verb::kStop), 1);
+    EXPECT_THAT(supervisor.last_error()->message,
+                AllOf(HasSubstr("the new file of module 'fake' is not taken over"), HasSubstr("driver is too old")));
+  }
+  good->fail(Verb::kStart, Error{Code::kInternal, "no hardware"}, 100);
+  good->events.lost(Error{Code::kUnavailable, "crashed"});
+  settle();
+  clock.advance(10s);
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("driver is too old")) << "the file is what people can mend";
 }
 
 TEST_F(SupervisorReplaceTest, AModuleThatHasDrainedDoesNotStartFromItsLastBuild) {

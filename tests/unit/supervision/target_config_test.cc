@@ -94,5 +94,20 @@ TEST_F(TargetConfigTest, RulesCountAtOnceAlsoDuringATrial) {
   EXPECT_EQ(target.running().serve.size(), 1u);
 }
 
+TEST_F(TargetConfigTest, AnAcceptedTrialRunsEvenIfAnotherConfigurationIsWantedByNow) {
+  target.configure(with_mode("b"));
+  target.begin_trial();
+  target.configure(with_mode("a"));
+  target.accept_trial();
+  EXPECT_EQ(target.running(), with_mode("b"));
+  EXPECT_EQ(target.wanted(), with_mode("a"));
+  EXPECT_TRUE(target.trial_requested());
+  EXPECT_EQ(target.begin_trial(), with_mode("a"));
+  target.configure(with_mode("c"));
+  target.accept_trial();
+  EXPECT_EQ(target.running(), with_mode("a"));
+  EXPECT_EQ(target.begin_trial(), with_mode("c"));
+}
+
 }  // namespace
 }  // namespace cardcage

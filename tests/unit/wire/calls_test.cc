@@ -19,9 +19,23 @@ ModuleCall received(const ModuleCall& call) {
 }
 
 TEST(CallsTest, EveryCallArrivesAsItself) {
-  const ModuleCall calls[] = {StartCall(),     DiscoverCall(), PrepareCall(),  UnprepareCall(),
-                              ReconcileCall(), ChooseCall(),   PreStartCall(), CheckCall("dev"),
-                              QuiesceCall(),   ResumeCall(),   StopCall()};
+  const ModuleCall calls[] = {StartCall(),
+                              ConfigureCall(),
+                              DiscoverCall(),
+                              PrepareCall(),
+                              UnprepareCall(),
+                              ReconcileCall(),
+                              ChooseCall(),
+                              PreStartCall(),
+                              CheckCall("dev"),
+                              CollectMetricsCall(),
+                              CollectLabelsCall(),
+                              EventsCall(),
+                              QuiesceCall(),
+                              ResumeCall(),
+                              QuiesceDeviceCall("dev"),
+                              ResumeDeviceCall("dev"),
+                              StopCall()};
   EXPECT_EQ(std::size(calls), std::variant_size_v<ModuleCall>);
   for (const ModuleCall& call : calls) EXPECT_EQ(received(call).index(), call.index()) << name_of(call);
 }
@@ -30,9 +44,23 @@ TEST(CallsTest, CallsArriveWithTheirArguments) {
   ModuleClaim claim;
   claim.ref.uid = "u1";
   EXPECT_EQ(std::get<PrepareCall>(received(PrepareCall(claim))).claim, claim);
+  EXPECT_EQ(std::get<PrepareCall>(received(PrepareCall(claim, 3))).attempt, 3u);
+  OptionValues options;
+  options.entries["mode"] = {OptionValue("a"), true};
+  EXPECT_EQ(std::get<ConfigureCall>(received(ConfigureCall(options))).options.entries, options.entries);
+  const auto start = std::get<StartCall>(received(StartCall(options, {"/s", "/p", "/d", "/r"})));
+  EXPECT_EQ(start.options.entries, options.entries);
+  EXPECT_THAT((std::array{start.roots.sysfs, start.roots.procfs, start.roots.devfs, start.roots.driver}),
+              ElementsAre("/s", "/p", "/d", "/r"));
   EXPECT_EQ(std::get<UnprepareCall>(received(UnprepareCall(claim))).claim, claim);
   EXPECT_EQ(std::get<PreStartCall>(received(PreStartCall(claim))).claim, claim);
   EXPECT_EQ(std::get<CheckCall>(received(CheckCall("dev-0"))).device_id, "dev-0");
+  EXPECT_EQ(std::get<QuiesceDeviceCall>(received(QuiesceDeviceCall("dev-0"))).device_id, "dev-0");
+  EXPECT_EQ(std::get<ResumeDeviceCall>(received(ResumeDeviceCall("dev-0"))).device_id, "dev-0");
+  const EventBatch batch{{{EventType::kKernelLog, Instant(std::chrono::nanoseconds(7)), "NVRM: Xid"},
+                          {EventType::kDescriptor, Instant(), "", 9}},
+                         true};
+  EXPECT_EQ(std::get<EventsCall>(received(EventsCall(batch))).batch, batch);
   const auto choose = std::get<ChooseCall>(received(ChooseCall({"a", "b"}, {"b"}, 2)));
   EXPECT_THAT(choose.available, ElementsAre("a", "b"));
   EXPECT_THAT(choose.required, ElementsAre("b"));

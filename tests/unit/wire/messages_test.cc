@@ -19,26 +19,26 @@ Message sent(const Message& message) {
 const std::string kBytes("\xff\0\xfe", 3);
 
 TEST(WireTest, ADeviceWithEveryKindOfAttribute) {
-  Device device{
-      .id = "gpu-0",
-      .name = "gpu-0",
-      .kind = "gpu",
-      .parent_id = "card-0",
-      .pci_bus_id = "0000:3b:00.0",
-      .shared = true,
-      .numa_nodes = {-1, 0, 3},
-      .attributes = {{"i", std::int64_t{-7}},
-                     {"b", true},
-                     {"s", kBytes},
-                     {"v", SemVer{"1.2.3"}},
-                     {"li", std::vector<std::int64_t>{1, -2}},
-                     {"lb", std::vector<bool>{true, false}},
-                     {"ls", std::vector<std::string>{"", "x"}},
-                     {"lv", std::vector<SemVer>{{"1.0.0"}, {"2.0.0"}}},
-                     {"none", std::vector<std::int64_t>{}}},
-      .capacity = {{"memory", {80, 9, Quantity::Format::kBinary}}},
-      .consumes = {{"slices", {{"a", {1, 0, {}}}}}},
-      .health = {HealthState::kUnhealthy, "TooHot", "93 degrees", std::chrono::seconds(30), TaintEffect::kNoExecute}};
+  Device device{.id = "gpu-0",
+                .name = "gpu-0",
+                .kind = "gpu",
+                .parent_id = "card-0",
+                .pci_bus_id = "0000:3b:00.0",
+                .shared = true,
+                .numa_nodes = {-1, 0, 3},
+                .attributes = {{"i", std::int64_t{-7}},
+                               {"b", true},
+                               {"s", kBytes},
+                               {"v", SemVer{"1.2.3"}},
+                               {"li", std::vector<std::int64_t>{1, -2}},
+                               {"lb", std::vector<bool>{true, false}},
+                               {"ls", std::vector<std::string>{"", "x"}},
+                               {"lv", std::vector<SemVer>{{"1.0.0"}, {"2.0.0"}}},
+                               {"none", std::vector<std::int64_t>{}}},
+                .capacity = {{"memory", {80, 9, Quantity::Format::kBinary}}},
+                .consumes = {{"slices", {{"a", {1, 0, {}}}}}},
+                .health = {HealthState::kUnmonitored, "TooHot", "93 degrees", std::chrono::seconds(30),
+                           TaintEffect::kInform, "Thermal", "example.com/hot", "93"}};
   wire::Device message;
   write(device, message);
   EXPECT_EQ(*read(sent(message)), device);
@@ -73,11 +73,14 @@ TEST(WireTest, AClaimWithParametersAndState) {
                                .values = {{{"n", {std::int64_t{1}, true}},
                                            {"t", {std::string("x"), false}},
                                            {"f", {true, true}},
-                                           {"l", {std::vector<std::string>{"a", "b"}, true}}}}});
+                                           {"l", {std::vector<std::string>{"a", "b"}, true, ConfigSource::kClass}},
+                                           {"m.n", {TextMap{{"k", "v"}}, true, ConfigSource::kClaim}}},
+                                          "GpuConfig"}});
   claim.params.push_back({.source = ConfigSource::kClaim, .requests = {"main"}, .json = "{}"});
   claim.params.push_back({.source = ConfigSource::kClass, .requests = {}, .json = "{\"a\":1}"});
   claim.state = kBytes;
   claim.state_version = 3;
+  claim.journal = kBytes + kBytes;
   claim.other_boot = true;
   wire::Claim message;
   write(claim, message);
@@ -120,12 +123,20 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
                        .choices = {"a", "b"},
                        .min = -1,
                        .max = 5}};
-  identity.params = {{.name = "p"}};
-  identity.params_api_version = "v1";
-  identity.params_kind = "K";
+  identity.schemas = {{.api_version = "v1",
+                       .kind = "K",
+                       .fields = {{.name = "p.q", .type = OptionType::kMap, .class_only = true}},
+                       .device_kinds = {"gpu", "nic"},
+                       .raw = true}};
+  identity.watch = {.kernel_log = {"NVRM: Xid"}, .uevents = {"pci"}};
   wire::Identity message;
   write(identity, message);
+  message.mutable_watch()->add_kernel_log("");  // would match every message
+  for (int i = 0; i < 100; ++i) message.mutable_watch()->add_uevents("net");
   const ModuleIdentity back = read(sent(message));
+  ASSERT_TRUE(back.watch);
+  EXPECT_EQ(back.watch->kernel_log, identity.watch->kernel_log);
+  EXPECT_EQ(back.watch->uevents.size(), kMaxWatched);
   EXPECT_EQ(back.id, identity.id);
   EXPECT_EQ(back.vendor, "Example");
   EXPECT_EQ(back.state_version, 7u);
@@ -135,8 +146,15 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   EXPECT_EQ(back.options[0].choices, identity.options[0].choices);
   EXPECT_EQ(back.options[0].type, OptionType::kDuration);
   EXPECT_EQ(back.options[0].min, -1);
-  EXPECT_EQ(back.params[0].name, "p");
-  EXPECT_EQ(back.params_kind, "K");
+  ASSERT_EQ(back.schemas.size(), 1u);
+  EXPECT_EQ(back.schemas[0].api_version, "v1");
+  EXPECT_EQ(back.schemas[0].kind, "K");
+  EXPECT_EQ(back.schemas[0].device_kinds, identity.schemas[0].device_kinds);
+  EXPECT_TRUE(back.schemas[0].raw);
+  ASSERT_EQ(back.schemas[0].fields.size(), 1u);
+  EXPECT_EQ(back.schemas[0].fields[0].name, "p.q");
+  EXPECT_EQ(back.schemas[0].fields[0].type, OptionType::kMap);
+  EXPECT_TRUE(back.schemas[0].fields[0].class_only);
 }
 
 }  // namespace

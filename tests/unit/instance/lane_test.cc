@@ -1,4 +1,4 @@
-#include "host/module/lane.h"
+#include "host/instance/lane.h"
 
 #include <gmock/gmock.h>
 

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cardcage/families.h: optional families of functions, which either side may lack. Threads,
+ * ownership and units are as in cardcage/module.h.
+ *
+ * CAGE_EXT_...   offered by a module: cage_module.extension
+ * CAGE_HOST_..., CAGE_SNAPSHOT_..., CAGE_EDITS_...   offered by the host: the function `extension`
+ *                of cage_host, cage_snapshot and cage_edits
+ * An id ends in "/revision"; a changed family gets a new one [R5].
+ */
+#ifndef CARDCAGE_FAMILIES_H_
+#define CARDCAGE_FAMILIES_H_
+#include "module.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAGE_EXT_PREFERRED "cage.preferred/1"     /* device plugin: GetPreferredAllocation */
+typedef struct cage_id_sink {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  cage_status (*id)(struct cage_id_sink *, cage_str device_id);
+} cage_id_sink;
+/* choose: names the available devices that a container should get, `want` in all, including
+ * the required ones. The host adds devices if these are too few, and chooses by itself if the
+ * call fails. No id comes twice, all are available, and they name devices, not replicas. */
+typedef struct cage_preferred {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*choose)(cage_instance *, const cage_call *, const cage_str *available,
+                        uint32_t available_count, const cage_str *required,
+                        uint32_t required_count, uint32_t want, cage_id_sink *out);
+} cage_preferred;
+
+#define CAGE_EXT_PRE_START "cage.pre_start/1"     /* device plugin: PreStartContainer, since 0.2 */
+/* pre_start: a container with the device of the claim is about to start, for the first time or
+ * again: reset or scrub the device. Unless the call returns OK, the container does not start and
+ * the kubelet tries again later. The edits of prepare() stay valid [R15]. */
+typedef struct cage_pre_start {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*pre_start)(cage_instance *, const cage_call *, const cage_claim *);
+} cage_pre_start;
+
+#define CAGE_EXT_CONFIGURE "cage.configure/1"     /* new values of live options, since 0.3 */
+/* configure: all options from now on. They differ from those that the instance has in ones with
+ * CAGE_OPTION_LIVE only. Unless the call returns OK, the instance goes on as it was. */
+typedef struct cage_configure {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*configure)(cage_instance *, const cage_call *, const cage_values *options);
+} cage_configure;
+
+#define CAGE_EXT_QUIESCE "cage.quiesce/1"         /* devices one by one, since 0.3 */
+/* As quiesce and resume of cage_module, but of this device and its partitions; all others go on.
+ * The host may repeat both, also for a device that is gone. Unless they return OK, the device goes
+ * on as it was. A new instance, or one that resumed, may get quiesce right after its discover(). */
+typedef struct cage_quiesce {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*quiesce)(cage_instance *, const cage_call *, cage_str device_id);
+  cage_status (*resume)(cage_instance *, const cage_call *, cage_str device_id);
+} cage_quiesce;
+
+#define CAGE_EXT_METRICS "cage.metrics/1"         /* figures for Prometheus, since 0.3 */
+enum { CAGE_METRIC_GAUGE = 1, CAGE_METRIC_COUNTER = 2 };
+typedef struct cage_metric {       /* static const storage in the module */
+  uint32_t struct_size;
+  uint32_t type;
+  cage_str name;                   /* [a-z][a-z0-9_]*, at most 64, unit last: temperature_celsius;
+                                      that of a COUNTER ends in _total. The host prefixes it */
+  cage_str help;                   /* one line */
+  const cage_str *labels;          /* their names: [a-z][a-z0-9_]*, at most 8 */
+  uint32_t label_count;
+  uint32_t reserved;
+} cage_metric;
+typedef struct cage_metrics_sink {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  /* metric: the index in cage_metrics.metrics. device_id: empty = of the instance. label_values: as
+   * many as the metric has labels. Not OK: the host left the sample out and logged why; go on. */
+  cage_status (*sample)(struct cage_metrics_sink *, uint32_t metric, cage_str device_id,
+                        const cage_str *label_values, double value);
+} cage_metrics_sink;
+/* collect: reports every current sample, each time. The host adds the pod, its container and the
+ * claim that hold the device. [R17] */
+typedef struct cage_metrics {
+  uint32_t struct_size;
+  uint32_t metric_count;
+  const cage_metric *const *metrics;
+  cage_status (*collect)(cage_instance *, const cage_call *, cage_metrics_sink *);
+} cage_metrics;
+
+#define CAGE_EXT_LABELS "cage.labels/1"           /* node labels, since 0.3 */
+typedef struct cage_label_sink {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  cage_status (*label)(struct cage_label_sink *, cage_str name, cage_str value); /* "example.com/
+                                      driver", a label value. Not OK: left out and logged; go on */
+} cage_label_sink;
+/* collect: reports every label that the node should have, each time; follows each discover(). The
+ * host writes them for Node Feature Discovery, and removes them with the module. */
+typedef struct cage_labels {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*collect)(cage_instance *, const cage_call *, cage_label_sink *);
+} cage_labels;
+
+#define CAGE_EXT_WATCH "cage.watch/1"             /* sleep until something happens, since 0.3 */
+enum { CAGE_EVENT_KERNEL_LOG = 1, CAGE_EVENT_UEVENT = 2, CAGE_EVENT_DESCRIPTOR = 3 };
+typedef struct cage_event {
+  uint32_t struct_size;
+  uint32_t type;
+  uint64_t time_ns;                /* when it happened */
+  cage_str text;                   /* KERNEL_LOG: the message, "NVRM: Xid (PCI:0000:3b:00): 79".
+                                      UEVENT: lines, "ACTION=change\nDEVPATH=/devices/...\n..." */
+  int32_t  descriptor;             /* DESCRIPTOR: which one; others: -1 */
+  uint32_t reserved;
+} cage_event;
+enum { CAGE_EVENTS_LOST = 1u << 0 };  /* some before these were dropped: look at the hardware */
+/* events: what has happened since the last call, oldest first, with flags. There may be none, just
+ * flags. The daemon watches for all modules, so that they need no privilege. [R20] */
+typedef struct cage_watch {        /* static const storage in the module */
+  uint32_t struct_size;
+  uint32_t reserved;
+  const cage_str *kernel_log;      /* beginnings of kernel messages: "NVRM: Xid"; at most 32 */
+  const cage_str *uevents;         /* subsystems: "pci"; at most 32 */
+  uint32_t kernel_log_count;
+  uint32_t uevent_count;
+  cage_status (*events)(cage_instance *, const cage_call *, const cage_event *const *events,
+                        uint32_t count, uint32_t flags);
+} cage_watch;
+
+#define CAGE_EXT_RECONCILE "cage.reconcile/1"     /* after a start: free what no claim holds */
+typedef struct cage_reconcile {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*keep)(cage_instance *, const cage_call *, const cage_claim *const *live,
+                      uint32_t live_count);
+} cage_reconcile;
+
+#define CAGE_SNAPSHOT_COUNTERS "cage.snapshot.counters/1"  /* partitions: shared counters */
+typedef struct cage_snapshot_counters {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*set)(cage_snapshot *, cage_str set_name, const cage_quantity *, uint32_t count);
+  cage_status (*consumes)(cage_snapshot *, cage_str device_id, cage_str set_name,
+                          const cage_quantity *, uint32_t count);
+} cage_snapshot_counters;
+
+#define CAGE_HOST_EXEC "cage.exec/1"  /* of cage_host, since 0.3: runs a program of the node */
+typedef struct cage_command {
+  uint32_t struct_size;
+  uint32_t timeout_ms;             /* 0 = until the deadline of the call */
+  cage_str program;                /* "nvidia-smi": the name of a file whose path is in the key
+                                      `programs` of the module's configuration */
+  const cage_str *args; const cage_str *env; uint32_t arg_count; uint32_t env_count;
+                                   /* without the name; "NAME=value", the whole environment.
+                                      At most 1024 each, 128 KiB together */
+} cage_command;
+enum { CAGE_COMMAND_TIMED_OUT = 1u << 0,  /* it was killed */
+       CAGE_COMMAND_CUT = 1u << 1 };      /* `out` or `err` was longer than 1 MiB */
+typedef struct cage_command_result {
+  uint32_t struct_size;
+  uint32_t flags;
+  int32_t  exit_status;            /* -1 if a signal ended it */
+  int32_t  signal;                 /* 0 if none */
+  cage_bytes out, err;             /* what it printed */
+} cage_command_result;
+typedef void (*cage_command_ended)(void *user, const cage_command_result *);
+/* run: blocks until the program has ended. OK if it has, whatever its status; `ended` was then
+ * called once on this thread, with `user`. Otherwise the host has explained why, and it may have
+ * run. The daemon runs it with its own rights, /dev/null as input and no descriptor; when it ends,
+ * at the limit or with the instance, what is left of it is killed. On the thread of `call` only. */
+typedef struct cage_exec {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*run)(const cage_host *, const cage_call *, const cage_command *, void *user,
+                     cage_command_ended ended);
+} cage_exec;
+
+#define CAGE_HOST_SERVICE "cage.service/1"  /* of cage_host, since 0.3: a claim's helper daemon */
+/* Both block, and belong to the claim of `call`. OK = done; otherwise the host has explained why.
+ * start: the daemon runs the command, whose timeout_ms is 0, as cage_exec does, but until the claim
+ *   is released: it outlives this process and the daemon, is started again if it exits, and what it
+ *   prints goes to the log. It stays in the foreground. If the service runs already with the same
+ *   command, nothing happens; with another one, it ends first. `name` is a DNS label.
+ * stop: SIGTERM to the program, SIGKILL to all that is left after 5 s. OK if there is none. After
+ *   unprepare(), the host stops every service of the claim [R21]. */
+typedef struct cage_service {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*start)(const cage_host *, const cage_call *, cage_str name, const cage_command *);
+  cage_status (*stop)(const cage_host *, const cage_call *, cage_str name);
+} cage_service;
+
+#define CAGE_HOST_WRITE "cage.write/1"  /* of cage_host, since 0.3: writes that may block */
+typedef struct cage_file_write {   /* a file of sysfs or procfs: "reset", "sriov_numvfs" */
+  uint32_t struct_size;
+  uint32_t timeout_ms;             /* 0 = until the deadline of the call */
+  cage_str device_id;              /* whose hardware it is */
+  cage_str path;                   /* must match the key `writes` of the module's configuration */
+  cage_bytes data;                 /* at most 4096 bytes, in one write(2) */
+} cage_file_write;
+typedef struct cage_ioctl {        /* an ioctl(2) of a device node */
+  uint32_t struct_size;
+  uint32_t timeout_ms;             /* 0 = until the deadline of the call */
+  cage_str device_id;              /* whose hardware it is */
+  cage_str path;                   /* must match the key `writes` of the module's configuration */
+  uint64_t request;
+  void    *argument;               /* what the request points to, read and written back */
+  uint32_t argument_size;          /* at most 4096 bytes */
+  uint32_t data_offset;            /* if data_path is not empty: where in the argument the address
+                                      of that file's bytes goes, 8 bytes */
+  cage_str data_path;              /* a file to map, such as a bitstream; empty = none */
+} cage_ioctl;
+/* Each blocks until a process of the daemon's own has done it, or until the limit: then the device
+ * is stuck in it, and writes and prepare() for the device fail until it ends [R18]. OK = done;
+ * otherwise the host has explained why. On the thread of `call` only. */
+typedef struct cage_write {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*file)(const cage_host *, const cage_call *, const cage_file_write *);
+  cage_status (*ioctl)(const cage_host *, const cage_call *, const cage_ioctl *);
+  /* driver: binds the PCI function to the driver; empty = the one that it had before the first such
+   * call, which the host remembers until then over restarts of this process and of the daemon. */
+  cage_status (*driver)(const cage_host *, const cage_call *, cage_str device_id,
+                        cage_str pci_bus_id, cage_str driver);
+} cage_write;
+
+#define CAGE_HOST_POLL "cage.poll/1"  /* of cage_host, since 0.3: waits for descriptors */
+/* add: once the descriptor is readable, has an error or hung up, events() of cage.watch, which the
+ * module needs, gets one DESCRIPTOR event; it is watched again when that call has returned. At most
+ * 64. The module keeps the descriptor, and closes it after remove() only. [any-thread] */
+typedef struct cage_poll {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*add)(const cage_host *, int32_t descriptor);
+  cage_status (*remove)(const cage_host *, int32_t descriptor);
+} cage_poll;
+
+#define CAGE_EDITS_JOURNAL "cage.edits.journal/1"  /* of cage_edits, since 0.3 */
+/* write: keeps the bytes, at most 64 KiB, for the next prepare() or unprepare() of the claim, which
+ * gets them as cage_claim.journal even if this process or the daemon dies in between, but not after
+ * a reboot [R7]. The last call counts. Blocks briefly. On the thread of the prepare() only. */
+typedef struct cage_journal {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*write)(cage_edits *, cage_bytes blob);
+} cage_journal;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CARDCAGE_FAMILIES_H_ */

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::{raw, text};
+
+/// One option or parameter that the module declares:
+/// `const OPTIONS: &'static [&'static Declared] = &[&Declared::integer("fans", "2", "how many run").range(1, 4)];`
+#[repr(transparent)]
+pub struct Declared(raw::cage_option);
+
+/// An allowed value, or a kind of device: `const MODES: &[Choice] = &[Choice::new("fast"), Choice::new("quiet")];`
+#[repr(transparent)]
+pub struct Choice(raw::cage_str);
+
+impl Choice {
+    pub const fn new(text: &'static str) -> Choice {
+        Choice(text::to_raw(text))
+    }
+}
+
+impl Declared {
+    /// The default is written as in TOML, without quotes: `42`, `true`, `1m30s`; lists: `["a", "b"]`.
+    pub const fn text(name: &'static str, default: &'static str, help: &'static str) -> Declared {
+        Declared::new(raw::CAGE_OPTION_STRING, name, default, help)
+    }
+    pub const fn integer(name: &'static str, default: &'static str, help: &'static str) -> Declared {
+        Declared::new(raw::CAGE_OPTION_INT, name, default, help)
+    }
+    pub const fn boolean(name: &'static str, default: &'static str, help: &'static str) -> Declared {
+        Declared::new(raw::CAGE_OPTION_BOOL, name, default, help)
+    }
+    pub const fn duration(name: &'static str, default: &'static str, help: &'static str) -> Declared {
+        Declared::new(raw::CAGE_OPTION_DURATION, name, default, help)
+    }
+    pub const fn list(name: &'static str, default: &'static str, help: &'static str) -> Declared {
+        Declared::new(raw::CAGE_OPTION_LIST, name, default, help)
+    }
+
+    /// Of a parameter: an object whose values are texts. Its default is {}.
+    pub const fn map(name: &'static str, help: &'static str) -> Declared {
+        Declared::new(raw::CAGE_OPTION_MAP, name, "", help)
+    }
+
+    /// Bounds the value of integers and durations (nanoseconds), and the length of texts, lists and maps.
+    pub const fn range(mut self, min: i64, max: i64) -> Declared {
+        self.0.min = min;
+        self.0.max = max;
+        self
+    }
+    pub const fn one_of(mut self, choices: &'static [Choice]) -> Declared {
+        self.0.choices = choices.as_ptr() as *const raw::cage_str;
+        self.0.choice_count = choices.len() as u32;
+        self
+    }
+    pub const fn required(self) -> Declared {
+        self.with(raw::CAGE_OPTION_REQUIRED)
+    }
+    /// Never printed or logged.
+    pub const fn secret(self) -> Declared {
+        self.with(raw::CAGE_OPTION_SECRET)
+    }
+    /// `configure` takes a new value.
+    pub const fn live(self) -> Declared {
+        self.with(raw::CAGE_OPTION_LIVE)
+    }
+
+    /// Of a parameter: a DeviceClass may give it, a ResourceClaim may not.
+    pub const fn class_only(self) -> Declared {
+        self.with(raw::CAGE_OPTION_CLASS_ONLY)
+    }
+
+    const fn with(mut self, flag: u32) -> Declared {
+        self.0.flags |= flag;
+        self
+    }
+    const fn new(kind: u32, name: &'static str, default: &'static str, help: &'static str) -> Declared {
+        Declared(raw::cage_option {
+            struct_size: std::mem::size_of::<raw::cage_option>() as u32,
+            r#type: kind,
+            flags: 0,
+            choice_count: 0,
+            name: text::to_raw(name),
+            default_text: text::to_raw(default),
+            help: text::to_raw(help),
+            choices: std::ptr::null(),
+            min: 0,
+            max: 0,
+        })
+    }
+}
+
+/// One kind of parameters [R19]. Names of fields may be paths of nested objects: `sharing.strategy`.
+/// `const SCHEMAS: &'static [&'static Schema] = &[&Schema::new("gpu.example.com/v1", "GpuConfig", FIELDS).devices(GPUS)];`
+#[repr(transparent)]
+pub struct Schema(raw::cage_params_schema);
+
+impl Schema {
+    pub const fn new(api_version: &'static str, kind: &'static str, fields: &'static [&'static Declared]) -> Schema {
+        Schema(raw::cage_params_schema {
+            struct_size: std::mem::size_of::<raw::cage_params_schema>() as u32,
+            field_count: fields.len() as u32,
+            api_version: text::to_raw(api_version),
+            kind: text::to_raw(kind),
+            fields: fields.as_ptr() as *const *const raw::cage_option,
+            device_kinds: std::ptr::null(),
+            device_kind_count: 0,
+            reserved: 0,
+        })
+    }
+    /// The kinds of devices (`Device::new`) that take it; without them all do.
+    pub const fn devices(mut self, kinds: &'static [Choice]) -> Schema {
+        self.0.device_kinds = kinds.as_ptr() as *const raw::cage_str;
+        self.0.device_kind_count = kinds.len() as u32;
+        self
+    }
+}

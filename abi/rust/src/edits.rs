@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::claim::Allocation;
+use crate::error::{Error, Result, Status};
+use crate::{raw, text};
+use std::ffi::CString;
+use std::mem::size_of;
+use std::os::raw::c_void;
+
+/// `DeviceNode { path: "/dev/acme0".into(), ..Default::default() }`
+#[derive(Clone, Debug, Default)]
+pub struct DeviceNode {
+    /// In the container.
+    pub path: String,
+    /// Empty = `path`.
+    pub host_path: String,
+    /// Letters of "rwm"; empty = the runtime's default.
+    pub permissions: String,
+    /// "c", "b", "p"; empty = the runtime looks it up.
+    pub kind: String,
+    /// `None` = the runtime looks it up.
+    pub numbers: Option<(i64, i64)>,
+    /// `None` = unchanged.
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    /// 0 = as on the host.
+    pub mode: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Mount {
+    pub host_path: String,
+    pub container_path: String,
+    pub options: Vec<String>,
+    pub kind: String,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Hook {
+    /// "createContainer", ...
+    pub name: String,
+    pub path: String,
+    pub args: Vec<String>,
+    pub env: Vec<String>,
+    pub timeout_s: i32,
+}
+
+fn raw_bytes(bytes: &[u8]) -> raw::cage_bytes {
+    raw::cage_bytes { data: bytes.as_ptr() as *const c_void, size: bytes.len() }
+}
+
+/// What containers of the claim get.
+pub struct Edits {
+    raw: *mut raw::cage_edits,
+    journal: *const raw::cage_journal,
+}
+
+impl Edits {
+    pub(crate) fn new(raw: *mut raw::cage_edits) -> Edits {
+        let id = CString::new(raw::CAGE_EDITS_JOURNAL).expect("a constant without a zero byte");
+        let journal = unsafe { (*raw).extension.map_or(std::ptr::null(), |extension| extension(raw, id.as_ptr())) };
+        Edits { raw, journal: journal as *const raw::cage_journal }
+    }
+    /// For containers that get this device.
+    pub fn of(&mut self, allocation: &Allocation<'_>) -> Edit<'_> {
+        Edit { sink: self, index: allocation.index }
+    }
+    /// For every container of the claim.
+    pub fn of_claim(&mut self) -> Edit<'_> {
+        Edit { sink: self, index: -1 }
+    }
+    /// Saves what `unprepare` will need, at most 64 KiB; the last call counts [R7].
+    pub fn save(&mut self, state: &[u8]) -> Result {
+        let blob = raw_bytes(state);
+        self.call(unsafe { (*self.raw).state }, |state, sink| unsafe { state(sink, blob) })
+    }
+    /// Writes down what to undo, before the hardware is changed: `Claim::journal` of the next `prepare` or `unprepare`
+    /// has it even if this process dies meanwhile. At most 64 KiB; the last call counts [R7].
+    pub fn journal(&mut self, notes: &[u8]) -> Result {
+        let write = unsafe { self.journal.as_ref() }
+            .and_then(|journal| journal.write)
+            .ok_or_else(|| Error::new(Status::Unimplemented, "a journal needs a host with cage.edits.journal/1"))?;
+        text::must(unsafe { write(self.raw, raw_bytes(notes)) })
+    }
+    pub fn has_journal(&self) -> bool {
+        !self.journal.is_null()
+    }
+
+    fn call<F>(
+        &mut self,
+        function: Option<F>,
+        run: impl FnOnce(F, *mut raw::cage_edits) -> raw::cage_status,
+    ) -> Result {
+        text::must(function.map_or(raw::CAGE_UNIMPLEMENTED, |function| run(function, self.raw)))
+    }
+}
+
+/// The edits of one device, or of every container of the claim. They chain, and fail if the host refuses one:
+/// `edits.of(card).device_node(&node)?.env("MODE", "fast")?;`
+pub struct Edit<'a> {
+    sink: &'a mut Edits,
+    index: i32,
+}
+
+impl<'a> Edit<'a> {
+    pub fn env(self, name: &str, value: &str) -> Result<Edit<'a>> {
+        let (index, name, value) = (self.index, text::to_raw(name), text::to_raw(value));
+        self.sink.call(unsafe { (*self.sink.raw).env }, |env, sink| unsafe { env(sink, index, name, value) })?;
+        Ok(self)
+    }
+    /// A container that holds several devices from the device-plugin API gets the values of all, joined by ','. A host
+    /// older than 0.3 passes the value of one.
+    pub fn env_list(self, name: &str, value: &str) -> Result<Edit<'a>> {
+        let add = match unsafe { has!(self.sink.raw, env_list).then(|| (*self.sink.raw).env_list).flatten() } {
+            Some(add) => add,
+            None => return self.env(name, value),
+        };
+        let (index, name, value) = (self.index, text::to_raw(name), text::to_raw(value));
+        text::must(unsafe { add(self.sink.raw, index, name, value) })?;
+        Ok(self)
+    }
+    pub fn device_node(self, node: &DeviceNode) -> Result<Edit<'a>> {
+        let (major, minor) = node.numbers.unwrap_or((-1, -1));
+        let raw = raw::cage_device_node {
+            struct_size: size_of::<raw::cage_device_node>() as u32,
+            mode: node.mode,
+            path: text::to_raw(&node.path),
+            host_path: text::to_raw(&node.host_path),
+            permissions: text::to_raw(&node.permissions),
+            r#type: text::to_raw(&node.kind),
+            major,
+            minor,
+            uid: node.uid.map_or(-1, i64::from),
+            gid: node.gid.map_or(-1, i64::from),
+            ..Default::default()
+        };
+        let index = self.index;
+        self.sink.call(unsafe { (*self.sink.raw).device_node }, |add, sink| unsafe { add(sink, index, &raw) })?;
+        Ok(self)
+    }
+    pub fn mount(self, mount: &Mount) -> Result<Edit<'a>> {
+        let options = text::to_raw_list(&mount.options);
+        let raw = raw::cage_mount {
+            struct_size: size_of::<raw::cage_mount>() as u32,
+            option_count: options.len() as u32,
+            host_path: text::to_raw(&mount.host_path),
+            container_path: text::to_raw(&mount.container_path),
+            r#type: text::to_raw(&mount.kind),
+            options: options.as_ptr(),
+            ..Default::default()
+        };
+        let index = self.index;
+        self.sink.call(unsafe { (*self.sink.raw).mount }, |add, sink| unsafe { add(sink, index, &raw) })?;
+        Ok(self)
+    }
+    pub fn hook(self, hook: &Hook) -> Result<Edit<'a>> {
+        let (args, env) = (text::to_raw_list(&hook.args), text::to_raw_list(&hook.env));
+        let raw = raw::cage_hook {
+            struct_size: size_of::<raw::cage_hook>() as u32,
+            timeout_s: hook.timeout_s,
+            name: text::to_raw(&hook.name),
+            path: text::to_raw(&hook.path),
+            args: args.as_ptr(),
+            env: env.as_ptr(),
+            arg_count: args.len() as u32,
+            env_count: env.len() as u32,
+            ..Default::default()
+        };
+        let index = self.index;
+        self.sink.call(unsafe { (*self.sink.raw).hook }, |add, sink| unsafe { add(sink, index, &raw) })?;
+        Ok(self)
+    }
+    pub fn net_device(self, host_interface: &str, name: &str) -> Result<Edit<'a>> {
+        let raw = raw::cage_net_device {
+            struct_size: size_of::<raw::cage_net_device>() as u32,
+            host_interface: text::to_raw(host_interface),
+            name: text::to_raw(name),
+            ..Default::default()
+        };
+        let index = self.index;
+        self.sink.call(unsafe { (*self.sink.raw).net_device }, |add, sink| unsafe { add(sink, index, &raw) })?;
+        Ok(self)
+    }
+    pub fn group(self, gid: u32) -> Result<Edit<'a>> {
+        let index = self.index;
+        self.sink.call(unsafe { (*self.sink.raw).group }, |add, sink| unsafe { add(sink, index, gid) })?;
+        Ok(self)
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Modules for Cardcage in Rust 1.63 or later, without dependencies.
+//!
+//! Implement [`Module`] and export it:
+//!
+//! ```ignore
+//! struct Acme { host: Host }
+//! impl Module for Acme {
+//!     const ID: &'static str = "com.acme.card";
+//!     const VERSION: &'static str = "1.0.0";
+//!     const VENDOR: &'static str = "Acme";
+//!     fn create(_: &Call, host: Host, _: &Values) -> Result<Self> { Ok(Acme { host }) }
+//!     fn discover(&self, _: &Call, out: &mut Snapshot) -> Result { ... }
+//!     fn prepare(&self, _: &Call, claim: &Claim, edits: &mut Edits) -> Result { ... }
+//!     fn unprepare(&self, _: &Call, claim: &Claim) -> Result { ... }
+//! }
+//! cardcage::export_module!(Acme);
+//! ```
+//!
+//! Failures are [`Error`]s with a text for people: subject, cause, remedy. A panic becomes INTERNAL with its text and place;
+//! none leaves the module, so build it with `panic = "unwind"`, which is the default. `abi/RULES.md` has the rules, cited
+//! here as R4.
+
+#[cfg(panic = "abort")]
+compile_error!("a panic must not end the host's process [R9]: build the module with panic = \"unwind\"");
+
+pub mod raw;
+
+/// Whether the side that filled the struct knew this member [R2].
+macro_rules! has {
+    ($raw:expr, $member:ident) => {{
+        let end = std::ptr::addr_of!((*$raw).$member).add(1) as usize - $raw as usize;
+        (*$raw).struct_size as usize >= end
+    }};
+}
+
+mod call;
+mod claim;
+mod declared;
+mod device;
+mod edits;
+mod error;
+mod health;
+mod host;
+mod module;
+mod panics;
+mod program;
+mod reports;
+mod snapshot;
+mod table;
+mod text;
+mod values;
+mod watch;
+mod write;
+
+pub use call::Call;
+pub use claim::{Allocation, Claim, Params};
+pub use declared::{Choice, Declared, Schema};
+pub use device::{Attribute, Device, Quantity};
+pub use edits::{DeviceNode, Edit, Edits, Hook, Mount};
+pub use error::{Error, Result, Status};
+pub use health::{Health, Taint};
+pub use host::Host;
+pub use module::{
+    Action, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module, PreStart, Prefer, Reconcile,
+    Wish,
+};
+pub use program::{Program, ProgramResult};
+pub use reports::{Labels, Metric, Samples};
+pub use snapshot::Snapshot;
+#[doc(hidden)]
+pub use table::Table;
+pub use values::{Source, Values};
+pub use watch::{Event, Events, Watch};
+pub use write::{FileWrite, Ioctl};

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::{
+    Call, Claim, Declared, Edits, Events, Host, Labels, Metric, Result, Samples, Schema, Snapshot, Values, Watch,
+};
+
+/// One running module. One thread makes all calls; with `CAGE_MODULE_CONCURRENT` in `FLAGS`, `prepare`, `unprepare` and
+/// `pre_start` of different claims overlap on threads of their own, also with `discover`, `check` and `prefer` [R8]. Every
+/// argument is borrowed for the call; only `Host` may be kept.
+///
+/// The functions that are constants here are those that the host does without if a module has none. Offer one with
+/// `const CHECK: Option<DeviceAction<Self>> = Some(Self::check);`.
+pub trait Module: Send + Sync + Sized + 'static {
+    /// "com.example.fpga"
+    const ID: &'static str;
+    /// semver 2.0.0
+    const VERSION: &'static str;
+    const VENDOR: &'static str;
+    const OPTIONS: &'static [&'static Declared] = &[];
+    /// The fields of the claims' opaque parameters, and the names that these must carry.
+    const PARAMS: &'static [&'static Declared] = &[];
+    const PARAMS_API_VERSION: &'static str = "";
+    const PARAMS_KIND: &'static str = "";
+    /// Several kinds of parameters, instead of `PARAMS`. They need `MIN_HOST_MINOR` 3.
+    const SCHEMAS: &'static [&'static Schema] = &[];
+    const METRICS: &'static [&'static Metric] = &[];
+    /// What the daemon watches for `EVENTS`.
+    const WATCH: Watch = Watch::new();
+    const FLAGS: u32 = 0;
+    /// How long `prepare` and `unprepare` may take, if that is longer than the host's own limit; at most an hour.
+    const CLAIM_CALL_LIMIT_S: u32 = 0;
+    /// Raise it when the layout of the saved state changes [R7].
+    const STATE_VERSION: u32 = 0;
+    /// The oldest minor of the host's ABI that the module works with. An older host ignores what it does not know: a
+    /// module that depends on `PRE_START` needs 2, one that depends on `CONFIGURE` or on `Device::name` needs 3.
+    const MIN_HOST_MINOR: u32 = 1;
+
+    /// Looks at one device and answers with `Host::health`.
+    const CHECK: Option<DeviceAction<Self>> = None;
+    /// Lets go of the hardware, and takes hold of it again [R12].
+    const QUIESCE: Option<Action<Self>> = None;
+    const RESUME: Option<Action<Self>> = None;
+    /// The same for one device and its partitions while the others go on. The host needs both.
+    const QUIESCE_DEVICE: Option<DeviceAction<Self>> = None;
+    const RESUME_DEVICE: Option<DeviceAction<Self>> = None;
+    /// All options, of which only those with `live()` may have changed. If it fails, the module keeps its old options.
+    const CONFIGURE: Option<Configure<Self>> = None;
+    /// Frees what no live claim holds.
+    const RECONCILE: Option<Reconcile<Self>> = None;
+    /// Device-plugin API: the devices that a container should get.
+    const PREFER: Option<Prefer<Self>> = None;
+    /// Device-plugin API: resets or scrubs the device of the claim before a container starts [R15].
+    const PRE_START: Option<PreStart<Self>> = None;
+
+    /// Every current sample of `METRICS` [R17].
+    const COLLECT_METRICS: Option<CollectMetrics<Self>> = None;
+    /// Every label that the node should have; called after each `discover` [R17].
+    const COLLECT_LABELS: Option<CollectLabels<Self>> = None;
+
+    /// Something that `WATCH` or `Host::poll` waits for has happened [R20].
+    const EVENTS: Option<HandleEvents<Self>> = None;
+
+    /// What it opens closes in `stop` or when the module is dropped.
+    fn create(call: &Call, host: Host, options: &Values) -> Result<Self>;
+    fn discover(&self, call: &Call, out: &mut Snapshot) -> Result;
+    fn prepare(&self, call: &Call, claim: &Claim, edits: &mut Edits) -> Result;
+    fn unprepare(&self, call: &Call, claim: &Claim) -> Result;
+    fn start(&self, _: &Call) -> Result {
+        Ok(())
+    }
+    fn stop(&self, _: &Call) -> Result {
+        Ok(())
+    }
+}
+
+pub type DeviceAction<T> = fn(&T, &Call, &str) -> Result;
+pub type Action<T> = fn(&T, &Call) -> Result;
+pub type Configure<T> = fn(&T, &Call, &Values) -> Result;
+pub type Reconcile<T> = fn(&T, &Call, &[Claim]) -> Result;
+pub type Prefer<T> = fn(&T, &Call, &Wish) -> Result<Vec<String>>;
+pub type CollectMetrics<T> = fn(&T, &Call, &mut Samples) -> Result;
+pub type CollectLabels<T> = fn(&T, &Call, &mut Labels) -> Result;
+pub type HandleEvents<T> = fn(&T, &Call, &Events) -> Result;
+pub type PreStart<T> = fn(&T, &Call, &Claim) -> Result;
+
+/// A question of the device-plugin API: which devices should a container get?
+pub struct Wish<'a> {
+    /// Includes the required ones.
+    pub available: Vec<&'a str>,
+    pub required: Vec<&'a str>,
+    /// Including the required ones.
+    pub count: u32,
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+use crate::device::{Attribute, Device, Quantity};
+use crate::error::{Error, Result, Status};
+use crate::{raw, text};
+use std::ffi::CString;
+
+/// The full list of devices, never a change to it [R6].
+pub struct Snapshot {
+    raw: *mut raw::cage_snapshot,
+    counters: *const raw::cage_snapshot_counters,
+}
+
+/// The elements of a list in the form of the ABI, kept until the host has copied them.
+#[derive(Default)]
+struct Elements {
+    numbers: Vec<i64>,
+    texts: Vec<raw::cage_str>,
+}
+
+impl Elements {
+    fn of(value: &Attribute) -> Elements {
+        let mut elements = Elements::default();
+        match value {
+            Attribute::Integers(list) => elements.numbers = list.clone(),
+            Attribute::Booleans(list) => elements.numbers = list.iter().map(|flag| i64::from(*flag)).collect(),
+            Attribute::Texts(list) | Attribute::Versions(list) => elements.texts = text::to_raw_list(list),
+            _ => {}
+        }
+        elements
+    }
+    fn to_raw(&self, name: &str, value: &Attribute) -> raw::cage_attr {
+        let (r#type, v) = match value {
+            Attribute::Integer(number) => (raw::CAGE_ATTR_INT, raw::cage_attr_value { i: *number }),
+            Attribute::Boolean(flag) => (raw::CAGE_ATTR_BOOL, raw::cage_attr_value { i: i64::from(*flag) }),
+            Attribute::Text(one) => (raw::CAGE_ATTR_STRING, raw::cage_attr_value { s: text::to_raw(one) }),
+            Attribute::Version(one) => (raw::CAGE_ATTR_VERSION, raw::cage_attr_value { s: text::to_raw(one) }),
+            Attribute::Integers(_) => (raw::CAGE_ATTR_INT | raw::CAGE_ATTR_LIST, self.numbers()),
+            Attribute::Booleans(_) => (raw::CAGE_ATTR_BOOL | raw::CAGE_ATTR_LIST, self.numbers()),
+            Attribute::Texts(_) => (raw::CAGE_ATTR_STRING | raw::CAGE_ATTR_LIST, self.texts()),
+            Attribute::Versions(_) => (raw::CAGE_ATTR_VERSION | raw::CAGE_ATTR_LIST, self.texts()),
+        };
+        let listed = r#type & raw::CAGE_ATTR_LIST != 0;
+        let count = if listed { self.numbers.len() + self.texts.len() } else { 1 };
+        raw::cage_attr { name: text::to_raw(name), r#type, count: count as u32, v }
+    }
+    fn numbers(&self) -> raw::cage_attr_value {
+        raw::cage_attr_value { ints: self.numbers.as_ptr() }
+    }
+    fn texts(&self) -> raw::cage_attr_value {
+        raw::cage_attr_value { strs: self.texts.as_ptr() }
+    }
+}
+
+fn raw_quantities<N: AsRef<str>>(quantities: &[(N, Quantity)]) -> Vec<raw::cage_quantity> {
+    quantities.iter().map(|(name, quantity)| quantity.to_raw(name.as_ref())).collect()
+}
+
+impl Snapshot {
+    pub(crate) fn new(raw: *mut raw::cage_snapshot) -> Snapshot {
+        let id = CString::new(raw::CAGE_SNAPSHOT_COUNTERS).expect("a constant without a zero byte");
+        let counters = unsafe { (*raw).extension.map_or(std::ptr::null(), |extension| extension(raw, id.as_ptr())) };
+        Snapshot { raw, counters: counters as *const raw::cage_snapshot_counters }
+    }
+
+    /// Returns false if the host refused this device and logged why; the other devices still count.
+    pub fn add(&mut self, device: &Device) -> bool {
+        let elements: Vec<Elements> = device.attributes.iter().map(|(_, value)| Elements::of(value)).collect();
+        let pairs = elements.iter().zip(&device.attributes);
+        let attributes: Vec<raw::cage_attr> = pairs.map(|(kept, (name, value))| kept.to_raw(name, value)).collect();
+        let capacity = raw_quantities(&device.capacity);
+        let health = device.health.as_ref().map(|health| health.to_raw(&device.id));
+        let raw = raw::cage_device {
+            struct_size: std::mem::size_of::<raw::cage_device>() as u32,
+            flags: if device.shared { raw::CAGE_DEVICE_SHARED } else { 0 },
+            id: text::to_raw(&device.id),
+            kind: text::to_raw(&device.kind),
+            parent_id: text::to_raw(&device.parent),
+            pci_bus_id: text::to_raw(&device.pci),
+            numa_nodes: device.numa.as_ptr(),
+            numa_count: device.numa.len() as u32,
+            attrs: attributes.as_ptr(),
+            attr_count: attributes.len() as u32,
+            capacity: capacity.as_ptr(),
+            capacity_count: capacity.len() as u32,
+            health: health.as_ref().map_or(std::ptr::null(), |health| health),
+            name: text::to_raw(&device.name),
+            ..Default::default()
+        };
+        unsafe { (*self.raw).device.map_or(false, |add| add(self.raw, &raw) == raw::CAGE_OK) }
+    }
+
+    /// Partitions of one device share counters (KEP-4815). Without counters the same hardware would be allocated twice.
+    pub fn has_counters(&self) -> bool {
+        !self.counters.is_null()
+    }
+    pub fn counter_set(&mut self, set: &str, amounts: &[(&str, Quantity)]) -> Result {
+        let list = raw_quantities(amounts);
+        let function = self.counters()?.set.ok_or_else(no_counters)?;
+        text::must(unsafe { function(self.raw, text::to_raw(set), list.as_ptr(), list.len() as u32) })
+    }
+    pub fn consumes(&mut self, device: &str, set: &str, amounts: &[(&str, Quantity)]) -> Result {
+        let list = raw_quantities(amounts);
+        let function = self.counters()?.consumes.ok_or_else(no_counters)?;
+        let (device, set) = (text::to_raw(device), text::to_raw(set));
+        text::must(unsafe { function(self.raw, device, set, list.as_ptr(), list.len() as u32) })
+    }
+
+    fn counters(&self) -> Result<&raw::cage_snapshot_counters> {
+        unsafe { self.counters.as_ref() }.ok_or_else(no_counters)
+    }
+}
+
+fn no_counters() -> Error {
+    Error::new(Status::Unimplemented, "partitions need a host with cage.snapshot.counters/1")
+}

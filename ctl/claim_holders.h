@@ -1,0 +1,23 @@
+// Who has the devices of a claim, for tables.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cardcage/admin.pb.h"
+
+namespace cardcage {
+
+// A pod that holds a device of a resource, or the claim itself.
+struct ClaimHolder {
+  std::string name;  // "default/training"; empty until the kubelet reports the pod
+  std::string id;    // the kubelet's device id, or the claim's UID
+  std::int64_t since = 0;
+};
+std::vector<ClaimHolder> holders_of(const admin::v1::Claim& claim);
+
+// "gpu-0, gpu-1"
+std::string device_names(const admin::v1::Claim& claim);
+
+}  // namespace cardcage

@@ -1,0 +1,86 @@
+#include "host/conformance/check_file.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "host/conformance/rule.h"
+#include "host/module/load.h"
+
+namespace cardcage {
+namespace {
+
+// Removed with the object.
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::error_code failed;
+    std::string name = std::filesystem::temp_directory_path(failed) / "cardcage-check-XXXXXX";
+    if (const char* const made = ::mkdtemp(name.data())) path_ = made;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  // Empty if none could be made.
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Status check_worker() {
+  const auto worker = worker_file();
+  if (!worker) return std::unexpected(worker.error());
+  if (::access(worker->c_str(), X_OK) != 0)
+    return within(fail_errno(errno, fmt::format("'{}'", worker->native())).error(),
+                  "cannot run the module: install cardcage-worker beside this program");
+  return {};
+}
+
+// Skips the rule if the one that it needs does not pass.
+Task<Outcome> check_rule(const Rule& rule, Trial& trial, const std::vector<Finding>& findings) {
+  const auto needed = std::ranges::find(findings, rule.needs, &Finding::name);
+  if (needed == findings.end() || needed->outcome.verdict == Verdict::kPass) co_return co_await rule.check(trial);
+  if (needed->outcome.verdict == Verdict::kSkipped) co_return needed->outcome;
+  co_return skipped(fmt::format("'{}' failed", needed->statement));
+}
+
+Task<void> check_rules(asio::io_context& core, Trial& trial, std::vector<Finding>& findings) {
+  for (const Rule& rule : all_rules()) {
+    Outcome outcome = co_await check_rule(rule, trial, findings);
+    // A broken instance must not spoil the next rule.
+    if (outcome.verdict == Verdict::kFail) std::ignore = co_await trial.stop();
+    co_await trial.release_claims();
+    findings.push_back({rule.number, rule.name, rule.statement, std::move(outcome)});
+  }
+  std::ignore = co_await trial.stop();
+  core.stop();  // nothing else matters that still waits
+}
+
+}  // namespace
+
+std::size_t Report::count(Verdict verdict) const {
+  return static_cast<std::size_t>(
+      std::ranges::count(findings, verdict, [](const Finding& finding) { return finding.outcome.verdict; }));
+}
+
+Result<Report> check_file(CheckRequest request) {
+  if (auto found = check_worker(); !found) return std::unexpected(found.error());
+  const ScratchFolder scratch;
+  if (scratch.path().empty()) return fail_errno(errno, "cannot make a temporary folder; set TMPDIR to a writable one");
+  Report report;
+  report.file = request.file;
+  asio::io_context core;
+  SystemClock clock;
+  Trial trial(core, clock, std::move(request), scratch.path());
+  spawn(core, check_rules(core, trial, report.findings));
+  core.run();
+  if (trial.identity()) report.identity = *trial.identity();
+  return report;
+}
+
+}  // namespace cardcage

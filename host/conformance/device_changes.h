@@ -1,0 +1,13 @@
+// What differs between two device lists of one module.
+#pragma once
+
+#include <string>
+
+#include "host/model/device.h"
+
+namespace cardcage {
+
+// For people, and empty if both lists name the same devices. Health may change at any time and does not count.
+std::string device_changes(const Snapshot& before, const Snapshot& after);
+
+}  // namespace cardcage

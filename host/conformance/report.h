@@ -1,0 +1,41 @@
+// What a check of a module file found.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/model/module.h"
+
+namespace cardcage {
+
+enum class Verdict : std::uint8_t { kPass, kFail, kSkipped };
+
+struct Outcome {
+  Verdict verdict = Verdict::kPass;
+  std::string evidence;  // of a skipped rule: the reason
+  friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+inline Outcome passed(std::string evidence) { return {Verdict::kPass, std::move(evidence)}; }
+inline Outcome broken(std::string evidence) { return {Verdict::kFail, std::move(evidence)}; }
+inline Outcome broken(const Error& error) { return {Verdict::kFail, error.message}; }
+inline Outcome skipped(std::string reason) { return {Verdict::kSkipped, std::move(reason)}; }
+
+// The texts are those of the Rule.
+struct Finding {
+  std::string_view rule, name, statement;
+  Outcome outcome;
+};
+
+struct Report {
+  std::filesystem::path file;
+  std::optional<ModuleIdentity> identity;  // if the module could be loaded
+  std::vector<Finding> findings;
+
+  std::size_t count(Verdict verdict) const;
+};
+
+}  // namespace cardcage

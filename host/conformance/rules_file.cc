@@ -1,0 +1,44 @@
+// The file and its table [R1, R2, R16].
+#include <fmt/ranges.h>
+
+#include "host/conformance/rules.h"
+
+namespace cardcage::rules {
+
+Task<Outcome> is_accepted(Trial& trial) {
+  const Status staged = co_await trial.stage();
+  if (!staged) co_return broken(staged.error());
+  co_return passed("sha256 " + trial.build()->sha256);
+}
+
+Task<Outcome> exports_only_its_entry(Trial& trial) {
+  const ElfFacts& elf = trial.build()->elf;
+  if (!elf.others.empty())
+    co_return broken(fmt::format("it also exports {}: link with abi/module.map", fmt::join(elf.others, ", ")));
+  co_return passed(fmt::format("{}", fmt::join(elf.entries, ", ")));
+}
+
+Task<Outcome> has_a_valid_table(Trial& trial) {
+  const Status loaded = co_await trial.load();
+  if (!loaded) co_return broken(loaded.error());
+  const ModuleIdentity& identity = *trial.identity();
+  std::size_t params = 0;
+  for (const ParamsSchema& schema : identity.schemas) params += schema.fields.size();
+  co_return passed(
+      fmt::format("ABI {}.{}, {} options, {} params{}", CAGE_ABI_MAJOR, identity.abi_minor, identity.options.size(),
+                  params, identity.schemas.size() > 1 ? fmt::format(" of {} kinds", identity.schemas.size()) : ""));
+}
+
+Task<Outcome> loads_without_threads(Trial& trial) {
+  const Status loaded = co_await trial.load();
+  if (!loaded) co_return broken(loaded.error());
+  // Those of the worker itself: the one that runs the module, and the one that stands in.
+  constexpr std::size_t kWorkerThreads = 2;
+  const auto& threads = trial.loaded_state().threads;
+  if (threads.size() <= kWorkerThreads) co_return passed("");
+  std::vector<std::string> names;
+  for (const auto& [id, thread] : threads) names.push_back(fmt::format("'{}'", thread.name));
+  co_return broken(fmt::format("{} threads run before create: {}", threads.size(), fmt::join(names, ", ")));
+}
+
+}  // namespace cardcage::rules

@@ -1,0 +1,46 @@
+// How an instance begins and ends [R13].
+#include "host/conformance/rules.h"
+
+namespace cardcage::rules {
+
+Task<Outcome> starts(Trial& trial) {
+  const Status started = co_await trial.start();
+  if (!started) co_return broken(started.error());
+  co_return passed("");
+}
+
+Task<Outcome> stops_at_once(Trial& trial) {
+  std::ignore = co_await trial.stop();
+  const Status started = co_await trial.start();
+  if (!started) co_return broken(started.error());
+  const Status stopped = co_await trial.stop();
+  if (!stopped) co_return broken(stopped.error());
+  co_return passed("");
+}
+
+// As after a failure of a module that runs inside the daemon.
+Task<Outcome> starts_again(Trial& trial) {
+  const Status started = co_await trial.restart_in_place();
+  if (!started) co_return broken(started.error());
+  const auto snapshot = co_await trial.discover();
+  if (!snapshot) co_return broken(snapshot.error());
+  co_return passed("");
+}
+
+// As when the operator changes an option: the new instance takes over from the running one.
+Task<Outcome> starts_beside_another(Trial& trial) {
+  const Status started = co_await trial.start_another();
+  if (!started) co_return broken(started.error());
+  const auto snapshot = co_await trial.discover();
+  if (!snapshot) co_return broken(within(snapshot.error(), "the first instance fails after that").error());
+  co_return passed("");
+}
+
+// The other rules of the process need a whole life [R9].
+Task<Outcome> lives(Trial& trial) {
+  const auto life = co_await trial.life();
+  if (!life) co_return broken(life.error());
+  co_return passed("");
+}
+
+}  // namespace cardcage::rules

@@ -1,0 +1,88 @@
+// A quiesced instance gives its hardware to the operator [R12].
+#include "host/conformance/device_changes.h"
+#include "host/conformance/rules.h"
+
+namespace cardcage::rules {
+namespace {
+
+constexpr const char* kNoQuiesce = "the module has no quiesce";
+
+}  // namespace
+
+Task<Outcome> releases_the_hardware(Trial& trial) {
+  if (!trial.identity()->has_quiesce) co_return skipped(kNoQuiesce);
+  const auto snapshot = co_await trial.discover();
+  if (!snapshot) co_return broken(snapshot.error());
+  const Status quiesced = co_await trial.quiesce();
+  if (!quiesced) co_return broken(quiesced.error());
+  const auto state = trial.state();
+  if (!state) co_return broken(state.error());
+  std::string open = open_hardware(trial.loaded_state(), *state);
+  const Status resumed = co_await trial.resume();
+  if (!open.empty()) co_return broken(std::move(open));
+  if (!resumed) co_return broken(resumed.error());
+  co_return passed("");
+}
+
+Task<Outcome> prepares_nothing_while_quiesced(Trial& trial) {
+  if (!trial.identity()->has_quiesce) co_return skipped(kNoQuiesce);
+  const auto device = co_await trial.device();
+  if (!device) co_return broken(device.error());
+  const auto claim = trial.claim_of(*device);
+  if (!claim) co_return broken(claim.error());
+  const Status quiesced = co_await trial.quiesce();
+  if (!quiesced) co_return broken(quiesced.error());
+  const auto edits = co_await trial.prepare(*claim);
+  const Status released = co_await trial.unprepare(*claim);
+  const Status resumed = co_await trial.resume();
+  if (edits) co_return broken("prepare succeeds");
+  if (edits.error().code != Code::kUnavailable)
+    co_return broken(fmt::format("prepare returns {}: {}", to_string(edits.error().code), edits.error().message));
+  if (!released && released.error().code != Code::kUnavailable) co_return broken(released.error());
+  if (!resumed) co_return broken(resumed.error());
+  co_return passed("");
+}
+
+Task<Outcome> quiesces_one_device(Trial& trial) {
+  if (!trial.identity()->has_quiesce_device) co_return skipped("the module has no cage.quiesce");
+  const auto device = co_await trial.device();
+  if (!device) co_return broken(device.error());
+  const auto claim = trial.claim_of(*device);
+  if (!claim) co_return broken(claim.error());
+  const std::string id = device->parent_id.empty() ? device->id : device->parent_id;
+  const Status quiesced = co_await trial.quiesce_device(id);
+  if (!quiesced) co_return broken(quiesced.error());
+  const Status repeated = co_await trial.quiesce_device(id);
+  if (!repeated) co_return broken(within(repeated.error(), "a second time").error());
+  const auto edits = co_await trial.prepare(*claim);
+  const Status resumed = co_await trial.resume_device(id);
+  if (edits) co_return broken("prepare succeeds");
+  if (edits.error().code != Code::kUnavailable)
+    co_return broken(fmt::format("prepare returns {}: {}", to_string(edits.error().code), edits.error().message));
+  if (!resumed) co_return broken(resumed.error());
+  const auto again = co_await trial.prepare(*claim);
+  if (!again) co_return broken(within(again.error(), "after resume").error());
+  const Status released = co_await trial.unprepare(*claim);
+  if (!released) co_return broken(released.error());
+  co_return passed("");
+}
+
+Task<Outcome> resumes(Trial& trial) {
+  if (!trial.identity()->has_quiesce) co_return skipped(kNoQuiesce);
+  const auto before = co_await trial.discover();
+  if (!before) co_return broken(before.error());
+  const Status quiesced = co_await trial.quiesce();
+  if (!quiesced) co_return broken(quiesced.error());
+  const auto meanwhile = co_await trial.discover();
+  if (!meanwhile && meanwhile.error().code != Code::kUnavailable)
+    co_return broken(within(meanwhile.error(), "while quiesced").error());
+  const Status resumed = co_await trial.resume();
+  if (!resumed) co_return broken(resumed.error());
+  const auto after = co_await trial.discover();
+  if (!after) co_return broken(after.error());
+  std::string changes = device_changes(**before, **after);
+  if (!changes.empty()) co_return broken(std::move(changes));
+  co_return passed("");
+}
+
+}  // namespace cardcage::rules

@@ -1,0 +1,303 @@
+#include "host/conformance/trial.h"
+
+#include <fmt/ranges.h>
+#include <signal.h>
+
+#include "host/config/params.h"
+#include "host/core/digest.h"
+#include "host/core/file.h"
+#include "host/module/load.h"
+
+namespace cardcage {
+namespace {
+
+// How long it may take until /proc shows nothing more of an instance.
+constexpr std::chrono::milliseconds kCleanUp{500}, kCleanUpStep{10};
+// For the stop of an instance that is busy with a call: it ends with its worker.
+constexpr std::chrono::milliseconds kStopWhileBusy{50};
+// Enough time to see that a call ends soon after its deadline, and less than the daemon gives it.
+constexpr Duration kReturnLimit = kStuckGrace - std::chrono::seconds(1);
+
+// The position stands in messages for where an operator would look.
+const SourcePosition kCommandLine{.file = "--option"};
+
+}  // namespace
+
+Trial::Trial(asio::io_context& core, Clock& clock, CheckRequest request, const std::filesystem::path& scratch)
+    : core_(core),
+      clock_(clock),
+      request_(std::move(request)),
+      services_(std::make_shared<Services>(core, clock,
+                                           Services::Places{.records = scratch / "records",
+                                                            .outputs = scratch / "outputs",
+                                                            .groups = {},
+                                                            .boot_id = {},
+                                                            .tied = true})) {
+  config_.name = request_.file.stem();
+  config_.path = request_.file.filename();
+  config_.position = kCommandLine;
+  config_.programs = request_.programs;
+  config_.writes = request_.writes;
+  for (const auto& [name, option] : request_.options) config_.options[name] = {option.value, kCommandLine};
+}
+
+// The digest is pinned: who may write the file matters where it is installed, not where it is built.
+Task<Status> Trial::stage() {
+  const auto content = read_file(request_.file, kMaxModuleBytes);
+  if (!content) co_return std::unexpected(content.error());
+  config_.sha256 = sha256_hex(*content);
+  const auto folder = std::filesystem::absolute(request_.file).parent_path();
+  auto staged = co_await stage_module(core_, clock_, config_, folder, deadline());
+  if (!staged) co_return std::unexpected(staged.error());
+  build_ = std::move(*staged);
+  co_return Status{};
+}
+
+Task<Result<std::shared_ptr<RemoteModule>>> Trial::load_one() {
+  SharedParts shared{nullptr, nullptr, services_, {}};  // GCC 12 destroys such a temporary of a co_await twice
+  auto loading = load_module(core_, clock_, config_, build_, deadline(), std::move(shared));
+  auto loaded = co_await std::move(loading);
+  if (!loaded) co_return std::unexpected(loaded.error());
+  co_return std::static_pointer_cast<RemoteModule>(std::move(*loaded));
+}
+
+Task<Status> Trial::load() {
+  if (module_) co_return Status{};
+  auto loaded = co_await load_one();
+  if (!loaded) co_return std::unexpected(loaded.error());
+  module_ = std::move(*loaded);
+  identity_ = module_->identity();
+  auto state = read_process(pid());
+  if (!state) co_return std::unexpected(state.error());
+  loaded_state_ = std::move(*state);
+  co_return Status{};
+}
+
+Task<Status> Trial::start() {
+  if (started_) co_return Status{};
+  if (auto loaded = co_await load(); !loaded) co_return loaded;
+  ModuleEvents nothing;
+  Status started = co_await module_->start(std::move(nothing), deadline());
+  started_ = started.has_value();
+  if (!started_) co_await stop();
+  co_return started;
+}
+
+Task<Result<SnapshotPtr>> Trial::discover() {
+  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+  co_return co_await module_->discover(deadline());
+}
+
+JournalWriter Trial::journal_of(const std::string& uid) {
+  return [this, uid](std::string bytes) {
+    prepared_.at(uid).journal = std::move(bytes);
+    return Status{};
+  };
+}
+
+Task<Result<PreparedEdits>> Trial::prepare(ModuleClaim claim) {
+  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+  const std::string uid = claim.ref.uid;
+  claim.journal = prepared_.try_emplace(uid, claim).first->second.journal;
+  JournalWriter journal = journal_of(uid);
+  auto edits = co_await module_->prepare(claim, deadline(), std::move(journal));
+  if (edits) {
+    claim.journal = prepared_.at(uid).journal;
+    claim.state = edits->state;
+    claim.state_version = edits->state_version;
+    prepared_[uid] = std::move(claim);
+  }
+  co_return edits;
+}
+
+Task<Status> Trial::unprepare(ModuleClaim claim) {
+  if (auto started = co_await start(); !started) co_return started;
+  if (const auto saved = prepared_.find(claim.ref.uid); saved != prepared_.end()) claim = saved->second;
+  const std::string uid = claim.ref.uid;
+  Status released = co_await module_->unprepare(std::move(claim), deadline());
+  if (released) released = co_await services_->stop_all(config_.name, uid, deadline());
+  if (released && prepared_.erase(uid) > 0) prepare_works_ = true;
+  co_return released;
+}
+
+Task<Status> Trial::pre_start(ModuleClaim claim) {
+  if (auto started = co_await start(); !started) co_return started;
+  if (const auto saved = prepared_.find(claim.ref.uid); saved != prepared_.end()) claim = saved->second;
+  co_return co_await module_->pre_start(std::move(claim), deadline());
+}
+
+Task<Result<MetricSamplesPtr>> Trial::collect_metrics() {
+  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+  co_return co_await module_->collect_metrics(deadline());
+}
+
+Task<Result<NodeLabels>> Trial::collect_labels() {
+  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+  co_return co_await module_->collect_labels(deadline());
+}
+
+Task<Status> Trial::deliver_events(EventBatch batch) {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->deliver_events(std::move(batch), deadline());
+}
+
+Task<Status> Trial::quiesce() {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->quiesce(deadline());
+}
+
+Task<Status> Trial::resume() {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->resume(deadline());
+}
+
+Task<Status> Trial::quiesce_device(std::string device_id) {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->quiesce_device(std::move(device_id), deadline());
+}
+
+Task<Status> Trial::resume_device(std::string device_id) {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->resume_device(std::move(device_id), deadline());
+}
+
+Task<Status> Trial::stop() {
+  const auto module = std::exchange(module_, nullptr);
+  started_ = false;
+  if (!module) co_return Status{};
+  const Instant limit = module->busy() ? clock_.now() + kStopWhileBusy : deadline();
+  co_return co_await module->stop(limit);
+}
+
+Task<Status> Trial::restart_in_place() {
+  if (auto started = co_await start(); !started) co_return started;
+  if (auto ended = co_await module_->end_instance(deadline()); !ended) co_return ended;
+  started_ = false;
+  co_return co_await start();
+}
+
+// Polls: the kernel lists a thread for another moment after it was joined, and the worker closes the descriptor of the
+// call after its answer. Neither sends an event. What was printed arrives meanwhile.
+Task<Result<ProcessState>> Trial::state_at_rest() {
+  const Instant end = clock_.now() + kCleanUp;
+  for (;;) {
+    co_await clock_.sleep_for(kCleanUpStep);
+    auto state = this->state();
+    if (!state) co_return state;
+    const bool clean = new_threads(loaded_state_, *state).empty() && new_descriptors(loaded_state_, *state).empty();
+    if (clean || clock_.now() >= end) co_return state;
+  }
+}
+
+Task<Result<ObservedLife>> Trial::life() {
+  if (!life_) {
+    co_await stop();
+    Result<ObservedLife> observed = co_await observe_life();
+    life_ = std::move(observed);
+  }
+  co_return *life_;
+}
+
+// Leaves out what a rule has seen failing. Other failures do not matter here.
+Task<Result<ObservedLife>> Trial::observe_life() {
+  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+  const auto module = module_;
+  std::ignore = co_await discover();
+  const auto device = co_await this->device();
+  if (device && identity_->has_check) std::ignore = co_await module->check(device->id, deadline());
+  if (!identity_->metrics.empty()) std::ignore = co_await module->collect_metrics(deadline());
+  if (identity_->has_labels) std::ignore = co_await module->collect_labels(deadline());
+  EventBatch loss{.events = {}, .lost = true};
+  if (identity_->watch) std::ignore = co_await module->deliver_events(std::move(loss), deadline());
+  const auto claim = device ? claim_of(*device) : std::unexpected(device.error());
+  if (claim && prepare_works_) {
+    std::ignore = co_await prepare(*claim);
+    std::ignore = co_await unprepare(*claim);
+  }
+  auto running = state();
+  if (!running) co_return std::unexpected(running.error());
+  if (auto ended = co_await module->end_instance(deadline()); !ended) co_return std::unexpected(ended.error());
+  started_ = false;
+  auto destroyed = co_await state_at_rest();
+  if (!destroyed) co_return std::unexpected(destroyed.error());
+  const auto& printed = module->link().last_printed();
+  ObservedLife life{loaded_state_, std::move(*running), std::move(*destroyed), {printed.begin(), printed.end()}};
+  co_return life;
+}
+
+Task<Status> Trial::start_another() {
+  if (auto started = co_await start(); !started) co_return started;
+  auto other = co_await load_one();
+  if (!other) co_return std::unexpected(other.error());
+  ModuleEvents nothing;
+  Status started = co_await (*other)->start(std::move(nothing), deadline());
+  Status stopped = co_await (*other)->stop(deadline());
+  if (!started) co_return started;
+  co_return stopped;
+}
+
+Task<void> Trial::kill() {
+  if (module_) ::kill(pid(), SIGKILL);
+  std::ignore = co_await stop();
+}
+
+Task<Status> Trial::discover_until(Duration after) {
+  if (auto started = co_await start(); !started) co_return started;
+  const Instant limit = clock_.now() + after;
+  std::ignore = co_await module_->discover(limit);
+  co_return co_await module_->finish_calls(limit + kReturnLimit);
+}
+
+Task<Status> Trial::prepare_until(ModuleClaim claim, Duration after) {
+  if (auto started = co_await start(); !started) co_return started;
+  prepared_.try_emplace(claim.ref.uid, claim);
+  const Instant limit = clock_.now() + after;
+  JournalWriter journal = journal_of(claim.ref.uid);
+  std::ignore = co_await module_->prepare(std::move(claim), limit, std::move(journal));
+  co_return co_await module_->finish_calls(limit + kReturnLimit);
+}
+
+Task<void> Trial::release_claims() {
+  if (!prepared_.empty() && module_ && module_->busy()) std::ignore = co_await stop();
+  const auto left = std::exchange(prepared_, {});
+  for (const auto& [uid, claim] : left) std::ignore = co_await unprepare(claim);
+}
+
+Task<Result<Device>> Trial::device() {
+  if (device_) co_return *device_;
+  const auto snapshot = co_await discover();
+  if (!snapshot) co_return std::unexpected(snapshot.error());
+  const std::vector<Device>& devices = (*snapshot)->devices;
+  if (!request_.device.empty()) {
+    const Device* const found = (*snapshot)->find(request_.device);
+    if (!found) co_return fail(Code::kInvalidArgument, "the module reports no device '{}'", request_.device);
+    device_ = *found;
+  } else if (devices.empty()) {
+    co_return fail(Code::kNotFound, "the module reports no device");
+  } else {
+    const auto healthy =
+        std::ranges::find(devices, HealthState::kHealthy, [](const Device& one) { return one.health.state; });
+    device_ = healthy == devices.end() ? devices.front() : *healthy;
+  }
+  co_return *device_;
+}
+
+Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* schema) {
+  std::vector<DecodedParams> params;
+  if (schema) params.push_back({schema, {}});
+  auto values = resolve_params(*identity_, device.kind, params);
+  if (!values) return std::unexpected(values.error());
+  ModuleClaim claim;
+  claim.ref = {"default", "module-check", fmt::format("cacecace-0000-4000-8000-{:012}", ++claims_)};
+  ModuleAllocation allocation;
+  allocation.device_id = device.id;
+  allocation.request = "main";
+  if (device.shared) allocation.share_id = fmt::format("5a5e5a5e-0000-4000-8000-{:012}", claims_);
+  allocation.values = std::move(*values);
+  claim.allocations.push_back(std::move(allocation));
+  return claim;
+}
+
+pid_t Trial::pid() const { return module_->link().process().child()->pid(); }
+
+}  // namespace cardcage

@@ -1,0 +1,117 @@
+// The module under check, and the instance of it that a rule uses at the moment. The daemon's own code stages, loads
+// and calls it: what is checked is what a node does.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/config/config.h"
+#include "host/conformance/process_state.h"
+#include "host/core/clock.h"
+#include "host/loader/loader.h"
+#include "host/module/remote.h"
+#include "host/module/services.h"
+
+namespace cardcage {
+
+struct CheckRequest {
+  std::filesystem::path file;
+  std::map<std::string, RawOption> options;
+  std::vector<std::filesystem::path> programs;  // that it may have run, absolute
+  std::vector<std::string> writes;              // patterns of files that it may have written to
+  std::string device;                           // the id of the device to prepare; empty = the first
+  bool prepare = true;                          // false: nothing is prepared
+  Duration limit = std::chrono::seconds(10);    // of each call
+};
+
+// What one whole life of an instance, with a call of each kind, did to its process.
+struct ObservedLife {
+  ProcessState loaded, running, destroyed;
+  std::vector<std::string> printed;  // the last lines
+};
+
+// [core] Every call starts an instance first if none runs, so that a rule that loses one costs the next rule nothing.
+// Errors are those of the daemon.
+class Trial {
+ public:
+  // `core` and `clock` outlive the object. `scratch` is an empty folder, for what a daemon keeps on disk.
+  Trial(asio::io_context& core, Clock& clock, CheckRequest request, const std::filesystem::path& scratch);
+
+  Task<Status> stage();
+  // Loads the module in a worker, which runs until the next stop().
+  Task<Status> load();
+  Task<Status> start();
+  Task<Result<SnapshotPtr>> discover();
+  Task<Result<PreparedEdits>> prepare(ModuleClaim claim);
+  Task<Status> unprepare(ModuleClaim claim);
+  Task<Status> pre_start(ModuleClaim claim);
+  Task<Result<MetricSamplesPtr>> collect_metrics();
+  Task<Result<NodeLabels>> collect_labels();
+  Task<Status> deliver_events(EventBatch batch);
+  Task<Status> quiesce();
+  Task<Status> resume();
+  Task<Status> quiesce_device(std::string device_id);
+  Task<Status> resume_device(std::string device_id);
+  // Ends the instance; succeeds if none runs.
+  Task<Status> stop();
+  // Ends the instance and creates the next one in the same process.
+  Task<Status> restart_in_place();
+  // What a whole life of an instance did to its process; observed once.
+  Task<Result<ObservedLife>> life();
+  // A second instance starts and stops while the first one runs.
+  Task<Status> start_another();
+  // The worker ends as in a crash.
+  Task<void> kill();
+  // Makes a call that ends `after` from now and waits until the module returns from it. Fails if it does not.
+  Task<Status> discover_until(Duration after);
+  Task<Status> prepare_until(ModuleClaim claim, Duration after);
+  // Releases what the rule left prepared.
+  Task<void> release_claims();
+
+  // The device to prepare; kNotFound without one.
+  Task<Result<Device>> device();
+  // A claim of its own for one device, as the scheduler and the host would make it.
+  // Its parameters are the defaults of `schema`, or of the first that the device takes.
+  Result<ModuleClaim> claim_of(const Device& device, const ParamsSchema* schema = nullptr);
+
+  const CheckRequest& request() const { return request_; }
+  // Null until stage() and load() succeeded.
+  const StagedModule* build() const { return build_.get(); }
+  const ModuleIdentity* identity() const { return identity_ ? &*identity_ : nullptr; }
+  // Of the process of the instance: before it was created, and now.
+  const ProcessState& loaded_state() const { return loaded_state_; }
+  Result<ProcessState> state() const { return read_process(pid()); }
+  Clock& clock() { return clock_; }
+
+ private:
+  Task<Result<std::shared_ptr<RemoteModule>>> load_one();
+  Task<Result<ObservedLife>> observe_life();
+  Task<Result<ProcessState>> state_at_rest();
+  // Keeps what the module writes down about a claim of prepared_.
+  JournalWriter journal_of(const std::string& uid);
+  Instant deadline() const { return clock_.now() + request_.limit; }
+  pid_t pid() const;
+
+  asio::io_context& core_;
+  Clock& clock_;
+  const CheckRequest request_;
+  const std::shared_ptr<Services> services_;
+  ModuleConfig config_;
+  ModuleBuild build_;
+  std::optional<ModuleIdentity> identity_;
+  std::optional<Device> device_;
+  std::shared_ptr<RemoteModule> module_;  // loaded; null if none runs
+  bool started_ = false;
+  ProcessState loaded_state_;
+  std::optional<Result<ObservedLife>> life_;
+  std::map<std::string, ModuleClaim> prepared_;  // by uid, with the state that prepare saved
+  unsigned claims_ = 0;
+  bool prepare_works_ = false;  // a claim was prepared and released
+};
+
+}  // namespace cardcage

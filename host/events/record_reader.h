@@ -1,0 +1,44 @@
+// Reads a descriptor that gives one record with each read, at a bounded rate.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "host/core/clock.h"
+#include "host/core/unique_fd.h"
+
+namespace cardcage {
+
+// [core] A flood costs the core a few milliseconds per second at most: what the reader does not get in time, the kernel
+// drops, and says so. The destructor ends it.
+class RecordReader {
+ public:
+  struct Outcome {
+    enum class Kind : std::uint8_t { kRecord, kNothing, kLost, kSkipped, kFailed } kind = Kind::kNothing;
+    std::string_view record = {};  // valid until the next read
+    int error_number = 0;          // of kFailed
+  };
+  struct Listener {
+    // Reads one record and does not block.
+    std::function<Outcome(int descriptor)> read;
+    std::function<void(std::string_view record)> record;
+    std::function<void()> lost;  // records were dropped before the next one
+    // It cannot go on; no other call follows. The listener may destroy the reader.
+    std::function<void(int error_number)> failed;
+  };
+  // `descriptor` does not block.
+  RecordReader(asio::io_context& core, Clock& clock, UniqueFd descriptor, Listener listener);
+  RecordReader(const RecordReader&) = delete;
+  RecordReader& operator=(const RecordReader&) = delete;
+  ~RecordReader();
+
+ private:
+  struct Feed;
+  static Task<void> run(std::shared_ptr<Feed> feed);
+  static bool read_some(const std::shared_ptr<Feed>& feed);
+
+  const std::shared_ptr<Feed> feed_;
+};
+
+}  // namespace cardcage

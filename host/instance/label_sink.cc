@@ -1,0 +1,52 @@
+#include "host/instance/label_sink.h"
+
+#include "host/instance/borrowed.h"
+#include "host/instance/left_out.h"
+#include "host/model/naming.h"
+
+namespace cardcage {
+
+LabelSink::LabelSink(const std::string& module) : guard_(module, "cage_label_sink") {
+  table_.struct_size = sizeof table_;
+  table_.host_data = this;
+  table_.label = [](cage_label_sink* table, cage_str name, cage_str value) -> cage_status {
+    LabelSink& self = *static_cast<LabelSink*>(table->host_data);
+    return self.guard_.run([&] { return self.add(name, value); });
+  };
+}
+
+cage_label_sink* LabelSink::open() {
+  collected_ = {};
+  guard_.open();
+  return &table_;
+}
+
+NodeLabels LabelSink::finish() {
+  guard_.close();
+  return std::exchange(collected_, {});
+}
+
+Status LabelSink::add(cage_str name, cage_str value) {
+  const Status kept = keep(name, value);
+  if (kept) return {};
+  const auto text = text_of(name, 4096, "name");
+  const std::string shown = text ? printable(*text, kQuoted) : std::string("?");
+  return leave_out(collected_.left_out, guard_.module(), "node label", shown, kept.error());
+}
+
+Status LabelSink::keep(cage_str name, cage_str value) {
+  auto key = ruled_text(name, is_module_label, "name",
+                        "a label's name with a domain outside kubernetes.io and k8s.io, such as example.com/driver");
+  if (!key) return std::unexpected(std::move(key.error()));
+  auto text = ruled_text(value, is_label_value, "value",
+                         "a label's value: at most 63 letters, digits, '-', '_' and '.', the first and last a letter "
+                         "or digit");
+  if (!text) return std::unexpected(std::move(text.error()));
+  if (collected_.values.size() == kMaxNodeLabels)
+    return fail(Code::kResourceExhausted, "a module has at most {} labels", kMaxNodeLabels);
+  if (!collected_.values.emplace(std::move(*key), std::move(*text)).second)
+    return fail(Code::kAlreadyExists, "it is reported twice");
+  return {};
+}
+
+}  // namespace cardcage

@@ -1,0 +1,34 @@
+// Collects the labels that a module wants on the node: copies and checks each, and leaves out those that break a rule
+// [R17].
+#pragma once
+
+#include <string>
+
+#include "cardcage/module.h"
+#include "host/instance/sink_guard.h"
+#include "host/model/report.h"
+
+namespace cardcage {
+
+// [module thread] between open() and finish(); its C function refuses other threads and other times.
+class LabelSink {
+ public:
+  explicit LabelSink(const std::string& module);
+  LabelSink(const LabelSink&) = delete;
+  LabelSink& operator=(const LabelSink&) = delete;
+
+  cage_label_sink* open();
+  NodeLabels finish();
+
+  std::uint64_t strangers() const { return guard_.strangers(); }
+
+ private:
+  Status add(cage_str name, cage_str value);
+  Status keep(cage_str name, cage_str value);
+
+  SinkGuard guard_;
+  cage_label_sink table_{};
+  NodeLabels collected_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,11 @@
+// cage.service of cage_host: what it says is copied and put to the host, which checks it.
+#pragma once
+
+#include "cardcage/module.h"
+
+namespace cardcage {
+
+// [any-thread] For every instance: the functions find the instance by their cage_host.
+const cage_service* service_family();
+
+}  // namespace cardcage

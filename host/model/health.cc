@@ -1,0 +1,63 @@
+#include "host/model/health.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tuple>
+
+#include "host/core/utf8.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kMaxName = 64;
+constexpr std::ptrdiff_t kMaxNamed = 3;
+
+// An unknown state without a reason says the least: most modules report none.
+auto badness(const CauseHealth& cause) {
+  const Health& health = cause.health;
+  return std::tuple(severity(health.state), !health.reason.empty(), severity(advised_taint(health)));
+}
+
+std::string name_of(const Health& health) {
+  const std::string& name = health.reason.empty() ? health.cause : health.reason;
+  return name.empty() ? "without a reason" : cut_utf8(name, kMaxName);
+}
+
+// The message of the first bad cause, and what the others are.
+std::string joint_message(const std::vector<CauseHealth>& causes, std::ptrdiff_t bad) {
+  const Health& worst = causes.front().health;
+  std::vector<std::string> others;
+  for (auto cause = causes.begin() + 1; cause != causes.begin() + std::min(bad, kMaxNamed + 1); ++cause)
+    others.push_back(name_of(cause->health));
+  if (bad > kMaxNamed + 1) others.emplace_back("...");
+  const std::string more = fmt::format("; and {} more: {}", bad - 1, fmt::join(others, ", "));
+  return cut_utf8(worst.message.empty() ? name_of(worst) : worst.message, kMaxHealthMessage - more.size()) + more;
+}
+
+}  // namespace
+
+DeviceHealth compose(std::vector<CauseHealth> causes) {
+  if (causes.empty()) return {};
+  std::ranges::stable_sort(causes, std::ranges::greater(), badness);
+  DeviceHealth device{causes.front().health, {}, std::move(causes)};
+  const HealthState state = device.health.state;
+  std::ptrdiff_t alike = 0;
+  for (const CauseHealth& cause : device.causes) {
+    if (cause.health.state != state) break;
+    device.changed = std::max(device.changed, cause.changed);
+    ++alike;
+  }
+  if (state == HealthState::kUnhealthy && alike > 1) device.health.message = joint_message(device.causes, alike);
+  return device;
+}
+
+TaintEffect strongest_taint(const std::vector<CauseHealth>& causes) {
+  TaintEffect strongest = TaintEffect::kNone;
+  for (const CauseHealth& cause : causes)
+    strongest = std::max(strongest, advised_taint(cause.health),
+                         [](TaintEffect a, TaintEffect b) { return severity(a) < severity(b); });
+  return strongest;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,62 @@
+// What a module reports for others than the kubelet: figures for Prometheus, and labels of the node [R17].
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cardcage {
+
+// The numbers are those of cage_metric.
+enum class MetricType : std::uint8_t { kGauge = 1, kCounter = 2 };
+
+struct MetricDeclaration {
+  MetricType type = MetricType::kGauge;
+  std::string name;  // without the host's prefix
+  std::string help;
+  std::vector<std::string> labels;
+  friend bool operator==(const MetricDeclaration&, const MetricDeclaration&) = default;
+};
+
+// Every metric of a module begins with it for Prometheus, and none of the host does.
+constexpr std::string_view kModuleMetricPrefix = "cardcage_hw_";
+
+constexpr std::size_t kMaxMetrics = 128, kMaxMetricLabels = 8;  // declared by a module; names of one metric
+constexpr std::size_t kMaxLabelValue = 256;
+constexpr std::size_t kMaxSamples = 50'000;       // of one collection
+constexpr std::size_t kMaxSampleText = 8u << 20;  // device ids and label values of one collection
+constexpr std::size_t kMaxNodeLabels = 64;
+
+struct MetricSample {
+  std::uint32_t metric = 0;         // index of the declaration
+  std::string device_id;            // empty = of the instance
+  std::vector<std::string> labels;  // as many values as the metric has names
+  double value = 0;
+  friend bool operator==(const MetricSample&, const MetricSample&) = default;
+};
+
+// What the host left out of a report, because it breaks a rule.
+struct LeftOut {
+  std::uint64_t count = 0;
+  std::string first;  // and why
+  friend bool operator==(const LeftOut&, const LeftOut&) = default;
+};
+
+// One collection, in the order in which the module reported.
+struct MetricSamples {
+  std::vector<MetricSample> samples;
+  LeftOut left_out;
+  friend bool operator==(const MetricSamples&, const MetricSamples&) = default;
+};
+using MetricSamplesPtr = std::shared_ptr<const MetricSamples>;
+
+struct NodeLabels {
+  std::map<std::string, std::string> values;  // by name: "example.com/driver"
+  LeftOut left_out;
+  friend bool operator==(const NodeLabels&, const NodeLabels&) = default;
+};
+
+}  // namespace cardcage

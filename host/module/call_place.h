@@ -1,0 +1,25 @@
+// Which calls of a concurrent module may run at the same time [R8].
+#pragma once
+
+#include <string>
+
+#include "host/model/module_call.h"
+
+namespace cardcage {
+
+// Calls for different claims overlap. Calls that only look at devices come one at a time and overlap calls for claims.
+// All others run alone.
+class CallPlace {
+ public:
+  explicit CallPlace(const ModuleCall& call);
+  bool overlaps(const CallPlace& other) const;
+  // The UID of the claim that the call is for; empty if there is none.
+  const std::string& claim() const { return claim_; }
+
+ private:
+  enum class Kind { kAlone, kLooks, kClaim };
+  Kind kind_ = Kind::kAlone;
+  std::string claim_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,131 @@
+#include "host/module/program.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include "host/module/start_child.h"
+
+namespace cardcage {
+namespace {
+
+constexpr int kMaxRest = 64;  // pieces; more than the kernel keeps of a pipe
+constexpr std::chrono::milliseconds kPause{2};
+
+// One output of the program. Shared with the coroutine that reads it.
+struct Output {
+  explicit Output(asio::io_context& core) : pipe(core), pause(core), ended(core) {}
+  void take(std::string_view piece) {
+    const std::size_t room = kMaxProgramOutput - text.size();
+    text += piece.substr(0, room);
+    cut = cut || piece.size() > room;
+  }
+  asio::posix::stream_descriptor pipe;
+  asio::steady_timer pause;
+  OneShot<bool> ended;  // nobody reads the pipe any more
+  std::string text;
+  bool cut = false, over = false;
+};
+
+// What nobody keeps is read slowly, so that it does not keep the core busy.
+Task<void> read(std::shared_ptr<Output> output) {
+  std::array<char, 16u << 10> piece;
+  boost::system::error_code failed;
+  while (!failed && !output->over) {
+    const std::size_t size =
+        co_await output->pipe.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, failed));
+    output->take({piece.data(), size});
+    if (!output->cut) continue;
+    output->pause.expires_after(kPause);
+    boost::system::error_code woken;
+    co_await output->pause.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  }
+  output->ended.set(true);
+}
+
+// Takes what is there already: a process that the program forked may hold the pipe open for ever.
+Task<void> end(std::shared_ptr<Output> output) {
+  output->over = true;
+  boost::system::error_code failed;
+  output->pipe.cancel(failed);
+  output->pause.cancel();
+  co_await output->ended.wait();
+  std::array<char, 16u << 10> piece;
+  failed = {};
+  for (int i = 0; i < kMaxRest && !failed; ++i) {
+    const std::size_t size = output->pipe.read_some(asio::buffer(piece), failed);
+    output->take({piece.data(), size});
+  }
+  output->pipe.close(failed);
+}
+
+struct Running {
+  std::shared_ptr<ChildProcess> child;
+  OneShot<bool> ended;
+  std::shared_ptr<Output> out, err;
+};
+
+Result<UniqueFd> open_pipe(Output& output) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "cannot make a pipe for a program");
+  UniqueFd ours(ends[0]), lower(ends[1]);
+  boost::system::error_code failed;
+  output.pipe.assign(ours.get(), failed);
+  if (!failed) ours.release();
+  if (!failed) output.pipe.non_blocking(true, failed);
+  if (failed) return fail(Code::kResourceExhausted, "cannot read the output of a program: {}", failed.message());
+  return move_above(STDERR_FILENO, std::move(lower));
+}
+
+Result<Running> start(asio::io_context& core, const std::filesystem::path& file, ExecAsk& ask,
+                      std::shared_ptr<ControlGroup> group) {
+  Running running{nullptr, OneShot<bool>(core), std::make_shared<Output>(core), std::make_shared<Output>(core)};
+  const auto out = open_pipe(*running.out), err = open_pipe(*running.err);
+  if (!out || !err) return std::unexpected((out ? err : out).error());
+  SpawnPlan plan;
+  plan.give_nothing(STDIN_FILENO);
+  plan.give(out->get(), STDOUT_FILENO);
+  plan.give(err->get(), STDERR_FILENO);
+  plan.give_none_above(STDERR_FILENO);
+  auto child = start_child(plan, file, std::move(ask.arguments), std::move(ask.environment), std::move(group));
+  if (!child) return std::unexpected(child.error());
+  auto ended = end_event(core, *child);
+  if (!ended) return std::unexpected(ended.error());
+  running.child = std::move(child->process);
+  running.ended = std::move(*ended);
+  return running;
+}
+
+}  // namespace
+
+Task<Result<ExecResult>> run_program(asio::io_context& core, Clock& clock, std::filesystem::path file, ExecAsk ask,
+                                     std::shared_ptr<ControlGroup> group, Instant deadline,
+                                     std::function<void(std::shared_ptr<ChildProcess>)> started) {
+  auto running = start(core, file, ask, std::move(group));
+  if (!running) co_return std::unexpected(running.error());
+  ChildProcess& child = *running->child;
+  started(running->child);
+  const OneShot<bool> ended = running->ended;
+  spawn(core, read(running->out));
+  spawn(core, read(running->err));
+  const bool in_time = (co_await ended.wait_until(clock, deadline)).has_value();
+  child.kill();  // and what it has forked
+  if (!in_time) co_await ended.wait_until(clock, clock.now() + kEndLimit);
+  co_await end(running->out);
+  co_await end(running->err);
+  if (!child.has_exited())
+    co_return fail(Code::kUnavailable, "'{}' (pid {}) was killed and does not end: it {}", file.native(), child.pid(),
+                   hold_of(child.pid()));
+  ExecResult result;
+  result.exit_status = child.exit_status();
+  result.signal = child.signal();
+  result.timed_out = !in_time;
+  result.cut = running->out->cut || running->err->cut;
+  result.out = std::move(running->out->text);
+  result.err = std::move(running->err->text);
+  co_return result;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,55 @@
+// Records on disk which services run, so that the next daemon finds them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <compare>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+struct ServiceKey {
+  std::string module, claim_uid, name;
+  friend auto operator<=>(const ServiceKey&, const ServiceKey&) = default;
+  // The same for the same key, for names of files.
+  std::string digest() const;
+};
+
+struct ServiceCommand {
+  std::filesystem::path file;
+  std::vector<std::string> arguments, environment;  // without the program's name; "NAME=value"
+  friend bool operator==(const ServiceCommand&, const ServiceCommand&) = default;
+};
+
+struct ServiceRecord {
+  ServiceKey key;
+  ServiceCommand command;
+  pid_t pid = 0;                // of the last process
+  std::string begun;            // when that began; see begin_of()
+  std::filesystem::path group;  // its control group; empty = none
+};
+
+// [core] A record is on disk before it counts. No process outlives its node, so the records of another boot are
+// removed.
+class ServiceRecords {
+ public:
+  // `folder` has one file per service and is made with the first.
+  ServiceRecords(std::filesystem::path folder, std::string boot_id)
+      : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {}
+
+  std::vector<ServiceRecord> read() const;
+  Status keep(ServiceRecord record) const;
+  void forget(const ServiceKey& key) const;
+
+ private:
+  std::filesystem::path file_of(const ServiceKey& key) const { return folder_ / (key.digest() + ".json"); }
+
+  const std::filesystem::path folder_;
+  const std::string boot_id_;
+};
+
+}  // namespace cardcage

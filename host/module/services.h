@@ -1,0 +1,86 @@
+// The helper daemons of claims: cage.service.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/core/clock.h"
+#include "host/core/fault_point.h"
+#include "host/core/wakeup.h"
+#include "host/model/service_report.h"
+#include "host/module/child_process.h"
+#include "host/module/service_output.h"
+#include "host/module/service_records.h"
+
+namespace cardcage {
+
+// [core] Of all modules. A service belongs to a claim and runs until the claim is released, over the ends of its module
+// and of the daemon, in a control group of its own. One that exits is started again. The owner keeps the object until
+// the core has run for the last time.
+class Services {
+ public:
+  struct Places {
+    std::filesystem::path records, outputs;  // folders, which are made with the first service
+    std::filesystem::path groups;            // of the control groups; empty = none can be made
+    std::string boot_id;
+    bool tied = false;  // services end with this process
+  };
+  Services(asio::io_context& core, Clock& clock, Places places, FaultHook fault = {});
+
+  // Adopts the services of earlier daemons, and ends those whose claim is not held any more. The first call.
+  void adopt(const std::function<bool(const ServiceKey&)>& is_held);
+  // Returns once the service runs. Does nothing if it already does with the same command; ends it first if it has
+  // another one.
+  Task<Status> start(ServiceKey key, ServiceCommand command, Instant deadline);
+  // SIGTERM, and SIGKILL after a while. Succeeds once nothing of the service is left, also if there was none.
+  Task<Status> stop(ServiceKey key, Instant deadline);
+  // The same for all services that the module has started for the claim.
+  Task<Status> stop_all(std::string module, std::string claim_uid, Instant deadline);
+
+  std::vector<ServiceReport> of_claim(const std::string& uid) const;
+  std::vector<ServiceReport> of_module(const std::string& module) const;
+
+ private:
+  // It has a coroutine, run(), which does everything with it; others set `wanted` and wake it.
+  struct Service {
+    Service(asio::io_context& core, ServiceRecord its) : record(std::move(its)), wake(core) {}
+    ServiceRecord record;
+    bool wanted = true;
+    Wakeup wake;
+    std::shared_ptr<ChildProcess> process;  // null = it does not run
+    std::shared_ptr<ServiceOutput> output;
+    std::uint32_t restarts = 0;
+    std::string end;                                  // why it does not run
+    std::vector<OneShot<Status>> starting, stopping;  // callers
+  };
+  using ServicePtr = std::shared_ptr<Service>;
+
+  Task<void> run(ServicePtr service);
+  Task<Status> launch(ServicePtr service);
+  // Returns when the process has exited or the service is not wanted any more.
+  Task<void> await_end(Service& service);
+  // Ends the process and all that it forked.
+  Task<void> end(Service& service);
+  // Wakes the service when its process, which is this one from now on, has exited.
+  void watch(const ServicePtr& service, std::shared_ptr<ChildProcess> process, OneShot<bool> ended);
+  void adopt(ServiceRecord record, bool held);
+  static ServiceReport report(const Service& service);
+  std::shared_ptr<ControlGroup> make_group(ServiceRecord& record);
+  void reach(FaultPoint point) const;
+  std::filesystem::path output_of(const ServiceKey& key) const { return places_.outputs / (key.digest() + ".out"); }
+
+  asio::io_context& core_;
+  Clock& clock_;
+  const Places places_;
+  const FaultHook fault_;
+  const ServiceRecords records_;
+  std::map<ServiceKey, ServicePtr> services_;
+  std::uint64_t groups_made_ = 0;
+};
+
+}  // namespace cardcage

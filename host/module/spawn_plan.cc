@@ -1,0 +1,36 @@
+#include "host/module/spawn_plan.h"
+
+namespace cardcage {
+
+static std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+SpawnPlan::SpawnPlan() {
+  ::posix_spawn_file_actions_init(&files_);
+  ::posix_spawnattr_init(&attributes_);
+  sigset_t all, none;
+  ::sigfillset(&all);
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigdefault(&attributes_, &all);
+  ::posix_spawnattr_setsigmask(&attributes_, &none);
+  ::posix_spawnattr_setpgroup(&attributes_, 0);
+  ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+}
+
+SpawnPlan::~SpawnPlan() {
+  ::posix_spawn_file_actions_destroy(&files_);
+  ::posix_spawnattr_destroy(&attributes_);
+}
+
+int SpawnPlan::run(const std::filesystem::path& file, std::vector<std::string> arguments,
+                   std::vector<std::string> environment, pid_t& pid) const {
+  arguments.insert(arguments.begin(), file.filename());
+  return ::posix_spawn(&pid, file.c_str(), &files_, &attributes_, pointers_to(arguments).data(),
+                       pointers_to(environment).data());
+}
+
+}  // namespace cardcage

@@ -1,0 +1,97 @@
+#include "host/module/start_child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <sstream>
+
+#include "host/core/file.h"
+#include "host/core/log.h"
+
+namespace cardcage {
+
+namespace {
+
+// glibc 2.36 declares pidfd_open for C alone.
+UniqueFd open_process(pid_t pid) { return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+Task<void> await_readable(std::shared_ptr<asio::posix::stream_descriptor> stream, OneShot<bool> readable) {
+  boost::system::error_code failed;
+  co_await stream->async_wait(asio::posix::stream_descriptor::wait_read,
+                              asio::redirect_error(asio::use_awaitable, failed));
+  readable.set(true);
+}
+
+}  // namespace
+
+Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::path& file,
+                                 std::vector<std::string> arguments, std::vector<std::string> environment,
+                                 std::shared_ptr<ControlGroup> group) {
+  pid_t pid = -1;
+  if (const int error = plan.run(file, std::move(arguments), std::move(environment), pid); error != 0)
+    return fail_errno(error, fmt::format("cannot start '{}'", file.native()));
+  UniqueFd descriptor = open_process(pid);
+  UniqueFd end(descriptor ? ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0) : -1);
+  if (!end) {
+    const int error = errno;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    return fail_errno(error, fmt::format("cannot watch '{}'", file.native()));
+  }
+  if (const Status added = group ? group->add(pid) : Status(); !added)
+    log_limited(LogLevel::kWarn, "control group", "a process gets no control group: what it forks may outlive it",
+                {{"program", file.native()}, {"pid", std::to_string(pid)}, {"error", added.error().message}});
+  return StartedChild{std::make_shared<ChildProcess>(pid, std::move(descriptor), std::move(group)), std::move(end)};
+}
+
+std::optional<StartedChild> adopt_child(pid_t pid, const std::string& begun, std::shared_ptr<ControlGroup> group) {
+  UniqueFd descriptor = open_process(pid);  // first: from here on the pid is that of no other process
+  UniqueFd end(descriptor ? ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0) : -1);
+  if (!end || begun.empty() || begin_of(pid) != begun) return std::nullopt;
+  return StartedChild{std::make_shared<ChildProcess>(pid, std::move(descriptor), std::move(group)), std::move(end)};
+}
+
+// proc(5): after the name, which may contain any character, the state is the first field and the start the 20th.
+std::string begin_of(pid_t pid) {
+  constexpr int kStartAfterName = 20;
+  constexpr std::size_t kMaxStat = 4096;
+  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), kMaxStat).value_or("");
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return {};
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  for (int i = 0; i < kStartAfterName; ++i) fields >> field;
+  return field;
+}
+
+Result<OneShot<bool>> readable_event(asio::io_context& core, UniqueFd descriptor) {
+  const auto stream = std::make_shared<asio::posix::stream_descriptor>(core);
+  boost::system::error_code failed;
+  stream->assign(descriptor.get(), failed);
+  if (failed) return fail(Code::kResourceExhausted, "cannot wait for a process: {}", failed.message());
+  descriptor.release();
+  const OneShot<bool> readable(core);
+  spawn(core, await_readable(stream, readable));
+  return readable;
+}
+
+Result<OneShot<bool>> end_event(asio::io_context& core, StartedChild& child) {
+  auto ended = readable_event(core, std::move(child.end));
+  if (!ended) {
+    child.process->kill();
+    ::waitpid(child.process->pid(), nullptr, 0);
+  }
+  return ended;
+}
+
+Result<UniqueFd> move_above(int last, UniqueFd fd) {
+  UniqueFd moved(::fcntl(fd.get(), F_DUPFD_CLOEXEC, last + 1));
+  if (!moved) return fail_errno(errno, "cannot duplicate a descriptor for a process");
+  return moved;
+}
+
+}  // namespace cardcage

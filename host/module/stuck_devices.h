@@ -1,0 +1,60 @@
+// Devices whose hardware is held by an access that the kernel does not end.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/core/task.h"
+#include "host/model/health.h"
+#include "host/module/child_process.h"
+
+namespace cardcage {
+
+struct DeviceKey {
+  std::string module, id;
+  friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
+};
+
+// An access that a process of its own makes; see make_access().
+struct RunningAccess {
+  DeviceKey device;
+  std::string what;  // "a write to '/sys/.../reset'"
+  std::chrono::system_clock::time_point since;
+  std::shared_ptr<ChildProcess> process;
+  OneShot<bool> first;  // true: it has ended; false: its instance has
+  OneShot<bool> ended;
+};
+
+// [core] The daemon's knowledge, for all modules: it outlives every instance, and ends with the daemon. A device is
+// stuck from the end of the access's limit until its process has exited.
+class StuckDevices {
+ public:
+  // The process was killed and does not exit.
+  void add(std::shared_ptr<RunningAccess> access);
+  // It has exited.
+  void remove(const std::shared_ptr<RunningAccess>& access);
+  // Called with a module's name whenever one of its devices gets stuck or is free again; an empty function ends that.
+  void listen(std::function<void(const std::string& module)> changed) { changed_ = std::move(changed); }
+  // The cause "Stuck" of the device's health; nothing if it is not stuck.
+  std::optional<CauseHealth> health(const DeviceKey& device) const;
+  // What the device is stuck in, since when, and the remedy, for people; nothing if it is not stuck.
+  std::optional<std::string> find(const DeviceKey& device) const;
+  // The same of all devices of the module; of all modules if the name is empty.
+  std::vector<std::string> all(const std::string& module) const;
+  std::size_t count(const std::string& module) const;
+
+ private:
+  const RunningAccess* oldest(const DeviceKey& device) const;
+  static std::string text_of(const RunningAccess& access);
+
+  std::multimap<DeviceKey, std::shared_ptr<RunningAccess>> stuck_;
+  std::function<void(const std::string& module)> changed_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,76 @@
+#include "host/module/write_rules.h"
+
+#include <fnmatch.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+
+#include "host/core/ascii.h"
+#include "host/model/naming.h"
+#include "host/model/text_rules.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kQuotedText = 80, kAddress = 8, kMaxDriver = 64;
+
+Status check_device(const std::string& id) {
+  if (is_device_id(id)) return {};
+  return fail(Code::kInvalidArgument, "device_id '{}' is not that of a device: 1 to 253 printable ASCII characters",
+              printable(id, kQuotedText));
+}
+
+Status check_path(const std::string& path) {
+  if (is_clean_path(path)) return {};
+  return fail(Code::kInvalidArgument, "'{}' is not an absolute path without '.', '..' and '//'",
+              printable(path, kQuotedText));
+}
+
+Status check_size(std::string_view what, std::size_t size) {
+  if (size <= kMaxWrite) return {};
+  return fail(Code::kInvalidArgument, "{} has {} bytes, at most {} are allowed", what, size, kMaxWrite);
+}
+
+bool is_kernel_driver(std::string_view name) {
+  return name.size() <= kMaxDriver &&
+         std::ranges::all_of(name, [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; }) &&
+         !name.starts_with('.');
+}
+
+}  // namespace
+
+Status check(const FileWriteAsk& ask) {
+  if (auto device = check_device(ask.device_id); !device) return device;
+  if (auto path = check_path(ask.path); !path) return path;
+  return check_size("the data", ask.data.size());
+}
+
+Status check(const IoctlAsk& ask) {
+  if (auto device = check_device(ask.device_id); !device) return device;
+  if (auto path = check_path(ask.path); !path) return path;
+  if (auto size = check_size("the argument", ask.argument.size()); !size) return size;
+  const auto coded = static_cast<unsigned long>(ask.request);
+  if (_IOC_DIR(coded) != _IOC_NONE && _IOC_SIZE(coded) > ask.argument.size())
+    return fail(Code::kInvalidArgument, "request {:#x} has an argument of {} bytes, and {} are given", ask.request,
+                _IOC_SIZE(coded), ask.argument.size());
+  if (ask.data_path.empty()) return {};
+  if (auto path = check_path(ask.data_path); !path) return path;
+  if (ask.argument.size() >= kAddress && ask.data_offset <= ask.argument.size() - kAddress) return {};
+  return fail(Code::kInvalidArgument, "an address at data_offset {} does not fit into an argument of {} bytes",
+              ask.data_offset, ask.argument.size());
+}
+
+Status check(const DriverAsk& ask) {
+  if (auto device = check_device(ask.device_id); !device) return device;
+  if (!is_pci_bus_id(ask.pci_bus_id))
+    return fail(Code::kInvalidArgument, "'{}' is not a PCI address such as 0000:3b:00.0",
+                printable(ask.pci_bus_id, kQuotedText));
+  if (is_kernel_driver(ask.driver)) return {};
+  return fail(Code::kInvalidArgument, "'{}' is not the name of a driver", printable(ask.driver, kQuotedText));
+}
+
+bool matches_path(const std::string& pattern, const std::string& path) {
+  return is_clean_path(path) && ::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME) == 0;
+}
+
+}  // namespace cardcage

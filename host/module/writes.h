@@ -1,0 +1,58 @@
+// The writes to the hardware that the instance of a module asks for: cage.write.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "host/core/clock.h"
+#include "host/model/module_ask.h"
+#include "host/module/driver_switch.h"
+#include "host/module/hardware_access.h"
+
+namespace cardcage {
+
+// [core] What the writes of all modules share. It outlives their instances.
+struct HardwareWrites {
+  HardwareWrites(asio::io_context& on, Clock& time) : core(on), clock(time) {}
+  asio::io_context& core;
+  Clock& clock;
+  std::filesystem::path sysfs = "/sys";
+  std::shared_ptr<StuckDevices> stuck = std::make_shared<StuckDevices>();
+  std::unique_ptr<DriverRecords> records;  // null = drivers cannot be switched here
+  std::set<std::string> switching;         // PCI functions
+  FaultHook fault = {};
+};
+
+// [core] Of one instance. The owner keeps it until the tasks have ended.
+class Writes {
+ public:
+  // `allowed` are patterns of matches_path().
+  Writes(std::string module, std::vector<std::string> allowed, std::shared_ptr<HardwareWrites> shared)
+      : module_(std::move(module)), allowed_(std::move(allowed)), shared_(std::move(shared)) {}
+
+  Task<Result<AskReply>> run(FileWriteAsk ask, Instant deadline);
+  Task<Result<AskReply>> run(IoctlAsk ask, Instant deadline);
+  Task<Result<AskReply>> run(DriverAsk ask, Instant deadline);
+  // The instance ends: stops what runs, and refuses everything from now on.
+  void end();
+  // Why nothing can be done with the device; nothing if it is not stuck.
+  std::optional<std::string> stuck(const std::string& device_id) const {
+    return shared_->stuck->find({module_, device_id});
+  }
+
+ private:
+  Status allow(const std::string& path) const;
+  Task<Result<std::string>> access(std::string device_id, std::string what, wire::Access message, Instant deadline);
+  Task<Status> switch_driver(DriverAsk ask, Instant deadline);
+  Instant earliest(Instant deadline, std::chrono::milliseconds limit) const;
+
+  const std::string module_;
+  const std::vector<std::string> allowed_;
+  const std::shared_ptr<HardwareWrites> shared_;
+  std::vector<std::shared_ptr<RunningAccess>> running_;
+  bool ended_ = false;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,11 @@
+// The families of functions that the raw host offers.
+#pragma once
+
+#include <string_view>
+
+namespace cardcage::raw {
+
+// Null if there is none with this id.
+const void* family_of_host(std::string_view id);
+
+}  // namespace cardcage::raw

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""A vendor's first hour, against an installed tree alone: a new module, its build, and its life in the daemon.
+
+vendor.py install BUILD FOLDER      installs the components "vendor" and "programs" of a build into FOLDER and moves the tree
+vendor.py new FOLDER c|cpp|rust     runs `cagectl module new` and the commands of the README that it writes
+vendor.py pkg-config FOLDER         builds the templates in C and C++ with pkg-config instead of CMake
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(TESTS))
+SHELL_BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+
+
+def run(command, **more):
+    print("$", command if isinstance(command, str) else " ".join(command), flush=True)
+    return subprocess.run(command, check=True, timeout=100, **more)
+
+
+def environment(tree, home):
+    """A vendor's environment: Debian's programs, and Cardcage's own first."""
+    sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
+    return {**sanitizers, "PATH": f"{tree}/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8",
+            "PKG_CONFIG_PATH": f"{tree}/share/pkgconfig",
+            "CMAKE_GENERATOR": "Ninja"}  # tools/packages.txt has no make
+
+
+def install(build, folder):
+    """The tree must work wherever it lies, so it is moved after the install."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for component in "vendor", "programs":
+        run(["cmake", "--install", build, "--component", component, "--prefix", f"{folder}/first"], stdout=subprocess.DEVNULL)
+    os.rename(f"{folder}/first", f"{folder}/moved")
+
+
+def expect(what, condition, seen):
+    if not condition:
+        sys.exit(f"{what}; seen:\n{seen}")
+
+
+def check_module(folder, library):
+    run([sys.executable, os.path.join(TESTS, "etiquette.py"), f"{folder}/{library}"])
+    # Compilers and build tools write down which files they read.
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(parent, name), "rb") as content:
+                expect(f"{parent}/{name}: not built from the installed files alone", f"{SOURCE}/abi".encode() not in content.read(), SOURCE)
+
+
+def follow_readme(folder, name, env):
+    """Runs the commands of the README, as a vendor copies them to a shell, and looks at what they print."""
+    with open(f"{folder}/README.md", encoding="utf-8") as readme:
+        commands = "".join(SHELL_BLOCK.findall(readme.read())) + "wait\n"  # for the daemon
+    with tempfile.TemporaryFile("w+") as output:
+        shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", commands], cwd=folder, env=env, stdout=output,
+                                 stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        try:
+            code = shell.wait(timeout=100)
+        finally:
+            try:
+                os.killpg(shell.pid, 9)  # the daemon, if a command before its end failed
+            except ProcessLookupError:
+                pass
+        output.seek(0)
+        seen = output.read()
+    print(seen)
+    expect(f"the README's commands ended with {code}", code == 0, "")
+    for pattern in (r"desk\.toml: ok, 1 module, 1 driver", r"card0 .* healthy", r"card1 .* unhealthy \(CardFault\)",
+                    r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com"):
+        expect(f"the README's commands do not print '{pattern}'", re.search(pattern, seen), seen)
+
+
+def new(tree, language):
+    if language == "rust" and not (os.path.exists("/usr/bin/cargo") and os.path.exists("/usr/bin/rustc")):
+        print("skipped: no cargo or rustc in /usr/bin; tools/setup installs them")
+        return SKIPPED
+    name = f"{language}-{os.getpid()}"  # part of a path below /tmp
+    with tempfile.TemporaryDirectory() as home:
+        env = environment(tree, home)
+        try:
+            run(["cagectl", "module", "new", name, "--language", language], cwd=home, env=env)
+            follow_readme(f"{home}/{name}", name, env)
+            output = "target/release" if language == "rust" else "build"
+            check_module(f"{home}/{name}", f"{output}/libcardcage_{name.replace('-', '_')}.so")
+        finally:
+            shutil.rmtree(f"/tmp/{name}-desk", ignore_errors=True)
+    return 0
+
+
+def pkg_config(tree):
+    for language, compiler, file in (("c", "cc -std=gnu11", "module.c"), ("cpp", "c++ -std=c++17", "module.cc")):
+        with tempfile.TemporaryDirectory() as home:
+            env = environment(tree, home)
+            run(["cagectl", "module", "new", "card", "--language", language], cwd=home, env=env)
+            run(f"{compiler} $(pkg-config --cflags cardcage-module) {file} $(pkg-config --libs cardcage-module) -o card.so",
+                shell=True, cwd=f"{home}/card", env=env)
+            check_module(f"{home}/card", "card.so")
+
+
+def main():
+    command, *arguments = sys.argv[1:]
+    if command == "install":
+        return install(*arguments)
+    tree = os.path.join(arguments.pop(0), "moved")
+    return new(tree, *arguments) if command == "new" else pkg_config(tree)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+// What a scrape costs.
+#pragma once
+
+#include "tests/bench/figures.h"
+
+namespace cardcage::bench {
+
+void measure_scrapes(Table& table, bool quick);
+
+}  // namespace cardcage::bench

@@ -1,0 +1,101 @@
+// kill -9 of the daemon and of its workers while a service starts and while it runs: a claim has one process of it, and
+// none once it is released.
+#include <signal.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "host/core/file.h"
+#include "tests/fakes/eventually.h"
+#include "tests/kill/kill_fixture.h"
+
+namespace cardcage {
+namespace {
+
+class ServiceTest : public KillTest, public ::testing::WithParamInterface<Death> {
+ protected:
+  ServiceTest() {
+    const auto tool = daemon.folder() / "tool";
+    std::ofstream(tool) << fmt::format("#!/bin/sh\necho $$ >> {}\nexec sleep 1000\n", pids_file().native())
+                        << std::flush;
+    std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
+    configure("devices = [\"gpu:4\", \"nic:4\"]\nservice = [\"tool\"]\n", kDriver, "process", "",
+              fmt::format("programs = [\"{}\"]\n", tool.native()));
+  }
+  ~ServiceTest() override {
+    for (const pid_t pid : alive()) ::kill(pid, SIGKILL);
+  }
+  std::filesystem::path pids_file() const { return daemon.folder() / "pids"; }
+  // Of all processes of the service so far, those that run.
+  std::vector<pid_t> alive() const {
+    std::istringstream lines(read_file(pids_file(), 10'000).value_or(""));
+    std::vector<pid_t> pids{std::istream_iterator<pid_t>(lines), {}};
+    std::erase_if(pids, [](pid_t pid) {
+      return !read_file(fmt::format("/proc/{}/cmdline", pid), 100).value_or("").contains("sleep");
+    });
+    return pids;
+  }
+  void expect_one() {
+    EXPECT_TRUE(eventually([&] { return alive().size() == 1; })) << alive().size() << "\n" << daemon.log();
+  }
+  void expect_none() {
+    EXPECT_TRUE(eventually([&] { return alive().empty(); })) << alive().size() << "\n" << daemon.log();
+    EXPECT_THAT(files(daemon.folder() / "state/services"), ::testing::IsEmpty());
+    EXPECT_THAT(files(daemon.folder() / "run/services"), ::testing::IsEmpty());
+    expect_nothing_left();
+  }
+  const ClaimRef claim = add_claim("one", {"nic-2"});
+};
+
+constexpr auto kName = [](const auto& about) { return about.param.name(); };
+
+class DeathInService : public ServiceTest {};
+INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInService,
+                         ::testing::Values(Death{FaultPoint::kAfterServiceRecord, "host"},
+                                           Death{FaultPoint::kAfterServiceRecord, "workers"},
+                                           Death{FaultPoint::kAfterServiceStart, "host"},
+                                           Death{FaultPoint::kAfterServiceStart, "workers"}),
+                         kName);
+
+TEST_P(DeathInService, TheNextPrepareFindsIt) {
+  start_with(GetParam());
+  (void)kubelet.prepare(kDriver, {claim}, std::chrono::seconds(5));
+  survive(GetParam());
+  ASSERT_TRUE(prepare_with_retries(claim)) << daemon.log();
+  expect_one();
+  ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
+  expect_none();
+}
+
+TEST_P(DeathInService, NothingIsLeftIfThePodIsDeleted) {
+  start_with(GetParam());
+  (void)kubelet.prepare(kDriver, {claim}, std::chrono::seconds(5));
+  survive(GetParam());
+  ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
+  expect_none();
+}
+
+class DeathBesideService : public ServiceTest {};
+INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathBesideService,
+                         ::testing::Values(Death{FaultPoint::kAfterModuleUnprepare, "host"}), kName);
+
+TEST_P(DeathBesideService, TheServiceGoesOnUntilTheClaimIsReleased) {
+  start_and_register();
+  ASSERT_TRUE(prepare_with_retries(claim)) << daemon.log();
+  expect_one();
+  const std::vector<pid_t> before = alive();
+  daemon.crash();
+  start_and_register();
+  EXPECT_EQ(alive(), before);
+  EXPECT_TRUE(logged("a service goes on")) << daemon.log();
+  daemon.stop();
+  EXPECT_EQ(alive(), before) << "an orderly stop does not end it, either";
+  start_with(GetParam());
+  (void)kubelet.unprepare(kDriver, {claim}, std::chrono::seconds(5));
+  survive(GetParam());
+  ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
+  expect_none();
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,13 @@
+#include "base.h"
+static const cage_option mode = {
+    .struct_size = sizeof(cage_option), .type = CAGE_OPTION_STRING, .name = CAGE_LIT("mode")};
+static const cage_option* const fields[] = {&mode};
+static const cage_params_schema schema = {.struct_size = sizeof schema,
+                                          .field_count = 1,
+                                          .api_version = CAGE_LIT("example.com/v1"),
+                                          .kind = CAGE_LIT("CardConfig"),
+                                          .fields = fields};
+static const cage_params_schema* const schemas[] = {&schema};
+static const cage_module table = {BASE_TABLE, .params = fields, .param_count = 1, .schemas = schemas,
+                                  .schema_count = 1};
+const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }

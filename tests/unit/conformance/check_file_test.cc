@@ -1,0 +1,253 @@
+// Every rule passes for the mock and fails for a module that breaks it.
+#include "host/conformance/check_file.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "host/conformance/rule.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Names = std::set<std::string>;
+
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kHasThreadOfSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kHasThreadOfSanitizer = __has_feature(thread_sanitizer);
+#else
+constexpr bool kHasThreadOfSanitizer = false;
+#endif
+
+CheckRequest request_of(const std::string& folder, const std::string& file) {
+  return {.file = std::filesystem::path(folder) / file};
+}
+CheckRequest test_module(const std::string& file) { return request_of(CARDCAGE_TEST_MODULES, file); }
+CheckRequest mock() { return request_of(CARDCAGE_MODULES, "libcardcage_mock.so"); }
+
+Report check(const CheckRequest& request) {
+  auto report = check_file(request);
+  EXPECT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->findings.size(), all_rules().size());
+  return report ? *report : Report();
+}
+
+Names names(const Report& report, Verdict verdict) {
+  Names found;
+  for (const Finding& finding : report.findings)
+    if (finding.outcome.verdict == verdict) found.emplace(finding.name);
+  if (kHasThreadOfSanitizer) found.erase("load");
+  return found;
+}
+
+std::string evidence(const Report& report, std::string_view name) {
+  const auto found = std::ranges::find(report.findings, name, &Finding::name);
+  return found == report.findings.end() ? "no such rule" : found->outcome.evidence;
+}
+
+TEST(CheckFileTest, EachRuleNeedsAnEarlierOne) {
+  Names earlier{""};
+  for (const Rule& rule : all_rules()) {
+    EXPECT_TRUE(earlier.contains(std::string(rule.needs))) << rule.name;
+    EXPECT_TRUE(earlier.emplace(rule.name).second) << rule.name;
+  }
+}
+
+TEST(CheckFileTest, TheMockKeepsAllRules) {
+  const Report report = check(mock());
+  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
+  EXPECT_EQ(names(report, Verdict::kSkipped), Names{"events"});
+  ASSERT_TRUE(report.identity);
+  EXPECT_EQ(report.identity->id, "dev.cardcage.mock");
+  EXPECT_EQ(evidence(report, "discover"), "devices: 8");
+}
+
+TEST(CheckFileTest, TheMockHandlesEvents) {
+  const Report report = check(request_of(CARDCAGE_MODULES, "libcardcage_mock_watch.so"));
+  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
+  EXPECT_THAT(names(report, Verdict::kSkipped), IsEmpty());
+  EXPECT_EQ(evidence(report, "events"), "beginnings of messages: 1, subsystems: 1");
+}
+
+TEST(CheckFileTest, WithoutPrepareTheRulesOfClaimsAreSkipped) {
+  const ScratchFolder folder;
+  CheckRequest request = mock();
+  request.prepare = false;
+  request.options["crash"] = {std::string("prepare"), {}};
+  const Report report = check(request);
+  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
+  for (const std::string name : {"prepare", "prepare-again", "state-crashed", "quiesce-prepare"})
+    EXPECT_EQ(evidence(report, name), "--no-prepare") << name;
+}
+
+TEST(CheckFileTest, EveryRulePassesForAConcurrentModule) {
+  const Report report = check(request_of(CARDCAGE_MODULES, "libcardcage_mock_concurrent.so"));
+  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
+}
+
+TEST(CheckFileTest, AModuleMayKeepAJournalAndRunAllowedPrograms) {
+  CheckRequest request = mock();
+  request.options["journal"] = {true, {}};
+  request.options["exec"] = {std::vector<std::string>{"true"}, {}};
+  EXPECT_THAT(names(check(request), Verdict::kFail), ::testing::Contains("prepare")) << "the program is not allowed";
+  request.programs = {"/bin/true"};
+  EXPECT_THAT(names(check(request), Verdict::kFail), IsEmpty());
+}
+
+TEST(CheckFileTest, AModuleMayHaveAService) {
+  CheckRequest request = mock();
+  request.options["service"] = {std::vector<std::string>{"sleep", "1000"}, {}};
+  request.programs = {"/bin/sleep"};
+  EXPECT_THAT(names(check(request), Verdict::kFail), IsEmpty());
+}
+
+TEST(CheckFileTest, PreparesTheWantedDevice) {
+  CheckRequest request = mock();
+  request.device = "nic-1";
+  EXPECT_THAT(evidence(check(request), "prepare"), HasSubstr("device 'nic-1': variables: "));
+  request.device = "nic-9";
+  const Report report = check(request);
+  EXPECT_THAT(names(report, Verdict::kFail), ::testing::Contains("prepare"));
+  EXPECT_EQ(evidence(report, "prepare"), "the module reports no device 'nic-9'");
+}
+
+TEST(CheckFileTest, AModuleWithoutDevicesCannotBeCheckedFurther) {
+  const Report report = check(test_module("good.so"));
+  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
+  EXPECT_EQ(evidence(report, "prepare"), "the module reports no device");
+  EXPECT_EQ(evidence(report, "prepare-again"), "the module reports no device");
+  EXPECT_EQ(evidence(report, "quiesce"), "the module has no quiesce");
+}
+
+TEST(CheckFileTest, ACrashIsAVerdictWithItsSignalAndTheLastLines) {
+  CheckRequest request = test_module("scripted.so");
+  request.options["behave"] = {std::vector<std::string>{"discover=crash"}, {}};
+  const Report report = check(request);
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"discover"});
+  EXPECT_THAT(evidence(report, "discover"),
+              HasSubstr("killed by signal 11 (Segmentation fault); it printed last: 'about to read register 0x10'"));
+  EXPECT_EQ(evidence(report, "output"), "'discover succeeds' failed");
+}
+
+TEST(CheckFileTest, AHangIsAVerdict) {
+  CheckRequest request = mock();
+  request.limit = std::chrono::milliseconds(500);
+  request.options["hang"] = {std::string("prepare"), {}};
+  const Report report = check(request);
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"prepare"});
+  EXPECT_THAT(evidence(report, "prepare"), HasSubstr("cannot prepare: it did not answer in time"));
+}
+
+TEST(CheckFileTest, AnOptionThatTheModuleDoesNotHaveIsNamed) {
+  CheckRequest request = mock();
+  request.options["devicse"] = {std::string("x"), {}};
+  const Report report = check(request);
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"table"});
+  EXPECT_THAT(evidence(report, "table"), AllOf(HasSubstr("--option: "), HasSubstr("'devices'")));
+}
+
+TEST(CheckFileTest, AModuleThatNeedsItsOwnProcessMayChangeIt) {
+  CheckRequest request = test_module("loud_process_only.so");
+  const Report report = check(request);
+  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
+  EXPECT_EQ(evidence(report, "output"), "CAGE_MODULE_PROCESS_ONLY allows it: it printed 'hello'");
+}
+
+struct Refused {
+  std::string file, rule, evidence;
+};
+void PrintTo(const Refused& about, std::ostream* out) { *out << about.file; }
+class RefusedFileTest : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(RefusedFileTest, FailsTheRuleThatItBreaks) {
+  const auto& [file, rule, text] = GetParam();
+  const Report report = check(test_module(file));
+  EXPECT_EQ(names(report, Verdict::kFail), Names{rule});
+  EXPECT_THAT(evidence(report, rule), HasSubstr(text));
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, RefusedFileTest,
+                         ::testing::Values(Refused{"no_entry.so", "file", "cage_module_v0"},
+                                           Refused{"other_major.so", "file", "major"},
+                                           Refused{"../build.ninja", "file", "it is not an ELF file"},
+                                           Refused{"same_class_1.so", "exports", "it also exports"},
+                                           Refused{"null_table.so", "table", "returned no table"},
+                                           Refused{"contradicting_schema.so", "table", "rename one of them"},
+                                           Refused{"foreign_function.so", "table", "[R1]"},
+                                           Refused{"undefined_symbol.so", "table", "cannot load module file"}),
+                         [](const auto& about) {
+                           std::string name = about.param.file;
+                           std::erase_if(name, [](unsigned char c) { return !std::isalnum(c); });
+                           return name;
+                         });
+
+TEST(CheckFileTest, AThreadThatStartsWhenTheFileIsLoadedIsABreach) {
+  if (kHasThreadOfSanitizer) GTEST_SKIP() << "the sanitizer starts a thread of its own";
+  const Report report = check(test_module("early_thread.so"));
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"load"});
+  EXPECT_THAT(evidence(report, "load"), HasSubstr("3 threads run before create"));
+}
+
+struct Breach {
+  std::string rule, evidence;
+  Names others;  // rules that fail with it
+};
+void PrintTo(const Breach& about, std::ostream* out) { *out << about.rule; }
+class BrokenRuleTest : public ::testing::TestWithParam<Breach> {};
+
+TEST_P(BrokenRuleTest, IsFound) {
+  const ScratchFolder folder;
+  CheckRequest request = test_module("rule_breaker.so");
+  request.options["break"] = {GetParam().rule, {}};
+  request.options["file"] = {(folder / "shared").native(), {}};
+  const Report report = check(request);
+  Names expected = GetParam().others;
+  expected.insert(GetParam().rule);
+  EXPECT_EQ(names(report, Verdict::kFail), expected);
+  EXPECT_THAT(evidence(report, GetParam().rule), HasSubstr(GetParam().evidence));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rules, BrokenRuleTest,
+    ::testing::Values(
+        Breach{"start", "the driver is not loaded", {}},
+        Breach{"stop",
+               "a thread does not end",
+               {"discover-restarted", "start-again", "prepare-restarted", "state-restarted", "beside", "life"}},
+        Breach{"start-again", "it ran before", {}}, Breach{"prepare-failed", "another claim holds the device", {}},
+        Breach{"metrics", "of device 'dev-7', which discover does not report", {}},
+        Breach{"labels", "node label 'kubernetes.io/role': ", {}}, Breach{"beside", "another instance runs", {}},
+        Breach{"events", "nothing may be lost", {}}, Breach{"discover", "bus error", {}},
+        Breach{"devices", "device 'not an id' is left out", {}},
+        Breach{"discover-again", "device 'dev-0' has other attributes", {"resume"}},
+        Breach{"discover-restarted", "device 'dev-0' has other attributes", {}},
+        Breach{"discover-deadline", "is still busy with discover", {}}, Breach{"prepare", "no power", {}},
+        Breach{"params", "with OtherConfig: ", {}}, Breach{"prepare-again", "the container gets other variables", {}},
+        Breach{"prepare-restarted", "the container gets other variables", {}},
+        Breach{"prepare-after", "the same claim", {}}, Breach{"prepare-deadline", "is still busy with prepare", {}},
+        Breach{"unprepare-again", "the claim was released", {"prepare-after"}},
+        Breach{"unprepare-unknown",
+               "the claim is unknown",
+               {"unprepare-gone", "state-restarted", "state-crashed", "quiesce-prepare"}},
+        Breach{"unprepare-gone", "no such device", {}}, Breach{"state-crashed", "the state is lost", {}},
+        Breach{"pre-start", "it was reset before", {}}, Breach{"explain", "the module does not explain it", {}},
+        Breach{"quiesce", "/sys/devices/system/cpu/online", {}}, Breach{"quiesce-prepare", "prepare succeeds", {}},
+        Breach{"quiesce-device", "prepare succeeds", {}}, Breach{"resume", "device 'dev-0' has other attributes", {}},
+        Breach{"threads", "thread '", {}}, Breach{"descriptors", "(/dev/null)", {}},
+        Breach{"thread-signals", "thread '", {}}, Breach{"cloexec", "(/dev/null)", {}},
+        Breach{"processes", "child processes: 1", {}}, Breach{"settings", "the handling of SIGUSR2", {}},
+        Breach{"output", "it printed 'hello'", {}}),
+    [](const auto& about) {
+      std::string name = about.param.rule;
+      std::ranges::replace(name, '-', '_');
+      return name;
+    });
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,126 @@
+// cagectl module check: output, exit codes, and what it does with a bad command line.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "tests/fakes/scratch_folder.h"
+#include "tests/unit/ctl/cagectl_process.h"
+#include "tests/unit/ctl/golden.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kMock = CARDCAGE_MODULES "/libcardcage_mock.so";
+const std::string kRuleBreaker = CARDCAGE_TEST_MODULES "/rule_breaker.so";
+const std::string kScripted = CARDCAGE_TEST_MODULES "/scripted.so";
+
+Ended check(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"module", "check"});
+  return run_cagectl(arguments);
+}
+
+// Without what depends on the build: the folder and the digest of the file, the host's ABI, the options of the mock.
+std::string without_build(std::string text) {
+  text =
+      std::regex_replace(text, std::regex("ABI .* options, . params( of . kinds)?"), "ABI 0.3, 24 options, 3 params");
+  text = std::regex_replace(text, std::regex("[0-9a-f]{64}"), "2c26b46b68ff");
+  return std::regex_replace(text, std::regex("\"/[^\"]*/"), "\"/opt/acme/");
+}
+
+class ModuleCheckTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    GTEST_SKIP() << "the sanitizer starts a thread of its own";
+#endif
+#elif defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the sanitizer starts a thread of its own";
+#endif
+  }
+};
+
+TEST_F(ModuleCheckTest, ReportsMatchTheGoldenFiles) {
+  const Ended passing = check({kMock});
+  EXPECT_EQ(passing.code, 0) << passing.err;
+  EXPECT_EQ(passing.err, "");
+  expect_golden("module_check.txt", without_build(passing.out));
+  const Ended failing = check({kRuleBreaker, "--option", "break=devices", "--no-prepare"});
+  EXPECT_EQ(failing.code, 1);
+  EXPECT_EQ(failing.err, "cagectl: module file '" + kRuleBreaker + "' fails 1 check: see abi/RULES.md\n");
+  expect_golden("module_check_fails.txt", without_build(failing.out));
+  const Ended json = check({kRuleBreaker, "--option", "break=devices", "--no-prepare", "--json"});
+  EXPECT_EQ(json.code, 1);
+  expect_golden("module_check.json", without_build(json.out));
+}
+
+TEST_F(ModuleCheckTest, TakesOptionsAsInToml) {
+  const Ended ended = check({kMock, "--option", R"(devices=["gpu:3"])", "--option", "seed=\"42\"", "--option",
+                             "shared=true", "--option", "sockets=1", "--option", "gpu_model=H100 80GB"});
+  EXPECT_EQ(ended.code, 0) << ended.out;
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("devices: 3"), HasSubstr("device 'gpu-0'")));
+}
+
+TEST_F(ModuleCheckTest, ACrashInDiscoverIsReported) {
+  const Ended ended = check({kScripted, "--option", R"(behave=["discover=crash"])"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out,
+              HasSubstr("killed by signal 11 (Segmentation fault); it printed last: 'about to read register 0x10'"));
+}
+
+TEST_F(ModuleCheckTest, AHangInPrepareIsReported) {
+  const Ended ended = check({kMock, "--option", "hang=prepare", "--timeout", "300ms"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("cannot prepare: it did not answer in time"));
+}
+
+TEST_F(ModuleCheckTest, AFileThatIsNoModuleFails) {
+  const ScratchFolder folder;
+  const std::string file = folder / "text.so";
+  ASSERT_TRUE(write_file_atomically(file, "not a module", 0666, false));
+  const Ended ended = check({file});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.out, HasSubstr("it is not an ELF file"));
+}
+
+TEST_F(ModuleCheckTest, AWrongCommandLineIsRefused) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "FILE is required"},
+      {{"/no/such/file.so"}, "cannot open '/no/such/file.so': No such file or directory"},
+      {{kMock, "--option", "devices"}, "'devices' is not KEY=VALUE"},
+      {{kMock, "--timeout", "soon"}, "'soon'"},
+      {{kMock, "--timeout", "0s"}, "a call needs some time"}};
+  for (const auto& [arguments, message] : cases) {
+    const Ended ended = check(arguments);
+    EXPECT_EQ(ended.code, 2) << message;
+    EXPECT_THAT(ended.err, HasSubstr(message));
+    EXPECT_THAT(ended.out, IsEmpty());
+  }
+}
+
+TEST_F(ModuleCheckTest, WithoutAWorkerNothingIsChecked) {
+  const ScratchFolder folder;
+  const std::string lonely = folder / "cagectl";
+  std::filesystem::copy_file(CAGECTL, lonely);
+  const Ended ended = run_program(lonely, {"module", "check", kMock});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err,
+              AllOf(HasSubstr("install cardcage-worker beside this program"), HasSubstr("No such file or directory")));
+  EXPECT_THAT(ended.out, IsEmpty());
+}
+
+TEST_F(ModuleCheckTest, HelpSaysThatPrepareChangesTheHardware) {
+  const Ended ended = check({"--help"});
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.out, AllOf(HasSubstr("changes real hardware"), HasSubstr("--no-prepare")));
+}
+
+}  // namespace
+}  // namespace cardcage

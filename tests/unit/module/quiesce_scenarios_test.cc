@@ -1,0 +1,56 @@
+// A module, and one device of it, off the hardware [R12], in both isolations.
+#include <fstream>
+
+#include "tests/unit/module/scenario_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::HasSubstr;
+
+class QuiesceScenarios : public ScenarioFixture {
+ protected:
+  QuiesceScenarios() { modules_dir = CARDCAGE_MODULES; }
+};
+INSTANTIATE_TEST_SUITE_P(Isolation, QuiesceScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(QuiesceScenarios, OneDeviceLeavesTheOthersInService) {
+  ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2"}}, {"partitions", 2}}));
+  EXPECT_TRUE(module->identity().has_quiesce_device);
+  ASSERT_TRUE(run(module->prepare(claim("before", {"gpu-0"}), soon())));
+  ASSERT_TRUE(run(module->quiesce_device("gpu-0", soon())));
+  EXPECT_TRUE(run(module->quiesce_device("gpu-0", soon()))) << "it may be repeated";
+  for (const std::string device : {"gpu-0", "gpu-0-part-0"}) {
+    const auto refused = run(module->prepare(claim("c", {device}), soon()));
+    ASSERT_FALSE(refused) << device;
+    EXPECT_EQ(refused.error().code, Code::kUnavailable);
+    EXPECT_THAT(refused.error().message, HasSubstr("quiesced"));
+  }
+  EXPECT_TRUE(run(module->prepare(claim("other", {"gpu-1"}), soon())));
+  EXPECT_TRUE(run(module->unprepare(claim("before", {"gpu-0"}), soon())));
+  ASSERT_TRUE(run(module->resume_device("gpu-0", soon())));
+  EXPECT_TRUE(run(module->prepare(claim("after", {"gpu-0"}), soon())));
+}
+
+TEST_P(QuiesceScenarios, AModuleThatCannotReleaseADeviceSaysWhy) {
+  const auto script = folder / "script";
+  ASSERT_TRUE(start("libcardcage_mock.so", {{"script_file", script.native()}}));
+  std::ofstream(script) << "fail quiesce gpu-0 a process uses it\n" << std::flush;
+  Status refused;
+  ASSERT_TRUE(eventually([&] { return !(refused = run(module->quiesce_device("gpu-0", soon()))); }));
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot quiesce a device: device 'gpu-0': a process uses it"));
+  EXPECT_TRUE(run(module->resume_device("gone", soon())));
+}
+
+TEST_P(QuiesceScenarios, WithoutTheFamilyItFailsAtOnce) {
+  modules_dir = CARDCAGE_TEST_MODULES;
+  ASSERT_TRUE(start_scripted({}));
+  const auto refused = run(module->quiesce_device("dev-0", soon()));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnimplemented);
+  EXPECT_THAT(refused.error().message, HasSubstr("it has no cage.quiesce/1"));
+}
+
+}  // namespace
+}  // namespace cardcage
