@@ -66,8 +66,8 @@ void read_descriptors(const fs::path& process, ProcessState& state) {
   for (const fs::path& link : entries(process / "fd")) {
     std::error_code closed;
     const fs::path target = fs::read_symlink(link, closed);
-    if (closed) continue;
     const std::string info = read_file(process / "fdinfo" / link.filename(), kMaxFile).value_or("");
+    if (closed || info.empty()) continue;  // the process has closed it meanwhile
     state.descriptors[file_number(link)] = {printable(target.native(), fs::path::string_type::npos),
                                             (number_of(line_of(info, "flags"), 8) & O_CLOEXEC) != 0};
   }

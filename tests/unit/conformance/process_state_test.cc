@@ -44,6 +44,17 @@ TEST(ProcessStateTest, ReadsWhatTheKernelSays) {
   EXPECT_THAT(state->mappings, ElementsAre("/dev/acme0"));
 }
 
+TEST(ProcessStateTest, ADescriptorThatIsClosedMeanwhileIsLeftOut) {
+  const ScratchFolder proc;
+  const auto process = proc / "42";
+  std::filesystem::create_directories(process / "fd");
+  ASSERT_TRUE(write_file_atomically(process / "status", "Name:\tworker\n", 0600, false));
+  std::filesystem::create_symlink("anon_inode:[eventfd]", process / "fd/7");  // its fdinfo is gone already
+  const auto state = read_process(42, proc.path());
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_TRUE(state->descriptors.empty());
+}
+
 TEST(ProcessStateTest, AProcessThatHasExitedIsAnError) {
   const ScratchFolder proc;
   EXPECT_FALSE(read_process(42, proc.path()));
