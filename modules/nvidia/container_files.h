@@ -1,0 +1,27 @@
+// The files of the driver that a container needs, without NVIDIA's container toolkit on the node.
+//
+// Each library is mounted under the name by which programs look for it (its SONAME), in the folders that glibc searches
+// without a cache: /usr/lib64 of Red Hat's images and /usr/lib/x86_64-linux-gnu of Debian's. So no hook has to make
+// links or run ldconfig in the container.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "modules/nvidia/node.h"
+
+namespace cardcage::nvidia {
+
+// What a container wants to do, as NVIDIA_DRIVER_CAPABILITIES of the container toolkit names it.
+enum class Capability { compute, utility, video, graphics, display };
+using Capabilities = std::set<Capability>;
+// Throws cage::Error for an unknown word. "all" is every capability.
+Capabilities parse_capabilities(const std::vector<std::string_view>& words);
+
+// The mounts of every container with a GPU: libraries, programs, firmware, sockets of the driver's daemons, and files of
+// Vulkan and EGL.
+std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml, const Capabilities& wanted);
+
+}  // namespace cardcage::nvidia

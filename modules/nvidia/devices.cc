@@ -1,0 +1,193 @@
+#include "modules/nvidia/devices.h"
+
+#include <algorithm>
+
+namespace cardcage::nvidia {
+namespace {
+
+constexpr std::int64_t kMib = std::int64_t{1} << 20;
+// A device has room for 32 attributes and capacities; the host adds three for its PCI address.
+constexpr std::size_t kRoom = 29;
+
+// A GPU whose MIG mode changes only with a reset offers either itself or its partitions.
+bool changes_mig_mode_at_once(const Gpu& gpu) { return gpu.compute_capability && gpu.compute_capability->first >= 9; }
+
+// Attributes that a GPU and its partitions have in common. Returns how many.
+std::size_t add_common_attributes(cage::Device& device, const Gpu& gpu, const DriverVersions& versions) {
+  std::size_t count = 0;
+  const auto add = [&](const char* name, const auto& value) {
+    device.attribute(name, value);
+    ++count;
+  };
+  add("productName", gpu.product);
+  if (!gpu.brand.empty()) add("brand", gpu.brand);
+  if (!gpu.architecture.empty()) add("architecture", gpu.architecture);
+  if (gpu.compute_capability)
+    add("cudaComputeCapability", cage::Version{std::to_string(gpu.compute_capability->first) + "." +
+                                               std::to_string(gpu.compute_capability->second) + ".0"});
+  if (!versions.driver.empty()) add("driverVersion", cage::Version{semantic_version(versions.driver)});
+  if (!versions.cuda.empty()) add("cudaDriverVersion", cage::Version{semantic_version(versions.cuda)});
+  if (gpu.addressing_mode) add("addressingMode", *gpu.addressing_mode);
+  return count;
+}
+
+cage::Quantities engines(const MigProfile& profile) {
+  return {{"multiprocessors", cage::Quantity::count(profile.multiprocessors)},
+          {"copyEngines", cage::Quantity::count(profile.copy_engines)},
+          {"decoders", cage::Quantity::count(profile.decoders)},
+          {"encoders", cage::Quantity::count(profile.encoders)},
+          {"jpegEngines", cage::Quantity::count(profile.jpeg_engines)},
+          {"ofaEngines", cage::Quantity::count(profile.ofa_engines)},
+          {"memory", cage::Quantity::bytes(static_cast<std::int64_t>(profile.memory_mib) * kMib)}};
+}
+
+// The most that any profile has: a profile that takes all of the GPU leaves nothing for another.
+MigProfile most_of(const std::vector<MigProfile>& profiles) {
+  MigProfile most;
+  for (const MigProfile& one : profiles) {
+    most.multiprocessors = std::max(most.multiprocessors, one.multiprocessors);
+    most.copy_engines = std::max(most.copy_engines, one.copy_engines);
+    most.decoders = std::max(most.decoders, one.decoders);
+    most.encoders = std::max(most.encoders, one.encoders);
+    most.jpeg_engines = std::max(most.jpeg_engines, one.jpeg_engines);
+    most.ofa_engines = std::max(most.ofa_engines, one.ofa_engines);
+    most.memory_mib = std::max(most.memory_mib, one.memory_mib);
+  }
+  return most;
+}
+
+unsigned memory_slices(const std::vector<MigProfile>& profiles) {
+  unsigned slices = 0;
+  for (const MigProfile& profile : profiles)
+    for (const nvml::Placement& placement : profile.placements)
+      slices = std::max(slices, placement.start + placement.size);
+  return slices;
+}
+
+// "jpegEngines" to "jpeg-engines".
+std::string counter_name(std::string_view capacity) {
+  std::string name;
+  for (const char c : capacity) {
+    if (c >= 'A' && c <= 'Z') name += '-';
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+// What a partition takes from the counters of its GPU.
+cage::Quantities counters(const MigProfile& profile, nvml::Placement placement) {
+  cage::Quantities list = engines(profile);
+  for (auto& [name, quantity] : list) name = counter_name(name);
+  for (unsigned slice = placement.start; slice < placement.start + placement.size; ++slice)
+    list.emplace_back("memory-slice-" + std::to_string(slice), cage::Quantity::count(1));
+  return list;
+}
+
+cage::Device gpu_device(const SeenGpu& seen, const DriverVersions& versions) {
+  const Gpu& gpu = seen.gpu;
+  cage::Device device(gpu.uuid, "gpu");
+  device.name(device_name(gpu)).pci(gpu.bus_id).health(health_of(seen));
+  device.attribute("type", "gpu").attribute("uuid", gpu.uuid);
+  add_common_attributes(device, gpu, versions);
+  if (!gpu.serial.empty()) device.attribute("nvidia.cardcage.dev/serial", gpu.serial);
+  if (gpu.module_id) device.attribute("nvidia.cardcage.dev/moduleID", *gpu.module_id);
+  if (!gpu.clique.empty()) device.attribute("nvidia.cardcage.dev/clique", gpu.clique);
+  if (gpu.memory) device.capacity("memory", cage::Quantity::bytes(static_cast<std::int64_t>(*gpu.memory)));
+  return device;
+}
+
+// `slices` are those whose number is a capacity of its own.
+cage::Device mig_device(const SeenGpu& seen, const DriverVersions& versions, const std::string& id,
+                        const std::string& uuid, const MigProfile& profile, nvml::Placement placement, bool slices) {
+  const Gpu& gpu = seen.gpu;
+  cage::Device device(id, "mig");
+  device.name(mig_device_name(gpu, profile, placement.start)).parent(gpu.uuid).pci(gpu.bus_id);
+  device.health(health_of(seen));
+  device.attribute("type", "mig").attribute("parentUUID", gpu.uuid).attribute("profile", profile.name);
+  std::size_t room = kRoom - 3;
+  if (!uuid.empty()) {
+    device.attribute("uuid", uuid);
+    --room;
+  }
+  room -= add_common_attributes(device, gpu, versions);
+  for (auto& [name, quantity] : engines(profile)) {
+    device.capacity(name, quantity);
+    --room;
+  }
+  // The largest profile of a GPU with twelve slices has no room for all of them, and needs none to tell it apart.
+  if (slices && placement.size <= room)
+    for (unsigned slice = placement.start; slice < placement.start + placement.size; ++slice)
+      device.capacity("memorySlice" + std::to_string(slice), cage::Quantity::count(1));
+  return device;
+}
+
+void report_instances(const SeenGpu& seen, const DriverVersions& versions, cage::Snapshot& snapshot) {
+  for (const MigInstance& instance : seen.instances) {
+    const auto profile = std::ranges::find(seen.profiles, instance.profile, &MigProfile::id);
+    if (profile == seen.profiles.end()) continue;
+    snapshot.add(mig_device(seen, versions, instance.uuid, instance.uuid, *profile, instance.placement, true));
+  }
+}
+
+// The whole GPU and every partition that it can have, which share counters.
+void report_partitionable(const SeenGpu& seen, const DriverVersions& versions, cage::Snapshot& snapshot) {
+  const std::string set = device_name(seen.gpu) + "-counter-set";
+  const cage::Quantities all =
+      counters(most_of(seen.profiles), {.start = 0, .size = memory_slices(seen.profiles)});
+  snapshot.counter_set(set, all);
+  if (!seen.gpu.mig_enabled || changes_mig_mode_at_once(seen.gpu)) {
+    cage::Device whole = gpu_device(seen, versions);
+    for (auto& [name, quantity] : engines(most_of(seen.profiles)))
+      if (name != "memory") whole.capacity(name, quantity);
+    if (snapshot.add(whole)) snapshot.consumes(seen.gpu.uuid, set, all);
+  }
+  if (!seen.gpu.mig_enabled && !changes_mig_mode_at_once(seen.gpu)) return;
+  for (const MigProfile& profile : seen.profiles) {
+    for (const nvml::Placement placement : profile.placements) {
+      const std::string id = dynamic_mig_id(seen.gpu, profile.id, placement.start);
+      if (snapshot.add(mig_device(seen, versions, id, {}, profile, placement, false)))
+        snapshot.consumes(id, set, counters(profile, placement));
+    }
+  }
+}
+
+}  // namespace
+
+cage::Health health_of(const SeenGpu& seen) {
+  const cage::Health health =
+      seen.fault.empty()
+          ? cage::Health::ok()
+          : cage::Health::bad("GpuLost", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/gpu-lost");
+  return health.about("Access");
+}
+
+std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start) {
+  return gpu.uuid + "/mig-" + std::to_string(profile) + "-" + std::to_string(start);
+}
+
+void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& snapshot) {
+  for (const SeenGpu& seen : inventory.gpus) {
+    if (mode == MigMode::kDynamic && !seen.profiles.empty() && snapshot.has_counters()) {
+      report_partitionable(seen, inventory.versions, snapshot);
+    } else if (seen.gpu.mig_enabled) {
+      report_instances(seen, inventory.versions, snapshot);
+    } else {
+      snapshot.add(gpu_device(seen, inventory.versions));
+    }
+  }
+}
+
+Target find_target(const Inventory& inventory, std::string_view device_id) {
+  for (const SeenGpu& seen : inventory.gpus) {
+    if (seen.gpu.uuid == device_id) return {.gpu = &seen};
+    for (const MigInstance& instance : seen.instances)
+      if (instance.uuid == device_id) return {.gpu = &seen, .instance = &instance};
+    for (const MigProfile& profile : seen.profiles)
+      for (const nvml::Placement placement : profile.placements)
+        if (dynamic_mig_id(seen.gpu, profile.id, placement.start) == device_id)
+          return {.gpu = &seen, .profile = &profile, .start = placement.start};
+  }
+  return {};
+}
+
+}  // namespace cardcage::nvidia

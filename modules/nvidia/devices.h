@@ -1,0 +1,35 @@
+// How GPUs and their partitions appear in Kubernetes: names, attributes and capacities of NVIDIA's DRA driver, so that its
+// users keep their DeviceClasses and CEL expressions.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+
+#include "modules/nvidia/inventory.h"
+
+namespace cardcage::nvidia {
+
+enum class MigMode {
+  kStatic,   // the instances that the administrator has made
+  kDynamic,  // every instance that a GPU can have, made when a claim needs it
+};
+
+// Reports every device of the inventory.
+void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& snapshot);
+
+// Whether the GPU responds, as a statement about the cause Access.
+cage::Health health_of(const SeenGpu& seen);
+
+// The id of a MIG device that is made on demand.
+std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start);
+
+// What a device id stands for.
+struct Target {
+  const SeenGpu* gpu = nullptr;
+  const MigInstance* instance = nullptr;  // of a MIG device that exists
+  const MigProfile* profile = nullptr;    // of a MIG device that is made on demand
+  unsigned start = 0;                     // its first memory slice
+};
+// Without a GPU if there is no such device.
+Target find_target(const Inventory& inventory, std::string_view device_id);
+
+}  // namespace cardcage::nvidia

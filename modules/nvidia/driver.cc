@@ -1,0 +1,59 @@
+#include "modules/nvidia/driver.h"
+
+#include <sys/stat.h>
+
+namespace cardcage::nvidia {
+
+Driver::Identity Driver::identity(const DriverFile& file) const {
+  struct stat status {};
+  if (::stat(file.host.c_str(), &status) != 0) status = {};
+  return {.file = file.host.native(),
+          .kernel_version = kernel_driver_version(node_.procfs),
+          .inode = static_cast<unsigned long long>(status.st_ino)};
+}
+
+const nvml::Library& Driver::nvml() {
+  file_ = find_nvml(node_.driver_root);
+  if (!file_)
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "no libnvidia-ml.so.1 below '" + node_.driver_root.native() +
+                          "'; install the NVIDIA driver, or set node.driver_root to the folder of a driver container");
+  Identity now = identity(*file_);
+  if (library_ && now == opened_) return *library_;
+  if (library_) host_.info() << "the driver was replaced: opening NVML again";
+  close();
+  library_ = std::make_unique<nvml::Library>(file_->host);
+  opened_ = std::move(now);
+  return *library_;
+}
+
+nvml::Device Driver::handle(const Gpu& gpu) {
+  const nvml::Library& library = nvml();
+  nvml::Device device = nullptr;
+  // By the address and not by the UUID: a search by UUID attaches other GPUs and fails with them.
+  library.must(library->nvmlDeviceGetHandleByPciBusId_v2(gpu.bus_id.c_str(), &device), "opening GPU " + gpu.bus_id);
+  return device;
+}
+
+const Inventory& Driver::look() {
+  try {
+    inventory_ = take_inventory(nvml(), node_, inventory_);
+    note_fault({});
+  } catch (const cage::Error& error) {
+    close();
+    inventory_ = with_fault(std::move(inventory_), error.what());
+    note_fault(error.what());
+  }
+  return inventory_;
+}
+
+void Driver::close() { library_.reset(); }
+
+void Driver::note_fault(const std::string& fault) {
+  if (fault == fault_) return;
+  if (!fault.empty()) host_.warn() << "the NVIDIA driver does not respond: " << fault;
+  if (fault.empty()) host_.info() << "the NVIDIA driver responds again";
+  fault_ = fault;
+}
+
+}  // namespace cardcage::nvidia

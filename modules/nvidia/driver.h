@@ -1,0 +1,54 @@
+// The driver of the node while the module runs: it may be missing, be replaced, or stop responding, and the GPUs with it.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "modules/nvidia/inventory.h"
+#include "modules/nvidia/node.h"
+#include "modules/nvidia/nvml/library.h"
+
+namespace cardcage::nvidia {
+
+class Driver {
+ public:
+  Driver(Node node, cage::Host host) : node_(std::move(node)), host_(host) {}
+
+  const Node& node() const { return node_; }
+  // As the last look() found it.
+  const Inventory& inventory() const { return inventory_; }
+  // The NVML library that was found; nothing before the first look().
+  const std::optional<DriverFile>& library_file() const { return file_; }
+
+  // Looks at all GPUs. A library that was replaced since is closed and opened anew. If the driver does not respond at
+  // all, the GPUs of the last look stay, each with the fault.
+  const Inventory& look();
+  // The library, opened if need be. Throws cage::Error if the driver does not respond.
+  const nvml::Library& nvml();
+  // A handle of the GPU. Throws cage::Error.
+  nvml::Device handle(const Gpu& gpu);
+  // Lets go of every GPU: nothing stays open that would keep one from being reset, unbound or given another driver.
+  void close();
+
+ private:
+  // What changes when the driver is replaced.
+  struct Identity {
+    std::string file, kernel_version;
+    unsigned long long inode = 0;
+    friend bool operator==(const Identity&, const Identity&) = default;
+  };
+  Identity identity(const DriverFile& file) const;
+  void note_fault(const std::string& fault);
+
+  const Node node_;
+  cage::Host host_;
+  Inventory inventory_;
+  std::optional<DriverFile> file_;
+  Identity opened_;
+  std::unique_ptr<nvml::Library> library_;
+  std::string fault_;  // logged last
+};
+
+}  // namespace cardcage::nvidia

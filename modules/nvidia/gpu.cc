@@ -1,0 +1,160 @@
+#include "modules/nvidia/gpu.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+
+#include "modules/nvidia/node.h"
+
+namespace cardcage::nvidia {
+namespace {
+
+using nvml::get;
+using nvml::get_tagged;
+
+// By the number of nvmlBrandType_t.
+constexpr std::array kBrands{"Unknown",     "Quadro",        "Tesla",     "NVS",          "Grid",        "GeForce",
+                             "Titan",       "NvidiaVApps",   "NvidiaVPC", "NvidiaVCS",    "NvidiaVWS",   "NvidiaCloudGaming",
+                             "QuadroRTX",   "NvidiaRTX",     "Nvidia",    "GeForceRTX",   "TitanRTX"};
+static_assert(kBrands.size() == nvml::kBrandCount);
+
+const char* architecture_name(unsigned architecture) {
+  switch (architecture) {
+    case nvml::kKepler: return "Kepler";
+    case nvml::kMaxwell: return "Maxwell";
+    case nvml::kPascal: return "Pascal";
+    case nvml::kVolta: return "Volta";
+    case nvml::kTuring: return "Turing";
+    case nvml::kAmpere: return "Ampere";
+    case nvml::kAda: return "Ada Lovelace";
+    case nvml::kHopper: return "Hopper";
+    case nvml::kBlackwell: return "Blackwell";
+    case nvml::kRubin: return "Rubin";
+    default: return "Unknown";
+  }
+}
+
+const char* addressing_mode_name(unsigned mode) {
+  switch (mode) {
+    case nvml::kAddressingHmm: return "HMM";
+    case nvml::kAddressingAts: return "ATS";
+    default: return "None";
+  }
+}
+
+// The text that a function writes into a buffer; empty if it cannot.
+template <std::size_t Size>
+std::string text(nvml::Return (*function)(nvml::Device, char*, unsigned), nvml::Device device) {
+  std::array<char, Size> buffer{};
+  if (function == nullptr || function(device, buffer.data(), Size) != nvml::kSuccess) return {};
+  buffer.back() = '\0';
+  return buffer.data();
+}
+
+std::optional<std::pair<int, int>> compute_capability(const nvml::Library& nvml, nvml::Device device) {
+  int major = 0, minor = 0;
+  if (nvml->nvmlDeviceGetCudaComputeCapability == nullptr ||
+      nvml->nvmlDeviceGetCudaComputeCapability(device, &major, &minor) != nvml::kSuccess)
+    return std::nullopt;
+  return std::pair(major, minor);
+}
+
+std::optional<std::uint64_t> memory(const nvml::Library& nvml, nvml::Device device) {
+  if (const auto found = get_tagged<nvml::Memory2>(nvml->nvmlDeviceGetMemoryInfo_v2, device)) return found->total;
+  if (const auto found = get<nvml::Memory>(nvml->nvmlDeviceGetMemoryInfo, device)) return found->total;
+  return std::nullopt;
+}
+
+template <class Info>
+std::string clique_name(const Info& info) {
+  const bool complete = info.state == nvml::kFabricCompleted && info.status == nvml::kSuccess;
+  bool has_cluster = false;
+  std::string name;
+  for (std::size_t i = 0; i < sizeof info.clusterUuid; ++i) {
+    std::array<char, 3> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", info.clusterUuid[i]);
+    if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
+    name += digits.data();
+    has_cluster = has_cluster || info.clusterUuid[i] != 0;
+  }
+  if (!complete || !has_cluster) return {};
+  return name + "." + std::to_string(info.cliqueId);
+}
+
+std::string clique(const nvml::Library& nvml, nvml::Device device) {
+  // The function takes any revision; a driver refuses the tags that it does not know.
+  const auto fill = [&]<class Info>(Info& info) {
+    info.version = nvml::tag<Info>();
+    return nvml->nvmlDeviceGetGpuFabricInfoV != nullptr &&
+           nvml->nvmlDeviceGetGpuFabricInfoV(device, &info) == nvml::kSuccess;
+  };
+  if (nvml::GpuFabricInfo3 info{}; fill(info)) return clique_name(info);
+  if (nvml::GpuFabricInfo2 info{}; fill(info)) return clique_name(info);
+  const auto info = get<nvml::GpuFabricInfo>(nvml->nvmlDeviceGetGpuFabricInfo, device);
+  return info ? clique_name(*info) : std::string();
+}
+
+void read_mig_mode(const nvml::Library& nvml, nvml::Device device, Gpu& gpu) {
+  unsigned current = 0, pending = 0;
+  gpu.mig_capable = nvml->nvmlDeviceGetMigMode != nullptr &&
+                    nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess;
+  gpu.mig_enabled = gpu.mig_capable && current == nvml::kEnabled;
+}
+
+}  // namespace
+
+DriverVersions read_versions(const nvml::Library& nvml) {
+  DriverVersions versions;
+  std::array<char, nvml::kVersionSize> buffer{};
+  if (nvml->nvmlSystemGetDriverVersion != nullptr &&
+      nvml->nvmlSystemGetDriverVersion(buffer.data(), nvml::kVersionSize) == nvml::kSuccess)
+    versions.driver = buffer.data();
+  auto cuda = get<int>(nvml->nvmlSystemGetCudaDriverVersion_v2);
+  if (!cuda) cuda = get<int>(nvml->nvmlSystemGetCudaDriverVersion);  // it knows a number even without libcuda
+  if (cuda) versions.cuda = std::to_string(*cuda / 1000) + "." + std::to_string(*cuda % 1000 / 10);
+  return versions;
+}
+
+Gpu read_gpu(const nvml::Library& nvml, nvml::Device device) {
+  Gpu gpu;
+  nvml::PciInfo pci{};
+  nvml.must(nvml->nvmlDeviceGetPciInfo_v3(device, &pci), "reading the PCI address of a GPU");
+  gpu.bus_id = normal_bus_id(pci.busId);
+  const std::string of = " of GPU " + gpu.bus_id;
+  std::array<char, nvml::kUuidSize> uuid{};
+  nvml.must(nvml->nvmlDeviceGetUUID(device, uuid.data(), nvml::kUuidSize), "reading the UUID" + of);
+  gpu.uuid = uuid.data();
+  nvml.must(nvml->nvmlDeviceGetMinorNumber(device, &gpu.minor), "reading the minor number" + of);
+  std::array<char, nvml::kNameSize> name{};
+  nvml.must(nvml->nvmlDeviceGetName(device, name.data(), nvml::kNameSize), "reading the name" + of);
+  gpu.product = name.data();
+
+  const unsigned brand = get<unsigned>(nvml->nvmlDeviceGetBrand, device).value_or(0);
+  gpu.brand = kBrands[brand < kBrands.size() ? brand : 0];
+  gpu.architecture = architecture_name(get<unsigned>(nvml->nvmlDeviceGetArchitecture, device).value_or(0));
+  gpu.compute_capability = compute_capability(nvml, device);
+  if (const auto mode = get_tagged<nvml::DeviceAddressingMode>(nvml->nvmlDeviceGetAddressingMode, device))
+    gpu.addressing_mode = addressing_mode_name(mode->value);
+  gpu.memory = memory(nvml, device);
+  gpu.serial = text<nvml::kSerialSize>(nvml->nvmlDeviceGetSerial, device);
+  gpu.module_id = get<unsigned>(nvml->nvmlDeviceGetModuleId, device);
+  gpu.clique = clique(nvml, device);
+  read_mig_mode(nvml, device, gpu);
+  return gpu;
+}
+
+std::string device_name(const Gpu& gpu) { return "gpu-" + std::to_string(gpu.minor); }
+
+std::string semantic_version(const std::string& version) {
+  std::array<unsigned, 3> parts{};
+  const char* at = version.data();
+  const char* const end = at + version.size();
+  for (unsigned& part : parts) {
+    at = std::from_chars(at, end, part).ptr;
+    if (at == end || *at != '.') break;
+    ++at;
+  }
+  return std::to_string(parts[0]) + "." + std::to_string(parts[1]) + "." + std::to_string(parts[2]);
+}
+
+}  // namespace cardcage::nvidia

@@ -1,0 +1,117 @@
+#include "modules/nvidia/mig_changes.h"
+
+#include <array>
+
+#include "modules/nvidia/nvml/instances.h"
+
+namespace cardcage::nvidia {
+namespace {
+
+using nvml::get;
+
+nvml::GpuInstance find_gpu_instance(const nvml::Library& nvml, nvml::Device device, unsigned profile,
+                                    unsigned start) {
+  for (const auto handle : nvml::gpu_instances(nvml, device, profile)) {
+    const auto info = get<nvml::GpuInstanceInfo>(nvml->nvmlGpuInstanceGetInfo, handle);
+    if (info && info->placement.start == start) return handle;
+  }
+  return nullptr;
+}
+
+std::string place(const Gpu& gpu, const std::string& profile, unsigned start) {
+  return "MIG instance " + profile + " at memory slice " + std::to_string(start) + " of GPU " + gpu.bus_id;
+}
+
+nvml::ComputeInstance make_compute_instance(const nvml::Library& nvml, nvml::GpuInstance instance,
+                                            const MigProfile& profile, const std::string& what) {
+  for (const auto& compute : nvml::compute_profiles(nvml, instance)) {
+    if (compute.sliceCount != profile.compute_slices) continue;
+    const auto found = nvml::compute_instances(nvml, instance, compute.id);
+    if (!found.empty()) return found.front();
+    nvml::ComputeInstance made = nullptr;
+    nvml.must(nvml->nvmlGpuInstanceCreateComputeInstance(instance, compute.id, &made),
+              "creating the compute instance of " + what);
+    return made;
+  }
+  throw cage::Error(CAGE_FAILED_PRECONDITION, what + " has no compute instance profile that takes all of it");
+}
+
+void must_support_mig(const nvml::Library& nvml) {
+  if (nvml->nvmlDeviceCreateGpuInstanceWithPlacement == nullptr || nvml->nvmlGpuInstanceDestroy == nullptr ||
+      nvml->nvmlGpuInstanceCreateComputeInstance == nullptr || nvml->nvmlComputeInstanceDestroy == nullptr)
+    throw cage::Error(CAGE_UNIMPLEMENTED, "the NVIDIA driver cannot create MIG instances; install 550 or later");
+}
+
+// Hopper and later change the mode at once; the driver says so of others that do.
+bool changes_mode_without_reset(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
+  if (gpu.compute_capability && gpu.compute_capability->first >= 9) return true;
+  nvml::FieldValue field{};
+  field.fieldId = nvml::kFieldResetlessMig;
+  return nvml->nvmlDeviceGetFieldValues != nullptr &&
+         nvml->nvmlDeviceGetFieldValues(device, 1, &field) == nvml::kSuccess && field.nvmlReturn == nvml::kSuccess &&
+         field.value.u != 0;
+}
+
+}  // namespace
+
+MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, const MigProfile& profile,
+                          nvml::Placement placement) {
+  must_support_mig(nvml);
+  const std::string what = place(gpu, profile.name, placement.start);
+  // NVML says INSUFFICIENT_RESOURCES of a place that is taken, also if the same instance takes it.
+  nvml::GpuInstance handle = find_gpu_instance(nvml, device, profile.id, placement.start);
+  if (handle == nullptr)
+    nvml.must(nvml->nvmlDeviceCreateGpuInstanceWithPlacement(device, profile.id, &placement, &handle),
+              "creating " + what);
+  const nvml::ComputeInstance compute = make_compute_instance(nvml, handle, profile, what);
+  nvml::GpuInstanceInfo made{};
+  nvml.must(nvml->nvmlGpuInstanceGetInfo(handle, &made), "looking at " + what);
+  nvml::ComputeInstanceInfo info{};
+  nvml.must(nvml->nvmlComputeInstanceGetInfo_v2(compute, &info), "looking at the compute instance of " + what);
+  std::array<char, nvml::kUuidSize> uuid{};
+  nvml.must(nvml->nvmlDeviceGetUUID(info.device, uuid.data(), nvml::kUuidSize), "reading the UUID of " + what);
+  return {.gpu_instance = made.id,
+          .compute_instance = info.id,
+          .uuid = uuid.data(),
+          .profile = profile.id,
+          .placement = made.placement};
+}
+
+void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned profile,
+                     unsigned start) {
+  const nvml::GpuInstance handle = find_gpu_instance(nvml, device, profile, start);
+  if (handle == nullptr) return;
+  must_support_mig(nvml);
+  const std::string what = place(gpu, "with profile " + std::to_string(profile), start);
+  for (const auto& compute : nvml::compute_profiles(nvml, handle))
+    for (const auto one : nvml::compute_instances(nvml, handle, compute.id))
+      nvml.must(nvml->nvmlComputeInstanceDestroy(one), "destroying the compute instance of " + what);
+  nvml.must(nvml->nvmlGpuInstanceDestroy(handle), "destroying " + what);
+}
+
+void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
+  if (nvml->nvmlDeviceSetMigMode == nullptr)
+    throw cage::Error(CAGE_UNIMPLEMENTED, "the NVIDIA driver cannot change the MIG mode; install 550 or later");
+  const std::string what = "MIG mode of GPU " + gpu.bus_id;
+  if (!changes_mode_without_reset(nvml, device, gpu))
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      what + " is off, and turning it on needs a reset; turn it on before pods come: nvidia-smi -i " +
+                          gpu.uuid + " -mig 1");
+  nvml::Return activation = nvml::kSuccess;
+  nvml.must(nvml->nvmlDeviceSetMigMode(device, nvml::kEnabled, &activation), "turning on the " + what);
+  if (activation == nvml::kSuccess) return;
+  nvml::Return ignored = nvml::kSuccess;
+  nvml->nvmlDeviceSetMigMode(device, nvml::kDisabled, &ignored);  // or it would come with the next reset
+  nvml.must(activation, "turning on the " + what + ", which another program may be using");
+}
+
+void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
+  if (nvml->nvmlDeviceSetMigMode == nullptr || !changes_mode_without_reset(nvml, device, gpu)) return;
+  for (const MigProfile& profile : read_mig_profiles(nvml, device, gpu))
+    if (!nvml::gpu_instances(nvml, device, profile.id).empty()) return;
+  nvml::Return activation = nvml::kSuccess;
+  nvml.must(nvml->nvmlDeviceSetMigMode(device, nvml::kDisabled, &activation),
+            "turning off the MIG mode of GPU " + gpu.bus_id);
+}
+
+}  // namespace cardcage::nvidia

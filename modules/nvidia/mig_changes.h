@@ -1,0 +1,22 @@
+// Making and removing MIG instances.
+#pragma once
+
+#include "modules/nvidia/changes.h"
+#include "modules/nvidia/mig.h"
+
+namespace cardcage::nvidia {
+
+// Makes the GPU instance of the profile at the memory slice with a compute instance that takes all of it, or finds the
+// one that is there. MIG mode must be on. Throws nvml::Failure.
+MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, const MigProfile& profile,
+                          nvml::Placement placement);
+// Removes the instance at this place; does nothing if there is none. Throws nvml::Failure, with kInUse while a process
+// runs on it.
+void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned profile, unsigned start);
+
+// Throws cage::Error if the mode cannot change without a reset of the GPU.
+void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
+// Only if the GPU has no instance left and can be switched back without a reset; does nothing otherwise.
+void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
+
+}  // namespace cardcage::nvidia

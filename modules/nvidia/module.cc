@@ -1,0 +1,87 @@
+// NVIDIA GPUs and their MIG instances as a module: docs/nvidia.md.
+#include <cardcage/sdk.hpp>
+#include <string_view>
+
+#include "modules/nvidia/claims.h"
+#include "modules/nvidia/devices.h"
+#include "modules/nvidia/driver.h"
+
+namespace cardcage::nvidia {
+namespace {
+
+constexpr cage_str kMigModes[] = {CAGE_LIT("static"), CAGE_LIT("dynamic")};
+constexpr cage_str kStrategies[] = {CAGE_LIT("TimeSlicing")};
+constexpr cage_str kIntervals[] = {CAGE_LIT("Default"), CAGE_LIT("Short"), CAGE_LIT("Medium"), CAGE_LIT("Long")};
+constexpr cage_str kGpu[] = {CAGE_LIT("gpu")};
+constexpr cage::Option kGpuFields[] = {
+    cage::Option::text("sharing.strategy", "TimeSlicing", "how containers share the GPU").one_of(kStrategies),
+    cage::Option::text("sharing.timeSlicingConfig.interval", "Default", "how long each may run at a time")
+        .one_of(kIntervals),
+};
+
+class Nvidia final : public cage::Module {
+ public:
+  static constexpr std::string_view id = "dev.cardcage.nvidia", version = "0.1.0", vendor = "Cardcage";
+  static constexpr std::uint32_t state_version = 1;
+  static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
+  static constexpr auto declared_uevents = cage::texts("module", "pci");
+  static constexpr cage::Option declared_options[] = {
+      cage::Option::list("driver_capabilities", R"(["compute", "utility"])",
+                         "what containers get of the driver: compute, utility, video, graphics, display, all"),
+      cage::Option::text("mig", "static", "offer the MIG instances that exist, or make them for claims")
+          .one_of(kMigModes),
+  };
+  static constexpr cage::Schema declared_schemas[] = {
+      cage::Schema::of<kGpuFields>("resource.nvidia.com/v1beta1", "GpuConfig").devices(kGpu)};
+
+  Nvidia(const cage::Call&, cage::Host host, const cage::Values& options)
+      : host_(host),
+        mig_(options.text("mig") == "dynamic" ? MigMode::kDynamic : MigMode::kStatic),
+        driver_({.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
+                host),
+        claims_(driver_, host, parse_capabilities(options.list("driver_capabilities"))) {}
+
+  void discover(const cage::Call&, cage::Snapshot& snapshot) override {
+    report_devices(quiesced_ ? driver_.inventory() : driver_.look(), mig_, snapshot);
+  }
+  void check(const cage::Call&, std::string_view device) override {
+    const Target target = find_target(quiesced_ ? driver_.inventory() : driver_.look(), device);
+    if (target.gpu != nullptr) host_.health(device, health_of(*target.gpu));
+  }
+  void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
+    if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it with cagectl");
+    claims_.prepare(call, claim, edits);
+  }
+  void unprepare(const cage::Call& call, const cage::Claim& claim) override {
+    claims_.unprepare(call, claim);
+    if (quiesced_) driver_.close();
+  }
+  void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override {
+    if (mig_ == MigMode::kDynamic && !quiesced_) claims_.remove_strangers(live);
+  }
+  void quiesce(const cage::Call&) override {
+    quiesced_ = true;
+    driver_.close();
+  }
+  void resume(const cage::Call&) override { quiesced_ = false; }
+  // The kernel module was loaded or removed, or a GPU was bound to another driver.
+  void events(const cage::Call&, const cage::Events& events) override {
+    bool ours = events.lost;
+    for (const cage::Event& event : events.all)
+      ours = ours || event.text.find("DEVPATH=/module/nvidia") != std::string_view::npos ||
+             event.text.find("PCI_ID=10DE:") != std::string_view::npos;
+    if (ours) host_.rescan();
+  }
+
+ private:
+  cage::Host host_;
+  const MigMode mig_;
+  Driver driver_;
+  Claims claims_;
+  bool quiesced_ = false;
+};
+
+}  // namespace
+}  // namespace cardcage::nvidia
+
+CARDCAGE_MODULE(cardcage::nvidia::Nvidia)

@@ -1,0 +1,143 @@
+#include "modules/nvidia/node.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace cardcage::nvidia {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxLinks = 40;  // as the kernel's
+
+// Of the distributions of x86-64 and Arm servers.
+constexpr std::array kLibraryFolders{"usr/lib64", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu",
+                                     "lib64",     "lib/x86_64-linux-gnu",     "lib/aarch64-linux-gnu"};
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+}
+
+std::optional<unsigned> number(std::string_view text) {
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Digits and dots that begin with a digit: the version that `text` starts with.
+std::string_view leading_version(std::string_view text) {
+  const auto end = text.find_first_not_of("0123456789.");
+  return text.substr(0, end);
+}
+
+}  // namespace
+
+std::optional<fs::path> resolve(const fs::path& root, const fs::path& inside) {
+  fs::path left = inside.relative_path(), done;
+  for (int links = 0; !left.empty();) {
+    const fs::path part = *left.begin();
+    left = left.lexically_relative(part);
+    if (left == ".") left.clear();
+    if (part == "..") {
+      done = done.parent_path();
+      continue;
+    }
+    std::error_code error;
+    const fs::path here = root / done / part;
+    const auto status = fs::symlink_status(here, error);
+    if (!fs::exists(status)) return std::nullopt;
+    if (!fs::is_symlink(status)) {
+      done /= part;
+      continue;
+    }
+    const fs::path target = fs::read_symlink(here, error);
+    if (error || ++links > kMaxLinks) return std::nullopt;
+    if (target.is_absolute()) done.clear();
+    left = target.relative_path() / left;
+  }
+  return root / done;
+}
+
+std::optional<DriverFile> find_nvml(const fs::path& driver_root) {
+  for (const char* folder : kLibraryFolders) {
+    const fs::path name = fs::path("/") / folder / "libnvidia-ml.so.1";
+    const auto file = resolve(driver_root, name);
+    std::error_code error;
+    if (file && fs::is_regular_file(*file, error)) return DriverFile{*file, "/" / file->lexically_relative(driver_root)};
+  }
+  return std::nullopt;
+}
+
+std::string kernel_driver_version(const fs::path& procfs) {
+  // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  Sun Jul 27 ..."; the open module says more words.
+  std::ifstream file(procfs / "driver/nvidia/version");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    const bool is_version = word.find('.') != std::string::npos && leading_version(word).size() == word.size();
+    if (is_version) return word;
+  }
+  return {};
+}
+
+std::string version_of_library(const fs::path& file) {
+  const std::string name = file.filename().native();
+  const auto at = name.find(".so.");
+  if (at == std::string::npos) return {};
+  std::string version = name.substr(at + 4);
+  const bool is_version = leading_version(version).size() == version.size() && version.find('.') != std::string::npos;
+  return is_version ? version : std::string();
+}
+
+Majors read_majors(const fs::path& procfs) {
+  Majors majors;
+  std::ifstream file(procfs / "devices");
+  for (std::string line; std::getline(file, line) && !line.starts_with("Block");) {
+    std::istringstream words(line);
+    unsigned major = 0;
+    std::string name;
+    if (words >> major >> name) majors.try_emplace(name, major);
+  }
+  return majors;
+}
+
+std::vector<KernelGpu> read_kernel_gpus(const fs::path& procfs) {
+  std::vector<KernelGpu> gpus;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(procfs / "driver/nvidia/gpus", error)) {
+    KernelGpu gpu{.bus_id = normal_bus_id(entry.path().filename().native()), .uuid = {}, .model = {}};
+    std::ifstream file(entry.path() / "information");
+    std::optional<unsigned> minor;
+    for (std::string line; std::getline(file, line);) {
+      const auto colon = line.find(':');
+      if (colon == std::string::npos) continue;
+      const std::string_view key = trimmed(std::string_view(line).substr(0, colon));
+      const std::string_view value = trimmed(std::string_view(line).substr(colon + 1));
+      if (key == "GPU UUID") gpu.uuid = value;
+      if (key == "Model") gpu.model = value;
+      if (key == "Device Minor") minor = number(value);
+    }
+    if (!minor || !gpu.uuid.starts_with("GPU-")) continue;  // it was never initialised
+    gpu.minor = *minor;
+    gpus.push_back(std::move(gpu));
+  }
+  std::ranges::sort(gpus, {}, &KernelGpu::bus_id);
+  return gpus;
+}
+
+std::string normal_bus_id(std::string_view bus_id) {
+  constexpr std::size_t kShort = 12;  // 0000:3b:00.0
+  if (bus_id.size() > kShort) bus_id.remove_prefix(bus_id.size() - kShort);
+  std::string normal(bus_id);
+  std::ranges::transform(normal, normal.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return normal;
+}
+
+}  // namespace cardcage::nvidia

@@ -1,0 +1,17 @@
+// Lists of MIG instances and of what they can be. What the driver cannot tell is an empty list.
+#pragma once
+
+#include <vector>
+
+#include "modules/nvidia/nvml/library.h"
+
+namespace cardcage::nvml {
+
+std::vector<Placement> possible_placements(const Library& nvml, Device device, unsigned profile_id);
+// The instances of this profile.
+std::vector<GpuInstance> gpu_instances(const Library& nvml, Device device, unsigned profile_id);
+std::vector<ComputeInstance> compute_instances(const Library& nvml, GpuInstance instance, unsigned profile_id);
+// The profiles of compute instances that the GPU instance can have.
+std::vector<ComputeInstanceProfileInfo> compute_profiles(const Library& nvml, GpuInstance instance);
+
+}  // namespace cardcage::nvml

@@ -1,0 +1,74 @@
+// The NVML library of the node's driver, open and initialised.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "modules/nvidia/nvml/functions.h"
+
+namespace cardcage::nvml {
+
+// A call of NVML that failed. The text has subject and cause.
+class Failure : public cage::Error {
+ public:
+  Failure(Return code, const std::string& text);
+  Return code() const { return code_; }
+
+ private:
+  Return code_;
+};
+
+class Library {
+ public:
+  // Opens the file and initialises it. A node without GPUs is no error, and broken ones fail by themselves later.
+  // Throws Failure, or cage::Error if the file cannot be opened.
+  explicit Library(const std::filesystem::path& file);
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  // Lets go of every GPU. All handles are dead then.
+  ~Library();
+
+  // Null for a function that this driver does not have.
+  const Functions* operator->() const { return &functions_; }
+  std::string error_text(Return code) const;
+  // Throws Failure: "reading the UUID of GPU 0000:3b:00.0: GPU is lost".
+  void must(Return code, const std::string& doing) const;
+
+ private:
+  struct Close {
+    void operator()(void* handle) const;
+  };
+  void bind(const std::filesystem::path& file);
+
+  std::unique_ptr<void, Close> handle_;
+  Functions functions_;
+};
+
+// Codes that mean: this GPU or this driver cannot do it.
+constexpr bool means_absent(Return code) {
+  return code == kNotSupported || code == kFunctionNotFound || code == kDeprecated;
+}
+// Codes that mean: the GPU does not respond any more.
+constexpr bool means_lost(Return code) { return code == kGpuIsLost || code == kGpuNotFound || code == kUnknown; }
+
+// The result of a getter, or nothing if the function is missing or fails: get(nvml->nvmlDeviceGetIndex, device) for
+// functions whose last parameter is the result.
+template <class Result, class... Parameters, class... Arguments>
+std::optional<Result> get(Return (*function)(Parameters...), Arguments... arguments) {
+  Result result{};
+  if (function == nullptr || function(arguments..., &result) != kSuccess) return std::nullopt;
+  return result;
+}
+// The same for tagged structs.
+template <class Result, class... Parameters, class... Arguments>
+std::optional<Result> get_tagged(Return (*function)(Parameters...), Arguments... arguments) {
+  Result result{};
+  result.version = tag<Result>();
+  if (function == nullptr || function(arguments..., &result) != kSuccess) return std::nullopt;
+  return result;
+}
+
+}  // namespace cardcage::nvml

@@ -1,0 +1,119 @@
+// The NVIDIA module on a fake node, loaded and called as the daemon does it, in either isolation.
+#pragma once
+
+#include <memory>
+
+#include "host/config/params.h"
+#include "tests/fakes/nvml/fake_gpus.h"
+#include "tests/unit/module/scenario_fixture.h"
+
+namespace cardcage {
+
+class NvidiaFixture : public ScenarioFixture {
+ protected:
+  NvidiaFixture() { modules_dir = CARDCAGE_MODULES; }
+  ~NvidiaFixture() override {
+    let_go();  // before the GPUs go
+  }
+
+  // Lays out the node and starts the module on it.
+  Status start_on(const FakeNode& node, const Options& options = {}) {
+    gpus = std::make_unique<FakeGpus>(folder / "node", node);
+    return start_again(options);
+  }
+  // A new instance, as after a crash of the module or the daemon.
+  Status start_again(const Options& options = {}) {
+    module.reset();
+    roots = {.sysfs = gpus->sysfs(), .procfs = gpus->procfs(), .devfs = gpus->devfs(), .driver = gpus->driver_root()};
+    ModuleConfig wanted = config("libcardcage_nvidia.so", options);
+    wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi"};
+    auto loaded = load(wanted);
+    if (!loaded) return std::unexpected(loaded.error());
+    module = *loaded;
+    return run(module->start(events(), soon()));
+  }
+
+  SnapshotPtr discover() {
+    auto found = run(module->discover(soon()));
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? *found : std::make_shared<Snapshot>();
+  }
+  // By the names that Kubernetes sees, sorted.
+  std::vector<std::string> names() {
+    const SnapshotPtr snapshot = discover();
+    std::vector<std::string> all;
+    for (const Device& device : snapshot->devices) all.push_back(device.name);
+    std::ranges::sort(all);
+    return all;
+  }
+  Device device(const std::string& name) {
+    const SnapshotPtr snapshot = discover();
+    const auto found = std::ranges::find(snapshot->devices, name, &Device::name);
+    EXPECT_NE(found, snapshot->devices.end()) << "no device " << name;
+    return found == snapshot->devices.end() ? Device{} : *found;
+  }
+  // The claim `uid` for the devices with these names, with a GpuConfig of these members if the test gives some.
+  ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params = {}) {
+    ModuleClaim made = claim(uid, {});
+    for (const std::string& name : wanted) {
+      const Device found = device(name);
+      auto& allocation = made.allocations.emplace_back();
+      allocation.device_id = found.id;
+      allocation.request = "main";
+      std::vector<DecodedParams> decoded;
+      if (!params.empty()) decoded.push_back(read_params(params));
+      auto values = resolve_params(module->identity(), found.kind, decoded);
+      EXPECT_TRUE(values) << values.error().message;
+      if (values) allocation.values = *values;
+    }
+    return made;
+  }
+  DecodedParams read_params(const std::string& members) {
+    const auto read = decode_params(
+        module->identity(), ConfigSource::kClaim,
+        fmt::format(R"({{"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig",{}}})", members));
+    EXPECT_TRUE(read) << read.error().message;
+    return read.value_or(DecodedParams{});
+  }
+  // As the daemon does it: what prepare saved and wrote down comes back with the next call.
+  Result<PreparedEdits> prepare(ModuleClaim& wanted) {
+    auto prepared = run(module->prepare(wanted, soon(), [&](std::string bytes) {
+      wanted.journal = std::move(bytes);
+      return Status();
+    }));
+    if (prepared) wanted.state = prepared->state, wanted.state_version = prepared->state_version;
+    return prepared;
+  }
+  Status unprepare(const ModuleClaim& wanted) { return run(module->unprepare(wanted, soon())); }
+
+  std::unique_ptr<FakeGpus> gpus;
+};
+
+// "brand=Nvidia", and so on; versions as "version 1.2.3".
+inline std::vector<std::string> attributes_of(const Device& device) {
+  const auto text = []<class Value>(const Value& value) -> std::string {
+    if constexpr (std::is_same_v<Value, std::string>) return value;
+    if constexpr (std::is_same_v<Value, SemVer>) return "version " + value.text;
+    if constexpr (std::is_same_v<Value, std::int64_t>) return fmt::format("{}", value);
+    return "something else";
+  };
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : device.attributes) lines.push_back(name + "=" + std::visit(text, value));
+  return lines;
+}
+// "memory=80Gi", and so on.
+template <class Quantities>
+std::vector<std::string> amounts_of(const Quantities& quantities) {
+  std::vector<std::string> lines;
+  for (const auto& [name, quantity] : quantities) lines.push_back(name + "=" + quantity.to_string());
+  return lines;
+}
+// "c 195:0 /dev/nvidia0", and so on.
+inline std::vector<std::string> nodes_of(const Edits& edits) {
+  std::vector<std::string> lines;
+  for (const DeviceNode& node : edits.device_nodes)
+    lines.push_back(fmt::format("{} {}:{} {}", node.type, node.major.value_or(-1), node.minor.value_or(-1), node.path));
+  return lines;
+}
+
+}  // namespace cardcage
