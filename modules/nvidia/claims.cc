@@ -98,8 +98,8 @@ void Claims::apply(const cage::Call& call, const cage::Allocation& device, const
   if (target.instance != nullptr) instance = *target.instance;
   if (target.profile != nullptr) {
     if (device.admin())
-      throw cage::Error(CAGE_FAILED_PRECONDITION,
-                        "admin access to '" + std::string(device.device()) + "' would have to create it; ask for the GPU");
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "admin access to '" + std::string(device.device()) +
+                                                      "' would have to create it; ask for the GPU");
     const auto placement = std::ranges::find(target.profile->placements, target.start, &nvml::Placement::start);
     const nvml::Device handle = driver_.handle(gpu);
     if (!is_mig_enabled(driver_.nvml(), handle)) enable_mig(driver_.nvml(), handle, gpu);

@@ -154,7 +154,8 @@ void add_firmware(Collector& to, const Node& node, const std::string& version) {
     for (const auto& entry : fs::directory_iterator(*folder, error))
       if (entry.path().filename().native().starts_with("gsp")) images.push_back(entry.path());
     std::ranges::sort(images);
-    for (const fs::path& image : images) to.add(image, fs::path("/lib/firmware/nvidia") / version / image.filename(), kReadOnly);
+    for (const fs::path& image : images)
+      to.add(image, fs::path("/lib/firmware/nvidia") / version / image.filename(), kReadOnly);
     return;
   }
 }
@@ -171,9 +172,8 @@ Capabilities parse_capabilities(const std::vector<std::string_view>& words) {
       known = true;
     }
     if (!known)
-      throw cage::Error(CAGE_INVALID_ARGUMENT,
-                        "option driver_capabilities: '" + std::string(word) +
-                            "' is none of compute, utility, video, graphics, display and all");
+      throw cage::Error(CAGE_INVALID_ARGUMENT, "option driver_capabilities: '" + std::string(word) +
+                                                   "' is none of compute, utility, video, graphics, display and all");
   }
   return found;
 }

@@ -20,8 +20,7 @@ cage::DeviceNode character_device(std::string path, unsigned major, unsigned min
 unsigned gpu_major(const Majors& majors) {
   for (const char* name : {"nvidia", "nvidia-frontend"})
     if (const auto found = majors.find(name); found != majors.end()) return found->second;
-  throw cage::Error(CAGE_FAILED_PRECONDITION,
-                    "the kernel module nvidia is not loaded; load it: modprobe nvidia");
+  throw cage::Error(CAGE_FAILED_PRECONDITION, "the kernel module nvidia is not loaded; load it: modprobe nvidia");
 }
 
 unsigned major_of(const Majors& majors, std::string_view name, std::string_view remedy) {
@@ -81,8 +80,8 @@ std::vector<cage::DeviceNode> mig_nodes(const Node& node, const Majors& majors, 
        {instance + "/access", instance + "/ci" + std::to_string(compute_instance) + "/access"}) {
     const auto minor = capability_minor(node, name);
     if (!minor)
-      throw cage::Error(CAGE_FAILED_PRECONDITION,
-                        "/proc/driver/nvidia-caps/mig-minors does not list '" + name + "', which the MIG instance needs");
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "/proc/driver/nvidia-caps/mig-minors does not list '" + name +
+                                                      "', which the MIG instance needs");
     nodes.push_back(character_device("/dev/nvidia-caps/nvidia-cap" + std::to_string(*minor), major, *minor));
   }
   return nodes;

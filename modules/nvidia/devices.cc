@@ -11,6 +11,11 @@ constexpr std::size_t kRoom = 29;
 
 // A GPU whose MIG mode changes only with a reset offers either itself or its partitions.
 bool changes_mig_mode_at_once(const Gpu& gpu) { return gpu.compute_capability && gpu.compute_capability->first >= 9; }
+bool offers_whole(const Gpu& gpu) { return !gpu.mig_enabled || changes_mig_mode_at_once(gpu); }
+bool offers_partitions(const Gpu& gpu) { return gpu.mig_enabled || changes_mig_mode_at_once(gpu); }
+
+// Partitions that are made for claims.
+bool is_partitionable(const SeenGpu& seen, MigMode mode) { return mode == MigMode::kDynamic && !seen.profiles.empty(); }
 
 // Attributes that a GPU and its partitions have in common. Returns how many.
 std::size_t add_common_attributes(cage::Device& device, const Gpu& gpu, const DriverVersions& versions) {
@@ -132,16 +137,15 @@ void report_instances(const SeenGpu& seen, const DriverVersions& versions, cage:
 // The whole GPU and every partition that it can have, which share counters.
 void report_partitionable(const SeenGpu& seen, const DriverVersions& versions, cage::Snapshot& snapshot) {
   const std::string set = device_name(seen.gpu) + "-counter-set";
-  const cage::Quantities all =
-      counters(most_of(seen.profiles), {.start = 0, .size = memory_slices(seen.profiles)});
+  const cage::Quantities all = counters(most_of(seen.profiles), {.start = 0, .size = memory_slices(seen.profiles)});
   snapshot.counter_set(set, all);
-  if (!seen.gpu.mig_enabled || changes_mig_mode_at_once(seen.gpu)) {
+  if (offers_whole(seen.gpu)) {
     cage::Device whole = gpu_device(seen, versions);
     for (auto& [name, quantity] : engines(most_of(seen.profiles)))
       if (name != "memory") whole.capacity(name, quantity);
     if (snapshot.add(whole)) snapshot.consumes(seen.gpu.uuid, set, all);
   }
-  if (!seen.gpu.mig_enabled && !changes_mig_mode_at_once(seen.gpu)) return;
+  if (!offers_partitions(seen.gpu)) return;
   for (const MigProfile& profile : seen.profiles) {
     for (const nvml::Placement placement : profile.placements) {
       const std::string id = dynamic_mig_id(seen.gpu, profile.id, placement.start);
@@ -167,7 +171,7 @@ std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start) {
 
 void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& snapshot) {
   for (const SeenGpu& seen : inventory.gpus) {
-    if (mode == MigMode::kDynamic && !seen.profiles.empty() && snapshot.has_counters()) {
+    if (is_partitionable(seen, mode) && snapshot.has_counters()) {
       report_partitionable(seen, inventory.versions, snapshot);
     } else if (seen.gpu.mig_enabled) {
       report_instances(seen, inventory.versions, snapshot);
@@ -175,6 +179,19 @@ void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& sn
       snapshot.add(gpu_device(seen, inventory.versions));
     }
   }
+}
+
+std::vector<std::string> device_ids(const SeenGpu& seen, MigMode mode) {
+  std::vector<std::string> ids;
+  const bool partitionable = is_partitionable(seen, mode);
+  if (partitionable ? offers_whole(seen.gpu) : !seen.gpu.mig_enabled) ids.push_back(seen.gpu.uuid);
+  if (!partitionable)
+    for (const MigInstance& instance : seen.instances) ids.push_back(instance.uuid);
+  if (partitionable && offers_partitions(seen.gpu))
+    for (const MigProfile& profile : seen.profiles)
+      for (const nvml::Placement placement : profile.placements)
+        ids.push_back(dynamic_mig_id(seen.gpu, profile.id, placement.start));
+  return ids;
 }
 
 Target find_target(const Inventory& inventory, std::string_view device_id) {

@@ -1,5 +1,5 @@
-// How GPUs and their partitions appear in Kubernetes: names, attributes and capacities of NVIDIA's DRA driver, so that its
-// users keep their DeviceClasses and CEL expressions.
+// How GPUs and their partitions appear in Kubernetes: names, attributes and capacities of NVIDIA's DRA driver, so that
+// its users keep their DeviceClasses and CEL expressions.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -15,6 +15,9 @@ enum class MigMode {
 
 // Reports every device of the inventory.
 void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& snapshot);
+
+// The ids of the devices that depend on this GPU, as report_devices() reports them.
+std::vector<std::string> device_ids(const SeenGpu& seen, MigMode mode);
 
 // Whether the GPU responds, as a statement about the cause Access.
 cage::Health health_of(const SeenGpu& seen);

@@ -5,7 +5,7 @@
 namespace cardcage::nvidia {
 
 Driver::Identity Driver::identity(const DriverFile& file) const {
-  struct stat status {};
+  struct stat status{};
   if (::stat(file.host.c_str(), &status) != 0) status = {};
   return {.file = file.host.native(),
           .kernel_version = kernel_driver_version(node_.procfs),
@@ -47,7 +47,10 @@ const Inventory& Driver::look() {
   return inventory_;
 }
 
-void Driver::close() { library_.reset(); }
+void Driver::close() {
+  library_.reset();
+  ++generation_;
+}
 
 void Driver::note_fault(const std::string& fault) {
   if (fault == fault_) return;

@@ -1,4 +1,5 @@
-// The driver of the node while the module runs: it may be missing, be replaced, or stop responding, and the GPUs with it.
+// The driver of the node while the module runs: it may be missing, be replaced, or stop responding, and the GPUs with
+// it.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -31,6 +32,8 @@ class Driver {
   nvml::Device handle(const Gpu& gpu);
   // Lets go of every GPU: nothing stays open that would keep one from being reset, unbound or given another driver.
   void close();
+  // Counts how often the library was closed: all handles from before are dead.
+  unsigned long long generation() const { return generation_; }
 
  private:
   // What changes when the driver is replaced.
@@ -48,6 +51,7 @@ class Driver {
   std::optional<DriverFile> file_;
   Identity opened_;
   std::unique_ptr<nvml::Library> library_;
+  unsigned long long generation_ = 0;
   std::string fault_;  // logged last
 };
 

@@ -13,9 +13,9 @@ using nvml::get;
 using nvml::get_tagged;
 
 // By the number of nvmlBrandType_t.
-constexpr std::array kBrands{"Unknown",     "Quadro",        "Tesla",     "NVS",          "Grid",        "GeForce",
-                             "Titan",       "NvidiaVApps",   "NvidiaVPC", "NvidiaVCS",    "NvidiaVWS",   "NvidiaCloudGaming",
-                             "QuadroRTX",   "NvidiaRTX",     "Nvidia",    "GeForceRTX",   "TitanRTX"};
+constexpr std::array kBrands{"Unknown",   "Quadro",      "Tesla",     "NVS",        "Grid",      "GeForce",
+                             "Titan",     "NvidiaVApps", "NvidiaVPC", "NvidiaVCS",  "NvidiaVWS", "NvidiaCloudGaming",
+                             "QuadroRTX", "NvidiaRTX",   "Nvidia",    "GeForceRTX", "TitanRTX"};
 static_assert(kBrands.size() == nvml::kBrandCount);
 
 const char* architecture_name(unsigned architecture) {
@@ -96,8 +96,8 @@ std::string clique(const nvml::Library& nvml, nvml::Device device) {
 
 void read_mig_mode(const nvml::Library& nvml, nvml::Device device, Gpu& gpu) {
   unsigned current = 0, pending = 0;
-  gpu.mig_capable = nvml->nvmlDeviceGetMigMode != nullptr &&
-                    nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess;
+  gpu.mig_capable =
+      nvml->nvmlDeviceGetMigMode != nullptr && nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess;
   gpu.mig_enabled = gpu.mig_capable && current == nvml::kEnabled;
 }
 

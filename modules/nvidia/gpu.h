@@ -14,20 +14,20 @@ struct Gpu {
   std::string uuid, bus_id;  // "GPU-...", "0000:3b:00.0": both stay when minor numbers and NVML's indices change
   unsigned minor = 0;        // of /dev/nvidiaN
   std::string product;
-  std::string brand, architecture;                          // as NVIDIA's DRA driver spells them
+  std::string brand, architecture;  // as NVIDIA's DRA driver spells them
   std::optional<std::pair<int, int>> compute_capability;
   std::optional<std::string> addressing_mode;
   std::optional<std::uint64_t> memory;  // bytes; nothing where the GPU shares the memory of the CPU
   std::string serial;
   std::optional<unsigned> module_id;  // its place on a board with NVSwitches
   bool mig_capable = false, mig_enabled = false;
-  std::string clique;                 // "CLUSTER-UUID.ID" of its NVLink fabric, once that is complete
+  std::string clique;  // "CLUSTER-UUID.ID" of its NVLink fabric, once that is complete
 };
 
 // Versions, which are the same for all GPUs of a node.
 struct DriverVersions {
-  std::string driver;       // "580.65.06"
-  std::string cuda;         // "13.0"; empty if unknown
+  std::string driver;  // "580.65.06"
+  std::string cuda;    // "13.0"; empty if unknown
 };
 DriverVersions read_versions(const nvml::Library& nvml);
 

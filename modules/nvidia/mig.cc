@@ -47,8 +47,7 @@ std::string computed_name(unsigned index, const MigProfile& profile, std::uint64
   return std::to_string(profile.compute_slices) + "g." + std::to_string(gib) + "gb" + (media ? "+me" : "");
 }
 
-std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device device, unsigned index,
-                                       const Gpu& gpu) {
+std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device device, unsigned index, const Gpu& gpu) {
   const auto fill = [&]<class Info>(Info& info) {
     info.version = nvml::tag<Info>();
     return nvml->nvmlDeviceGetGpuInstanceProfileInfoV != nullptr &&
@@ -65,8 +64,7 @@ std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device d
     profile.name = name_of(info.name);
     return profile;
   }
-  const auto info =
-      get<nvml::GpuInstanceProfileInfo>(nvml->nvmlDeviceGetGpuInstanceProfileInfo, device, index);
+  const auto info = get<nvml::GpuInstanceProfileInfo>(nvml->nvmlDeviceGetGpuInstanceProfileInfo, device, index);
   if (!info || !gpu.memory) return std::nullopt;
   MigProfile profile = common_profile(*info);
   profile.name = computed_name(index, profile, *gpu.memory);
@@ -78,7 +76,8 @@ std::optional<nvml::ComputeInstanceInfo> whole_compute_instance(const nvml::Libr
                                                                 unsigned compute_slices) {
   std::vector<nvml::ComputeInstance> found;
   for (const auto& profile : nvml::compute_profiles(nvml, instance))
-    if (profile.sliceCount == compute_slices) std::ranges::copy(nvml::compute_instances(nvml, instance, profile.id), std::back_inserter(found));
+    if (profile.sliceCount == compute_slices)
+      std::ranges::copy(nvml::compute_instances(nvml, instance, profile.id), std::back_inserter(found));
   if (found.size() != 1) return std::nullopt;
   return get<nvml::ComputeInstanceInfo>(nvml->nvmlComputeInstanceGetInfo_v2, found.front());
 }

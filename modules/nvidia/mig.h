@@ -17,8 +17,8 @@ namespace cardcage::nvidia {
 
 struct MigProfile {
   unsigned id = 0;
-  std::string name;              // "1g.10gb", "1g.10gb+me"
-  unsigned compute_slices = 0;   // of the GPU instance
+  std::string name;             // "1g.10gb", "1g.10gb+me"
+  unsigned compute_slices = 0;  // of the GPU instance
   unsigned multiprocessors = 0, copy_engines = 0, decoders = 0, encoders = 0, jpeg_engines = 0, ofa_engines = 0;
   std::uint64_t memory_mib = 0;
   bool graphics = false;
@@ -27,7 +27,7 @@ struct MigProfile {
 
 struct MigInstance {
   unsigned gpu_instance = 0, compute_instance = 0;
-  std::string uuid;  // "MIG-..."
+  std::string uuid;      // "MIG-..."
   unsigned profile = 0;  // MigProfile::id
   nvml::Placement placement{};
 };

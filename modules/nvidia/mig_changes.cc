@@ -9,8 +9,7 @@ namespace {
 
 using nvml::get;
 
-nvml::GpuInstance find_gpu_instance(const nvml::Library& nvml, nvml::Device device, unsigned profile,
-                                    unsigned start) {
+nvml::GpuInstance find_gpu_instance(const nvml::Library& nvml, nvml::Device device, unsigned profile, unsigned start) {
   for (const auto handle : nvml::gpu_instances(nvml, device, profile)) {
     const auto info = get<nvml::GpuInstanceInfo>(nvml->nvmlGpuInstanceGetInfo, handle);
     if (info && info->placement.start == start) return handle;
@@ -77,8 +76,7 @@ MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const 
           .placement = made.placement};
 }
 
-void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned profile,
-                     unsigned start) {
+void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned profile, unsigned start) {
   const nvml::GpuInstance handle = find_gpu_instance(nvml, device, profile, start);
   if (handle == nullptr) return;
   must_support_mig(nvml);

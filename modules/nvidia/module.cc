@@ -1,10 +1,17 @@
 // NVIDIA GPUs and their MIG instances as a module: docs/nvidia.md.
+#include <sys/timerfd.h>
+#include <unistd.h>
 #include <cardcage/sdk.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <string_view>
 
 #include "modules/nvidia/claims.h"
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
+#include "modules/nvidia/health/monitor.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -12,6 +19,7 @@ namespace {
 constexpr cage_str kMigModes[] = {CAGE_LIT("static"), CAGE_LIT("dynamic")};
 constexpr cage_str kStrategies[] = {CAGE_LIT("TimeSlicing")};
 constexpr cage_str kIntervals[] = {CAGE_LIT("Default"), CAGE_LIT("Short"), CAGE_LIT("Medium"), CAGE_LIT("Long")};
+constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr cage_str kGpu[] = {CAGE_LIT("gpu")};
 constexpr cage::Option kGpuFields[] = {
     cage::Option::text("sharing.strategy", "TimeSlicing", "how containers share the GPU").one_of(kStrategies),
@@ -30,17 +38,38 @@ class Nvidia final : public cage::Module {
                          "what containers get of the driver: compute, utility, video, graphics, display, all"),
       cage::Option::text("mig", "static", "offer the MIG instances that exist, or make them for claims")
           .one_of(kMigModes),
+      cage::Option::duration("health_interval", "1s",
+                             "how often errors of GPUs are read; every tenth time their counters and sensors, too")
+          .range(kMillisecond, 60'000 * kMillisecond),
   };
   static constexpr cage::Schema declared_schemas[] = {
       cage::Schema::of<kGpuFields>("resource.nvidia.com/v1beta1", "GpuConfig").devices(kGpu)};
 
   Nvidia(const cage::Call&, cage::Host host, const cage::Values& options)
       : host_(host),
+        health_interval_(options.duration("health_interval")),
         mig_(options.text("mig") == "dynamic" ? MigMode::kDynamic : MigMode::kStatic),
-        driver_({.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
-                host),
+        driver_(
+            {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
+            host),
+        monitor_(driver_, host, mig_),
         claims_(driver_, host, parse_capabilities(options.list("driver_capabilities"))) {}
 
+  void start(const cage::Call&) override {
+    timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(health_interval_);
+    const timespec interval{.tv_sec = seconds.count(), .tv_nsec = (health_interval_ - seconds).count()};
+    const itimerspec every{.it_interval = interval, .it_value = interval};
+    if (timer_ < 0 || ::timerfd_settime(timer_, 0, &every, nullptr) != 0)
+      throw cage::Error(CAGE_RESOURCE_EXHAUSTED,
+                        "a timer for the health of GPUs: " + std::string(std::strerror(errno)));
+    host_.poll(timer_);
+  }
+  void stop(const cage::Call&) override {
+    if (timer_ < 0) return;
+    host_.stop_polling(timer_);
+    ::close(std::exchange(timer_, -1));
+  }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     report_devices(quiesced_ ? driver_.inventory() : driver_.look(), mig_, snapshot);
   }
@@ -61,24 +90,32 @@ class Nvidia final : public cage::Module {
   }
   void quiesce(const cage::Call&) override {
     quiesced_ = true;
+    monitor_.forget();
     driver_.close();
   }
   void resume(const cage::Call&) override { quiesced_ = false; }
-  // The kernel module was loaded or removed, or a GPU was bound to another driver.
+  // The timer has expired, the kernel module was loaded or removed, or a GPU was bound to another driver.
   void events(const cage::Call&, const cage::Events& events) override {
-    bool ours = events.lost;
-    for (const cage::Event& event : events.all)
+    bool is_due = false, ours = events.lost;
+    for (const cage::Event& event : events.all) {
+      is_due = is_due || event.type == cage::Event::Type::descriptor;
       ours = ours || event.text.find("DEVPATH=/module/nvidia") != std::string_view::npos ||
              event.text.find("PCI_ID=10DE:") != std::string_view::npos;
+    }
     if (ours) host_.rescan();
+    std::uint64_t expirations = 0;
+    if (is_due && ::read(timer_, &expirations, sizeof expirations) > 0 && !quiesced_) monitor_.tick();
   }
 
  private:
   cage::Host host_;
+  const std::chrono::nanoseconds health_interval_;
   const MigMode mig_;
   Driver driver_;
+  Monitor monitor_;
   Claims claims_;
   bool quiesced_ = false;
+  int timer_ = -1;  // the host calls events() when it expires
 };
 
 }  // namespace

@@ -69,7 +69,8 @@ std::optional<DriverFile> find_nvml(const fs::path& driver_root) {
     const fs::path name = fs::path("/") / folder / "libnvidia-ml.so.1";
     const auto file = resolve(driver_root, name);
     std::error_code error;
-    if (file && fs::is_regular_file(*file, error)) return DriverFile{*file, "/" / file->lexically_relative(driver_root)};
+    if (file && fs::is_regular_file(*file, error))
+      return DriverFile{*file, "/" / file->lexically_relative(driver_root)};
   }
   return std::nullopt;
 }

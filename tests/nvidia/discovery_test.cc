@@ -1,5 +1,5 @@
 // What the module reports of a node: names, attributes and capacities as NVIDIA's DRA driver publishes them.
-#include "tests/unit/nvidia/nvidia_fixture.h"
+#include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -22,12 +22,12 @@ TEST_P(NvidiaDiscovery, AGpuHasTheAttributesOfTheDraDriver) {
   EXPECT_EQ(gpu.id, gpus->uuid(0));
   EXPECT_EQ(gpu.kind, "gpu");
   EXPECT_EQ(gpu.pci_bus_id, gpus->bus_id(0));
-  EXPECT_THAT(attributes_of(gpu),
-              UnorderedElementsAre("type=gpu", "uuid=" + gpus->uuid(0), "productName=NVIDIA H100 80GB HBM3",
-                                   "brand=Nvidia", "architecture=Hopper", "cudaComputeCapability=version 9.0.0",
-                                   "driverVersion=version 580.65.6", "cudaDriverVersion=version 13.0.0",
-                                   "addressingMode=HMM", "nvidia.cardcage.dev/serial=1651023000001",
-                                   "nvidia.cardcage.dev/moduleID=7"));
+  EXPECT_THAT(
+      attributes_of(gpu),
+      UnorderedElementsAre("type=gpu", "uuid=" + gpus->uuid(0), "productName=NVIDIA H100 80GB HBM3", "brand=Nvidia",
+                           "architecture=Hopper", "cudaComputeCapability=version 9.0.0",
+                           "driverVersion=version 580.65.6", "cudaDriverVersion=version 13.0.0", "addressingMode=HMM",
+                           "nvidia.cardcage.dev/serial=1651023000001", "nvidia.cardcage.dev/moduleID=7"));
   EXPECT_THAT(amounts_of(gpu.capacity), ElementsAre("memory=81559Mi"));
   EXPECT_EQ(gpu.health.state, HealthState::kHealthy);
 }
@@ -146,9 +146,9 @@ TEST_P(NvidiaDiscovery, DynamicMigOffersEveryPlacementOfEveryProfile) {
   const Device part = device("gpu-0-mig-3g40gb-9-4");
   ASSERT_THAT(part.consumes, SizeIs(1));
   EXPECT_THAT(amounts_of(part.consumes[0].counters),
-              UnorderedElementsAre("multiprocessors=60", "copy-engines=3", "decoders=3", "encoders=0",
-                                   "jpeg-engines=3", "ofa-engines=0", HasSubstr("memory="), "memory-slice-4=1",
-                                   "memory-slice-5=1", "memory-slice-6=1", "memory-slice-7=1"));
+              UnorderedElementsAre("multiprocessors=60", "copy-engines=3", "decoders=3", "encoders=0", "jpeg-engines=3",
+                                   "ofa-engines=0", HasSubstr("memory="), "memory-slice-4=1", "memory-slice-5=1",
+                                   "memory-slice-6=1", "memory-slice-7=1"));
   EXPECT_EQ(device("gpu-0").consumes.at(0).counters, counters) << "all of it";
 }
 

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "tests/unit/nvidia/loaded_fake.h"
+#include "tests/nvidia/loaded_fake.h"
 
 namespace cardcage {
 namespace {

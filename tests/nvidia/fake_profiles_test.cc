@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/nvidia/loaded_fake.h"
+#include "tests/nvidia/loaded_fake.h"
 
 namespace cardcage {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/unit/nvidia/loaded_fake.h"
+#include "tests/nvidia/loaded_fake.h"
 
 namespace cardcage {
 namespace {

@@ -30,7 +30,9 @@ class NvidiaFixture : public ScenarioFixture {
     auto loaded = load(wanted);
     if (!loaded) return std::unexpected(loaded.error());
     module = *loaded;
-    return run(module->start(events(), soon()));
+    ModuleEvents told = events();
+    told.descriptor = [this](std::int32_t descriptor) { timers.push_back(descriptor); };
+    return run(module->start(std::move(told), soon()));
   }
 
   SnapshotPtr discover() {
@@ -69,9 +71,9 @@ class NvidiaFixture : public ScenarioFixture {
     return made;
   }
   DecodedParams read_params(const std::string& members) {
-    const auto read = decode_params(
-        module->identity(), ConfigSource::kClaim,
-        fmt::format(R"({{"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig",{}}})", members));
+    const auto read =
+        decode_params(module->identity(), ConfigSource::kClaim,
+                      fmt::format(R"({{"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig",{}}})", members));
     EXPECT_TRUE(read) << read.error().message;
     return read.value_or(DecodedParams{});
   }
@@ -87,6 +89,7 @@ class NvidiaFixture : public ScenarioFixture {
   Status unprepare(const ModuleClaim& wanted) { return run(module->unprepare(wanted, soon())); }
 
   std::unique_ptr<FakeGpus> gpus;
+  std::vector<std::int32_t> timers;  // that have expired
 };
 
 // "brand=Nvidia", and so on; versions as "version 1.2.3".

@@ -1,5 +1,5 @@
 // What containers get of a GPU, what a claim changes on it, and that releasing the claim changes it back.
-#include "tests/unit/nvidia/nvidia_fixture.h"
+#include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -45,8 +45,8 @@ TEST_P(NvidiaPrepare, AContainerGetsNodesLibrariesAndPrograms) {
   const auto edits = prepare(wanted);
   ASSERT_TRUE(edits) << edits.error().message;
   EXPECT_THAT(edits->claim.env, ElementsAre(EnvVar{"NVIDIA_VISIBLE_DEVICES", "void"}));
-  EXPECT_THAT(nodes_of(edits->claim), IsSupersetOf({"c 195:255 /dev/nvidiactl", "c 509:0 /dev/nvidia-uvm",
-                                                    "c 509:1 /dev/nvidia-uvm-tools"}));
+  EXPECT_THAT(nodes_of(edits->claim),
+              IsSupersetOf({"c 195:255 /dev/nvidiactl", "c 509:0 /dev/nvidia-uvm", "c 509:1 /dev/nvidia-uvm-tools"}));
   EXPECT_THAT(nodes_of(edits->allocations[0]), ElementsAre("c 195:1 /dev/nvidia1"));
   EXPECT_THAT(mounts_of(edits->claim),
               IsSupersetOf({"/usr/lib64/libcuda.so.1", "/usr/lib64/libcuda.so", "/usr/lib64/libnvidia-ml.so.1",
@@ -86,8 +86,8 @@ TEST_P(NvidiaPrepare, AGpuThatIsLostFailsThePrepareWithItsFault) {
 
 TEST_P(NvidiaPrepare, TimeSlicesAreSetAndTakenBack) {
   ASSERT_TRUE(start_on({.product = "h100"}));
-  ModuleClaim wanted = claim_of(
-      "u1", {"gpu-0"}, R"("sharing":{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}})");
+  ModuleClaim wanted =
+      claim_of("u1", {"gpu-0"}, R"("sharing":{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}})");
   ASSERT_TRUE(prepare(wanted));
   EXPECT_THAT(gpus->smi_log(), HasSubstr("compute-policy -i " + gpus->uuid(0) + " --set-timeslice 3"));
   ASSERT_TRUE(unprepare(wanted));

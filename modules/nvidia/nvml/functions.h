@@ -1,20 +1,20 @@
-// The functions of NVML that the module calls. A driver may lack any of those after the first group: a missing one means
-// that the GPU or the driver cannot do it.
+// The functions of NVML that the module calls. A driver may lack any of those after the first group: a missing one
+// means that the GPU or the driver cannot do it.
 #pragma once
 
 #include "modules/nvidia/nvml/types.h"
 
 // F(name, parameters) for each; all return nvml::Return. Without those of the first group the library is useless.
-#define CARDCAGE_NVML_REQUIRED(F)                                                     \
-  F(nvmlInit_v2, ())                                                                  \
-  F(nvmlShutdown, ())                                                                 \
-  F(nvmlDeviceGetCount_v2, (unsigned* count))                                         \
-  F(nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvml::Device* device))            \
-  F(nvmlDeviceGetHandleByPciBusId_v2, (const char* bus_id, nvml::Device* device))     \
-  F(nvmlDeviceGetUUID, (nvml::Device device, char* uuid, unsigned size))              \
-  F(nvmlDeviceGetName, (nvml::Device device, char* name, unsigned size))              \
-  F(nvmlDeviceGetMinorNumber, (nvml::Device device, unsigned* minor))                 \
-  F(nvmlDeviceGetPciInfo_v3, (nvml::Device device, nvml::PciInfo* pci))
+#define CARDCAGE_NVML_REQUIRED(F)                                                 \
+  F(nvmlInit_v2, ())                                                              \
+  F(nvmlShutdown, ())                                                             \
+  F(nvmlDeviceGetCount_v2, (unsigned* count))                                     \
+  F(nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvml::Device* device))        \
+  F(nvmlDeviceGetHandleByPciBusId_v2, (const char* bus_id, nvml::Device* device)) \
+  F(nvmlDeviceGetUUID, (nvml::Device device, char* uuid, unsigned size))          \
+  F(nvmlDeviceGetName, (nvml::Device device, char* name, unsigned size))          \
+  F(nvmlDeviceGetMinorNumber, (nvml::Device device, unsigned* minor))             \
+  F(nvmlDeviceGetPciInfo_v3, (nvml::Device device, nvml::PciInfo * pci))
 
 #define CARDCAGE_NVML_OPTIONAL(F)                                                                                     \
   /* The system. */                                                                                                   \
@@ -29,10 +29,10 @@
   F(nvmlDeviceGetArchitecture, (nvml::Device device, unsigned* architecture))                                         \
   F(nvmlDeviceGetCudaComputeCapability, (nvml::Device device, int* major, int* minor))                                \
   F(nvmlDeviceGetVirtualizationMode, (nvml::Device device, unsigned* mode))                                           \
-  F(nvmlDeviceGetAddressingMode, (nvml::Device device, nvml::DeviceAddressingMode* mode))                             \
+  F(nvmlDeviceGetAddressingMode, (nvml::Device device, nvml::DeviceAddressingMode * mode))                            \
   /* Memory, modes, clocks, power, temperature. */                                                                    \
-  F(nvmlDeviceGetMemoryInfo_v2, (nvml::Device device, nvml::Memory2* memory))                                         \
-  F(nvmlDeviceGetMemoryInfo, (nvml::Device device, nvml::Memory* memory))                                             \
+  F(nvmlDeviceGetMemoryInfo_v2, (nvml::Device device, nvml::Memory2 * memory))                                        \
+  F(nvmlDeviceGetMemoryInfo, (nvml::Device device, nvml::Memory * memory))                                            \
   F(nvmlDeviceGetComputeMode, (nvml::Device device, unsigned* mode))                                                  \
   F(nvmlDeviceSetComputeMode, (nvml::Device device, unsigned mode))                                                   \
   F(nvmlDeviceGetPersistenceMode, (nvml::Device device, unsigned* mode))                                              \
@@ -43,10 +43,10 @@
   F(nvmlDeviceGetEnforcedPowerLimit, (nvml::Device device, unsigned* milliwatts))                                     \
   F(nvmlDeviceGetPowerManagementDefaultLimit, (nvml::Device device, unsigned* milliwatts))                            \
   F(nvmlDeviceGetTotalEnergyConsumption, (nvml::Device device, unsigned long long* millijoules))                      \
-  F(nvmlDeviceGetTemperatureV, (nvml::Device device, nvml::Temperature* temperature))                                 \
+  F(nvmlDeviceGetTemperatureV, (nvml::Device device, nvml::Temperature * temperature))                                \
   F(nvmlDeviceGetTemperature, (nvml::Device device, unsigned sensor, unsigned* celsius))                              \
-  F(nvmlDeviceGetMarginTemperature, (nvml::Device device, nvml::MarginTemperature* margin))                           \
-  F(nvmlDeviceGetUtilizationRates, (nvml::Device device, nvml::Utilization* rates))                                   \
+  F(nvmlDeviceGetMarginTemperature, (nvml::Device device, nvml::MarginTemperature * margin))                          \
+  F(nvmlDeviceGetUtilizationRates, (nvml::Device device, nvml::Utilization * rates))                                  \
   F(nvmlDeviceGetEncoderUtilization, (nvml::Device device, unsigned* percent, unsigned* period_us))                   \
   F(nvmlDeviceGetDecoderUtilization, (nvml::Device device, unsigned* percent, unsigned* period_us))                   \
   /* PCIe. */                                                                                                         \
@@ -62,9 +62,9 @@
   F(nvmlDeviceGetRetiredPages_v2, (nvml::Device device, unsigned cause, unsigned* count,                              \
                                    unsigned long long* addresses, unsigned long long* timestamps))                    \
   F(nvmlDeviceGetRetiredPagesPendingStatus, (nvml::Device device, unsigned* pending))                                 \
-  F(nvmlDeviceGetRemappedRows_v2, (nvml::Device device, nvml::RemappedRows2* rows))                                   \
-  F(nvmlDeviceGetRemappedRows, (nvml::Device device, unsigned* correctable, unsigned* uncorrectable,                  \
-                                unsigned* pending, unsigned* failure))                                                \
+  F(nvmlDeviceGetRemappedRows_v2, (nvml::Device device, nvml::RemappedRows2 * rows))                                  \
+  F(nvmlDeviceGetRemappedRows,                                                                                        \
+    (nvml::Device device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending, unsigned* failure))      \
   /* Processes: v3 and v2 have the same layout. */                                                                    \
   F(nvmlDeviceGetComputeRunningProcesses_v3, (nvml::Device device, unsigned* count, nvml::ProcessInfo* processes))    \
   F(nvmlDeviceGetComputeRunningProcesses_v2, (nvml::Device device, unsigned* count, nvml::ProcessInfo* processes))    \
@@ -77,7 +77,7 @@
   F(nvmlDeviceGetNvLinkRemoteDeviceType, (nvml::Device device, unsigned link, unsigned* type))                        \
   F(nvmlDeviceGetTopologyCommonAncestor, (nvml::Device one, nvml::Device other, unsigned* level))                     \
   F(nvmlDeviceGetGpuFabricInfoV, (nvml::Device device, void* info))                                                   \
-  F(nvmlDeviceGetGpuFabricInfo, (nvml::Device device, nvml::GpuFabricInfo* info))                                     \
+  F(nvmlDeviceGetGpuFabricInfo, (nvml::Device device, nvml::GpuFabricInfo * info))                                    \
   F(nvmlDeviceGetFieldValues, (nvml::Device device, int count, nvml::FieldValue* values))                             \
   /* MIG. */                                                                                                          \
   F(nvmlDeviceGetMigMode, (nvml::Device device, unsigned* current, unsigned* pending))                                \
@@ -86,31 +86,30 @@
   F(nvmlDeviceGetMigDeviceHandleByIndex, (nvml::Device device, unsigned index, nvml::Device* mig))                    \
   F(nvmlDeviceGetGpuInstanceId, (nvml::Device mig, unsigned* id))                                                     \
   F(nvmlDeviceGetComputeInstanceId, (nvml::Device mig, unsigned* id))                                                 \
-  F(nvmlDeviceGetAttributes_v2, (nvml::Device mig, nvml::DeviceAttributes* attributes))                               \
+  F(nvmlDeviceGetAttributes_v2, (nvml::Device mig, nvml::DeviceAttributes * attributes))                              \
   F(nvmlDeviceGetGpuInstanceProfileInfoV, (nvml::Device device, unsigned profile, void* info))                        \
-  F(nvmlDeviceGetGpuInstanceProfileInfo,                                                                              \
-    (nvml::Device device, unsigned profile, nvml::GpuInstanceProfileInfo* info))                                      \
+  F(nvmlDeviceGetGpuInstanceProfileInfo, (nvml::Device device, unsigned profile, nvml::GpuInstanceProfileInfo* info)) \
   F(nvmlDeviceGetGpuInstancePossiblePlacements_v2,                                                                    \
     (nvml::Device device, unsigned profile_id, nvml::Placement* placements, unsigned* count))                         \
   F(nvmlDeviceGetGpuInstances,                                                                                        \
     (nvml::Device device, unsigned profile_id, nvml::GpuInstance* instances, unsigned* count))                        \
   F(nvmlDeviceGetGpuInstanceById, (nvml::Device device, unsigned id, nvml::GpuInstance* instance))                    \
-  F(nvmlDeviceCreateGpuInstanceWithPlacement, (nvml::Device device, unsigned profile_id,                              \
-                                               const nvml::Placement* placement, nvml::GpuInstance* instance))        \
-  F(nvmlGpuInstanceGetInfo, (nvml::GpuInstance instance, nvml::GpuInstanceInfo* info))                                \
+  F(nvmlDeviceCreateGpuInstanceWithPlacement,                                                                         \
+    (nvml::Device device, unsigned profile_id, const nvml::Placement* placement, nvml::GpuInstance* instance))        \
+  F(nvmlGpuInstanceGetInfo, (nvml::GpuInstance instance, nvml::GpuInstanceInfo * info))                               \
   F(nvmlGpuInstanceDestroy, (nvml::GpuInstance instance))                                                             \
-  F(nvmlGpuInstanceGetComputeInstanceProfileInfo, (nvml::GpuInstance instance, unsigned profile,                      \
-                                                   unsigned engine_profile, nvml::ComputeInstanceProfileInfo* info))  \
+  F(nvmlGpuInstanceGetComputeInstanceProfileInfo,                                                                     \
+    (nvml::GpuInstance instance, unsigned profile, unsigned engine_profile, nvml::ComputeInstanceProfileInfo* info))  \
   F(nvmlGpuInstanceCreateComputeInstance,                                                                             \
     (nvml::GpuInstance instance, unsigned profile_id, nvml::ComputeInstance* compute))                                \
   F(nvmlGpuInstanceGetComputeInstances,                                                                               \
     (nvml::GpuInstance instance, unsigned profile_id, nvml::ComputeInstance* instances, unsigned* count))             \
-  F(nvmlComputeInstanceGetInfo_v2, (nvml::ComputeInstance instance, nvml::ComputeInstanceInfo* info))                 \
+  F(nvmlComputeInstanceGetInfo_v2, (nvml::ComputeInstance instance, nvml::ComputeInstanceInfo * info))                \
   F(nvmlComputeInstanceDestroy, (nvml::ComputeInstance instance))                                                     \
   /* Events. */                                                                                                       \
-  F(nvmlEventSetCreate, (nvml::EventSet* set))                                                                        \
+  F(nvmlEventSetCreate, (nvml::EventSet * set))                                                                       \
   F(nvmlEventSetFree, (nvml::EventSet set))                                                                           \
-  F(nvmlEventSetWait_v2, (nvml::EventSet set, nvml::EventData* data, unsigned timeout_ms))                            \
+  F(nvmlEventSetWait_v2, (nvml::EventSet set, nvml::EventData * data, unsigned timeout_ms))                           \
   F(nvmlDeviceGetSupportedEventTypes, (nvml::Device device, unsigned long long* types))                               \
   F(nvmlDeviceRegisterEvents, (nvml::Device device, unsigned long long types, nvml::EventSet set))
 

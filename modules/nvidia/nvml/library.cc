@@ -49,9 +49,8 @@ void Library::Close::operator()(void* handle) const { ::dlclose(handle); }
 Library::Library(const std::filesystem::path& file) : handle_(::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL)) {
   if (!handle_) throw cage::Error(CAGE_FAILED_PRECONDITION, "NVML library '" + file.string() + "': " + ::dlerror());
   bind(file);
-  const Return begun = functions_.nvmlInitWithFlags != nullptr
-                           ? functions_.nvmlInitWithFlags(kInitNoGpus)
-                           : functions_.nvmlInit_v2();
+  const Return begun =
+      functions_.nvmlInitWithFlags != nullptr ? functions_.nvmlInitWithFlags(kInitNoGpus) : functions_.nvmlInit_v2();
   must(begun, "initialising the NVML library '" + file.string() + "'");
 }
 
@@ -62,9 +61,10 @@ void Library::bind(const std::filesystem::path& file) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle_.get(), name));
     return function != nullptr;
   };
-#define CARDCAGE_NVML_BIND(name, parameters) \
-  if (!find(functions_.name, #name))         \
-    throw cage::Error(CAGE_FAILED_PRECONDITION, "'" + file.string() + "' lacks " #name ": it is not an NVML library, or older than driver 470");
+#define CARDCAGE_NVML_BIND(name, parameters)    \
+  if (!find(functions_.name, #name))            \
+    throw cage::Error(CAGE_FAILED_PRECONDITION, \
+                      "'" + file.string() + "' lacks " #name ": it is not an NVML library, or older than driver 470");
   CARDCAGE_NVML_REQUIRED(CARDCAGE_NVML_BIND)
 #undef CARDCAGE_NVML_BIND
 #define CARDCAGE_NVML_BIND(name, parameters) find(functions_.name, #name);

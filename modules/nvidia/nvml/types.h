@@ -3,7 +3,7 @@
 //
 // Sizes are in bytes, memory in bytes unless a name says MiB, clocks in MHz, power in mW, energy in mJ, temperatures in
 // degrees Celsius. Structs with `version` are tagged: the caller writes tag<T>() there, and a library that does not
-// know the tag returns kArgumentVersionMismatch. tests/unit/nvidia/layout_test.cc holds the sizes and offsets.
+// know the tag returns kArgumentVersionMismatch. tests/nvidia/layout_test.cc holds the sizes and offsets.
 #pragma once
 
 #include <cstddef>
@@ -100,7 +100,12 @@ enum RecoveryAction : unsigned {
   kActionBusReset = 6,
   kActionSystemReboot = 7,
 };
-enum FabricState : unsigned char { kFabricNotSupported = 0, kFabricNotStarted = 1, kFabricInProgress = 2, kFabricCompleted = 3 };
+enum FabricState : unsigned char {
+  kFabricNotSupported = 0,
+  kFabricNotStarted = 1,
+  kFabricInProgress = 2,
+  kFabricCompleted = 3
+};
 
 // Bits of nvmlEventData_t.eventType.
 inline constexpr unsigned long long kEventSingleBitEcc = 0x1, kEventDoubleBitEcc = 0x2, kEventXid = 0x8,
@@ -119,11 +124,11 @@ inline constexpr unsigned kFieldEccSbeVolatile = 3, kFieldEccDbeVolatile = 4, kF
                           kFieldRetiredPending = 31, kFieldPowerViolation = 74, kFieldThermalViolation = 75,
                           kFieldMemoryTemperature = 82, kFieldEnergy = 83, kFieldNvLinkCount = 91,
                           kFieldPcieReplay = 94, kFieldNvLinkDataTx = 138, kFieldNvLinkDataRx = 139,
-                          kFieldRemappedCorrectable = 142, kFieldRemappedUncorrectable = 143,
-                          kFieldRemapPending = 144, kFieldRemapFailure = 145, kFieldResetlessMig = 184,
-                          kFieldPowerAverage = 185, kFieldPowerInstant = 186, kFieldShutdownTlimit = 193,
-                          kFieldSlowdownTlimit = 194, kFieldMemoryTlimit = 195, kFieldGpuMaxTlimit = 196,
-                          kFieldPcieTxBytes = 197, kFieldPcieRxBytes = 198, kFieldRecoveryAction = 230;
+                          kFieldRemappedCorrectable = 142, kFieldRemappedUncorrectable = 143, kFieldRemapPending = 144,
+                          kFieldRemapFailure = 145, kFieldResetlessMig = 184, kFieldPowerAverage = 185,
+                          kFieldPowerInstant = 186, kFieldShutdownTlimit = 193, kFieldSlowdownTlimit = 194,
+                          kFieldMemoryTlimit = 195, kFieldGpuMaxTlimit = 196, kFieldPcieTxBytes = 197,
+                          kFieldPcieRxBytes = 198, kFieldRecoveryAction = 230;
 inline constexpr unsigned kAllLinks = 0xffffffff;  // the scope of a field that sums over links
 
 inline constexpr unsigned kNoInstance = 0xffffffff;  // a GPU or compute instance id: none
@@ -184,7 +189,15 @@ struct FieldValue {
     unsigned short us;
   } value;
 };
-enum ValueType : unsigned { kDouble = 0, kUnsigned = 1, kUnsignedLong = 2, kUnsignedLongLong = 3, kLongLong = 4, kInt = 5, kUnsignedShort = 6 };
+enum ValueType : unsigned {
+  kDouble = 0,
+  kUnsigned = 1,
+  kUnsignedLong = 2,
+  kUnsignedLongLong = 3,
+  kLongLong = 4,
+  kInt = 5,
+  kUnsignedShort = 6
+};
 
 struct Placement {
   unsigned start, size;  // memory slices of a GPU instance, compute slices of a compute instance

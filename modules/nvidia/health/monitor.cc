@@ -1,0 +1,177 @@
+#include "modules/nvidia/health/monitor.h"
+
+#include <algorithm>
+
+namespace cardcage::nvidia {
+namespace {
+
+constexpr unsigned kTicksPerLook = 10;
+constexpr int kMostEvents = 64;  // of a GPU in a tick
+// A GPU is well again once the driver has asked for nothing at three looks, or, if the driver is too old to ask, ten
+// minutes after the error.
+constexpr int kWellLooks = 3, kQuarantineLooks = 60;
+constexpr const char *kXidCause = "Xid", *kXidTaint = "gpu.nvidia.com/xid";
+
+constexpr unsigned long long kWanted =
+    nvml::kEventXid | nvml::kEventMigConfigChange | nvml::kEventGpuUnavailable | nvml::kEventRecoveryAction;
+
+cage::Health health_of(const Rule* rule, const Readings& now) {
+  if (rule == nullptr) return cage::Health::ok();
+  if (rule->bad)
+    return cage::Health::bad(rule->reason, rule->describe(now)).tainted(cage::Taint::no_schedule, rule->taint);
+  cage::Health marked = cage::Health::ok().tainted(cage::Taint::inform, rule->taint);
+  marked.reason = rule->reason;
+  marked.message = rule->describe(now);
+  return marked;
+}
+
+cage::Health health_after(unsigned long long xid, XidClass what) {
+  const std::string number = std::to_string(xid);
+  return cage::Health::bad("Xid" + number, "the driver reports XID " + number + "; " + remedy_of(what))
+      .tainted(cage::Taint::no_schedule, kXidTaint, number)
+      .about(kXidCause);
+}
+
+}  // namespace
+
+void Monitor::tick() {
+  if (driver_.generation() != generation_) forget();
+  generation_ = driver_.generation();
+  const bool looks = ticks_++ % kTicksPerLook == 0;
+  const Inventory inventory = driver_.inventory();
+  for (const SeenGpu& seen : inventory.gpus) {
+    try {
+      if (!seen.fault.empty()) {
+        if (looks) look_at_faulty(seen);
+        continue;
+      }
+      if (!watched_.contains(seen.gpu.uuid)) watch(seen);
+      Watched& watched = watched_.at(seen.gpu.uuid);
+      take_events(seen, watched);
+      if (looks) look(seen, watched);
+    } catch (const cage::Error& error) {
+      host_.warn() << error.what();
+      stop_watching(seen);
+      host_.rescan();  // discover states what is wrong with it
+    }
+  }
+}
+
+// It may respond again.
+void Monitor::look_at_faulty(const SeenGpu& seen) {
+  stop_watching(seen);
+  try {
+    std::ignore = read_gpu(driver_.nvml(), driver_.handle(seen.gpu));
+  } catch (const cage::Error&) {
+    return;
+  }
+  host_.rescan();
+}
+
+void Monitor::watch(const SeenGpu& seen) {
+  const nvml::Library& nvml = driver_.nvml();
+  Watched watched{.device = driver_.handle(seen.gpu), .events = nullptr};
+  for (const std::string& device : device_ids(seen, mig_)) faults_.try_emplace(device);
+  unsigned long long supported = 0;
+  const bool has_events = nvml->nvmlEventSetCreate != nullptr && nvml->nvmlDeviceRegisterEvents != nullptr &&
+                          nvml->nvmlEventSetWait_v2 != nullptr && nvml->nvmlDeviceGetSupportedEventTypes != nullptr &&
+                          nvml->nvmlDeviceGetSupportedEventTypes(watched.device, &supported) == nvml::kSuccess;
+  if (has_events && nvml->nvmlEventSetCreate(&watched.events) == nvml::kSuccess &&
+      nvml->nvmlDeviceRegisterEvents(watched.device, kWanted & supported, watched.events) != nvml::kSuccess) {
+    nvml->nvmlEventSetFree(watched.events);  // it may be registered in part
+    watched.events = nullptr;
+  }
+  const cage::Health health = watched.events != nullptr
+                                  ? cage::Health::ok()
+                                  : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
+  for (const std::string& device : device_ids(seen, mig_)) state(device, health.about("Events"));
+  watched_.emplace(seen.gpu.uuid, watched);
+}
+
+void Monitor::stop_watching(const SeenGpu& seen) {
+  const auto watched = watched_.find(seen.gpu.uuid);
+  if (watched == watched_.end()) return;
+  if (watched->second.events != nullptr) driver_.nvml()->nvmlEventSetFree(watched->second.events);
+  watched_.erase(watched);
+}
+
+void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
+  if (watched.events == nullptr) return;
+  const nvml::Library& nvml = driver_.nvml();
+  for (int i = 0; i < kMostEvents; ++i) {
+    nvml::EventData event{};
+    const nvml::Return code = nvml->nvmlEventSetWait_v2(watched.events, &event, 0);
+    if (code == nvml::kTimeout) return;
+    nvml.must(code, "waiting for errors of GPU " + seen.gpu.bus_id);
+    if (event.eventType == nvml::kEventXid) take_xid(seen, event);
+    if (event.eventType == nvml::kEventMigConfigChange || event.eventType == nvml::kEventGpuUnavailable) host_.rescan();
+    if (event.eventType == nvml::kEventRecoveryAction) look(seen, watched);
+  }
+}
+
+void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
+  const XidClass what = classify_xid(event.eventData);
+  if (what != XidClass::kIgnored) host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
+  if (what == XidClass::kReboot) host_.rescan();  // it may not respond any more
+  if (what < XidClass::kReset) return;            // the recovery action tells what a suspect one means
+  for (const std::string& device : devices_of(seen, event)) {
+    faults_[device] = {.xid = event.eventData, .well = 0};
+    state(device, health_after(event.eventData, what));
+  }
+}
+
+// An error of a MIG instance concerns that one; if nobody knows whose it is, all.
+std::vector<std::string> Monitor::devices_of(const SeenGpu& seen, const nvml::EventData& event) const {
+  if (event.gpuInstanceId != nvml::kNoInstance) {
+    for (const MigInstance& one : read_mig_instances(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles))
+      if (one.gpu_instance == event.gpuInstanceId)
+        return {mig_ == MigMode::kDynamic ? dynamic_mig_id(seen.gpu, one.profile, one.placement.start) : one.uuid};
+  }
+  return device_ids(seen, mig_);
+}
+
+void Monitor::look(const SeenGpu& seen, const Watched& watched) {
+  const Readings now = read_health(driver_.nvml(), watched.device, seen.gpu.bus_id);
+  judge(seen, now);
+  look_for_recovery(seen, now);
+}
+
+void Monitor::judge(const SeenGpu& seen, const Readings& now) {
+  std::map<std::string, const Rule*> applying;
+  for (const Rule& rule : health_rules()) {
+    const Rule*& first = applying[rule.cause];
+    if (first == nullptr && rule.test(now)) first = &rule;
+  }
+  for (const auto& [cause, rule] : applying) {
+    Judged& judged = judged_[seen.gpu.uuid][cause];
+    judged.looks = rule == judged.next ? judged.looks + 1 : 1;
+    judged.next = rule;
+    const Rule* decisive = rule != nullptr ? rule : judged.counts;
+    if (decisive == nullptr || judged.looks >= decisive->hold) judged.counts = rule;
+    if (judged.counts != rule) continue;  // what was stated before holds
+    for (const std::string& device : device_ids(seen, mig_)) state(device, health_of(rule, now).about(cause));
+  }
+}
+
+void Monitor::look_for_recovery(const SeenGpu& seen, const Readings& now) {
+  const bool asks = now.recovery_action.value_or(nvml::kActionNone) != nvml::kActionNone;
+  const int needed = now.recovery_action ? kWellLooks : kQuarantineLooks;
+  for (const std::string& device : device_ids(seen, mig_)) {
+    const auto fault = faults_.find(device);
+    if (fault == faults_.end() || classify_xid(fault->second.xid) == XidClass::kHardware) continue;
+    fault->second.well = asks ? 0 : fault->second.well + 1;
+    if (fault->second.well < needed) continue;
+    faults_.erase(fault);
+    state(device, cage::Health::ok().about(kXidCause));
+  }
+}
+
+void Monitor::state(const std::string& device, const cage::Health& health) {
+  std::string text = std::to_string(health.state) + health.reason + ": " + health.message;
+  std::string& said = said_[device][health.cause];
+  if (said == text) return;
+  said = std::move(text);
+  host_.health(device, health);
+}
+
+}  // namespace cardcage::nvidia

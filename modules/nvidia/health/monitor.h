@@ -1,0 +1,63 @@
+// Watches GPUs: errors that the driver reports, and what a look at counters and sensors finds. States each cause of
+// each device when it changes, also that it is over.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <map>
+#include <string>
+
+#include "modules/nvidia/devices.h"
+#include "modules/nvidia/driver.h"
+#include "modules/nvidia/health/readings.h"
+#include "modules/nvidia/health/xid.h"
+
+namespace cardcage::nvidia {
+
+class Monitor {
+ public:
+  Monitor(Driver& driver, cage::Host host, MigMode mig) : driver_(driver), host_(host), mig_(mig) {}
+
+  // Takes the errors that have come, and looks at the GPUs every tenth time. Called once per second.
+  void tick();
+  // Forgets what it watches, before the driver is closed.
+  void forget() { watched_.clear(); }
+
+ private:
+  struct Watched {
+    nvml::Device device = nullptr;
+    nvml::EventSet events = nullptr;  // one per GPU: a set with a GPU that is lost tells of no other
+  };
+  // What counts of the rules of a cause, and for how many looks another one has applied.
+  struct Judged {
+    const Rule *counts = nullptr, *next = nullptr;
+    int looks = 0;
+  };
+  // An XID that makes a device unusable. After a start nobody knows whether there was one: its number is 0.
+  struct Fault {
+    unsigned long long xid = 0;
+    int well = 0;  // looks in a row at which the driver asked for nothing
+  };
+
+  void look_at_faulty(const SeenGpu& seen);
+  void watch(const SeenGpu& seen);
+  void stop_watching(const SeenGpu& seen);
+  void take_events(const SeenGpu& seen, Watched& watched);
+  void take_xid(const SeenGpu& seen, const nvml::EventData& event);
+  void look(const SeenGpu& seen, const Watched& watched);
+  void judge(const SeenGpu& seen, const Readings& now);
+  void look_for_recovery(const SeenGpu& seen, const Readings& now);
+  std::vector<std::string> devices_of(const SeenGpu& seen, const nvml::EventData& event) const;
+  void state(const std::string& device, const cage::Health& health);
+
+  Driver& driver_;
+  cage::Host host_;
+  const MigMode mig_;
+  unsigned long long generation_ = 0;
+  unsigned ticks_ = 0;
+  std::map<std::string, Watched> watched_;                          // by UUID of the GPU
+  std::map<std::string, std::map<std::string, Judged>> judged_;     // by UUID and cause
+  std::map<std::string, Fault> faults_;                             // by device id
+  std::map<std::string, std::map<std::string, std::string>> said_;  // by device id and cause
+};
+
+}  // namespace cardcage::nvidia

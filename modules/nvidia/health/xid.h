@@ -1,0 +1,26 @@
+// What an XID, the number by which the driver reports an error, means for a GPU.
+//
+// Source: NVIDIA, "XID Errors" (GPU deployment and management documentation), catalogue of October 2025.
+#pragma once
+
+#include <cstdint>
+
+namespace cardcage::nvidia {
+
+enum class XidClass : std::uint8_t {
+  kIgnored,      // tells nothing of the GPU
+  kInformation,  // recorded by the hardware, repaired by itself
+  kApplication,  // the program that caused it ends; the GPU is well
+  kSuspect,      // what it means depends on more than the number
+  kReset,        // the GPU needs a reset
+  kReboot,       // the node needs a restart
+  kHardware,     // somebody has to look at the machine
+};
+
+// An unknown number is kSuspect.
+XidClass classify_xid(unsigned long long xid);
+
+// "reset the GPU", for people.
+const char* remedy_of(XidClass what);
+
+}  // namespace cardcage::nvidia

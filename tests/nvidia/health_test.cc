@@ -1,0 +1,189 @@
+// Faults of GPUs: each is stated as a cause of the devices that it concerns, and its end as well.
+#include "tests/nvidia/nvidia_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+constexpr int kTicksPerLook = 10;
+
+class NvidiaHealth : public NvidiaFixture {
+ protected:
+  Status watch(const FakeNode& node, Options options = {}) {
+    gpus = std::make_unique<FakeGpus>(folder / "node", node);
+    return watch_again(std::move(options));
+  }
+  Status watch_again(Options options = {}) {
+    options.emplace("health_interval", std::string("1ms"));
+    if (auto started = start_again(options); !started) return started;
+    discover();
+    pass_looks(3);  // after a start the module waits before it calls a GPU well
+    return {};
+  }
+  // Lets the timer of the module expire so often, as the daemon does it.
+  void pass_looks(int looks) {
+    for (int tick = 0; tick < looks * kTicksPerLook; ++tick) {
+      ASSERT_TRUE(eventually([this] {
+        clock.advance(std::chrono::milliseconds(10));  // between the news of a module inside the daemon
+        return !timers.empty();
+      }));
+      const std::int32_t timer = timers.front();
+      timers.clear();
+      ASSERT_TRUE(run(module->deliver_events(
+          {.events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = timer}}}, soon())));
+    }
+    settle();
+  }
+  // The last statement about the cause of a device.
+  Health about(const std::string& id, const std::string& cause) {
+    Health last;
+    EXPECT_TRUE(eventually([&] {
+      clock.advance(std::chrono::milliseconds(10));
+      const auto is_it = [&](const auto& one) { return one.first == id && one.second.cause == cause; };
+      const auto found = std::find_if(reports.rbegin(), reports.rend(), is_it);
+      if (found == reports.rend()) return false;
+      last = found->second;
+      return true;
+    })) << "nothing about "
+        << cause << " of " << id;
+    return last;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaHealth, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(NvidiaHealth, AfterAStartEachCauseOfAWellGpuIsStatedOnce) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  std::vector<std::string> causes;
+  for (const auto& [id, health] : reports) {
+    EXPECT_EQ(id, gpus->uuid(0));
+    EXPECT_EQ(health.state, HealthState::kHealthy) << health.cause;
+    causes.push_back(health.cause);
+  }
+  EXPECT_THAT(causes, UnorderedElementsAre("Events", "RecoveryAction", "Ecc", "RowRemap", "RetiredPages", "Pcie",
+                                           "Thermal", "Power", "Xid"));
+  reports.clear();
+  pass_looks(2);
+  EXPECT_THAT(reports, IsEmpty()) << "nothing has changed";
+}
+
+TEST_P(NvidiaHealth, AnXidHealsOnceTheDriverAsksForNothing) {
+  ASSERT_TRUE(watch({.product = "h100", .gpus = 2}));
+  gpus->set_recovery_action(1, nvml::kActionReset);
+  gpus->raise_xid(1, 119);
+  pass_looks(1);
+  const Health bad = about(gpus->uuid(1), "Xid");
+  EXPECT_EQ(bad.state, HealthState::kUnhealthy);
+  EXPECT_EQ(bad.reason, "Xid119");
+  EXPECT_THAT(bad.message, HasSubstr("nvidia-smi --gpu-reset"));
+  EXPECT_EQ(bad.taint_key, "gpu.nvidia.com/xid");
+  EXPECT_EQ(bad.taint_value, "119");
+  EXPECT_EQ(about(gpus->uuid(1), "RecoveryAction").state, HealthState::kUnhealthy);
+  EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy);
+  pass_looks(4);
+  EXPECT_EQ(about(gpus->uuid(1), "Xid").state, HealthState::kUnhealthy) << "time alone heals nothing";
+  gpus->set_recovery_action(1, nvml::kActionNone);
+  pass_looks(4);
+  EXPECT_EQ(about(gpus->uuid(1), "Xid").state, HealthState::kHealthy);
+  EXPECT_EQ(about(gpus->uuid(1), "RecoveryAction").state, HealthState::kHealthy);
+}
+
+TEST_P(NvidiaHealth, ErrorsOfApplicationsDoNotConcernTheGpu) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  reports.clear();
+  for (const unsigned xid : {13U, 31U, 43U, 45U, 94U, 154U}) gpus->raise_xid(0, xid);
+  pass_looks(1);
+  EXPECT_THAT(reports, IsEmpty());
+}
+
+TEST_P(NvidiaHealth, AnXidOfAMigInstanceConcernsOnlyThatOne) {
+  gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
+  gpus->set_mig_mode(0, true);
+  const unsigned one = gpus->create_instance(0, 14, 0), other = gpus->create_instance(0, 14, 2);
+  ASSERT_TRUE(watch_again());
+  gpus->raise_xid(0, 109, other, 0);
+  pass_looks(1);
+  EXPECT_EQ(about(gpus->mig_uuid(0, other), "Xid").state, HealthState::kUnhealthy);
+  EXPECT_EQ(about(gpus->mig_uuid(0, one), "Xid").state, HealthState::kHealthy);
+  gpus->raise_xid(0, 119);
+  pass_looks(1);
+  EXPECT_EQ(about(gpus->mig_uuid(0, one), "Xid").reason, "Xid119") << "an error of the whole GPU";
+}
+
+TEST_P(NvidiaHealth, MemoryThatFailsIsBadAndMemoryThatIsRepairedOnlyMarked) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  gpus->set_ecc(0, nvml::kUncorrected, nvml::kVolatile, 2);
+  gpus->set_remapped_rows(0, {.correctableActive = 0,
+                              .correctableInactive = 0,
+                              .uncorrectableActive = 1,
+                              .uncorrectableInactive = 0,
+                              .pending = 1,
+                              .failure = 0});
+  pass_looks(1);
+  EXPECT_THAT(about(gpus->uuid(0), "Ecc").message, HasSubstr("2 uncorrectable memory errors"));
+  const Health pending = about(gpus->uuid(0), "RowRemap");
+  EXPECT_EQ(pending.state, HealthState::kHealthy);
+  EXPECT_EQ(pending.taint, TaintEffect::kInform);
+  EXPECT_EQ(pending.reason, "RemapPending");
+  gpus->reset(0);  // handles from before are dead: the first look fails, the next one has new ones
+  pass_looks(2);
+  EXPECT_EQ(about(gpus->uuid(0), "Ecc").state, HealthState::kHealthy);
+}
+
+TEST_P(NvidiaHealth, ANarrowLinkCountsOnlyIfItStays) {
+  ASSERT_TRUE(watch({.product = "l40s"}));
+  gpus->set_link_width(0, 8);
+  pass_looks(5);
+  EXPECT_EQ(about(gpus->uuid(0), "Pcie").taint, TaintEffect::kNone);
+  pass_looks(26);
+  EXPECT_THAT(about(gpus->uuid(0), "Pcie").message, HasSubstr("8 of 16 lanes"));
+}
+
+TEST_P(NvidiaHealth, ALostGpuIsNoticedAndItsReturnToo) {
+  ASSERT_TRUE(watch({.product = "h100", .gpus = 2}));
+  const int before = rescans;
+  gpus->lose(1);
+  pass_looks(1);
+  EXPECT_TRUE(eventually([&] { return rescans > before; }));
+  EXPECT_EQ(device("gpu-1").health.reason, "GpuLost");
+  EXPECT_EQ(device("gpu-0").health.state, HealthState::kHealthy);
+  const int lost_at = rescans;
+  pass_looks(1);
+  EXPECT_EQ(rescans, lost_at) << "it is known";
+  gpus->restore(1);
+  pass_looks(1);
+  EXPECT_TRUE(eventually([&] { return rescans > lost_at; }));
+  EXPECT_EQ(device("gpu-1").health.state, HealthState::kHealthy);
+}
+
+TEST_P(NvidiaHealth, AnOlderDriverHealsAfterAQuarantine) {
+  ASSERT_TRUE(watch({.product = "a100", .driver = "550.54.15"}));
+  gpus->raise_xid(0, 119);
+  pass_looks(50);
+  EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kUnhealthy);
+  pass_looks(15);
+  EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy);
+}
+
+TEST_P(NvidiaHealth, InstancesThatSomebodyMakesAreDiscovered) {
+  gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
+  gpus->set_mig_mode(0, true);
+  ASSERT_TRUE(watch_again());
+  const int before = rescans;
+  gpus->create_instance(0, 19, 0);
+  gpus->raise_event(0, nvml::kEventMigConfigChange, 0);
+  pass_looks(1);
+  EXPECT_TRUE(eventually([&] { return rescans > before; }));
+  EXPECT_THAT(names(), ElementsAre("gpu-0-mig-1g10gb-19-0"));
+}
+
+}  // namespace
+}  // namespace cardcage
