@@ -28,11 +28,6 @@ bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device) {
          nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess && current == nvml::kEnabled;
 }
 
-const SeenGpu* find_by_bus_id(const Inventory& inventory, std::string_view bus_id) {
-  const auto found = std::ranges::find(inventory.gpus, bus_id, [](const SeenGpu& seen) { return seen.gpu.bus_id; });
-  return found == inventory.gpus.end() ? nullptr : &*found;
-}
-
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
@@ -69,6 +64,8 @@ Target Claims::must_find(std::string_view device_id) {
   if (target.gpu == nullptr) target = find_target(driver_.look(), device_id);
   if (target.gpu == nullptr)
     throw cage::Error(CAGE_NOT_FOUND, "device '" + std::string(device_id) + "' is not on this node any more");
+  if (target.gpu->released)
+    throw cage::Error(CAGE_UNAVAILABLE, "GPU " + target.gpu->gpu.bus_id + " is quiesced; resume it with cagectl");
   if (!target.gpu->fault.empty())
     throw cage::Error(CAGE_UNAVAILABLE, "GPU " + target.gpu->gpu.bus_id + " does not respond: " + target.gpu->fault);
   return target;
@@ -129,8 +126,10 @@ void Claims::undo(const cage::Call& call, const Changes& changes) {
 }
 
 void Claims::remove_partition(const Changes::Partition& partition) {
-  const SeenGpu* seen = find_by_bus_id(driver_.inventory(), partition.bus_id);
+  const SeenGpu* seen = driver_.inventory().at(partition.bus_id);
   if (seen == nullptr) return;
+  if (seen->released)
+    throw cage::Error(CAGE_UNAVAILABLE, "GPU " + partition.bus_id + " is quiesced; resume it to release the claim");
   try {
     const nvml::Device device = driver_.handle(seen->gpu);
     remove_instance(driver_.nvml(), device, seen->gpu, partition.profile, partition.start);

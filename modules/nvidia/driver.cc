@@ -30,14 +30,13 @@ const nvml::Library& Driver::nvml() {
 nvml::Device Driver::handle(const Gpu& gpu) {
   const nvml::Library& library = nvml();
   nvml::Device device = nullptr;
-  // By the address and not by the UUID: a search by UUID attaches other GPUs and fails with them.
   library.must(library->nvmlDeviceGetHandleByPciBusId_v2(gpu.bus_id.c_str(), &device), "opening GPU " + gpu.bus_id);
   return device;
 }
 
 const Inventory& Driver::look() {
   try {
-    inventory_ = take_inventory(nvml(), node_, inventory_);
+    inventory_ = take_inventory(nvml(), node_, inventory_, released_);
     note_fault({});
   } catch (const cage::Error& error) {
     close();
@@ -50,6 +49,12 @@ const Inventory& Driver::look() {
 void Driver::close() {
   library_.reset();
   ++generation_;
+}
+
+void Driver::release(const std::string& bus_id) {
+  released_.insert(bus_id);
+  close();
+  for (SeenGpu& seen : inventory_.gpus) seen.released = released_.contains(seen.gpu.bus_id);
 }
 
 void Driver::note_fault(const std::string& fault) {

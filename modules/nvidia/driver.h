@@ -5,6 +5,7 @@
 #include <cardcage/sdk.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "modules/nvidia/inventory.h"
@@ -32,6 +33,9 @@ class Driver {
   nvml::Device handle(const Gpu& gpu);
   // Lets go of every GPU: nothing stays open that would keep one from being reset, unbound or given another driver.
   void close();
+  // Lets go of one GPU, and does not touch it until it is taken back. All handles die: NVML closes all GPUs or none.
+  void release(const std::string& bus_id);
+  void take_back(const std::string& bus_id) { released_.erase(bus_id); }
   // Counts how often the library was closed: all handles from before are dead.
   unsigned long long generation() const { return generation_; }
 
@@ -51,6 +55,7 @@ class Driver {
   std::optional<DriverFile> file_;
   Identity opened_;
   std::unique_ptr<nvml::Library> library_;
+  std::set<std::string> released_;  // by bus id
   unsigned long long generation_ = 0;
   std::string fault_;  // logged last
 };

@@ -1,6 +1,7 @@
 // The GPUs of the node at one moment.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@ struct SeenGpu {
   Gpu gpu;
   std::vector<MigProfile> profiles;
   std::vector<MigInstance> instances;
-  std::string fault;  // why it does not respond, for people; the rest is what was known before. Empty if it responds
+  // Why it does not respond, for people; empty if it does. The rest is what was known before.
+  std::string fault;
+  bool released = false;  // nobody touches it until the operator gives it back; the rest is what was known before
 };
 
 struct Inventory {
@@ -22,11 +25,14 @@ struct Inventory {
   std::vector<SeenGpu> gpus;  // by minor number
 
   const SeenGpu* find(std::string_view uuid) const;
+  const SeenGpu* at(std::string_view bus_id) const;
 };
 
-// Looks at every GPU that the kernel module drives. One that does not respond stays on the list, as `before` knew it or
-// as the kernel module describes it: a fault of one hides neither it nor the others.
-Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inventory& before);
+// Looks at every GPU that the kernel module drives but those in `released`, by bus id. One that does not respond stays
+// on the list, as `before` knew it or as the kernel module describes it: a fault of one hides neither it nor the
+// others.
+Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inventory& before,
+                         const std::set<std::string>& released);
 
 // Every GPU of `before` with the fault, for a driver that does not respond at all.
 Inventory with_fault(Inventory before, const std::string& fault);

@@ -12,6 +12,8 @@
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
 #include "modules/nvidia/health/monitor.h"
+#include "modules/nvidia/links.h"
+#include "modules/nvidia/node_labels.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -88,12 +90,32 @@ class Nvidia final : public cage::Module {
   void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override {
     if (mig_ == MigMode::kDynamic && !quiesced_) claims_.remove_strangers(live);
   }
+  std::vector<std::string> prefer(const cage::Call&, const cage::Wish& wish) override {
+    if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced");
+    std::vector<std::string> gpu_of;
+    for (const std::string_view device : wish.available) {
+      const Target target = find_target(driver_.inventory(), device);
+      gpu_of.push_back(target.gpu != nullptr ? target.gpu->gpu.uuid : std::string());
+    }
+    return closeness().choose(wish.available, gpu_of, wish.required, wish.count);
+  }
+  void collect_labels(const cage::Call&, cage::Labels& labels) override {
+    report_labels(driver_.inventory(), driver_.node(), labels);
+  }
   void quiesce(const cage::Call&) override {
     quiesced_ = true;
     monitor_.forget();
     driver_.close();
   }
   void resume(const cage::Call&) override { quiesced_ = false; }
+  void quiesce_device(const cage::Call&, std::string_view device) override {
+    const Target target = find_target(driver_.inventory(), device);
+    if (target.gpu != nullptr) driver_.release(std::string(target.gpu->gpu.bus_id));
+  }
+  void resume_device(const cage::Call&, std::string_view device) override {
+    const Target target = find_target(driver_.inventory(), device);
+    if (target.gpu != nullptr) driver_.take_back(target.gpu->gpu.bus_id);
+  }
   // The timer has expired, the kernel module was loaded or removed, or a GPU was bound to another driver.
   void events(const cage::Call&, const cage::Events& events) override {
     bool is_due = false, ours = events.lost;
@@ -108,12 +130,23 @@ class Nvidia final : public cage::Module {
   }
 
  private:
+  // Read when somebody asks for the first time: most nodes never ask.
+  const Closeness& closeness() {
+    if (!closeness_ || closeness_generation_ != driver_.generation()) {
+      closeness_ = Closeness::read(driver_);
+      closeness_generation_ = driver_.generation();
+    }
+    return *closeness_;
+  }
+
   cage::Host host_;
   const std::chrono::nanoseconds health_interval_;
   const MigMode mig_;
   Driver driver_;
   Monitor monitor_;
   Claims claims_;
+  std::optional<Closeness> closeness_;
+  unsigned long long closeness_generation_ = 0;
   bool quiesced_ = false;
   int timer_ = -1;  // the host calls events() when it expires
 };

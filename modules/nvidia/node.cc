@@ -116,16 +116,18 @@ std::vector<KernelGpu> read_kernel_gpus(const fs::path& procfs) {
     KernelGpu gpu{.bus_id = normal_bus_id(entry.path().filename().native()), .uuid = {}, .model = {}};
     std::ifstream file(entry.path() / "information");
     std::optional<unsigned> minor;
+    bool excluded = false;
     for (std::string line; std::getline(file, line);) {
       const auto colon = line.find(':');
       if (colon == std::string::npos) continue;
       const std::string_view key = trimmed(std::string_view(line).substr(0, colon));
       const std::string_view value = trimmed(std::string_view(line).substr(colon + 1));
-      if (key == "GPU UUID") gpu.uuid = value;
+      if (key == "GPU UUID" && value.find('?') == std::string_view::npos) gpu.uuid = value;
       if (key == "Model") gpu.model = value;
       if (key == "Device Minor") minor = number(value);
+      if (key == "GPU Excluded") excluded = value == "Yes";
     }
-    if (!minor || !gpu.uuid.starts_with("GPU-")) continue;  // it was never initialised
+    if (!minor || excluded) continue;
     gpu.minor = *minor;
     gpus.push_back(std::move(gpu));
   }

@@ -37,9 +37,12 @@ Majors read_majors(const std::filesystem::path& procfs);
 
 // What the kernel module says of a GPU without NVML: /proc/driver/nvidia/gpus/BUS_ID/information.
 struct KernelGpu {
-  std::string bus_id, uuid, model;  // bus_id: "0000:3b:00.0"
+  std::string bus_id;  // "0000:3b:00.0"
+  std::string uuid;    // empty until the GPU was used for the first time
+  std::string model;
   unsigned minor = 0;
 };
+// The GPUs that the kernel module drives, but for those that its parameters exclude.
 std::vector<KernelGpu> read_kernel_gpus(const std::filesystem::path& procfs);
 
 // "00000000:3B:00.0", as NVML writes it, to "0000:3b:00.0".

@@ -40,6 +40,7 @@ void Monitor::tick() {
   const bool looks = ticks_++ % kTicksPerLook == 0;
   const Inventory inventory = driver_.inventory();
   for (const SeenGpu& seen : inventory.gpus) {
+    if (seen.released) continue;
     try {
       if (!seen.fault.empty()) {
         if (looks) look_at_faulty(seen);
