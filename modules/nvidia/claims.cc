@@ -65,7 +65,8 @@ Target Claims::must_find(std::string_view device_id) {
   if (target.gpu == nullptr)
     throw cage::Error(CAGE_NOT_FOUND, "device '" + std::string(device_id) + "' is not on this node any more");
   if (target.gpu->released)
-    throw cage::Error(CAGE_UNAVAILABLE, "GPU " + target.gpu->gpu.bus_id + " is quiesced; resume it with cagectl");
+    throw cage::Error(CAGE_UNAVAILABLE,
+                      "GPU " + target.gpu->gpu.bus_id + " is quiesced; resume it: cagectl module resume");
   if (!target.gpu->fault.empty())
     throw cage::Error(CAGE_UNAVAILABLE, "GPU " + target.gpu->gpu.bus_id + " does not respond: " + target.gpu->fault);
   return target;

@@ -80,7 +80,8 @@ class Nvidia final : public cage::Module {
     if (target.gpu != nullptr) host_.health(device, health_of(*target.gpu));
   }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
-    if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it with cagectl");
+    if (quiesced_)
+      throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
     claims_.prepare(call, claim, edits);
   }
   void unprepare(const cage::Call& call, const cage::Claim& claim) override {
