@@ -131,7 +131,8 @@ TEST(ShippedConfigTest, TheDaemonHasTheTimeThatItNeedsToStop) {
 }
 
 TEST(ShippedConfigTest, TheOtherFilesAreValidToo) {
-  for (const std::string file : {"config/demo.toml", "config/demo-nvidia.toml", "config/kubernetes/mock/cardcage.toml"}) {
+  for (const std::string file :
+       {"config/demo.toml", "config/demo-nvidia.toml", "config/kubernetes/mock/cardcage.toml"}) {
     const auto config = parse_config(shipped(file), file, environment);
     EXPECT_TRUE(config) << config.error().to_string();
   }
