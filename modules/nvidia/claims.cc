@@ -38,12 +38,9 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   for (const cage::Allocation& device : devices) changes.add(plan(device, must_find(device.device()), before));
   if (changes != before) edits.journal(encode(changes));
   try {
-    edits.of_claim().env("NVIDIA_VISIBLE_DEVICES", "void");  // keeps NVIDIA's own runtime from adding GPUs
     const Majors majors = read_majors(driver_.node().procfs);
-    for (const cage::DeviceNode& one : control_nodes(driver_.node(), majors)) edits.of_claim().device_node(one);
-    for (const cage::Allocation& device : devices) apply(call, device, must_find(device.device()), edits);
-    for (const cage::Mount& mount : driver_mounts(driver_.node(), *driver_.library_file(), capabilities_))
-      edits.of_claim().mount(mount);
+    add_driver(majors, edits.of_claim());
+    for (const cage::Allocation& device : devices) apply(call, device, must_find(device.device()), majors, edits);
   } catch (...) {
     // A claim that was prepared before is in use and keeps what it has.
     if (claim.state().empty()) undo(call, changes);
@@ -89,9 +86,22 @@ Changes Claims::plan(const cage::Allocation& device, const Target& target, const
   return changes;
 }
 
-void Claims::apply(const cage::Call& call, const cage::Allocation& device, const Target& target, cage::Edits& edits) {
+// What every container gets, whatever its devices.
+void Claims::add_driver(const Majors& majors, cage::Edit edit) {
+  edit.env("NVIDIA_VISIBLE_DEVICES", "void");  // keeps NVIDIA's own runtime from adding GPUs
+  for (const cage::DeviceNode& one : control_nodes(driver_.node(), majors)) edit.device_node(one);
+  std::ignore = driver_.nvml();  // notices another driver
+  if (mounts_.empty() || mounts_generation_ != driver_.generation()) {
+    mounts_ = driver_mounts(driver_.node(), *driver_.library_file(), capabilities_);
+    mounts_generation_ = driver_.generation();
+  }
+  for (const cage::Mount& mount : mounts_) edit.mount(mount);
+  for (const cage::Mount& mount : socket_mounts(driver_.node(), capabilities_)) edit.mount(mount);
+}
+
+void Claims::apply(const cage::Call& call, const cage::Allocation& device, const Target& target, const Majors& majors,
+                   cage::Edits& edits) {
   const Gpu& gpu = target.gpu->gpu;
-  const Majors majors = read_majors(driver_.node().procfs);
   std::optional<MigInstance> instance;
   if (target.instance != nullptr) instance = *target.instance;
   if (target.profile != nullptr) {

@@ -24,7 +24,9 @@ class Claims {
  private:
   Target must_find(std::string_view device_id);
   Changes plan(const cage::Allocation& device, const Target& target, const Changes& before);
-  void apply(const cage::Call& call, const cage::Allocation& device, const Target& target, cage::Edits& edits);
+  void apply(const cage::Call& call, const cage::Allocation& device, const Target& target, const Majors& majors,
+             cage::Edits& edits);
+  void add_driver(const Majors& majors, cage::Edit edit);
   void undo(const cage::Call& call, const Changes& changes);
   void remove_partition(const Changes::Partition& partition);
   void set_time_slice(const cage::Call& call, const std::string& uuid, unsigned interval);
@@ -32,6 +34,8 @@ class Claims {
   Driver& driver_;
   cage::Host host_;
   const Capabilities capabilities_;
+  std::vector<cage::Mount> mounts_;  // of the driver with that generation
+  unsigned long long mounts_generation_ = 0;
 };
 
 }  // namespace cardcage::nvidia

@@ -193,6 +193,11 @@ std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml,
   add_firmware(mounts, node, version_of_library(nvml.host));
   for (const Wanted& file : kFiles)
     if (mounts.wants(file)) mounts.add(fs::path("/") / file.name, kReadOnly);
+  return mounts.take();
+}
+
+std::vector<cage::Mount> socket_mounts(const Node& node, const Capabilities& wanted) {
+  Collector mounts(node, wanted);
   for (const Wanted& socket : kSockets)
     if (mounts.wants(socket)) mounts.add(fs::path("/") / socket.name, kSocketOptions);
   return mounts.take();

@@ -5,94 +5,54 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <stdexcept>
-
-#include "host/core/clock.h"
 #include "host/core/task_group.h"
-#include "host/module/running_module.h"
-#include "tests/fakes/load_file.h"
+#include "tests/bench/loaded_module.h"
 #include "tests/fakes/proc.h"
-#include "tests/fakes/run_task.h"
 
 namespace cardcage::bench {
 namespace {
 
 using namespace std::chrono_literals;
 
-// The mock in one isolation, on its own core.
-class MockModule {
+class MockModule : public LoadedModule {
  public:
-  explicit MockModule(Isolation isolation, std::filesystem::path file = CARDCAGE_MOCK) : folder_(file.parent_path()) {
-    config_.name = "mock";
-    config_.path = file.filename();
-    config_.isolation = isolation;
-    config_.options["devices"].value = std::vector<std::string>{"gpu:8"};
-  }
-  ~MockModule() {
-    if (module_) std::ignore = run(module_->stop(soon()));
+  explicit MockModule(Isolation isolation, const std::filesystem::path& file = CARDCAGE_MOCK)
+      : LoadedModule("mock", isolation, file) {
+    config.options["devices"].value = std::vector<std::string>{"gpu:8"};
   }
 
   void run_a_program_in_prepare() {
-    config_.programs = {"/bin/true"};
-    config_.options["exec"].value = std::vector<std::string>{"true"};
+    config.programs = {"/bin/true"};
+    config.options["exec"].value = std::vector<std::string>{"true"};
   }
-  void slow_prepares() { config_.options["prepare_delay"].value = "100ms"; }
-  void start() {
-    module_ = must(run(load_file(core_, clock_, config_, folder_, soon())));
-    must(run(module_->start({}, soon())));
-    must(run(module_->discover(soon())));
-  }
-  void stop() {
-    must(run(module_->stop(soon())));
-    module_.reset();
-  }
+  void slow_prepares() { config.options["prepare_delay"].value = "100ms"; }
   // The smallest call that reaches the module and returns a result.
   void round_trip() {
     ModuleClaim claim;
     claim.ref = {"default", "bench", "uid"};
-    must(run(module_->unprepare(claim, soon())));
+    must(run(module->unprepare(claim, soon())));
   }
   // Prepares as many claims at the same time, and releases them.
   void prepare(int claims) {
     must(run(prepare_all(claims)));
-    for (int i = 0; i < claims; ++i) must(run(module_->unprepare(claim(i), soon())));
+    for (int i = 0; i < claims; ++i) must(run(module->unprepare(numbered(i), soon())));
   }
 
  private:
-  static ModuleClaim claim(int number) {
-    ModuleClaim made;
-    made.ref = {"default", "bench", fmt::format("uid-{}", number)};
-    made.allocations.emplace_back().device_id = fmt::format("gpu-{}", number);
-    return made;
+  static ModuleClaim numbered(int number) {
+    return claim(fmt::format("uid-{}", number), fmt::format("gpu-{}", number));
   }
   Task<Status> prepare_all(int claims) {
-    TaskGroup all(core_);
+    TaskGroup all(core);
     Status outcome;
     const auto prepare = [&](int number) -> Task<void> {
-      const auto prepared = co_await module_->prepare(claim(number), soon());
+      const auto prepared = co_await module->prepare(numbered(number), soon());
       if (!prepared) outcome = std::unexpected(prepared.error());
     };
     for (int i = 0; i < claims; ++i) all.spawn(prepare(i));
-    co_await all.join(clock_, soon());
+    co_await all.join(clock, soon());
     co_return outcome;
   }
-  Instant soon() const { return clock_.now() + 10s; }
-  template <class T>
-  T run(Task<T> task) {
-    return run_task(core_, std::move(task));
-  }
-  template <class T>
-  static T must(Result<T> result) {
-    if (!result) throw std::runtime_error(result.error().message);
-    if constexpr (!std::is_void_v<T>) return std::move(*result);
-  }
-
-  asio::io_context core_;
-  SystemClock clock_;
-  const std::filesystem::path folder_;
-  ModuleConfig config_;
-  std::shared_ptr<Module> module_;
 };
 
 // How much longer two prepares take than one.
