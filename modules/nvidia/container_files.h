@@ -20,8 +20,8 @@ using Capabilities = std::set<Capability>;
 // Throws cage::Error for an unknown word. "all" is every capability.
 Capabilities parse_capabilities(const std::vector<std::string_view>& words);
 
-// The mounts of every container with a GPU: libraries, programs, firmware, and files of Vulkan and EGL. They change only
-// with the driver.
+// The mounts of every container with a GPU: libraries, programs, firmware, and files of Vulkan and EGL. They change
+// only with the driver.
 std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml, const Capabilities& wanted);
 // The sockets of those daemons of the driver that run.
 std::vector<cage::Mount> socket_mounts(const Node& node, const Capabilities& wanted);
