@@ -21,9 +21,9 @@ class NvidiaFixture : public ScenarioFixture {
     gpus = std::make_unique<FakeGpus>(folder / "node", node);
     return start_again(options);
   }
-  // A new instance, as after a crash of the module or the daemon.
+  // A new instance, which knows nothing of an earlier one.
   Status start_again(const Options& options = {}) {
-    module.reset();
+    let_go();
     roots = {.sysfs = gpus->sysfs(), .procfs = gpus->procfs(), .devfs = gpus->devfs(), .driver = gpus->driver_root()};
     ModuleConfig wanted = config("libcardcage_nvidia.so", options);
     wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi"};
