@@ -1,0 +1,300 @@
+"""NVIDIA GPUs (docs/nvidia.md): the module on a node with three H100, which a fake driver pretends (tests/fakes/nvml)."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from daemon import SOURCE, build_folder
+from kubectl import apply, kubectl
+from mock import allocated, claim, request, sees, template, use
+from resources import wait_allocatable
+from scene import container, pod
+from waiting import until
+
+DRIVER = "gpu.nvidia.com"
+CLASS, MIG_CLASS = DRIVER, "mig.nvidia.com"
+RESOURCE = "nvidia.com/gpu"           # gpu-2, through the device-plugin API
+CLAIMED_RESOURCE = "nvidia.com/h100"  # any other GPU, through a claim that the scheduler makes
+ROOT = Path("/run/nvidia")            # the driver is in /run/nvidia/driver, as with the GPU operator
+SMI = ROOT / "driver/usr/bin/nvidia-smi"
+LOOK = 60                             # seconds in which the module looks at every GPU
+
+NODE = "[node]\n" + "".join(f'{key}_root = "{ROOT}/{folder}"\n' for key, folder in (
+    ("driver", "driver"), ("sysfs", "sys"), ("procfs", "proc"), ("devfs", "dev")))
+MODULE = f"""
+[[module]]
+name = "nvidia"
+path = "libcardcage_nvidia.so"
+programs = ["{SMI}"]
+options = {{ mig = "%s" }}
+[[module.serve]]
+api = "device-plugin"
+resource = "{RESOURCE}"
+select = {{ name = "gpu-2" }}
+[[module.serve]]
+driver = "{DRIVER}"
+"""
+# Lines for the patch at the end of kustomization.yaml. The fake driver keeps its state in files, so it must be writable.
+MOUNT = f"""\
+      - {{op: add, path: /spec/template/spec/volumes/-, value: {{name: nvidia, hostPath: {{path: {ROOT}}}}}}}
+      - {{op: add, path: /spec/template/spec/containers/0/volumeMounts/-, value: {{name: nvidia, mountPath: {ROOT}}}}}
+"""
+
+
+def of(name: str) -> str:
+    return f"device.attributes['{DRIVER}'].{name}"
+
+
+def fake(*words: str) -> str:
+    """Changes the fake GPUs: fake("lose", "0")."""
+    return subprocess.run([build_folder() / "bin/fake-nvidia", ROOT, *words], text=True, stdout=subprocess.PIPE, check=True).stdout
+
+
+def uuid(gpu: int) -> str:
+    return next(line.split()[3] for line in fake("show").splitlines() if line.startswith(f"gpu {gpu} "))
+
+
+def device_class(name: str, kind: str, **more) -> dict:
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}, "spec": {
+        "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}' && {of('type')} == '{kind}'"}}], **more}}
+
+
+@pytest.fixture(scope="module")
+def configure(cluster, daemon, tmp_path_factory):
+    """The function that gives the daemon a module for the fake GPUs. The shipped daemon is restored afterwards."""
+    source = tmp_path_factory.mktemp("nvidia")
+    for folder in ("config/kubernetes", "tests/cluster/manifests"):
+        shutil.copytree(SOURCE / folder, source / folder)
+    manifests = source / "tests/cluster/manifests"
+    with (manifests / "kustomization.yaml").open("a") as file:
+        file.write(MOUNT)
+    config = (manifests / "cardcage.toml").read_text().replace("[node]\n", NODE)
+    fake("create", "h100", "3", "580.65.06")
+    apply(device_class(CLASS, "gpu", extendedResourceName=CLAIMED_RESOURCE), device_class(MIG_CLASS, "mig"))
+
+    def released() -> None:  # a module that is removed could not release its devices
+        until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 90)
+
+    def configure(mig: str) -> None:
+        released()
+        (manifests / "cardcage.toml").write_text(config + MODULE % mig)
+        daemon.apply(source)
+
+    yield configure
+    try:
+        released()
+    finally:
+        daemon.apply(SOURCE)
+        wait_allocatable(cluster.api)
+        kubectl("delete", "deviceclass", CLASS, MIG_CLASS)
+
+
+@pytest.fixture(scope="module")
+def gpus(cluster, daemon, configure):
+    configure("static")
+    wait_published(daemon, "gpu-0", "gpu-1")
+    wait_allocatable(cluster.api, {RESOURCE: 1})
+
+
+@pytest.fixture(scope="module")
+def partitions(daemon, configure):
+    def lacks_gate() -> bool:
+        return any("gate=DRAPartitionableDevices" in line for line in daemon.log())
+
+    configure("dynamic")
+    until(lambda: len(published(daemon)) == 2 + 3 * 25 or lacks_gate(), "two GPUs and 25 partitions of each of three are published", 20)
+    if lacks_gate():
+        pytest.skip("the API server lacks the feature gate DRAPartitionableDevices")
+
+
+def gpu_claim(name: str, cel: str = "", count: int = 1, interval: str = "", device_class: str = CLASS) -> dict:
+    made = claim(name, request(cel=cel, count=count, device_class=device_class))
+    if interval:
+        made["spec"]["devices"]["config"] = [{"opaque": {"driver": DRIVER, "parameters": {
+            "apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig",
+            "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}}}}]
+    return made
+
+
+def user(name: str, claimed: str, *containers: str) -> dict:
+    return pod(name, [container(each, claims=[{"name": "gpu"}]) for each in containers or ["main"]], [use("gpu", claim=claimed)])
+
+
+def number_of(scene, claimed: str) -> int:
+    [device] = allocated(scene.get("resourceclaims", claimed))
+    return int(device.removeprefix("gpu-"))
+
+
+def nodes(scene, name: str, container: str = "") -> dict[str, str]:
+    """NVIDIA's device nodes in a container, with their decimal numbers."""
+    return {path: ":".join(str(int(part, 16)) for part in numbers.split(":"))
+            for path, numbers in sees(scene, name, container)["nodes"].items() if path.startswith("/dev/nvidia")}
+
+
+def gpu_nodes(*numbers: int) -> dict[str, str]:
+    control = {"/dev/nvidiactl": "195:255", "/dev/nvidia-uvm": "509:0", "/dev/nvidia-uvm-tools": "509:1"}
+    return control | {f"/dev/nvidia{number}": f"195:{number}" for number in numbers}
+
+
+def published(daemon) -> dict[str, dict]:
+    """The devices by name, and the plain values of their attributes."""
+    return {device["name"]: {**device, "attributes": {name: next(iter(value.values())) for name, value in device["attributes"].items()}}
+            for device in daemon.devices(DRIVER)}
+
+
+def instances() -> list[list[str]]:
+    """The GPU, profile id, instance and placement of each MIG instance."""
+    table = subprocess.run([SMI, "mig", "-lgi"], text=True, stdout=subprocess.PIPE, check=True).stdout
+    return [line.strip("| ").split() for line in table.splitlines() if line.startswith(("| 0", "| 1"))]
+
+
+def wait_published(daemon, *names: str) -> None:
+    until(lambda: sorted(published(daemon)) == sorted(names), f"{', '.join(names)} are published", LOOK)
+
+
+def wait_unschedulable(scene, name: str) -> None:
+    until(lambda: any("cannot allocate all claims" in text for text in scene.events("FailedScheduling", name)), "no device fits", 15)
+
+
+def test_published_gpus(daemon, gpus):
+    device = published(daemon)["gpu-0"]
+    assert device["attributes"] == {
+        "type": "gpu", "uuid": uuid(0), "productName": "NVIDIA H100 80GB HBM3", "brand": "Nvidia", "architecture": "Hopper",
+        "cudaComputeCapability": "9.0.0", "driverVersion": "580.65.6", "cudaDriverVersion": "13.0.0", "addressingMode": "HMM",
+        "nvidia.cardcage.dev/serial": "1651023000001", "nvidia.cardcage.dev/moduleID": 7, "resource.kubernetes.io/pciBusID": "0000:3b:00.0",
+        "resource.kubernetes.io/pcieRoot": "pci0000:3a", "resource.kubernetes.io/numaNode": 0}
+    assert device["capacity"] == {"memory": {"value": "81559Mi"}}
+
+
+def test_container_gets_the_driver(scene, gpus):
+    wanted = [f"{of('architecture')} == 'Hopper'", f"{of('cudaComputeCapability')}.isGreaterThan(semver('7.0.0'))",
+              f"device.capacity['{DRIVER}'].memory.compareTo(quantity('40Gi')) >= 0", f"{of('uuid')} == '{uuid(0)}'"]
+    scene.apply(gpu_claim("one", cel=" && ".join(wanted)), user("user", "one"))
+    scene.wait_running("user")
+    seen = sees(scene, "user")
+    assert "NVIDIA_VISIBLE_DEVICES=void" in seen["env"] and nodes(scene, "user") == gpu_nodes(0)
+    folders = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu")
+    assert {f"{folder}/{name}" for folder in folders for name in ("libcuda.so.1", "libnvidia-ml.so.1")} <= seen["mounts"]
+    assert [scene.execute("user", "cat", f"{folder}/libcuda.so.1") for folder in folders] == ["libcuda.so.580.65.06\n"] * 2
+    scene.execute("user", "test", "-x", "/usr/bin/nvidia-smi")
+    # The container may open the GPU: it gets as far as the kernel, which has no driver for it. The next GPU is forbidden.
+    said = scene.execute("user", "sh", "-c", "mknod /tmp/other c 195 1; cat /dev/nvidia0 /tmp/other 2>&1 || true")
+    assert said.splitlines() == ["cat: can't open '/dev/nvidia0': No such device or address",
+                                 "cat: can't open '/tmp/other': Operation not permitted"]
+
+
+def test_one_claim_of_two_containers_and_two_pods(scene, gpus):
+    scene.apply(gpu_claim("shared"), user("pair", "shared", "first", "second"), user("single", "shared"))
+    scene.wait_running("pair", "single")
+    wanted = gpu_nodes(number_of(scene, "shared"))
+    assert [nodes(scene, "pair", "first"), nodes(scene, "pair", "second"), nodes(scene, "single")] == [wanted] * 3
+
+
+def test_two_gpus_of_one_claim(scene, gpus):
+    scene.apply(gpu_claim("both", count=2), user("user", "both"))
+    scene.wait_running("user")
+    assert nodes(scene, "user") == gpu_nodes(0, 1)
+
+
+def test_time_slices(scene, gpus):
+    def set_to() -> list[str]:
+        log = (ROOT / "driver/usr/lib64/nvidia-smi.log").read_text()
+        return [line for line in log.splitlines() if line.startswith("compute-policy")]
+
+    scene.apply(gpu_claim("sliced", interval="Long"), user("user", "sliced"))
+    scene.wait_running("user")
+    command = f"compute-policy -i {uuid(number_of(scene, 'sliced'))} --set-timeslice"
+    assert set_to() == [f"{command} 3"]
+    scene.delete("pods", "user")
+    scene.wait_gone("pods", "user")
+    assert set_to() == [f"{command} 3", f"{command} 0"]
+
+
+def test_wrong_parameter_says_where(scene, gpus):
+    scene.apply(gpu_claim("wrong", interval="Longest"), user("user", "wrong"))
+    [text, *_] = until(lambda: scene.events("FailedPrepareDynamicResources", "user"), "the event about the claim", 30)
+    assert "sharing.timeSlicingConfig.interval" in text and "Longest" in text and "Medium" in text, text
+
+
+def test_extended_resources(scene, gpus):
+    """gpu-2 through the device-plugin API, and the others through claims that the scheduler makes."""
+    scene.apply(*(pod(name, [container(limits={resource: 1})]) for name, resource in (("plugin", RESOURCE), ("claimed", CLAIMED_RESOURCE))))
+    scene.wait_running("plugin", "claimed")
+    assert nodes(scene, "plugin") == gpu_nodes(2)
+    assert nodes(scene, "claimed") in (gpu_nodes(0), gpu_nodes(1))
+    assert "NVIDIA_VISIBLE_DEVICES=void" in sees(scene, "plugin")["env"] & sees(scene, "claimed")["env"]
+
+
+def test_lost_gpus(cluster, scene, daemon, gpus):
+    """New pods stay away from them until they respond again."""
+    def taints() -> list[str]:
+        return [taint["key"] for taint in published(daemon)["gpu-0"].get("taints", [])]
+
+    for gpu in "02":
+        fake("lose", gpu)
+    try:
+        until(lambda: f"{DRIVER}/gpu-lost" in taints(), "a taint on the lost GPU", LOOK)
+        wait_allocatable(cluster.api, {RESOURCE: 0})
+        scene.apply(gpu_claim("lost", cel=f"{of('uuid')} == '{uuid(0)}'"), gpu_claim("any"), user("waits", "lost"), user("runs", "any"))
+        scene.wait_running("runs")
+        assert nodes(scene, "runs") == gpu_nodes(1)
+        wait_unschedulable(scene, "waits")
+        daemon.kill()  # the next daemon has never seen this GPU respond
+        wait_published(daemon, "gpu-0", "gpu-1")
+        assert f"{DRIVER}/gpu-lost" in taints() and not published(daemon)["gpu-1"].get("taints")
+    finally:
+        for gpu in "02":
+            fake("restore", gpu)
+    until(lambda: not taints(), "the taint is gone", LOOK)
+    wait_allocatable(cluster.api, {RESOURCE: 1}, seconds=LOOK)
+    scene.wait_running("waits")
+    assert nodes(scene, "waits") == gpu_nodes(0)
+
+
+def test_partitions_of_the_administrator(scene, daemon, gpus):
+    """Instances that exist are devices, and the GPU in MIG mode is none."""
+    fake("mig-mode", "1", "on")
+    instance = fake("create-instance", "1", "9", "0").strip()
+    try:
+        wait_published(daemon, "gpu-0", "gpu-1-mig-3g40gb-9-0")
+        scene.apply(gpu_claim("mig", device_class=MIG_CLASS), user("user", "mig"))
+        scene.wait_running("user")
+        assert len(nodes(scene, "user")) == len(gpu_nodes(1)) + 2
+        scene.delete("pods", "user")
+        scene.wait_gone("pods", "user")
+        assert [line for line in instances() if line[:3] == ["1", "9", instance]], "it is the administrator's"
+    finally:
+        fake("destroy-instance", "1", instance)
+        fake("mig-mode", "1", "off")
+    wait_published(daemon, "gpu-0", "gpu-1")
+
+
+def test_published_partitions(daemon, partitions):
+    device = published(daemon)["gpu-0-mig-1g10gb-19-0"]
+    assert device["attributes"].items() >= {"type": "mig", "profile": "1g.10gb", "parentUUID": uuid(0)}.items()
+    assert device["capacity"]["memory"] == {"value": "9984Mi"} and device["capacity"]["multiprocessors"] == {"value": "16"}
+    assert device["consumesCounters"][0]["counters"]["memory-slice-0"] == {"value": "1"}
+
+
+def test_partitions_are_made_for_claims(scene, daemon, partitions):
+    """Four pods share a GPU. A pod that wants all of it waits until they are gone."""
+    mine = f"{of('profile')} == '1g.10gb' && {of('parentUUID')} == '{uuid(0)}'"
+    names = [f"user-{number}" for number in range(4)]
+    scene.apply(template("mig", request(cel=mine, device_class=MIG_CLASS)),
+                *(pod(name, [container(claims=[{"name": "mig"}])], [use("mig", template="mig")]) for name in names))
+    scene.wait_running(*names, seconds=60)
+    made = instances()
+    assert [(gpu, profile) for gpu, profile, *_ in made] == [("0", "19")] * 4
+    own = [nodes(scene, name).items() ^ gpu_nodes(0).items() for name in names]
+    assert all(len(each) == 2 for each in own) and len(set.union(*own)) == 8, "two capabilities each, and none twice"
+    daemon.kill()
+    scene.apply(gpu_claim("whole", cel=f"{of('uuid')} == '{uuid(0)}'"), user("whole", "whole"))
+    wait_unschedulable(scene, "whole")
+    assert instances() == made, "the next daemon keeps what claims hold"
+    scene.delete("pods", *names)
+    scene.wait_gone("pods", *names)
+    scene.wait_running("whole")
+    assert not instances() and nodes(scene, "whole") == gpu_nodes(0)
