@@ -31,8 +31,7 @@ bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device) {
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
-  Changes before = decode_changes(claim.state());
-  before.add(decode_changes(claim.journal()));
+  const Changes before = changes_of(claim);
   const auto devices = claim.allocations();
   Changes changes = before;
   for (const cage::Allocation& device : devices) changes.add(plan(device, must_find(device.device()), before));
@@ -43,17 +42,21 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
     for (const cage::Allocation& device : devices) apply(call, device, must_find(device.device()), majors, edits);
   } catch (...) {
     // A claim that was prepared before is in use and keeps what it has.
-    if (claim.state().empty()) undo(call, changes);
+    if (claim.state().empty()) try_to_undo(call, changes);
     throw;
   }
   edits.save(encode(changes));
 }
 
-void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
-  if (claim.other_boot()) return;  // neither MIG instances nor time slices outlive a restart of the node
-  Changes changes = decode_changes(claim.state());
+void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) { undo(call, changes_of(claim)); }
+
+// Neither MIG instances nor time slices outlive a restart of the node.
+Changes Claims::changes_of(const cage::Claim& claim) {
+  Changes changes;
+  if (claim.other_boot()) return changes;
+  changes.add(decode_changes(claim.state()));
   changes.add(decode_changes(claim.journal()));
-  undo(call, changes);
+  return changes;
 }
 
 Target Claims::must_find(std::string_view device_id) {
@@ -136,6 +139,15 @@ void Claims::undo(const cage::Call& call, const Changes& changes) {
   for (const Changes::Partition& partition : changes.partitions) remove_partition(partition);
 }
 
+// What fails here is tried again when the claim is released: the journal has it.
+void Claims::try_to_undo(const cage::Call& call, const Changes& changes) {
+  try {
+    undo(call, changes);
+  } catch (const std::exception& error) {
+    host_.warn() << "after a prepare that failed: " << error.what();
+  }
+}
+
 void Claims::remove_partition(const Changes::Partition& partition) {
   const SeenGpu* seen = driver_.inventory().at(partition.bus_id);
   if (seen == nullptr) return;
@@ -153,10 +165,7 @@ void Claims::remove_partition(const Changes::Partition& partition) {
 
 void Claims::remove_strangers(const std::vector<cage::Claim>& live) {
   Changes wanted;
-  for (const cage::Claim& claim : live) {
-    wanted.add(decode_changes(claim.state()));
-    wanted.add(decode_changes(claim.journal()));
-  }
+  for (const cage::Claim& claim : live) wanted.add(changes_of(claim));
   for (const SeenGpu& seen : Inventory(driver_.look()).gpus) {
     for (const MigInstance& instance : seen.instances) {
       const bool is_wanted = std::ranges::any_of(wanted.partitions, [&](const Changes::Partition& one) {
@@ -166,7 +175,11 @@ void Claims::remove_strangers(const std::vector<cage::Claim>& live) {
       if (is_wanted) continue;
       host_.info() << "removing MIG instance " << instance.uuid << " of GPU " << seen.gpu.bus_id
                    << ", which no claim holds";
-      remove_partition({.bus_id = seen.gpu.bus_id, .profile = instance.profile, .start = instance.placement.start});
+      try {
+        remove_partition({.bus_id = seen.gpu.bus_id, .profile = instance.profile, .start = instance.placement.start});
+      } catch (const cage::Error& error) {
+        host_.warn() << error.what();
+      }
     }
   }
 }

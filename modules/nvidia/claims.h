@@ -18,6 +18,8 @@ class Claims {
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
   // Works without a driver and for a GPU that is lost: what it changed has gone with them.
   void unprepare(const cage::Call& call, const cage::Claim& claim);
+  // What the claim has changed and not changed back.
+  static Changes changes_of(const cage::Claim& claim);
   // Removes every MIG instance that no live claim has made.
   void remove_strangers(const std::vector<cage::Claim>& live);
 
@@ -28,6 +30,7 @@ class Claims {
              cage::Edits& edits);
   void add_driver(const Majors& majors, cage::Edit edit);
   void undo(const cage::Call& call, const Changes& changes);
+  void try_to_undo(const cage::Call& call, const Changes& changes);
   void remove_partition(const Changes::Partition& partition);
   void set_time_slice(const cage::Call& call, const std::string& uuid, unsigned interval);
 

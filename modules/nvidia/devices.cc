@@ -17,6 +17,14 @@ bool offers_partitions(const Gpu& gpu) { return gpu.mig_enabled || changes_mig_m
 // Partitions that are made for claims.
 bool is_partitionable(const SeenGpu& seen, MigMode mode) { return mode == MigMode::kDynamic && !seen.profiles.empty(); }
 
+cage::Health health_of(const SeenGpu& seen) {
+  const cage::Health health =
+      seen.fault.empty()
+          ? cage::Health::ok()
+          : cage::Health::bad("GpuLost", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/gpu-lost");
+  return health.about("Access");
+}
+
 // Attributes that a GPU and its partitions have in common. Returns how many.
 std::size_t add_common_attributes(cage::Device& device, const Gpu& gpu, const DriverVersions& versions) {
   std::size_t count = 0;
@@ -156,14 +164,6 @@ void report_partitionable(const SeenGpu& seen, const DriverVersions& versions, c
 }
 
 }  // namespace
-
-cage::Health health_of(const SeenGpu& seen) {
-  const cage::Health health =
-      seen.fault.empty()
-          ? cage::Health::ok()
-          : cage::Health::bad("GpuLost", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/gpu-lost");
-  return health.about("Access");
-}
 
 std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start) {
   return gpu.uuid + "/mig-" + std::to_string(profile) + "-" + std::to_string(start);

@@ -19,9 +19,6 @@ void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& sn
 // The ids of the devices that depend on this GPU, as report_devices() reports them.
 std::vector<std::string> device_ids(const SeenGpu& seen, MigMode mode);
 
-// Whether the GPU responds, as a statement about the cause Access.
-cage::Health health_of(const SeenGpu& seen);
-
 // The id of a MIG device that is made on demand.
 std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start);
 

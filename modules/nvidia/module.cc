@@ -75,18 +75,15 @@ class Nvidia final : public cage::Module {
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     report_devices(quiesced_ ? driver_.inventory() : driver_.look(), mig_, snapshot);
   }
-  void check(const cage::Call&, std::string_view device) override {
-    const Target target = find_target(quiesced_ ? driver_.inventory() : driver_.look(), device);
-    if (target.gpu != nullptr) host_.health(device, health_of(*target.gpu));
-  }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
     if (quiesced_)
       throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
     claims_.prepare(call, claim, edits);
   }
   void unprepare(const cage::Call& call, const cage::Claim& claim) override {
+    if (quiesced_ && !Claims::changes_of(claim).empty())
+      throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
     claims_.unprepare(call, claim);
-    if (quiesced_) driver_.close();
   }
   void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override {
     if (mig_ == MigMode::kDynamic && !quiesced_) claims_.remove_strangers(live);

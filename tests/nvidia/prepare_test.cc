@@ -206,6 +206,40 @@ TEST_P(NvidiaPrepare, AnAmpereThatNeedsAResetSaysSo) {
   EXPECT_THAT(edits.error().message, HasSubstr("turning it on needs a reset"));
 }
 
+TEST_P(NvidiaPrepare, AFailureIsReportedAndNotThatOfItsUndoing) {
+  ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
+  ModuleClaim wanted = claim_of("u1", {kPart});
+  gpus->fail("nvmlGpuInstanceCreateComputeInstance", nvml::kInsufficientResources, 1);
+  gpus->fail("nvmlGpuInstanceDestroy", nvml::kInUse, 1);
+  const auto failed = prepare(wanted);
+  ASSERT_FALSE(failed);
+  EXPECT_THAT(failed.error().message, HasSubstr("NVML code 23"));
+  EXPECT_TRUE(unprepare(wanted)) << "the journal knows the instance";
+  EXPECT_EQ(gpus->calls("nvmlGpuInstanceDestroy"), 2);
+}
+
+TEST_P(NvidiaPrepare, AnInstanceInUseKeepsNoOtherFromBeingRemoved) {
+  ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
+  gpus->set_mig_mode(0, true);
+  const unsigned used = gpus->create_instance(0, 19, 0);
+  gpus->add_process(0, 4711, 1 << 20, used, 0);
+  gpus->create_instance(0, 19, 1);
+  ASSERT_TRUE(run(module->reconcile({}, soon())));
+  EXPECT_EQ(only_instance(), used);
+}
+
+TEST_P(NvidiaPrepare, WhileQuiescedAClaimThatChangedAGpuWaits) {
+  ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
+  ModuleClaim changed = claim_of("u1", {kPart}), unchanged = claim_of("u2", {"gpu-0"});
+  ASSERT_TRUE(prepare(changed));
+  ASSERT_TRUE(run(module->quiesce(soon())));
+  EXPECT_TRUE(unprepare(unchanged));
+  EXPECT_EQ(unprepare(changed).error().code, Code::kUnavailable);
+  EXPECT_EQ(holders(), 0);
+  ASSERT_TRUE(run(module->resume(soon())));
+  EXPECT_TRUE(unprepare(changed));
+}
+
 TEST_P(NvidiaPrepare, WhileQuiescedItHoldsNoGpuAndPreparesNothing) {
   ASSERT_TRUE(start_on({.product = "h100"}));
   ModuleClaim wanted = claim_of("u1", {"gpu-0"});
