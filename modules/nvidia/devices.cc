@@ -19,9 +19,10 @@ bool is_partitionable(const SeenGpu& seen, MigMode mode) { return mode == MigMod
 
 cage::Health health_of(const SeenGpu& seen) {
   const cage::Health health =
-      seen.fault.empty()
-          ? cage::Health::ok()
-          : cage::Health::bad("GpuLost", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/gpu-lost");
+      seen.fault.empty() ? cage::Health::ok()
+      : seen.has_driver
+          ? cage::Health::bad("GpuLost", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/gpu-lost")
+          : cage::Health::bad("DriverFault", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/driver");
   return health.about("Access");
 }
 

@@ -19,11 +19,11 @@ const nvml::Library& Driver::nvml() {
                       "no libnvidia-ml.so.1 below '" + node_.driver_root.native() +
                           "'; install the NVIDIA driver, or set node.driver_root to the folder of a driver container");
   Identity now = identity(*file_);
-  if (library_ && now == opened_) return *library_;
-  if (library_) host_.info() << "the driver was replaced: opening NVML again";
+  if (library_ && now == identity_) return *library_;
+  if (library_ && !now.kernel_version.empty()) host_.info() << "the driver was replaced: opening NVML again";
   close();
   library_ = std::make_unique<nvml::Library>(file_->host);
-  opened_ = std::move(now);
+  identity_ = std::move(now);
   return *library_;
 }
 

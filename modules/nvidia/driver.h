@@ -29,6 +29,8 @@ class Driver {
   const Inventory& look();
   // The library, opened if need be. Throws cage::Error if the driver does not respond.
   const nvml::Library& nvml();
+  // The library if it is open.
+  const nvml::Library* opened() const { return library_.get(); }
   // A handle of the GPU. Throws cage::Error.
   nvml::Device handle(const Gpu& gpu);
   // Lets go of every GPU: nothing stays open that would keep one from being reset, unbound or given another driver.
@@ -53,7 +55,7 @@ class Driver {
   cage::Host host_;
   Inventory inventory_;
   std::optional<DriverFile> file_;
-  Identity opened_;
+  Identity identity_;  // of the open library
   std::unique_ptr<nvml::Library> library_;
   std::set<std::string> released_;  // by bus id
   unsigned long long generation_ = 0;

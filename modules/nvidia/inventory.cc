@@ -31,6 +31,7 @@ SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Invento
   } catch (const nvml::Failure& failure) {
     SeenGpu silent = known_before(before, found);
     silent.fault = failure.what();
+    silent.has_driver = true;
     return silent;
   }
 }
@@ -61,7 +62,10 @@ Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inve
 }
 
 Inventory with_fault(Inventory before, const std::string& fault) {
-  for (SeenGpu& seen : before.gpus) seen.fault = fault;
+  for (SeenGpu& seen : before.gpus) {
+    seen.fault = fault;
+    seen.has_driver = false;
+  }
   return before;
 }
 

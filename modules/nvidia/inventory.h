@@ -17,7 +17,8 @@ struct SeenGpu {
   std::vector<MigInstance> instances;
   // Why it does not respond, for people; empty if it does. The rest is what was known before.
   std::string fault;
-  bool released = false;  // nobody touches it until the operator gives it back; the rest is what was known before
+  bool has_driver = true;  // the fault is that of this GPU; otherwise of the driver as a whole
+  bool released = false;   // nobody touches it until the operator gives it back; the rest is what was known before
 };
 
 struct Inventory {

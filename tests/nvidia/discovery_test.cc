@@ -87,6 +87,7 @@ TEST_P(NvidiaDiscovery, GpusStayWhileTheDriverIsAway) {
   gpus->unload_driver();
   EXPECT_THAT(names(), ElementsAre("gpu-0", "gpu-1"));
   EXPECT_EQ(device("gpu-0").health.state, HealthState::kUnhealthy);
+  EXPECT_EQ(device("gpu-0").health.reason, "DriverFault");
   gpus->load_driver();
   EXPECT_EQ(device("gpu-0").health.state, HealthState::kHealthy);
 }

@@ -169,6 +169,26 @@ TEST_P(NvidiaHealth, ALostGpuIsNoticedAndItsReturnToo) {
   EXPECT_EQ(device("gpu-1").health.state, HealthState::kHealthy);
 }
 
+TEST_P(NvidiaHealth, ADriverThatGoesAndComesIsNoticed) {
+  ASSERT_TRUE(watch({.product = "h100", .gpus = 2}));
+  const int before = rescans;
+  gpus->unload_driver();
+  pass_looks(1);
+  EXPECT_TRUE(eventually([&] { return rescans > before; }));
+  EXPECT_EQ(device("gpu-1").health.reason, "DriverFault");
+  const int away = rescans;
+  gpus->load_driver();
+  pass_looks(1);
+  EXPECT_TRUE(eventually([&] { return rescans > away; }));
+  EXPECT_EQ(device("gpu-1").health.state, HealthState::kHealthy);
+  gpus->raise_xid(1, 119);
+  pass_looks(1);
+  EXPECT_EQ(about(gpus->uuid(1), "Xid").state, HealthState::kHealthy) << "it was raised before the module listened";
+  gpus->raise_xid(1, 119);
+  pass_looks(1);
+  EXPECT_EQ(about(gpus->uuid(1), "Xid").reason, "Xid119");
+}
+
 TEST_P(NvidiaHealth, AnOlderDriverHealsAfterAQuarantine) {
   ASSERT_TRUE(watch({.product = "a100", .driver = "550.54.15"}));
   gpus->raise_xid(0, 119);

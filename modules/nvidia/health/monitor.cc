@@ -51,7 +51,7 @@ void Monitor::tick() {
       take_events(seen, watched);
       if (looks) look(seen, watched);
     } catch (const cage::Error& error) {
-      host_.warn() << error.what();
+      host_.debug() << error.what();
       stop_watching(seen);
       host_.rescan();  // discover states what is wrong with it
     }
@@ -92,7 +92,9 @@ void Monitor::watch(const SeenGpu& seen) {
 void Monitor::stop_watching(const SeenGpu& seen) {
   const auto watched = watched_.find(seen.gpu.uuid);
   if (watched == watched_.end()) return;
-  if (watched->second.events != nullptr) driver_.nvml()->nvmlEventSetFree(watched->second.events);
+  const nvml::Library* nvml = driver_.opened();
+  if (nvml != nullptr && watched->second.events != nullptr && driver_.generation() == generation_)
+    (*nvml)->nvmlEventSetFree(watched->second.events);
   watched_.erase(watched);
 }
 
