@@ -42,8 +42,11 @@ Task<Status> DriverSwitch::bind(std::string wanted) {
 Task<Status> DriverSwitch::restore() {
   const DriverRecord* const known = ways_.records.find(pci_bus_id_);
   if (!known) co_return Status{};
-  const DriverRecord before = *known;
+  DriverRecord before = *known;
   if (!check()) co_return ways_.records.forget(pci_bus_id_);  // it is gone, and another card may come in its place
+  // A driver that was unloaded since takes the function when it is loaded, if that is free then.
+  std::error_code none;
+  if (!fs::exists(ways_.sysfs / "bus/pci/drivers" / before.driver, none)) before.driver.clear();
   if (driver() != before.driver) {
     auto moving = move_to(before.driver);
     if (const Status moved = co_await std::move(moving); !moved) co_return moved;

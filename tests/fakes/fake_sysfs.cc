@@ -70,6 +70,11 @@ void FakeSysfs::add_driver(const std::string& name) {
   drivers_.insert(name);
 }
 
+void FakeSysfs::remove_driver(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  drivers_.erase(name);
+}
+
 void FakeSysfs::add_function(const std::string& address, const std::string& native) {
   const std::lock_guard lock(mutex_);
   probe(functions_[address] = {native, "", ""});

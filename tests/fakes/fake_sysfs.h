@@ -42,6 +42,7 @@ class FakeSysfs {
   static constexpr unsigned long kCardRequest = 0xc0104301;  // _IOWR('C', 1, 16 bytes)
 
   void add_driver(const std::string& name);
+  void remove_driver(const std::string& name);
   // With its own driver, if that is loaded.
   void add_function(const std::string& address, const std::string& native);
   Function look(const std::string& address) const;

@@ -112,6 +112,24 @@ class ModuleFixture : public CoreFixture {
     clock.advance(duration);
     settle();
   }
+  // Processes need real time, and the host must not give up sooner because of the fake one.
+  void set_pace() { paced_ = std::chrono::steady_clock::now(); }
+  void keep_pace() {
+    const Instant now = std::chrono::steady_clock::now();
+    advance(now - std::exchange(paced_, now));
+  }
+  // Waits for a task while time passes.
+  template <class T>
+  T finish(Task<T> task) {
+    set_pace();
+    const auto result = begin(std::move(task));
+    EXPECT_TRUE(eventually([&] {
+      if (!result->has_value()) keep_pace();
+      return result->has_value();
+    }));
+    return std::move(**result);
+  }
+  Instant later() const { return clock.now() + std::chrono::hours(1); }
 
   const Isolation isolation;
   std::filesystem::path modules_dir = CARDCAGE_TEST_MODULES;
@@ -126,6 +144,8 @@ class ModuleFixture : public CoreFixture {
   std::optional<Error> lost;
 
  private:
+  Instant paced_ = std::chrono::steady_clock::now();
+
   template <class T>
   static Task<void> keep(Task<T> task, std::shared_ptr<std::optional<T>> result) {
     result->emplace(co_await std::move(task));

@@ -48,23 +48,6 @@ class ServiceScenarios : public ScenarioFixture {
     module = *loaded;
     return run(module->start(events(), soon()));
   }
-  // Processes need real time, and the host must not give up sooner because of the fake one.
-  void keep_pace() {
-    const Instant now = std::chrono::steady_clock::now();
-    advance(now - std::exchange(paced_, now));
-  }
-  // Waits for a task while time passes.
-  template <class T>
-  T finish(Task<T> task) {
-    paced_ = std::chrono::steady_clock::now();
-    const auto result = begin(std::move(task));
-    EXPECT_TRUE(eventually([&] {
-      if (!result->has_value()) keep_pace();
-      return result->has_value();
-    }));
-    return std::move(**result);
-  }
-  Instant later() const { return clock.now() + std::chrono::hours(1); }
   Result<PreparedEdits> prepare(const std::string& uid = "u1") {
     return finish(module->prepare(claim(uid, {uid == "u1" ? "gpu-0" : "gpu-1"}), later()));
   }
@@ -80,7 +63,7 @@ class ServiceScenarios : public ScenarioFixture {
   // The pid in the last line of the file, to which each start of a script appends its own.
   pid_t pid_in(const std::string& name, std::size_t starts = 1) {
     std::vector<pid_t> pids;
-    paced_ = std::chrono::steady_clock::now();
+    set_pace();
     EXPECT_TRUE(eventually([&] {
       std::istringstream lines(read_file(folder / name, 10'000).value_or(""));
       pids.assign(std::istream_iterator<pid_t>(lines), {});
@@ -97,9 +80,6 @@ class ServiceScenarios : public ScenarioFixture {
 
   Services::Places places{.records = folder / "records", .outputs = folder / "outputs", .groups = {}, .boot_id = "b"};
   std::shared_ptr<Services> services;
-
- private:
-  Instant paced_ = std::chrono::steady_clock::now();
 };
 
 INSTANTIATE_TEST_SUITE_P(Isolation, ServiceScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),

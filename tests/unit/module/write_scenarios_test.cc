@@ -264,6 +264,18 @@ TEST_P(SysfsScenarios, AFunctionThatHadNoDriverGetsNone) {
   EXPECT_EQ(sysfs.look("0000:3b:00.1").driver, "");
 }
 
+TEST_P(SysfsScenarios, ADriverThatWasUnloadedSinceGetsItsFunctionLater) {
+  ASSERT_TRUE(
+      start_with({switch_to("vfio-pci")}, all_functions(), {{"write_back", std::vector<std::string>{switch_to("")}}}));
+  ASSERT_TRUE(prepare());
+  sysfs.remove_driver("mlx5_core");
+  const Status undone = unprepare();
+  ASSERT_TRUE(undone) << undone.error().message;
+  EXPECT_EQ(sysfs.look(kAddress).driver, "");
+  EXPECT_EQ(sysfs.look(kAddress).driver_override, "") << "or the driver would not get it";
+  EXPECT_FALSE(fs::exists(records() / kAddress));
+}
+
 TEST_P(SysfsScenarios, AnOverrideOfTheOperatorComesBack) {
   std::ofstream(sysfs.function(kAddress) / "driver_override") << "mlx5_core" << std::flush;
   ASSERT_TRUE(
