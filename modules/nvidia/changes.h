@@ -15,15 +15,26 @@ struct Changes {
     bool switched_mode = false;  // MIG mode was off before
     friend bool operator==(const Partition&, const Partition&) = default;
   };
+  struct ComputeMode {
+    std::string bus_id;
+    unsigned before = 0;  // nvml::ComputeMode
+    friend bool operator==(const ComputeMode&, const ComputeMode&) = default;
+  };
   std::vector<Partition> partitions;
   std::vector<std::string> time_slices;  // UUIDs of GPUs whose time slice is not the default
+  std::vector<ComputeMode> compute_modes;
+  bool mps = false;                     // a control daemon runs
+  std::vector<std::string> functions;   // PCI functions with another driver, by bus id
+  std::vector<std::string> persistent;  // GPUs whose persistence mode was on, by bus id
 
-  bool empty() const { return partitions.empty() && time_slices.empty(); }
+  bool empty() const { return *this == Changes{}; }
+  // A mode that `this` has already stays: it is the one from before the first change.
   void add(const Changes& others);
   friend bool operator==(const Changes&, const Changes&) = default;
 };
 
-// One line for each change: "partition 0000:3b:00.0 19 0 1", "time-slice GPU-...".
+// One line for each change: "partition 0000:3b:00.0 19 0 1", "time-slice GPU-...", "compute-mode 0000:3b:00.0 0",
+// "mps", "function 0000:3b:00.0", "persistent 0000:3b:00.0".
 std::string encode(const Changes& changes);
 // Ignores lines that a later version has written.
 Changes decode_changes(std::string_view text);

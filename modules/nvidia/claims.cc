@@ -1,26 +1,25 @@
 #include "modules/nvidia/claims.h"
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
 
 #include "modules/nvidia/device_nodes.h"
+#include "modules/nvidia/gpu_modes.h"
 #include "modules/nvidia/mig_changes.h"
+#include "modules/nvidia/sharing.h"
 
 namespace cardcage::nvidia {
 namespace {
 
-// By the number that nvidia-smi compute-policy takes.
-constexpr std::array<std::string_view, 4> kIntervals{"Default", "Short", "Medium", "Long"};
-constexpr unsigned kDefaultInterval = 0;
-
-// The time slice that the parameters ask for, if they do.
-std::optional<unsigned> wanted_interval(const cage::Allocation& device) {
-  constexpr const char* kInterval = "sharing.timeSlicingConfig.interval";
-  if (!device.has_params() || device.params().kind() != "GpuConfig") return std::nullopt;
-  const cage::Values params = device.params();
-  if (!params.given("sharing.strategy") && !params.given(kInterval)) return std::nullopt;
-  return static_cast<unsigned>(std::ranges::find(kIntervals, params.text(kInterval)) - kIntervals.begin());
-}
+// The first line of the state: also a claim that changed nothing is known to be in use.
+const std::string kPrepared = "prepared\n";
+constexpr std::chrono::seconds kEndLimit{5};  // for processes that were killed
+constexpr std::chrono::milliseconds kLook{50};
+constexpr unsigned long long kMib = 1u << 20;
+constexpr unsigned long long kIdleMemory = 256 * kMib;  // more is left only by somebody
 
 bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device) {
   unsigned current = 0, pending = 0;
@@ -28,29 +27,52 @@ bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device) {
          nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess && current == nvml::kEnabled;
 }
 
+// The compute mode in which a GPU can be shared so.
+std::optional<unsigned> wanted_mode(const Sharing& sharing) {
+  if (sharing.mps) return nvml::kComputeExclusiveProcess;
+  if (sharing.time_slice) return nvml::kComputeDefault;
+  return std::nullopt;
+}
+
+bool responds(const Target& target) {
+  return target.gpu != nullptr && target.gpu->fault.empty() && !target.gpu->released;
+}
+bool is_whole(const Target& target) { return target.profile == nullptr && target.instance == nullptr; }
+
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   const Changes before = changes_of(claim);
-  const auto devices = claim.allocations();
   Changes changes = before;
-  for (const cage::Allocation& device : devices) changes.add(plan(device, must_find(device.device()), before));
+  for (const cage::Allocation& device : claim.allocations()) changes.add(plan(device, before));
+  if (claim.state().empty())
+    for (const cage::Allocation& device : claim.allocations()) require_idle(device);
   if (changes != before) edits.journal(encode(changes));
   try {
-    const Majors majors = read_majors(driver_.node().procfs);
-    add_driver(majors, edits.of_claim());
-    for (const cage::Allocation& device : devices) apply(call, device, must_find(device.device()), majors, edits);
+    apply(call, claim, edits);
   } catch (...) {
     // A claim that was prepared before is in use and keeps what it has.
-    if (claim.state().empty()) try_to_undo(call, changes);
+    if (claim.state().empty()) try_to_undo(call, claim.uid(), changes);
     throw;
   }
-  edits.save(encode(changes));
+  edits.save(kPrepared + encode(changes));
 }
 
-void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) { undo(call, changes_of(claim)); }
+void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
+  const Changes changes = changes_of(claim);
+  undo_helpers(call, claim.uid(), changes);
+  if (kernel_driver_version(driver_.node().procfs).empty()) return;
+  if (!claim.other_boot())
+    for (const cage::Allocation& device : claim.allocations()) end_leftovers(call, device);
+  undo_modes(call, changes);
+  if (policy_.reset && !claim.other_boot()) reset_whole_gpus(call, claim);
+}
 
-// Neither MIG instances nor time slices outlive a restart of the node.
+bool Claims::needs_hardware(const cage::Claim& claim) const {
+  return policy_.leftovers != Leftovers::kReport || policy_.reset || !changes_of(claim).empty();
+}
+
+// None of it outlives a restart of the node.
 Changes Claims::changes_of(const cage::Claim& claim) {
   Changes changes;
   if (claim.other_boot()) return changes;
@@ -72,38 +94,96 @@ Target Claims::must_find(std::string_view device_id) {
   return target;
 }
 
-Changes Claims::plan(const cage::Allocation& device, const Target& target, const Changes& before) {
+std::optional<PciGpu> Claims::find_function(std::string_view device_id) const {
+  if (!policy_.passthrough || find_target(driver_.inventory(), device_id).gpu != nullptr) return std::nullopt;
+  const auto functions = read_pci_gpus(driver_.node());
+  const auto found = std::ranges::find(functions, device_id, &PciGpu::uuid);
+  return found == functions.end() ? std::nullopt : std::optional(*found);
+}
+
+Changes Claims::plan(const cage::Allocation& device, const Changes& before) {
   Changes changes;
+  if (const auto function = find_function(device.device())) return plan_function(*function);
+  const Target target = must_find(device.device());
   const Gpu& gpu = target.gpu->gpu;
   if (device.admin()) return changes;
   if (target.profile != nullptr) {
     const auto known = std::ranges::find_if(before.partitions, [&](const Changes::Partition& one) {
       return one.bus_id == gpu.bus_id && one.profile == target.profile->id && one.start == target.start;
     });
-    if (known != before.partitions.end()) return changes;
-    const bool enabled = is_mig_enabled(driver_.nvml(), driver_.handle(gpu));
-    changes.partitions.push_back(
-        {.bus_id = gpu.bus_id, .profile = target.profile->id, .start = target.start, .switched_mode = !enabled});
+    if (known == before.partitions.end()) {
+      const bool enabled = is_mig_enabled(driver_.nvml(), driver_.handle(gpu));
+      changes.partitions.push_back(
+          {.bus_id = gpu.bus_id, .profile = target.profile->id, .start = target.start, .switched_mode = !enabled});
+    }
   }
-  if (wanted_interval(device).value_or(kDefaultInterval) != kDefaultInterval) changes.time_slices.push_back(gpu.uuid);
+  const Sharing sharing = sharing_of(device);
+  changes.mps = sharing.mps.has_value();
+  if (sharing.time_slice.value_or(kDefaultInterval) != kDefaultInterval) changes.time_slices.push_back(gpu.uuid);
+  if (const auto mode = wanted_mode(sharing); mode && is_whole(target)) {
+    const unsigned now = compute_mode(driver_.nvml(), driver_.handle(gpu), gpu);
+    if (now != *mode) changes.compute_modes.push_back({.bus_id = gpu.bus_id, .before = now});
+  }
   return changes;
 }
 
-// What every container gets, whatever its devices.
+Changes Claims::plan_function(const PciGpu& function) {
+  Changes changes;
+  changes.functions = passthrough_.functions_of(function);
+  const SeenGpu* seen = driver_.look().at(function.bus_id);  // it may have another driver by now
+  if (seen == nullptr || !seen->fault.empty()) return changes;
+  if (is_persistent(driver_.nvml(), driver_.handle(seen->gpu))) changes.persistent.push_back(function.bus_id);
+  return changes;
+}
+
+void Claims::apply(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
+  const auto devices = claim.allocations();
+  const Majors majors = read_majors(driver_.node().procfs);
+  MpsGroup mps;
+  bool has_gpu = false;
+  edits.of_claim().env("NVIDIA_VISIBLE_DEVICES", "void");  // keeps NVIDIA's own runtime from adding GPUs
+  for (const cage::Allocation& device : devices) {
+    if (find_function(device.device())) continue;
+    has_gpu = true;
+    const std::string uuid = apply(call, device, majors, edits);
+    const Sharing sharing = device.admin() ? Sharing{} : sharing_of(device);
+    if (!sharing.mps) continue;
+    if (mps.settings && mps.settings != sharing.mps)
+      throw cage::Error(CAGE_INVALID_ARGUMENT,
+                        "one MPS control daemon serves the claim: give all its devices the same sharing.mpsConfig");
+    mps.settings = sharing.mps;
+    mps.devices.push_back(uuid);
+    mps_.add_to(edits.of(device), claim.uid());
+  }
+  if (has_gpu) add_driver(majors, edits.of_claim());
+  if (mps.settings) mps_.start(call, claim.uid(), mps.devices, *mps.settings);
+  // Last, because it closes NVML.
+  for (const cage::Allocation& device : devices) {
+    const auto function = find_function(device.device());
+    if (!function) continue;
+    if (device.admin())
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "admin access to '" + std::string(device.device()) +
+                                                      "' would take it from who uses it; ask for the GPU");
+    give_away(call, *function);
+    passthrough_.add_to(edits.of(device), device, *function);
+  }
+}
+
+// What every container gets, whatever its GPUs.
 void Claims::add_driver(const Majors& majors, cage::Edit edit) {
-  edit.env("NVIDIA_VISIBLE_DEVICES", "void");  // keeps NVIDIA's own runtime from adding GPUs
   for (const cage::DeviceNode& one : control_nodes(driver_.node(), majors)) edit.device_node(one);
   std::ignore = driver_.nvml();  // notices another driver
   if (mounts_.empty() || mounts_generation_ != driver_.generation()) {
-    mounts_ = driver_mounts(driver_.node(), *driver_.library_file(), capabilities_);
+    mounts_ = driver_mounts(driver_.node(), *driver_.library_file(), policy_.capabilities);
     mounts_generation_ = driver_.generation();
   }
   for (const cage::Mount& mount : mounts_) edit.mount(mount);
-  for (const cage::Mount& mount : socket_mounts(driver_.node(), capabilities_)) edit.mount(mount);
+  for (const cage::Mount& mount : socket_mounts(driver_.node(), policy_.capabilities)) edit.mount(mount);
 }
 
-void Claims::apply(const cage::Call& call, const cage::Allocation& device, const Target& target, const Majors& majors,
-                   cage::Edits& edits) {
+std::string Claims::apply(const cage::Call& call, const cage::Allocation& device, const Majors& majors,
+                          cage::Edits& edits) {
+  const Target target = must_find(device.device());
   const Gpu& gpu = target.gpu->gpu;
   std::optional<MigInstance> instance;
   if (target.instance != nullptr) instance = *target.instance;
@@ -116,36 +196,70 @@ void Claims::apply(const cage::Call& call, const cage::Allocation& device, const
     if (!is_mig_enabled(driver_.nvml(), handle)) enable_mig(driver_.nvml(), handle, gpu);
     instance = make_instance(driver_.nvml(), driver_.handle(gpu), gpu, *target.profile, *placement);
   }
-  if (const auto interval = wanted_interval(device); interval && !device.admin())
-    set_time_slice(call, gpu.uuid, *interval);
+  if (!device.admin()) {
+    const Sharing sharing = sharing_of(device);
+    if (const auto mode = wanted_mode(sharing); mode && is_whole(target))
+      set_compute_mode(driver_.nvml(), driver_.handle(gpu), gpu, *mode);
+    if (sharing.time_slice) set_time_slice(call, host_, gpu.uuid, *sharing.time_slice);
+  }
 
-  edits.of(device).device_node(gpu_node(gpu, majors));
+  cage::Edit edit = edits.of(device);
+  edit.device_node(gpu_node(gpu, majors));
   if (instance)
     for (const cage::DeviceNode& one :
          mig_nodes(driver_.node(), majors, gpu, instance->gpu_instance, instance->compute_instance))
-      edits.of(device).device_node(one);
-  const bool shows = capabilities_.contains(Capability::graphics) || capabilities_.contains(Capability::display);
+      edit.device_node(one);
+  const bool shows =
+      policy_.capabilities.contains(Capability::graphics) || policy_.capabilities.contains(Capability::display);
   if (shows && !instance)
-    for (const cage::DeviceNode& one : display_nodes(driver_.node(), gpu)) edits.of(device).device_node(one);
+    for (const cage::DeviceNode& one : display_nodes(driver_.node(), gpu)) edit.device_node(one);
+  return instance ? instance->uuid : gpu.uuid;
 }
 
-void Claims::undo(const cage::Call& call, const Changes& changes) {
-  if (changes.empty() || kernel_driver_version(driver_.node().procfs).empty()) return;
-  driver_.look();
-  for (const std::string& uuid : changes.time_slices) {
-    const SeenGpu* seen = driver_.inventory().find(uuid);
-    if (seen != nullptr && seen->fault.empty()) set_time_slice(call, uuid, kDefaultInterval);
+void Claims::give_away(const cage::Call& call, const PciGpu& function) {
+  const SeenGpu* seen = driver_.inventory().at(function.bus_id);
+  if (seen != nullptr && seen->fault.empty()) {
+    const nvml::Device handle = driver_.handle(seen->gpu);
+    if (is_persistent(driver_.nvml(), handle)) set_persistent(driver_.nvml(), handle, seen->gpu, false);
   }
-  for (const Changes::Partition& partition : changes.partitions) remove_partition(partition);
+  driver_.close();
+  passthrough_.give(call, function);
+  host_.rescan();  // the GPU is not NVIDIA's any more
+}
+
+void Claims::undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes) {
+  undo_helpers(call, claim_uid, changes);
+  undo_modes(call, changes);
 }
 
 // What fails here is tried again when the claim is released: the journal has it.
-void Claims::try_to_undo(const cage::Call& call, const Changes& changes) {
+void Claims::try_to_undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes) {
   try {
-    undo(call, changes);
+    undo(call, claim_uid, changes);
   } catch (const std::exception& error) {
     host_.warn() << "after a prepare that failed: " << error.what();
   }
+}
+
+void Claims::undo_helpers(const cage::Call& call, std::string_view claim_uid, const Changes& changes) {
+  if (changes.mps) mps_.stop(call, claim_uid);
+  for (const std::string& function : changes.functions) passthrough_.take_back(call, function);
+  if (!changes.functions.empty()) host_.rescan();
+}
+
+void Claims::undo_modes(const cage::Call& call, const Changes& changes) {
+  if (changes.empty() || kernel_driver_version(driver_.node().procfs).empty()) return;
+  driver_.look();
+  const auto responding = [&](const SeenGpu* seen) { return seen != nullptr && seen->fault.empty(); };
+  for (const std::string& uuid : changes.time_slices)
+    if (responding(driver_.inventory().find(uuid))) set_time_slice(call, host_, uuid, kDefaultInterval);
+  for (const Changes::ComputeMode& one : changes.compute_modes)
+    if (const SeenGpu* seen = driver_.inventory().at(one.bus_id); responding(seen))
+      set_compute_mode(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, one.before);
+  for (const std::string& bus_id : changes.persistent)
+    if (const SeenGpu* seen = driver_.inventory().at(bus_id); responding(seen))
+      set_persistent(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, true);
+  for (const Changes::Partition& partition : changes.partitions) remove_partition(partition);
 }
 
 void Claims::remove_partition(const Changes::Partition& partition) {
@@ -184,17 +298,84 @@ void Claims::remove_strangers(const std::vector<cage::Claim>& live) {
   }
 }
 
-void Claims::set_time_slice(const cage::Call& call, const std::string& uuid, unsigned interval) {
-  const auto run = [&](std::vector<std::string> arguments) {
-    const cage::ProgramResult result =
-        host_.run(call, {.name = "nvidia-smi", .arguments = std::move(arguments), .environment = {}});
-    if (result.exit_status == 0) return;
-    const std::string& said = result.err.empty() ? result.out : result.err;
-    throw cage::Error(CAGE_UNAVAILABLE, "setting the time slice of GPU " + uuid + ": nvidia-smi " +
-                                            (result.timed_out ? "did not end in time" : "failed: " + said));
-  };
-  run({"-i", uuid, "-c", "DEFAULT"});
-  run({"compute-policy", "-i", uuid, "--set-timeslice", std::to_string(interval)});
+std::vector<GpuProcess> Claims::processes_of(const Target& target) {
+  if (!responds(target)) return {};
+  std::optional<unsigned> gpu_instance;
+  if (target.instance != nullptr) gpu_instance = target.instance->gpu_instance;
+  if (target.profile != nullptr) {
+    const auto made = std::ranges::find_if(target.gpu->instances, [&](const MigInstance& one) {
+      return one.profile == target.profile->id && one.placement.start == target.start;
+    });
+    if (made == target.gpu->instances.end()) return {};
+    gpu_instance = made->gpu_instance;
+  }
+  try {
+    return processes_on(driver_.nvml(), driver_.handle(target.gpu->gpu), gpu_instance, driver_.node().procfs);
+  } catch (const cage::Error& error) {
+    host_.debug() << error.what();
+    return {};
+  }
+}
+
+unsigned long long Claims::memory_in_use(const Target& target) {
+  if (!responds(target) || !is_whole(target)) return 0;
+  try {
+    const nvml::Device handle = driver_.handle(target.gpu->gpu);
+    const auto memory = nvml::get_tagged<nvml::Memory2>(driver_.nvml()->nvmlDeviceGetMemoryInfo_v2, handle);
+    return memory ? memory->used : 0;
+  } catch (const cage::Error& error) {
+    host_.debug() << error.what();
+    return 0;
+  }
+}
+
+void Claims::require_idle(const cage::Allocation& device) {
+  if (device.admin()) return;
+  Target target = find_target(driver_.inventory(), device.device());
+  const auto function = find_function(device.device());
+  if (function) target.gpu = driver_.inventory().at(function->bus_id);
+  const auto processes = processes_of(target);
+  if (processes.empty()) return;
+  const std::string what = "GPU " + target.gpu->gpu.bus_id + " is used by process " + to_text(processes);
+  if (policy_.leftovers != Leftovers::kReport || function)
+    throw cage::Error(CAGE_UNAVAILABLE, what + "; end it, or wait until it has ended");
+  host_.warn() << what << ", and a claim gets it";
+}
+
+void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& device) {
+  if (device.admin()) return;
+  const Target target = find_target(driver_.inventory(), device.device());
+  auto processes = processes_of(target);
+  if (!processes.empty() && policy_.leftovers == Leftovers::kEnd) {
+    host_.warn() << "ending process " << to_text(processes) << " on GPU " << target.gpu->gpu.bus_id
+                 << ", whose claim is released";
+    for (const GpuProcess& one : processes)
+      if (one.pid > 1 && ::kill(static_cast<pid_t>(one.pid), SIGKILL) != 0 && errno != ESRCH)
+        throw cage::Error(CAGE_UNAVAILABLE, "ending process " + to_text({one}) + ": " + std::strerror(errno));
+    const auto end = cage::Call::Clock::now() + kEndLimit;
+    while (!(processes = processes_of(target)).empty() && cage::Call::Clock::now() < end) call.sleep(kLook);
+  }
+  if (!processes.empty()) {
+    const std::string what =
+        "process " + to_text(processes) + " is still on GPU " + target.gpu->gpu.bus_id + ", whose claim is released";
+    if (policy_.leftovers != Leftovers::kReport) throw cage::Error(CAGE_UNAVAILABLE, what);
+    host_.warn() << what;
+  } else if (const auto used = memory_in_use(target); used > kIdleMemory) {
+    host_.warn() << "no process is on GPU " << target.gpu->gpu.bus_id << ", and " << used / kMib
+                 << " MiB of its memory are in use; a reset frees them: nvidia-smi --gpu-reset";
+  }
+}
+
+void Claims::reset_whole_gpus(const cage::Call& call, const cage::Claim& claim) {
+  std::vector<std::string> bus_ids;
+  for (const cage::Allocation& device : claim.allocations()) {
+    const Target target = find_target(driver_.inventory(), device.device());
+    if (target.gpu != nullptr && is_whole(target) && !device.admin() && !target.gpu->released)
+      bus_ids.push_back(target.gpu->gpu.bus_id);
+  }
+  if (bus_ids.empty()) return;
+  driver_.close();
+  reset_gpus(call, host_, bus_ids);
 }
 
 }  // namespace cardcage::nvidia

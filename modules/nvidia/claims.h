@@ -7,36 +7,82 @@
 #include "modules/nvidia/container_files.h"
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
+#include "modules/nvidia/mps.h"
+#include "modules/nvidia/passthrough.h"
+#include "modules/nvidia/processes.h"
 
 namespace cardcage::nvidia {
 
+// What becomes of processes that are on a GPU although no claim has it.
+enum class Leftovers {
+  kReport,  // the log names them
+  kWait,    // prepare and unprepare fail until they have ended
+  kEnd,     // unprepare ends them
+};
+// What the operator has chosen.
+struct ClaimPolicy {
+  Capabilities capabilities;
+  Leftovers leftovers = Leftovers::kReport;
+  bool reset = false;  // each whole GPU, when its claim is released
+  bool passthrough = false;
+};
+
 class Claims {
  public:
-  Claims(Driver& driver, cage::Host host, Capabilities capabilities)
-      : driver_(driver), host_(host), capabilities_(std::move(capabilities)) {}
+  Claims(Driver& driver, cage::Host host, ClaimPolicy policy, Mps mps, Passthrough passthrough)
+      : driver_(driver),
+        host_(host),
+        policy_(std::move(policy)),
+        mps_(std::move(mps)),
+        passthrough_(std::move(passthrough)) {}
 
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
   // Works without a driver and for a GPU that is lost: what it changed has gone with them.
   void unprepare(const cage::Call& call, const cage::Claim& claim);
-  // What the claim has changed and not changed back.
-  static Changes changes_of(const cage::Claim& claim);
+  // Whether unprepare() has anything to do with hardware.
+  bool needs_hardware(const cage::Claim& claim) const;
   // Removes every MIG instance that no live claim has made.
   void remove_strangers(const std::vector<cage::Claim>& live);
 
  private:
+  // The devices that an MPS control daemon serves, by UUID.
+  struct MpsGroup {
+    std::vector<std::string> devices;
+    std::optional<MpsSettings> settings;
+  };
+  static Changes changes_of(const cage::Claim& claim);
   Target must_find(std::string_view device_id);
-  Changes plan(const cage::Allocation& device, const Target& target, const Changes& before);
-  void apply(const cage::Call& call, const cage::Allocation& device, const Target& target, const Majors& majors,
-             cage::Edits& edits);
+  std::optional<PciGpu> find_function(std::string_view device_id) const;
+
+  Changes plan(const cage::Allocation& device, const Changes& before);
+  Changes plan_function(const PciGpu& function);
+  void apply(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
+  // Returns the UUID of the GPU or MIG instance.
+  std::string apply(const cage::Call& call, const cage::Allocation& device, const Majors& majors, cage::Edits& edits);
+  void give_away(const cage::Call& call, const PciGpu& function);
   void add_driver(const Majors& majors, cage::Edit edit);
-  void undo(const cage::Call& call, const Changes& changes);
-  void try_to_undo(const cage::Call& call, const Changes& changes);
+
+  void undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
+  void try_to_undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
+  // What is outside of NVIDIA's driver.
+  void undo_helpers(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
+  void undo_modes(const cage::Call& call, const Changes& changes);
   void remove_partition(const Changes::Partition& partition);
-  void set_time_slice(const cage::Call& call, const std::string& uuid, unsigned interval);
+
+  // Does what the policy says if processes are on the device.
+  void require_idle(const cage::Allocation& device);
+  void end_leftovers(const cage::Call& call, const cage::Allocation& device);
+  // Nothing if that cannot be known.
+  std::vector<GpuProcess> processes_of(const Target& target);
+  // Bytes of a whole GPU; 0 if that cannot be known.
+  unsigned long long memory_in_use(const Target& target);
+  void reset_whole_gpus(const cage::Call& call, const cage::Claim& claim);
 
   Driver& driver_;
   cage::Host host_;
-  const Capabilities capabilities_;
+  const ClaimPolicy policy_;
+  const Mps mps_;
+  const Passthrough passthrough_;
   std::vector<cage::Mount> mounts_;  // of the driver with that generation
   unsigned long long mounts_generation_ = 0;
 };

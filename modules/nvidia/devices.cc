@@ -15,7 +15,13 @@ bool offers_whole(const Gpu& gpu) { return !gpu.mig_enabled || changes_mig_mode_
 bool offers_partitions(const Gpu& gpu) { return gpu.mig_enabled || changes_mig_mode_at_once(gpu); }
 
 // Partitions that are made for claims.
-bool is_partitionable(const SeenGpu& seen, MigMode mode) { return mode == MigMode::kDynamic && !seen.profiles.empty(); }
+bool is_partitionable(const SeenGpu& seen, const Offer& offer) {
+  return offer.mig == MigMode::kDynamic && !seen.profiles.empty();
+}
+// Instances that an administrator has made are not given away with their GPU.
+bool offers_function(const SeenGpu& seen, const Offer& offer) {
+  return offer.passthrough && (is_partitionable(seen, offer) || !seen.gpu.mig_enabled);
+}
 
 cage::Health health_of(const SeenGpu& seen) {
   const cage::Health health =
@@ -143,10 +149,33 @@ void report_instances(const SeenGpu& seen, const DriverVersions& versions, cage:
   }
 }
 
+cage::Device function_device(const PciGpu& function, const SeenGpu* seen) {
+  cage::Device device(function.uuid, "vfio");
+  device.name("gpu-vfio-" + std::to_string(function.index)).pci(function.bus_id);
+  device.health(seen != nullptr
+                    ? health_of(*seen)
+                    : cage::Health::unmonitored("NoDriver", "it is not bound to NVIDIA's driver").about("Access"));
+  device.attribute("type", "vfio").attribute("uuid", function.uuid);
+  device.attribute("vendorID", function.vendor).attribute("deviceID", function.device);
+  if (!function.product.empty()) device.attribute("productName", function.product);
+  device.attribute("iommuFDEnabled", function.has_iommufd);
+  if (function.memory > 0)
+    device.capacity("addressableMemory", cage::Quantity::bytes(static_cast<std::int64_t>(function.memory)));
+  return device;
+}
+
+std::string counter_set_of(const SeenGpu& seen) { return device_name(seen.gpu) + "-counter-set"; }
+
+// What the GPU has that its devices share. A GPU without partitions is one thing.
+cage::Quantities all_counters(const SeenGpu& seen, const Offer& offer) {
+  if (!is_partitionable(seen, offer)) return {{"gpu", cage::Quantity::count(1)}};
+  return counters(most_of(seen.profiles), {.start = 0, .size = memory_slices(seen.profiles)});
+}
+
 // The whole GPU and every partition that it can have, which share counters.
-void report_partitionable(const SeenGpu& seen, const DriverVersions& versions, cage::Snapshot& snapshot) {
-  const std::string set = device_name(seen.gpu) + "-counter-set";
-  const cage::Quantities all = counters(most_of(seen.profiles), {.start = 0, .size = memory_slices(seen.profiles)});
+void report_partitionable(const SeenGpu& seen, const DriverVersions& versions, const cage::Quantities& all,
+                          cage::Snapshot& snapshot) {
+  const std::string set = counter_set_of(seen);
   snapshot.counter_set(set, all);
   if (offers_whole(seen.gpu)) {
     cage::Device whole = gpu_device(seen, versions);
@@ -170,21 +199,30 @@ std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start) {
   return gpu.uuid + "/mig-" + std::to_string(profile) + "-" + std::to_string(start);
 }
 
-void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& snapshot) {
+void report_devices(const Inventory& inventory, const std::vector<PciGpu>& functions, const Offer& offer,
+                    cage::Snapshot& snapshot) {
   for (const SeenGpu& seen : inventory.gpus) {
-    if (is_partitionable(seen, mode) && snapshot.has_counters()) {
-      report_partitionable(seen, inventory.versions, snapshot);
+    if (is_partitionable(seen, offer) && snapshot.has_counters()) {
+      report_partitionable(seen, inventory.versions, all_counters(seen, offer), snapshot);
     } else if (seen.gpu.mig_enabled) {
       report_instances(seen, inventory.versions, snapshot);
-    } else {
-      snapshot.add(gpu_device(seen, inventory.versions));
+    } else if (snapshot.add(gpu_device(seen, inventory.versions)) && offers_function(seen, offer)) {
+      snapshot.counter_set(counter_set_of(seen), all_counters(seen, offer));
+      snapshot.consumes(seen.gpu.uuid, counter_set_of(seen), all_counters(seen, offer));
     }
+  }
+  for (const PciGpu& function : functions) {
+    const SeenGpu* seen = inventory.at(function.bus_id);
+    if (seen != nullptr && !offers_function(*seen, offer)) continue;
+    if (snapshot.add(function_device(function, seen)) && seen != nullptr)
+      snapshot.consumes(function.uuid, counter_set_of(*seen), all_counters(*seen, offer));
   }
 }
 
-std::vector<std::string> device_ids(const SeenGpu& seen, MigMode mode) {
+std::vector<std::string> device_ids(const SeenGpu& seen, const Offer& offer) {
   std::vector<std::string> ids;
-  const bool partitionable = is_partitionable(seen, mode);
+  const bool partitionable = is_partitionable(seen, offer);
+  if (offers_function(seen, offer)) ids.push_back(function_uuid(seen.gpu.bus_id));
   if (partitionable ? offers_whole(seen.gpu) : !seen.gpu.mig_enabled) ids.push_back(seen.gpu.uuid);
   if (!partitionable)
     for (const MigInstance& instance : seen.instances) ids.push_back(instance.uuid);

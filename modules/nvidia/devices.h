@@ -5,6 +5,7 @@
 #include <cardcage/sdk.hpp>
 
 #include "modules/nvidia/inventory.h"
+#include "modules/nvidia/pci_gpu.h"
 
 namespace cardcage::nvidia {
 
@@ -12,12 +13,18 @@ enum class MigMode {
   kStatic,   // the instances that the administrator has made
   kDynamic,  // every instance that a GPU can have, made when a claim needs it
 };
+// What the operator has chosen.
+struct Offer {
+  MigMode mig = MigMode::kStatic;
+  bool passthrough = false;  // GPUs also as a whole for virtual machines
+};
 
-// Reports every device of the inventory.
-void report_devices(const Inventory& inventory, MigMode mode, cage::Snapshot& snapshot);
+// Reports every device of the inventory, and those of `functions` for virtual machines.
+void report_devices(const Inventory& inventory, const std::vector<PciGpu>& functions, const Offer& offer,
+                    cage::Snapshot& snapshot);
 
 // The ids of the devices that depend on this GPU, as report_devices() reports them.
-std::vector<std::string> device_ids(const SeenGpu& seen, MigMode mode);
+std::vector<std::string> device_ids(const SeenGpu& seen, const Offer& offer);
 
 // The id of a MIG device that is made on demand.
 std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start);

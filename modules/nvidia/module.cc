@@ -19,15 +19,25 @@ namespace cardcage::nvidia {
 namespace {
 
 constexpr cage_str kMigModes[] = {CAGE_LIT("static"), CAGE_LIT("dynamic")};
-constexpr cage_str kStrategies[] = {CAGE_LIT("TimeSlicing")};
-constexpr cage_str kIntervals[] = {CAGE_LIT("Default"), CAGE_LIT("Short"), CAGE_LIT("Medium"), CAGE_LIT("Long")};
+constexpr cage_str kLeftovers[] = {CAGE_LIT("report"), CAGE_LIT("wait"), CAGE_LIT("end")};
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr cage_str kGpu[] = {CAGE_LIT("gpu")};
-constexpr cage::Option kGpuFields[] = {
-    cage::Option::text("sharing.strategy", "TimeSlicing", "how containers share the GPU").one_of(kStrategies),
-    cage::Option::text("sharing.timeSlicingConfig.interval", "Default", "how long each may run at a time")
-        .one_of(kIntervals),
-};
+constexpr cage_str kGpu[] = {CAGE_LIT("gpu")}, kMig[] = {CAGE_LIT("mig")}, kVfio[] = {CAGE_LIT("vfio")};
+constexpr std::string_view kApiVersion = "resource.nvidia.com/v1beta1";
+
+Offer offer_of(const cage::Values& options) {
+  return {.mig = options.text("mig") == "dynamic" ? MigMode::kDynamic : MigMode::kStatic,
+          .passthrough = options.boolean("passthrough")};
+}
+
+ClaimPolicy policy_of(const cage::Values& options) {
+  const std::string_view leftovers = options.text("leftover_processes");
+  return {.capabilities = parse_capabilities(options.list("driver_capabilities")),
+          .leftovers = leftovers == "end"    ? Leftovers::kEnd
+                       : leftovers == "wait" ? Leftovers::kWait
+                                             : Leftovers::kReport,
+          .reset = options.boolean("reset_after_use"),
+          .passthrough = options.boolean("passthrough")};
+}
 
 class Nvidia final : public cage::Module {
  public:
@@ -43,19 +53,30 @@ class Nvidia final : public cage::Module {
       cage::Option::duration("health_interval", "1s",
                              "how often errors of GPUs are read; every tenth time their counters and sensors, too")
           .range(kMillisecond, 60'000 * kMillisecond),
+      cage::Option::text("leftover_processes", "report",
+                         "processes on a GPU that no claim has: log them, wait for their end, or end them")
+          .one_of(kLeftovers),
+      cage::Option::boolean("reset_after_use", "false", "reset a whole GPU when its claim is released"),
+      cage::Option::text("mps_root", "/run/nvidia/mps", "where the folders of MPS control daemons are"),
+      cage::Option::boolean("passthrough", "false", "offer whole GPUs to virtual machines, too"),
+      cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for them"),
   };
   static constexpr cage::Schema declared_schemas[] = {
-      cage::Schema::of<kGpuFields>("resource.nvidia.com/v1beta1", "GpuConfig").devices(kGpu)};
+      cage::Schema::of<kGpuFields>(kApiVersion, "GpuConfig").devices(kGpu),
+      cage::Schema::of<kMigFields>(kApiVersion, "MigDeviceConfig").devices(kMig),
+      cage::Schema::of<kVfioFields>(kApiVersion, "VfioDeviceConfig").devices(kVfio),
+  };
 
   Nvidia(const cage::Call&, cage::Host host, const cage::Values& options)
       : host_(host),
         health_interval_(options.duration("health_interval")),
-        mig_(options.text("mig") == "dynamic" ? MigMode::kDynamic : MigMode::kStatic),
+        offer_(offer_of(options)),
         driver_(
             {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
             host),
-        monitor_(driver_, host, mig_),
-        claims_(driver_, host, parse_capabilities(options.list("driver_capabilities"))) {}
+        monitor_(driver_, host, offer_),
+        claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),
+                Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {}
 
   void start(const cage::Call&) override {
     timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -73,7 +94,8 @@ class Nvidia final : public cage::Module {
     ::close(std::exchange(timer_, -1));
   }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
-    report_devices(quiesced_ ? driver_.inventory() : driver_.look(), mig_, snapshot);
+    const auto functions = offer_.passthrough ? read_pci_gpus(driver_.node()) : std::vector<PciGpu>();
+    report_devices(quiesced_ ? driver_.inventory() : driver_.look(), functions, offer_, snapshot);
   }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
     if (quiesced_)
@@ -81,12 +103,12 @@ class Nvidia final : public cage::Module {
     claims_.prepare(call, claim, edits);
   }
   void unprepare(const cage::Call& call, const cage::Claim& claim) override {
-    if (quiesced_ && !Claims::changes_of(claim).empty())
+    if (quiesced_ && claims_.needs_hardware(claim))
       throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
-    claims_.unprepare(call, claim);
+    if (!quiesced_) claims_.unprepare(call, claim);
   }
   void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override {
-    if (mig_ == MigMode::kDynamic && !quiesced_) claims_.remove_strangers(live);
+    if (offer_.mig == MigMode::kDynamic && !quiesced_) claims_.remove_strangers(live);
   }
   std::vector<std::string> prefer(const cage::Call&, const cage::Wish& wish) override {
     if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced");
@@ -139,7 +161,7 @@ class Nvidia final : public cage::Module {
 
   cage::Host host_;
   const std::chrono::nanoseconds health_interval_;
-  const MigMode mig_;
+  const Offer offer_;
   Driver driver_;
   Monitor monitor_;
   Claims claims_;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "host/config/params.h"
+#include "host/module/services.h"
 #include "tests/fakes/nvml/fake_gpus.h"
 #include "tests/unit/module/scenario_fixture.h"
 
@@ -26,8 +27,9 @@ class NvidiaFixture : public ScenarioFixture {
     let_go();
     roots = {.sysfs = gpus->sysfs(), .procfs = gpus->procfs(), .devfs = gpus->devfs(), .driver = gpus->driver_root()};
     ModuleConfig wanted = config("libcardcage_nvidia.so", options);
-    wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi"};
-    auto loaded = load(wanted);
+    wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi", CARDCAGE_NVIDIA_MPS};
+    wanted.writes = writes_allowed;
+    auto loaded = run(load_file(core, clock, wanted, modules_dir, soon(), nullptr, {&groups, writes, services, roots}));
     if (!loaded) return std::unexpected(loaded.error());
     module = *loaded;
     ModuleEvents told = events();
@@ -54,8 +56,9 @@ class NvidiaFixture : public ScenarioFixture {
     EXPECT_NE(found, snapshot->devices.end()) << "no device " << name;
     return found == snapshot->devices.end() ? Device{} : *found;
   }
-  // The claim `uid` for the devices with these names, with a GpuConfig of these members if the test gives some.
-  ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params = {}) {
+  // The claim `uid` for the devices with these names, with parameters of these members if the test gives some.
+  ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params = {},
+                       const std::string& kind = "GpuConfig") {
     ModuleClaim made = claim(uid, {});
     for (const std::string& name : wanted) {
       const Device found = device(name);
@@ -63,17 +66,17 @@ class NvidiaFixture : public ScenarioFixture {
       allocation.device_id = found.id;
       allocation.request = "main";
       std::vector<DecodedParams> decoded;
-      if (!params.empty()) decoded.push_back(read_params(params));
+      if (!params.empty()) decoded.push_back(read_params(params, kind));
       auto values = resolve_params(module->identity(), found.kind, decoded);
       EXPECT_TRUE(values) << values.error().message;
       if (values) allocation.values = *values;
     }
     return made;
   }
-  DecodedParams read_params(const std::string& members) {
+  DecodedParams read_params(const std::string& members, const std::string& kind) {
     const auto read =
         decode_params(module->identity(), ConfigSource::kClaim,
-                      fmt::format(R"({{"apiVersion":"resource.nvidia.com/v1beta1","kind":"GpuConfig",{}}})", members));
+                      fmt::format(R"({{"apiVersion":"resource.nvidia.com/v1beta1","kind":"{}",{}}})", kind, members));
     EXPECT_TRUE(read) << read.error().message;
     return read.value_or(DecodedParams{});
   }
@@ -89,6 +92,8 @@ class NvidiaFixture : public ScenarioFixture {
   Status unprepare(const ModuleClaim& wanted) { return run(module->unprepare(wanted, soon())); }
 
   std::unique_ptr<FakeGpus> gpus;
+  std::shared_ptr<Services> services;  // for tests that start some
+  std::vector<std::string> writes_allowed;
   std::vector<std::int32_t> timers;  // that have expired
 };
 

@@ -72,7 +72,7 @@ void Monitor::look_at_faulty(const SeenGpu& seen) {
 void Monitor::watch(const SeenGpu& seen) {
   const nvml::Library& nvml = driver_.nvml();
   Watched watched{.device = driver_.handle(seen.gpu), .events = nullptr};
-  for (const std::string& device : device_ids(seen, mig_)) faults_.try_emplace(device);
+  for (const std::string& device : device_ids(seen, offer_)) faults_.try_emplace(device);
   unsigned long long supported = 0;
   const bool has_events = nvml->nvmlEventSetCreate != nullptr && nvml->nvmlDeviceRegisterEvents != nullptr &&
                           nvml->nvmlEventSetWait_v2 != nullptr && nvml->nvmlDeviceGetSupportedEventTypes != nullptr &&
@@ -85,7 +85,7 @@ void Monitor::watch(const SeenGpu& seen) {
   const cage::Health health = watched.events != nullptr
                                   ? cage::Health::ok()
                                   : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
-  for (const std::string& device : device_ids(seen, mig_)) state(device, health.about("Events"));
+  for (const std::string& device : device_ids(seen, offer_)) state(device, health.about("Events"));
   watched_.emplace(seen.gpu.uuid, watched);
 }
 
@@ -128,9 +128,10 @@ std::vector<std::string> Monitor::devices_of(const SeenGpu& seen, const nvml::Ev
   if (event.gpuInstanceId != nvml::kNoInstance) {
     for (const MigInstance& one : read_mig_instances(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles))
       if (one.gpu_instance == event.gpuInstanceId)
-        return {mig_ == MigMode::kDynamic ? dynamic_mig_id(seen.gpu, one.profile, one.placement.start) : one.uuid};
+        return {offer_.mig == MigMode::kDynamic ? dynamic_mig_id(seen.gpu, one.profile, one.placement.start)
+                                                : one.uuid};
   }
-  return device_ids(seen, mig_);
+  return device_ids(seen, offer_);
 }
 
 void Monitor::look(const SeenGpu& seen, const Watched& watched) {
@@ -152,14 +153,14 @@ void Monitor::judge(const SeenGpu& seen, const Readings& now) {
     const Rule* decisive = rule != nullptr ? rule : judged.counts;
     if (decisive == nullptr || judged.looks >= decisive->hold) judged.counts = rule;
     if (judged.counts != rule) continue;  // what was stated before holds
-    for (const std::string& device : device_ids(seen, mig_)) state(device, health_of(rule, now).about(cause));
+    for (const std::string& device : device_ids(seen, offer_)) state(device, health_of(rule, now).about(cause));
   }
 }
 
 void Monitor::look_for_recovery(const SeenGpu& seen, const Readings& now) {
   const bool asks = now.recovery_action.value_or(nvml::kActionNone) != nvml::kActionNone;
   const int needed = now.recovery_action ? kWellLooks : kQuarantineLooks;
-  for (const std::string& device : device_ids(seen, mig_)) {
+  for (const std::string& device : device_ids(seen, offer_)) {
     const auto fault = faults_.find(device);
     if (fault == faults_.end() || classify_xid(fault->second.xid) == XidClass::kHardware) continue;
     fault->second.well = asks ? 0 : fault->second.well + 1;

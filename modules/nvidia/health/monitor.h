@@ -15,7 +15,7 @@ namespace cardcage::nvidia {
 
 class Monitor {
  public:
-  Monitor(Driver& driver, cage::Host host, MigMode mig) : driver_(driver), host_(host), mig_(mig) {}
+  Monitor(Driver& driver, cage::Host host, const Offer& offer) : driver_(driver), host_(host), offer_(offer) {}
 
   // Takes the errors that have come, and looks at the GPUs every tenth time. Called once per second.
   void tick();
@@ -51,7 +51,7 @@ class Monitor {
 
   Driver& driver_;
   cage::Host host_;
-  const MigMode mig_;
+  const Offer offer_;
   unsigned long long generation_ = 0;
   unsigned ticks_ = 0;
   std::map<std::string, Watched> watched_;                          // by UUID of the GPU

@@ -36,6 +36,7 @@
   F(nvmlDeviceGetComputeMode, (nvml::Device device, unsigned* mode))                                                  \
   F(nvmlDeviceSetComputeMode, (nvml::Device device, unsigned mode))                                                   \
   F(nvmlDeviceGetPersistenceMode, (nvml::Device device, unsigned* mode))                                              \
+  F(nvmlDeviceSetPersistenceMode, (nvml::Device device, unsigned mode))                                               \
   F(nvmlDeviceGetClockInfo, (nvml::Device device, unsigned type, unsigned* mhz))                                      \
   F(nvmlDeviceGetCurrentClocksEventReasons, (nvml::Device device, unsigned long long* reasons))                       \
   F(nvmlDeviceGetCurrentClocksThrottleReasons, (nvml::Device device, unsigned long long* reasons))                    \

@@ -15,6 +15,8 @@ std::filesystem::path built_library(unsigned branch) {
 
 std::filesystem::path built_smi() { return CARDCAGE_FAKE_NVML_SMI; }
 
+std::filesystem::path built_mps_control() { return CARDCAGE_FAKE_MPS_CONTROL; }
+
 std::filesystem::path products_folder() { return CARDCAGE_FAKE_NVML_PRODUCTS; }
 
 }  // namespace cardcage::fake_nvml

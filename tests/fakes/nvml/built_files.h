@@ -1,4 +1,4 @@
-// Where the build has put the library's variants and nvidia-smi, and where the product files are.
+// Where the build has put the library's variants and programs, and where the product files are.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@ namespace cardcage::fake_nvml {
 // libnvidia-ml-<branch>.so for the newest branch that is not newer than this one.
 std::filesystem::path built_library(unsigned branch);
 std::filesystem::path built_smi();
+std::filesystem::path built_mps_control();
 std::filesystem::path products_folder();
 
 }  // namespace cardcage::fake_nvml

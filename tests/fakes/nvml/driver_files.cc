@@ -49,8 +49,7 @@ const Library kLibraries[] = {
     {"libnvidia-vulkan-producer.so", {}},
 };
 
-const char* const kPrograms[] = {"nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-control",
-                                 "nvidia-cuda-mps-server"};
+const char* const kPrograms[] = {"nvidia-debugdump", "nvidia-persistenced", "nvidia-cuda-mps-server"};
 
 struct Text {
   const char *path, *text;
@@ -108,6 +107,9 @@ void install_driver(const fs::path& root, const std::string& version) {
   replace_link(libraries / "libnvidia-ml.so.1", "libnvidia-ml.so." + version);
   for (const char* program : kPrograms) write_program(programs / program);
   copy_new(built_smi(), programs / "nvidia-smi");
+  copy_new(built_mps_control(), programs / "nvidia-cuda-mps-control");
+  // Folders that every root file system has.
+  for (const char* folder : {"mnt", "dev/shm"}) fs::create_directories(driver / folder);
   for (const char* name : {"gsp_ga10x.bin", "gsp_tu10x.bin"})
     write_file(driver / "lib/firmware/nvidia" / version / name, std::string(name) + " " + version + "\n");
   for (const Text& text : kTexts) write_file(driver / text.path, text.text);

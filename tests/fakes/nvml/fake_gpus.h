@@ -78,6 +78,8 @@ class FakeGpus {
   void remove(int gpu);
   // Ends lose() and remove(). Handles from before stay dead.
   void restore(int gpu);
+  // Unbinds the GPU and binds it to the driver: "nvidia", "vfio-pci". NVML counts only its own.
+  void bind(int gpu, const std::string& driver);
   // Counted, but calls return NO_PERMISSION.
   void deny(int gpu, bool denied = true);
 

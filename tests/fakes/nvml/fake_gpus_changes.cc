@@ -71,6 +71,14 @@ void FakeGpus::restore(int gpu) {
   if (world->loaded) load_module(root_, *world);
 }
 
+void FakeGpus::bind(int gpu, const std::string& driver) {
+  const Guard world = state();
+  Gpu& bound = gpu_at(world, gpu);
+  reset_gpu(*world, bound, root_);
+  bound.present = driver == "nvidia";
+  fake_nvml::bind_gpu(root_, *world, bound, driver);
+}
+
 void FakeGpus::deny(int gpu, bool denied) {
   const Guard world = state();
   gpu_at(world, gpu).denied = denied;

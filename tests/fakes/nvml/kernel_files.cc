@@ -125,6 +125,12 @@ void show_to_module(const fs::path& root, const State& state, const Gpu& gpu) {
   link(driver / bus_id(gpu), device_folder(root, gpu));
 }
 
+void hide_from_module(const fs::path& root, const Gpu& gpu) {
+  fs::remove(root / "sys/bus/pci/drivers/nvidia" / bus_id(gpu));
+  fs::remove_all(root / "proc/driver/nvidia/gpus" / bus_id(gpu));
+  fs::remove(root / "dev" / ("nvidia" + std::to_string(gpu.minor)));
+}
+
 }  // namespace
 
 void write_gpu(const fs::path& root, const Gpu& gpu, const Product& product) {
@@ -164,18 +170,28 @@ void fill_config_space(const fs::path& root, const Gpu& gpu) {
 
 void hide_gpu(const fs::path& root, const Gpu& gpu) {
   fs::remove(bus_link(root, gpu));
-  fs::remove(root / "sys/bus/pci/drivers/nvidia" / bus_id(gpu));
   const fs::path folder = device_folder(root, gpu), kept = root / "removed" / bus_id(gpu);
   fs::create_directories(kept.parent_path());
   if (fs::exists(folder)) fs::rename(folder, kept);
-  fs::remove_all(root / "proc/driver/nvidia/gpus" / bus_id(gpu));
-  fs::remove(root / "dev" / ("nvidia" + std::to_string(gpu.minor)));
+  hide_from_module(root, gpu);
 }
 
 void show_gpu(const fs::path& root, const Gpu& gpu) {
   const fs::path folder = device_folder(root, gpu), kept = root / "removed" / bus_id(gpu);
   if (fs::exists(kept)) fs::rename(kept, folder);
   link(bus_link(root, gpu), folder);
+}
+
+void bind_gpu(const fs::path& root, const State& state, const Gpu& gpu, const std::string& driver) {
+  const fs::path folder = device_folder(root, gpu);
+  hide_from_module(root, gpu);
+  fs::remove(folder / "driver");
+  fs::remove_all(folder / "vfio-dev");
+  if (driver == "nvidia") return show_to_module(root, state, gpu);
+  if (driver.empty()) return;
+  fs::create_directories(root / "sys/bus/pci/drivers" / driver);
+  link(folder / "driver", root / "sys/bus/pci/drivers" / driver);
+  fs::create_directories(folder / "vfio-dev" / fmt::format("vfio{}", gpu.minor));
 }
 
 void load_module(const fs::path& root, const State& state) {

@@ -22,6 +22,9 @@ void fill_config_space(const std::filesystem::path& root, const Gpu& gpu);
 void hide_gpu(const std::filesystem::path& root, const Gpu& gpu);
 void show_gpu(const std::filesystem::path& root, const Gpu& gpu);
 
+// The GPU gets this driver, or none.
+void bind_gpu(const std::filesystem::path& root, const State& state, const Gpu& gpu, const std::string& driver);
+
 // /proc/driver, /proc/devices, /sys/module/nvidia, the links of drivers and the nodes in /dev. Needs the State's lock.
 void load_module(const std::filesystem::path& root, const State& state);
 void unload_module(const std::filesystem::path& root, const State& state);

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,6 @@ class Library {
     CARDCAGE_NVML_OPTIONAL(CARDCAGE_NVML_LOAD)
 #undef CARDCAGE_NVML_LOAD
     functions.nvmlErrorString = reinterpret_cast<const char* (*)(nvml::Return)>(::dlsym(opened_, "nvmlErrorString"));
-    set_persistence =
-        reinterpret_cast<nvml::Return (*)(nvml::Device, unsigned)>(::dlsym(opened_, "nvmlDeviceSetPersistenceMode"));
     if (const nvml::Return code = functions.nvmlInitWithFlags(nvml::kInitNoGpus); code != nvml::kSuccess)
       throw Failure{code, std::string("Failed to initialize NVML: ") + functions.nvmlErrorString(code)};
   }
@@ -74,7 +73,6 @@ class Library {
   }
 
   nvml::Functions functions;
-  nvml::Return (*set_persistence)(nvml::Device, unsigned) = nullptr;
 
  private:
   void* opened_;
@@ -161,7 +159,7 @@ void set_persistence(const Library& library, const Options& options) {
   const unsigned mode = number(*options.value("-pm"));
   const auto devices = options.has("-i") ? std::vector<nvml::Device>{chosen(library, options)} : library.devices();
   for (const nvml::Device device : devices) {
-    library.require(library.set_persistence(device, mode), "Unable to set persistence mode");
+    library.require(library.functions.nvmlDeviceSetPersistenceMode(device, mode), "Unable to set persistence mode");
     std::printf("%s persistence mode for GPU %s.\n", mode == 1 ? "Enabled" : "Disabled",
                 bus_of(library, device).c_str());
   }
@@ -211,7 +209,7 @@ void set_timeslice(State& state, const fs::path& folder, const Options& options)
 }
 
 // No process may hold the GPU, so this one has shut the library down before.
-void reset(State& state, const fs::path& folder, const Options& options) {
+void reset_one(State& state, const fs::path& folder, const Options& options) {
   std::string bus;
   const std::string uuid = uuid_chosen(folder, options, bus);
   const StateLock lock(state);
@@ -229,7 +227,18 @@ void reset(State& state, const fs::path& folder, const Options& options) {
                                "the system."};
   }
   reset_gpu(state, gpu, (folder / "../../..").lexically_normal());
-  std::printf("GPU %s was successfully reset.\nAll done.\n", bus.c_str());
+  std::printf("GPU %s was successfully reset.\n", bus.c_str());
+}
+
+// -i takes a list.
+void reset(State& state, const fs::path& folder, const Options& options) {
+  std::istringstream chosen(options.value("-i") == nullptr ? "" : *options.value("-i"));
+  for (std::string one; std::getline(chosen, one, ',');) {
+    Options narrowed = options;
+    *(std::ranges::find(narrowed.words, "-i") + 1) = one;
+    reset_one(state, folder, narrowed);
+  }
+  std::puts("All done.");
 }
 
 void write_log(const fs::path& folder, const Options& options) {

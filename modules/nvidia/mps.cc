@@ -1,0 +1,106 @@
+#include "modules/nvidia/mps.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace cardcage::nvidia {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kService = "mps", *kProgram = "cardcage-nvidia-mps";
+constexpr std::chrono::seconds kStartLimit{30};
+constexpr std::chrono::milliseconds kLook{20};
+
+[[noreturn]] void fail(const std::string& doing, int error) {
+  throw cage::Error(CAGE_UNAVAILABLE, doing + ": " + std::strerror(error));
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail("making the folder '" + folder.native() + "' for MPS", error.value());
+}
+
+bool is_mount_point(const fs::path& folder) {
+  struct stat inside{}, outside{};
+  return ::stat(folder.c_str(), &inside) == 0 && ::stat(folder.parent_path().c_str(), &outside) == 0 &&
+         inside.st_dev != outside.st_dev;
+}
+
+// The place of the device among those of the daemon, which counts only them.
+std::size_t place_of(const std::string& device, const std::vector<std::string>& devices) {
+  const auto found = std::ranges::find(devices, device);
+  if (found != devices.end()) return static_cast<std::size_t>(found - devices.begin());
+  for (std::size_t place = 0; place < devices.size(); ++place)
+    if (std::to_string(place) == device) return place;
+  throw cage::Error(CAGE_INVALID_ARGUMENT,
+                    std::string(field::kMemories) + ": '" + device +
+                        "' is neither the UUID nor the place of a device of the claim, which has " +
+                        std::to_string(devices.size()));
+}
+
+}  // namespace
+
+std::vector<std::string> mps_commands(const std::vector<std::string>& devices, const MpsSettings& settings) {
+  std::vector<std::string> commands;
+  if (settings.thread_percentage)
+    commands.push_back("set_default_active_thread_percentage " + std::to_string(*settings.thread_percentage));
+  std::vector<unsigned long long> limits(devices.size(), settings.memory_mib.value_or(0));
+  for (const auto& [device, mib] : settings.memories_mib) limits[place_of(device, devices)] = mib;
+  // By number: some versions ignore limits that are set by UUID.
+  for (std::size_t place = 0; place < limits.size(); ++place)
+    if (limits[place] > 0)
+      commands.push_back("set_default_device_pinned_mem_limit " + std::to_string(place) + " " +
+                         std::to_string(limits[place]) + "M");
+  return commands;
+}
+
+void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::vector<std::string>& devices,
+                const MpsSettings& settings) const {
+  const fs::path folder = folder_of(claim_uid), memory = folder / "shm";
+  for (const fs::path& one : {folder / "pipe", folder / "log", memory}) make_folder(one);
+  if (!is_mount_point(memory) &&
+      ::mount("cardcage-nvidia-mps", memory.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0)
+    fail("mounting shared memory for MPS at '" + memory.native() + "'", errno);
+
+  std::string visible;
+  for (const std::string& device : devices) visible += (visible.empty() ? "" : ",") + device;
+  cage::Program program{.name = kProgram,
+                        .arguments = {folder, driver_root_, settings.multi_user ? "multi-user" : "single-user"},
+                        .environment = {"CUDA_VISIBLE_DEVICES=" + visible}};
+  std::ranges::copy(mps_commands(devices, settings), std::back_inserter(program.arguments));
+  host_.start_service(call, kService, program);
+  const auto end = cage::Call::Clock::now() + kStartLimit;
+  while (!fs::exists(folder / "ready")) {
+    if (cage::Call::Clock::now() > end)
+      throw cage::Error(CAGE_UNAVAILABLE,
+                        "the MPS control daemon does not respond; its log is in '" + (folder / "log").native() + "'");
+    call.sleep(kLook);
+  }
+}
+
+void Mps::stop(const cage::Call& call, std::string_view claim_uid) const {
+  host_.stop_service(call, kService);
+  const fs::path folder = folder_of(claim_uid), memory = folder / "shm";
+  if (is_mount_point(memory) && ::umount2(memory.c_str(), MNT_DETACH) != 0)
+    fail("unmounting shared memory of MPS at '" + memory.native() + "'", errno);
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error) host_.warn() << "removing the folder '" << folder.native() << "' of MPS: " << error.message();
+}
+
+void Mps::add_to(cage::Edit edit, std::string_view claim_uid) const {
+  const fs::path folder = folder_of(claim_uid);
+  const std::vector<std::string> options{"rw", "nosuid", "nodev", "bind"};
+  edit.env("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps");
+  edit.mount({.host_path = folder / "pipe", .container_path = "/tmp/nvidia-mps", .options = options});
+  edit.mount({.host_path = folder / "shm", .container_path = "/dev/shm", .options = options});
+}
+
+}  // namespace cardcage::nvidia

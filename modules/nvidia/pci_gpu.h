@@ -1,0 +1,41 @@
+// A GPU as a PCI function: what the kernel tells of it, whatever driver it has.
+//
+// Source: Documentation/ABI/testing/sysfs-bus-pci, sysfs-kernel-iommu_groups and sysfs-devices-vfio-dev of the kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "modules/nvidia/node.h"
+
+namespace cardcage::nvidia {
+
+struct PciGpu {
+  std::string bus_id;          // "0000:3b:00.0"
+  std::string uuid;            // made of the address, as NVIDIA's DRA driver makes it; not that of the card
+  std::size_t index = 0;       // among the GPUs of the node, by address
+  std::string vendor, device;  // "0x10de", "0x2330"
+  std::string product;         // of pci.ids; empty if that is not installed or does not know it
+  std::uint64_t memory = 0;    // bytes of its 64-bit BARs, as a power of two
+  bool has_iommufd = false;    // of the kernel
+};
+
+// PciGpu::uuid of the function with this address.
+std::string function_uuid(const std::string& bus_id);
+
+// NVIDIA's display and 3D controllers, by address.
+std::vector<PciGpu> read_pci_gpus(const Node& node);
+
+// The driver of a function; empty if it has none.
+std::string driver_of(const Node& node, const std::string& bus_id);
+// The number of its IOMMU group; empty if it is in none.
+std::string iommu_group_of(const Node& node, const std::string& bus_id);
+// The other functions in its IOMMU group, but for bridges, which need no driver. By address.
+std::vector<std::string> iommu_neighbours_of(const Node& node, const std::string& bus_id);
+// "vfio3" of /dev/vfio/devices/vfio3; empty unless a VFIO driver offers it to iommufd.
+std::string vfio_device_of(const Node& node, const std::string& bus_id);
+// How many virtual functions of it are in use.
+unsigned virtual_functions_of(const Node& node, const std::string& bus_id);
+
+}  // namespace cardcage::nvidia

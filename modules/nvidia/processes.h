@@ -1,0 +1,25 @@
+// The processes that use a GPU.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "modules/nvidia/nvml/library.h"
+
+namespace cardcage::nvidia {
+
+struct GpuProcess {
+  unsigned pid = 0;  // as the module sees it; 0 if it is in another PID namespace
+  std::string name;  // empty if /proc does not show it
+  friend bool operator==(const GpuProcess&, const GpuProcess&) = default;
+};
+
+// Those on the GPU, or on one of its GPU instances alone. Sorted by pid. Throws nvml::Failure.
+std::vector<GpuProcess> processes_on(const nvml::Library& nvml, nvml::Device device,
+                                     std::optional<unsigned> gpu_instance, const std::filesystem::path& procfs);
+// "4711 (python3), 4712 (python3)".
+std::string to_text(const std::vector<GpuProcess>& processes);
+
+}  // namespace cardcage::nvidia
