@@ -1,0 +1,25 @@
+// The resource of a [[module.serve]] rule: a name, or a pattern that puts attributes of the device into it, such as
+// "nvidia.com/mig-{profile}". A name is a pattern without attributes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "host/core/result.h"
+#include "host/model/device.h"
+
+namespace cardcage {
+
+// Attributes stand behind the '/': the domain is the operator's, whatever a module reports.
+Status check_resource_pattern(std::string_view pattern);
+
+bool has_attributes(std::string_view pattern);
+
+// The name that the pattern gives to the device, a valid one. A character of an attribute that no resource name can
+// have becomes '.', as in NVIDIA's device plugin: "1g.5gb+me" gives "1g.5gb.me".
+Result<std::string> resource_name(std::string_view pattern, const Device& device);
+
+// True if some device would get the name.
+bool can_give(std::string_view pattern, const std::string& name);
+
+}  // namespace cardcage
