@@ -179,7 +179,7 @@ Supervisors::Environment Daemon::supervisors_environment() {
                        [this](const std::string& module, const std::string& device) {
                          return writes_->stuck->health({module, device});
                        }},
-          .arranged = [this](const auto& modules) { table_.arrange(modules); },
+          .arranged = [this](const auto& modules) { table_.arrange(modules, held_resources(*ledger_)); },
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
 
@@ -250,8 +250,8 @@ void Daemon::changed(const Supervisor& supervisor) {
   table_.refresh(supervisor);
   drivers_->refresh(supervisor);
   resources_->refresh(supervisor);
-  if (!supervisor.draining().empty()) tidy_.wake();
-  if (wants_claim_users()) pods_wanted_.wake();
+  if (!supervisor.draining().empty() || resources_->untidy()) tidy_.wake();
+  if (!resources_->all().empty() || wants_claim_users()) pods_wanted_.wake();
   update_labels();
 }
 

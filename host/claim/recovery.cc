@@ -42,4 +42,12 @@ std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, c
   }));
 }
 
+std::map<std::string, std::set<std::string>> held_resources(const Ledger& ledger) {
+  std::map<std::string, std::set<std::string>> held;
+  for (const auto& [key, claim] : ledger.claims())
+    if (const ServedName served = claim->served(); served.is_resource())
+      for (const ModulePart& part : claim->parts) held[part.module].insert(served.name);
+  return held;
+}
+
 }  // namespace cardcage

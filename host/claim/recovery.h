@@ -1,6 +1,8 @@
 // Restores CDI files, and tells modules their claims, after a start of the host.
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,5 +27,8 @@ std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory
 
 // How many claims hold devices of the module, found in the same way.
 std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
+
+// The resources through which pods hold devices, by module.
+std::map<std::string, std::set<std::string>> held_resources(const Ledger& ledger);
 
 }  // namespace cardcage

@@ -120,7 +120,7 @@ using SelectValue = std::variant<std::string, std::int64_t, bool>;
 struct ServeConfig {
   Api api = Api::kDra;
   std::string driver;                         // DRA driver name
-  std::string resource;                       // device-plugin resource name
+  std::string resource;                       // device-plugin resource name, or a pattern: resource_pattern.h
   ResourceConfig plugin;                      // for a resource
   std::string pool;                           // DRA pool; empty = node name
   std::map<std::string, SelectValue> select;  // keys: kind, id, name, parent, pci, attributes.<name>; all must match

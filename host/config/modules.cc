@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/config/names.h"
+#include "host/config/resource_pattern.h"
 #include "host/config/sections.h"
 #include "host/core/ascii.h"
 #include "host/core/nearest.h"
@@ -136,7 +137,7 @@ ServeConfig read_serve(TableReader table) {
     refuse_keys(table, kResourceKeys, "dra");
   } else {
     serve.resource =
-        required(table, "resource", check_resource_name, "write the resource's name, like \"example.com/fpga\"");
+        required(table, "resource", check_resource_pattern, "write the resource's name, like \"example.com/fpga\"");
     serve.plugin = read_resource(table);
     refuse_keys(table, kDraKeys, "device-plugin");
   }

@@ -67,6 +67,9 @@ Status check_label(std::string_view name) {
 }
 
 Status check_driver_name(std::string_view name) {
+  if (name.find('{') != std::string_view::npos)
+    return fail(Code::kInvalidArgument,
+                "'{}' is not a driver name: braces are for the resource of a rule with api = \"device-plugin\"", name);
   return check(is_driver_name(name), name, "a driver name", "a DNS subdomain in lower case, at most 63 bytes");
 }
 

@@ -28,8 +28,8 @@ struct ConfigPlan {
   std::vector<ModuleChange> modules;  // in the order of the wanted configuration, then the removed ones
   std::vector<std::string> settings;  // changed keys that take effect at once: "log.level"
   std::vector<std::string> restart;   // changed keys that take effect after a restart of the daemon: "node.state_dir"
-  std::vector<ServedName> come, go;   // drivers and resources that are added and removed
-  std::set<std::string> affected;     // drivers and resources whose devices may change
+  std::vector<ServedName> come, go;   // drivers and resources that are added and removed; a resource may be a pattern
+  std::set<std::string> affected;     // drivers and resources whose devices may change; also patterns
   friend bool operator==(const ConfigPlan&, const ConfigPlan&) = default;
 
   // True if there is nothing to apply.

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "host/config/resource_pattern.h"
 #include "host/serving/select.h"
 #include "host/serving/topology.h"
 #include "host/slices/slice_device.h"
@@ -33,23 +34,46 @@ void warn_of_same_id(const ServedDevice& first, const ServedDevice& second) {
               {{"device", second.device.id}, {"resource", resource}, {"other_resource", other}});
 }
 
+void refuse_name(const ServedDevice& served, const Supervisor& other) {
+  const std::string& module = served.supervisor->config().name;
+  log_limited(LogLevel::kError, module + "/same-name",
+              "device is not served: another module offers the same name in this pool; give one of them another "
+              "driver or pool",
+              {{"module", module},
+               {"device", served.device.name},
+               {"driver", served.served.name},
+               {"other_module", other.config().name}});
+}
+
+void refuse_resource(const ServedDevice& served, const Supervisor& other) {
+  const std::string& module = served.supervisor->config().name;
+  log_limited(LogLevel::kError, module + "/same-resource",
+              "device is not served: another module serves the resource; give one of them another name",
+              {{"module", module},
+               {"device", served.device.name},
+               {"resource", served.served.name},
+               {"other_module", other.config().name}});
+}
+
 }  // namespace
 
-void DeviceTable::arrange(const std::vector<const Supervisor*>& modules) {
+void DeviceTable::arrange(const std::vector<const Supervisor*>& modules,
+                          const std::map<std::string, std::set<std::string>>& held) {
   std::vector<Entry> before = std::exchange(modules_, {});
   const auto add = [&](const Supervisor* supervisor) {
     const auto known = std::ranges::find(before, supervisor, &Entry::supervisor);
-    if (known != before.end())
+    if (known != before.end()) {
       modules_.push_back(std::move(*known));
-    else
-      take_snapshot(modules_.emplace_back(Entry{supervisor, nullptr, {}}));
+      return apply_rules(modules_.back());
+    }
+    Entry& entry = modules_.emplace_back(Entry{supervisor, nullptr, {}, {}});
+    if (const auto names = held.find(supervisor->config().name); names != held.end()) expect(names->second, entry);
+    take_snapshot(entry);
   };
   for (const Supervisor* supervisor : modules)
     if (supervisor->draining().empty()) add(supervisor);
   for (const Supervisor* supervisor : modules)
     if (!supervisor->draining().empty()) add(supervisor);
-  for (Entry& entry : modules_)
-    for (ServedDevice& served : entry.devices) apply_rules(served);
   index();
   tell_waiting();
 }
@@ -79,42 +103,74 @@ void DeviceTable::take_snapshot(Entry& entry) const {
   for (const Device& device : entry.snapshot->devices) {
     ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, {}, ""});
     add_topology(sysfs_, served.device);
-    apply_rules(served);
+  }
+  apply_rules(entry);
+}
+
+void DeviceTable::apply_rules(Entry& entry) const {
+  const auto& rules = entry.supervisor->config().serve;
+  std::erase_if(entry.given, [&](const auto& given) {
+    return std::ranges::find(rules, given.first, &ServeConfig::resource) == rules.end();
+  });
+  for (ServedDevice& served : entry.devices) {
+    const auto rule = std::ranges::find_if(
+        rules, [&](const ServeConfig& candidate) { return matches(candidate.select, served.device); });
+    served.served = rule == rules.end() ? ServedName{} : name_from(*rule, served.device, entry);
+    served.pool = rule == rules.end() ? "" : pool_of(*rule);
   }
 }
 
-void DeviceTable::apply_rules(ServedDevice& served) const {
-  const auto& rules = served.supervisor->config().serve;
-  const auto rule = std::ranges::find_if(
-      rules, [&](const ServeConfig& candidate) { return matches(candidate.select, served.device); });
-  served.served = rule == rules.end() ? ServedName{} : rule->served();
-  served.pool = rule == rules.end() ? "" : pool_of(*rule);
+ServedName DeviceTable::name_from(const ServeConfig& rule, const Device& device, Entry& entry) {
+  if (!has_attributes(rule.resource)) return rule.served();
+  std::set<std::string>& given = entry.given[rule.resource];
+  auto name = resource_name(rule.resource, device);
+  if (name && given.size() >= kMaxNames && !given.contains(*name))
+    name = fail(Code::kResourceExhausted, "'{}' would be one name more than the {} that a rule may give", *name,
+                kMaxNames);
+  if (name) {
+    given.insert(*name);
+    return {Api::kDevicePlugin, *std::move(name)};
+  }
+  log_limited(LogLevel::kWarn, entry.supervisor->config().name + "/no-name",
+              "device is not served: its rule gives it no resource name",
+              {{"module", entry.supervisor->config().name},
+               {"device", device.id},
+               {"resource", rule.resource},
+               {"error", name.error().message}});
+  return {};
+}
+
+void DeviceTable::expect(const std::set<std::string>& names, Entry& entry) {
+  const auto& rules = entry.supervisor->config().serve;
+  for (const std::string& name : names) {
+    const auto rule =
+        std::ranges::find_if(rules, [&](const ServeConfig& candidate) { return can_give(candidate.resource, name); });
+    if (rule != rules.end() && has_attributes(rule->resource)) entry.given[rule->resource].insert(name);
+  }
 }
 
 void DeviceTable::index() {
   served_.clear();
   std::map<std::string_view, const ServedDevice*> plugin_ids;
-  for (Entry& entry : modules_) {
-    for (ServedDevice& served : entry.devices) {
-      if (served.served.name.empty()) continue;
-      if (served.served.is_resource() && served.offered())
-        warn_of_same_id(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
-      Index& of_name = served_[served.served];
-      const auto [there, added] = of_name.names.try_emplace({served.pool, served.device.name}, &served);
-      if (added) {
-        of_name.ids.try_emplace(served.device.id, &served);
-        continue;
-      }
-      if (!served.offered()) continue;
-      log_limited(LogLevel::kError, entry.supervisor->config().name + "/same-name",
-                  "device is not served: another module offers the same name in this pool; give one of them another "
-                  "driver or pool",
-                  {{"module", entry.supervisor->config().name},
-                   {"device", served.device.name},
-                   {"driver", served.served.name},
-                   {"other_module", there->second->supervisor->config().name}});
-    }
+  for (const Entry& entry : modules_)
+    for (const ServedDevice& served : entry.devices)
+      if (!served.served.name.empty()) index(served, plugin_ids);
+}
+
+void DeviceTable::index(const ServedDevice& served, std::map<std::string_view, const ServedDevice*>& plugin_ids) {
+  const auto [entry, is_new] = served_.try_emplace(served.served);
+  Index& of_name = entry->second;
+  if (is_new) of_name.supervisor = supervisor(served.served);
+  if (served.served.is_resource() && served.offered()) {
+    // The keys of its rule, and what its module can do, are those of the whole resource.
+    if (of_name.supervisor != served.supervisor) return refuse_resource(served, *of_name.supervisor);
+    warn_of_same_id(*plugin_ids.try_emplace(served.device.id, &served).first->second, served);
   }
+  const auto [there, added] = of_name.names.try_emplace({served.pool, served.device.name}, &served);
+  if (added)
+    of_name.ids.try_emplace(served.device.id, &served);
+  else if (served.offered())
+    refuse_name(served, *there->second->supervisor);
 }
 
 std::vector<const ServedDevice*> DeviceTable::devices() const {
@@ -184,9 +240,24 @@ HealthList DeviceTable::health(const ServedName& name) const {
   return list;
 }
 
+bool DeviceTable::gives(const Entry& entry, const ServeConfig& rule, const ServedName& name) {
+  if (!has_attributes(rule.resource)) return rule.served() == name;
+  const auto given = entry.given.find(rule.resource);
+  return name.is_resource() && given != entry.given.end() && given->second.contains(name.name);
+}
+
 bool DeviceTable::serves(const Entry& entry, const ServedName& name) {
   return std::ranges::any_of(entry.supervisor->config().serve,
-                             [&](const ServeConfig& rule) { return rule.served() == name; });
+                             [&](const ServeConfig& rule) { return gives(entry, rule, name); });
+}
+
+std::set<std::string> DeviceTable::names(const std::string& module, const ServeConfig& rule) const {
+  if (!has_attributes(rule.resource)) return {rule.served().name};
+  const auto entry =
+      std::ranges::find_if(modules_, [&](const Entry& one) { return one.supervisor->wanted().name == module; });
+  if (entry == modules_.end()) return {};
+  const auto given = entry->given.find(rule.resource);
+  return given == entry->given.end() ? std::set<std::string>() : given->second;
 }
 
 bool DeviceTable::offers(const Entry& entry, const ServedName& name) {

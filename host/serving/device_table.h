@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,7 @@ namespace cardcage {
 struct ServedDevice {
   const Supervisor* supervisor = nullptr;
   Device device;      // with what sysfs adds
-  ServedName served;  // of the rule that matches the device; no name = no rule does
+  ServedName served;  // from the rule that matches the device; no name = no rule does, or it has none for the device
   std::string pool;   // empty for a resource
   bool offered() const { return !served.name.empty() && supervisor->draining().empty(); }
 };
@@ -32,9 +33,15 @@ class DeviceTable final : public DeviceDirectory {
   DeviceTable(asio::io_context& core, Clock& clock, std::string node_name, std::filesystem::path sysfs)
       : core_(core), clock_(clock), node_name_(std::move(node_name)), sysfs_(std::move(sysfs)) {}
 
-  // Sets the modules. If two of them offer the same device name in one pool, the first one serves it. Call it again
-  // when the modules or their rules have changed, or when a module begins or ends to drain.
-  void arrange(const std::vector<const Supervisor*>& modules);
+  // How many names one pattern may give: each has a socket, and modules choose them.
+  static constexpr std::size_t kMaxNames = 64;
+
+  // Sets the modules. If two of them offer the same device name in one pool, or give the same name to a resource, the
+  // first one serves it. Call it again when the modules or their rules have changed, or when a module begins or ends to
+  // drain. `held` are the resources through which pods hold devices, by module: a new module's patterns give those
+  // names before it has listed its devices.
+  void arrange(const std::vector<const Supervisor*>& modules,
+               const std::map<std::string, std::set<std::string>>& held = {});
   // Takes the module's newest snapshot and state.
   void refresh(const Supervisor& supervisor);
 
@@ -42,6 +49,9 @@ class DeviceTable final : public DeviceDirectory {
   std::vector<const ServedDevice*> devices() const;
   // The devices offered under the name. Modules that drain offer none.
   std::vector<const ServedDevice*> devices(const ServedName& name) const;
+  // The names that the rule of the module gives. A pattern gives those that devices have, or have had since it became a
+  // rule of the module.
+  std::set<std::string> names(const std::string& module, const ServeConfig& rule) const;
   // The device of a resource with this module id; null if there is none.
   const ServedDevice* find_id(const ServedName& name, std::string_view device_id) const;
   // The first module that serves the name (a resource has only one); null if none does.
@@ -70,12 +80,15 @@ class DeviceTable final : public DeviceDirectory {
     const Supervisor* supervisor;
     SnapshotPtr snapshot;
     std::vector<ServedDevice> devices;
+    std::map<std::string, std::set<std::string>> given;  // names, by the pattern that gives them
   };
   // What is served under one name. The texts are those of the devices.
   struct Index {
+    const Supervisor* supervisor = nullptr;  // the first module that serves the name
     std::map<std::pair<std::string_view, std::string_view>, const ServedDevice*> names;  // by pool and device name
     std::map<std::string_view, const ServedDevice*> ids;                                 // unique in a resource
   };
+  static bool gives(const Entry& entry, const ServeConfig& rule, const ServedName& name);
   static bool serves(const Entry& entry, const ServedName& name);
   static bool offers(const Entry& entry, const ServedName& name);
   // Empty if nothing is.
@@ -88,8 +101,13 @@ class DeviceTable final : public DeviceDirectory {
   }
   static LocatedDevice located(const ServedDevice& served);
   void take_snapshot(Entry& entry) const;
-  void apply_rules(ServedDevice& served) const;
+  void apply_rules(Entry& entry) const;
+  // Notes a name that is new. No name if the rule has none for the device.
+  static ServedName name_from(const ServeConfig& rule, const Device& device, Entry& entry);
+  // As if devices had these names, as far as a pattern gives them.
+  static void expect(const std::set<std::string>& names, Entry& entry);
   void index();
+  void index(const ServedDevice& served, std::map<std::string_view, const ServedDevice*>& plugin_ids);
   void tell_waiting();
 
   asio::io_context& core_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "host/config/resource_pattern.h"
+
 namespace cardcage {
 namespace {
 
@@ -15,7 +17,8 @@ void ServedSet<Item>::configure(const std::set<std::string>& affected) {
   std::map<std::string, const ServeConfig*> rules;
   for (const ModuleConfig& module : context_.config.modules)
     for (const ServeConfig& rule : module.serve)
-      if (rule.api == Item::kApi) rules[rule.served().name] = &rule;
+      if (rule.api == Item::kApi)
+        for (const std::string& name : context_.table.names(module.name, rule)) rules.try_emplace(name, &rule);
   std::map<std::string, const ServeConfig*> names = rules;
   for (const auto& [key, record] : context_.ledger.claims())
     if (const ServedName held = key.served(); held.api == Item::kApi) names.try_emplace(held.name, nullptr);
@@ -27,15 +30,20 @@ void ServedSet<Item>::configure(const std::set<std::string>& affected) {
     const auto rule = rules.find(name);
     item->configure(rule == rules.end() ? nullptr : rule->second);
     item->set_deadlines(context_.config.deadlines);
-    if (affected.contains(name)) item->refresh_soon();
+    if (std::ranges::any_of(affected, [&](const std::string& pattern) { return can_give(pattern, name); }))
+      item->refresh_soon();
   }
 }
 
 template <class Item>
 void ServedSet<Item>::refresh(const Supervisor& supervisor) {
+  std::set<std::string> names;
   for (const ServeConfig& rule : supervisor.config().serve)
-    if (rule.api == Item::kApi)
-      if (Item* const item = find(rule.served().name)) item->refresh_soon();
+    if (rule.api == Item::kApi) names.merge(context_.table.names(supervisor.wanted().name, rule));
+  const auto is_new = [this](const std::string& name) { return !find(name) || !find(name)->configured(); };
+  if (supervisor.draining().empty() && std::ranges::any_of(names, is_new)) configure({});
+  for (const std::string& name : names)
+    if (Item* const item = find(name)) item->refresh_soon();
 }
 
 template <class Item>

@@ -19,10 +19,11 @@ class ServedSet {
   // Empty before configure().
   explicit ServedSet(const ServingContext& context) : context_(context) {}
 
-  // One item per name that a [[module.serve]] rule of the API gives, and one per name that only the ledger still knows,
-  // so that its claims can be released. Those of `affected` follow the table.
+  // One item per name that a [[module.serve]] rule of the API gives, with the keys of the first such rule, and one per
+  // name that only the ledger still knows, so that its claims can be released. Those of `affected`, names and patterns,
+  // follow the table.
   void configure(const std::set<std::string>& affected);
-  // Call it when the table has news of the module.
+  // Call it when the table has news of the module. A pattern may give new names: tidy() starts those that have stopped.
   void refresh(const Supervisor& supervisor);
   // Stops items that must stop, and starts those that are configured and do not run. Call it again while untidy().
   Task<void> tidy();

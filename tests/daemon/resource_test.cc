@@ -27,11 +27,12 @@ class ResourceTest : public DaemonTest, public ::testing::WithParamInterface<con
  protected:
   ResourceTest() { serve("devices = [\"fpga:4\", \"gpu:2\"]"); }
 
-  void serve(const std::string& options, const std::string& rule = "", const std::string& sections = "") {
+  void serve(const std::string& options, const std::string& rule = "", const std::string& sections = "",
+             const std::string& resource = kFpga) {
     daemon.configure(daemon.node_section((daemon.folder() / "node").native()) + sections +
                      "[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
                      hardware().native() + "\"\nscript_file = \"" + script().native() + "\"\n" + options +
-                     "\n[[module.serve]]\napi = \"device-plugin\"\nresource = \"" + kFpga + "\"\nregistration = \"" +
+                     "\n[[module.serve]]\napi = \"device-plugin\"\nresource = \"" + resource + "\"\nregistration = \"" +
                      GetParam() + "\"\nselect = { kind = \"fpga\" }\n" + rule +
                      "\n[[module.serve]]\napi = \"dra\"\ndriver = \"" + kDriver + "\"\n");
   }
@@ -260,6 +261,33 @@ TEST_P(ResourceTest, ReplicasAreAllocatedSeparately) {
   EXPECT_THAT(run_pod("b", 1), SizeIs(1));
   EXPECT_THAT(files(hardware()), SizeIs(1)) << "one device for both pods";
   EXPECT_TRUE(manager.admit("c", "main", kFpga, 1));
+}
+
+TEST_P(ResourceTest, APatternServesAResourceForEachValueOfAnAttribute) {
+  const auto fpga = [](const std::string& region) { return "mock.cardcage.dev/fpga-" + region; };
+  // The second device is away before the module lists its devices for the first time.
+  play("remove fpga-1");
+  serve("devices = [\"fpga:2\"]\ndiscover_delay = \"300ms\"", "", "", "mock.cardcage.dev/fpga-{region}");
+  daemon.start();
+  ASSERT_TRUE(manager.wait_allocatable(fpga("d500"), 1)) << daemon.log();
+  EXPECT_EQ(manager.amounts(fpga("d501")), std::nullopt);
+  play("add fpga-1");
+  ASSERT_TRUE(manager.wait_allocatable(fpga("d501"), 1)) << daemon.log();
+  EXPECT_EQ(manager.registrations(fpga("d500")), 1u);
+  const auto grant = manager.admit("train", "main", fpga("d501"), 1);
+  ASSERT_TRUE(grant) << grant.error().message;
+  EXPECT_THAT(grant->ids, ElementsAre("fpga-1"));
+  EXPECT_THAT(cagectl("status").text, AllOf(HasSubstr(fpga("d500") + " "), HasSubstr(fpga("d501") + " ")));
+
+  play("remove fpga-0");
+  EXPECT_TRUE(manager.wait_for([&] { return manager.amounts(fpga("d500"))->capacity == 0; })) << "and still served";
+  const auto before = manager.registrations(fpga("d501"));
+  play("remove fpga-1");
+  daemon.crash();
+  daemon.start();
+  ASSERT_TRUE(manager.wait_for([&] { return manager.registrations(fpga("d501")) > before; })) << daemon.log();
+  EXPECT_EQ(manager.devices(fpga("d501")).count("fpga-1"), 1u) << "a pod has it";
+  EXPECT_EQ(manager.registrations(fpga("d500")), 1u) << "nothing calls for it after a restart";
 }
 
 TEST_P(ResourceTest, OneNodeServesBothApis) {

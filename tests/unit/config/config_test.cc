@@ -223,6 +223,33 @@ fail_requests_greater_than_one = false
                                              false, std::chrono::seconds(5)}));
 }
 
+// Which names a pattern gives is known only from the devices, so names that two rules could give are no error.
+TEST(ConfigTest, AResourceMayTakeItsNameFromAttributes) {
+  const Config config = accepted(R"(
+[[module]]
+name = "nvidia"
+path = "libnvidia.so"
+[[module.serve]]
+api = "device-plugin"
+resource = "nvidia.com/mig-{profile}"
+select = { kind = "mig" }
+replicas = 2
+[[module.serve]]
+api = "device-plugin"
+resource = "nvidia.com/mig-1g.5gb"
+select = { kind = "part" }
+[[module.serve]]
+api = "device-plugin"
+resource = "nvidia.com/{resource.kubernetes.io/pcieRoot}{type}"
+)");
+  ASSERT_EQ(config.modules.size(), 1u);
+  const auto& rules = config.modules[0].serve;
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[0].resource, "nvidia.com/mig-{profile}");
+  EXPECT_EQ(rules[0].plugin.replicas, 2u);
+  EXPECT_EQ(rules[2].resource, "nvidia.com/{resource.kubernetes.io/pcieRoot}{type}");
+}
+
 // The longest names that the kubelet accepts.
 TEST(ConfigTest, ResourceNamesMayBeAsLongAsTheKubeletAllows) {
   std::string domain(244, 'a');
