@@ -27,9 +27,11 @@ void add_commands(CLI::App& app, Session& session) {
   add_prepare(app, session);
   add_unprepare(app, session);
   add_watch_health(app, session);
+  add_import(app, session);
   add_completion(app, session);
   add_names(app, session);
-  app.footer("Exit codes: 0 ok, 1 error, 2 wrong usage, 3 the daemon or driver does not respond.");
+  app.footer(
+      "Exit codes: 0 ok, 1 error, 2 wrong usage, 3 the daemon or driver does not respond, 4 an import lost settings.");
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  if (session.outcome) return kExitOk;
+  if (session.outcome) return session.incomplete ? kExitIncomplete : kExitOk;
   fmt::print(stderr, "cagectl: {}\n", session.outcome.error().message);
   return session.outcome.error().code == Code::kUnavailable ? kExitNotRunning : kExitError;
 }

@@ -9,12 +9,13 @@
 namespace cardcage {
 
 // Documented in docs/operator.md.
-enum ExitCode { kExitOk = 0, kExitError = 1, kExitUsage = 2, kExitNotRunning = 3 };
+enum ExitCode { kExitOk = 0, kExitError = 1, kExitUsage = 2, kExitNotRunning = 3, kExitIncomplete = 4 };
 
 struct Session {
   std::filesystem::path socket = "/run/cardcage/admin.sock";
   bool json = false;
-  Status outcome;  // of the subcommand that ran; kUnavailable: the daemon or driver does not respond
+  Status outcome;           // of the subcommand that ran; kUnavailable: the daemon or driver does not respond
+  bool incomplete = false;  // an import succeeded, but lost settings
 };
 
 // Each adds one subcommand, which writes its result to stdout and sets session.outcome. The app owns the storage of the
@@ -31,6 +32,7 @@ void add_reload(CLI::App& app, Session& session);
 void add_prepare(CLI::App& app, Session& session);
 void add_unprepare(CLI::App& app, Session& session);
 void add_watch_health(CLI::App& app, Session& session);
+void add_import(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);
 void add_names(CLI::App& app, Session& session);  // hidden: words for the completion scripts
 

@@ -2,11 +2,11 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
-      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
+      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
-    *" "--cdi-dir|*" "--claim|*" "--device|*" "--driver-socket|*" "--folder|*" "--kubelet-root|*" "--language|*" "--limit|*" "--messages|*" "--option|*" "--program|*" "--reason|*" "--since|*" "--socket|*" "--templates|*" "--timeout|*" "--write) COMPREPLY=(); return ;;
+    *" "--cdi-dir|*" "--claim|*" "--config|*" "--device|*" "--driver-socket|*" "--folder|*" "--kubelet-root|*" "--language|*" "--limit|*" "--messages|*" "--option|*" "--output|*" "--program|*" "--reason|*" "--since|*" "--socket|*" "--templates|*" "--timeout|*" "--write) COMPREPLY=(); return ;;
     "modules --options") words=$(cagectl names modules 2>/dev/null) ;;
     "devices --module") words=$(cagectl names modules 2>/dev/null) ;;
     "devices --driver") words=$(cagectl names drivers 2>/dev/null) ;;
@@ -16,7 +16,7 @@ _cagectl() {
     "unprepare --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "watch-health --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     *) case $command in
-      "") words="status ready modules module devices claims history reload prepare unprepare watch-health completion --help --socket --json --version" ;;
+      "") words="status ready modules module devices claims history reload prepare unprepare watch-health import completion --help --socket --json --version" ;;
       "status") words="--help --socket --json --version" ;;
       "ready") words="--help --socket --json --version" ;;
       "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
@@ -34,6 +34,8 @@ _cagectl() {
       "prepare") words="--help --driver --kubelet-root --driver-socket --cdi-dir --socket --json --version" ;;
       "unprepare") words="--help --driver --kubelet-root --driver-socket --socket --json --version" ;;
       "watch-health") words="--help --driver --messages --kubelet-root --driver-socket --socket --json --version" ;;
+      "import") words="--help --socket --json --version nvidia" ;;
+      "import nvidia") words="--help --config --output --socket --json --version" ;;
       "completion") words="--help --socket --json --version bash zsh fish" ;;
     esac ;;
   esac

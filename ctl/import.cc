@@ -1,0 +1,131 @@
+// cagectl import nvidia FILE: the configuration of another device plugin or DRA driver as one of Cardcage.
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "ctl/import_toml.h"
+#include "ctl/nvidia_import.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+#include "ctl/yaml_document.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxSize = 1u << 20;
+constexpr const char* kImportFooter =
+    "FILE is a configuration of NVIDIA's device plugin, or Helm values of that plugin or of NVIDIA's DRA driver, as\n"
+    "'helm get values RELEASE' prints them. What has no counterpart is listed on stderr and at the end of the result.\n"
+    "Exit codes: 0 nothing is lost, 1 FILE cannot be read or has mistakes, 2 wrong usage, 4 the result is written, "
+    "but\n"
+    "some settings have no counterpart or are unknown.";
+
+struct ImportOptions {
+  std::string file, config;
+  std::filesystem::path output;
+};
+
+// A file, a pipe, or with "-" stdin.
+Result<std::string> read_input(const std::string& file) {
+  std::ifstream opened;
+  errno = 0;
+  if (file != "-") opened.open(file, std::ios::binary);
+  std::istream& in = file == "-" ? std::cin : opened;
+  std::string text(kMaxSize + 1, '\0');
+  if (!in || !in.read(text.data(), static_cast<std::streamsize>(text.size())))
+    if (!in.eof()) return fail_errno(errno == 0 ? EIO : errno, fmt::format("cannot read '{}'", file));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.size() > kMaxSize)
+    return fail(Code::kInvalidArgument, "'{}' is larger than 1 MiB: no configuration is; name the right file", file);
+  return text;
+}
+
+// Unlike write_file_atomically, it never replaces a file.
+Status write_new_file(const std::filesystem::path& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wxe");
+  if (file == nullptr && errno == EEXIST)
+    return fail(Code::kAlreadyExists, "'{}' exists: remove it, or name another file with --output", path.native());
+  if (file == nullptr) return fail_errno(errno, fmt::format("cannot write '{}'", path.native()));
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) == 0 && is_written) return {};
+  const int cause = errno;
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return fail_errno(cause, fmt::format("cannot write '{}'", path.native()));
+}
+
+std::unexpected<Error> mistakes(const ConfigErrors& errors) {
+  std::string text = errors.to_string();
+  text.pop_back();  // the last newline
+  return fail(Code::kInvalidArgument, "{}", text);
+}
+
+bool needs_attention(Fate fate) { return fate != Fate::kTranslated && fate != Fate::kNotNeeded; }
+
+void report(const ImportRecord& record) {
+  for (const ImportedSetting& setting : record.settings())
+    if (needs_attention(setting.fate))
+      fmt::print(stderr, "{}: {}: {}: {}\n", setting.position.to_string(), setting.path, word_of(setting.fate),
+                 setting.text);
+}
+
+json::object to_json(const ImportOptions& options, const NvidiaDraft& draft, const ImportRecord& record,
+                     const std::string& toml) {
+  json::array settings;
+  for (const ImportedSetting& setting : record.settings())
+    settings.push_back({{"path", setting.path},
+                        {"position", setting.position.to_string()},
+                        {"state", word_of(setting.fate)},
+                        {"text", text_json(setting.text)}});
+  return {{"file", options.file},
+          {"form", draft.form},
+          {"output", text_json(options.output.native())},
+          {"config", toml},
+          {"settings", std::move(settings)}};
+}
+
+Status import_file(Session& session, const ImportOptions& options) {
+  const auto text = read_input(options.file);
+  if (!text) return std::unexpected(text.error());
+  const std::string name = printable(options.file == "-" ? "stdin" : options.file);
+  const auto document = read_yaml(*text, name);
+  if (!document) return mistakes({{document.error()}});
+  ImportRecord record;
+  const NvidiaDraft draft = import_nvidia(*document, options.config, record);
+  if (record.failed()) return mistakes(record.errors());
+  const std::string toml = render_toml(fmt::format("Made by 'cagectl import nvidia' from {}, {}.", name, draft.form),
+                                       draft.tables(), record.settings());
+  if (!options.output.empty())
+    if (auto written = write_new_file(options.output, toml); !written) return written;
+  session.incomplete = record.is_incomplete();
+  report(record);
+  if (session.json)
+    print_json(to_json(options, draft, record, toml));
+  else if (options.output.empty())
+    fmt::print("{}", toml);
+  else
+    fmt::print("wrote '{0}'; check it: cardcage --check {0}\n", printable(options.output.native()));
+  return {};
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Session& session) {
+  auto* import = app.add_subcommand("import", "write a configuration from that of another vendor's program");
+  import->require_subcommand(1);
+  auto* command =
+      import->add_subcommand("nvidia", "from that of NVIDIA's device plugin or DRA driver; needs no daemon");
+  command->footer(kImportFooter);
+  auto options = std::make_shared<ImportOptions>();
+  command->add_option("FILE", options->file, "YAML; - for stdin")->required();
+  command->add_option("--config", options->config, "of Helm values with several configurations, this one")
+      ->type_name("TEXT");
+  command->add_option("--output", options->output, "write to this file, which must not exist; default: stdout")
+      ->type_name("PATH");
+  command->callback([&session, options] { session.outcome = import_file(session, *options); });
+}
+
+}  // namespace cardcage
