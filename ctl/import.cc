@@ -93,7 +93,7 @@ Status import_file(Session& session, const ImportOptions& options) {
   const std::string name = printable(options.file == "-" ? "stdin" : options.file);
   const auto document = read_yaml(*text, name);
   if (!document) return mistakes({{document.error()}});
-  ImportRecord record;
+  ImportRecord record(name);
   const NvidiaDraft draft = import_nvidia(*document, options.config, record);
   if (record.failed()) return mistakes(record.errors());
   const std::string toml = render_toml(fmt::format("Made by 'cagectl import nvidia' from {}, {}.", name, draft.form),

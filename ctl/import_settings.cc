@@ -57,12 +57,14 @@ std::vector<std::string> split_at_commas(std::string_view text) {
 }  // namespace
 
 void ImportRecord::say(Fate fate, std::string path, SourcePosition position, std::string text) {
+  if (position.file.empty()) position.file = file_;
   settings_.push_back(
       {cut_utf8(printable(path), kMaxQuoted), std::move(position), fate, cut_utf8(printable(text), kMaxQuoted)});
 }
 
-void ImportRecord::error(const SourcePosition& position, std::string message) {
-  errors_.entries.push_back({position, cut_utf8(printable(message), kMaxQuoted)});
+void ImportRecord::error(SourcePosition position, std::string message) {
+  if (position.file.empty()) position.file = file_;
+  errors_.entries.push_back({std::move(position), cut_utf8(printable(message), kMaxQuoted)});
 }
 
 bool ImportRecord::is_incomplete() const {

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ctl/yaml_document.h"
@@ -43,12 +44,15 @@ using GivenNode = std::optional<Given<const YamlNode*>>;
 // One run of an import: the settings, and the mistakes in the input.
 class ImportRecord {
  public:
+  // What has no position in the input is reported with `file` alone.
+  explicit ImportRecord(std::string file) : file_(std::move(file)) {}
+
   void say(Fate fate, std::string path, SourcePosition position, std::string text);
   template <class T>
   void say(Fate fate, const Given<T>& given, std::string text = "") {
     say(fate, given.path, given.position, std::move(text));
   }
-  void error(const SourcePosition& position, std::string message);
+  void error(SourcePosition position, std::string message);
   template <class T>
   void error(const Given<T>& given, std::string_view message) {
     error(given.position, given.path + ": " + std::string(message));
@@ -61,6 +65,7 @@ class ImportRecord {
   bool is_incomplete() const;
 
  private:
+  std::string file_;
   std::vector<ImportedSetting> settings_;
   ConfigErrors errors_;
 };
@@ -72,6 +77,7 @@ class SettingMap {
   // `node` is a map or null; a missing map reads as an empty one. `path` ends in '.' unless it is empty.
   SettingMap(ImportRecord& record, const YamlNode* node, std::string path = "");
 
+  bool has(std::string_view key) const { return node_ != nullptr && node_->find(key) != nullptr; }
   bool has_members() const { return node_ != nullptr && !node_->members.empty(); }
   GivenNode any(std::string_view key);
   GivenText text(std::string_view key);

@@ -10,6 +10,10 @@ namespace {
 constexpr std::string_view kDriver = "gpu.nvidia.com";
 constexpr std::string_view kProgram = "usr/bin/nvidia-smi";  // below the driver's root
 constexpr std::int64_t kDebugVerbosity = 6;                  // requests and responses; 4 is NVIDIA's default
+constexpr const char* kNoComputeDomains =
+    "Cardcage serves no compute domains (IMEX); if you use them, keep NVIDIA's DRA driver for them beside Cardcage, "
+    "with "
+    "resources.gpus.enabled=false";
 constexpr const char* kOfComputeDomains = "about compute domains, which Cardcage does not serve";
 
 void read_resources(SettingMap resources, NvidiaDraft& draft) {
@@ -23,9 +27,10 @@ void read_resources(SettingMap resources, NvidiaDraft& draft) {
   if (!serves || serves->value)
     draft.rules.push_back(
         {{fmt::format("driver = {}", toml_string(kDriver)), serves ? serves->path : "the name of NVIDIA's driver"}});
-  domains.lose_if_on("enabled",
-                     "Cardcage serves no compute domains (IMEX); if you use them, keep NVIDIA's DRA driver for them "
-                     "beside Cardcage, with resources.gpus.enabled=false");
+  if (domains.has("enabled"))
+    domains.lose_if_on("enabled", kNoComputeDomains);
+  else  // NVIDIA's default is on
+    record.say(Fate::kNote, domains.path() + "enabled", {}, kNoComputeDomains);
   domains.pass({"imex"}, kOfComputeDomains);
   for (SettingMap* map : {&gpus, &domains, &resources}) map->finish();
 }

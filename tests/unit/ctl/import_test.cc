@@ -177,6 +177,14 @@ TEST(ImportTest, AValuesFileWithoutGpusHasNoModule) {
   EXPECT_TRUE(config->modules.empty());
 }
 
+TEST(ImportTest, NotesThatComputeDomainsAreOnByDefault) {
+  const Ended ended = import("featureGates: {DynamicMIG: false}\n");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.err,
+              StartsWith("stdin: resources.computeDomains.enabled: note: Cardcage serves no compute domains"));
+  EXPECT_THAT(ended.out, HasSubstr("mig = \"static\"  # featureGates.DynamicMIG"));
+}
+
 TEST(ImportTest, WritesAFileOnlyOnce) {
   const ScratchFolder scratch;
   const std::string file = scratch / "cardcage.toml";
