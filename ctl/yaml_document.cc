@@ -6,6 +6,8 @@
 #include <exception>
 #include <set>
 
+#include "host/core/utf8.h"
+
 namespace cardcage {
 namespace {
 
@@ -70,6 +72,19 @@ class Converter {
   std::size_t values_left_ = kMaxValues, text_left_ = kMaxTextSize;
 };
 
+// The place of the first byte that is not UTF-8; line 0 if there is none. yaml-cpp passes such bytes on.
+SourcePosition first_foreign_byte(std::string_view text, const std::string& file) {
+  SourcePosition position{file, 1, 1};
+  while (!text.empty()) {
+    const std::size_t size = utf8_character_size(text);
+    if (size == 0) return position;
+    ++position.column;
+    if (text.front() == '\n') position = {file, position.line + 1, 1};
+    text.remove_prefix(size);
+  }
+  return {file, 0, 0};
+}
+
 }  // namespace
 
 const YamlMember* YamlNode::find(std::string_view name) const {
@@ -78,6 +93,8 @@ const YamlMember* YamlNode::find(std::string_view name) const {
 }
 
 std::expected<YamlNode, ConfigErrors::Entry> read_yaml(std::string_view text, const std::string& file) {
+  if (const SourcePosition foreign = first_foreign_byte(text, file); foreign.line != 0)
+    return std::unexpected(ConfigErrors::Entry{foreign, "not UTF-8; save the file in that encoding"});
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
     if (documents.empty()) return YamlNode{.position = {file, 1, 1}};

@@ -261,6 +261,7 @@ std::string repeated_text() {
 const Mistake kMistakes[] = {
     {"NotYaml", "version: v1\nflags: {a: b\n",
      "stdin:3:1: not valid YAML: end of map flow not found; correct the line"},
+    {"NotUtf8", "version: v1\nname: \xc3\xa4\xff\n", "stdin:2:8: not UTF-8; save the file in that encoding"},
     {"Empty", "", "stdin:1:1: the file is empty; write NVIDIA's configuration to it"},
     {"OnlyAComment", "# nothing\n", "stdin"},
     {"ListAtTheTop", "- version: v1\n", "stdin:1:1: expected a map at the top, KEY: VALUE on each line"},
