@@ -56,13 +56,13 @@ std::vector<std::string> split_at_commas(std::string_view text) {
 
 }  // namespace
 
-void ImportRecord::say(Fate fate, std::string path, SourcePosition position, std::string text) {
+void ImportRecord::say(Fate fate, std::string_view path, SourcePosition position, std::string_view text) {
   if (position.file.empty()) position.file = file_;
   settings_.push_back(
       {cut_utf8(printable(path), kMaxQuoted), std::move(position), fate, cut_utf8(printable(text), kMaxQuoted)});
 }
 
-void ImportRecord::error(SourcePosition position, std::string message) {
+void ImportRecord::error(SourcePosition position, std::string_view message) {
   if (position.file.empty()) position.file = file_;
   errors_.entries.push_back({std::move(position), cut_utf8(printable(message), kMaxQuoted)});
 }

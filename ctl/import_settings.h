@@ -47,12 +47,12 @@ class ImportRecord {
   // What has no position in the input is reported with `file` alone.
   explicit ImportRecord(std::string file) : file_(std::move(file)) {}
 
-  void say(Fate fate, std::string path, SourcePosition position, std::string text);
+  void say(Fate fate, std::string_view path, SourcePosition position, std::string_view text);
   template <class T>
-  void say(Fate fate, const Given<T>& given, std::string text = "") {
-    say(fate, given.path, given.position, std::move(text));
+  void say(Fate fate, const Given<T>& given, std::string_view text = "") {
+    say(fate, given.path, given.position, text);
   }
-  void error(SourcePosition position, std::string message);
+  void error(SourcePosition position, std::string_view message);
   template <class T>
   void error(const Given<T>& given, std::string_view message) {
     error(given.position, given.path + ": " + std::string(message));

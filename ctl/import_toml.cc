@@ -50,7 +50,7 @@ std::string paragraphs(const std::vector<ImportedSetting>& settings, Fate fate) 
       group->second += ", " + setting.path;
   }
   std::string text;
-  for (const auto& [reason, paths] : groups) text += wrapped("#  ", words_of(paths + ": " + reason));
+  for (const auto& [reason, paths] : groups) text += wrapped("#  ", words_of(fmt::format("{}: {}", paths, reason)));
   return text;
 }
 

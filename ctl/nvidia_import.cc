@@ -49,10 +49,11 @@ std::string kind_of_object(const YamlNode& document) {
 
 void refuse_form(const YamlNode& document, ImportRecord& record) {
   const SourcePosition& at = document.position;
-  if (const std::string kind = kind_of_object(document); kind == "ConfigMap")
+  const std::string kind = kind_of_object(document);
+  if (kind == "ConfigMap")
     return record.error(
         at, "this is a ConfigMap; save the text below one of the keys of its data in a file, and import that");
-  else if (!kind.empty())
+  if (!kind.empty())
     return record.error(at, fmt::format("this is a Kubernetes object of kind '{}'; import a configuration file of the "
                                         "device plugin, or 'helm get values RELEASE'",
                                         kind));
