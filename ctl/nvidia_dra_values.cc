@@ -8,8 +8,9 @@ namespace cardcage {
 namespace {
 
 constexpr std::string_view kDriver = "gpu.nvidia.com";
-constexpr std::string_view kProgram = "usr/bin/nvidia-smi";  // below the driver's root
-constexpr std::int64_t kDebugVerbosity = 6;                  // requests and responses; 4 is NVIDIA's default
+constexpr std::string_view kSmi = "usr/bin/nvidia-smi";  // below the driver's root
+constexpr const char *kMps = "/usr/bin/cardcage-nvidia-mps", *kOverrides = "/sys/bus/pci/devices/*/driver_override";
+constexpr std::int64_t kDebugVerbosity = 6;  // requests and responses; 4 is NVIDIA's default
 constexpr const char* kNoComputeDomains =
     "Cardcage serves no compute domains (IMEX); if you use them, keep NVIDIA's DRA driver for them beside Cardcage, "
     "with "
@@ -35,21 +36,31 @@ void read_resources(SettingMap resources, NvidiaDraft& draft) {
   for (SettingMap* map : {&gpus, &domains, &resources}) map->finish();
 }
 
+bool translate_if_on(ImportRecord& record, const GivenBool& gate) {
+  if (!gate) return false;
+  record.say(gate->value ? Fate::kTranslated : Fate::kNotNeeded, *gate, gate->value ? "" : "off");
+  return gate->value;
+}
+
 void read_gates(SettingMap gates, const std::filesystem::path& driver_root, NvidiaDraft& draft) {
   ImportRecord& record = gates.record();
-  if (const GivenBool slices = gates.boolean("TimeSlicingSettings")) {
-    const std::string program = driver_root / kProgram;
-    record.say(slices->value ? Fate::kTranslated : Fate::kNotNeeded, *slices, slices->value ? "" : "off");
-    if (slices->value) draft.module.push_back({fmt::format("programs = [{}]", toml_string(program)), slices->path});
+  std::string programs, from;
+  for (const auto& [gate, program] : {std::pair<const char*, std::string>("TimeSlicingSettings", driver_root / kSmi),
+                                      std::pair<const char*, std::string>("MPSSupport", kMps)}) {
+    const GivenBool on = gates.boolean(gate);
+    if (!translate_if_on(record, on)) continue;
+    programs += (programs.empty() ? "" : ", ") + toml_string(program);
+    from += (from.empty() ? "" : ", ") + on->path;
   }
+  if (!programs.empty()) draft.module.push_back({fmt::format("programs = [{}]", programs), from});
   if (const GivenBool dynamic = gates.boolean("DynamicMIG")) {
     record.say(Fate::kTranslated, *dynamic);
     draft.options.push_back({dynamic->value ? "mig = \"dynamic\"" : "mig = \"static\"", dynamic->path});
   }
-  for (const std::string_view gate : {"MPSSupport", "PassthroughSupport"})
-    if (const GivenBool on = gates.boolean(gate))
-      record.say(on->value ? Fate::kNote : Fate::kNotNeeded, *on,
-                 on->value ? "a matter of the module and of its claims; see docs/nvidia.md" : "off");
+  if (const GivenBool on = gates.boolean("PassthroughSupport"); translate_if_on(record, on)) {
+    draft.module.push_back({fmt::format("writes = [{}]", toml_string(kOverrides)), on->path});
+    draft.options.push_back({"passthrough = true", on->path});
+  }
   gates.pass({"NVMLDeviceHealthCheck"}, "Cardcage always watches the health of GPUs");
   gates.pass({"IMEXDaemonsWithDNSNames", "ComputeDomainCliques", "CrashOnNVLinkFabricErrors", "HostManagedIMEXDaemon",
               "NodeLocalFabricIPC"},

@@ -42,7 +42,6 @@ std::vector<ServeConfig> rules_of(const std::string& yaml) {
 struct ImportCase {
   std::string name;
   int code;
-  bool has_template = false;  // a rule whose resource is a template
   std::vector<std::string> options = {};
 };
 void PrintTo(const ImportCase& about, std::ostream* out) { *out << about.name; }
@@ -50,21 +49,17 @@ void PrintTo(const ImportCase& about, std::ostream* out) { *out << about.name; }
 class ImportGoldenTest : public ::testing::TestWithParam<ImportCase> {};
 
 TEST_P(ImportGoldenTest, WritesTheGoldenConfiguration) {
-  const auto& [name, code, has_template, options] = GetParam();
+  const auto& [name, code, options] = GetParam();
   const Ended ended = import(input(name), options);
   EXPECT_EQ(ended.code, code) << ended.err;
   expect_golden("import_" + name + ".toml", ended.out);
   expect_golden("import_" + name + ".err", ended.err);
-  if (has_template) {
-    EXPECT_THAT(ended.out, HasSubstr("resource = \"nvidia.com/mig-{profile}\""));
-    return;
-  }
   const auto config = read_result(ended.out);
   EXPECT_TRUE(config) << config.error().to_string();
 }
 
-const ImportCase kCases[] = {{"plugin_timeslicing", 0}, {"plugin_mixed", 4, true}, {"plugin_patterns", 4},
-                             {"plugin_mps", 4},         {"plugin_values", 4},      {"plugin_defaults", 0},
+const ImportCase kCases[] = {{"plugin_timeslicing", 0}, {"plugin_mixed", 4},  {"plugin_patterns", 4},
+                             {"plugin_mps", 4},         {"plugin_values", 4}, {"plugin_defaults", 0},
                              {"dra_values", 4},         {"dra_defaults", 4}};
 INSTANTIATE_TEST_SUITE_P(Golden, ImportGoldenTest, ::testing::ValuesIn(kCases),
                          [](const auto& about) { return about.param.name; });
