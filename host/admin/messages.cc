@@ -163,7 +163,7 @@ void fill(wire::Module& message, const ModuleReport& report) {
   if (!report.identity) return;
   const ModuleIdentity& identity = *report.identity;
   for (const MetricDeclaration& metric : identity.metrics)
-    message.add_metrics(fmt::format("{}{}", kModuleMetricPrefix, metric.name));
+    message.add_metrics(fmt::format("{}{}", metric_prefix(metric.name), metric.name));
   message.set_id(identity.id);
   message.set_version(identity.version);
   message.set_vendor(identity.vendor);

@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 15> kReservedLabels = {"module", "device"
                                                               "name",   "instance",  "job",   "le",        "quantile"};
 
 bool is_label(std::string_view text) {
-  return is_metric_name(text) && std::ranges::find(kReservedLabels, text) == kReservedLabels.end();
+  return is_metric_label(text) && std::ranges::find(kReservedLabels, text) == kReservedLabels.end();
 }
 
 bool is_help(std::string_view text) { return !text.empty() && text.size() <= kMaxMetricHelp && is_line(text); }
@@ -27,7 +27,8 @@ Result<std::vector<std::string>> copy_labels(const cage_metric& metric) {
   std::vector<std::string> labels;
   for (const cage_str& one : *given) {
     auto label = ruled_text(one, is_label, "label",
-                            "a name as [a-z][a-z0-9_]* of at most 64 bytes that neither the host nor Prometheus uses");
+                            "a name as [a-zA-Z][a-zA-Z0-9_]* of at most 64 bytes that neither the host nor "
+                            "Prometheus uses");
     if (!label) return std::unexpected(std::move(label.error()));
     if (std::ranges::find(labels, *label) != labels.end())
       return fail(Code::kInvalidArgument, "label '{}' is there twice", *label);
@@ -40,14 +41,16 @@ Result<MetricDeclaration> copy_metric(const cage_metric* given) {
   const auto metric = adopt(given, "cage_metric");
   if (!metric) return std::unexpected(metric.error());
   MetricDeclaration declaration;
-  auto name = ruled_text(metric->name, is_metric_name, "name", "a name as [a-z][a-z0-9_]* of at most 64 bytes");
+  auto name = ruled_text(metric->name, is_metric_name, "name",
+                         "a name as [a-z][a-z0-9_]* or [A-Z][A-Z0-9_]* of at most 64 bytes");
   if (!name) return std::unexpected(std::move(name.error()));
   declaration.name = std::move(*name);
   if (metric->type != CAGE_METRIC_GAUGE && metric->type != CAGE_METRIC_COUNTER)
     return fail(Code::kInvalidArgument, "'{}' has the unknown type {} [R16]", declaration.name, metric->type);
   declaration.type = static_cast<MetricType>(metric->type);
   const bool named_as_counter = declaration.name.ends_with("_total");
-  if (named_as_counter != (declaration.type == MetricType::kCounter))
+  const bool has_prefix = !metric_prefix(declaration.name).empty();
+  if (has_prefix && named_as_counter != (declaration.type == MetricType::kCounter))
     return fail(Code::kInvalidArgument, "'{}' is {}: names of counters end in _total, and no others [R17]",
                 declaration.name, named_as_counter ? "a gauge" : "a counter");
   auto help = ruled_text(metric->help, is_help, "help", "one line of UTF-8 of 1 to 256 bytes");

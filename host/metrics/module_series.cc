@@ -82,7 +82,7 @@ void append_samples(std::string& page, const MetricDeclaration& declared, Module
     const auto labels = series.labels.find(sample->device_id);
     if (labels == series.labels.end()) continue;
     ++series.shown;
-    page += kModuleMetricPrefix;
+    page += metric_prefix(declared.name);
     page += declared.name;
     page += '{';
     page += labels->second;
@@ -154,7 +154,7 @@ std::string module_series(const std::vector<CollectedMetrics>& collected, const 
   }
   std::string page;
   for (const auto& [name, family] : families) {
-    append_head(page, fmt::format("{}{}", kModuleMetricPrefix, name), family.declared->help, family.declared->type);
+    append_head(page, fmt::format("{}{}", metric_prefix(name), name), family.declared->help, family.declared->type);
     for (const auto& [series, metric] : family.members)
       append_samples(page, (*series->collected->declared)[metric], *series, metric);
   }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "host/core/ascii.h"
+
 namespace cardcage {
 
 // The numbers are those of cage_metric.
@@ -15,14 +17,17 @@ enum class MetricType : std::uint8_t { kGauge = 1, kCounter = 2 };
 
 struct MetricDeclaration {
   MetricType type = MetricType::kGauge;
-  std::string name;  // without the host's prefix
+  std::string name;  // without the prefix
   std::string help;
   std::vector<std::string> labels;
   friend bool operator==(const MetricDeclaration&, const MetricDeclaration&) = default;
 };
 
-// Every metric of a module begins with it for Prometheus, and none of the host does.
-constexpr std::string_view kModuleMetricPrefix = "cardcage_hw_";
+// What Prometheus sees in front of the name of a module's metric. No metric of the host itself begins with it, or with
+// a capital: a name in upper case stays as it is, because dashboards know it from the exporter of a vendor.
+constexpr std::string_view metric_prefix(std::string_view name) {
+  return name.empty() || is_upper(name[0]) ? "" : "cardcage_hw_";
+}
 
 constexpr std::size_t kMaxMetrics = 128, kMaxMetricLabels = 8;  // declared by a module; names of one metric
 constexpr std::size_t kMaxLabelValue = 256;

@@ -75,7 +75,9 @@ bool is_param_path(std::string_view text) {
 }
 
 bool is_metric_name(std::string_view text) {
-  return is_word(text, 64) && is_letter(text[0]) && std::ranges::none_of(text, is_upper);
+  return is_metric_label(text) && (std::ranges::none_of(text, is_upper) || std::ranges::none_of(text, is_lower));
 }
+
+bool is_metric_label(std::string_view text) { return is_word(text, 64) && is_letter(text[0]); }
 
 }  // namespace cardcage

@@ -49,7 +49,7 @@ std::vector<OptionDeclaration> read(const Declarations& from) {
 std::vector<MetricDeclaration> read(const google::protobuf::RepeatedPtrField<wire::MetricDeclaration>& from) {
   std::vector<MetricDeclaration> metrics;
   for (const wire::MetricDeclaration& in : from) {
-    if (!is_metric_name(in.name()) || !is_line(in.help()) || !std::ranges::all_of(in.labels(), is_metric_name))
+    if (!is_metric_name(in.name()) || !is_line(in.help()) || !std::ranges::all_of(in.labels(), is_metric_label))
       return {};
     metrics.push_back({.type = in.type() == 2 ? MetricType::kCounter : MetricType::kGauge,
                        .name = in.name(),

@@ -52,7 +52,8 @@ ModuleReport mock_module() {
                    .help = "limit of the clock",
                    .max = 5000}},
        .device_kinds = {"gpu"}}};
-  identity.metrics = {{.name = "temperature_celsius", .help = "of the hottest sensor"}};
+  identity.metrics = {{.name = "temperature_celsius", .help = "of the hottest sensor"},
+                      {.name = "DCGM_FI_DEV_GPU_TEMP", .help = "of the core"}};
   ModuleReport report{.name = "mock",
                       .path = "libcardcage_mock.so",
                       .state = kReady,

@@ -10,8 +10,8 @@
 
 namespace cage {
 
-// One declared metric with the names of its labels. The host prefixes the name, and adds the labels module, device,
-// namespace, pod, container and claim [R17]:
+// One declared metric with the names of its labels. The host prefixes the name, unless it is in upper case, and adds
+// the labels module, device, namespace, pod, container and claim [R17]:
 //
 //   static constexpr auto temperature = cage::gauge("temperature_celsius", "of the hottest sensor");
 //   static constexpr auto errors = cage::counter("link_errors_total", "since the reset", "link");
@@ -27,7 +27,7 @@ template <class... Label>
 constexpr Metric<sizeof...(Label)> gauge(std::string_view name, std::string_view help, Label... labels) {
   return {CAGE_METRIC_GAUGE, name, help, {detail::raw(labels)...}};
 }
-// It only rises while the instance runs, and its name ends in _total.
+// It only rises while the instance runs, and its name ends in _total, unless it is in upper case.
 template <class... Label>
 constexpr Metric<sizeof...(Label)> counter(std::string_view name, std::string_view help, Label... labels) {
   return {CAGE_METRIC_COUNTER, name, help, {detail::raw(labels)...}};

@@ -4,8 +4,9 @@ use crate::declared::Choice;
 use crate::error::{Error, Result, Status};
 use crate::{raw, text};
 
-/// One declared metric. The host prefixes its name, and adds the labels `module`, `device`, `namespace`, `pod`,
-/// `container` and `claim` [R17]: `const HEAT: Metric = Metric::gauge("temperature_celsius", "of the hottest sensor");`
+/// One declared metric. The host prefixes its name, unless it is in upper case, and adds the labels `module`, `device`,
+/// `namespace`, `pod`, `container` and `claim` [R17]:
+/// `const HEAT: Metric = Metric::gauge("temperature_celsius", "of the hottest sensor");`
 #[repr(transparent)]
 pub struct Metric(raw::cage_metric);
 
@@ -13,7 +14,7 @@ impl Metric {
     pub const fn gauge(name: &'static str, help: &'static str) -> Metric {
         Metric::new(raw::CAGE_METRIC_GAUGE, name, help)
     }
-    /// It only rises while the instance runs, and its name ends in `_total`.
+    /// It only rises while the instance runs, and its name ends in `_total`, unless it is in upper case.
     pub const fn counter(name: &'static str, help: &'static str) -> Metric {
         Metric::new(raw::CAGE_METRIC_COUNTER, name, help)
     }

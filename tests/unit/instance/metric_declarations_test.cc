@@ -44,7 +44,8 @@ TEST_F(MetricDeclarationsTest, CopiesADeclaration) {
 }
 
 TEST_F(MetricDeclarationsTest, RefusesNamesThatPrometheusWouldRefuse) {
-  for (const std::string name : {"", "Temperature", "1st", "_private", "a:b", "a-b", "ä"}) {
+  for (const std::string name :
+       {"", "Temperature", "FI_Temperature", "1ST", "1st", "_private", "_PRIVATE", "a:b", "a-b", "Ä", "ä"}) {
     metric.name = {name.data(), name.size()};
     EXPECT_THAT(refusal(), HasSubstr("entry 0 of metrics: name '")) << name;
   }
@@ -52,7 +53,28 @@ TEST_F(MetricDeclarationsTest, RefusesNamesThatPrometheusWouldRefuse) {
   metric.name = {longest.data(), longest.size()};
   EXPECT_EQ(refusal(), "accepted");
   metric.name = {longer.data(), longer.size()};
-  EXPECT_THAT(refusal(), HasSubstr("[a-z][a-z0-9_]* of at most 64 bytes"));
+  EXPECT_THAT(refusal(), HasSubstr("[a-z][a-z0-9_]* or [A-Z][A-Z0-9_]* of at most 64 bytes"));
+}
+
+TEST_F(MetricDeclarationsTest, AcceptsANameInUpperCaseWhateverItsEndingSaysOfItsType) {
+  metric.name = CAGE_LIT("ACME_FI_ERRORS");
+  metric.type = CAGE_METRIC_COUNTER;
+  EXPECT_EQ(refusal(), "accepted");
+  metric.name = CAGE_LIT("ACME_FI_LEFT_TOTAL");
+  metric.type = CAGE_METRIC_GAUGE;
+  EXPECT_EQ(refusal(), "accepted");
+  metric.name = CAGE_LIT("ACME_left_total");
+  EXPECT_THAT(refusal(), HasSubstr("name 'ACME_left_total' is not"));
+}
+
+TEST_F(MetricDeclarationsTest, AcceptsLabelsWithCapitals) {
+  labels[0] = CAGE_LIT("UUID");
+  labels[1] = CAGE_LIT("modelName");
+  EXPECT_EQ(refusal(), "accepted");
+  for (const std::string name : {"__name__", "9", "a-b", "Ä"}) {
+    labels[1] = {name.data(), name.size()};
+    EXPECT_THAT(refusal(), HasSubstr("'temperature_celsius': label '" + name + "' is not")) << name;
+  }
 }
 
 TEST_F(MetricDeclarationsTest, OnlyCountersEndInTotal) {
@@ -69,8 +91,7 @@ TEST_F(MetricDeclarationsTest, OnlyCountersEndInTotal) {
 }
 
 TEST_F(MetricDeclarationsTest, RefusesLabelsThatTheHostOrPrometheusUses) {
-  for (const std::string name :
-       {"module", "device", "namespace", "pod", "container", "claim", "job", "le", "Side", ""}) {
+  for (const std::string name : {"module", "device", "namespace", "pod", "container", "claim", "job", "le", ""}) {
     labels[1] = {name.data(), name.size()};
     EXPECT_THAT(refusal(), HasSubstr("'temperature_celsius': label '" + name + "' is not")) << name;
   }

@@ -54,6 +54,19 @@ TEST(ModuleSeriesTest, TwoModulesShareAMetricAndDevicesNameTheirUsers) {
   EXPECT_EQ(page, read_file(file, 1'000'000).value_or("(no golden file)"));
 }
 
+TEST(ModuleSeriesTest, ANameInUpperCaseIsShownAsItIsWithTheUserOfTheDevice) {
+  const MetricDeclaration temperature{
+      MetricType::kGauge, "DCGM_FI_DEV_GPU_TEMP", "in degrees Celsius", {"gpu", "UUID"}};
+  const std::string page = module_series(
+      {collected("nvidia", {kHeat, temperature}, {{1, "GPU-0", {"0", "GPU-0"}, 41}, {0, "GPU-0", {}, 41}})},
+      {device("nvidia", "GPU-0", DeviceUser{"ml", "trainer-0", "main", "training"})});
+  EXPECT_THAT(page, HasSubstr("# HELP DCGM_FI_DEV_GPU_TEMP in degrees Celsius\n"
+                              "# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n"
+                              "DCGM_FI_DEV_GPU_TEMP{module=\"nvidia\",device=\"name-of-GPU-0\",namespace=\"ml\","
+                              "pod=\"trainer-0\",container=\"main\",claim=\"training\",gpu=\"0\",UUID=\"GPU-0\"} 41\n"
+                              "# HELP cardcage_hw_temperature_celsius"));
+}
+
 TEST(ModuleSeriesTest, TheFirstModuleHasANameThatTwoDeclareWithDifferentTypes) {
   MetricDeclaration other = kErrors;
   other.type = MetricType::kGauge;  // as no module of this ABI can declare it

@@ -128,6 +128,8 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
                        .fields = {{.name = "p.q", .type = OptionType::kMap, .class_only = true}},
                        .device_kinds = {"gpu", "nic"},
                        .raw = true}};
+  identity.metrics = {{MetricType::kCounter, "errors_total", "since the reset", {"link"}},
+                      {MetricType::kGauge, "DCGM_FI_DEV_GPU_TEMP", "of the core", {"UUID", "modelName"}}};
   identity.watch = {.kernel_log = {"NVRM: Xid"}, .uevents = {"pci"}};
   wire::Identity message;
   write(identity, message);
@@ -146,6 +148,7 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   EXPECT_EQ(back.options[0].choices, identity.options[0].choices);
   EXPECT_EQ(back.options[0].type, OptionType::kDuration);
   EXPECT_EQ(back.options[0].min, -1);
+  EXPECT_EQ(back.metrics, identity.metrics);
   ASSERT_EQ(back.schemas.size(), 1u);
   EXPECT_EQ(back.schemas[0].api_version, "v1");
   EXPECT_EQ(back.schemas[0].kind, "K");
@@ -155,6 +158,19 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   EXPECT_EQ(back.schemas[0].fields[0].name, "p.q");
   EXPECT_EQ(back.schemas[0].fields[0].type, OptionType::kMap);
   EXPECT_TRUE(back.schemas[0].fields[0].class_only);
+}
+
+TEST(WireTest, AWorkerWithAMetricNameThatWouldSpoilThePageHasNoMetrics) {
+  for (const std::string name : {"Heat", "CARDCAGE_heat", "heat\n", ""}) {
+    wire::Identity message;
+    message.add_metrics()->set_name("fine");
+    message.add_metrics()->set_name(name);
+    EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << name;
+  }
+  wire::Identity message;
+  message.add_metrics()->set_name("fine");
+  message.mutable_metrics(0)->add_labels("a-b");
+  EXPECT_THAT(read(message).metrics, testing::IsEmpty());
 }
 
 }  // namespace
