@@ -219,11 +219,20 @@ void report_devices(const Inventory& inventory, const std::vector<PciGpu>& funct
   }
 }
 
+bool is_device(const SeenGpu& seen, const Offer& offer) {
+  return is_partitionable(seen, offer) ? offers_whole(seen.gpu) : !seen.gpu.mig_enabled;
+}
+
+std::string device_id(const SeenGpu& seen, const MigInstance& instance, const Offer& offer) {
+  if (!is_partitionable(seen, offer)) return instance.uuid;
+  return dynamic_mig_id(seen.gpu, instance.profile, instance.placement.start);
+}
+
 std::vector<std::string> device_ids(const SeenGpu& seen, const Offer& offer) {
   std::vector<std::string> ids;
   const bool partitionable = is_partitionable(seen, offer);
   if (offers_function(seen, offer)) ids.push_back(function_uuid(seen.gpu.bus_id));
-  if (partitionable ? offers_whole(seen.gpu) : !seen.gpu.mig_enabled) ids.push_back(seen.gpu.uuid);
+  if (is_device(seen, offer)) ids.push_back(seen.gpu.uuid);
   if (!partitionable)
     for (const MigInstance& instance : seen.instances) ids.push_back(instance.uuid);
   if (partitionable && offers_partitions(seen.gpu))

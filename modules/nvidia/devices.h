@@ -23,11 +23,17 @@ struct Offer {
 void report_devices(const Inventory& inventory, const std::vector<PciGpu>& functions, const Offer& offer,
                     cage::Snapshot& snapshot);
 
+// Whether the GPU is a device itself, or its partitions alone are.
+bool is_device(const SeenGpu& seen, const Offer& offer);
+
 // The ids of the devices that depend on this GPU, as report_devices() reports them.
 std::vector<std::string> device_ids(const SeenGpu& seen, const Offer& offer);
 
 // The id of a MIG device that is made on demand.
 std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start);
+
+// The id of the device that a MIG instance is.
+std::string device_id(const SeenGpu& seen, const MigInstance& instance, const Offer& offer);
 
 // What a device id stands for.
 struct Target {

@@ -47,6 +47,7 @@ const Inventory& Driver::look() {
 }
 
 void Driver::close() {
+  if (before_close_) before_close_();
   library_.reset();
   ++generation_;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -33,6 +34,8 @@ class Driver {
   const nvml::Library* opened() const { return library_.get(); }
   // A handle of the GPU. Throws cage::Error.
   nvml::Device handle(const Gpu& gpu);
+  // Called before the library is closed, for what must not outlive it.
+  void before_close(std::function<void()> release) { before_close_ = std::move(release); }
   // Lets go of every GPU: nothing stays open that would keep one from being reset, unbound or given another driver.
   void close();
   // Lets go of one GPU, and does not touch it until it is taken back. All handles die: NVML closes all GPUs or none.
@@ -57,6 +60,7 @@ class Driver {
   std::optional<DriverFile> file_;
   Identity identity_;  // of the open library
   std::unique_ptr<nvml::Library> library_;
+  std::function<void()> before_close_;
   std::set<std::string> released_;  // by bus id
   unsigned long long generation_ = 0;
   std::string fault_;  // logged last

@@ -119,7 +119,8 @@ Gpu read_gpu(const nvml::Library& nvml, nvml::Device device) {
   Gpu gpu;
   nvml::PciInfo pci{};
   nvml.must(nvml->nvmlDeviceGetPciInfo_v3(device, &pci), "reading the PCI address of a GPU");
-  gpu.bus_id = normal_bus_id(pci.busId);
+  gpu.nvml_bus_id = pci.busId;
+  gpu.bus_id = normal_bus_id(gpu.nvml_bus_id);
   const std::string of = " of GPU " + gpu.bus_id;
   std::array<char, nvml::kUuidSize> uuid{};
   nvml.must(nvml->nvmlDeviceGetUUID(device, uuid.data(), nvml::kUuidSize), "reading the UUID" + of);
@@ -128,6 +129,7 @@ Gpu read_gpu(const nvml::Library& nvml, nvml::Device device) {
   std::array<char, nvml::kNameSize> name{};
   nvml.must(nvml->nvmlDeviceGetName(device, name.data(), nvml::kNameSize), "reading the name" + of);
   gpu.product = name.data();
+  gpu.index = get<unsigned>(nvml->nvmlDeviceGetIndex, device);
 
   const unsigned brand = get<unsigned>(nvml->nvmlDeviceGetBrand, device).value_or(0);
   gpu.brand = kBrands[brand < kBrands.size() ? brand : 0];

@@ -11,8 +11,10 @@
 namespace cardcage::nvidia {
 
 struct Gpu {
-  std::string uuid, bus_id;  // "GPU-...", "0000:3b:00.0": both stay when minor numbers and NVML's indices change
-  unsigned minor = 0;        // of /dev/nvidiaN
+  std::string uuid, bus_id;       // "GPU-...", "0000:3b:00.0": both stay when minor numbers and NVML's indices change
+  std::string nvml_bus_id;        // as NVML spells it: "00000000:3B:00.0"
+  unsigned minor = 0;             // of /dev/nvidiaN
+  std::optional<unsigned> index;  // among the GPUs that NVML counts
   std::string product;
   std::string brand, architecture;  // as NVIDIA's DRA driver spells them
   std::optional<std::pair<int, int>> compute_capability;

@@ -13,6 +13,8 @@
 #include "modules/nvidia/driver.h"
 #include "modules/nvidia/health/monitor.h"
 #include "modules/nvidia/links.h"
+#include "modules/nvidia/metrics/figures.h"
+#include "modules/nvidia/metrics/metrics.h"
 #include "modules/nvidia/node_labels.h"
 
 namespace cardcage::nvidia {
@@ -45,6 +47,7 @@ class Nvidia final : public cage::Module {
   static constexpr std::uint32_t state_version = 1;
   static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
   static constexpr auto declared_uevents = cage::texts("module", "pci");
+  static constexpr auto declared_metrics = figures::all;
   static constexpr cage::Option declared_options[] = {
       cage::Option::list("driver_capabilities", R"(["compute", "utility"])",
                          "what containers get of the driver: compute, utility, video, graphics, display, all"),
@@ -75,6 +78,7 @@ class Nvidia final : public cage::Module {
             {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
             host),
         monitor_(driver_, host, offer_),
+        metrics_(driver_, monitor_, offer_),
         claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),
                 Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {}
 
@@ -122,6 +126,9 @@ class Nvidia final : public cage::Module {
   void collect_labels(const cage::Call&, cage::Labels& labels) override {
     report_labels(driver_.inventory(), driver_.node(), labels);
   }
+  void collect_metrics(const cage::Call&, cage::Samples& samples) override {
+    if (!quiesced_) metrics_.collect(samples);
+  }
   void quiesce(const cage::Call&) override {
     quiesced_ = true;
     monitor_.forget();
@@ -164,6 +171,7 @@ class Nvidia final : public cage::Module {
   const Offer offer_;
   Driver driver_;
   Monitor monitor_;
+  Metrics metrics_;
   Claims claims_;
   std::optional<Closeness> closeness_;
   unsigned long long closeness_generation_ = 0;

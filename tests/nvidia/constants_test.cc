@@ -155,6 +155,10 @@ TEST(NvmlConstantsTest, FieldIdsAndValueTypes) {
   static_assert(kFieldRetiredPending == 31);
   static_assert(kFieldPowerViolation == 74);
   static_assert(kFieldThermalViolation == 75);
+  static_assert(kFieldSyncBoostViolation == 76);
+  static_assert(kFieldBoardLimitViolation == 77);
+  static_assert(kFieldLowUtilViolation == 78);
+  static_assert(kFieldReliabilityViolation == 79);
   static_assert(kFieldMemoryTemperature == 82);
   static_assert(kFieldEnergy == 83);
   static_assert(kFieldNvLinkCount == 91);
@@ -183,6 +187,15 @@ TEST(NvmlConstantsTest, FieldIdsAndValueTypes) {
   static_assert(kLongLong == 4);
   static_assert(kInt == 5);
   static_assert(kUnsignedShort == 6);
+}
+
+TEST(NvmlConstantsTest, Gpm) {
+  static_assert(kGpmVersion == 1);
+  static_assert(kGpmGraphicsUtil == 1);
+  static_assert(kGpmTensorUtil == 5);
+  static_assert(kGpmDramUtil == 10);
+  static_assert(kGpmPcieTx == 20);
+  static_assert(kGpmPcieRx == 21);
 }
 
 TEST(NvmlConstantsTest, Mig) {

@@ -110,6 +110,45 @@ TEST_F(FakeReadingsTest, ClockReasonsHaveAnOlderName) {
   EXPECT_EQ(older, 0x44u);
 }
 
+TEST_F(FakeReadingsTest, TrafficAndLimitedClocksHaveFields) {
+  fake.gpus.state()->gpus[0].nvlink_kib[0] = 7;
+  fake.gpus.state()->gpus[0].nvlink_kib[1] = 8;
+  for (unsigned i = 0; i < 6; ++i) fake.gpus.state()->gpus[0].violations_ns[i] = 10 + i;
+  EXPECT_THAT(fields({138, 139, 74, 75, 76, 77, 78, 79}), ElementsAre(7, 8, 10, 11, 12, 13, 14, 15));
+}
+
+TEST_F(FakeReadingsTest, ActivityNeedsTwoSamplesOfTheSameGpuInTheirOrder) {
+  nvml::GpmSupport support{.version = 1, .isSupportedDevice = 0};
+  ASSERT_EQ(fake.call.nvmlGpmQueryDeviceSupport(fake.device(), &support), nvml::kSuccess);
+  EXPECT_EQ(support.isSupportedDevice, 1u);
+  nvml::GpmMetricsGet request{};
+  const auto compare = [&](nvml::GpmSample first, nvml::GpmSample second) {
+    request.version = 1;
+    request.numMetrics = 2;
+    request.sample1 = first;
+    request.sample2 = second;
+    request.metrics[0].metricId = 5;   // tensor cores
+    request.metrics[1].metricId = 99;  // nothing
+    return fake.call.nvmlGpmMetricsGet(&request);
+  };
+  nvml::GpmSample first = nullptr, second = nullptr, other = nullptr;
+  for (nvml::GpmSample* sample : {&first, &second, &other})
+    ASSERT_EQ(fake.call.nvmlGpmSampleAlloc(sample), nvml::kSuccess);
+  EXPECT_EQ(compare(first, second), 2) << "invalid argument: they are empty";
+  ASSERT_EQ(fake.call.nvmlGpmSampleGet(fake.device(0), first), nvml::kSuccess);
+  fake.gpus.state()->gpus[0].gpm.tensor = 37.5;
+  ASSERT_EQ(fake.call.nvmlGpmSampleGet(fake.device(0), second), nvml::kSuccess);
+  ASSERT_EQ(fake.call.nvmlGpmSampleGet(fake.device(1), other), nvml::kSuccess);
+  EXPECT_EQ(compare(second, first), 2);
+  EXPECT_EQ(compare(first, other), 2);
+  ASSERT_EQ(compare(first, second), nvml::kSuccess);
+  EXPECT_EQ(request.metrics[0].nvmlReturn, nvml::kSuccess);
+  EXPECT_EQ(request.metrics[0].value, 37.5);
+  EXPECT_EQ(request.metrics[1].nvmlReturn, nvml::kNotSupported);
+  EXPECT_EQ(fake.call.nvmlGpmMigSampleGet(fake.device(0), 1, second), 2) << "there is no such instance";
+  for (nvml::GpmSample sample : {first, second, other}) EXPECT_EQ(fake.call.nvmlGpmSampleFree(sample), nvml::kSuccess);
+}
+
 TEST_F(FakeReadingsTest, FabricIsTheSameInAllVersionsOfTheStruct) {
   fake.gpus.set_fabric(0, nvml::FabricState{3}, nvml::kSuccess, 32766, 0x2a, 2);
   auto third = tagged<nvml::GpuFabricInfo3>(0x03000028);

@@ -12,8 +12,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-constexpr int kTicksPerLook = 10;
-
 class NvidiaHealth : public NvidiaFixture {
  protected:
   Status watch(const FakeNode& node, Options options = {}) {
@@ -26,25 +24,6 @@ class NvidiaHealth : public NvidiaFixture {
     discover();
     pass_looks(3);  // after a start the module waits before it calls a GPU well
     return {};
-  }
-  // Lets the timer of the module expire so often, as the daemon does it.
-  void pass_looks(int looks) {
-    for (int tick = 0; tick < looks * kTicksPerLook; ++tick) {
-      ASSERT_TRUE(eventually([this] {
-        let_news_pass();
-        return !timers.empty();
-      }));
-      const std::int32_t timer = timers.front();
-      timers.clear();
-      ASSERT_TRUE(run(module->deliver_events(
-          {.events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = timer}}}, soon())));
-    }
-    settle();
-  }
-  // There is a pause between the news of a module inside the daemon. A worker needs none, and would seem to hang if the
-  // clock ran ahead of it.
-  void let_news_pass() {
-    if (isolation == Isolation::kInProcess) clock.advance(std::chrono::milliseconds(10));
   }
   // The last statement about the cause of a device.
   Health about(const std::string& id, const std::string& cause) {

@@ -15,6 +15,7 @@ TEST(NvmlLayoutTest, Handles) {
   static_assert(std::is_pointer_v<GpuInstance> && sizeof(GpuInstance) == 8);
   static_assert(std::is_pointer_v<ComputeInstance> && sizeof(ComputeInstance) == 8);
   static_assert(std::is_pointer_v<EventSet> && sizeof(EventSet) == 8);
+  static_assert(std::is_pointer_v<GpmSample> && sizeof(GpmSample) == 8);
 }
 
 TEST(NvmlLayoutTest, Identity) {
@@ -249,6 +250,25 @@ TEST(NvmlLayoutTest, MemoryRepairAndEcc) {
   static_assert(offsetof(EccSramErrorStatus, aggregateUncBucketMcu) == 80);
   static_assert(offsetof(EccSramErrorStatus, aggregateUncBucketOther) == 88);
   static_assert(offsetof(EccSramErrorStatus, thresholdExceeded) == 96);
+}
+
+TEST(NvmlLayoutTest, Gpm) {
+  static_assert(sizeof(GpmSupport) == 8);
+  static_assert(offsetof(GpmSupport, version) == 0);
+  static_assert(offsetof(GpmSupport, isSupportedDevice) == 4);
+
+  static_assert(sizeof(GpmMetric) == 40);
+  static_assert(offsetof(GpmMetric, metricId) == 0);
+  static_assert(offsetof(GpmMetric, nvmlReturn) == 4);
+  static_assert(offsetof(GpmMetric, value) == 8);
+  static_assert(offsetof(GpmMetric, metricInfo) == 16 && sizeof(GpmMetric::metricInfo) == 24);
+
+  static_assert(sizeof(GpmMetricsGet) == 24 + 333 * 40);
+  static_assert(offsetof(GpmMetricsGet, version) == 0);
+  static_assert(offsetof(GpmMetricsGet, numMetrics) == 4);
+  static_assert(offsetof(GpmMetricsGet, sample1) == 8);
+  static_assert(offsetof(GpmMetricsGet, sample2) == 16);
+  static_assert(offsetof(GpmMetricsGet, metrics) == 24);
 }
 
 TEST(NvmlLayoutTest, TemperatureAndModes) {

@@ -12,6 +12,8 @@ namespace cardcage {
 
 class NvidiaFixture : public ScenarioFixture {
  protected:
+  static constexpr int kTicksPerLook = 10;
+
   NvidiaFixture() { modules_dir = CARDCAGE_MODULES; }
   ~NvidiaFixture() override {
     let_go();  // before the GPUs go
@@ -90,6 +92,26 @@ class NvidiaFixture : public ScenarioFixture {
     return prepared;
   }
   Status unprepare(const ModuleClaim& wanted) { return run(module->unprepare(wanted, soon())); }
+
+  // Lets the timer of the module expire so often, as the daemon does it.
+  void pass_looks(int looks) {
+    for (int tick = 0; tick < looks * kTicksPerLook; ++tick) {
+      ASSERT_TRUE(eventually([this] {
+        let_news_pass();
+        return !timers.empty();
+      }));
+      const std::int32_t timer = timers.front();
+      timers.clear();
+      ASSERT_TRUE(run(module->deliver_events(
+          {.events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = timer}}}, soon())));
+    }
+    settle();
+  }
+  // There is a pause between the news of a module inside the daemon. A worker needs none, and would seem to hang if the
+  // clock ran ahead of it.
+  void let_news_pass() {
+    if (isolation == Isolation::kInProcess) clock.advance(std::chrono::milliseconds(10));
+  }
 
   std::unique_ptr<FakeGpus> gpus;
   std::shared_ptr<Services> services;  // for tests that start some

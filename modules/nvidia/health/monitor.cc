@@ -58,6 +58,12 @@ void Monitor::tick() {
   }
 }
 
+std::optional<unsigned long long> Monitor::last_xid(const std::string& gpu_uuid) const {
+  const auto found = last_xids_.find(gpu_uuid);
+  if (found == last_xids_.end()) return std::nullopt;
+  return found->second;
+}
+
 // It may respond again.
 void Monitor::look_at_faulty(const SeenGpu& seen) {
   stop_watching(seen);
@@ -82,6 +88,7 @@ void Monitor::watch(const SeenGpu& seen) {
     nvml->nvmlEventSetFree(watched.events);  // it may be registered in part
     watched.events = nullptr;
   }
+  if (watched.events != nullptr) last_xids_.try_emplace(seen.gpu.uuid);
   const cage::Health health = watched.events != nullptr
                                   ? cage::Health::ok()
                                   : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
@@ -113,6 +120,7 @@ void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
 }
 
 void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
+  last_xids_[seen.gpu.uuid] = event.eventData;
   const XidClass what = classify_xid(event.eventData);
   if (what != XidClass::kIgnored) host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
   if (what == XidClass::kReboot) host_.rescan();  // it may not respond any more
@@ -127,9 +135,7 @@ void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
 std::vector<std::string> Monitor::devices_of(const SeenGpu& seen, const nvml::EventData& event) const {
   if (event.gpuInstanceId != nvml::kNoInstance) {
     for (const MigInstance& one : read_mig_instances(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles))
-      if (one.gpu_instance == event.gpuInstanceId)
-        return {offer_.mig == MigMode::kDynamic ? dynamic_mig_id(seen.gpu, one.profile, one.placement.start)
-                                                : one.uuid};
+      if (one.gpu_instance == event.gpuInstanceId) return {device_id(seen, one, offer_)};
   }
   return device_ids(seen, offer_);
 }

@@ -22,6 +22,10 @@ class Monitor {
   // Forgets what it watches, before the driver is closed.
   void forget() { watched_.clear(); }
 
+  // The last XID of the GPU or one of its instances since the start, 0 if there was none; nothing if its errors are not
+  // watched.
+  std::optional<unsigned long long> last_xid(const std::string& gpu_uuid) const;
+
  private:
   struct Watched {
     nvml::Device device = nullptr;
@@ -57,6 +61,7 @@ class Monitor {
   std::map<std::string, Watched> watched_;                          // by UUID of the GPU
   std::map<std::string, std::map<std::string, Judged>> judged_;     // by UUID and cause
   std::map<std::string, Fault> faults_;                             // by device id
+  std::map<std::string, unsigned long long> last_xids_;             // by UUID
   std::map<std::string, std::map<std::string, std::string>> said_;  // by device id and cause
 };
 

@@ -132,17 +132,12 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   fields[kAction].fieldId = nvml::kFieldRecoveryAction;
   if (nvml->nvmlDeviceGetFieldValues != nullptr)
     nvml.must(nvml->nvmlDeviceGetFieldValues(device, kCount, fields.data()), "reading the health of GPU " + bus_id);
-  const auto value = [&](std::size_t field) -> std::optional<unsigned long long> {
-    if (fields[field].nvmlReturn != nvml::kSuccess) return std::nullopt;
-    const bool is_short = fields[field].valueType == nvml::kUnsigned || fields[field].valueType == nvml::kInt;
-    return is_short ? fields[field].value.u : fields[field].value.ull;
-  };
   if (nvml->nvmlDeviceGetFieldValues != nullptr) {
-    now.uncorrectable_errors = value(kErrors);
-    now.remap_pending = value(kPending);
-    now.remap_failed = value(kFailed);
-    now.retirement_pending = value(kRetiring);
-    if (const auto action = value(kAction)) now.recovery_action = static_cast<unsigned>(*action);
+    now.uncorrectable_errors = nvml::count_of(fields[kErrors]);
+    now.remap_pending = nvml::count_of(fields[kPending]);
+    now.remap_failed = nvml::count_of(fields[kFailed]);
+    now.retirement_pending = nvml::count_of(fields[kRetiring]);
+    if (const auto action = nvml::count_of(fields[kAction])) now.recovery_action = static_cast<unsigned>(*action);
   }
   now.link_width = get<unsigned>(nvml->nvmlDeviceGetCurrPcieLinkWidth, device);
   now.max_link_width = get<unsigned>(nvml->nvmlDeviceGetMaxPcieLinkWidth, device);

@@ -23,6 +23,7 @@
   F(nvmlSystemGetCudaDriverVersion_v2, (int* version))                                                                \
   F(nvmlSystemGetCudaDriverVersion, (int* version))                                                                   \
   /* Identity. */                                                                                                     \
+  F(nvmlDeviceGetIndex, (nvml::Device device, unsigned* index))                                                       \
   F(nvmlDeviceGetSerial, (nvml::Device device, char* serial, unsigned size))                                          \
   F(nvmlDeviceGetModuleId, (nvml::Device device, unsigned* id))                                                       \
   F(nvmlDeviceGetBrand, (nvml::Device device, unsigned* brand))                                                       \
@@ -105,8 +106,16 @@
     (nvml::GpuInstance instance, unsigned profile_id, nvml::ComputeInstance* compute))                                \
   F(nvmlGpuInstanceGetComputeInstances,                                                                               \
     (nvml::GpuInstance instance, unsigned profile_id, nvml::ComputeInstance* instances, unsigned* count))             \
+  F(nvmlGpuInstanceGetComputeInstanceById, (nvml::GpuInstance instance, unsigned id, nvml::ComputeInstance* compute)) \
   F(nvmlComputeInstanceGetInfo_v2, (nvml::ComputeInstance instance, nvml::ComputeInstanceInfo * info))                \
   F(nvmlComputeInstanceDestroy, (nvml::ComputeInstance instance))                                                     \
+  /* What the units of a GPU do. */                                                                                   \
+  F(nvmlGpmQueryDeviceSupport, (nvml::Device device, nvml::GpmSupport * support))                                     \
+  F(nvmlGpmSampleAlloc, (nvml::GpmSample * sample))                                                                   \
+  F(nvmlGpmSampleFree, (nvml::GpmSample sample))                                                                      \
+  F(nvmlGpmSampleGet, (nvml::Device device, nvml::GpmSample sample))                                                  \
+  F(nvmlGpmMigSampleGet, (nvml::Device device, unsigned gpu_instance, nvml::GpmSample sample))                        \
+  F(nvmlGpmMetricsGet, (nvml::GpmMetricsGet * metrics))                                                               \
   /* Events. */                                                                                                       \
   F(nvmlEventSetCreate, (nvml::EventSet * set))                                                                       \
   F(nvmlEventSetFree, (nvml::EventSet set))                                                                           \

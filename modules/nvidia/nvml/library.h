@@ -71,4 +71,11 @@ std::optional<Result> get_tagged(Return (*function)(Parameters...), Arguments...
   return result;
 }
 
+// The value of a field that is a count, or nothing if the GPU does not have it.
+inline std::optional<unsigned long long> count_of(const FieldValue& field) {
+  if (field.nvmlReturn != kSuccess) return std::nullopt;
+  const bool is_short = field.valueType == kUnsigned || field.valueType == kInt;
+  return is_short ? field.value.u : field.value.ull;
+}
+
 }  // namespace cardcage::nvml

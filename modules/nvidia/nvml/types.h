@@ -52,6 +52,7 @@ using Device = struct DeviceHandle*;
 using GpuInstance = struct GpuInstanceHandle*;
 using ComputeInstance = struct ComputeInstanceHandle*;
 using EventSet = struct EventSetHandle*;
+using GpmSample = struct GpmSampleHandle*;  // a buffer that lives until nvmlGpmSampleFree
 
 inline constexpr std::size_t kUuidSize = 96, kNameSize = 96, kVersionSize = 80, kSerialSize = 30, kPartNumberSize = 80,
                              kVbiosSize = 32, kBusIdSize = 32, kLegacyBusIdSize = 16, kProfileNameSize = 96;
@@ -122,13 +123,14 @@ inline constexpr unsigned long long kReasonIdle = 0x1, kReasonAppClocks = 0x2, k
 inline constexpr unsigned kFieldEccSbeVolatile = 3, kFieldEccDbeVolatile = 4, kFieldEccSbeAggregate = 5,
                           kFieldEccDbeAggregate = 6, kFieldRetiredSbe = 29, kFieldRetiredDbe = 30,
                           kFieldRetiredPending = 31, kFieldPowerViolation = 74, kFieldThermalViolation = 75,
-                          kFieldMemoryTemperature = 82, kFieldEnergy = 83, kFieldNvLinkCount = 91,
-                          kFieldPcieReplay = 94, kFieldNvLinkDataTx = 138, kFieldNvLinkDataRx = 139,
-                          kFieldRemappedCorrectable = 142, kFieldRemappedUncorrectable = 143, kFieldRemapPending = 144,
-                          kFieldRemapFailure = 145, kFieldResetlessMig = 184, kFieldPowerAverage = 185,
-                          kFieldPowerInstant = 186, kFieldShutdownTlimit = 193, kFieldSlowdownTlimit = 194,
-                          kFieldMemoryTlimit = 195, kFieldGpuMaxTlimit = 196, kFieldPcieTxBytes = 197,
-                          kFieldPcieRxBytes = 198, kFieldRecoveryAction = 230;
+                          kFieldSyncBoostViolation = 76, kFieldBoardLimitViolation = 77, kFieldLowUtilViolation = 78,
+                          kFieldReliabilityViolation = 79, kFieldMemoryTemperature = 82, kFieldEnergy = 83,
+                          kFieldNvLinkCount = 91, kFieldPcieReplay = 94, kFieldNvLinkDataTx = 138,
+                          kFieldNvLinkDataRx = 139, kFieldRemappedCorrectable = 142, kFieldRemappedUncorrectable = 143,
+                          kFieldRemapPending = 144, kFieldRemapFailure = 145, kFieldResetlessMig = 184,
+                          kFieldPowerAverage = 185, kFieldPowerInstant = 186, kFieldShutdownTlimit = 193,
+                          kFieldSlowdownTlimit = 194, kFieldMemoryTlimit = 195, kFieldGpuMaxTlimit = 196,
+                          kFieldPcieTxBytes = 197, kFieldPcieRxBytes = 198, kFieldRecoveryAction = 230;
 inline constexpr unsigned kAllLinks = 0xffffffff;  // the scope of a field that sums over links
 
 inline constexpr unsigned kNoInstance = 0xffffffff;  // a GPU or compute instance id: none
@@ -307,6 +309,33 @@ struct PlatformInfo2 {
 struct ExcludedDeviceInfo {
   PciInfo pciInfo;
   char uuid[80];
+};
+
+// GPM, the counters of what the units of a GPU do: since driver 520, on Hopper and later. Percent and MiB per second.
+// The versions are plain numbers, no tags.
+inline constexpr unsigned kGpmVersion = 1;
+enum GpmMetricId : unsigned {
+  kGpmGraphicsUtil = 1,
+  kGpmTensorUtil = 5,
+  kGpmDramUtil = 10,
+  kGpmPcieTx = 20,
+  kGpmPcieRx = 21,
+};
+struct GpmSupport {
+  unsigned version, isSupportedDevice;
+};
+struct GpmMetric {
+  unsigned metricId;
+  Return nvmlReturn;
+  double value;
+  struct {
+    const char *shortName, *longName, *unit;
+  } metricInfo;
+};
+struct GpmMetricsGet {
+  unsigned version, numMetrics;
+  GpmSample sample1, sample2;
+  GpmMetric metrics[333];  // as many as the longest header has; the driver uses numMetrics of them
 };
 
 // What `version` must contain.

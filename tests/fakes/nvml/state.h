@@ -58,11 +58,17 @@ struct Compute {
   char uuid[nvml::kUuidSize];
 };
 
+// Percent, and MiB per second.
+struct GpmValues {
+  double graphics, tensor, dram, pcie_tx, pcie_rx;
+};
+
 struct Instance {
   bool used;
   unsigned profile;  // in Gpu::profiles
   unsigned start, serial;
   Compute computes[kMaxComputes];
+  GpmValues gpm;  // without PCIe, which is not an instance's own
 };
 
 struct Process {
@@ -113,6 +119,9 @@ struct Gpu {
   unsigned temperature, memory_temperature;
   int margin, shutdown_tlimit, slowdown_tlimit, memory_tlimit, max_tlimit;
   unsigned gpu_percent, memory_percent, encoder_percent, decoder_percent;
+  GpmValues gpm;
+  unsigned long long violations_ns[6];  // by nvml::kField...Violation
+  unsigned long long nvlink_kib[2];     // sent, received
   unsigned pcie_generation, pcie_max_generation, pcie_width, pcie_max_width, pcie_replays;
   // ECC and repair.
   bool ecc_supported, retires_pages, remaps_rows;
@@ -170,6 +179,7 @@ struct State {
   char kernel_version[nvml::kVersionSize];
   unsigned gpu_count;
   unsigned next_serial;
+  unsigned long long gpm_samples;  // that were taken
   Gpu gpus[kMaxGpus];
   EventQueue sets[kMaxSets];
   Client clients[kMaxClients];

@@ -66,7 +66,11 @@ std::optional<Found> repair_field(const Gpu& gpu, unsigned id) {
 std::optional<Found> sensor_field(const Gpu& gpu, unsigned id) {
   switch (id) {
     case nvml::kFieldPowerViolation:
-    case nvml::kFieldThermalViolation: return long_value(0);
+    case nvml::kFieldThermalViolation:
+    case nvml::kFieldSyncBoostViolation:
+    case nvml::kFieldBoardLimitViolation:
+    case nvml::kFieldLowUtilViolation:
+    case nvml::kFieldReliabilityViolation: return long_value(gpu.violations_ns[id - nvml::kFieldPowerViolation]);
     case nvml::kFieldMemoryTemperature:
       return gpu.memory_temperature == 0 ? std::nullopt : std::optional(unsigned_value(gpu.memory_temperature));
     case nvml::kFieldEnergy: return long_value(gpu.energy_mj);
@@ -93,7 +97,7 @@ std::optional<Found> sensor_field(const Gpu& gpu, unsigned id) {
 std::optional<Found> link_field(const Gpu& gpu, unsigned id, unsigned scope) {
   if (id != nvml::kFieldNvLinkDataTx && id != nvml::kFieldNvLinkDataRx) return std::nullopt;
   if (gpu.link_count == 0 || (scope != nvml::kAllLinks && scope >= gpu.link_count)) return std::nullopt;
-  return long_value(0);
+  return long_value(gpu.nvlink_kib[id - nvml::kFieldNvLinkDataTx]);
 }
 
 std::optional<Found> find(const Gpu& gpu, unsigned id, unsigned scope) {
