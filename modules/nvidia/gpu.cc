@@ -2,8 +2,8 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 
+#include "modules/nvidia/fabric.h"
 #include "modules/nvidia/node.h"
 
 namespace cardcage::nvidia {
@@ -65,35 +65,6 @@ std::optional<std::uint64_t> memory(const nvml::Library& nvml, nvml::Device devi
   return std::nullopt;
 }
 
-template <class Info>
-std::string clique_name(const Info& info) {
-  const bool complete = info.state == nvml::kFabricCompleted && info.status == nvml::kSuccess;
-  bool has_cluster = false;
-  std::string name;
-  for (std::size_t i = 0; i < sizeof info.clusterUuid; ++i) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", info.clusterUuid[i]);
-    if (i == 4 || i == 6 || i == 8 || i == 10) name += '-';
-    name += digits.data();
-    has_cluster = has_cluster || info.clusterUuid[i] != 0;
-  }
-  if (!complete || !has_cluster) return {};
-  return name + "." + std::to_string(info.cliqueId);
-}
-
-std::string clique(const nvml::Library& nvml, nvml::Device device) {
-  // The function takes any revision; a driver refuses the tags that it does not know.
-  const auto fill = [&]<class Info>(Info& info) {
-    info.version = nvml::tag<Info>();
-    return nvml->nvmlDeviceGetGpuFabricInfoV != nullptr &&
-           nvml->nvmlDeviceGetGpuFabricInfoV(device, &info) == nvml::kSuccess;
-  };
-  if (nvml::GpuFabricInfo3 info{}; fill(info)) return clique_name(info);
-  if (nvml::GpuFabricInfo2 info{}; fill(info)) return clique_name(info);
-  const auto info = get<nvml::GpuFabricInfo>(nvml->nvmlDeviceGetGpuFabricInfo, device);
-  return info ? clique_name(*info) : std::string();
-}
-
 void read_mig_mode(const nvml::Library& nvml, nvml::Device device, Gpu& gpu) {
   unsigned current = 0, pending = 0;
   gpu.mig_capable =
@@ -140,7 +111,7 @@ Gpu read_gpu(const nvml::Library& nvml, nvml::Device device) {
   gpu.memory = memory(nvml, device);
   gpu.serial = text<nvml::kSerialSize>(nvml->nvmlDeviceGetSerial, device);
   gpu.module_id = get<unsigned>(nvml->nvmlDeviceGetModuleId, device);
-  gpu.clique = clique(nvml, device);
+  if (const auto fabric = read_fabric(nvml, device)) gpu.clique = fabric->clique;
   read_mig_mode(nvml, device, gpu);
   return gpu;
 }

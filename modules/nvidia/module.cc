@@ -47,6 +47,7 @@ class Nvidia final : public cage::Module {
   static constexpr std::uint32_t state_version = 1;
   static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
   static constexpr auto declared_uevents = cage::texts("module", "pci");
+  static constexpr auto declared_kernel_log = cage::texts("NVRM: Xid");
   static constexpr auto declared_metrics = figures::all;
   static constexpr cage::Option declared_options[] = {
       cage::Option::list("driver_capabilities", R"(["compute", "utility"])",
@@ -143,10 +144,12 @@ class Nvidia final : public cage::Module {
     const Target target = find_target(driver_.inventory(), device);
     if (target.gpu != nullptr) driver_.take_back(target.gpu->gpu.bus_id);
   }
-  // The timer has expired, the kernel module was loaded or removed, or a GPU was bound to another driver.
+  // The timer has expired, the kernel has logged an error of a GPU, its module was loaded or removed, or a GPU was
+  // bound to another driver.
   void events(const cage::Call&, const cage::Events& events) override {
     bool is_due = false, ours = events.lost;
     for (const cage::Event& event : events.all) {
+      if (event.type == cage::Event::Type::kernel_log) monitor_.take_kernel_message(event.text);
       is_due = is_due || event.type == cage::Event::Type::descriptor;
       ours = ours || event.text.find("DEVPATH=/module/nvidia") != std::string_view::npos ||
              event.text.find("PCI_ID=10DE:") != std::string_view::npos;

@@ -10,6 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 class NvidiaHealth : public NvidiaFixture {
@@ -53,7 +54,7 @@ TEST_P(NvidiaHealth, AfterAStartEachCauseOfAWellGpuIsStatedOnce) {
     causes.push_back(health.cause);
   }
   EXPECT_THAT(causes, UnorderedElementsAre("Events", "RecoveryAction", "Ecc", "RowRemap", "RetiredPages", "Pcie",
-                                           "Thermal", "Power", "Xid"));
+                                           "PcieErrors", "NvLink", "Fabric", "Thermal", "Power", "Xid"));
   reports.clear();
   pass_looks(2);
   EXPECT_THAT(reports, IsEmpty()) << "nothing has changed";
@@ -166,6 +167,84 @@ TEST_P(NvidiaHealth, ADriverThatGoesAndComesIsNoticed) {
   gpus->raise_xid(1, 119);
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(1), "Xid").reason, "Xid119");
+}
+
+TEST_P(NvidiaHealth, AnNvLinkThatGoesDownIsNoticed) {
+  ASSERT_TRUE(watch({.product = "h100", .gpus = 2}));
+  gpus->set_nvlink(0, 0, 1);
+  gpus->set_nvlink(0, 1, 1);
+  pass_looks(4);
+  EXPECT_EQ(about(gpus->uuid(0), "NvLink").reason, "");
+  gpus->cut_nvlink(0, 1);
+  pass_looks(4);
+  const Health down = about(gpus->uuid(0), "NvLink");
+  EXPECT_EQ(down.state, HealthState::kHealthy) << "the GPU alone works";
+  EXPECT_THAT(down.message, AllOf(StartsWith("1 of "), HasSubstr(" NVLinks are down")));
+  EXPECT_EQ(down.taint_key, "gpu.nvidia.com/nvlink");
+  gpus->set_nvlink(0, 1, 1);
+  pass_looks(4);
+  EXPECT_EQ(about(gpus->uuid(0), "NvLink").reason, "");
+}
+
+TEST_P(NvidiaHealth, AFabricThatIsNotWellIsNoticed) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  const auto problem = [&] {
+    pass_looks(7);
+    return about(gpus->uuid(0), "Fabric").message;
+  };
+  gpus->set_fabric(0, nvml::kFabricInProgress);
+  EXPECT_EQ(problem(), "the GPU has not joined its NVLink fabric");
+  gpus->set_fabric(0, nvml::kFabricCompleted, nvml::kInsufficientResources);
+  EXPECT_THAT(problem(), HasSubstr("joining the NVLink fabric failed: Insufficient Resources"));
+  // Degraded bandwidth: true; route unhealthy: true; the others false.
+  gpus->set_fabric(0, nvml::kFabricCompleted, nvml::kSuccess, 1, 0x1 | 0x2 << 2 | 0x1 << 4 | 0x2 << 6 | 0x1 << 8, 2);
+  EXPECT_EQ(problem(), "the bandwidth is degraded, a route is unhealthy");
+  gpus->set_fabric(0, nvml::kFabricCompleted, nvml::kSuccess, 1, 0x2 | 0x2 << 2 | 0x2 << 4 | 0x2 << 6 | 0x1 << 8, 1);
+  EXPECT_EQ(problem(), "");
+}
+
+TEST_P(NvidiaHealth, ASlowPcieLinkCountsWhileTheGpuWorks) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  const auto set = [&](unsigned utilization, unsigned generation) {
+    const auto world = gpus->state();
+    world->gpus[0].gpu_percent = utilization;
+    world->gpus[0].pcie_generation = generation;
+  };
+  set(0, 1);
+  pass_looks(31);
+  EXPECT_EQ(about(gpus->uuid(0), "Pcie").reason, "") << "an idle link sleeps";
+  set(90, 3);
+  pass_looks(31);
+  EXPECT_THAT(about(gpus->uuid(0), "Pcie").message, HasSubstr("the PCIe link works as generation 3 of 5"));
+}
+
+TEST_P(NvidiaHealth, ReplaysCountIfTheyGoOn) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  const auto replay = [&](int looks) {
+    for (int i = 0; i < looks; ++i) {
+      gpus->state()->gpus[0].pcie_replays += 5;
+      pass_looks(1);
+    }
+  };
+  replay(3);
+  EXPECT_EQ(about(gpus->uuid(0), "PcieErrors").reason, "") << "they may be over";
+  replay(5);
+  EXPECT_EQ(about(gpus->uuid(0), "PcieErrors").message, "5 PCIe packets were sent again since the last look");
+}
+
+TEST_P(NvidiaHealth, TheKernelTellsWhatNvmlDoesNot) {
+  ASSERT_TRUE(watch({.product = "h100", .gpus = 2}));
+  const auto log = [&](int gpu, const std::string& rest) {
+    const std::string slot = gpus->bus_id(gpu).substr(0, 10);
+    Event event;
+    event.text = fmt::format("NVRM: Xid (PCI:{}): {}", slot, rest);
+    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
+  };
+  log(1, "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
+  EXPECT_EQ(about(gpus->uuid(1), "Xid").reason, "Xid79");
+  log(0, "119, pid=1234, name=python3, Timeout after 6s of waiting for RPC response");
+  log(0, "no number");
+  EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "NVML tells of it, and whose it is";
 }
 
 TEST_P(NvidiaHealth, AnOlderDriverHealsAfterAQuarantine) {

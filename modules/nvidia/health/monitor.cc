@@ -1,6 +1,7 @@
 #include "modules/nvidia/health/monitor.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace cardcage::nvidia {
 namespace {
@@ -119,6 +120,24 @@ void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
   }
 }
 
+void Monitor::take_kernel_message(std::string_view text) {
+  constexpr std::string_view kBegin = "NVRM: Xid (PCI:", kMiddle = "): ";
+  const auto middle = text.find(kMiddle);
+  if (!text.starts_with(kBegin) || middle == std::string_view::npos) return;
+  const std::string slot = normal_bus_id(text.substr(kBegin.size(), middle - kBegin.size()));
+  nvml::EventData event{.device = nullptr, .eventType = nvml::kEventXid, .eventData = 0};
+  event.gpuInstanceId = event.computeInstanceId = nvml::kNoInstance;
+  const std::string_view number = text.substr(middle + kMiddle.size());
+  if (std::from_chars(number.data(), number.data() + number.size(), event.eventData).ec != std::errc()) return;
+  for (const SeenGpu& seen : driver_.inventory().gpus) {
+    if (!seen.gpu.bus_id.starts_with(slot + ".") || seen.released) continue;
+    const auto watched = watched_.find(seen.gpu.uuid);
+    const bool is_watched = watched != watched_.end() && watched->second.events != nullptr;
+    // A GPU that has left the bus may take its event with it.
+    if (!is_watched || classify_xid(event.eventData) == XidClass::kReboot) return take_xid(seen, event);
+  }
+}
+
 void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
   last_xids_[seen.gpu.uuid] = event.eventData;
   const XidClass what = classify_xid(event.eventData);
@@ -140,8 +159,13 @@ std::vector<std::string> Monitor::devices_of(const SeenGpu& seen, const nvml::Ev
   return device_ids(seen, offer_);
 }
 
-void Monitor::look(const SeenGpu& seen, const Watched& watched) {
-  const Readings now = read_health(driver_.nvml(), watched.device, seen.gpu.bus_id);
+void Monitor::look(const SeenGpu& seen, Watched& watched) {
+  const nvml::Library& nvml = driver_.nvml();
+  Readings now = read_health(nvml, watched.device, seen.gpu.bus_id);
+  now.most_nvlinks = watched.most_nvlinks = std::max(watched.most_nvlinks, now.nvlinks);
+  const auto replays = nvml::get<unsigned>(nvml->nvmlDeviceGetPcieReplayCounter, watched.device);
+  if (replays && watched.replays && *replays > *watched.replays) now.replays = *replays - *watched.replays;
+  watched.replays = replays;
   judge(seen, now);
   look_for_recovery(seen, now);
 }

@@ -19,6 +19,8 @@ class Monitor {
 
   // Takes the errors that have come, and looks at the GPUs every tenth time. Called once per second.
   void tick();
+  // A message of the kernel such as "NVRM: Xid (PCI:0000:3b:00): 79, ...". It counts if NVML may not tell of the error.
+  void take_kernel_message(std::string_view text);
   // Forgets what it watches, before the driver is closed.
   void forget() { watched_.clear(); }
 
@@ -30,6 +32,8 @@ class Monitor {
   struct Watched {
     nvml::Device device = nullptr;
     nvml::EventSet events = nullptr;  // one per GPU: a set with a GPU that is lost tells of no other
+    std::optional<unsigned> replays;  // of PCIe packets, at the last look
+    unsigned most_nvlinks = 0;        // that have been up at a time
   };
   // What counts of the rules of a cause, and for how many looks another one has applied.
   struct Judged {
@@ -47,7 +51,7 @@ class Monitor {
   void stop_watching(const SeenGpu& seen);
   void take_events(const SeenGpu& seen, Watched& watched);
   void take_xid(const SeenGpu& seen, const nvml::EventData& event);
-  void look(const SeenGpu& seen, const Watched& watched);
+  void look(const SeenGpu& seen, Watched& watched);
   void judge(const SeenGpu& seen, const Readings& now);
   void look_for_recovery(const SeenGpu& seen, const Readings& now);
   std::vector<std::string> devices_of(const SeenGpu& seen, const nvml::EventData& event) const;

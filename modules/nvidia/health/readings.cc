@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "modules/nvidia/fabric.h"
+
 namespace cardcage::nvidia {
 namespace {
 
@@ -33,6 +35,8 @@ template <class T>
 bool is_above_zero(const std::optional<T>& value) {
   return value.value_or(0) > 0;
 }
+
+constexpr unsigned kReplaysPerLook = 1;  // some eight in a minute
 
 const std::array kRules{
     Rule{.cause = "RecoveryAction",
@@ -103,6 +107,49 @@ const std::array kRules{
          .hold = 30,
          .bad = false,
          .taint = "gpu.nvidia.com/pcie"},
+    Rule{.cause = "Pcie",
+         .reason = "LinkSlow",
+         .test =
+             [](const Readings& now) {
+               return now.busy && now.link_generation && now.max_link_generation &&
+                      *now.link_generation < *now.max_link_generation;
+             },
+         .describe =
+             [](const Readings& now) {
+               return "the PCIe link works as generation " + std::to_string(*now.link_generation) + " of " +
+                      std::to_string(*now.max_link_generation) + "; look at the seating of the card";
+             },
+         .hold = 30,
+         .bad = false,
+         .taint = "gpu.nvidia.com/pcie"},
+    Rule{.cause = "PcieErrors",
+         .reason = "Replays",
+         .test = [](const Readings& now) { return now.replays > kReplaysPerLook; },
+         .describe =
+             [](const Readings& now) {
+               return std::to_string(now.replays) + " PCIe packets were sent again since the last look";
+             },
+         .hold = 6,
+         .bad = false,
+         .taint = "gpu.nvidia.com/pcie-errors"},
+    Rule{.cause = "NvLink",
+         .reason = "LinksDown",
+         .test = [](const Readings& now) { return now.nvlinks < now.most_nvlinks; },
+         .describe =
+             [](const Readings& now) {
+               return std::to_string(now.most_nvlinks - now.nvlinks) + " of " + std::to_string(now.most_nvlinks) +
+                      " NVLinks are down";
+             },
+         .hold = 3,
+         .bad = false,
+         .taint = "gpu.nvidia.com/nvlink"},
+    Rule{.cause = "Fabric",
+         .reason = "FabricUnhealthy",
+         .test = [](const Readings& now) { return !now.fabric_problem.empty(); },
+         .describe = [](const Readings& now) { return now.fabric_problem; },
+         .hold = 6,
+         .bad = false,
+         .taint = "gpu.nvidia.com/fabric"},
     Rule{.cause = "Thermal",
          .reason = "Hot",
          .test = [](const Readings& now) { return now.margin && *now.margin <= 0; },
@@ -118,6 +165,21 @@ const std::array kRules{
          .bad = false,
          .taint = "gpu.nvidia.com/power"},
 };
+
+constexpr unsigned kBusyPercent = 50, kMostLinks = 64;
+
+unsigned active_nvlinks(const nvml::Library& nvml, nvml::Device device) {
+  unsigned count = 0;
+  if (nvml->nvmlDeviceGetNvLinkState == nullptr) return count;
+  // How many links a GPU may have differs; NVML refuses the first that it does not have.
+  for (unsigned link = 0; link < kMostLinks; ++link) {
+    unsigned state = nvml::kDisabled;
+    const nvml::Return code = nvml->nvmlDeviceGetNvLinkState(device, link, &state);
+    if (code == nvml::kInvalidArgument || nvml::means_absent(code) || nvml::means_lost(code)) break;
+    if (code == nvml::kSuccess && state == nvml::kEnabled) ++count;
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -146,6 +208,12 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   now.clock_reasons = get<unsigned long long>(nvml->nvmlDeviceGetCurrentClocksEventReasons, device);
   if (!now.clock_reasons)
     now.clock_reasons = get<unsigned long long>(nvml->nvmlDeviceGetCurrentClocksThrottleReasons, device);
+  now.link_generation = get<unsigned>(nvml->nvmlDeviceGetCurrPcieLinkGeneration, device);
+  now.max_link_generation = get<unsigned>(nvml->nvmlDeviceGetMaxPcieLinkGeneration, device);
+  if (const auto rates = get<nvml::Utilization>(nvml->nvmlDeviceGetUtilizationRates, device))
+    now.busy = rates->gpu >= kBusyPercent;
+  now.nvlinks = active_nvlinks(nvml, device);
+  if (auto fabric = read_fabric(nvml, device)) now.fabric_problem = std::move(fabric->problem);
   return now;
 }
 

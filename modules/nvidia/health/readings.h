@@ -19,6 +19,11 @@ struct Readings {
   std::optional<unsigned> link_width, max_link_width;             // PCIe lanes
   std::optional<int> margin;                                      // degrees left before it slows down
   std::optional<unsigned long long> clock_reasons;                // nvml::kReason...
+  std::optional<unsigned> link_generation, max_link_generation;   // of PCIe
+  bool busy = false;                                              // it computes: its PCIe link is not asleep
+  unsigned long long replays = 0;                                 // of PCIe packets since the last look
+  unsigned nvlinks = 0, most_nvlinks = 0;                         // that are up, and that have been up at a time
+  std::string fabric_problem;                                     // empty = none
 };
 
 // Throws nvml::Failure if the GPU does not respond.
