@@ -28,7 +28,7 @@ void Changes::add(const Changes& others) {
 std::string encode(const Changes& changes) {
   std::ostringstream text;
   for (const Changes::Partition& one : changes.partitions)
-    text << "partition " << one.bus_id << ' ' << one.profile << ' ' << one.start << ' ' << one.switched_mode << '\n';
+    text << "partition " << one.bus_id << ' ' << one.profile << ' ' << one.start << '\n';
   for (const std::string& uuid : changes.time_slices) text << "time-slice " << uuid << '\n';
   for (const Changes::ComputeMode& one : changes.compute_modes)
     text << "compute-mode " << one.bus_id << ' ' << one.before << '\n';
@@ -50,7 +50,7 @@ Changes decode_changes(std::string_view text) {
     };
     if (kind == "partition") {
       Changes::Partition one;
-      if (words >> one.bus_id >> one.profile >> one.start >> one.switched_mode) changes.partitions.push_back(one);
+      if (words >> one.bus_id >> one.profile >> one.start) changes.partitions.push_back(one);
     } else if (kind == "time-slice") {
       read_into(changes.time_slices);
     } else if (kind == "compute-mode") {

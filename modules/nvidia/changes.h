@@ -12,7 +12,6 @@ struct Changes {
   struct Partition {
     std::string bus_id;  // of the GPU; its UUID cannot be resolved while another GPU is lost
     unsigned profile = 0, start = 0;
-    bool switched_mode = false;  // MIG mode was off before
     friend bool operator==(const Partition&, const Partition&) = default;
   };
   struct ComputeMode {
@@ -33,7 +32,7 @@ struct Changes {
   friend bool operator==(const Changes&, const Changes&) = default;
 };
 
-// One line for each change: "partition 0000:3b:00.0 19 0 1", "time-slice GPU-...", "compute-mode 0000:3b:00.0 0",
+// One line for each change: "partition 0000:3b:00.0 19 0", "time-slice GPU-...", "compute-mode 0000:3b:00.0 0",
 // "mps", "function 0000:3b:00.0", "persistent 0000:3b:00.0".
 std::string encode(const Changes& changes);
 // Ignores lines that a later version has written.

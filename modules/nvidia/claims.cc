@@ -21,12 +21,6 @@ constexpr std::chrono::milliseconds kLook{50};
 constexpr unsigned long long kMib = 1u << 20;
 constexpr unsigned long long kIdleMemory = 256 * kMib;  // more is left only by somebody
 
-bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device) {
-  unsigned current = 0, pending = 0;
-  return nvml->nvmlDeviceGetMigMode != nullptr &&
-         nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess && current == nvml::kEnabled;
-}
-
 // The compute mode in which a GPU can be shared so.
 std::optional<unsigned> wanted_mode(const Sharing& sharing) {
   if (sharing.mps) return nvml::kComputeExclusiveProcess;
@@ -44,7 +38,7 @@ bool is_whole(const Target& target) { return target.profile == nullptr && target
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   const Changes before = changes_of(claim);
   Changes changes = before;
-  for (const cage::Allocation& device : claim.allocations()) changes.add(plan(device, before));
+  for (const cage::Allocation& device : claim.allocations()) changes.add(plan(device));
   if (claim.state().empty())
     for (const cage::Allocation& device : claim.allocations()) require_idle(device);
   if (changes != before) edits.journal(encode(changes));
@@ -101,22 +95,14 @@ std::optional<PciGpu> Claims::find_function(std::string_view device_id) const {
   return found == functions.end() ? std::nullopt : std::optional(*found);
 }
 
-Changes Claims::plan(const cage::Allocation& device, const Changes& before) {
+Changes Claims::plan(const cage::Allocation& device) {
   Changes changes;
   if (const auto function = find_function(device.device())) return plan_function(*function);
   const Target target = must_find(device.device());
   const Gpu& gpu = target.gpu->gpu;
   if (device.admin()) return changes;
-  if (target.profile != nullptr) {
-    const auto known = std::ranges::find_if(before.partitions, [&](const Changes::Partition& one) {
-      return one.bus_id == gpu.bus_id && one.profile == target.profile->id && one.start == target.start;
-    });
-    if (known == before.partitions.end()) {
-      const bool enabled = is_mig_enabled(driver_.nvml(), driver_.handle(gpu));
-      changes.partitions.push_back(
-          {.bus_id = gpu.bus_id, .profile = target.profile->id, .start = target.start, .switched_mode = !enabled});
-    }
-  }
+  if (target.profile != nullptr)
+    changes.partitions.push_back({.bus_id = gpu.bus_id, .profile = target.profile->id, .start = target.start});
   const Sharing sharing = sharing_of(device);
   changes.mps = sharing.mps.has_value();
   if (sharing.time_slice.value_or(kDefaultInterval) != kDefaultInterval) changes.time_slices.push_back(gpu.uuid);
@@ -192,10 +178,10 @@ std::string Claims::apply(const cage::Call& call, const cage::Allocation& device
       throw cage::Error(CAGE_FAILED_PRECONDITION, "admin access to '" + std::string(device.device()) +
                                                       "' would have to create it; ask for the GPU");
     const auto placement = std::ranges::find(target.profile->placements, target.start, &nvml::Placement::start);
-    const nvml::Device handle = driver_.handle(gpu);
-    if (!is_mig_enabled(driver_.nvml(), handle)) enable_mig(driver_.nvml(), handle, gpu);
+    enable_mig(driver_.nvml(), driver_.handle(gpu), gpu);
     instance = make_instance(driver_.nvml(), driver_.handle(gpu), gpu, *target.profile, *placement);
   }
+  if (is_whole(target) && !device.admin()) require_mig_off(driver_.nvml(), driver_.handle(gpu), gpu);
   if (!device.admin()) {
     const Sharing sharing = sharing_of(device);
     if (const auto mode = wanted_mode(sharing); mode && is_whole(target))
@@ -270,7 +256,7 @@ void Claims::remove_partition(const Changes::Partition& partition) {
   try {
     const nvml::Device device = driver_.handle(seen->gpu);
     remove_instance(driver_.nvml(), device, seen->gpu, partition.profile, partition.start);
-    if (partition.switched_mode) disable_unused_mig(driver_.nvml(), device, seen->gpu);
+    disable_unused_mig(driver_.nvml(), device, seen->gpu);
   } catch (const nvml::Failure& failure) {
     if (!nvml::means_lost(failure.code())) throw;
     host_.warn() << failure.what() << "; its MIG instances go with the reset that it needs";

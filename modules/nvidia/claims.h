@@ -54,7 +54,7 @@ class Claims {
   Target must_find(std::string_view device_id);
   std::optional<PciGpu> find_function(std::string_view device_id) const;
 
-  Changes plan(const cage::Allocation& device, const Changes& before);
+  Changes plan(const cage::Allocation& device);
   Changes plan_function(const PciGpu& function);
   void apply(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
   // Returns the UUID of the GPU or MIG instance.

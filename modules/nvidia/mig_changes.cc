@@ -51,6 +51,12 @@ bool changes_mode_without_reset(const nvml::Library& nvml, nvml::Device device, 
          field.value.u != 0;
 }
 
+bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device) {
+  unsigned current = 0, pending = 0;
+  return nvml->nvmlDeviceGetMigMode != nullptr &&
+         nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess && current == nvml::kEnabled;
+}
+
 }  // namespace
 
 MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, const MigProfile& profile,
@@ -88,6 +94,7 @@ void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& 
 }
 
 void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
+  if (is_mig_enabled(nvml, device)) return;
   if (nvml->nvmlDeviceSetMigMode == nullptr)
     throw cage::Error(CAGE_UNIMPLEMENTED, "the NVIDIA driver cannot change the MIG mode; install 550 or later");
   const std::string what = "MIG mode of GPU " + gpu.bus_id;
@@ -104,12 +111,23 @@ void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) 
 }
 
 void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
-  if (nvml->nvmlDeviceSetMigMode == nullptr || !changes_mode_without_reset(nvml, device, gpu)) return;
+  if (!is_mig_enabled(nvml, device) || nvml->nvmlDeviceSetMigMode == nullptr) return;
+  if (!changes_mode_without_reset(nvml, device, gpu)) return;
   for (const MigProfile& profile : read_mig_profiles(nvml, device, gpu))
     if (!nvml::gpu_instances(nvml, device, profile.id).empty()) return;
   nvml::Return activation = nvml::kSuccess;
   nvml.must(nvml->nvmlDeviceSetMigMode(device, nvml::kDisabled, &activation),
             "turning off the MIG mode of GPU " + gpu.bus_id);
+}
+
+void require_mig_off(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
+  disable_unused_mig(nvml, device, gpu);
+  if (is_mig_enabled(nvml, device))
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "GPU " + gpu.bus_id +
+                          " is in MIG mode, in which nobody can use it as a whole; remove its "
+                          "instances and turn the mode off: nvidia-smi -i " +
+                          gpu.uuid + " -mig 0");
 }
 
 }  // namespace cardcage::nvidia

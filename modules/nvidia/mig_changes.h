@@ -14,9 +14,11 @@ MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const 
 // runs on it.
 void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned profile, unsigned start);
 
-// Throws cage::Error if the mode cannot change without a reset of the GPU.
+// Does nothing if the mode is on. Throws cage::Error if it cannot change without a reset of the GPU.
 void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
 // Only if the GPU has no instance left and can be switched back without a reset; does nothing otherwise.
 void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
+// The same for a GPU that is wanted as a whole, which nobody can use in MIG mode. Throws cage::Error if it stays on.
+void require_mig_off(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
 
 }  // namespace cardcage::nvidia

@@ -99,7 +99,7 @@ TEST_P(NvidiaPrepare, APartitionIsMadeAndRemoved) {
   ModuleClaim wanted = claim_of("u1", {kPart});
   const auto edits = prepare(wanted);
   ASSERT_TRUE(edits) << edits.error().message;
-  EXPECT_THAT(wanted.journal, HasSubstr("partition " + gpus->bus_id(0) + " 14 2 1")) << "before the hardware";
+  EXPECT_THAT(wanted.journal, HasSubstr("partition " + gpus->bus_id(0) + " 14 2\n")) << "before the hardware";
   EXPECT_THAT(nodes_of(edits->allocations[0]),
               ElementsAre("c 195:0 /dev/nvidia0", HasSubstr("c 235:"), HasSubstr("/dev/nvidia-caps/nvidia-cap")));
   EXPECT_EQ(gpus->calls("nvmlDeviceCreateGpuInstanceWithPlacement"), 1);
@@ -130,6 +130,22 @@ TEST_P(NvidiaPrepare, PartitionsOfTwoClaimsShareAGpu) {
   ASSERT_TRUE(unprepare(one));
   EXPECT_TRUE(is_mig_on()) << "the other claim needs it";
   ASSERT_TRUE(unprepare(other));
+  EXPECT_FALSE(is_mig_on()) << "whoever has turned it on";
+}
+
+TEST_P(NvidiaPrepare, AWholeGpuIsNotInMigMode) {
+  ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
+  gpus->set_mig_mode(0, true);  // left by somebody
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  ASSERT_TRUE(prepare(wanted));
+  EXPECT_FALSE(is_mig_on());
+  ASSERT_TRUE(unprepare(wanted));
+  gpus->set_mig_mode(0, true);
+  gpus->create_instance(0, 19, 0);
+  ModuleClaim other = claim_of("u2", {"gpu-0"});
+  const auto edits = prepare(other);
+  ASSERT_FALSE(edits);
+  EXPECT_THAT(edits.error().message, HasSubstr("is in MIG mode, in which nobody can use it as a whole"));
 }
 
 TEST_P(NvidiaPrepare, APlaceThatIsTakenFailsAndLeavesNothing) {
