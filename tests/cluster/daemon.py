@@ -35,7 +35,7 @@ def load_image(name: str = IMAGE) -> None:
     assert not missing, f"{build} has no {', '.join(missing)}: build first (or set CARDCAGE_BUILD)"
     layer = images.Layer()
     for program in sorted((build / "bin").iterdir()):
-        if program.name in ("cardcage", "cardcage-worker", "cagectl"):
+        if program.name in ("cardcage", "cardcage-worker", "cagectl", "cardcage-nvidia-mps"):
             layer.program(f"/usr/bin/{program.name}", program)
     for module in sorted((build / "lib/cardcage/modules").glob("*.so")):
         layer.program(f"/usr/lib/cardcage/modules/{module.name}", module)

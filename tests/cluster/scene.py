@@ -92,3 +92,13 @@ class Scene:
             kubectl("get", where, "resourceclaims", "-o", "yaml", check=False),
             kubectl("get", "resourceslices", check=False),
         ])
+
+    def wait_health(self, pod: str, health: str, seconds: float = 20) -> tuple[str, dict]:
+        """Waits until the kubelet reports this health; returns the claim's name in the pod's status, and its only device."""
+        def probe():
+            status = self.get("pods", pod)["status"]["containerStatuses"][0]
+            [resource] = status["allocatedResourcesStatus"]
+            [device] = resource["resources"]
+            assert device["health"] == health, status["allocatedResourcesStatus"]
+            return resource["name"], device
+        return until(probe, f"the kubelet reports {health}", seconds)

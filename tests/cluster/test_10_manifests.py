@@ -26,6 +26,7 @@ def access(cluster):
     ("node-feature-discovery", ["mountPath: /etc/kubernetes/node-feature-discovery/features.d"]),
     ("services", ["hostPID: true", "mountPath: /sys/fs/cgroup/cardcage"]),
     ("driver-root", ["mountPropagation: HostToContainer", "mountPath: /run/nvidia/driver"]),
+    ("nvidia-mps", ["mountPropagation: Bidirectional", "mountPath: /run/nvidia/mps"]),
 ])
 def test_components_add_what_some_nodes_need(cluster, tmp_path, component, expected):
     shutil.copytree(SOURCE / "config/kubernetes", tmp_path / "kubernetes")

@@ -28,23 +28,12 @@ def test_device_that_fails_prepare_says_why(scene, daemon):
     scene.wait_gone("pods", "user")
 
 
-def wait_health(scene, health: str, seconds: float = 20) -> tuple[str, dict]:
-    """Waits until the kubelet reports this health; returns the claim's name in the pod's status, and its only device."""
-    def probe():
-        status = scene.get("pods", "user")["status"]["containerStatuses"][0]
-        [resource] = status["allocatedResourcesStatus"]
-        [device] = resource["resources"]
-        assert device["health"] == health, status["allocatedResourcesStatus"]
-        return resource["name"], device
-    return until(probe, f"the kubelet reports {health}", seconds)
-
-
 def test_health_is_in_the_pod_status(scene, daemon):
     scene.apply(claim("well"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="well")]))
     scene.wait_running("user")
     uid = scene.get("resourceclaims", "well")["metadata"]["uid"]
 
-    name, device = wait_health(scene, "Healthy")
+    name, device = scene.wait_health("user", "Healthy")
     assert name.split("/")[0] == "claim:gpu"
     assert device["resourceID"] in cdi_edits(daemon, uid), "the id must be unique: the kubelet merges devices with the same first id"
 
@@ -54,7 +43,7 @@ def test_device_goes_bad_and_recovers(scene, daemon, measured):
     scene.apply(claim("sick"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="sick")]))
     scene.wait_running("user")
     [device] = allocated(scene.get("resourceclaims", "sick"))
-    wait_health(scene, "Healthy")
+    scene.wait_health("user", "Healthy")
 
     def taints() -> list[dict]:
         [found] = [each for each in daemon.devices(DRIVER) if each["name"] == device]
@@ -64,14 +53,14 @@ def test_device_goes_bad_and_recovers(scene, daemon, measured):
     tell(f"health {device} bad XidError the bus fell off")
     until(taints, "a taint on the device", 10, every=0.02)
     measured(f"device goes bad: taint in its slice after {time.monotonic() - started:.2f} s")
-    _, seen = wait_health(scene, "Unhealthy")
+    _, seen = scene.wait_health("user", "Unhealthy")
     measured(f"device goes bad: in the pod's status after {time.monotonic() - started:.2f} s")
     assert "the bus fell off" in seen.get("message", ""), seen
     assert [line for line in daemon.log() if "device is unhealthy" in line and f"device={device}" in line and "XidError" in line]
     assert scene.get("pods", "user")["status"]["phase"] == "Running", "NoSchedule is no reason to evict"
     tell(f"health {device} ok")
     until(lambda: not taints(), "the taint is gone", 10)
-    wait_health(scene, "Healthy")
+    scene.wait_health("user", "Healthy")
 
 
 def test_device_is_unplugged_and_comes_back(daemon):

@@ -17,6 +17,7 @@ from waiting import until
 DRIVER = "gpu.nvidia.com"
 CLASS, MIG_CLASS = DRIVER, "mig.nvidia.com"
 RESOURCE = "nvidia.com/gpu"           # gpu-2, through the device-plugin API
+MIG_RESOURCE = "nvidia.com/mig-{profile}"  # instances of gpu-2
 CLAIMED_RESOURCE = "nvidia.com/h100"  # any other GPU, through a claim that the scheduler makes
 ROOT = Path("/run/nvidia")            # the driver is in /run/nvidia/driver, as with the GPU operator
 SMI = ROOT / "driver/usr/bin/nvidia-smi"
@@ -28,19 +29,24 @@ MODULE = f"""
 [[module]]
 name = "nvidia"
 path = "libcardcage_nvidia.so"
-programs = ["{SMI}"]
-options = {{ mig = "%s" }}
+programs = ["{SMI}", "/usr/bin/cardcage-nvidia-mps"]
+options = {{ mig = "%s", health_interval = "200ms" }}
 [[module.serve]]
 api = "device-plugin"
 resource = "{RESOURCE}"
 select = {{ name = "gpu-2" }}
 [[module.serve]]
+api = "device-plugin"
+resource = "{MIG_RESOURCE}"
+select = {{ parent = "%s" }}
+[[module.serve]]
 driver = "{DRIVER}"
 """
 # Lines for the patch at the end of kustomization.yaml. The fake driver keeps its state in files, so it must be writable.
+# Containers get shared memory of MPS that the module mounts there.
 MOUNT = f"""\
       - {{op: add, path: /spec/template/spec/volumes/-, value: {{name: nvidia, hostPath: {{path: {ROOT}}}}}}}
-      - {{op: add, path: /spec/template/spec/containers/0/volumeMounts/-, value: {{name: nvidia, mountPath: {ROOT}}}}}
+      - {{op: add, path: /spec/template/spec/containers/0/volumeMounts/-, value: {{name: nvidia, mountPath: {ROOT}, mountPropagation: Bidirectional}}}}
 """
 
 
@@ -73,6 +79,8 @@ def configure(cluster, daemon, tmp_path_factory):
         file.write(MOUNT)
     config = (manifests / "cardcage.toml").read_text().replace("[node]\n", NODE)
     fake("create", "h100", "3", "580.65.06")
+    for options in (["--bind", ROOT, ROOT], ["--make-shared", ROOT]):
+        subprocess.run(["mount", *options], check=True)
     apply(device_class(CLASS, "gpu", extendedResourceName=CLAIMED_RESOURCE), device_class(MIG_CLASS, "mig"))
 
     def released() -> None:  # a module that is removed could not release its devices
@@ -80,7 +88,7 @@ def configure(cluster, daemon, tmp_path_factory):
 
     def configure(mig: str) -> None:
         released()
-        (manifests / "cardcage.toml").write_text(config + MODULE % mig)
+        (manifests / "cardcage.toml").write_text(config + MODULE % (mig, uuid(2) if mig == "static" else "none"))
         daemon.apply(source)
 
     yield configure
@@ -90,6 +98,7 @@ def configure(cluster, daemon, tmp_path_factory):
         daemon.apply(SOURCE)
         wait_allocatable(cluster.api)
         kubectl("delete", "deviceclass", CLASS, MIG_CLASS)
+        subprocess.run(["umount", ROOT], check=True)
 
 
 @pytest.fixture(scope="module")
@@ -110,12 +119,15 @@ def partitions(daemon, configure):
         pytest.skip("the API server lacks the feature gate DRAPartitionableDevices")
 
 
-def gpu_claim(name: str, cel: str = "", count: int = 1, interval: str = "", device_class: str = CLASS) -> dict:
+def time_slice(interval: str) -> dict:
+    return {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}
+
+
+def gpu_claim(name: str, cel: str = "", count: int = 1, sharing: dict | None = None, device_class: str = CLASS) -> dict:
     made = claim(name, request(cel=cel, count=count, device_class=device_class))
-    if interval:
+    if sharing:
         made["spec"]["devices"]["config"] = [{"opaque": {"driver": DRIVER, "parameters": {
-            "apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig",
-            "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": interval}}}}}]
+            "apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", "sharing": sharing}}}]
     return made
 
 
@@ -204,7 +216,7 @@ def test_time_slices(scene, gpus):
         log = (ROOT / "driver/usr/lib64/nvidia-smi.log").read_text()
         return [line for line in log.splitlines() if line.startswith("compute-policy")]
 
-    scene.apply(gpu_claim("sliced", interval="Long"), user("user", "sliced"))
+    scene.apply(gpu_claim("sliced", sharing=time_slice("Long")), user("user", "sliced"))
     scene.wait_running("user")
     command = f"compute-policy -i {uuid(number_of(scene, 'sliced'))} --set-timeslice"
     assert set_to() == [f"{command} 3"]
@@ -213,8 +225,30 @@ def test_time_slices(scene, gpus):
     assert set_to() == [f"{command} 3", f"{command} 0"]
 
 
+def test_mps(scene, gpus):
+    """The pods of a claim share its GPU, and memory with the control daemon; nobody else sees that memory."""
+    scene.apply(gpu_claim("mps", sharing={"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 40}}),
+                gpu_claim("plain"), user("first", "mps"), user("second", "mps"), user("other", "plain"))
+    scene.wait_running("first", "second", "other")
+    uid = scene.get("resourceclaims", "mps")["metadata"]["uid"]
+    for name in ("first", "second"):
+        assert "CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps" in sees(scene, name)["env"]
+        scene.execute(name, "test", "-p", "/tmp/nvidia-mps/control")
+        assert scene.execute(name, "cat", "/dev/shm/cuda.shm") == "shared with clients\n"
+    scene.execute("first", "sh", "-c", "echo mine > /dev/shm/mine")
+    assert scene.execute("second", "cat", "/dev/shm/mine") == "mine\n"
+    assert "CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps" not in sees(scene, "other")["env"]
+    assert scene.execute("other", "ls", "/dev/shm") == ""
+    log = (ROOT / f"mps/{uid}/log/control.log").read_text()
+    assert f"CUDA_VISIBLE_DEVICES={uuid(number_of(scene, 'mps'))}\n" in log and "set_default_active_thread_percentage 40\n" in log
+    scene.delete("pods", "first", "second")
+    scene.wait_gone("pods", "first", "second")
+    until(lambda: not (ROOT / f"mps/{uid}").exists(), "MPS of the claim is gone", 20)
+    assert str(ROOT / "mps") not in Path("/proc/mounts").read_text()
+
+
 def test_wrong_parameter_says_where(scene, gpus):
-    scene.apply(gpu_claim("wrong", interval="Longest"), user("user", "wrong"))
+    scene.apply(gpu_claim("wrong", sharing=time_slice("Longest")), user("user", "wrong"))
     [text, *_] = until(lambda: scene.events("FailedPrepareDynamicResources", "user"), "the event about the claim", 30)
     assert "sharing.timeSlicingConfig.interval" in text and "Longest" in text and "Medium" in text, text
 
@@ -252,6 +286,79 @@ def test_lost_gpus(cluster, scene, daemon, gpus):
     wait_allocatable(cluster.api, {RESOURCE: 1}, seconds=LOOK)
     scene.wait_running("waits")
     assert nodes(scene, "waits") == gpu_nodes(0)
+
+
+def test_xid_in_the_pod_status(scene, daemon, gpus):
+    """A running pod learns of the fault and of its end, and new pods stay away meanwhile."""
+    def taints() -> list[str]:
+        return [f"{taint['key']}={taint.get('value', '')}" for taint in published(daemon)["gpu-0"].get("taints", [])]
+
+    scene.apply(gpu_claim("one", cel=f"{of('uuid')} == '{uuid(0)}'"), user("user", "one"))
+    scene.wait_running("user")
+    scene.wait_health("user", "Healthy")
+    fake("xid", "0", "119")
+    fake("action", "0", "1")
+    try:
+        _, seen = scene.wait_health("user", "Unhealthy")
+        assert "119" in seen["message"] or "reset" in seen["message"], seen
+        until(lambda: f"{DRIVER}/xid=119" in taints(), "a taint on the GPU", 10)
+        assert scene.get("pods", "user")["status"]["phase"] == "Running"
+    finally:
+        fake("action", "0", "0")
+    until(lambda: not taints(), "the taint is gone", LOOK)
+    scene.wait_health("user", "Healthy")
+
+
+def test_driver_upgrade(scene, daemon, gpus):
+    """A quiesced module lets go of the driver, so that it can be replaced while pods run; the next pod gets the new one."""
+    def held() -> int:
+        maps = (path.read_text() for path in (Path(f"/proc/{pid}/maps") for pid in daemon.process_ids("cardcage-worker")))
+        return sum("libnvidia-ml.so" in text for text in maps)
+
+    mine = f"{of('uuid')} == '{uuid(0)}'"
+    scene.apply(gpu_claim("old", cel=mine), user("old", "old"))
+    scene.wait_running("old")
+    assert held() == 1
+    daemon.cagectl("module", "quiesce", "nvidia")
+    try:
+        assert held() == 0
+        scene.apply(gpu_claim("waits", cel=f"{of('uuid')} == '{uuid(1)}'"), user("waits", "waits"))
+        fake("upgrade", "580.126.20")
+        wait_unschedulable(scene, "waits")
+        assert held() == 0
+    finally:
+        daemon.cagectl("module", "resume", "nvidia")
+    try:
+        until(lambda: published(daemon)["gpu-0"]["attributes"]["driverVersion"] == "580.126.20", "the new version is published", LOOK)
+        scene.wait_running("waits", seconds=60)
+        assert scene.execute("waits", "cat", "/usr/lib64/libcuda.so.1") == "libcuda.so.580.126.20\n"
+        assert scene.get("pods", "old")["status"]["phase"] == "Running"
+    finally:
+        scene.delete("pods", "old", "waits")
+        scene.wait_gone("pods", "old", "waits")
+        fake("upgrade", "580.65.06")
+    until(lambda: published(daemon)["gpu-0"]["attributes"]["driverVersion"] == "580.65.6", "the old version is published", LOOK)
+
+
+def test_a_resource_for_each_profile(cluster, scene, gpus):
+    """The mixed strategy: one rule, and a resource for each MIG profile that the administrator makes."""
+    four, large = (MIG_RESOURCE.replace("{profile}", profile) for profile in ("1g.10gb", "3g.40gb"))
+    fake("mig-mode", "2", "on")
+    made = [fake("create-instance", "2", *place).strip() for place in (("19", "0"), ("19", "1"), ("19", "2"), ("19", "3"), ("9", "4"))]
+    try:
+        wait_allocatable(cluster.api, {RESOURCE: 0, four: 4, large: 1}, seconds=LOOK)
+        names = [f"user-{number}" for number in range(4)]
+        scene.apply(*(pod(name, [container(limits={four: 1})]) for name in names), pod("large", [container(limits={large: 1})]))
+        scene.wait_running(*names, "large")
+        own = [nodes(scene, name).items() ^ gpu_nodes(2).items() for name in (*names, "large")]
+        assert all(len(each) == 2 for each in own) and len(set.union(*own)) == 10
+        scene.delete("pods", *names, "large")
+        scene.wait_gone("pods", *names, "large")
+    finally:
+        for instance in made:
+            fake("destroy-instance", "2", instance)
+        fake("mig-mode", "2", "off")
+    wait_allocatable(cluster.api, {RESOURCE: 1, four: 0, large: 0}, seconds=LOOK)
 
 
 def test_partitions_of_the_administrator(scene, daemon, gpus):
@@ -298,3 +405,25 @@ def test_partitions_are_made_for_claims(scene, daemon, partitions):
     scene.wait_gone("pods", *names)
     scene.wait_running("whole")
     assert not instances() and nodes(scene, "whole") == gpu_nodes(0)
+
+
+@pytest.mark.parametrize("step", ["nvmlDeviceSetMigMode", "nvmlDeviceCreateGpuInstanceWithPlacement",
+                                  "nvmlGpuInstanceCreateComputeInstance", "nvmlComputeInstanceGetInfo_v2"])
+def test_death_while_a_partition_is_made(scene, daemon, partitions, step):
+    """Whatever was done before the daemon and its workers died is found again, and undone with the claim."""
+    before = int(fake("calls", step))
+    fake("hang", step)
+    try:
+        scene.apply(gpu_claim("mig", cel=f"{of('profile')} == '2g.20gb' && {of('parentUUID')} == '{uuid(0)}'", device_class=MIG_CLASS),
+                    user("user", "mig"))
+        until(lambda: int(fake("calls", step)) > before, f"the module is in {step}", 30)
+        daemon.kill_and_see_start()
+    finally:
+        fake("release")
+    daemon.wait_ready()
+    kubectl("annotate", f"--namespace={scene.namespace}", "pod", "user", "retry=now")  # or the kubelet does it within a minute or two
+    scene.wait_running("user", seconds=60)
+    assert [(gpu, profile) for gpu, profile, *_ in instances()] == [("0", "14")]
+    scene.delete("pods", "user")
+    scene.wait_gone("pods", "user")
+    until(lambda: not instances(), "the instance is removed", 20)
