@@ -1,18 +1,21 @@
 // A small nvidia-smi. It asks the libnvidia-ml.so.1 in ../lib64, and changes the State itself where NVML has no
-// function.
+// function. In a container it sees the GPUs and MIG instances whose device nodes it may open, as the real one does.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tests/fakes/nvml/programs/smi_query.h"
 #include "tests/fakes/nvml/world.h"
 
 using namespace cardcage::fake_nvml;
@@ -23,6 +26,7 @@ namespace {
 
 constexpr int kBadUsage = 2, kFailed = 255;
 constexpr unsigned kLongestTimeslice = 3;
+constexpr std::string_view kQuery = "--query-gpu=";
 
 struct Failure {
   int code;
@@ -41,7 +45,8 @@ struct Options {
 
 class Library {
  public:
-  explicit Library(const fs::path& folder) : opened_(::dlopen((folder / "libnvidia-ml.so.1").c_str(), RTLD_NOW)) {
+  explicit Library(const fs::path& folder)
+      : root_(folder.parent_path().parent_path()), opened_(::dlopen((folder / "libnvidia-ml.so.1").c_str(), RTLD_NOW)) {
     if (opened_ == nullptr) throw Failure{kFailed, "NVIDIA-SMI couldn't find libnvidia-ml.so library in your system."};
 #define CARDCAGE_NVML_LOAD(name, parameters) \
   functions.name = reinterpret_cast<nvml::Return(*) parameters>(::dlsym(opened_, #name));
@@ -67,14 +72,37 @@ class Library {
       nvml::Device device = nullptr;
       const nvml::Return code = functions.nvmlDeviceGetHandleByIndex_v2(i, &device);
       require(code, "Unable to determine the device handle for GPU " + std::to_string(i));
-      made.push_back(device);
+      if (is_visible(device)) made.push_back(device);
     }
     return made;
+  }
+
+  bool is_visible_instance(nvml::Device gpu, nvml::Device mig) const {
+    unsigned gi = 0;
+    require(functions.nvmlDeviceGetGpuInstanceId(mig, &gi), "Unable to read the GPU instance");
+    return may_open("nvidia-caps/nvidia-cap" + std::to_string(capability_minor(minor_of(gpu), gi)));
   }
 
   nvml::Functions functions;
 
  private:
+  unsigned minor_of(nvml::Device device) const {
+    unsigned minor = 0;
+    require(functions.nvmlDeviceGetMinorNumber(device, &minor), "Unable to read the minor number");
+    return minor;
+  }
+  bool is_visible(nvml::Device device) const { return may_open("nvidia" + std::to_string(minor_of(device))); }
+  // Device nodes are below the driver's root only in a container. There the fake ones cannot be opened either, with
+  // another error than those that are missing or forbidden.
+  bool may_open(const std::string& node) const {
+    if (!fs::exists(root_ / "dev/nvidiactl")) return true;
+    const int fd = ::open((root_ / "dev" / node).c_str(), O_RDWR | O_CLOEXEC);
+    if (fd < 0) return errno == ENXIO || errno == ENODEV;
+    ::close(fd);
+    return true;
+  }
+
+  const fs::path root_;
   void* opened_;
 };
 
@@ -126,6 +154,7 @@ void list(const Library& library) {
     for (unsigned j = 0; j < count; ++j) {
       nvml::Device mig = nullptr;
       if (library.functions.nvmlDeviceGetMigDeviceHandleByIndex(devices[i], j, &mig) != nvml::kSuccess) continue;
+      if (!library.is_visible_instance(devices[i], mig)) continue;
       const std::string name = name_of(library, mig), profile = name.substr(name.find("MIG "));
       std::printf("  %-15s Device %2u: (UUID: %s)\n", profile.c_str(), j, uuid_of(library, mig).c_str());
     }
@@ -143,6 +172,20 @@ void show_table(const Library& library) {
     std::printf("| %zu  %s  %s  %llu MiB / %llu MiB |\n", i, name_of(library, devices[i]).c_str(),
                 bus_of(library, devices[i]).c_str(), memory.used >> 20, memory.total >> 20);
   }
+}
+
+void show_all(const Library& library, State& state) {
+  library.devices();  // fails if one does not respond
+  int cuda = 0;
+  library.require(library.functions.nvmlSystemGetCudaDriverVersion_v2(&cuda), "Unable to read the CUDA version");
+  const StateLock lock(state);
+  print_xml(state, std::to_string(cuda / 1000) + "." + std::to_string(cuda % 1000 / 10));
+}
+
+void show_columns(State& state, const std::string& columns) {
+  const StateLock lock(state);
+  const std::string unknown = print_columns(state, columns);
+  if (!unknown.empty()) throw Failure{kBadUsage, "Field \"" + unknown + "\" is not a valid field to query."};
 }
 
 void set_compute_mode(const Library& library, const Options& options) {
@@ -261,6 +304,9 @@ void run(const Options& options) {
   const Library library(folder);
   if (options.words.empty()) return show_table(library);
   if (options.has("-L")) return list(library);
+  if (options.has("-q") && options.has("-x")) return show_all(library, *state);
+  if (options.words.front().starts_with(kQuery))
+    return show_columns(*state, options.words.front().substr(kQuery.size()));
   if (options.value("-c") != nullptr) return set_compute_mode(library, options);
   if (options.value("-pm") != nullptr) return set_persistence(library, options);
   if (options.has("mig") && options.has("-lgi")) return list_instances(library);
