@@ -1,0 +1,82 @@
+// A driver that answers wrongly, a library that is none, and parameters that nobody knows: each costs what it concerns,
+// and says what it is.
+#include "tests/nvidia/nvidia_fixture.h"
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class NvidiaBadInput : public NvidiaFixture {
+ protected:
+  std::string refusal(const std::string& api_version, const std::string& kind) {
+    const auto read = decode_params(module->identity(), ConfigSource::kClaim,
+                                    fmt::format(R"({{"apiVersion":"{}","kind":"{}"}})", api_version, kind));
+    return read ? "it was taken" : read.error().message;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaBadInput, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(NvidiaBadInput, AGpuThatCannotBeOpenedSaysWhyAndHidesNoOther) {
+  for (const auto& [code, text] : {std::pair(nvml::kInvalidArgument, "Invalid Argument"),
+                                   {nvml::kGpuIsLost, "GPU is lost"},
+                                   {nvml::kUnknown, "Unknown"}}) {
+    ASSERT_TRUE(start_on({.product = "h100", .gpus = 2}));
+    discover();
+    gpus->fail("nvmlDeviceGetHandleByPciBusId_v2", code, 1);  // the first GPU
+    const SnapshotPtr snapshot = discover();
+    ASSERT_EQ(snapshot->devices.size(), 2u) << text;
+    const Device* bad = snapshot->find(gpus->uuid(0));
+    ASSERT_NE(bad, nullptr);
+    EXPECT_EQ(bad->health.state, HealthState::kUnhealthy) << text;
+    EXPECT_THAT(bad->health.message, AllOf(HasSubstr("opening GPU 0000:3b:00.0"), HasSubstr(text),
+                                           HasSubstr(fmt::format("NVML code {}", static_cast<int>(code)))));
+    EXPECT_EQ(snapshot->find(gpus->uuid(1))->health.state, HealthState::kHealthy) << text;
+    EXPECT_EQ(device("gpu-0").health.state, HealthState::kHealthy) << "it responds again";
+  }
+}
+
+TEST_P(NvidiaBadInput, AStructThatTheDriverDoesNotKnowIsReplacedByAnOlderOne) {
+  ASSERT_TRUE(start_on({.product = "h100"}));
+  const auto capacity = amounts_of(device("gpu-0").capacity);
+  gpus->fail("nvmlDeviceGetMemoryInfo_v2", nvml::kArgumentVersionMismatch, FakeGpus::kForever);
+  EXPECT_EQ(amounts_of(device("gpu-0").capacity), capacity);
+  gpus->fail("nvmlDeviceGetMemoryInfo", nvml::kNotSupported, FakeGpus::kForever);
+  EXPECT_THAT(amounts_of(device("gpu-0").capacity), IsEmpty()) << "nobody knows, so nothing is said";
+}
+
+TEST_P(NvidiaBadInput, ALibraryThatIsNotNvmlIsNamed) {
+  ASSERT_TRUE(start_on({.product = "h100"}));
+  discover();
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  // A library without the functions of NVML, and a file that is no library.
+  const fs::path library = gpus->library();
+  fs::remove(library);
+  fs::copy_file(CARDCAGE_MODULES "/libcardcage_nvidia.so", library);
+  const auto without = prepare(wanted);
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error().message, AllOf(HasSubstr(library.native()), HasSubstr("nvmlInit")));
+  fs::remove(library);
+  std::ofstream(library) << "text" << std::flush;
+  const auto text = prepare(wanted);
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().message, HasSubstr(library.native()));
+  EXPECT_EQ(device("gpu-0").health.reason, "DriverFault");
+}
+
+TEST_P(NvidiaBadInput, UnknownParametersAreNamed) {
+  ASSERT_TRUE(start_on({.product = "h100"}));
+  EXPECT_THAT(refusal("resource.nvidia.com/v1beta1", "GpuConfiguration"),
+              AllOf(HasSubstr("GpuConfiguration"), HasSubstr("GpuConfig")));
+  EXPECT_THAT(refusal("resource.nvidia.com/v2", "GpuConfig"), HasSubstr("resource.nvidia.com/v2"));
+  EXPECT_EQ(refusal("resource.nvidia.com/v1beta1", "VfioDeviceConfig"), "it was taken");
+}
+
+}  // namespace
+}  // namespace cardcage
