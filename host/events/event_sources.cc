@@ -69,8 +69,9 @@ void EventSources::update(Source& source, bool wanted,
 
 void EventSources::fail(Source& source, const Error& error) {
   source.reader.reset();
-  source.problem = fmt::format("modules do not hear of {}: {}", source.name, error.message);
-  log_limited(LogLevel::kWarn, source.name, source.problem);
+  const std::string problem = fmt::format("modules do not hear of {}: {}", source.name, error.message);
+  // Once: `cagectl status` warns as long as it lasts.
+  if (std::exchange(source.problem, problem) != problem) log_limited(LogLevel::kWarn, source.name, problem);
   retry_.call_after(kRetryInterval, [this] { update(); });
 }
 
