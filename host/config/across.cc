@@ -1,5 +1,6 @@
 #include <map>
 
+#include "host/config/resource_pattern.h"
 #include "host/config/sections.h"
 
 namespace cardcage {
@@ -30,6 +31,21 @@ void check_reachable(const ModuleConfig& module, Reading& reading) {
   }
 }
 
+// A resource that the operator gives to one module must not depend on what devices of another say.
+void check_patterns(const std::vector<ModuleConfig>& modules, Reading& reading) {
+  for (const ModuleConfig& module : modules)
+    for (const ServeConfig& pattern : module.serve) {
+      if (!has_attributes(pattern.resource)) continue;
+      for (const ModuleConfig& other : modules)
+        for (const ServeConfig& rule : other.serve)
+          if (&other != &module && !has_attributes(rule.resource) && can_give(pattern.resource, rule.resource))
+            reading.error(pattern.position,
+                          "'{}' may give the resource '{}', which is that of module '{}' at {}; write a pattern that "
+                          "gives other names",
+                          pattern.resource, rule.resource, other.name, rule.position.to_string());
+    }
+}
+
 }  // namespace
 
 void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& reading) {
@@ -50,6 +66,7 @@ void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& rea
   // A select that could not be read looks like one that takes every device.
   if (reading.failed()) return;
   for (const ModuleConfig& module : modules) check_reachable(module, reading);
+  check_patterns(modules, reading);
 }
 
 }  // namespace cardcage

@@ -96,6 +96,11 @@ Result<std::string> resource_name(std::string_view pattern, const Device& device
   return name;
 }
 
+std::size_t literal_size(std::string_view pattern) {
+  const auto parts = parts_of(pattern);
+  return parts ? filled(*parts, [](std::string_view) { return std::string(); }).size() : 0;
+}
+
 bool can_give(std::string_view pattern, const std::string& name) {
   const auto parts = parts_of(pattern);
   // No character of a name is special in a glob.

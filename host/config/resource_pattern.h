@@ -19,6 +19,9 @@ bool has_attributes(std::string_view pattern);
 // have becomes '.', as in NVIDIA's device plugin: "1g.5gb+me" gives "1g.5gb.me".
 Result<std::string> resource_name(std::string_view pattern, const Device& device);
 
+// How many characters of its names the pattern says itself.
+std::size_t literal_size(std::string_view pattern);
+
 // True if some device would get the name.
 bool can_give(std::string_view pattern, const std::string& name);
 

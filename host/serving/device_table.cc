@@ -66,7 +66,7 @@ void DeviceTable::arrange(const std::vector<const Supervisor*>& modules,
       modules_.push_back(std::move(*known));
       return apply_rules(modules_.back());
     }
-    Entry& entry = modules_.emplace_back(Entry{supervisor, nullptr, {}, {}});
+    Entry& entry = modules_.emplace_back(Entry{supervisor, nullptr, {}, {}, {}});
     if (const auto names = held.find(supervisor->config().name); names != held.end()) expect(names->second, entry);
     take_snapshot(entry);
   };
@@ -109,15 +109,19 @@ void DeviceTable::take_snapshot(Entry& entry) const {
 
 void DeviceTable::apply_rules(Entry& entry) const {
   const auto& rules = entry.supervisor->config().serve;
-  std::erase_if(entry.given, [&](const auto& given) {
-    return std::ranges::find(rules, given.first, &ServeConfig::resource) == rules.end();
-  });
+  for (Entry::Names* names : {&entry.given, &entry.expected})
+    std::erase_if(*names, [&](const auto& known) {
+      return std::ranges::find(rules, known.first, &ServeConfig::resource) == rules.end();
+    });
   for (ServedDevice& served : entry.devices) {
     const auto rule = std::ranges::find_if(
         rules, [&](const ServeConfig& candidate) { return matches(candidate.select, served.device); });
     served.served = rule == rules.end() ? ServedName{} : name_from(*rule, served.device, entry);
     served.pool = rule == rules.end() ? "" : pool_of(*rule);
   }
+  for (const auto& [pattern, names] : entry.given)
+    for (auto& [other, expected] : entry.expected)
+      std::erase_if(expected, [&](const std::string& name) { return names.contains(name); });
 }
 
 ServedName DeviceTable::name_from(const ServeConfig& rule, const Device& device, Entry& entry) {
@@ -140,12 +144,15 @@ ServedName DeviceTable::name_from(const ServeConfig& rule, const Device& device,
   return {};
 }
 
+// Which rule has given a name only its device could tell: most likely the one that says most of it.
 void DeviceTable::expect(const std::set<std::string>& names, Entry& entry) {
-  const auto& rules = entry.supervisor->config().serve;
   for (const std::string& name : names) {
-    const auto rule =
-        std::ranges::find_if(rules, [&](const ServeConfig& candidate) { return can_give(candidate.resource, name); });
-    if (rule != rules.end() && has_attributes(rule->resource)) entry.given[rule->resource].insert(name);
+    const ServeConfig* likely = nullptr;
+    for (const ServeConfig& rule : entry.supervisor->config().serve)
+      if (can_give(rule.resource, name) &&
+          (likely == nullptr || literal_size(rule.resource) > literal_size(likely->resource)))
+        likely = &rule;
+    if (likely != nullptr && has_attributes(likely->resource)) entry.expected[likely->resource].insert(name);
   }
 }
 
@@ -242,8 +249,11 @@ HealthList DeviceTable::health(const ServedName& name) const {
 
 bool DeviceTable::gives(const Entry& entry, const ServeConfig& rule, const ServedName& name) {
   if (!has_attributes(rule.resource)) return rule.served() == name;
-  const auto given = entry.given.find(rule.resource);
-  return name.is_resource() && given != entry.given.end() && given->second.contains(name.name);
+  const auto has = [&](const Entry::Names& names) {
+    const auto its = names.find(rule.resource);
+    return its != names.end() && its->second.contains(name.name);
+  };
+  return name.is_resource() && (has(entry.given) || has(entry.expected));
 }
 
 bool DeviceTable::serves(const Entry& entry, const ServedName& name) {
@@ -256,8 +266,11 @@ std::set<std::string> DeviceTable::names(const std::string& module, const ServeC
   const auto entry =
       std::ranges::find_if(modules_, [&](const Entry& one) { return one.supervisor->wanted().name == module; });
   if (entry == modules_.end()) return {};
-  const auto given = entry->given.find(rule.resource);
-  return given == entry->given.end() ? std::set<std::string>() : given->second;
+  std::set<std::string> names;
+  for (const Entry::Names* known : {&entry->given, &entry->expected})
+    if (const auto its = known->find(rule.resource); its != known->end())
+      names.insert(its->second.begin(), its->second.end());
+  return names;
 }
 
 bool DeviceTable::offers(const Entry& entry, const ServedName& name) {

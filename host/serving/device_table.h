@@ -80,7 +80,9 @@ class DeviceTable final : public DeviceDirectory {
     const Supervisor* supervisor;
     SnapshotPtr snapshot;
     std::vector<ServedDevice> devices;
-    std::map<std::string, std::set<std::string>> given;  // names, by the pattern that gives them
+    using Names = std::map<std::string, std::set<std::string>>;  // by the pattern that gives them
+    Names given;
+    Names expected;  // from an earlier daemon, as long as no device has them
   };
   // What is served under one name. The texts are those of the devices.
   struct Index {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include "host/config/resource_pattern.h"
 
@@ -37,11 +38,16 @@ void ServedSet<Item>::configure(const std::set<std::string>& affected) {
 
 template <class Item>
 void ServedSet<Item>::refresh(const Supervisor& supervisor) {
-  std::set<std::string> names;
+  std::vector<std::set<std::string>> of_rules;
   for (const ServeConfig& rule : supervisor.config().serve)
-    if (rule.api == Item::kApi) names.merge(context_.table.names(supervisor.wanted().name, rule));
+    if (rule.api == Item::kApi) of_rules.push_back(context_.table.names(supervisor.wanted().name, rule));
+  std::set<std::string> names;
+  for (const auto& of_rule : of_rules) names.insert(of_rule.begin(), of_rule.end());
   const auto is_new = [this](const std::string& name) { return !find(name) || !find(name)->configured(); };
-  if (supervisor.draining().empty() && std::ranges::any_of(names, is_new)) configure({});
+  auto& known = given_[supervisor.wanted().name];
+  const bool changed = known != of_rules;  // another rule may be the first to give a name by now
+  known = std::move(of_rules);
+  if (supervisor.draining().empty() && (changed || std::ranges::any_of(names, is_new))) configure({});
   for (const std::string& name : names)
     if (Item* const item = find(name)) item->refresh_soon();
 }

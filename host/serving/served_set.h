@@ -41,6 +41,8 @@ class ServedSet {
  private:
   const ServingContext context_;
   std::map<std::string, std::unique_ptr<Item>> items_;
+  std::map<std::string, std::vector<std::set<std::string>>>
+      given_;  // names of each rule by module, at its last refresh
 };
 
 using Drivers = ServedSet<Driver>;

@@ -202,6 +202,28 @@ TEST_F(ResourcePatternsTest, NamesThatPodsHoldDevicesOfNeedNoDevice) {
   EXPECT_EQ(owner("example.com/mig-2g"), nullptr);
 }
 
+TEST_F(ResourcePatternsTest, AHeldNameHasTheKeysOfTheRuleThatGivesIt) {
+  ServeConfig general = rule("example.com/{productName}", "gpu"), special = rule(kPattern, "mig");
+  special.plugin.replicas = 2;
+  serve({general, special}, {{"fake", {kSmall}}});
+  EXPECT_THAT(listed(kSmall), ElementsAre("a::0", "a::1", "c::0", "c::1"));
+}
+
+TEST_F(ResourcePatternsTest, TheFirstRuleThatGivesANameCountsWheneverItBeginsTo) {
+  ServeConfig first = rule(kPattern, "mig"), second = rule(kSmall, "spare");
+  second.plugin.replicas = 2;
+  const auto spare = [] {
+    Device device = part("s", "");
+    device.kind = "spare";
+    return device;
+  };
+  module->devices.devices = {spare()};
+  serve({first, second});
+  EXPECT_THAT(listed(kSmall), ElementsAre("s::0", "s::1"));
+  relist({spare(), part("a", "1g.5gb")});
+  EXPECT_THAT(listed(kSmall), ElementsAre("a", "s", "s::0", "s::1")) << "the replicas are about to leave";
+}
+
 TEST_F(ResourcePatternsTest, AResourceHasOnlyTheDevicesOfTheFirstModule) {
   const auto second = std::make_shared<FakeModule>(core);
   second->devices.devices = {part("x", "1g.5gb"), part("y", "2g.10gb")};
