@@ -1,7 +1,6 @@
 #include "host/instance/metric_declarations.h"
 
 #include <algorithm>
-#include <array>
 
 #include "host/instance/borrowed.h"
 
@@ -10,15 +9,6 @@ namespace {
 
 constexpr std::size_t kMaxMetricHelp = 256;
 
-// The host adds the first ones, Prometheus adds the others or gives them a meaning.
-constexpr std::array<std::string_view, 15> kReservedLabels = {"module", "device",    "id",    "served_by", "namespace",
-                                                              "pod",    "container", "claim", "uid",       "node",
-                                                              "name",   "instance",  "job",   "le",        "quantile"};
-
-bool is_label(std::string_view text) {
-  return is_metric_label(text) && std::ranges::find(kReservedLabels, text) == kReservedLabels.end();
-}
-
 bool is_help(std::string_view text) { return !text.empty() && text.size() <= kMaxMetricHelp && is_line(text); }
 
 Result<std::vector<std::string>> copy_labels(const cage_metric& metric) {
@@ -26,7 +16,7 @@ Result<std::vector<std::string>> copy_labels(const cage_metric& metric) {
   if (!given) return std::unexpected(given.error());
   std::vector<std::string> labels;
   for (const cage_str& one : *given) {
-    auto label = ruled_text(one, is_label, "label",
+    auto label = ruled_text(one, is_metric_label, "label",
                             "a name as [a-zA-Z][a-zA-Z0-9_]* of at most 64 bytes that neither the host nor "
                             "Prometheus uses");
     if (!label) return std::unexpected(std::move(label.error()));

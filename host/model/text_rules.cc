@@ -16,6 +16,8 @@ bool is_word(std::string_view text, std::size_t max) {
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
+bool is_metric_word(std::string_view text) { return is_word(text, 64) && is_letter(text[0]); }
+
 }  // namespace
 
 bool is_utf8(std::string_view text) {
@@ -75,9 +77,16 @@ bool is_param_path(std::string_view text) {
 }
 
 bool is_metric_name(std::string_view text) {
-  return is_metric_label(text) && (std::ranges::none_of(text, is_upper) || std::ranges::none_of(text, is_lower));
+  return is_metric_word(text) && (std::ranges::none_of(text, is_upper) || std::ranges::none_of(text, is_lower)) &&
+         text != "ALERTS" && text != "ALERTS_FOR_STATE";
 }
 
-bool is_metric_label(std::string_view text) { return is_word(text, 64) && is_letter(text[0]); }
+bool is_metric_label(std::string_view text) {
+  // The host adds the first ones, Prometheus adds the others or gives them a meaning.
+  static constexpr std::string_view kReserved[] = {"module", "device",    "id",    "served_by", "namespace",
+                                                   "pod",    "container", "claim", "uid",       "node",
+                                                   "name",   "instance",  "job",   "le",        "quantile"};
+  return is_metric_word(text) && std::ranges::find(kReserved, text) == std::end(kReserved);
+}
 
 }  // namespace cardcage

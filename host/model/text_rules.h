@@ -21,7 +21,9 @@ bool is_clean_path(std::string_view text);                   // absolute, not "/
 bool is_interface_name(std::string_view text);               // a network interface: at most IFNAMSIZ - 1 = 15
 bool is_option_name(std::string_view text);                  // [a-zA-Z][a-zA-Z0-9_]*, at most 32
 bool is_param_path(std::string_view text);                   // 1 to 8 such names of 64 joined with ".", at most 128
-bool is_metric_name(std::string_view text);                  // [a-z][a-z0-9_]* or [A-Z][A-Z0-9_]*, at most 64
-bool is_metric_label(std::string_view text);                 // [a-zA-Z][a-zA-Z0-9_]*, at most 64
+// [a-z][a-z0-9_]* or [A-Z][A-Z0-9_]*, at most 64, and no series of Prometheus itself.
+bool is_metric_name(std::string_view text);
+// [a-zA-Z][a-zA-Z0-9_]*, at most 64, that neither the host nor Prometheus uses.
+bool is_metric_label(std::string_view text);
 
 }  // namespace cardcage

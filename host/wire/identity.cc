@@ -1,5 +1,6 @@
 // Identities and options.
 #include <algorithm>
+#include <set>
 
 #include "host/model/text_rules.h"
 #include "host/wire/messages.h"
@@ -45,12 +46,17 @@ std::vector<OptionDeclaration> read(const Declarations& from) {
   return declarations;
 }
 
+bool are_labels(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  const std::set<std::string_view> different(names.begin(), names.end());
+  return std::ranges::all_of(names, is_metric_label) && static_cast<int>(different.size()) == names.size();
+}
+
 // The names become part of the metrics page, so they are checked here again.
 std::vector<MetricDeclaration> read(const google::protobuf::RepeatedPtrField<wire::MetricDeclaration>& from) {
   std::vector<MetricDeclaration> metrics;
   for (const wire::MetricDeclaration& in : from) {
-    if (!is_metric_name(in.name()) || !is_line(in.help()) || !std::ranges::all_of(in.labels(), is_metric_label))
-      return {};
+    const bool is_known = std::ranges::find(metrics, in.name(), &MetricDeclaration::name) != metrics.end();
+    if (is_known || !is_metric_name(in.name()) || !is_line(in.help()) || !are_labels(in.labels())) return {};
     metrics.push_back({.type = in.type() == 2 ? MetricType::kCounter : MetricType::kGauge,
                        .name = in.name(),
                        .help = in.help(),

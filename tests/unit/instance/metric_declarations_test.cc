@@ -44,8 +44,8 @@ TEST_F(MetricDeclarationsTest, CopiesADeclaration) {
 }
 
 TEST_F(MetricDeclarationsTest, RefusesNamesThatPrometheusWouldRefuse) {
-  for (const std::string name :
-       {"", "Temperature", "FI_Temperature", "1ST", "1st", "_private", "_PRIVATE", "a:b", "a-b", "Ä", "ä"}) {
+  for (const std::string name : {"", "Temperature", "FI_Temperature", "1ST", "1st", "_private", "_PRIVATE", "a:b",
+                                 "a-b", "ALERTS", "ALERTS_FOR_STATE", "Ä", "ä"}) {
     metric.name = {name.data(), name.size()};
     EXPECT_THAT(refusal(), HasSubstr("entry 0 of metrics: name '")) << name;
   }

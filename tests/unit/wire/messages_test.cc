@@ -161,7 +161,7 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
 }
 
 TEST(WireTest, AWorkerWithAMetricNameThatWouldSpoilThePageHasNoMetrics) {
-  for (const std::string name : {"Heat", "CARDCAGE_heat", "heat\n", ""}) {
+  for (const std::string name : {"Heat", "CARDCAGE_heat", "heat\n", "", "fine", "ALERTS"}) {
     wire::Identity message;
     message.add_metrics()->set_name("fine");
     message.add_metrics()->set_name(name);
@@ -171,6 +171,12 @@ TEST(WireTest, AWorkerWithAMetricNameThatWouldSpoilThePageHasNoMetrics) {
   message.add_metrics()->set_name("fine");
   message.mutable_metrics(0)->add_labels("a-b");
   EXPECT_THAT(read(message).metrics, testing::IsEmpty());
+  message.mutable_metrics(0)->set_labels(0, "namespace");
+  EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << "the host adds it";
+  message.mutable_metrics(0)->set_labels(0, "link");
+  EXPECT_THAT(read(message).metrics, testing::SizeIs(1));
+  message.mutable_metrics(0)->add_labels("link");
+  EXPECT_THAT(read(message).metrics, testing::IsEmpty()) << "twice";
 }
 
 }  // namespace
