@@ -39,8 +39,9 @@ std::optional<bool> boolean_of(const YamlNode& node) {
 std::optional<std::int64_t> integer_of(const YamlNode& node) {
   std::int64_t number = 0;
   const char* end = node.text.data() + node.text.size();
+  const bool octal = node.text.size() > 1 && node.text.starts_with('0');  // in YAML 1.1, and decimal in YAML 1.2
   const auto [stop, failed] = std::from_chars(node.text.data(), end, number);
-  if (node.quoted || failed != std::errc() || stop != end) return std::nullopt;
+  if (octal || node.quoted || failed != std::errc() || stop != end) return std::nullopt;
   return number;
 }
 
@@ -81,6 +82,11 @@ GivenNode SettingMap::any(std::string_view key) {
   const YamlMember* member = node_ != nullptr ? node_->find(key) : nullptr;
   if (member == nullptr || member->value.kind == YamlNode::Kind::kNull) return std::nullopt;
   return Given<const YamlNode*>{&member->value, path_ + member->name, member->position};
+}
+
+GivenNode SettingMap::of_kind(std::string_view key, YamlNode::Kind kind, std::string_view wanted) {
+  return read<const YamlNode*>(
+      key, wanted, [kind](const YamlNode& node) { return node.kind == kind ? std::optional(&node) : std::nullopt; });
 }
 
 template <class T, class Read>
@@ -128,18 +134,14 @@ std::optional<Given<std::vector<std::string>>> SettingMap::words(std::string_vie
 }
 
 SettingMap SettingMap::map(std::string_view key) {
-  const auto node = read<const YamlNode*>(key, "a map", [](const YamlNode& value) {
-    return value.kind == YamlNode::Kind::kMap ? std::optional(&value) : std::nullopt;
-  });
+  const GivenNode node = of_kind(key, YamlNode::Kind::kMap, "a map");
   if (node && node->value->members.empty()) record_.say(Fate::kNotNeeded, *node, "empty");
   return {record_, node ? node->value : nullptr, fmt::format("{}{}.", path_, key)};
 }
 
 std::vector<SettingMap> SettingMap::maps(std::string_view key) {
   std::vector<SettingMap> list;
-  const auto node = read<const YamlNode*>(key, "a list", [](const YamlNode& value) {
-    return value.kind == YamlNode::Kind::kList ? std::optional(&value) : std::nullopt;
-  });
+  const GivenNode node = of_kind(key, YamlNode::Kind::kList, "a list");
   if (!node) return list;
   if (node->value->items.empty()) record_.say(Fate::kNotNeeded, *node, "empty");
   for (const YamlNode& item : node->value->items) {

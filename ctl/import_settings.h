@@ -80,6 +80,7 @@ class SettingMap {
   bool has(std::string_view key) const { return node_ != nullptr && node_->find(key) != nullptr; }
   bool has_members() const { return node_ != nullptr && !node_->members.empty(); }
   GivenNode any(std::string_view key);
+  GivenNode of_kind(std::string_view key, YamlNode::Kind kind, std::string_view wanted);  // "a list"
   GivenText text(std::string_view key);
   GivenText choice(std::string_view key, std::initializer_list<std::string_view> words);
   GivenBool boolean(std::string_view key);

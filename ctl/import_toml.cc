@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ctl/print.h"
+
 namespace cardcage {
 namespace {
 
@@ -60,7 +62,8 @@ std::string render_table(const TomlTable& table) {
     if (!line.from.empty() && line.text.size() <= kMaxAligned) widest = std::max(widest, line.text.size());
   std::string text = "\n" + table.header + "\n";
   for (const TomlLine& line : table.lines)
-    text += line.from.empty() ? line.text + "\n" : fmt::format("{:<{}}  # {}\n", line.text, widest, line.from);
+    text +=
+        line.from.empty() ? line.text + "\n" : fmt::format("{:<{}}  # {}\n", line.text, widest, printable(line.from));
   return text;
 }
 

@@ -111,7 +111,7 @@ void read_kubelet_folder(SettingMap& plugin, std::string_view key, std::string_v
 }
 
 void read_environment(SettingMap container) {
-  if (const GivenNode env = container.any("env"))
+  if (const GivenNode env = container.of_kind("env", YamlNode::Kind::kList, "a list"))
     container.record().say(env->value->items.empty() ? Fate::kNotNeeded : Fate::kNoCounterpart, *env,
                            env->value->items.empty() ? "empty"
                                                      : "Cardcage reads no variables of NVIDIA's driver; look for a key "

@@ -17,6 +17,7 @@ constexpr const char* kNoMps =
 // Settings that Helm values and a configuration file may both have.
 struct Shared {
   GivenText mig_strategy, driver_root, delivery, placement;
+  std::optional<std::string> ways;  // the path of the device list strategies that count
 };
 
 class PluginImport {
@@ -77,9 +78,9 @@ void PluginImport::read_plugin_flags(SettingMap& flags) {
     record_.say(Fate::kNotNeeded, *prefix, "as in Cardcage");
   GivenText placement = flags.choice("sharedDevicesAllocationPolicy", {"distributed", "packed"});
   if (!placement) return;
-  record_.say(Fate::kTranslated, *placement);
+  if (!shared_.placement) record_.say(Fate::kTranslated, *placement);
   if (placement->value == "distributed") placement->value = "spread";
-  shared_.placement = std::move(placement);
+  adopt(shared_.placement, std::move(placement));
 }
 
 void PluginImport::read_delivery(SettingMap& flags) {
@@ -91,18 +92,19 @@ void PluginImport::read_delivery(SettingMap& flags) {
       record_.error(*ways, fmt::format("'{}' is none of the values that NVIDIA knows; write one or more of: envvar, "
                                        "volume-mounts, cdi-annotations, cdi-cri",
                                        way));
+  if (shared_.ways) return record_.say(Fate::kNotNeeded, *ways, *shared_.ways + " goes before it");
+  shared_.ways = ways->path;
   if (!has("cdi-cri") && !has("cdi-annotations"))
     return record_.say(
         Fate::kNotNeeded, *ways,
         std::string(kNoToolkit) + "; where the runtime has no CDI, add deliver = \"direct\" to each rule");
-  if (shared_.delivery) return record_.say(Fate::kNotNeeded, *ways, shared_.delivery->path + " goes before it");
   record_.say(Fate::kTranslated, *ways);
   shared_.delivery = Given<std::string>{has("cdi-cri") ? "cdi" : "cdi-annotations", ways->path, ways->position};
 }
 
 void PluginImport::read_imex(SettingMap imex) {
   imex.lose_if_on("required", "Cardcage serves no IMEX channels; keep NVIDIA's driver for them");
-  if (const GivenNode channels = imex.any("channelIDs"))
+  if (const GivenNode channels = imex.of_kind("channelIDs", YamlNode::Kind::kList, "a list"))
     record_.say(
         channels->value->items.empty() ? Fate::kNotNeeded : Fate::kNoCounterpart, *channels,
         channels->value->items.empty() ? "empty" : "Cardcage serves no IMEX channels; keep NVIDIA's driver for them");
@@ -186,7 +188,7 @@ std::string names_of(const YamlNode& map) {
 // The configuration to translate; null if there is none, or after an error.
 const YamlMember* choose_config(SettingMap& config, const std::string& chosen) {
   ImportRecord& record = config.record();
-  const GivenNode map = config.any("map");
+  const GivenNode map = config.of_kind("map", YamlNode::Kind::kMap, "a map");
   const GivenText named = chosen.empty() ? config.text("default") : Given<std::string>{chosen, "--config", {}};
   if (!map || map->value->members.empty()) {
     if (!chosen.empty()) record.error(config.place(), fmt::format("has no map with a configuration '{}'", chosen));

@@ -218,6 +218,27 @@ TEST(ImportTest, HostileTextStaysInItsComment) {
   EXPECT_EQ(config->node.roots.driver, "/a\"b");
 }
 
+TEST(ImportTest, HostileNamesOfConfigurationsStayInTheirComments) {
+  const Ended ended = import(
+      "nvidiaDriverRoot: /x\nconfig: {map: {\"a\\n[[module]]\\nname = \\\"evil\\\"\\npath = \\\"evil.so\\\"\\n#\": "
+      "\"version: v1\\nflags: {migStrategy: mixed}\\nsharing: {timeSlicing: {resources: [{name: gpu, replicas: "
+      "2}]}}\\n\"}}\n");
+  const auto config = read_result(ended.out);
+  ASSERT_TRUE(config) << config.error().to_string() << ended.out << ended.err;
+  ASSERT_EQ(config->modules.size(), 1U);
+  EXPECT_EQ(config->modules[0].path, "libcardcage_nvidia.so");
+}
+
+TEST(ImportTest, HelmValuesGoBeforeTheFile) {
+  const Ended ended = import(
+      "sharedDevicesAllocationPolicy: packed\ndeviceListStrategy: envvar\nconfig: {map: {default: \"version: "
+      "v1\\nflags: "
+      "{plugin: {sharedDevicesAllocationPolicy: distributed, deviceListStrategy: [cdi-annotations]}}\\nsharing: "
+      "{timeSlicing: {resources: [{name: gpu, replicas: 2}]}}\\n\"}}\n");
+  EXPECT_THAT(ended.out, HasSubstr("placement = \"packed\""));
+  EXPECT_THAT(ended.out, Not(HasSubstr("\ndeliver = ")));
+}
+
 struct Mistake {
   std::string name, yaml, message;
 };
@@ -284,6 +305,12 @@ const Mistake kMistakes[] = {
      "stdin:5:19: sharing.timeSlicing.resources[0].replicas: -3"},
     {"ReplicasAreHuge", shared("{name: gpu, replicas: 99999999999999999999}"),
      "stdin:5:29: sharing.timeSlicing.resources[0].replicas: expected an integer without quotes, found '999"},
+    {"ReplicasAreOctal", shared("{name: gpu, replicas: 010}"),
+     "stdin:5:29: sharing.timeSlicing.resources[0].replicas: expected an integer without quotes, found '010'"},
+    {"ChannelsAreANumber", "version: v1\nimex: {channelIDs: 0}\n",
+     "stdin:2:20: imex.channelIDs: expected a list, found '0'"},
+    {"ConfigurationsAreText", "nvidiaDriverRoot: /x\nconfig: {map: hello}\n",
+     "stdin:2:15: config.map: expected a map, found 'hello'"},
     {"NoReplicas", shared("{name: gpu}"),
      "stdin:5:7: sharing.timeSlicing.resources[0]: name and replicas are required"},
     {"ResourceHasNoName", shared("{name: 'a b', replicas: 2}"),
