@@ -42,18 +42,26 @@ Task<Status> DriverSwitch::bind(std::string wanted) {
 Task<Status> DriverSwitch::restore() {
   const DriverRecord* const known = ways_.records.find(pci_bus_id_);
   if (!known) co_return Status{};
-  DriverRecord before = *known;
+  const DriverRecord before = *known;
   if (!check()) co_return ways_.records.forget(pci_bus_id_);  // it is gone, and another card may come in its place
   // A driver that was unloaded since takes the function when it is loaded, if that is free then.
-  std::error_code none;
-  if (!fs::exists(ways_.sysfs / "bus/pci/drivers" / before.driver, none)) before.driver.clear();
-  if (driver() != before.driver) {
-    auto moving = move_to(before.driver);
+  std::error_code error;
+  const fs::path folder = ways_.sysfs / "bus/pci/drivers" / before.driver;
+  const bool is_loaded = fs::exists(folder, error);
+  if (error) co_return fail(Code::kUnavailable, "cannot look at '{}': {}", folder.native(), error.message());
+  const std::string wanted = is_loaded ? before.driver : std::string();
+  if (driver() != wanted) {
+    auto moving = move_to(wanted);
     if (const Status moved = co_await std::move(moving); !moved) co_return moved;
   }
   // A line without a name clears it.
   auto clearing = write(function_ / "driver_override", before.driver_override + "\n", FaultPoint::kAfterDriverClear);
   if (const Status cleared = co_await std::move(clearing); !cleared) co_return cleared;
+  // It was loaded meanwhile, while the function was not free.
+  if (!is_loaded && fs::exists(folder, error)) {
+    auto probing = write(ways_.sysfs / "bus/pci/drivers_probe", pci_bus_id_, FaultPoint::kAfterDriverProbe);
+    if (const Status probed = co_await std::move(probing); !probed) co_return probed;
+  }
   co_return ways_.records.forget(pci_bus_id_);
 }
 
