@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 
 #include "modules/nvidia/device_nodes.h"
 #include "modules/nvidia/gpu_modes.h"
@@ -56,10 +57,10 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   const Changes changes = changes_of(claim);
   undo_helpers(call, claim.uid(), changes);
   if (kernel_driver_version(driver_.node().procfs).empty()) return;
-  if (!claim.other_boot())
-    for (const cage::Allocation& device : claim.allocations()) end_leftovers(call, device);
+  const bool was_in_use = !claim.state().empty() && !claim.other_boot();
+  if (was_in_use) end_leftovers(call, claim);
   undo_modes(call, changes);
-  if (policy_.reset && !claim.other_boot()) reset_whole_gpus(call, claim);
+  if (was_in_use && policy_.reset) reset_whole_gpus(call, claim);
 }
 
 bool Claims::needs_hardware(const cage::Claim& claim) const {
@@ -97,7 +98,12 @@ std::optional<PciGpu> Claims::find_function(std::string_view device_id) const {
 
 Changes Claims::plan(const cage::Allocation& device) {
   Changes changes;
-  if (const auto function = find_function(device.device())) return plan_function(*function);
+  if (const auto function = find_function(device.device())) {
+    if (device.admin())
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "admin access to '" + std::string(device.device()) +
+                                                      "' would take it from who uses it; ask for the GPU");
+    return plan_function(*function);
+  }
   const Target target = must_find(device.device());
   const Gpu& gpu = target.gpu->gpu;
   if (device.admin()) return changes;
@@ -115,6 +121,8 @@ Changes Claims::plan(const cage::Allocation& device) {
 
 Changes Claims::plan_function(const PciGpu& function) {
   Changes changes;
+  if (driver_.is_released(function.bus_id))
+    throw cage::Error(CAGE_UNAVAILABLE, "GPU " + function.bus_id + " is quiesced; resume it: cagectl module resume");
   changes.functions = passthrough_.functions_of(function);
   const SeenGpu* seen = driver_.look().at(function.bus_id);  // it may have another driver by now
   if (seen == nullptr || !seen->fault.empty()) return changes;
@@ -147,9 +155,6 @@ void Claims::apply(const cage::Call& call, const cage::Claim& claim, cage::Edits
   for (const cage::Allocation& device : devices) {
     const auto function = find_function(device.device());
     if (!function) continue;
-    if (device.admin())
-      throw cage::Error(CAGE_FAILED_PRECONDITION, "admin access to '" + std::string(device.device()) +
-                                                      "' would take it from who uses it; ask for the GPU");
     give_away(call, *function);
     passthrough_.add_to(edits.of(device), device, *function);
   }
@@ -229,30 +234,69 @@ void Claims::try_to_undo(const cage::Call& call, std::string_view claim_uid, con
 
 void Claims::undo_helpers(const cage::Call& call, std::string_view claim_uid, const Changes& changes) {
   if (changes.mps) mps_.stop(call, claim_uid);
-  for (const std::string& function : changes.functions) passthrough_.take_back(call, function);
+  for (const std::string& function : changes.functions) {
+    try {
+      passthrough_.take_back(call, function);
+    } catch (const cage::Error& error) {
+      if (error.status() != CAGE_PERMISSION_DENIED) throw;
+      host_.warn() << "the module may not bind " << function << " to a driver, so it did not";
+    }
+  }
   if (!changes.functions.empty()) host_.rescan();
 }
 
+// One change that cannot be undone keeps no other. Throws the first error, once all was tried.
 void Claims::undo_modes(const cage::Call& call, const Changes& changes) {
   if (changes.empty() || kernel_driver_version(driver_.node().procfs).empty()) return;
   driver_.look();
-  const auto responding = [&](const SeenGpu* seen) { return seen != nullptr && seen->fault.empty(); };
-  for (const std::string& uuid : changes.time_slices)
-    if (responding(driver_.inventory().find(uuid))) set_time_slice(call, host_, uuid, kDefaultInterval);
+  if (!driver_.fault().empty())
+    throw cage::Error(CAGE_UNAVAILABLE,
+                      "the NVIDIA driver does not respond, and the claim has changed GPUs: " + driver_.fault());
+  std::exception_ptr first;
+  const auto attempt = [&](const auto& step) {
+    try {
+      step();
+    } catch (const cage::Error&) {
+      if (!first) first = std::current_exception();
+    }
+  };
+  for (const std::string& uuid : changes.time_slices) attempt([&] { undo_time_slice(call, uuid); });
   for (const Changes::ComputeMode& one : changes.compute_modes)
-    if (const SeenGpu* seen = driver_.inventory().at(one.bus_id); responding(seen))
-      set_compute_mode(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, one.before);
+    attempt([&] {
+      if (const SeenGpu* seen = find_to_undo(one.bus_id))
+        set_compute_mode(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, one.before);
+    });
   for (const std::string& bus_id : changes.persistent)
-    if (const SeenGpu* seen = driver_.inventory().at(bus_id); responding(seen))
-      set_persistent(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, true);
-  for (const Changes::Partition& partition : changes.partitions) remove_partition(partition);
+    attempt([&] {
+      if (const SeenGpu* seen = find_to_undo(bus_id))
+        set_persistent(driver_.nvml(), driver_.handle(seen->gpu), seen->gpu, true);
+    });
+  for (const Changes::Partition& partition : changes.partitions) attempt([&] { remove_partition(partition); });
+  if (first) std::rethrow_exception(first);
+}
+
+// Null for a GPU that is lost or gone: what was changed has gone with it.
+const SeenGpu* Claims::find_to_undo(const std::string& bus_id) {
+  const SeenGpu* seen = driver_.inventory().at(bus_id);
+  if (seen != nullptr && seen->released)
+    throw cage::Error(CAGE_UNAVAILABLE, "GPU " + bus_id + " is quiesced; resume it to release the claim");
+  return seen != nullptr && seen->fault.empty() ? seen : nullptr;
+}
+
+// Nothing that a claim should wait for: a program that the operator forbids, or a GPU without time slices.
+void Claims::undo_time_slice(const cage::Call& call, const std::string& uuid) {
+  const SeenGpu* seen = driver_.inventory().find(uuid);
+  if (seen == nullptr || find_to_undo(seen->gpu.bus_id) == nullptr) return;
+  try {
+    set_time_slice(call, host_, uuid, kDefaultInterval);
+  } catch (const cage::Error& error) {
+    host_.warn() << "the time slice of GPU " << seen->gpu.bus_id << " may not be the default: " << error.what();
+  }
 }
 
 void Claims::remove_partition(const Changes::Partition& partition) {
-  const SeenGpu* seen = driver_.inventory().at(partition.bus_id);
+  const SeenGpu* seen = find_to_undo(partition.bus_id);
   if (seen == nullptr) return;
-  if (seen->released)
-    throw cage::Error(CAGE_UNAVAILABLE, "GPU " + partition.bus_id + " is quiesced; resume it to release the claim");
   try {
     const nvml::Device device = driver_.handle(seen->gpu);
     remove_instance(driver_.nvml(), device, seen->gpu, partition.profile, partition.start);
@@ -267,20 +311,25 @@ void Claims::remove_strangers(const std::vector<cage::Claim>& live) {
   Changes wanted;
   for (const cage::Claim& claim : live) wanted.add(changes_of(claim));
   for (const SeenGpu& seen : Inventory(driver_.look()).gpus) {
-    for (const MigInstance& instance : seen.instances) {
-      const bool is_wanted = std::ranges::any_of(wanted.partitions, [&](const Changes::Partition& one) {
-        return one.bus_id == seen.gpu.bus_id && one.profile == instance.profile &&
-               one.start == instance.placement.start;
-      });
-      if (is_wanted) continue;
-      host_.info() << "removing MIG instance " << instance.uuid << " of GPU " << seen.gpu.bus_id
-                   << ", which no claim holds";
-      try {
-        remove_partition({.bus_id = seen.gpu.bus_id, .profile = instance.profile, .start = instance.placement.start});
-      } catch (const cage::Error& error) {
-        host_.warn() << error.what();
+    if (!seen.fault.empty() || seen.released || !seen.gpu.mig_enabled) continue;
+    try {
+      for (const InstancePlace& place : instance_places(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles)) {
+        const Changes::Partition stranger{.bus_id = seen.gpu.bus_id, .profile = place.profile, .start = place.start};
+        if (std::ranges::find(wanted.partitions, stranger) == wanted.partitions.end()) remove_stranger(stranger);
       }
+    } catch (const cage::Error& error) {
+      host_.warn() << error.what();
     }
+  }
+}
+
+void Claims::remove_stranger(const Changes::Partition& stranger) {
+  host_.info() << "removing the MIG instance with profile " << stranger.profile << " at memory slice " << stranger.start
+               << " of GPU " << stranger.bus_id << ", which no claim holds";
+  try {
+    remove_partition(stranger);
+  } catch (const cage::Error& error) {
+    host_.warn() << error.what();
   }
 }
 
@@ -317,6 +366,7 @@ unsigned long long Claims::memory_in_use(const Target& target) {
 
 void Claims::require_idle(const cage::Allocation& device) {
   if (device.admin()) return;
+  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // numbers of instances are given anew
   Target target = find_target(driver_.inventory(), device.device());
   const auto function = find_function(device.device());
   if (function) target.gpu = driver_.inventory().at(function->bus_id);
@@ -326,6 +376,11 @@ void Claims::require_idle(const cage::Allocation& device) {
   if (policy_.leftovers != Leftovers::kReport || function)
     throw cage::Error(CAGE_UNAVAILABLE, what + "; end it, or wait until it has ended");
   host_.warn() << what << ", and a claim gets it";
+}
+
+void Claims::end_leftovers(const cage::Call& call, const cage::Claim& claim) {
+  if (policy_.leftovers != Leftovers::kReport) driver_.look();  // numbers of instances are given anew
+  for (const cage::Allocation& device : claim.allocations()) end_leftovers(call, device);
 }
 
 void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& device) {
@@ -354,14 +409,29 @@ void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& devic
 
 void Claims::reset_whole_gpus(const cage::Call& call, const cage::Claim& claim) {
   std::vector<std::string> bus_ids;
+  std::vector<Gpu> persistent;
+  driver_.look();
   for (const cage::Allocation& device : claim.allocations()) {
     const Target target = find_target(driver_.inventory(), device.device());
-    if (target.gpu != nullptr && is_whole(target) && !device.admin() && !target.gpu->released)
-      bus_ids.push_back(target.gpu->gpu.bus_id);
+    if (target.gpu == nullptr || !is_whole(target) || device.admin()) continue;
+    const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id);
+    if (seen == nullptr) continue;  // it needs more than this reset
+    bus_ids.push_back(seen->gpu.bus_id);
+    if (is_persistent(driver_.nvml(), driver_.handle(seen->gpu))) persistent.push_back(seen->gpu);
   }
   if (bus_ids.empty()) return;
+  const auto set_all = [&](bool on) {  // nvidia-persistenced has such a GPU open
+    for (const Gpu& gpu : persistent) set_persistent(driver_.nvml(), driver_.handle(gpu), gpu, on);
+  };
+  set_all(false);
   driver_.close();
-  reset_gpus(call, host_, bus_ids);
+  try {
+    reset_gpus(call, host_, bus_ids);
+  } catch (...) {
+    set_all(true);
+    throw;
+  }
+  set_all(true);
 }
 
 }  // namespace cardcage::nvidia

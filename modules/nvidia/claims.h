@@ -67,10 +67,14 @@ class Claims {
   // What is outside of NVIDIA's driver.
   void undo_helpers(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
   void undo_modes(const cage::Call& call, const Changes& changes);
+  const SeenGpu* find_to_undo(const std::string& bus_id);
+  void undo_time_slice(const cage::Call& call, const std::string& uuid);
   void remove_partition(const Changes::Partition& partition);
+  void remove_stranger(const Changes::Partition& stranger);
 
   // Does what the policy says if processes are on the device.
   void require_idle(const cage::Allocation& device);
+  void end_leftovers(const cage::Call& call, const cage::Claim& claim);
   void end_leftovers(const cage::Call& call, const cage::Allocation& device);
   // Nothing if that cannot be known.
   std::vector<GpuProcess> processes_of(const Target& target);

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 namespace cardcage::nvidia {
 
 Driver::Identity Driver::identity(const DriverFile& file) const {
@@ -56,6 +58,12 @@ void Driver::release(const std::string& bus_id) {
   released_.insert(bus_id);
   close();
   for (SeenGpu& seen : inventory_.gpus) seen.released = released_.contains(seen.gpu.bus_id);
+}
+
+bool Driver::lacks_gpus() const {
+  return std::ranges::any_of(read_kernel_gpus(node_.procfs), [this](const KernelGpu& found) {
+    return !is_display_only(found.model) && inventory_.at(found.bus_id) == nullptr;
+  });
 }
 
 void Driver::note_fault(const std::string& fault) {

@@ -41,6 +41,12 @@ class Driver {
   // Lets go of one GPU, and does not touch it until it is taken back. All handles die: NVML closes all GPUs or none.
   void release(const std::string& bus_id);
   void take_back(const std::string& bus_id) { released_.erase(bus_id); }
+  bool is_released(const std::string& bus_id) const { return released_.contains(bus_id); }
+  // Why the last look() failed as a whole; empty if it did not.
+  const std::string& fault() const { return fault_; }
+  // The kernel module drives a GPU that the last look() did not reach, for example because the files of a driver
+  // container came later.
+  bool lacks_gpus() const;
   // Counts how often the library was closed: all handles from before are dead.
   unsigned long long generation() const { return generation_; }
 
@@ -63,7 +69,7 @@ class Driver {
   std::function<void()> before_close_;
   std::set<std::string> released_;  // by bus id
   unsigned long long generation_ = 0;
-  std::string fault_;  // logged last
+  std::string fault_;
 };
 
 }  // namespace cardcage::nvidia

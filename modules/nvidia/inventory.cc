@@ -5,9 +5,6 @@
 namespace cardcage::nvidia {
 namespace {
 
-// A GPU for the displays of a workstation, which cannot compute.
-bool is_display_only(const Gpu& gpu) { return gpu.product == "DGX Display" || gpu.product == "NVIDIA DGX Display"; }
-
 SeenGpu known_before(const Inventory& before, const KernelGpu& found) {
   if (const SeenGpu* known = before.at(found.bus_id)) return *known;
   SeenGpu unread;
@@ -55,11 +52,13 @@ Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inve
     SeenGpu seen = released.contains(found.bus_id) ? known_before(before, found) : look_at(nvml, found, before);
     seen.released = released.contains(found.bus_id);
     const bool has_identity = !seen.gpu.uuid.empty();  // or nobody has ever reached it
-    if (has_identity && !is_display_only(seen.gpu)) now.gpus.push_back(std::move(seen));
+    if (has_identity && !is_display_only(seen.gpu.product)) now.gpus.push_back(std::move(seen));
   }
   std::ranges::sort(now.gpus, {}, [](const SeenGpu& seen) { return seen.gpu.minor; });
   return now;
 }
+
+bool is_display_only(std::string_view product) { return product == "DGX Display" || product == "NVIDIA DGX Display"; }
 
 Inventory with_fault(Inventory before, const std::string& fault) {
   for (SeenGpu& seen : before.gpus) {

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "modules/nvidia/gpu.h"
@@ -34,6 +35,9 @@ struct Inventory {
 // others.
 Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inventory& before,
                          const std::set<std::string>& released);
+
+// A GPU for the displays of a workstation, which cannot compute.
+bool is_display_only(std::string_view product);
 
 // Every GPU of `before` with the fault, for a driver that does not respond at all.
 Inventory with_fault(Inventory before, const std::string& fault);

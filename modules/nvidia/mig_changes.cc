@@ -93,6 +93,16 @@ void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& 
   nvml.must(nvml->nvmlGpuInstanceDestroy(handle), "destroying " + what);
 }
 
+std::vector<InstancePlace> instance_places(const nvml::Library& nvml, nvml::Device device,
+                                           const std::vector<MigProfile>& profiles) {
+  std::vector<InstancePlace> places;
+  for (const MigProfile& profile : profiles)
+    for (const auto handle : nvml::gpu_instances(nvml, device, profile.id))
+      if (const auto info = get<nvml::GpuInstanceInfo>(nvml->nvmlGpuInstanceGetInfo, handle))
+        places.push_back({.profile = profile.id, .start = info->placement.start});
+  return places;
+}
+
 void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
   if (is_mig_enabled(nvml, device)) return;
   if (nvml->nvmlDeviceSetMigMode == nullptr)

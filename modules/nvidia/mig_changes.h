@@ -14,6 +14,13 @@ MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const 
 // runs on it.
 void remove_instance(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned profile, unsigned start);
 
+struct InstancePlace {
+  unsigned profile = 0, start = 0;  // id; first memory slice
+};
+// Of all GPU instances, also of those without a compute instance.
+std::vector<InstancePlace> instance_places(const nvml::Library& nvml, nvml::Device device,
+                                           const std::vector<MigProfile>& profiles);
+
 // Does nothing if the mode is on. Throws cage::Error if it cannot change without a reset of the GPU.
 void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
 // Only if the GPU has no instance left and can be switched back without a reset; does nothing otherwise.

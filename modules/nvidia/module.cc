@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <cardcage/sdk.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -101,6 +102,7 @@ class Nvidia final : public cage::Module {
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     const auto functions = offer_.passthrough ? read_pci_gpus(driver_.node()) : std::vector<PciGpu>();
     report_devices(quiesced_ ? driver_.inventory() : driver_.look(), functions, offer_, snapshot);
+    monitor_.keep_statements(driver_.inventory());
   }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
     if (quiesced_)
@@ -137,13 +139,9 @@ class Nvidia final : public cage::Module {
   }
   void resume(const cage::Call&) override { quiesced_ = false; }
   void quiesce_device(const cage::Call&, std::string_view device) override {
-    const Target target = find_target(driver_.inventory(), device);
-    if (target.gpu != nullptr) driver_.release(std::string(target.gpu->gpu.bus_id));
+    if (const std::string bus_id = bus_id_of(device); !bus_id.empty()) driver_.release(bus_id);
   }
-  void resume_device(const cage::Call&, std::string_view device) override {
-    const Target target = find_target(driver_.inventory(), device);
-    if (target.gpu != nullptr) driver_.take_back(target.gpu->gpu.bus_id);
-  }
+  void resume_device(const cage::Call&, std::string_view device) override { driver_.take_back(bus_id_of(device)); }
   // The timer has expired, the kernel has logged an error of a GPU, its module was loaded or removed, or a GPU was
   // bound to another driver.
   void events(const cage::Call&, const cage::Events& events) override {
@@ -160,6 +158,15 @@ class Nvidia final : public cage::Module {
   }
 
  private:
+  // Empty if there is no such device.
+  std::string bus_id_of(std::string_view device) const {
+    if (const Target target = find_target(driver_.inventory(), device); target.gpu != nullptr)
+      return target.gpu->gpu.bus_id;
+    if (!offer_.passthrough) return {};
+    const auto functions = read_pci_gpus(driver_.node());
+    const auto found = std::ranges::find(functions, device, &PciGpu::uuid);
+    return found == functions.end() ? std::string() : found->bus_id;
+  }
   // Read when somebody asks for the first time: most nodes never ask.
   const Closeness& closeness() {
     if (!closeness_ || closeness_generation_ != driver_.generation()) {

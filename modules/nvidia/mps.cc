@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kService = "mps", *kProgram = "cardcage-nvidia-mps";
-constexpr std::chrono::seconds kStartLimit{30};
+constexpr std::chrono::seconds kStartLimit{10};  // nothing else is done meanwhile
 constexpr std::chrono::milliseconds kLook{20};
 
 [[noreturn]] void fail(const std::string& doing, int error) {
@@ -31,6 +31,14 @@ bool is_mount_point(const fs::path& folder) {
   struct stat inside{}, outside{};
   return ::stat(folder.c_str(), &inside) == 0 && ::stat(folder.parent_path().c_str(), &outside) == 0 &&
          inside.st_dev != outside.st_dev;
+}
+
+// What containers write there fills nothing else.
+void mount_memory(const fs::path& folder, const char* options) {
+  make_folder(folder);
+  if (is_mount_point(folder)) return;
+  if (::mount("cardcage-nvidia-mps", folder.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)
+    fail("mounting memory for MPS at '" + folder.native() + "'", errno);
 }
 
 // The place of the device among those of the daemon, which counts only them.
@@ -63,11 +71,10 @@ std::vector<std::string> mps_commands(const std::vector<std::string>& devices, c
 
 void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::vector<std::string>& devices,
                 const MpsSettings& settings) const {
-  const fs::path folder = folder_of(claim_uid), memory = folder / "shm";
-  for (const fs::path& one : {folder / "pipe", folder / "log", memory}) make_folder(one);
-  if (!is_mount_point(memory) &&
-      ::mount("cardcage-nvidia-mps", memory.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0)
-    fail("mounting shared memory for MPS at '" + memory.native() + "'", errno);
+  const fs::path folder = folder_of(claim_uid);
+  mount_memory(folder, "mode=0755,size=64m,nr_inodes=4096");
+  for (const char* name : {"pipe", "log"}) make_folder(folder / name);
+  mount_memory(folder / "shm", "mode=1777");  // half of the node's memory at most
 
   std::string visible;
   for (const std::string& device : devices) visible += (visible.empty() ? "" : ",") + device;
@@ -87,9 +94,10 @@ void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::v
 
 void Mps::stop(const cage::Call& call, std::string_view claim_uid) const {
   host_.stop_service(call, kService);
-  const fs::path folder = folder_of(claim_uid), memory = folder / "shm";
-  if (is_mount_point(memory) && ::umount2(memory.c_str(), MNT_DETACH) != 0)
-    fail("unmounting shared memory of MPS at '" + memory.native() + "'", errno);
+  const fs::path folder = folder_of(claim_uid);
+  for (const fs::path& one : {folder / "shm", folder})
+    if (is_mount_point(one) && ::umount2(one.c_str(), MNT_DETACH) != 0)
+      fail("unmounting the memory of MPS at '" + one.native() + "'", errno);
   std::error_code error;
   fs::remove_all(folder, error);
   if (error) host_.warn() << "removing the folder '" << folder.native() << "' of MPS: " << error.message();
@@ -97,7 +105,7 @@ void Mps::stop(const cage::Call& call, std::string_view claim_uid) const {
 
 void Mps::add_to(cage::Edit edit, std::string_view claim_uid) const {
   const fs::path folder = folder_of(claim_uid);
-  const std::vector<std::string> options{"rw", "nosuid", "nodev", "bind"};
+  const std::vector<std::string> options{"rw", "nosuid", "nodev", "noexec", "bind"};
   edit.env("CUDA_MPS_PIPE_DIRECTORY", "/tmp/nvidia-mps");
   edit.mount({.host_path = folder / "pipe", .container_path = "/tmp/nvidia-mps", .options = options});
   edit.mount({.host_path = folder / "shm", .container_path = "/dev/shm", .options = options});

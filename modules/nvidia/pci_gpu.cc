@@ -38,12 +38,14 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-// Lines of `resource` are the first and last address and the flags of a BAR.
+// Lines of `resource` are the first and last address and the flags of a BAR; those after the sixth are of the ROM and
+// of virtual functions.
 std::uint64_t memory_of(const fs::path& function) {
   constexpr std::uint64_t kMemory64 = 0x00100000;  // IORESOURCE_MEM_64
   std::ifstream file(function / "resource");
   std::uint64_t first = 0, last = 0, flags = 0, sum = 0;
-  while (file >> std::hex >> first >> last >> flags)
+  constexpr int kBars = 6;
+  for (int bar = 0; bar < kBars && file >> std::hex >> first >> last >> flags; ++bar)
     if ((flags & kMemory64) != 0 && last > first) sum += last - first + 1;
   return sum == 0 ? 0 : std::bit_ceil(sum);
 }

@@ -1,5 +1,6 @@
 #include "modules/nvidia/processes.h"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 
@@ -12,7 +13,8 @@ using List = nvml::Return (*)(nvml::Device, unsigned*, nvml::ProcessInfo*);
 std::vector<nvml::ProcessInfo> read(const nvml::Library& nvml, nvml::Device device, List list) {
   if (list == nullptr) return {};
   std::vector<nvml::ProcessInfo> processes;
-  for (;;) {
+  constexpr int kAttempts = 5;
+  for (int i = 0; i < kAttempts; ++i) {
     auto count = static_cast<unsigned>(processes.size());
     const nvml::Return code = list(device, &count, processes.data());
     if (means_absent(code)) return {};
@@ -22,8 +24,9 @@ std::vector<nvml::ProcessInfo> read(const nvml::Library& nvml, nvml::Device devi
       return processes;
     }
     constexpr unsigned kNewOnes = 8;  // may start meanwhile
-    processes.resize(count + kNewOnes);
+    processes.resize(std::max<std::size_t>(count, processes.size()) + kNewOnes);
   }
+  return {};
 }
 
 List newest(List newer, List older) { return newer != nullptr ? newer : older; }

@@ -31,7 +31,7 @@ unsigned long long mebibytes(std::string_view field, std::string_view text) {
                                                  "' is not an amount of memory; write one like 4Gi");
   const double amount = std::floor(number * known->second / kMib);
   constexpr double kMost = 1 << 30;
-  if (amount < 1 || amount > kMost)
+  if (!(amount >= 1 && amount <= kMost))  // or it is no number
     throw cage::Error(CAGE_INVALID_ARGUMENT,
                       std::string(field) + ": '" + std::string(text) + "' is out of bounds; write 1Mi to 1024Ti");
   return static_cast<unsigned long long>(amount);

@@ -98,7 +98,7 @@ def configure(cluster, daemon, tmp_path_factory):
         daemon.apply(SOURCE)
         wait_allocatable(cluster.api)
         kubectl("delete", "deviceclass", CLASS, MIG_CLASS)
-        subprocess.run(["umount", ROOT], check=True)
+        subprocess.run(["umount", "--recursive", ROOT], check=True)
 
 
 @pytest.fixture(scope="module")
@@ -321,14 +321,14 @@ def test_driver_upgrade(scene, daemon, gpus):
     assert held() == 1
     daemon.cagectl("module", "quiesce", "nvidia")
     try:
-        assert held() == 0
-        scene.apply(gpu_claim("waits", cel=f"{of('uuid')} == '{uuid(1)}'"), user("waits", "waits"))
-        fake("upgrade", "580.126.20")
-        wait_unschedulable(scene, "waits")
-        assert held() == 0
-    finally:
-        daemon.cagectl("module", "resume", "nvidia")
-    try:
+        try:
+            assert held() == 0
+            scene.apply(gpu_claim("waits", cel=f"{of('uuid')} == '{uuid(1)}'"), user("waits", "waits"))
+            fake("upgrade", "580.126.20")
+            wait_unschedulable(scene, "waits")
+            assert held() == 0
+        finally:
+            daemon.cagectl("module", "resume", "nvidia")
         until(lambda: published(daemon)["gpu-0"]["attributes"]["driverVersion"] == "580.126.20", "the new version is published", LOOK)
         scene.wait_running("waits", seconds=60)
         assert scene.execute("waits", "cat", "/usr/lib64/libcuda.so.1") == "libcuda.so.580.126.20\n"

@@ -242,9 +242,57 @@ TEST_P(NvidiaHealth, TheKernelTellsWhatNvmlDoesNot) {
   };
   log(1, "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
   EXPECT_EQ(about(gpus->uuid(1), "Xid").reason, "Xid79");
+  Event of_instance;
+  of_instance.text =
+      "NVRM: Xid (PCI:" + gpus->bus_id(0).substr(0, 10) + " GPU-I:07 GPU-CI:00): 79, pid=1234, name=python3";
+  EXPECT_TRUE(run(module->deliver_events({.events = {of_instance}}, soon())));
+  EXPECT_EQ(about(gpus->uuid(0), "Xid").reason, "Xid79") << "it has no such instance, so it is the GPU's";
+}
+
+TEST_P(NvidiaHealth, TheKernelDoesNotRepeatWhatNvmlTells) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  const auto log = [&](int gpu, const std::string& rest) {
+    Event event;
+    event.text = fmt::format("NVRM: Xid (PCI:{}): {}", gpus->bus_id(gpu).substr(0, 10), rest);
+    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
+  };
   log(0, "119, pid=1234, name=python3, Timeout after 6s of waiting for RPC response");
   log(0, "no number");
   EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "NVML tells of it, and whose it is";
+}
+
+TEST_P(NvidiaHealth, GpusThatComeAfterTheKernelModuleAreLookedFor) {
+  gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
+  const std::filesystem::path libraries = gpus->library().parent_path(), away = folder / "away";
+  std::filesystem::rename(libraries, away);  // a driver container that has not mounted its files yet
+  ASSERT_TRUE(watch_again());
+  EXPECT_THAT(names(), IsEmpty());
+  std::filesystem::rename(away, libraries);
+  rescans = 0;
+  pass_looks(1);
+  EXPECT_TRUE(eventually([&] { return rescans > 0; }));
+  EXPECT_THAT(names(), ElementsAre("gpu-0"));
+  pass_looks(1);
+  rescans = 0;
+  pass_looks(2);
+  EXPECT_EQ(rescans, 0) << "it is there";
+}
+
+TEST_P(NvidiaHealth, AFaultIsStatedAgainOfADeviceThatWasAway) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  nvml::RemappedRows2 rows{};
+  rows.failure = 1;
+  gpus->set_remapped_rows(0, rows);
+  pass_looks(1);
+  EXPECT_EQ(about(gpus->uuid(0), "RowRemap").reason, "RemapFailed");
+  gpus->set_mig_mode(0, true);
+  EXPECT_THAT(names(), IsEmpty()) << "a GPU in MIG mode is no device";
+  gpus->set_mig_mode(0, false);
+  gpus->set_remapped_rows(0, rows);
+  EXPECT_THAT(names(), ElementsAre("gpu-0"));
+  reports.clear();  // as the host has forgotten it
+  pass_looks(1);
+  EXPECT_EQ(about(gpus->uuid(0), "RowRemap").reason, "RemapFailed");
 }
 
 TEST_P(NvidiaHealth, AnOlderDriverHealsAfterAQuarantine) {

@@ -49,6 +49,37 @@ TEST_P(NvidiaLeftovers, KeepAClaimWaitingIfTheOperatorWantsIt) {
   EXPECT_TRUE(unprepare(wanted));
 }
 
+TEST_P(NvidiaLeftovers, OfAClaimThatNeverGotTheGpuAreNotItsOwn) {
+  for (const char* policy : {"wait", "end"}) {
+    ASSERT_TRUE(
+        start_on({.product = "h100"}, {{"leftover_processes", std::string(policy)}, {"reset_after_use", true}}));
+    gpus->add_process(0, static_cast<unsigned>(::getpid()), 1 << 20);  // it would be noticed if this one was ended
+    ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+    ASSERT_FALSE(prepare(wanted)) << policy;
+    EXPECT_TRUE(unprepare(wanted)) << policy;
+    EXPECT_THAT(gpus->smi_log(), Not(HasSubstr("--gpu-reset"))) << policy;
+  }
+}
+
+TEST_P(NvidiaLeftovers, ALostGpuIsReleasedWithoutAReset) {
+  ASSERT_TRUE(start_on({.product = "h100"}, {{"reset_after_use", true}}));
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  ASSERT_TRUE(prepare(wanted));
+  gpus->lose(0);
+  EXPECT_TRUE(unprepare(wanted));
+  EXPECT_THAT(gpus->smi_log(), Not(HasSubstr("--gpu-reset")));
+}
+
+TEST_P(NvidiaLeftovers, PersistenceIsNoObstacleToAReset) {
+  ASSERT_TRUE(start_on({.product = "h100"}, {{"reset_after_use", true}}));
+  gpus->state()->gpus[0].persistence = nvml::kEnabled;
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  ASSERT_TRUE(prepare(wanted));
+  ASSERT_TRUE(unprepare(wanted));
+  EXPECT_THAT(gpus->smi_log(), HasSubstr("--gpu-reset"));
+  EXPECT_EQ(gpus->state()->gpus[0].persistence, nvml::kEnabled);
+}
+
 TEST_P(NvidiaLeftovers, OfAnotherInstanceDoNotMatter) {
   ASSERT_TRUE(start_with("wait"));
   gpus->set_mig_mode(0, true);

@@ -85,7 +85,7 @@ TEST_P(NvidiaMps, ADaemonServesTheClaimUntilItIsReleased) {
   }
   EXPECT_TRUE(fs::exists(root() / "u1/shm/cuda.shm")) << "the daemon and containers share memory";
   EXPECT_FALSE(fs::exists("/dev/shm/cuda.shm")) << "and nobody else";
-  EXPECT_THAT(mounts(), AllOf(HasSubstr("tmpfs"), HasSubstr("nosuid,nodev")));
+  EXPECT_THAT(mounts(), AllOf(HasSubstr("u1 tmpfs"), HasSubstr("u1/shm tmpfs"), HasSubstr("nosuid,nodev,noexec")));
   EXPECT_EQ(mode(0), nvml::kComputeExclusiveProcess);
 
   ASSERT_TRUE(unprepare_slowly(wanted));
@@ -138,6 +138,25 @@ TEST_P(NvidiaMps, ADaemonThatDoesNotStartFailsThePrepareAndLeavesNothing) {
   EXPECT_THAT(services->of_claim("u1"), IsEmpty());
 }
 
+TEST_P(NvidiaMps, ALinkThatAContainerHasLeftLeadsNowhere) {
+  ASSERT_TRUE(start_on({.product = "h100"}, with_root()));
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"}, kMps);
+  ASSERT_TRUE(prepare_slowly(wanted));
+  const fs::path pid_file = root() / "u1/pipe/nvidia-cuda-mps-control.pid", victim = folder / "victim";
+  std::ofstream(victim) << "precious" << std::flush;
+  fs::remove(pid_file);
+  fs::create_symlink(victim, pid_file);
+  const std::string state = services->of_claim("u1").front().state;  // "runs as pid 4711"
+  ASSERT_EQ(::kill(static_cast<pid_t>(std::stol(state.substr(state.rfind(' ')))), SIGKILL), 0);
+  set_pace();
+  EXPECT_TRUE(eventually([&] {
+    keep_pace();
+    return fs::exists(root() / "u1/ready") && fs::is_regular_file(fs::symlink_status(pid_file));
+  })) << "it was started again";
+  EXPECT_EQ(read_file(victim, 100).value(), "precious");
+  EXPECT_TRUE(unprepare_slowly(wanted));
+}
+
 TEST_P(NvidiaMps, WorksOnAMigInstanceWhoseGpuKeepsItsMode) {
   ASSERT_TRUE(start_on({.product = "h100"}, with_root({{"mig", std::string("dynamic")}})));
   ModuleClaim wanted = claim_of("u1", {"gpu-0-mig-2g20gb-14-2"}, kMps, "MigDeviceConfig");
@@ -174,6 +193,8 @@ TEST_P(NvidiaMps, SettingsThatContradictThemselvesAreNamed) {
               HasSubstr("defaultPinnedDeviceMemoryLimit: 'lots' is not an amount of memory; write one like 4Gi"));
   EXPECT_THAT(error_of(R"("sharing":{"strategy":"MPS","mpsConfig":{"defaultPinnedDeviceMemoryLimit":"10k"}})"),
               HasSubstr("'10k' is out of bounds"));
+  EXPECT_THAT(error_of(R"("sharing":{"strategy":"MPS","mpsConfig":{"defaultPinnedDeviceMemoryLimit":"nan"}})"),
+              HasSubstr("'nan' is out of bounds"));
   EXPECT_THAT(error_of(R"("sharing":{"strategy":"MPS","mpsConfig":{"defaultPerDevicePinnedMemoryLimit":{"7":"1Gi"}}})"),
               HasSubstr("'7' is neither the UUID nor the place of a device of the claim, which has 2"));
 }

@@ -120,6 +120,34 @@ TEST_P(NvidiaPassthrough, AGpuInUseIsNotTakenFromItsProcess) {
   EXPECT_EQ(driver(), "nvidia");
 }
 
+TEST_P(NvidiaPassthrough, AdminAccessTakesNothingFromTheVirtualMachine) {
+  ASSERT_TRUE(start_with_gpus(1));
+  ModuleClaim wanted = claim_of("u1", {"gpu-vfio-0"}), other = claim_of("u2", {"gpu-vfio-0"});
+  ASSERT_TRUE(prepare(wanted));
+  other.allocations[0].admin_access = true;
+  const auto edits = prepare(other);
+  ASSERT_FALSE(edits);
+  EXPECT_THAT(edits.error().message, HasSubstr("would take it from who uses it"));
+  EXPECT_EQ(other.journal, "");
+  EXPECT_EQ(driver(), "vfio-pci");
+  EXPECT_TRUE(unprepare(other));
+  EXPECT_EQ(driver(), "vfio-pci");
+}
+
+TEST_P(NvidiaPassthrough, AQuiescedGpuIsNotGivenAway) {
+  ASSERT_TRUE(start_with_gpus(2));
+  ModuleClaim wanted = claim_of("u1", {"gpu-vfio-0"}), other = claim_of("u2", {"gpu-vfio-1"});
+  ASSERT_TRUE(run(module->quiesce_device(gpus->uuid(0), soon())));
+  ASSERT_TRUE(run(module->quiesce_device(device("gpu-vfio-1").id, soon())));
+  for (ModuleClaim* claim : {&wanted, &other}) {
+    const auto edits = prepare(*claim);
+    ASSERT_FALSE(edits);
+    EXPECT_THAT(edits.error().message, HasSubstr("is quiesced; resume it"));
+  }
+  ASSERT_TRUE(run(module->resume_device(device("gpu-vfio-1").id, soon())));
+  EXPECT_TRUE(prepare(other));
+}
+
 TEST_P(NvidiaPassthrough, WhatForbidsItIsNamed) {
   ASSERT_TRUE(start_with_gpus(2));
   ModuleClaim wanted = claim_of("u1", {"gpu-vfio-0"});

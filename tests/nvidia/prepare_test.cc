@@ -94,6 +94,32 @@ TEST_P(NvidiaPrepare, TimeSlicesAreSetAndTakenBack) {
   EXPECT_THAT(gpus->smi_log(), HasSubstr("compute-policy -i " + gpus->uuid(0) + " --set-timeslice 0"));
 }
 
+TEST_P(NvidiaPrepare, ATimeSliceThatCannotBeSetKeepsNoClaimFromItsRelease) {
+  ASSERT_TRUE(start_on({.product = "h100"}));
+  gpus->state()->gpus[0].compute_mode = nvml::kComputeExclusiveProcess;
+  std::filesystem::remove(gpus->driver_root() / "usr/bin/nvidia-smi");
+  ModuleClaim wanted =
+      claim_of("u1", {"gpu-0"}, R"("sharing":{"strategy":"TimeSlicing","timeSlicingConfig":{"interval":"Long"}})");
+  const auto edits = prepare(wanted);
+  ASSERT_FALSE(edits);
+  EXPECT_THAT(edits.error().message, HasSubstr("nvidia-smi"));
+  EXPECT_EQ(gpus->state()->gpus[0].compute_mode, nvml::kComputeExclusiveProcess) << "the rest was undone";
+  EXPECT_TRUE(unprepare(wanted));
+}
+
+TEST_P(NvidiaPrepare, AClaimWaitsForADriverThatDoesNotMatch) {
+  ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
+  ModuleClaim wanted = claim_of("u1", {kPart});
+  ASSERT_TRUE(prepare(wanted));
+  gpus->mismatch();
+  ASSERT_TRUE(start_again(kDynamic));
+  const Status waits = unprepare(wanted);
+  ASSERT_FALSE(waits) << "its instance is still there";
+  EXPECT_EQ(waits.error().code, Code::kUnavailable);
+  gpus->upgrade_driver("580.65.06");
+  EXPECT_TRUE(unprepare(wanted));
+}
+
 TEST_P(NvidiaPrepare, APartitionIsMadeAndRemoved) {
   ASSERT_TRUE(start_on({.product = "h100"}, kDynamic));
   ModuleClaim wanted = claim_of("u1", {kPart});

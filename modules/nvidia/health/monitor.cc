@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace cardcage::nvidia {
 namespace {
@@ -33,12 +34,26 @@ cage::Health health_after(unsigned long long xid, XidClass what) {
       .about(kXidCause);
 }
 
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
+}
+
+std::set<std::string> to_set(const std::vector<std::string>& list) { return {list.begin(), list.end()}; }
+
 }  // namespace
 
 void Monitor::tick() {
+  const bool looks = ticks_++ % kTicksPerLook == 0;
+  if (looks && driver_.lacks_gpus()) host_.rescan();
+  // A library that was replaced is closed now, and not between two uses of what belongs to it.
+  try {
+    if (driver_.opened() != nullptr) std::ignore = driver_.nvml();
+  } catch (const cage::Error& error) {
+    host_.debug() << error.what();
+  }
   if (driver_.generation() != generation_) forget();
   generation_ = driver_.generation();
-  const bool looks = ticks_++ % kTicksPerLook == 0;
   const Inventory inventory = driver_.inventory();
   for (const SeenGpu& seen : inventory.gpus) {
     if (seen.released) continue;
@@ -65,6 +80,11 @@ std::optional<unsigned long long> Monitor::last_xid(const std::string& gpu_uuid)
   return found->second;
 }
 
+const nvml::Library& Monitor::library() const {
+  if (driver_.opened() == nullptr) throw cage::Error(CAGE_UNAVAILABLE, "the driver is closed");
+  return *driver_.opened();
+}
+
 // It may respond again.
 void Monitor::look_at_faulty(const SeenGpu& seen) {
   stop_watching(seen);
@@ -77,7 +97,9 @@ void Monitor::look_at_faulty(const SeenGpu& seen) {
 }
 
 void Monitor::watch(const SeenGpu& seen) {
-  const nvml::Library& nvml = driver_.nvml();
+  std::ignore = driver_.nvml();  // opens it
+  const nvml::Library& nvml = library();
+  generation_ = driver_.generation();
   Watched watched{.device = driver_.handle(seen.gpu), .events = nullptr};
   for (const std::string& device : device_ids(seen, offer_)) faults_.try_emplace(device);
   unsigned long long supported = 0;
@@ -90,10 +112,6 @@ void Monitor::watch(const SeenGpu& seen) {
     watched.events = nullptr;
   }
   if (watched.events != nullptr) last_xids_.try_emplace(seen.gpu.uuid);
-  const cage::Health health = watched.events != nullptr
-                                  ? cage::Health::ok()
-                                  : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
-  for (const std::string& device : device_ids(seen, offer_)) state(device, health.about("Events"));
   watched_.emplace(seen.gpu.uuid, watched);
 }
 
@@ -108,7 +126,7 @@ void Monitor::stop_watching(const SeenGpu& seen) {
 
 void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
   if (watched.events == nullptr) return;
-  const nvml::Library& nvml = driver_.nvml();
+  const nvml::Library& nvml = library();
   for (int i = 0; i < kMostEvents; ++i) {
     nvml::EventData event{};
     const nvml::Return code = nvml->nvmlEventSetWait_v2(watched.events, &event, 0);
@@ -121,18 +139,21 @@ void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
 }
 
 void Monitor::take_kernel_message(std::string_view text) {
-  constexpr std::string_view kBegin = "NVRM: Xid (PCI:", kMiddle = "): ";
+  constexpr std::string_view kBegin = "NVRM: Xid (PCI:", kMiddle = "): ", kInstance = " GPU-I:";
   const auto middle = text.find(kMiddle);
   if (!text.starts_with(kBegin) || middle == std::string_view::npos) return;
-  const std::string slot = normal_bus_id(text.substr(kBegin.size(), middle - kBegin.size()));
+  std::string_view where = text.substr(kBegin.size(), middle - kBegin.size());
   nvml::EventData event{.device = nullptr, .eventType = nvml::kEventXid, .eventData = 0};
   event.gpuInstanceId = event.computeInstanceId = nvml::kNoInstance;
-  const std::string_view number = text.substr(middle + kMiddle.size());
-  if (std::from_chars(number.data(), number.data() + number.size(), event.eventData).ec != std::errc()) return;
+  if (!read_number(text.substr(middle + kMiddle.size()), event.eventData)) return;
+  if (const auto instance = where.find(kInstance); instance != std::string_view::npos)
+    read_number(where.substr(instance + kInstance.size()), event.gpuInstanceId);
+  const std::string slot = normal_bus_id(where.substr(0, where.find(' ')));
   for (const SeenGpu& seen : driver_.inventory().gpus) {
     if (!seen.gpu.bus_id.starts_with(slot + ".") || seen.released) continue;
     const auto watched = watched_.find(seen.gpu.uuid);
-    const bool is_watched = watched != watched_.end() && watched->second.events != nullptr;
+    const bool is_watched = watched != watched_.end() && watched->second.events != nullptr &&
+                            driver_.opened() != nullptr && driver_.generation() == generation_;
     // A GPU that has left the bus may take its event with it.
     if (!is_watched || classify_xid(event.eventData) == XidClass::kReboot) return take_xid(seen, event);
   }
@@ -152,20 +173,26 @@ void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
 
 // An error of a MIG instance concerns that one; if nobody knows whose it is, all.
 std::vector<std::string> Monitor::devices_of(const SeenGpu& seen, const nvml::EventData& event) const {
-  if (event.gpuInstanceId != nvml::kNoInstance) {
-    for (const MigInstance& one : read_mig_instances(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles))
-      if (one.gpu_instance == event.gpuInstanceId) return {device_id(seen, one, offer_)};
-  }
+  if (event.gpuInstanceId != nvml::kNoInstance) try {
+      for (const MigInstance& one : read_mig_instances(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles))
+        if (one.gpu_instance == event.gpuInstanceId) return {device_id(seen, one, offer_)};
+    } catch (const cage::Error& error) {
+      host_.debug() << error.what();
+    }
   return device_ids(seen, offer_);
 }
 
 void Monitor::look(const SeenGpu& seen, Watched& watched) {
-  const nvml::Library& nvml = driver_.nvml();
+  const nvml::Library& nvml = library();
   Readings now = read_health(nvml, watched.device, seen.gpu.bus_id);
   now.most_nvlinks = watched.most_nvlinks = std::max(watched.most_nvlinks, now.nvlinks);
   const auto replays = nvml::get<unsigned>(nvml->nvmlDeviceGetPcieReplayCounter, watched.device);
   if (replays && watched.replays && *replays > *watched.replays) now.replays = *replays - *watched.replays;
   watched.replays = replays;
+  const cage::Health watching = watched.events != nullptr
+                                    ? cage::Health::ok()
+                                    : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
+  for (const std::string& device : device_ids(seen, offer_)) state(device, watching.about("Events"));
   judge(seen, now);
   look_for_recovery(seen, now);
 }
@@ -194,10 +221,19 @@ void Monitor::look_for_recovery(const SeenGpu& seen, const Readings& now) {
     const auto fault = faults_.find(device);
     if (fault == faults_.end() || classify_xid(fault->second.xid) == XidClass::kHardware) continue;
     fault->second.well = asks ? 0 : fault->second.well + 1;
-    if (fault->second.well < needed) continue;
+    if (fault->second.well < needed) {
+      if (fault->second.xid != 0) state(device, health_after(fault->second.xid, classify_xid(fault->second.xid)));
+      continue;
+    }
     faults_.erase(fault);
     state(device, cage::Health::ok().about(kXidCause));
   }
+}
+
+void Monitor::keep_statements(const Inventory& listed) {
+  std::set<std::string> ids;
+  for (const SeenGpu& seen : listed.gpus) ids.merge(to_set(device_ids(seen, offer_)));
+  std::erase_if(said_, [&](const auto& entry) { return !ids.contains(entry.first); });
 }
 
 void Monitor::state(const std::string& device, const cage::Health& health) {

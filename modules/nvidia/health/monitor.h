@@ -21,6 +21,8 @@ class Monitor {
   void tick();
   // A message of the kernel such as "NVRM: Xid (PCI:0000:3b:00): 79, ...". It counts if NVML may not tell of the error.
   void take_kernel_message(std::string_view text);
+  // Forgets what it has said of devices that are not listed any more, as the host does.
+  void keep_statements(const Inventory& listed);
   // Forgets what it watches, before the driver is closed.
   void forget() { watched_.clear(); }
 
@@ -46,6 +48,8 @@ class Monitor {
     int well = 0;  // looks in a row at which the driver asked for nothing
   };
 
+  // The one that what is watched belongs to. Throws cage::Error if it is closed.
+  const nvml::Library& library() const;
   void look_at_faulty(const SeenGpu& seen);
   void watch(const SeenGpu& seen);
   void stop_watching(const SeenGpu& seen);

@@ -45,8 +45,13 @@ void bind_mount(const fs::path& from, const fs::path& to) {
 void enter(const fs::path& folder, const fs::path& driver_root) {
   if (::unshare(CLONE_NEWNS) != 0) fail("making a mount namespace");
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) fail("making mounts private");
+  const fs::path inside = driver_root / fs::path(kInside).relative_path();
   bind_mount(folder / "shm", driver_root / "dev/shm");
-  bind_mount(folder, driver_root / fs::path(kInside).relative_path());
+  bind_mount(folder, inside);
+  // Containers write into the folder of the pipes, and no link of theirs may lead the daemon out of it. A kernel before
+  // 5.10 does not know the flag.
+  ::mount(nullptr, inside.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOSYMFOLLOW, nullptr);
+  for (const auto& left : fs::directory_iterator(inside / "pipe")) fs::remove_all(left.path());
   if (driver_root != "/" && (::chroot(driver_root.c_str()) != 0 || ::chdir("/") != 0))
     fail("entering '" + driver_root.native() + "'");
 }
@@ -83,7 +88,7 @@ int end_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// True once the daemon has taken the command.
+// True if the daemon has taken the command.
 bool tell(const std::string& control, const std::string& command) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) fail("pipe");
@@ -125,17 +130,17 @@ int main(int count, char** words) {
   ending.sa_handler = pass_on;
   ::sigaction(SIGTERM, &ending, nullptr);
 
-  std::vector<std::string> commands(words + kFirstCommand, words + count);
-  commands.emplace_back("get_default_active_thread_percentage");  // responds in every state
-  for (auto next = commands.begin(); next != commands.end();) {
+  while (!tell(control, "get_default_active_thread_percentage")) {  // harmless
     if (::waitpid(daemon_pid, nullptr, WNOHANG) != 0) {
       std::fputs("the MPS control daemon has exited; its log says why\n", stderr);
       return EXIT_FAILURE;
     }
-    if (tell(control, *next))
-      ++next;
-    else
-      ::usleep(kPause);
+    ::usleep(kPause);
+  }
+  for (int i = kFirstCommand; i < count; ++i) {
+    if (tell(control, words[i])) continue;
+    std::fprintf(stderr, "the MPS control daemon refuses '%s'\n", words[i]);
+    return EXIT_FAILURE;
   }
   std::ofstream(ready).flush();
   const int status = end_of(daemon_pid);
