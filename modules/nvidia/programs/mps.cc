@@ -34,7 +34,7 @@ constexpr unsigned kPause = 20'000;      // microseconds
 
 [[noreturn]] void fail(const std::string& doing) {
   std::fprintf(stderr, "%s: %s\n", doing.c_str(), std::strerror(errno));
-  std::exit(EXIT_FAILURE);
+  ::_exit(EXIT_FAILURE);
 }
 
 void bind_mount(const fs::path& from, const fs::path& to) {
@@ -106,9 +106,7 @@ void pass_on(int number) {
   if (daemon_pid > 0) ::kill(daemon_pid, number);
 }
 
-}  // namespace
-
-int main(int count, char** words) {
+int run(int count, char** words) {
   constexpr int kFirstCommand = 4;
   if (count < kFirstCommand) {
     std::fputs("usage: cardcage-nvidia-mps FOLDER DRIVER_ROOT single-user|multi-user [COMMAND]...\n", stderr);
@@ -146,3 +144,8 @@ int main(int count, char** words) {
   const int status = end_of(daemon_pid);
   return status < 0 ? EXIT_FAILURE : status;
 }
+
+}  // namespace
+
+// What libraries do at the end of a process may need files that are not below the driver root.
+int main(int count, char** words) { ::_exit(run(count, words)); }
