@@ -264,6 +264,18 @@ TEST_P(NvidiaHealth, TheKernelDoesNotRepeatWhatNvmlTells) {
   EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "NVML tells of it, and whose it is";
 }
 
+TEST_P(NvidiaHealth, AnotherDriverIsNoticedWithoutAnEvent) {
+  ASSERT_TRUE(watch({.product = "h100"}));
+  for (const char* version : {"580.126.20", "580.65.06"}) {
+    rescans = 0;
+    gpus->upgrade_driver(version);
+    pass_looks(1);
+    EXPECT_TRUE(eventually([&] { return rescans > 0; })) << version;
+    const auto attributes = attributes_of(device("gpu-0"));
+    EXPECT_THAT(attributes, Contains(HasSubstr(version == std::string("580.126.20") ? "580.126.20" : "580.65.6")));
+  }
+}
+
 TEST_P(NvidiaHealth, GpusThatComeAfterTheKernelModuleAreLookedFor) {
   gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
   const std::filesystem::path libraries = gpus->library().parent_path(), away = folder / "away";

@@ -47,11 +47,13 @@ void Monitor::tick() {
   const bool looks = ticks_++ % kTicksPerLook == 0;
   if (looks && driver_.lacks_gpus()) host_.rescan();
   // A library that was replaced is closed now, and not between two uses of what belongs to it.
+  const auto before = driver_.generation();
   try {
     if (driver_.opened() != nullptr) std::ignore = driver_.nvml();
   } catch (const cage::Error& error) {
     host_.debug() << error.what();
   }
+  if (driver_.generation() != before) host_.rescan();
   if (driver_.generation() != generation_) forget();
   generation_ = driver_.generation();
   const Inventory inventory = driver_.inventory();
