@@ -29,9 +29,7 @@ std::optional<unsigned> wanted_mode(const Sharing& sharing) {
   return std::nullopt;
 }
 
-bool responds(const Target& target) {
-  return target.gpu != nullptr && target.gpu->fault.empty() && !target.gpu->released;
-}
+bool responds(const Target& target) { return target.gpu != nullptr && target.gpu->responds(); }
 bool is_whole(const Target& target) { return target.profile == nullptr && target.instance == nullptr; }
 
 }  // namespace
@@ -91,9 +89,7 @@ Target Claims::must_find(std::string_view device_id) {
 
 std::optional<PciGpu> Claims::find_function(std::string_view device_id) const {
   if (!policy_.passthrough || find_target(driver_.inventory(), device_id).gpu != nullptr) return std::nullopt;
-  const auto functions = read_pci_gpus(driver_.node());
-  const auto found = std::ranges::find(functions, device_id, &PciGpu::uuid);
-  return found == functions.end() ? std::nullopt : std::optional(*found);
+  return find_pci_gpu(driver_.node(), device_id);
 }
 
 Changes Claims::plan(const cage::Allocation& device) {
@@ -218,15 +214,11 @@ void Claims::give_away(const cage::Call& call, const PciGpu& function) {
   host_.rescan();  // the GPU is not NVIDIA's any more
 }
 
-void Claims::undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes) {
-  undo_helpers(call, claim_uid, changes);
-  undo_modes(call, changes);
-}
-
 // What fails here is tried again when the claim is released: the journal has it.
 void Claims::try_to_undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes) {
   try {
-    undo(call, claim_uid, changes);
+    undo_helpers(call, claim_uid, changes);
+    undo_modes(call, changes);
   } catch (const std::exception& error) {
     host_.warn() << "after a prepare that failed: " << error.what();
   }
@@ -311,7 +303,7 @@ void Claims::remove_strangers(const std::vector<cage::Claim>& live) {
   Changes wanted;
   for (const cage::Claim& claim : live) wanted.add(changes_of(claim));
   for (const SeenGpu& seen : Inventory(driver_.look()).gpus) {
-    if (!seen.fault.empty() || seen.released || !seen.gpu.mig_enabled) continue;
+    if (!seen.responds() || !seen.gpu.mig_enabled) continue;
     try {
       for (const InstancePlace& place : instance_places(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles)) {
         const Changes::Partition stranger{.bus_id = seen.gpu.bus_id, .profile = place.profile, .start = place.start};

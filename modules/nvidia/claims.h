@@ -62,7 +62,6 @@ class Claims {
   void give_away(const cage::Call& call, const PciGpu& function);
   void add_driver(const Majors& majors, cage::Edit edit);
 
-  void undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
   void try_to_undo(const cage::Call& call, std::string_view claim_uid, const Changes& changes);
   // What is outside of NVIDIA's driver.
   void undo_helpers(const cage::Call& call, std::string_view claim_uid, const Changes& changes);

@@ -202,13 +202,14 @@ std::string dynamic_mig_id(const Gpu& gpu, unsigned profile, unsigned start) {
 void report_devices(const Inventory& inventory, const std::vector<PciGpu>& functions, const Offer& offer,
                     cage::Snapshot& snapshot) {
   for (const SeenGpu& seen : inventory.gpus) {
+    const cage::Quantities all = all_counters(seen, offer);
     if (is_partitionable(seen, offer) && snapshot.has_counters()) {
-      report_partitionable(seen, inventory.versions, all_counters(seen, offer), snapshot);
+      report_partitionable(seen, inventory.versions, all, snapshot);
     } else if (seen.gpu.mig_enabled) {
       report_instances(seen, inventory.versions, snapshot);
     } else if (snapshot.add(gpu_device(seen, inventory.versions)) && offers_function(seen, offer)) {
-      snapshot.counter_set(counter_set_of(seen), all_counters(seen, offer));
-      snapshot.consumes(seen.gpu.uuid, counter_set_of(seen), all_counters(seen, offer));
+      snapshot.counter_set(counter_set_of(seen), all);
+      snapshot.consumes(seen.gpu.uuid, counter_set_of(seen), all);
     }
   }
   for (const PciGpu& function : functions) {

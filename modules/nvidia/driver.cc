@@ -49,6 +49,7 @@ const Inventory& Driver::look() {
 }
 
 void Driver::close() {
+  if (!library_) return;
   if (before_close_) before_close_();
   library_.reset();
   ++generation_;

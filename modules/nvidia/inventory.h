@@ -20,6 +20,8 @@ struct SeenGpu {
   std::string fault;
   bool has_driver = true;  // the fault is that of this GPU; otherwise of the driver as a whole
   bool released = false;   // nobody touches it until the operator gives it back; the rest is what was known before
+
+  bool responds() const { return fault.empty() && !released; }
 };
 
 struct Inventory {

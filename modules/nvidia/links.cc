@@ -24,27 +24,34 @@ int score_of(unsigned level) {
 // The bus ids of the GPUs at the other ends, one for each link.
 std::vector<std::string> linked_gpus(const nvml::Library& nvml, nvml::Device device) {
   std::vector<std::string> found;
-  if (nvml->nvmlDeviceGetNvLinkState == nullptr || nvml->nvmlDeviceGetNvLinkRemotePciInfo_v2 == nullptr) return found;
-  for (unsigned link = 0; link < kMostLinks; ++link) {
-    unsigned active = nvml::kDisabled;
-    const nvml::Return code = nvml->nvmlDeviceGetNvLinkState(device, link, &active);
-    if (code == nvml::kInvalidArgument || nvml::means_absent(code)) break;
+  for (const unsigned link : active_nvlinks(nvml, device)) {
     const auto type = nvml::get<unsigned>(nvml->nvmlDeviceGetNvLinkRemoteDeviceType, device, link);
     const auto remote = nvml::get<nvml::PciInfo>(nvml->nvmlDeviceGetNvLinkRemotePciInfo_v2, device, link);
     const bool to_gpu = !type || *type == nvml::kRemoteGpu;
-    if (code == nvml::kSuccess && active == nvml::kEnabled && to_gpu && remote)
-      found.push_back(normal_bus_id(remote->busId));
+    if (to_gpu && remote) found.push_back(normal_bus_id(remote->busId));
   }
   return found;
 }
 
 }  // namespace
 
+std::vector<unsigned> active_nvlinks(const nvml::Library& nvml, nvml::Device device) {
+  std::vector<unsigned> links;
+  if (nvml->nvmlDeviceGetNvLinkState == nullptr) return links;
+  for (unsigned link = 0; link < kMostLinks; ++link) {
+    unsigned state = nvml::kDisabled;
+    const nvml::Return code = nvml->nvmlDeviceGetNvLinkState(device, link, &state);
+    if (code == nvml::kInvalidArgument || nvml::means_absent(code) || nvml::means_lost(code)) break;
+    if (code == nvml::kSuccess && state == nvml::kEnabled) links.push_back(link);
+  }
+  return links;
+}
+
 Closeness Closeness::read(Driver& driver) {
   std::vector<const SeenGpu*> gpus;
   std::vector<std::string> uuids;
   for (const SeenGpu& seen : driver.inventory().gpus) {
-    if (!seen.fault.empty() || seen.released) continue;
+    if (!seen.responds()) continue;
     gpus.push_back(&seen);
     uuids.push_back(seen.gpu.uuid);
   }

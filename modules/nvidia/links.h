@@ -9,6 +9,9 @@
 
 namespace cardcage::nvidia {
 
+// The numbers of the GPU's NVLinks that are up.
+std::vector<unsigned> active_nvlinks(const nvml::Library& nvml, nvml::Device device);
+
 // How well each pair of GPUs works together. Of no use if the driver cannot tell: then all pairs are equal.
 class Closeness {
  public:

@@ -3,7 +3,6 @@
 #include <unistd.h>
 #include <cardcage/sdk.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -100,7 +99,8 @@ class Nvidia final : public cage::Module {
     ::close(std::exchange(timer_, -1));
   }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
-    const auto functions = offer_.passthrough ? read_pci_gpus(driver_.node()) : std::vector<PciGpu>();
+    auto functions = offer_.passthrough ? read_pci_gpus(driver_.node()) : std::vector<PciGpu>();
+    if (!functions.empty()) add_products(driver_.node(), functions);
     report_devices(quiesced_ ? driver_.inventory() : driver_.look(), functions, offer_, snapshot);
     monitor_.keep_statements(driver_.inventory());
   }
@@ -162,10 +162,8 @@ class Nvidia final : public cage::Module {
   std::string bus_id_of(std::string_view device) const {
     if (const Target target = find_target(driver_.inventory(), device); target.gpu != nullptr)
       return target.gpu->gpu.bus_id;
-    if (!offer_.passthrough) return {};
-    const auto functions = read_pci_gpus(driver_.node());
-    const auto found = std::ranges::find(functions, device, &PciGpu::uuid);
-    return found == functions.end() ? std::string() : found->bus_id;
+    const auto function = offer_.passthrough ? find_pci_gpu(driver_.node(), device) : std::nullopt;
+    return function ? function->bus_id : std::string();
   }
   // Read when somebody asks for the first time: most nodes never ask.
   const Closeness& closeness() {

@@ -50,23 +50,6 @@ std::uint64_t memory_of(const fs::path& function) {
   return sum == 0 ? 0 : std::bit_ceil(sum);
 }
 
-// The name of the device in pci.ids, a list of vendors with tabbed lines of their devices.
-std::string product_of(const Node& node, std::string_view device) {
-  for (const char* place : {"usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids"}) {
-    std::ifstream file(node.driver_root / place);
-    bool ours = false;
-    for (std::string line; std::getline(file, line);) {
-      if (line.empty() || line.front() == '#') continue;
-      if (line.front() != '\t') ours = line.starts_with(kVendor.substr(2));
-      const bool is_device = ours && line.front() == '\t' && !line.starts_with("\t\t");
-      if (!is_device || std::string_view(line).substr(1, 4) != device.substr(2)) continue;
-      const auto name = line.find_first_not_of(' ', 5);
-      return name == std::string::npos ? std::string() : line.substr(name);
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string function_uuid(const std::string& bus_id) {
@@ -79,18 +62,39 @@ std::vector<PciGpu> read_pci_gpus(const Node& node) {
     const fs::path function = functions(node) / bus_id;
     if (word_in(function / "vendor") != kVendor || !word_in(function / "class").starts_with(kDisplayController))
       continue;
-    PciGpu gpu{.bus_id = bus_id,
-               .uuid = function_uuid(bus_id),
-               .index = gpus.size(),
-               .vendor = std::string(kVendor),
-               .device = word_in(function / "device"),
-               .product = {},
-               .memory = memory_of(function),
-               .has_iommufd = fs::exists(node.devfs / "iommu")};
-    gpu.product = product_of(node, gpu.device);
-    gpus.push_back(std::move(gpu));
+    gpus.push_back({.bus_id = bus_id,
+                    .uuid = function_uuid(bus_id),
+                    .index = gpus.size(),
+                    .vendor = std::string(kVendor),
+                    .device = word_in(function / "device"),
+                    .product = {},
+                    .memory = memory_of(function),
+                    .has_iommufd = fs::exists(node.devfs / "iommu")});
   }
   return gpus;
+}
+
+// A list of vendors with tabbed lines of their devices: "\t2330  GH100 [H100 SXM5 80GB]".
+void add_products(const Node& node, std::vector<PciGpu>& gpus) {
+  for (const char* place : {"usr/share/hwdata/pci.ids", "usr/share/misc/pci.ids"}) {
+    std::ifstream file(node.driver_root / place);
+    bool ours = false;
+    for (std::string line; std::getline(file, line);) {
+      if (line.empty() || line.front() == '#') continue;
+      if (line.front() != '\t') ours = line.starts_with(kVendor.substr(2));
+      if (!ours || line.front() != '\t' || line.starts_with("\t\t")) continue;
+      const auto name = line.find_first_not_of(' ', 5);
+      if (name == std::string::npos) continue;
+      for (PciGpu& gpu : gpus)
+        if (gpu.product.empty() && line.substr(1, 4) == gpu.device.substr(2)) gpu.product = line.substr(name);
+    }
+  }
+}
+
+std::optional<PciGpu> find_pci_gpu(const Node& node, std::string_view uuid) {
+  const auto gpus = read_pci_gpus(node);
+  const auto found = std::ranges::find(gpus, uuid, &PciGpu::uuid);
+  return found == gpus.end() ? std::nullopt : std::optional(*found);
 }
 
 std::string driver_of(const Node& node, const std::string& bus_id) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "modules/nvidia/node.h"
@@ -24,8 +26,12 @@ struct PciGpu {
 // PciGpu::uuid of the function with this address.
 std::string function_uuid(const std::string& bus_id);
 
-// NVIDIA's display and 3D controllers, by address.
+// NVIDIA's display and 3D controllers, by address. Without their products.
 std::vector<PciGpu> read_pci_gpus(const Node& node);
+// Reads pci.ids.
+void add_products(const Node& node, std::vector<PciGpu>& gpus);
+// Nothing if there is no such function.
+std::optional<PciGpu> find_pci_gpu(const Node& node, std::string_view uuid);
 
 // The driver of a function; empty if it has none.
 std::string driver_of(const Node& node, const std::string& bus_id);

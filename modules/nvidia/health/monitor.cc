@@ -39,8 +39,6 @@ bool read_number(std::string_view text, Number& number) {
   return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
 }
 
-std::set<std::string> to_set(const std::vector<std::string>& list) { return {list.begin(), list.end()}; }
-
 }  // namespace
 
 void Monitor::tick() {
@@ -99,9 +97,7 @@ void Monitor::look_at_faulty(const SeenGpu& seen) {
 }
 
 void Monitor::watch(const SeenGpu& seen) {
-  std::ignore = driver_.nvml();  // opens it
-  const nvml::Library& nvml = library();
-  generation_ = driver_.generation();
+  const nvml::Library& nvml = driver_.nvml();
   Watched watched{.device = driver_.handle(seen.gpu), .events = nullptr};
   for (const std::string& device : device_ids(seen, offer_)) faults_.try_emplace(device);
   unsigned long long supported = 0;
@@ -234,7 +230,8 @@ void Monitor::look_for_recovery(const SeenGpu& seen, const Readings& now) {
 
 void Monitor::keep_statements(const Inventory& listed) {
   std::set<std::string> ids;
-  for (const SeenGpu& seen : listed.gpus) ids.merge(to_set(device_ids(seen, offer_)));
+  for (const SeenGpu& seen : listed.gpus)
+    for (std::string& id : device_ids(seen, offer_)) ids.insert(std::move(id));
   std::erase_if(said_, [&](const auto& entry) { return !ids.contains(entry.first); });
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "modules/nvidia/fabric.h"
+#include "modules/nvidia/links.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -166,20 +167,7 @@ const std::array kRules{
          .taint = "gpu.nvidia.com/power"},
 };
 
-constexpr unsigned kBusyPercent = 50, kMostLinks = 64;
-
-unsigned active_nvlinks(const nvml::Library& nvml, nvml::Device device) {
-  unsigned count = 0;
-  if (nvml->nvmlDeviceGetNvLinkState == nullptr) return count;
-  // How many links a GPU may have differs; NVML refuses the first that it does not have.
-  for (unsigned link = 0; link < kMostLinks; ++link) {
-    unsigned state = nvml::kDisabled;
-    const nvml::Return code = nvml->nvmlDeviceGetNvLinkState(device, link, &state);
-    if (code == nvml::kInvalidArgument || nvml::means_absent(code) || nvml::means_lost(code)) break;
-    if (code == nvml::kSuccess && state == nvml::kEnabled) ++count;
-  }
-  return count;
-}
+constexpr unsigned kBusyPercent = 50;
 
 }  // namespace
 
@@ -212,7 +200,7 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   now.max_link_generation = get<unsigned>(nvml->nvmlDeviceGetMaxPcieLinkGeneration, device);
   if (const auto rates = get<nvml::Utilization>(nvml->nvmlDeviceGetUtilizationRates, device))
     now.busy = rates->gpu >= kBusyPercent;
-  now.nvlinks = active_nvlinks(nvml, device);
+  now.nvlinks = static_cast<unsigned>(active_nvlinks(nvml, device).size());
   if (auto fabric = read_fabric(nvml, device)) now.fabric_problem = std::move(fabric->problem);
   return now;
 }

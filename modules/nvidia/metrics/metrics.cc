@@ -157,9 +157,8 @@ Metrics::Metrics(Driver& driver, const Monitor& monitor, Offer offer)
 }
 
 void Metrics::collect(cage::Samples& samples) {
-  const auto responds = [](const SeenGpu& seen) { return seen.fault.empty() && !seen.released; };
   // Without one there is no reason to open the driver, and perhaps a reason to leave it closed.
-  if (std::ranges::none_of(driver_.inventory().gpus, responds)) return;
+  if (std::ranges::none_of(driver_.inventory().gpus, &SeenGpu::responds)) return;
   const nvml::Library* nvml = nullptr;
   try {
     nvml = &driver_.nvml();
@@ -168,7 +167,7 @@ void Metrics::collect(cage::Samples& samples) {
   }
   for (auto& [uuid, source] : sources_) source.is_current = false;
   for (const SeenGpu& seen : driver_.inventory().gpus)
-    if (responds(seen)) collect_gpu(*nvml, seen, samples);
+    if (seen.responds()) collect_gpu(*nvml, seen, samples);
   std::erase_if(sources_, [](const auto& entry) { return !entry.second.is_current; });
 }
 
