@@ -45,17 +45,17 @@ std::optional<std::int64_t> integer_of(const YamlNode& node) {
   return number;
 }
 
-std::vector<std::string> split_at_commas(std::string_view text) {
+}  // namespace
+
+std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> words;
   while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    words.emplace_back(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+    const std::size_t end = std::min(text.find(separator), text.size());
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return words;
 }
-
-}  // namespace
 
 void ImportRecord::say(Fate fate, std::string_view path, SourcePosition position, std::string_view text) {
   if (position.file.empty()) position.file = file_;
@@ -122,7 +122,7 @@ std::optional<Given<std::int64_t>> SettingMap::integer(std::string_view key) {
 std::optional<Given<std::vector<std::string>>> SettingMap::words(std::string_view key) {
   return read<std::vector<std::string>>(key, "a text or a list of texts",
                                         [](const YamlNode& node) -> std::optional<std::vector<std::string>> {
-                                          if (node.kind == YamlNode::Kind::kScalar) return split_at_commas(node.text);
+                                          if (node.kind == YamlNode::Kind::kScalar) return split(node.text, ',');
                                           if (node.kind != YamlNode::Kind::kList) return std::nullopt;
                                           std::vector<std::string> list;
                                           for (const YamlNode& item : node.items) {

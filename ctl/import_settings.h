@@ -14,6 +14,9 @@
 
 namespace cardcage {
 
+// "a, b" at ',' gives "a" and " b".
+std::vector<std::string> split(std::string_view text, char separator);
+
 enum class Fate : std::uint8_t {
   kTranslated,
   kNotNeeded,      // Cardcage does it anyway, or has no use for it

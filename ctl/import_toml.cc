@@ -30,16 +30,6 @@ std::string wrapped(std::string_view first, const std::vector<std::string>& word
   return text + "\n";
 }
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    words.emplace_back(text.substr(0, space));
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
-  return words;
-}
-
 // Settings with the same text share a paragraph: "migStrategy, gdsEnabled: is off".
 std::string paragraphs(const std::vector<ImportedSetting>& settings, Fate fate) {
   std::vector<std::pair<std::string, std::string>> groups;  // text, paths
@@ -52,7 +42,7 @@ std::string paragraphs(const std::vector<ImportedSetting>& settings, Fate fate) 
       group->second += ", " + setting.path;
   }
   std::string text;
-  for (const auto& [reason, paths] : groups) text += wrapped("#  ", words_of(fmt::format("{}: {}", paths, reason)));
+  for (const auto& [reason, paths] : groups) text += wrapped("#  ", split(fmt::format("{}: {}", paths, reason), ' '));
   return text;
 }
 
