@@ -26,6 +26,12 @@ class NvidiaHealth : public NvidiaFixture {
     pass_looks(3);  // after a start the module waits before it calls a GPU well
     return {};
   }
+  // A message of the kernel about the GPU, or about an instance of it.
+  void log(int gpu, const std::string& rest, const std::string& instance = "") {
+    Event event;
+    event.text = fmt::format("NVRM: Xid (PCI:{}{}): {}", gpus->bus_id(gpu).substr(0, 10), instance, rest);
+    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
+  }
   // The last statement about the cause of a device.
   Health about(const std::string& id, const std::string& cause) {
     Health last;
@@ -234,31 +240,17 @@ TEST_P(NvidiaHealth, ReplaysCountIfTheyGoOn) {
 
 TEST_P(NvidiaHealth, TheKernelTellsWhatNvmlDoesNot) {
   ASSERT_TRUE(watch({.product = "h100", .gpus = 2}));
-  const auto log = [&](int gpu, const std::string& rest) {
-    const std::string slot = gpus->bus_id(gpu).substr(0, 10);
-    Event event;
-    event.text = fmt::format("NVRM: Xid (PCI:{}): {}", slot, rest);
-    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
-  };
   const auto is_faulty = [&](int gpu) {
     return eventually([&] { return about(gpus->uuid(gpu), "Xid").reason == "Xid79"; });
   };
   log(1, "79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.");
   EXPECT_TRUE(is_faulty(1));
-  Event of_instance;
-  of_instance.text =
-      "NVRM: Xid (PCI:" + gpus->bus_id(0).substr(0, 10) + " GPU-I:07 GPU-CI:00): 79, pid=1234, name=python3";
-  EXPECT_TRUE(run(module->deliver_events({.events = {of_instance}}, soon())));
+  log(0, "79, pid=1234, name=python3", " GPU-I:07 GPU-CI:00");
   EXPECT_TRUE(is_faulty(0)) << "it has no such instance, so it is the GPU's";
 }
 
 TEST_P(NvidiaHealth, TheKernelDoesNotRepeatWhatNvmlTells) {
   ASSERT_TRUE(watch({.product = "h100"}));
-  const auto log = [&](int gpu, const std::string& rest) {
-    Event event;
-    event.text = fmt::format("NVRM: Xid (PCI:{}): {}", gpus->bus_id(gpu).substr(0, 10), rest);
-    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
-  };
   log(0, "119, pid=1234, name=python3, Timeout after 6s of waiting for RPC response");
   log(0, "no number");
   EXPECT_EQ(about(gpus->uuid(0), "Xid").state, HealthState::kHealthy) << "NVML tells of it, and whose it is";

@@ -43,14 +43,7 @@ class NvidiaMps : public NvidiaFixture {
     options["mps_root"] = root().native();
     return options;
   }
-  Result<PreparedEdits> prepare_slowly(ModuleClaim& wanted) {
-    auto prepared = finish(module->prepare(wanted, later(), [&](std::string bytes) {
-      wanted.journal = std::move(bytes);
-      return Status();
-    }));
-    if (prepared) wanted.state = prepared->state, wanted.state_version = prepared->state_version;
-    return prepared;
-  }
+  Result<PreparedEdits> prepare_slowly(ModuleClaim& wanted) { return kept(finish(preparing(wanted, later())), wanted); }
   Status unprepare_slowly(const ModuleClaim& wanted) { return finish(module->unprepare(wanted, later())); }
   std::string log(const std::string& uid = "u1") const {
     return read_file(root() / uid / "log/control.log", 10'000).value_or("no log");

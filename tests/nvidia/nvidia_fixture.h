@@ -83,11 +83,15 @@ class NvidiaFixture : public ScenarioFixture {
     return read.value_or(DecodedParams{});
   }
   // As the daemon does it: what prepare saved and wrote down comes back with the next call.
-  Result<PreparedEdits> prepare(ModuleClaim& wanted) {
-    auto prepared = run(module->prepare(wanted, soon(), [&](std::string bytes) {
+  Result<PreparedEdits> prepare(ModuleClaim& wanted) { return kept(run(preparing(wanted, soon())), wanted); }
+  // For `wanted`, which must live until the task has ended.
+  Task<Result<PreparedEdits>> preparing(ModuleClaim& wanted, Instant deadline) {
+    return module->prepare(wanted, deadline, [&wanted](std::string bytes) {
       wanted.journal = std::move(bytes);
       return Status();
-    }));
+    });
+  }
+  static Result<PreparedEdits> kept(Result<PreparedEdits> prepared, ModuleClaim& wanted) {
     if (prepared) wanted.state = prepared->state, wanted.state_version = prepared->state_version;
     return prepared;
   }
