@@ -86,7 +86,7 @@ void add_products(const Node& node, std::vector<PciGpu>& gpus) {
       const auto name = line.find_first_not_of(' ', 5);
       if (name == std::string::npos) continue;
       for (PciGpu& gpu : gpus)
-        if (gpu.product.empty() && line.substr(1, 4) == gpu.device.substr(2)) gpu.product = line.substr(name);
+        if (gpu.product.empty() && gpu.device == "0x" + line.substr(1, 4)) gpu.product = line.substr(name);
     }
   }
 }
