@@ -162,6 +162,9 @@ typedef struct cage_call {
                                    /* since 0.3: how far a call for a claim is, for people: 40,
                                       "writing the bitstream"; percent > 100 = not known, text cut
                                       at 256 bytes. As often as you like */
+  cage_str (*explained)(const struct cage_call *);  /* since 0.3: the explanation so far, such as why
+                                      a function of the host failed; valid until the next one. On
+                                      the thread of the call only */
 } cage_call;
 
 enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2,

@@ -32,6 +32,11 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
     const std::lock_guard lock(self.mutex_);
     self.explanation_ = printable(start, kMaxExplanation);
   };
+  table_.explained = [](const cage_call* table) -> cage_str {
+    const auto& self = *static_cast<CallContext*>(table->host_data);
+    const std::lock_guard lock(self.mutex_);
+    return lent(self.explanation_);
+  };
   table_.progress = [](const cage_call* table, std::uint32_t percent, cage_str text) {
     static_cast<CallContext*>(table->host_data)->note_progress(percent, text);
   };

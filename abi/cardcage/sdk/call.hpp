@@ -24,6 +24,10 @@ class Call {
   std::string_view id() const { return detail::view(call_->id); }
   // How often the host has tried this call for the claim since it last succeeded, this time included.
   std::uint32_t attempt() const { return call_->attempt; }
+  // Why a function of the host has failed in this call, or what the module has explained since.
+  std::string explained() const {
+    return CAGE_CAN(call_, explained) ? std::string(detail::view(call_->explained(call_))) : std::string();
+  }
   bool cancelled() const { return call_->cancelled(call_) != 0; }
   int cancel_fd() const { return call_->cancel_fd; }  // poll it beside your own descriptors
   const cage_call* raw() const { return call_; }
@@ -200,7 +204,7 @@ class Host {
     if (!has_programs()) throw Error(CAGE_UNIMPLEMENTED, "running a program needs a host with " CAGE_HOST_EXEC);
     const RawCommand command(program);
     ProgramResult result;
-    detail::must(exec()->run(host_, call.raw(), &command.raw, &result, take_result));
+    must(call, exec()->run(host_, call.raw(), &command.raw, &result, take_result));
     return result;
   }
 
@@ -210,11 +214,11 @@ class Host {
   bool has_services() const { return services() != nullptr; }
   void start_service(const Call& call, std::string_view name, const Program& program) const {
     const RawCommand command(program);
-    detail::must(must_have_services().start(host_, call.raw(), detail::raw(name), &command.raw));
+    must(call, must_have_services().start(host_, call.raw(), detail::raw(name), &command.raw));
   }
   // Returns once it has ended; the host does this after unprepare.
   void stop_service(const Call& call, std::string_view name) const {
-    detail::must(must_have_services().stop(host_, call.raw(), detail::raw(name)));
+    must(call, must_have_services().stop(host_, call.raw(), detail::raw(name)));
   }
 
   // What follows is done by a process of the daemon and may take until the limit. Throws if it fails; the device is
@@ -222,25 +226,30 @@ class Host {
   bool has_writes() const { return writes() != nullptr; }
   void write_file(const Call& call, const FileWrite& write) const {
     const cage_file_write raw = write.raw();
-    detail::must(must_write().file(host_, call.raw(), &raw));
+    must(call, must_write().file(host_, call.raw(), &raw));
   }
   // `argument` is a struct without pointers, as the request wants it; it is read and written back.
   template <class Argument>
   void ioctl(const Call& call, const Ioctl& ioctl, Argument& argument) const {
     static_assert(std::is_trivially_copyable_v<Argument>);
     const cage_ioctl raw = ioctl.raw(&argument, sizeof argument);
-    detail::must(must_write().ioctl(host_, call.raw(), &raw));
+    must(call, must_write().ioctl(host_, call.raw(), &raw));
+  }
+  // A request without an argument.
+  void ioctl(const Call& call, const Ioctl& ioctl) const {
+    const cage_ioctl raw = ioctl.raw(nullptr, 0);
+    must(call, must_write().ioctl(host_, call.raw(), &raw));
   }
   // Binds the PCI function of the device to the driver.
   void bind_driver(const Call& call, std::string_view device, std::string_view pci_bus_id,
                    std::string_view driver) const {
     if (driver.empty()) throw Error(CAGE_INVALID_ARGUMENT, "bind_driver needs a driver; restore_driver undoes it");
-    detail::must(
-        must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), detail::raw(driver)));
+    must(call,
+         must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), detail::raw(driver)));
   }
   // Binds it to the driver that it had before the first bind_driver; does nothing if there was none such.
   void restore_driver(const Call& call, std::string_view device, std::string_view pci_bus_id) const {
-    detail::must(must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), {}));
+    must(call, must_write().driver(host_, call.raw(), detail::raw(device), detail::raw(pci_bus_id), {}));
   }
 
   // Module::events() is called each time that the descriptor becomes ready [R20]. Close it after stop_polling() only.
@@ -257,6 +266,10 @@ class Host {
   static void must_poll(cage_status status) {
     if (status == CAGE_UNIMPLEMENTED) throw Error(status, "waiting for descriptors needs a host with " CAGE_HOST_POLL);
     if (status != CAGE_OK) throw Error(status, "the host does not wait for the descriptor; its log says why");
+  }
+  // The error has the text of the host's explanation, for modules that add what they were about.
+  static void must(const Call& call, cage_status status) {
+    if (status != CAGE_OK) throw Error(status, call.explained());
   }
   const cage_write* writes() const { return static_cast<const cage_write*>(host_->extension(host_, CAGE_HOST_WRITE)); }
   const cage_write& must_write() const {

@@ -259,6 +259,8 @@ TEST(CallContextTest, KeepsTheLastExplanationCutAndPrintable) {
   call->explain(call, {first.data(), first.size()});
   call->explain(call, {last.data(), last.size()});
   EXPECT_EQ(context.explanation(), "second??");
+  const cage_str so_far = call->explained(call);
+  EXPECT_EQ(std::string_view(so_far.data, so_far.size), "second??");
   const std::string flood(5000, 'x');
   call->explain(call, {flood.data(), flood.size()});
   EXPECT_EQ(context.explanation(), std::string(kMaxExplanation, 'x'));

@@ -17,6 +17,7 @@ pub struct cage_call {
     pub cancelled: Option<unsafe extern "C" fn(*const cage_call) -> i32>,
     pub explain: Option<unsafe extern "C" fn(*const cage_call, cage_str)>,
     pub progress: Option<unsafe extern "C" fn(*const cage_call, u32, cage_str)>,
+    pub explained: Option<unsafe extern "C" fn(*const cage_call) -> cage_str>,
 }
 
 #[repr(C)]
