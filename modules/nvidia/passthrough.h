@@ -1,12 +1,13 @@
-// Gives a GPU to a virtual machine: bound to a VFIO driver while a claim holds it.
+// Gives a GPU to a virtual machine, as a claim with a VfioDeviceConfig asks for it.
 //
-// Source: resource.nvidia.com/v1beta1, kind VfioDeviceConfig; Documentation/driver-api/vfio.rst of the kernel.
+// Source: resource.nvidia.com/v1beta1, kind VfioDeviceConfig.
 #pragma once
 
 #include <cardcage/sdk.hpp>
 #include <string>
 #include <vector>
 
+#include "modules/common/passthrough.h"
 #include "modules/nvidia/driver.h"
 #include "modules/nvidia/pci_gpu.h"
 
@@ -27,13 +28,12 @@ class Passthrough {
  public:
   // `vfio_driver` is that of the kernel, such as "vfio-pci".
   Passthrough(Driver& driver, cage::Host host, std::string vfio_driver)
-      : driver_(driver), host_(host), vfio_driver_(std::move(vfio_driver)) {}
+      : driver_(driver), vfio_(host, driver.node().sysfs, driver.node().devfs, "GPU", std::move(vfio_driver)) {}
 
-  // The functions to bind: the GPU, and what is in its IOMMU group with it. Throws cage::Error if they cannot all be
-  // given away.
-  std::vector<std::string> functions_of(const PciGpu& gpu) const;
+  // The functions to bind. Throws cage::Error if they cannot all be given away.
+  std::vector<std::string> functions_of(const PciGpu& gpu) const { return vfio_.functions_with(gpu.bus_id); }
   // Binds them. Nothing of the module may have the GPU open.
-  void give(const cage::Call& call, const PciGpu& gpu) const;
+  void give(const cage::Call& call, const PciGpu& gpu) const { vfio_.give(call, gpu.uuid, gpu.bus_id); }
   // Binds the function to the driver that it had.
   void take_back(const cage::Call& call, const std::string& bus_id) const;
   // The nodes that a virtual machine monitor opens.
@@ -41,8 +41,7 @@ class Passthrough {
 
  private:
   Driver& driver_;
-  cage::Host host_;
-  const std::string vfio_driver_;
+  const hardware::Passthrough vfio_;
 };
 
 }  // namespace cardcage::nvidia

@@ -1,6 +1,6 @@
 // A GPU as a PCI function: what the kernel tells of it, whatever driver it has.
 //
-// Source: Documentation/ABI/testing/sysfs-bus-pci, sysfs-kernel-iommu_groups and sysfs-devices-vfio-dev of the kernel.
+// Source: Documentation/ABI/testing/sysfs-bus-pci of the kernel.
 #pragma once
 
 #include <cstdint>
@@ -32,16 +32,5 @@ std::vector<PciGpu> read_pci_gpus(const Node& node);
 void add_products(const Node& node, std::vector<PciGpu>& gpus);
 // Nothing if there is no such function.
 std::optional<PciGpu> find_pci_gpu(const Node& node, std::string_view uuid);
-
-// The driver of a function; empty if it has none.
-std::string driver_of(const Node& node, const std::string& bus_id);
-// The number of its IOMMU group; empty if it is in none.
-std::string iommu_group_of(const Node& node, const std::string& bus_id);
-// The other functions in its IOMMU group, but for bridges, which need no driver. By address.
-std::vector<std::string> iommu_neighbours_of(const Node& node, const std::string& bus_id);
-// "vfio3" of /dev/vfio/devices/vfio3; empty unless a VFIO driver offers it to iommufd.
-std::string vfio_device_of(const Node& node, const std::string& bus_id);
-// How many virtual functions of it are in use.
-unsigned virtual_functions_of(const Node& node, const std::string& bus_id);
 
 }  // namespace cardcage::nvidia

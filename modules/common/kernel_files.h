@@ -1,0 +1,31 @@
+// Small files of sysfs and procfs, which hold a value each.
+//
+// Source: Documentation/filesystems/sysfs.rst of the kernel.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cardcage::hardware {
+
+struct Reading {
+  std::string text;  // without the newline at its end
+  int error = 0;     // errno of open(2) or read(2)
+};
+
+// Opens the file and reads once, at most 4096 bytes: the kernel makes the whole value at the first read. A driver
+// reports why there is no value as the error of the read, such as EBUSY or ENODATA.
+Reading read_attribute(const std::filesystem::path& file);
+// Empty if the file cannot be read.
+std::string text_in(const std::filesystem::path& file);
+// A decimal number, or a hexadecimal one after "0x". Nothing if the file has anything else.
+std::optional<std::uint64_t> number_in(const std::filesystem::path& file);
+// Sorted; none if the folder cannot be read.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
+// "nvidia" of a link to ../../bus/pci/drivers/nvidia; empty if there is no such link.
+std::string target_name(const std::filesystem::path& link);
+
+}  // namespace cardcage::hardware
