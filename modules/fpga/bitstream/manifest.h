@@ -1,0 +1,35 @@
+// A manifest: the TOML file that admits one bitstream to the catalogue.
+//
+//   description = "loopback"        # one line for people
+//   file = "nlb0.gbs"               # in the same folder
+//   sha256 = "64 hex digits"        # of the file that was approved
+//   interface = "UUID"              # needed only where the header names none; must agree with it
+//   function = "UUID"               # the same
+//   card = "N3000"                  # only for cards of this model
+//   nodes = ["/dev/uio4"]           # files without a header: what containers get
+//   overlay = "led.dtbo"            # the same: the device-tree overlay whose firmware-name is the file
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cardcage::fpga {
+
+struct Manifest {
+  std::string description;
+  std::string file;                       // a plain name in the catalogue's folder
+  std::string sha256;                     // 64 lower-case digits
+  std::string interface_id, function_id;  // normal UUIDs; empty if the manifest leaves them to the header
+  std::string card;                       // empty: any model
+  std::vector<std::string> nodes;         // what containers get of a design for the kernel's fpga_manager
+  std::string overlay;                    // a plain name, too; empty: none
+};
+
+inline constexpr std::size_t kMostManifestBytes = 65536;
+
+// Throws cage::Error with the line, the cause and the remedy; the caller knows the subject.
+Manifest parse_manifest(std::string_view text);
+
+}  // namespace cardcage::fpga
