@@ -27,7 +27,7 @@ Task<void> watch(std::shared_ptr<RunningAccess> access, OneShot<bool> ended, std
 
 Result<Started> start(asio::io_context& core, Clock& clock, HardwareAccess& wanted,
                       std::shared_ptr<StuckDevices> stuck) {
-  const auto file = worker_file();
+  const auto file = access_file();
   if (!file) return std::unexpected(file.error());
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
@@ -42,7 +42,7 @@ Result<Started> start(asio::io_context& core, Clock& clock, HardwareAccess& want
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) plan.give_nothing(standard);
   plan.give(theirs->get(), kWorkerSocket);
   plan.give_none_above(kWorkerSocket);
-  auto child = start_child(plan, *file, {kAccessArgument}, {}, nullptr);
+  auto child = start_child(plan, *file, {}, {}, nullptr);
   if (!child) return std::unexpected(child.error());
   const auto ended = end_event(core, *child);
   if (!ended) return std::unexpected(ended.error());

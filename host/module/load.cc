@@ -159,14 +159,17 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   co_return std::make_shared<RemoteModule>(core, clock, std::move(parts));
 }
 
-}  // namespace
-
-Result<std::filesystem::path> worker_file() {
+Result<std::filesystem::path> program_beside(std::string_view name) {
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return fail(Code::kUnavailable, "cannot find cardcage-worker: /proc/self/exe: {}", failed.message());
-  return self.parent_path() / "cardcage-worker";
+  if (failed) return fail(Code::kUnavailable, "cannot find {}: /proc/self/exe: {}", name, failed.message());
+  return self.parent_path() / name;
 }
+
+}  // namespace
+
+Result<std::filesystem::path> worker_file() { return program_beside("cardcage-worker"); }
+Result<std::filesystem::path> access_file() { return program_beside("cardcage-access"); }
 
 std::unexpected<Error> must_run_in_process(const ModuleConfig& config) {
   return fail(Code::kFailedPrecondition,

@@ -36,8 +36,9 @@ Task<Result<std::shared_ptr<Module>>> load_module(asio::io_context& core, Clock&
                                                   ModuleBuild build, Instant deadline, SharedParts shared = {},
                                                   Leftover* left = nullptr);
 
-// The cardcage-worker beside this program.
+// The cardcage-worker and the cardcage-access beside this program.
 Result<std::filesystem::path> worker_file();
+Result<std::filesystem::path> access_file();
 
 // The error for a module that is configured to run inside the daemon but declares that it cannot.
 std::unexpected<Error> must_run_in_process(const ModuleConfig& config);

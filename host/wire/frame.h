@@ -11,11 +11,9 @@
 
 namespace cardcage {
 
-// The descriptors that a worker inherits, beside the standard three.
+// The descriptors that a worker inherits, beside the standard three; a cardcage-access has the socket alone.
 constexpr int kWorkerSocket = 3, kWorkerModule = 4, kLastWorkerFd = 4;
 
-// The argument of a worker that makes one wire::Access, which comes on kWorkerSocket, and exits.
-constexpr const char* kAccessArgument = "--access";
 // The first argument of one that becomes a service; the path of the program and its arguments follow. It waits for a
 // word on kWorkerSocket, which it closes as it becomes the program. If that fails, it sends why.
 constexpr const char* kServiceArgument = "--service";

@@ -13,7 +13,6 @@
 #include "host/wire/frame.h"
 #include "host/worker/bridge.h"
 #include "host/worker/confine.h"
-#include "host/worker/hardware_access.h"
 #include "host/worker/inbox.h"
 #include "host/worker/service.h"
 
@@ -71,7 +70,6 @@ Status prepare_process(const wire::Request& request) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::string_view(argv[1]) == kAccessArgument) return make_access(kWorkerSocket);
   if (argc > 2 && std::string_view(argv[1]) == kServiceArgument) return become_service(kWorkerSocket, argv + 2);
   // A module must not outlive its daemon, whatever it does.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
