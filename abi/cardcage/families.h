@@ -216,10 +216,22 @@ typedef struct cage_ioctl {        /* an ioctl(2) of a device node */
   uint32_t data_offset;            /* if data_path is not empty: where in the argument the address
                                       of that file's bytes goes, 8 bytes */
   cage_str data_path;              /* a file to map, such as a bitstream; empty = none */
+  cage_str data_sha256;            /* of the whole file, in 64 digits as sha256sum prints it: the
+                                      host copies the file, checks the copy, and passes that. The
+                                      file belongs to root or to the host's user, who alone may
+                                      write it, and is no link; at most 1 GiB. Empty = unchecked */
+  uint64_t data_start;             /* the address is that of this byte of the file: a header for
+                                      the module may come before it */
+  uint32_t flags;
+  uint32_t reserved;
 } cage_ioctl;
+enum { CAGE_IOCTL_EXCLUSIVE = 1u << 0 };  /* opens the node with O_EXCL: drivers that know it, such
+                                             as DFL, refuse if another process has it open, and
+                                             the call fails with FAILED_PRECONDITION */
 /* Each blocks until a process of the daemon's own has done it, or until the limit: then the device
  * is stuck in it, and writes and prepare() for the device fail until it ends [R18]. OK = done;
- * otherwise the host has explained why. On the thread of `call` only. */
+ * otherwise the host has explained why. DATA_LOSS = the file at data_path lacks its SHA-256, and
+ * the device was not opened. On the thread of `call` only. */
 typedef struct cage_write {
   uint32_t struct_size;
   uint32_t reserved;

@@ -38,11 +38,13 @@ Result<IoctlAsk> copy(const cage_ioctl* given) {
   if (!ioctl) return std::unexpected(ioctl.error());
   auto device = copy_text(ioctl->device_id, "cage_ioctl.device_id"), path = copy_text(ioctl->path, "cage_ioctl.path"),
        data_path = copy_text(ioctl->data_path, "cage_ioctl.data_path"),
+       data_sha256 = copy_text(ioctl->data_sha256, "cage_ioctl.data_sha256"),
        argument = copy_bytes({ioctl->argument, ioctl->argument_size}, "cage_ioctl.argument");
-  for (const auto* part : {&device, &path, &data_path, &argument})
+  for (const auto* part : {&device, &path, &data_path, &data_sha256, &argument})
     if (!*part) return std::unexpected(part->error());
   return IoctlAsk(std::move(*device), std::move(*path), ioctl->request, std::move(*argument), std::move(*data_path),
-                  ioctl->data_offset, std::chrono::milliseconds(ioctl->timeout_ms));
+                  ioctl->data_offset, std::chrono::milliseconds(ioctl->timeout_ms), std::move(*data_sha256),
+                  ioctl->data_start, ioctl->flags);
 }
 
 Result<DriverAsk> copy(cage_str device_id, cage_str pci_bus_id, cage_str driver) {

@@ -44,8 +44,11 @@ struct IoctlAsk {
   std::string device_id, path;
   std::uint64_t request = 0;
   std::string argument, data_path;  // a file to map, empty = none
-  std::uint32_t data_offset = 0;    // of its address in the argument
+  std::uint32_t data_offset = 0;    // of the address of its bytes in the argument
   std::chrono::milliseconds limit{0};
+  std::string data_sha256;       // in lower-case hex; empty = the file is not checked
+  std::uint64_t data_start = 0;  // which bytes of the file are the first
+  std::uint32_t flags = 0;       // CAGE_IOCTL_*
 };
 struct IoctlResult {
   std::string argument;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cardcage/module.h"
 #include "host/core/ascii.h"
 #include "host/model/naming.h"
 #include "host/model/text_rules.h"
@@ -12,7 +13,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kQuotedText = 80, kAddress = 8, kMaxDriver = 64;
+constexpr std::size_t kQuotedText = 80, kAddress = 8, kMaxDriver = 64, kSha256Digits = 64;
 
 Status check_device(const std::string& id) {
   if (is_device_id(id)) return {};
@@ -29,6 +30,21 @@ Status check_path(const std::string& path) {
 Status check_size(std::string_view what, std::size_t size) {
   if (size <= kMaxWrite) return {};
   return fail(Code::kInvalidArgument, "{} has {} bytes, at most {} are allowed", what, size, kMaxWrite);
+}
+
+Status check_data(const IoctlAsk& ask) {
+  if (ask.data_path.empty() && ask.data_sha256.empty() && ask.data_start == 0) return {};
+  if (ask.data_path.empty())
+    return fail(Code::kInvalidArgument, "data_sha256 and data_start are about a file, and data_path is empty");
+  if (auto path = check_path(ask.data_path); !path) return path;
+  if (ask.argument.size() < kAddress || ask.data_offset > ask.argument.size() - kAddress)
+    return fail(Code::kInvalidArgument, "an address at data_offset {} does not fit into an argument of {} bytes",
+                ask.data_offset, ask.argument.size());
+  if (ask.data_sha256.empty() ||
+      (ask.data_sha256.size() == kSha256Digits && std::ranges::all_of(ask.data_sha256, is_lower_hex)))
+    return {};
+  return fail(Code::kInvalidArgument, "data_sha256 '{}' is not a SHA-256 as sha256sum prints it",
+              printable(ask.data_sha256, kQuotedText));
 }
 
 bool is_kernel_driver(std::string_view name) {
@@ -53,11 +69,9 @@ Status check(const IoctlAsk& ask) {
   if (_IOC_DIR(coded) != _IOC_NONE && _IOC_SIZE(coded) > ask.argument.size())
     return fail(Code::kInvalidArgument, "request {:#x} has an argument of {} bytes, and {} are given", ask.request,
                 _IOC_SIZE(coded), ask.argument.size());
-  if (ask.data_path.empty()) return {};
-  if (auto path = check_path(ask.data_path); !path) return path;
-  if (ask.argument.size() >= kAddress && ask.data_offset <= ask.argument.size() - kAddress) return {};
-  return fail(Code::kInvalidArgument, "an address at data_offset {} does not fit into an argument of {} bytes",
-              ask.data_offset, ask.argument.size());
+  if (const auto unknown = ask.flags & ~std::uint32_t{CAGE_IOCTL_EXCLUSIVE}; unknown != 0)
+    return fail(Code::kInvalidArgument, "flags {:#x} are unknown [R16]", unknown);
+  return check_data(ask);
 }
 
 Status check(const DriverAsk& ask) {

@@ -43,6 +43,9 @@ Task<Result<AskReply>> Writes::run(IoctlAsk ask, Instant deadline) {
   message.mutable_ioctl()->set_argument(std::move(ask.argument));
   message.mutable_ioctl()->set_data_path(ask.data_path);
   message.mutable_ioctl()->set_data_offset(ask.data_offset);
+  message.mutable_ioctl()->set_data_sha256(ask.data_sha256);
+  message.mutable_ioctl()->set_data_start(ask.data_start);
+  message.mutable_ioctl()->set_flags(ask.flags);
   std::string what = fmt::format("ioctl {:#x} of '{}'", ask.request, ask.path);
   auto making = access(ask.device_id, std::move(what), std::move(message), earliest(deadline, ask.limit));
   auto argument = co_await std::move(making);

@@ -55,6 +55,9 @@ struct WriteAsk {
     ioctl.set_data_path(ask.data_path);
     ioctl.set_data_offset(ask.data_offset);
     ioctl.set_limit_ms(ask.limit.count());
+    ioctl.set_data_sha256(ask.data_sha256);
+    ioctl.set_data_start(ask.data_start);
+    ioctl.set_flags(ask.flags);
   }
   void operator()(const DriverAsk& ask) const {
     wire::DriverSwitch& driver = *to.mutable_driver();
@@ -87,7 +90,8 @@ std::optional<ModuleAsk> read(const wire::Ask& from) {
     case wire::Ask::kIoctl:
       return IoctlAsk(from.ioctl().device_id(), from.ioctl().path(), from.ioctl().request(), from.ioctl().argument(),
                       from.ioctl().data_path(), from.ioctl().data_offset(),
-                      bounded_milliseconds(from.ioctl().limit_ms()));
+                      bounded_milliseconds(from.ioctl().limit_ms()), from.ioctl().data_sha256(),
+                      from.ioctl().data_start(), from.ioctl().flags());
     case wire::Ask::kDriver:
       return DriverAsk(from.driver().device_id(), from.driver().pci_bus_id(), from.driver().driver());
     case wire::Ask::kStartService:

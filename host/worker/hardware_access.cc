@@ -4,10 +4,8 @@
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,8 +15,10 @@
 #include <csignal>
 #include <cstring>
 
+#include "cardcage/module.h"
 #include "host/core/unique_fd.h"
 #include "host/wire/messages.h"
+#include "host/worker/data_file.h"
 
 namespace cardcage {
 namespace {
@@ -34,6 +34,16 @@ constexpr unsigned kOpenPauseUs = 500;
 
 std::unexpected<Error> failed(std::string_view step, const std::string& path) {
   return fail_errno(errno, fmt::format("cannot {} '{}'", step, path));
+}
+
+std::unexpected<Error> not_opened(int error, const std::string& path, int flags) {
+  if (error == EXDEV)
+    return fail_errno(error, fmt::format("cannot follow a link out of the first folder of '{}'", path));
+  if (error == ELOOP && (flags & O_NOFOLLOW) != 0)
+    return fail(Code::kInvalidArgument, "'{}' is a link: a file that is checked must be named itself", path);
+  if (error == EBUSY && (flags & O_EXCL) != 0)
+    return fail(Code::kFailedPrecondition, "'{}' is in use: end the process that has it open, or wait for it", path);
+  return fail_errno(error, fmt::format("cannot open '{}'", path));
 }
 
 // The kernel checks while it opens the file that no link leads out of the first folder: /sys, /proc, /dev.
@@ -52,7 +62,7 @@ Result<UniqueFd> open_file(const std::string& path, int flags) {
     ::usleep(kOpenPauseUs);
     file = UniqueFd(attempt());
   }
-  if (!file) return failed(errno == EXDEV ? "follow a link out of the first folder of" : "open", path);
+  if (!file) return not_opened(errno, path, flags);
   return file;
 }
 
@@ -76,17 +86,18 @@ Result<std::string> read_file(const std::string& path) {
   return content;
 }
 
-// Returns the address of its bytes. The mapping ends with the process.
-Result<std::uint64_t> map_file(const std::string& path) {
-  const auto file = open_file(path, O_RDONLY | O_NONBLOCK);
+// Returns the address of the bytes for the device.
+Result<std::uint64_t> address_of_data(const wire::Ioctl& wanted) {
+  const bool checked = !wanted.data_sha256().empty();
+  const auto file = open_file(wanted.data_path(), O_RDONLY | O_NONBLOCK | (checked ? O_NOFOLLOW : 0));
   if (!file) return std::unexpected(file.error());
-  struct stat about{};
-  if (::fstat(file->get(), &about) != 0) return failed("look at", path);
-  if (!S_ISREG(about.st_mode) || about.st_size == 0)
-    return fail(Code::kInvalidArgument, "cannot map '{}': it is no file with content", path);
-  void* const bytes = ::mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, file->get(), 0);
-  if (bytes == MAP_FAILED) return failed("map", path);
-  return std::bit_cast<std::uint64_t>(bytes);
+  const auto bytes =
+      checked ? copy_checked(*file, wanted.data_path(), wanted.data_sha256()) : map_file(*file, wanted.data_path());
+  if (!bytes) return std::unexpected(bytes.error());
+  if (wanted.data_start() >= bytes->size())
+    return fail(Code::kInvalidArgument, "data_start is {}, and '{}' has {} bytes", wanted.data_start(),
+                wanted.data_path(), bytes->size());
+  return std::bit_cast<std::uint64_t>(bytes->data() + wanted.data_start());
 }
 
 Result<std::string> make_ioctl(const wire::Ioctl& wanted) {
@@ -95,11 +106,12 @@ Result<std::string> make_ioctl(const wire::Ioctl& wanted) {
   std::memcpy(argument.data(), wanted.argument().data(), size);
   const bool maps = !wanted.data_path().empty();
   if (maps) {
-    const auto address = map_file(wanted.data_path());
+    const auto address = address_of_data(wanted);
     if (!address) return std::unexpected(address.error());
     std::memcpy(argument.data() + std::min<std::size_t>(wanted.data_offset(), kMaxContent), &*address, sizeof *address);
   }
-  const auto device = open_file(wanted.path(), O_RDWR);
+  const bool exclusive = (wanted.flags() & CAGE_IOCTL_EXCLUSIVE) != 0;
+  const auto device = open_file(wanted.path(), O_RDWR | (exclusive ? O_EXCL : 0));
   if (!device) return std::unexpected(device.error());
   if (::ioctl(device->get(), wanted.request(), size > 0 ? argument.data() : nullptr) < 0)
     return failed("make the ioctl of", wanted.path());

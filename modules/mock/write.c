@@ -1,7 +1,7 @@
 /* cage.write: prepare and unprepare make the accesses that the options list, as a real module resets or rebinds a card.
  *
- * "file PATH TEXT", "ioctl PATH REQUEST ARGUMENT [DATA_PATH OFFSET]" (hexadecimal, "-" = no argument), "driver ADDRESS
- * [DRIVER]"; without a driver the function gets its own back. */
+ * "file PATH TEXT", "ioctl PATH REQUEST ARGUMENT [DATA_PATH OFFSET [START [SHA256]]]" (hexadecimal, "-" = no argument),
+ * "exclusive" with the same words, "driver ADDRESS [DRIVER]"; without a driver the function gets its own back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,9 @@ struct place { /* where an access is made, and what came of ioctls: their argume
   char outcome[4 * MAX_ARGUMENT];
 };
 
-static cage_status make_ioctl(struct place* place, cage_str rest) {
+static cage_status make_ioctl(struct place* place, cage_str rest, uint32_t flags) {
   cage_str path = text_word(&rest), request = text_word(&rest), digits = text_word(&rest), data = text_word(&rest);
+  cage_str offset = text_word(&rest), start = text_word(&rest);
   unsigned char argument[MAX_ARGUMENT];
   const cage_ioctl ioctl = {.struct_size = sizeof ioctl,
                             .timeout_ms = place->limit_ms,
@@ -43,7 +44,10 @@ static cage_status make_ioctl(struct place* place, cage_str rest) {
                             .argument = argument,
                             .argument_size = bytes_of(digits, argument),
                             .data_path = data,
-                            .data_offset = (uint32_t)hexadecimal(text_word(&rest))};
+                            .data_offset = (uint32_t)hexadecimal(offset),
+                            .data_sha256 = text_word(&rest),
+                            .data_start = hexadecimal(start),
+                            .flags = flags};
   cage_status status = place->write->ioctl(place->host, place->call, &ioctl);
   size_t used = strlen(place->outcome);
   for (uint32_t i = 0; i < ioctl.argument_size && status == CAGE_OK && used + 3 < sizeof place->outcome; ++i) {
@@ -54,7 +58,8 @@ static cage_status make_ioctl(struct place* place, cage_str rest) {
 
 static cage_status make_access(struct place* place, const char* line) {
   cage_str rest = text_of(line), verb = text_word(&rest);
-  if (text_is(verb, "ioctl")) return make_ioctl(place, rest);
+  if (text_is(verb, "ioctl")) return make_ioctl(place, rest, 0);
+  if (text_is(verb, "exclusive")) return make_ioctl(place, rest, CAGE_IOCTL_EXCLUSIVE);
   cage_str target = text_word(&rest), what = text_word(&rest);
   if (text_is(verb, "driver")) return place->write->driver(place->host, place->call, place->device, target, what);
   const cage_file_write write = {.struct_size = sizeof write,

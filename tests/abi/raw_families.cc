@@ -84,8 +84,9 @@ const cage_write kWrite = {
       EXPECT_EQ(ioctl->struct_size, sizeof(cage_ioctl));
       ++*static_cast<unsigned char*>(ioctl->argument);
       return note_access(self, call, ioctl->device_id,
-                         fmt::format("{} {:#x} of {} bytes, {} at {}", owned(ioctl->path), ioctl->request,
-                                     ioctl->argument_size, owned(ioctl->data_path), ioctl->data_offset));
+                         fmt::format("{} {:#x} of {} bytes, {} from {} at {}, {}, flags {}", owned(ioctl->path),
+                                     ioctl->request, ioctl->argument_size, owned(ioctl->data_path), ioctl->data_start,
+                                     ioctl->data_offset, owned(ioctl->data_sha256), ioctl->flags));
     },
     [](const cage_host* self, const cage_call* call, cage_str device, cage_str address, cage_str driver) {
       return note_access(self, call, device, fmt::format("{} to '{}'", owned(address), owned(driver)));

@@ -257,7 +257,8 @@ TEST_P(Sdk, AccessesToTheHardwareArrive) {
   Instance instance(everything(), with());
   EXPECT_EQ(instance.check("write:gpu-0"), CAGE_OK) << instance.explanation;
   EXPECT_THAT(instance.host.accesses,
-              ElementsAre("gpu-0: /sys/reset = 1 within 1500 ms", "gpu-0: /dev/card 0x5413 of 8 bytes, /lib/bits at 0",
+              ElementsAre("gpu-0: /sys/reset = 1 within 1500 ms",
+                          "gpu-0: /dev/card 0x5413 of 8 bytes, /lib/bits from 128 at 0, 4a5e, flags 1",
                           "gpu-0: 0000:3b:00.0 to 'vfio-pci'", "gpu-0: 0000:3b:00.0 to ''"));
   EXPECT_THAT(instance.host.logs, Contains("the argument is 8"));
   EXPECT_EQ(instance.check("write:stuck"), CAGE_UNAVAILABLE);

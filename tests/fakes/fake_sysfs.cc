@@ -95,6 +95,11 @@ std::string FakeSysfs::seen() const {
   return seen_;
 }
 
+std::vector<std::string> FakeSysfs::opened() const {
+  const std::lock_guard lock(mutex_);
+  return opened_;
+}
+
 void FakeSysfs::hold(const std::string& name) {
   const std::lock_guard lock(mutex_);
   held_names_.insert(name);
@@ -165,6 +170,7 @@ std::optional<FakeSysfs::Reply> FakeSysfs::respond(std::string_view request) {
     }
     case FUSE_READLINK: return Reply{0, link_at(path)};
     case FUSE_OPEN: {
+      opened_.push_back(path);
       fuse_open_out out{};
       out.open_flags = FOPEN_DIRECT_IO;
       return Reply{0, bytes_of(out)};

@@ -50,6 +50,8 @@ class FakeSysfs {
   std::vector<std::string> written() const;
   // What the last ioctl found at the address.
   std::string seen() const;
+  // The files that were opened, as paths below the root, in order.
+  std::vector<std::string> opened() const;
 
   // The next write to a file with this name is not answered until release().
   void hold(const std::string& name);
@@ -85,7 +87,7 @@ class FakeSysfs {
   std::set<std::string> drivers_, held_names_;
   std::map<std::string, Function> functions_;
   std::map<std::uint64_t, std::string> nodes_{{1, ""}};
-  std::vector<std::string> written_;
+  std::vector<std::string> written_, opened_;
   std::vector<Held> held_;
   std::string seen_;
   std::thread server_;

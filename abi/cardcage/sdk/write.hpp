@@ -38,6 +38,9 @@ struct Ioctl {
   std::string data_path;          // a file to map, such as a bitstream; empty = none
   std::uint32_t data_offset = 0;  // where in the argument the address of its bytes goes
   std::chrono::milliseconds limit{0};
+  std::string data_sha256;       // of the whole file, as sha256sum prints it; empty = it is not checked
+  std::uint64_t data_start = 0;  // the address is that of this byte of the file
+  bool exclusive = false;        // fails with CAGE_FAILED_PRECONDITION if another process has a DFL node open
 
   // Valid while this and the argument live.
   cage_ioctl raw(void* argument, std::size_t size) const& {
@@ -51,6 +54,9 @@ struct Ioctl {
     raw.argument_size = static_cast<std::uint32_t>(size);
     raw.data_offset = data_offset;
     raw.data_path = detail::raw(data_path);
+    raw.data_sha256 = detail::raw(data_sha256);
+    raw.data_start = data_start;
+    raw.flags = exclusive ? CAGE_IOCTL_EXCLUSIVE : 0;
     return raw;
   }
   cage_ioctl raw(void* argument, std::size_t size) && = delete;

@@ -23,6 +23,7 @@ pub enum Status {
     Unimplemented = raw::CAGE_UNIMPLEMENTED,
     Internal = raw::CAGE_INTERNAL,
     Unavailable = raw::CAGE_UNAVAILABLE,
+    DataLoss = raw::CAGE_DATA_LOSS,
 }
 
 /// Why a call fails: a status, and a text for people with subject, cause and remedy. `?` turns every other error into

@@ -38,6 +38,12 @@ pub struct Ioctl {
     pub data_offset: u32,
     /// Zero = until the deadline of the call.
     pub limit: Duration,
+    /// Of the whole file, as sha256sum prints it; empty = it is not checked.
+    pub data_sha256: String,
+    /// The address is that of this byte of the file.
+    pub data_start: u64,
+    /// Fails with `FailedPrecondition` if another process has a DFL node open.
+    pub exclusive: bool,
 }
 
 /// What these methods want is done by a process of the daemon and may take until the limit. The device is stuck if it has
@@ -70,6 +76,10 @@ impl Host {
             argument_size: argument.len() as u32,
             data_offset: ioctl.data_offset,
             data_path: text::to_raw(&ioctl.data_path),
+            data_sha256: text::to_raw(&ioctl.data_sha256),
+            data_start: ioctl.data_start,
+            flags: if ioctl.exclusive { raw::CAGE_IOCTL_EXCLUSIVE } else { 0 },
+            reserved: 0,
         };
         let make = self.must_write()?.ioctl.ok_or_else(lacking)?;
         text::must(unsafe { make(self.raw(), call.raw(), &raw) })?;

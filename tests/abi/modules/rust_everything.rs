@@ -98,6 +98,9 @@ impl Everything {
             request: 0x5413,
             argument: 7u64.to_le_bytes().to_vec(),
             data_path: "/lib/bits".to_string(),
+            data_sha256: "4a5e".to_string(),
+            data_start: 128,
+            exclusive: true,
             ..Ioctl::default()
         };
         let argument = self.host.ioctl(call, &ioctl)?;

@@ -139,6 +139,9 @@ class Everything final : public cage::Module {
     ioctl.path = "/dev/card";
     ioctl.request = 0x5413;
     ioctl.data_path = "/lib/bits";
+    ioctl.data_sha256 = "4a5e";
+    ioctl.data_start = 128;
+    ioctl.exclusive = true;
     host_.ioctl(call, ioctl, argument);
     host_.info() << "the argument is " << argument;
     host_.bind_driver(call, device, "0000:3b:00.0", "vfio-pci");

@@ -46,6 +46,30 @@ TEST(WriteRulesTest, AnAddressFitsIntoTheArgument) {
   EXPECT_THAT(with(24, 0xffffffff), HasSubstr("data_offset 4294967295"));
 }
 
+TEST(WriteRulesTest, ASha256AndAStartAreOfAFile) {
+  IoctlAsk ask("gpu-0", "/dev/x", 1, std::string(8, 'x'), "/lib/bits");
+  ask.data_start = 128;
+  ask.data_sha256 = std::string(64, 'a');
+  EXPECT_EQ(refusal(ask), "");
+  for (const std::string& wrong :
+       {std::string(63, 'a'), std::string(65, 'a'), std::string(64, 'A'), std::string(64, 'g')}) {
+    ask.data_sha256 = wrong;
+    EXPECT_THAT(refusal(ask), HasSubstr("data_sha256 '" + wrong + "' is not a SHA-256"));
+  }
+  ask.data_path = "";
+  EXPECT_THAT(refusal(ask), HasSubstr("data_path is empty"));
+  ask.data_sha256 = "";
+  EXPECT_THAT(refusal(ask), HasSubstr("data_path is empty"));
+}
+
+TEST(WriteRulesTest, FlagsOfALaterVersionAreRefused) {
+  IoctlAsk ask("gpu-0", "/dev/x", 1);
+  ask.flags = 1;
+  EXPECT_EQ(refusal(ask), "");
+  ask.flags = 3;
+  EXPECT_THAT(refusal(ask), HasSubstr("flags 0x2 are unknown [R16]"));
+}
+
 TEST(WriteRulesTest, ADriverIsANameAndAFunctionAnAddress) {
   EXPECT_EQ(refusal(DriverAsk("gpu-0", "0000:3b:00.0", "vfio-pci")), "");
   EXPECT_EQ(refusal(DriverAsk("gpu-0", "0000:3b:00.0", "")), "");

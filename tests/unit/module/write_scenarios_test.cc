@@ -7,7 +7,7 @@
 #include "host/core/file.h"
 #include "tests/fakes/fake_sysfs.h"
 #include "tests/fakes/proc.h"
-#include "tests/unit/module/scenario_fixture.h"
+#include "tests/unit/module/write_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -19,36 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// How many processes make an access now.
-int accesses() {
-  int count = 0;
-  for (const pid_t pid : proc::children(::getpid()))
-    count += read_file(fmt::format("/proc/{}/comm", pid), 4096).value_or("") == "cardcage-access\n" ? 1 : 0;
-  return count;
-}
-
-class WriteScenarios : public ScenarioFixture {
- protected:
-  WriteScenarios() { modules_dir = CARDCAGE_MODULES; }
-  Status start_with(std::vector<std::string> write, std::vector<std::string> allowed, Options options = {}) {
-    options["write"] = std::move(write);
-    ModuleConfig wanted = config("libcardcage_mock.so", options);
-    wanted.writes = std::move(allowed);
-    auto loaded = load(wanted);
-    if (!loaded) return std::unexpected(loaded.error());
-    module = *loaded;
-    return run(module->start(events(), soon()));
-  }
-  Result<PreparedEdits> prepare(const std::string& device = "gpu-0") {
-    return run(module->prepare(claim("u-" + device, {device}), soon()));
-  }
-  std::string failure() {
-    const auto prepared = prepare();
-    return prepared ? "it succeeded" : prepared.error().message;
-  }
-  std::string here(const std::string& name) const { return (folder / name).native(); }
-  std::string all_here() const { return here("*"); }
-};
+class WriteScenarios : public WriteFixture {};
 
 INSTANTIATE_TEST_SUITE_P(Isolation, WriteScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
                          name_of_isolation);

@@ -45,14 +45,18 @@ TEST(AsksOnTheWireTest, WritesAndTheArgumentOfAnIoctl) {
   const auto file = std::get<FileWriteAsk>(*read(message));
   EXPECT_THAT((std::vector{file.device_id, file.path, file.data}), ElementsAre("gpu-0", "/sys/x/reset", kBytes));
   EXPECT_EQ(file.limit, std::chrono::milliseconds(1500));
-  write(IoctlAsk("gpu-0", "/dev/card", 0xc0104301, kBytes, "/lib/bits", 8, std::chrono::milliseconds(7)), 3, 7,
-        message);
+  write(
+      IoctlAsk("gpu-0", "/dev/card", 0xc0104301, kBytes, "/lib/bits", 8, std::chrono::milliseconds(7), "4a5e", 128, 1),
+      3, 7, message);
   const auto ioctl = std::get<IoctlAsk>(*read(message));
   EXPECT_THAT((std::vector{ioctl.device_id, ioctl.path, ioctl.argument, ioctl.data_path}),
               ElementsAre("gpu-0", "/dev/card", kBytes, "/lib/bits"));
   EXPECT_EQ(ioctl.request, 0xc0104301u);
   EXPECT_EQ(ioctl.data_offset, 8u);
   EXPECT_EQ(ioctl.limit, std::chrono::milliseconds(7));
+  EXPECT_EQ(ioctl.data_sha256, "4a5e");
+  EXPECT_EQ(ioctl.data_start, 128u);
+  EXPECT_EQ(ioctl.flags, 1u);
   write(DriverAsk("gpu-0", "0000:3b:00.0", "vfio-pci"), 3, 7, message);
   const auto driver = std::get<DriverAsk>(*read(message));
   EXPECT_THAT((std::vector{driver.device_id, driver.pci_bus_id, driver.driver}),

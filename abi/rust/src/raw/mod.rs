@@ -78,6 +78,7 @@ pub const CAGE_OUT_OF_RANGE: cage_status = 11;
 pub const CAGE_UNIMPLEMENTED: cage_status = 12;
 pub const CAGE_INTERNAL: cage_status = 13;
 pub const CAGE_UNAVAILABLE: cage_status = 14;
+pub const CAGE_DATA_LOSS: cage_status = 15;
 
 pub const CAGE_ALLOC_ADMIN: u32 = 1 << 0;
 
@@ -103,6 +104,8 @@ pub const CAGE_HEALTH_UNKNOWN: u32 = 0;
 pub const CAGE_HEALTH_OK: u32 = 1;
 pub const CAGE_HEALTH_BAD: u32 = 2;
 pub const CAGE_HEALTH_UNMONITORED: u32 = 3;
+
+pub const CAGE_IOCTL_EXCLUSIVE: u32 = 1 << 0;
 
 pub const CAGE_LOG_TRACE: u32 = 0;
 pub const CAGE_LOG_DEBUG: u32 = 1;

@@ -26,6 +26,10 @@ pub struct cage_ioctl {
     pub argument_size: u32,
     pub data_offset: u32,
     pub data_path: cage_str,
+    pub data_sha256: cage_str,
+    pub data_start: u64,
+    pub flags: u32,
+    pub reserved: u32,
 }
 
 #[repr(C)]
