@@ -1,13 +1,12 @@
 #include "modules/fpga/bitstream/catalogue.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "modules/fpga/bitstream/checksum.h"
@@ -136,22 +135,18 @@ Entry read(const OwnedFile& folder, std::string name) {
   return entry;
 }
 
+// Only names: every file is opened in the folder that was checked.
 std::vector<std::string> names_in(const OwnedFile& folder) {
-  struct Close {
-    void operator()(DIR* list) const { ::closedir(list); }
-  };
-  const int fd = ::openat(folder.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, Close> list(fd < 0 ? nullptr : ::fdopendir(fd));
-  if (list == nullptr) {
-    if (fd >= 0) ::close(fd);
-    refuse("the catalogue of bitstreams (" + folder.path().native() + ") cannot be listed; look at its file system");
-  }
   std::vector<std::string> names;
-  while (const dirent* found = ::readdir(list.get())) {
-    const std::string_view name(found->d_name);
+  std::error_code error;
+  for (fs::directory_iterator at(folder.path(), error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename();
     if (name.ends_with(kSuffix) && !name.starts_with('.'))
-      names.emplace_back(name.substr(0, name.size() - kSuffix.size()));
+      names.push_back(name.substr(0, name.size() - kSuffix.size()));
   }
+  if (error)
+    refuse("the catalogue of bitstreams (" + folder.path().native() + ") cannot be listed: " + error.message() +
+           "; look at its file system");
   std::ranges::sort(names);
   return names;
 }
