@@ -1,0 +1,59 @@
+// A card of AMD whose shell XRT's drivers run. Containers get its user function; the management function, which can
+// flash and reset all of the card, stays with the host.
+//
+// Source: src/runtime_src/core/pcie/driver/linux/xocl and src/runtime_src/core/tools/xbutil2 of XRT. The ioctls of the
+// drivers have different numbers in different releases, so all changes are made by XRT's program.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+class Alveo final : public Target {
+ public:
+  // `bus_id` is that of the user function.
+  Alveo(const Tools& tools, const std::string& bus_id);
+
+  std::string interface_id() const override;
+  Function function() const override;
+  std::string why_not_programmable() const override;
+  void describe(cage::Device& device) const override;
+  void require_fit(const Entry& bitstream) const override;
+  void program(const cage::Call& call, const Entry& bitstream) const override;
+  // Leaves the card without a function.
+  void reset(const cage::Call& call) const override;
+  void add_to(cage::Edit edit) const override;
+
+ private:
+  std::string platform() const;
+  std::string why_not_ready() const;
+  std::string render_node() const;
+  std::string holders() const;
+  void run(const cage::Call& call, const std::string& purpose, std::vector<std::string> arguments) const;
+
+  const Tools& tools_;
+  const std::filesystem::path folder_;  // of the PCI function
+};
+
+// Null unless XRT's driver has this user function.
+std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id);
+
+// "U250" of "xilinx_u250_gen3x16_xdma_shell_4_1", the name of a shell.
+std::string model_of_platform(std::string_view platform);
+// Bitstreams may write ':' and '.' in the name of a platform where the card writes '_'.
+bool is_same_platform(std::string_view one, std::string_view other);
+// The number in the names of the nodes that XRT's drivers make for a PCI function: 25857 for "0000:65:00.1".
+std::optional<unsigned> instance_of(std::string_view bus_id);
+// "2.15.225" of what the driver says, "2.15.225,0a1b2c"; empty if that is no version.
+std::string version_of_driver(std::string_view text);
+// Why the program has not done its work; empty if it has.
+std::string why_failed(const std::string& program, const cage::ProgramResult& result);
+
+}  // namespace cardcage::fpga
