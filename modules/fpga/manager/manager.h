@@ -1,0 +1,58 @@
+// An FPGA that the kernel's fpga_manager programs: the fabric of a SoC such as Zynq, or a chip behind a serial bus.
+//
+// Mainline kernels program it when a device-tree overlay is applied. The kernels of AMD and of some boards have the
+// folder device-tree/overlays in configfs for that, and AMD's has the attribute `firmware`, too, for bitstreams without
+// devices of their own.
+//
+// Source: Documentation/ABI/testing/sysfs-class-fpga-manager and Documentation/devicetree/bindings/fpga of the kernel;
+// drivers/of/configfs.c and drivers/fpga/fpga-mgr.c of AMD's kernel.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+class Manager final : public Target {
+ public:
+  // `folder` has the attributes of the manager.
+  Manager(const Tools& tools, Identity identity, std::filesystem::path folder);
+
+  Function function() const override;
+  std::string why_not_programmable() const override;
+  void describe(cage::Device& device) const override;
+  void require_fit(const Entry& bitstream) const override;
+  void program(const cage::Call& call, const Entry& bitstream) const override;
+  // Takes away the devices of what is loaded, if an overlay of this module brought them.
+  void reset(const cage::Call& call) const override;
+  void add_to(cage::Edit edit) const override;
+  // With the nodes of the bitstream that is loaded, which the FPGA itself cannot tell.
+  void add_to(cage::Edit edit, const Entry& loaded) const;
+
+ private:
+  bool takes_files() const;
+  bool takes_overlays() const;
+  std::filesystem::path overlay() const;
+  void write(const cage::Call& call, const std::filesystem::path& file, std::string data) const;
+  void load(const cage::Call& call, const Entry& bitstream) const;
+  void load_overlay(const cage::Call& call, const Entry& bitstream) const;
+  void remove_overlay() const;
+  void wait_for_nodes(const cage::Call& call, const Entry& bitstream) const;
+
+  const Tools& tools_;
+  const std::filesystem::path folder_;
+};
+
+// Adds the FPGAs of the node that are no PCI functions.
+void add_managers(const Tools& tools, Targets& targets);
+
+// "fpga-pcap" for the device "firmware:zynqmp-firmware:pcap": a DNS label.
+std::string name_of_manager(std::string_view device);
+// "KV260" of "ZynqMP KV260 revB", the model in the device tree; all of it, up to 64 bytes, if no word looks like a
+// product.
+std::string board_of(std::string_view model);
+
+}  // namespace cardcage::fpga
