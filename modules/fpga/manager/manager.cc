@@ -190,15 +190,17 @@ void Manager::wait_for_nodes(const cage::Call& call, const Entry& bitstream) con
 
 void Manager::reset(const cage::Call&) const { remove_overlay(); }
 
-void Manager::add_to(cage::Edit edit) const { edit.env_list("FPGA_DEVICES", identity().id); }
-
-void Manager::add_to(cage::Edit edit, const Entry& loaded) const {
-  for (const std::string& node : loaded.nodes) {
+void Manager::add_to(cage::Edit edit, const Entry* loaded) const {
+  if (loaded == nullptr)
+    throw cage::Error(CAGE_INVALID_ARGUMENT, "FPGA '" + identity().id +
+                                                 "' has no nodes of its own; name a bitstream in the claim, whose "
+                                                 "manifest has its nodes");
+  for (const std::string& node : loaded->nodes) {
     const std::string name = fs::path(node).filename();
     const bool is_uio = name.starts_with("uio");
     edit.device_node(node_of(node, is_uio ? text_in(tools_.node.sysfs / "class/uio" / name / "dev") : std::string()));
   }
-  add_to(edit);
+  edit.env_list("FPGA_DEVICES", identity().id);
 }
 
 void add_managers(const Tools& tools, Targets& targets) {

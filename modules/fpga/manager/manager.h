@@ -28,9 +28,8 @@ class Manager final : public Target {
   void program(const cage::Call& call, const Entry& bitstream) const override;
   // Takes away the devices of what is loaded, if an overlay of this module brought them.
   void reset(const cage::Call& call) const override;
-  void add_to(cage::Edit edit) const override;
-  // With the nodes of the bitstream that is loaded, which the FPGA itself cannot tell.
-  void add_to(cage::Edit edit, const Entry& loaded) const;
+  // The nodes of the bitstream, because the FPGA has none of its own.
+  void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:
   bool takes_files() const;

@@ -229,7 +229,7 @@ std::string Alveo::holders() const {
   return node.empty() ? std::string() : holders_of(tools_.node.procfs, "/dev/dri/" + node);
 }
 
-void Alveo::add_to(cage::Edit edit) const {
+void Alveo::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
   const std::string node = render_node();
   if (node.empty())
     throw cage::Error(CAGE_UNAVAILABLE,

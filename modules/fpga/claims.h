@@ -1,0 +1,63 @@
+// What a claim does to FPGAs, and what its containers get.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "modules/fpga/bitstream/catalogue.h"
+#include "modules/fpga/card_locks.h"
+#include "modules/fpga/duties.h"
+#include "modules/fpga/fences.h"
+#include "modules/fpga/settings.h"
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+// Calls for different claims overlap, on threads of their own. Nothing is kept between calls but the locks of cards.
+class Claims {
+ public:
+  Claims(const Tools& tools, const Catalogue& catalogue, const Fences& fences)
+      : tools_(tools), catalogue_(catalogue), fences_(fences) {}
+
+  void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
+  void unprepare(const cage::Call& call, const cage::Claim& claim);
+  // Before each start of a container, with the device-plugin API.
+  void pre_start(const cage::Call& call, const cage::Claim& claim);
+  // Whether a call is programming the card, or resets it.
+  bool is_changing(const std::string& card) { return locks_.is_taken(card); }
+
+ private:
+  // What a claim wants of one device, checked.
+  struct Work {
+    cage::Allocation allocation;
+    std::unique_ptr<Target> target;
+    Settings settings;
+    std::optional<Entry> bitstream;
+    Duty duty;
+  };
+  Work plan(const cage::Allocation& allocation) const;
+  void require_usable(const Work& work) const;
+  void require_function(const Work& work) const;
+  void apply(const cage::Call& call, const Work& work);
+  bool has_function(const Work& work) const;
+  void program(const cage::Call& call, const Target& target, const Entry& bitstream);
+  void verify(const cage::Call& call, const Target& target, const Entry& bitstream) const;
+  void add_edits(const Work& work, cage::Edit edit) const;
+
+  void release(const cage::Call& call, const Duty& duty);
+  void clean(const cage::Call& call, const Target& target, const Duty& duty);
+  void reset_when_idle(const cage::Call& call, const Target& target) const;
+  void scrub(const cage::Call& call, const Target& target, const Duty& duty);
+  void try_to_restore(const cage::Call& call, const Duties& duties);
+  void restore_drivers(const cage::Call& call, const Duty& duty) const;
+
+  const Tools& tools_;
+  const Catalogue& catalogue_;
+  const Fences& fences_;
+  CardLocks locks_;
+};
+
+}  // namespace cardcage::fpga

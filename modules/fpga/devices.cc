@@ -1,0 +1,71 @@
+#include "modules/fpga/devices.h"
+
+#include <algorithm>
+#include <map>
+
+#include "modules/common/pci_function.h"
+#include "modules/fpga/inventory.h"
+
+namespace cardcage::fpga {
+namespace {
+
+constexpr const char* kTaint = "fpga.cardcage.dev/region";
+constexpr const char* kParts = "parts";  // the counter that the parts of a card share
+
+std::string counter_set_of(const std::string& card) { return name_of_card(card) + "-" + kParts; }
+
+// Whether the device can be used as it is.
+cage::Health region_health(const Target& target, const Fences& fences, const IsChanging& is_changing) {
+  const auto bad = [](const char* reason, std::string message) {
+    return cage::Health::bad(reason, std::move(message)).about("Region").tainted(cage::Taint::no_schedule, kTaint);
+  };
+  if (is_changing(target.identity().card)) return cage::Health::ok().about("Region");
+  if (const auto why = fences.find(target.identity()))
+    return bad("NotProgrammed", *why + "; a claim with a bitstream that tolerates the taint " + kTaint + " repairs it");
+  const std::string function = target.function().id;
+  if (!function.empty() && function.find_first_not_of('f') == std::string::npos)
+    return bad("ShellCrashed", "the id of its function reads as all ones: its shell or firmware has crashed");
+  return cage::Health::ok().about("Region");
+}
+
+cage::Device device_of(const Target& target, const Fences& fences, const IsChanging& is_changing) {
+  const Identity& about = target.identity();
+  cage::Device device(about.id, about.kind);
+  device.name(about.name).health(region_health(target, fences, is_changing));
+  if (!about.bus_id.empty()) device.pci(about.bus_id);
+  device.attribute("type", about.kind).attribute("card", about.card);
+  if (!about.model.empty()) device.attribute("model", about.model);
+  if (const std::string id = target.interface_id(); !id.empty()) device.attribute("interfaceId", id);
+  if (const Function loaded = target.function(); !loaded.id.empty()) device.attribute("afuId", loaded.id);
+  device.attribute("programmable", target.why_not_programmable().empty());
+  target.describe(device);
+  return device;
+}
+
+}  // namespace
+
+void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,
+                    cage::Snapshot& snapshot) {
+  std::map<std::string, std::int64_t> parts;  // by card, of those that come as a whole, too
+  for (const auto& target : targets)
+    if (target->identity().kind == "card") parts[target->identity().card] = 0;
+  for (const auto& target : targets)
+    if (const auto card = parts.find(target->identity().card); card != parts.end() && target->identity().kind != "card")
+      ++card->second;
+  if (snapshot.has_counters())
+    for (const auto& [card, count] : parts)
+      snapshot.counter_set(counter_set_of(card), {{kParts, cage::Quantity::count(count)}});
+  for (const auto& target : targets) {
+    const Identity& about = target->identity();
+    const auto card = parts.find(about.card);
+    const bool is_whole = about.kind == "card";
+    // Without counters the same hardware would be given away twice.
+    if (is_whole && !snapshot.has_counters()) continue;
+    if (!snapshot.add(device_of(*target, fences, is_changing)) || card == parts.end() || !snapshot.has_counters())
+      continue;
+    snapshot.consumes(about.id, counter_set_of(about.card),
+                      {{kParts, cage::Quantity::count(is_whole ? card->second : 1)}});
+  }
+}
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,18 @@
+// The devices that the module reports.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "modules/fpga/fences.h"
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+// Whether a call is changing the card: it is fenced meanwhile, and its function cannot be read.
+using IsChanging = std::function<bool(const std::string& card)>;
+
+void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,
+                    cage::Snapshot& snapshot);
+
+}  // namespace cardcage::fpga

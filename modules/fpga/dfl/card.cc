@@ -1,0 +1,145 @@
+#include "modules/fpga/dfl/card.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "modules/common/kernel_files.h"
+#include "modules/common/pci_function.h"
+#include "modules/fpga/bitstream/uuid.h"
+
+namespace cardcage::fpga {
+namespace {
+
+namespace fs = std::filesystem;
+using hardware::names_in;
+using hardware::number_in;
+using hardware::read_attribute;
+using hardware::text_in;
+
+struct Model {
+  std::string_view vendor, device, subsystem;  // subsystem: empty = any
+  std::string_view name;
+};
+// Source: drivers/fpga/dfl-pci.c; the ids of subsystems are those of OPAE's table.
+constexpr std::array kModels{
+    Model{"0x8086", "0xbcbd", "", "Integrated Arria 10"},
+    Model{"0x8086", "0xbcbf", "", "Integrated Arria 10"},
+    Model{"0x8086", "0xbcc0", "", "Integrated Arria 10"},
+    Model{"0x8086", "0xbcc1", "", "Integrated Arria 10"},
+    Model{"0x8086", "0x09c4", "", "PAC-A10"},
+    Model{"0x8086", "0x09c5", "", "PAC-A10"},
+    Model{"0x8086", "0x0b30", "", "N3000"},
+    Model{"0x8086", "0x0b31", "", "N3000"},
+    Model{"0x8086", "0x0b2b", "", "D5005"},
+    Model{"0x8086", "0x0b2c", "", "D5005"},
+    Model{"0x1c2c", "0x1000", "", "N5010"},
+    Model{"0x1c2c", "0x1001", "", "N5011"},
+    Model{"0x8086", "0xbcce", "0x138d", "D5005"},
+    Model{"0x8086", "0xbccf", "0x138d", "D5005"},
+    Model{"0x8086", "0xbcce", "0x1770", "N6000"},
+    Model{"0x8086", "0xbccf", "0x1770", "N6000"},
+    Model{"0x8086", "0xbcce", "0x1771", "N6001"},
+    Model{"0x8086", "0xbccf", "0x1771", "N6001"},
+    Model{"0x8086", "0xbcce", "0x17d4", "C6100"},
+    Model{"0x8086", "0xbccf", "0x17d4", "C6100"},
+    Model{"0x8086", "0xbcce", "", "OFS"},
+    Model{"0x8086", "0xbccf", "", "OFS"},
+};
+
+// The first entry of the folder whose name starts so; empty if there is none.
+std::string entry_of(const fs::path& folder, std::string_view start) {
+  for (std::string& name : names_in(folder))
+    if (name.starts_with(start)) return std::move(name);
+  return {};
+}
+
+DflPort read_port(const fs::path& folder) {
+  DflPort port;
+  port.node = folder.filename();
+  port.folder = folder;
+  port.number = static_cast<unsigned>(number_in(folder / "id").value_or(0));
+  port.has_function = fs::exists(folder / "afu_id");
+  return port;
+}
+
+// Source: drivers/fpga/dfl-fme-pr.c: one region for each port, all with the id of the manager.
+void read_interface(DflEngine& engine) {
+  engine.interface_fault = "it has no region that can be programmed";
+  for (const std::string& name : names_in(engine.folder)) {
+    if (!name.starts_with("dfl-fme-region.")) continue;
+    const fs::path regions = engine.folder / name / "fpga_region";
+    for (const std::string& region : names_in(regions)) {
+      const hardware::Reading id = read_attribute(regions / region / "compat_id");
+      engine.interface_id = normal_uuid(id.text);
+      if (!engine.interface_id.empty()) {
+        engine.interface_fault.clear();
+        return;
+      }
+      engine.interface_fault =
+          "the compat_id of its region " + (id.error != 0 ? std::string("cannot be read: ") + std::strerror(id.error)
+                                                          : "is '" + id.text + "', which is no UUID");
+    }
+  }
+}
+
+DflEngine read_engine(const fs::path& folder) {
+  DflEngine engine;
+  engine.node = folder.filename();
+  engine.folder = folder;
+  if (const std::string manager = entry_of(folder, "dfl-fme-mgr."); !manager.empty()) {
+    const fs::path managers = folder / manager / "fpga_manager";
+    if (const auto names = names_in(managers); !names.empty()) engine.manager = managers / names.front();
+  }
+  read_interface(engine);
+  return engine;
+}
+
+}  // namespace
+
+std::string model_of(const Node& node, const std::string& bus_id) {
+  const fs::path function = hardware::path_of(node.sysfs, bus_id);
+  const std::string vendor = text_in(function / "vendor"), device = text_in(function / "device"),
+                    subsystem = text_in(function / "subsystem_device");
+  for (const Model& model : kModels)
+    if (model.vendor == vendor && model.device == device && (model.subsystem.empty() || model.subsystem == subsystem))
+      return std::string(model.name);
+  return {};
+}
+
+std::optional<DflCard> read_dfl_card(const Node& node, const std::string& bus_id) {
+  const fs::path regions = hardware::path_of(node.sysfs, bus_id) / "fpga_region";
+  DflCard card;
+  card.bus_id = bus_id;
+  for (const std::string& region : names_in(regions)) {
+    for (const std::string& name : names_in(regions / region)) {
+      if (name.starts_with("dfl-port.")) card.ports.push_back(read_port(regions / region / name));
+      if (name.starts_with("dfl-fme.")) card.engine = read_engine(regions / region / name);
+    }
+  }
+  if (card.ports.empty() && !card.engine) return std::nullopt;
+  std::ranges::sort(card.ports, {}, &DflPort::number);
+  card.model = model_of(node, bus_id);
+  card.virtual_functions = hardware::virtual_functions_of(node.sysfs, bus_id);
+  return card;
+}
+
+std::vector<DflCard> read_dfl_cards(const Node& node) {
+  std::vector<DflCard> cards;
+  for (const std::string& bus_id : hardware::functions_of(node.sysfs))
+    if (auto card = read_dfl_card(node, bus_id)) cards.push_back(std::move(*card));
+  return cards;
+}
+
+std::string numbers_of(const fs::path& folder) { return text_in(folder / "dev"); }
+
+std::optional<Shell> read_shell(const DflEngine& engine) {
+  const auto id = number_in(engine.folder / "bitstream_id");
+  if (!id) return std::nullopt;
+  const auto four_bits = [&](unsigned lowest) { return std::to_string((*id >> lowest) & 0xf); };
+  return Shell{.id = text_in(engine.folder / "bitstream_id"),
+               .version = four_bits(60) + "." + four_bits(56) + "." + four_bits(52)};
+}
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,83 @@
+#include "modules/fpga/dfl/engine.h"
+
+#include <linux/fpga-dfl.h>
+
+#include <cstddef>
+
+#include "modules/common/kernel_files.h"
+
+namespace cardcage::fpga {
+namespace {
+
+std::string subject(const Entry& bitstream, const DflCard& card) {
+  return "bitstream '" + bitstream.name + "' cannot be loaded into card " + card.bus_id;
+}
+
+}  // namespace
+
+std::string why_not_programmable(const DflCard& card) {
+  if (!card.engine) return "only the physical function of a card has its management engine";
+  if (card.engine->interface_id.empty())
+    return card.engine->interface_fault + ", so nobody knows which bitstreams fit it";
+  if (card.engine->interface_id.find_first_not_of('f') == std::string::npos)
+    return "the interface id of its region reads as all ones: its shell or firmware has crashed; power-cycle the node";
+  return {};
+}
+
+void require_fit(const DflCard& card, const Entry& bitstream) {
+  const auto refuse = [&](const std::string& why) {
+    throw cage::Error(CAGE_FAILED_PRECONDITION, subject(bitstream, card) + ": " + why);
+  };
+  if (bitstream.bitstream.format != Format::kGbs) refuse("it is no GBS file, which this card needs");
+  if (const std::string why = why_not_programmable(card); !why.empty()) refuse(why);
+  if (!bitstream.card.empty() && bitstream.card != card.model)
+    refuse("its manifest says that it is for " + bitstream.card + ", and the card is " +
+           (card.model.empty() ? "of an unknown model" : "an " + card.model));
+  if (bitstream.bitstream.interface_id != card.engine->interface_id)
+    refuse("it was made for the interface " + bitstream.bitstream.interface_id + ", and the shell of the card has " +
+           card.engine->interface_id + "; build it for this shell, or update the shell");
+}
+
+void program_region(const cage::Call& call, const Tools& tools, const DflCard& card, unsigned port,
+                    const std::string& device, const Entry& bitstream) {
+  dfl_fpga_fme_port_pr argument{};
+  argument.argsz = sizeof argument;
+  argument.port_id = port;
+  argument.buffer_size = static_cast<__u32>(bitstream.bitstream.data_size);
+  cage::Ioctl programming;
+  programming.device = device;
+  programming.path = tools.node.devfs / card.engine->node;
+  programming.request = DFL_FPGA_FME_PORT_PR;
+  programming.data_path = bitstream.file;
+  programming.data_offset = offsetof(dfl_fpga_fme_port_pr, buffer_address);
+  programming.data_start = bitstream.bitstream.data_start;
+  programming.data_sha256 = bitstream.sha256;
+  try {
+    tools.host.ioctl(call, programming, argument);
+  } catch (const cage::Error& error) {
+    if (error.status() == CAGE_DATA_LOSS) throw;  // nothing was programmed
+    const std::string state = state_of(*card.engine);
+    throw cage::Error(error.status(), subject(bitstream, card) + ", port " + std::to_string(port) + ": " +
+                                          error.what() + (state.empty() ? "" : "; the FPGA manager says " + state));
+  }
+}
+
+std::string state_of(const DflEngine& engine) {
+  if (engine.manager.empty()) return {};
+  const std::string state = hardware::text_in(engine.manager / "state"),
+                    status = hardware::text_in(engine.manager / "status");
+  return "state '" + state + "'" + (status.empty() ? "" : ", " + status);
+}
+
+void clear_error_file(const cage::Call& call, const Tools& tools, const std::string& device,
+                      const std::filesystem::path& file) {
+  const std::string errors = hardware::text_in(file);
+  if (hardware::number_in(file).value_or(0) == 0) return;
+  cage::FileWrite write;
+  write.device = device;
+  write.path = file;
+  write.data = errors;
+  tools.host.write_file(call, write);
+}
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,29 @@
+// What the management engine of a card does for its regions: programs them, and says how the last time went.
+//
+// Source: linux/fpga-dfl.h, drivers/fpga/dfl-fme-pr.c, Documentation/ABI/testing/sysfs-class-fpga-manager.
+#pragma once
+
+#include "modules/fpga/dfl/card.h"
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+// Why no bitstream can be loaded into the regions of the card; empty if one can.
+std::string why_not_programmable(const DflCard& card);
+
+// Throws FAILED_PRECONDITION unless the bitstream was made for the shell of the card. The kernel does not compare them,
+// and a wrong one can hang the card.
+void require_fit(const DflCard& card, const Entry& bitstream);
+
+// Programs the region of the port. `device` is the id of the device that waits for it.
+void program_region(const cage::Call& call, const Tools& tools, const DflCard& card, unsigned port,
+                    const std::string& device, const Entry& bitstream);
+
+// "state 'write error', reconfig CRC error"; empty without a manager.
+std::string state_of(const DflEngine& engine);
+
+// Writes back what the attribute says, as the kernel wants it; does nothing if there is no error.
+void clear_error_file(const cage::Call& call, const Tools& tools, const std::string& device,
+                      const std::filesystem::path& file);
+
+}  // namespace cardcage::fpga

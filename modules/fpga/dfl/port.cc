@@ -1,0 +1,93 @@
+#include "modules/fpga/dfl/port.h"
+
+#include <linux/fpga-dfl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "modules/common/kernel_files.h"
+#include "modules/common/pci_function.h"
+#include "modules/fpga/bitstream/uuid.h"
+#include "modules/fpga/dfl/engine.h"
+#include "modules/fpga/holders.h"
+#include "modules/fpga/inventory.h"
+#include "modules/fpga/nodes.h"
+
+namespace cardcage::fpga {
+namespace {
+
+Identity identity_of(const DflCard& card, const DflPort& port) {
+  const std::string number = std::to_string(port.number);
+  return {.id = card.bus_id + "/port-" + number,
+          .name = name_of_card(card.bus_id) + "-p" + number,
+          .kind = "port",
+          .card = card.bus_id,
+          .bus_id = card.bus_id,
+          .model = card.model};
+}
+
+}  // namespace
+
+Port::Port(const Tools& tools, const DflCard& card, const DflPort& port)
+    : Target(identity_of(card, port)), tools_(tools), card_(card), port_(port) {}
+
+std::string Port::interface_id() const { return card_.engine ? card_.engine->interface_id : std::string(); }
+
+Function Port::function() const {
+  const hardware::Reading id = hardware::read_attribute(port_.folder / "afu_id");
+  if (id.error == EBUSY)
+    return {.id = {},
+            .why =
+                "the port is disabled: it is being programmed, was released to a virtual function, or was left so by a "
+                "programming that failed, until dfl-pci is bound to the card anew"};
+  if (id.error != 0) return {.id = {}, .why = std::string("its afu_id cannot be read: ") + std::strerror(id.error)};
+  std::string uuid = normal_uuid(id.text);
+  if (uuid.empty()) return {.id = {}, .why = "its afu_id is '" + id.text + "', which is no UUID"};
+  return {.id = std::move(uuid), .why = {}};
+}
+
+std::string Port::why_not_programmable() const { return fpga::why_not_programmable(card_); }
+
+void Port::describe(cage::Device& device) const {
+  describe_card(card_, device);
+  device.attribute("portId", port_.number);
+}
+
+void Port::require_fit(const Entry& bitstream) const { fpga::require_fit(card_, bitstream); }
+
+void Port::program(const cage::Call& call, const Entry& bitstream) const {
+  program_region(call, tools_, card_, port_.number, identity().id, bitstream);
+}
+
+void Port::reset(const cage::Call& call) const {
+  cage::Ioctl reset;
+  reset.device = identity().id;
+  reset.path = tools_.node.devfs / port_.node;
+  reset.request = DFL_FPGA_PORT_RESET;
+  reset.exclusive = true;  // fails if anybody has the port open
+  try {
+    tools_.host.ioctl(call, reset);
+  } catch (const cage::Error& error) {
+    const std::string holders = holders_of(tools_.node.procfs, "/dev/" + port_.node);
+    throw cage::Error(error.status(), "port " + std::to_string(port_.number) + " of card " + card_.bus_id +
+                                          " cannot be reset: " + error.what() +
+                                          (holders.empty() ? "" : "; it is open in " + holders));
+  }
+}
+
+void Port::clear_errors(const cage::Call& call) const {
+  clear_error_file(call, tools_, identity().id, port_.folder / "errors/errors");
+}
+
+void Port::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
+  edit.device_node(node_of("/dev/" + port_.node, numbers_of(port_.folder)));
+  edit.env_list("FPGA_DEVICES", identity().id);
+}
+
+void describe_card(const DflCard& card, cage::Device& device) {
+  if (!card.engine) return;
+  if (const auto shell = read_shell(*card.engine))
+    device.attribute("shellId", shell->id).attribute("shellVersion", cage::Version{shell->version});
+}
+
+}  // namespace cardcage::fpga

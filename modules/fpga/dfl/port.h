@@ -1,0 +1,34 @@
+// A port of a card: the region behind it, and the registers of the function that is loaded there.
+#pragma once
+
+#include "modules/fpga/dfl/card.h"
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+class Port final : public Target {
+ public:
+  Port(const Tools& tools, const DflCard& card, const DflPort& port);
+
+  std::string interface_id() const override;
+  Function function() const override;
+  std::string why_not_programmable() const override;
+  void describe(cage::Device& device) const override;
+  void require_fit(const Entry& bitstream) const override;
+  void program(const cage::Call& call, const Entry& bitstream) const override;
+  void reset(const cage::Call& call) const override;
+  void clear_errors(const cage::Call& call) const override;
+  void add_to(cage::Edit edit, const Entry* loaded) const override;
+
+  const DflPort& port() const { return port_; }
+
+ private:
+  const Tools& tools_;
+  const DflCard card_;
+  const DflPort port_;
+};
+
+// Adds what all targets of the card have in common.
+void describe_card(const DflCard& card, cage::Device& device);
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,85 @@
+#include "modules/fpga/dfl/virtual_function.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "modules/common/pci_function.h"
+#include "modules/fpga/dfl/port.h"
+#include "modules/fpga/holders.h"
+#include "modules/fpga/inventory.h"
+
+namespace cardcage::fpga {
+namespace {
+
+constexpr const char* kWholeCard = "its region serves all virtual functions of the card; ask for the card as a whole";
+
+Identity identity_of(const DflCard& card, const std::string& bus_id) {
+  return {.id = bus_id,
+          .name = name_of_card(bus_id),
+          .kind = "vf",
+          .card = card.bus_id,
+          .bus_id = bus_id,
+          .model = card.model};
+}
+
+}  // namespace
+
+VirtualFunction::VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id)
+    : Target(identity_of(card, bus_id)), tools_(tools), card_(card) {}
+
+std::string VirtualFunction::interface_id() const { return card_.engine->interface_id; }
+
+Function VirtualFunction::function() const {
+  return {.id = {}, .why = "the kernel does not show the functions of virtual functions"};
+}
+
+std::string VirtualFunction::why_not_programmable() const { return kWholeCard; }
+
+void VirtualFunction::describe(cage::Device& device) const { describe_card(card_, device); }
+
+void VirtualFunction::require_fit(const Entry& bitstream) const {
+  throw cage::Error(CAGE_FAILED_PRECONDITION,
+                    "bitstream '" + bitstream.name + "' cannot be loaded for " + identity().bus_id + ": " + kWholeCard);
+}
+
+void VirtualFunction::program(const cage::Call&, const Entry& bitstream) const { require_fit(bitstream); }
+
+// A VFIO group is opened by one process at a time, so an attempt tells whether somebody has it. The kernel resets a
+// function when its last descriptor is closed; this reset is for what was never opened.
+void VirtualFunction::reset(const cage::Call& call) const {
+  const std::string group = hardware::iommu_group_of(tools_.node.sysfs, identity().bus_id);
+  const int descriptor = ::open((tools_.node.devfs / "vfio" / group).c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor >= 0) ::close(descriptor);
+  if (descriptor < 0 && errno == EBUSY) {
+    const std::string holders = holders_of(tools_.node.procfs, "/dev/vfio/" + group);
+    throw cage::Error(CAGE_FAILED_PRECONDITION, "virtual function " + identity().bus_id +
+                                                    " cannot be reset: it is open" +
+                                                    (holders.empty() ? std::string() : " in " + holders));
+  }
+  const std::filesystem::path file = hardware::path_of(tools_.node.sysfs, identity().bus_id) / "reset";
+  if (!std::filesystem::exists(file)) return;  // the kernel knows no way to reset it
+  cage::FileWrite write;
+  write.device = identity().id;
+  write.path = file;
+  write.data = "1";
+  tools_.host.write_file(call, write);
+}
+
+std::vector<std::string> VirtualFunction::functions_to_bind() const {
+  const std::string& bus_id = identity().bus_id;
+  if (hardware::driver_of(tools_.node.sysfs, bus_id) == tools_.vfio_driver) return {};  // as administrators leave it
+  return tools_.passthrough.functions_with(bus_id);
+}
+
+void VirtualFunction::bind(const cage::Call& call) const {
+  if (!functions_to_bind().empty()) tools_.passthrough.give(call, identity().id, identity().bus_id);
+}
+
+void VirtualFunction::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
+  tools_.passthrough.add_to(edit, identity().bus_id, {.with_api_device = true});
+  edit.env_list("FPGA_DEVICES", identity().id);
+}
+
+}  // namespace cardcage::fpga

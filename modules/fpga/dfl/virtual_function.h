@@ -1,0 +1,31 @@
+// A virtual function of an OFS card: the function of the FPGA that a container drives through VFIO.
+#pragma once
+
+#include "modules/fpga/dfl/card.h"
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+class VirtualFunction final : public Target {
+ public:
+  // `bus_id` is that of the virtual function.
+  VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id);
+
+  std::string interface_id() const override;
+  Function function() const override;
+  bool shows_function() const override { return false; }
+  std::string why_not_programmable() const override;
+  void describe(cage::Device& device) const override;
+  void require_fit(const Entry& bitstream) const override;
+  void program(const cage::Call& call, const Entry& bitstream) const override;
+  void reset(const cage::Call& call) const override;
+  std::vector<std::string> functions_to_bind() const override;
+  void bind(const cage::Call& call) const override;
+  void add_to(cage::Edit edit, const Entry* loaded) const override;
+
+ private:
+  const Tools& tools_;
+  const DflCard card_;
+};
+
+}  // namespace cardcage::fpga

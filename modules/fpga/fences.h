@@ -1,0 +1,36 @@
+// Devices that nobody may use until they are programmed anew: their programming did not end well, or what a released
+// claim has left in them could not be removed.
+//
+// They are remembered in files, because neither the hardware nor the kernel tells of it after this process was killed.
+// The files are in memory (tmpfs): a restart of the node resets the cards, too.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+class Fences {
+ public:
+  explicit Fences(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // Returns once it is remembered. Throws cage::Error if it cannot be.
+  void add(const std::string& device, const std::string& why) const;
+  // Of a card as a whole: with its parts.
+  void remove(const Identity& device) const;
+  // Why nobody may use the device; nothing if it is not fenced. A card as a whole is fenced with each of its parts, and
+  // a part with the card.
+  std::optional<std::string> find(const Identity& device) const;
+
+ private:
+  // The names of the files that fence the device.
+  std::vector<std::string> files_of(const Identity& device) const;
+  std::filesystem::path file_of(const std::string& device) const;
+
+  const std::filesystem::path folder_;
+};
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,48 @@
+#include "modules/fpga/inventory.h"
+
+#include <algorithm>
+
+#include "modules/common/pci_function.h"
+#include "modules/fpga/manager/manager.h"
+#include "modules/fpga/whole_card.h"
+#include "modules/fpga/xrt/alveo.h"
+
+namespace cardcage::fpga {
+
+// Parts of a card that has several come with the card as a whole.
+static void add_function(const Tools& tools, const std::string& bus_id, Targets& targets) {
+  if (auto alveo = find_alveo(tools, bus_id)) targets.push_back(std::move(alveo));
+  const auto card = read_dfl_card(tools.node, bus_id);
+  if (!card) return;
+  Targets parts = parts_of(tools, *card);
+  const bool has_parts = card->is_ofs() || parts.size() > 1;
+  std::ranges::move(parts, std::back_inserter(targets));
+  if (has_parts) targets.push_back(std::make_unique<WholeCard>(tools, *card));
+}
+
+Targets find_targets(const Tools& tools) {
+  Targets targets;
+  for (const std::string& bus_id : hardware::functions_of(tools.node.sysfs)) add_function(tools, bus_id, targets);
+  add_managers(tools, targets);
+  return targets;
+}
+
+std::unique_ptr<Target> find_target(const Tools& tools, std::string_view id) {
+  const std::string bus_id(card_of(id));
+  const std::string physical = hardware::physical_function_of(tools.node.sysfs, bus_id);
+  Targets targets;
+  add_function(tools, physical.empty() ? bus_id : physical, targets);
+  add_managers(tools, targets);
+  const auto found = std::ranges::find(targets, id, [](const auto& target) { return target->identity().id; });
+  return found == targets.end() ? nullptr : std::move(*found);
+}
+
+std::string_view card_of(std::string_view id) { return id.substr(0, id.find('/')); }
+
+std::string name_of_card(std::string_view bus_id) {
+  std::string name = "fpga-";
+  for (const char c : bus_id) name += c == ':' || c == '.' ? '-' : c;
+  return name;
+}
+
+}  // namespace cardcage::fpga

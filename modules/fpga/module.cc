@@ -1,0 +1,92 @@
+// FPGA cards as a module: docs/fpga.md.
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <cardcage/sdk.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <set>
+
+#include "modules/fpga/claims.h"
+#include "modules/fpga/devices.h"
+#include "modules/fpga/inventory.h"
+
+namespace cardcage::fpga {
+namespace {
+
+class Fpga final : public cage::Module {
+ public:
+  static constexpr std::string_view id = "dev.cardcage.fpga", version = "0.1.0", vendor = "Cardcage";
+  static constexpr std::uint32_t state_version = 1;
+  static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
+  static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
+  static constexpr std::uint32_t claim_call_limit_s = 900;  // a large bitstream over a slow configuration port
+  static constexpr auto declared_uevents = cage::texts("pci", "fpga_region", "fpga_manager");
+  static constexpr cage::Option declared_options[] = {
+      cage::Option::text("catalogue", "/var/lib/cardcage/bitstreams", "the folder of manifests of bitstreams"),
+      cage::Option::text("fences", "/run/cardcage/fpga",
+                         "a folder in memory that remembers which devices must be programmed anew"),
+      cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for virtual functions of OFS cards"),
+      cage::Option::text("xrt_program", "xbutil", "XRT's tool for Alveo cards: xbutil or xrt-smi"),
+  };
+  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind)};
+
+  Fpga(const cage::Call&, cage::Host host, const cage::Values& options)
+      : tools_{.node = {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs()},
+               .host = host,
+               .passthrough = {host, std::filesystem::path(host.sysfs()), std::filesystem::path(host.devfs()), "FPGA",
+                               std::string(options.text("vfio_driver"))},
+               .vfio_driver = std::string(options.text("vfio_driver")),
+               .xrt_program = std::string(options.text("xrt_program"))},
+        catalogue_(std::filesystem::path(options.text("catalogue"))),
+        fences_(std::filesystem::path(options.text("fences"))),
+        claims_(tools_, catalogue_, fences_) {}
+
+  void discover(const cage::Call&, cage::Snapshot& snapshot) override {
+    report_devices(find_targets(tools_), fences_, is_changing_, snapshot);
+  }
+  void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
+    require_running(claim);
+    claims_.prepare(call, claim, edits);
+  }
+  void unprepare(const cage::Call& call, const cage::Claim& claim) override {
+    require_running(claim);
+    claims_.unprepare(call, claim);
+  }
+  void pre_start(const cage::Call& call, const cage::Claim& claim) override {
+    require_running(claim);
+    claims_.pre_start(call, claim);
+  }
+  // The module opens nothing but for the time of a call, so it has nothing to let go of.
+  void quiesce(const cage::Call&) override { quiesced_ = true; }
+  void resume(const cage::Call&) override { quiesced_ = false; }
+  void quiesce_device(const cage::Call&, std::string_view device) override { quiesced_devices_.emplace(device); }
+  void resume_device(const cage::Call&, std::string_view device) override {
+    quiesced_devices_.erase(std::string(device));
+  }
+  // A card or a region came or went.
+  void events(const cage::Call&, const cage::Events&) override { tools_.host.rescan(); }
+
+ private:
+  void require_running(const cage::Claim& claim) const {
+    if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the FPGA module is quiesced; resume it: cagectl module resume");
+    for (const cage::Allocation& allocation : claim.allocations())
+      if (quiesced_devices_.contains(std::string(allocation.device())))
+        throw cage::Error(CAGE_UNAVAILABLE, "device '" + std::string(allocation.device()) +
+                                                "' is quiesced; resume it: cagectl module resume");
+  }
+
+  const Tools tools_;
+  const Catalogue catalogue_;
+  const Fences fences_;
+  Claims claims_;
+  const IsChanging is_changing_ = [this](const std::string& card) { return claims_.is_changing(card); };
+  bool quiesced_ = false;
+  std::set<std::string> quiesced_devices_;  // by id
+};
+
+}  // namespace
+}  // namespace cardcage::fpga
+
+CARDCAGE_MODULE(cardcage::fpga::Fpga)

@@ -1,0 +1,12 @@
+// Where the module finds the node's files. Each may lie elsewhere than on the node itself.
+#pragma once
+
+#include <filesystem>
+
+namespace cardcage::fpga {
+
+struct Node {
+  std::filesystem::path sysfs, procfs, devfs;
+};
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,83 @@
+// What a claim can hold of an FPGA card: a port, a virtual function, a whole card.
+//
+// A target is made for one look at the card. It keeps no descriptor open, so it never keeps a card from being reset or
+// unbound, and each question reads the hardware anew. One thread at a time; different targets may be used at once.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "modules/common/passthrough.h"
+#include "modules/fpga/bitstream/catalogue.h"
+#include "modules/fpga/node.h"
+
+namespace cardcage::fpga {
+
+// What the module works with.
+struct Tools {
+  Node node;
+  cage::Host host;
+  hardware::Passthrough passthrough;
+  std::string vfio_driver;  // "vfio-pci"
+  std::string xrt_program;  // "xbutil", the name of a file in the key `programs`
+};
+
+struct Identity {
+  std::string id;      // "0000:3b:00.0/port-0": stable over reboots, unlike the kernel's numbers
+  std::string name;    // "fpga-0000-3b-00-0-p0"
+  std::string kind;    // "port", "vf", "card", "alveo", "manager"
+  std::string card;    // "0000:3b:00.0": the targets of one card share it
+  std::string bus_id;  // empty for an FPGA that is no PCI function
+  std::string model;   // "N3000"; empty if nobody knows it
+};
+
+// The function that is loaded: an AFU, a kernel of an xclbin.
+struct Function {
+  std::string id;   // a UUID, 32 hexadecimal digits; empty if it cannot be known
+  std::string why;  // why not, for people
+};
+
+class Target {
+ public:
+  explicit Target(Identity identity) : identity_(std::move(identity)) {}
+  Target(const Target&) = delete;
+  virtual ~Target() = default;
+
+  const Identity& identity() const { return identity_; }
+
+  // The UUID that a bitstream must be made for; empty if the card tells none.
+  virtual std::string interface_id() const { return {}; }
+  virtual Function function() const = 0;
+  // Whether function() can tell what was loaded.
+  virtual bool shows_function() const { return true; }
+  // Why no bitstream can be loaded; empty if one can.
+  virtual std::string why_not_programmable() const = 0;
+  // Adds attributes and capacities beyond those that all targets have.
+  virtual void describe(cage::Device& device) const = 0;
+
+  // Throws FAILED_PRECONDITION, with what was wanted and found, unless the bitstream was made for this card.
+  virtual void require_fit(const Entry& bitstream) const = 0;
+  // Loads the bitstream; returns once the hardware has it. Takes seconds to minutes.
+  virtual void program(const cage::Call& call, const Entry& bitstream) const = 0;
+  // Stops what is loaded and brings it to its initial state. Throws FAILED_PRECONDITION, with the holder, if
+  // somebody has it open.
+  virtual void reset(const cage::Call& call) const = 0;
+  // Clears the errors that the hardware has latched.
+  virtual void clear_errors(const cage::Call&) const {}
+
+  // The PCI functions that need another driver before a container can use the target. Throws FAILED_PRECONDITION if
+  // they cannot all be given away.
+  virtual std::vector<std::string> functions_to_bind() const { return {}; }
+  virtual void bind(const cage::Call&) const {}
+  // The nodes and variables that a container gets. `loaded` is the bitstream that the claim names; null: none.
+  virtual void add_to(cage::Edit edit, const Entry* loaded) const = 0;
+
+ private:
+  const Identity identity_;
+};
+
+using Targets = std::vector<std::unique_ptr<Target>>;
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,93 @@
+#include "modules/fpga/whole_card.h"
+
+#include "modules/fpga/dfl/engine.h"
+#include "modules/fpga/dfl/port.h"
+#include "modules/fpga/dfl/virtual_function.h"
+#include "modules/fpga/inventory.h"
+
+namespace cardcage::fpga {
+namespace {
+
+Identity identity_of(const DflCard& card) {
+  return {.id = card.bus_id,
+          .name = name_of_card(card.bus_id),
+          .kind = "card",
+          .card = card.bus_id,
+          .bus_id = card.bus_id,
+          .model = card.model};
+}
+
+}  // namespace
+
+Targets parts_of(const Tools& tools, const DflCard& card) {
+  Targets parts;
+  for (const DflPort& port : card.ports)
+    if (port.has_function) parts.push_back(std::make_unique<Port>(tools, card, port));
+  if (card.is_ofs())
+    for (const std::string& function : card.virtual_functions)
+      parts.push_back(std::make_unique<VirtualFunction>(tools, card, function));
+  return parts;
+}
+
+WholeCard::WholeCard(const Tools& tools, const DflCard& card)
+    : Target(identity_of(card)), tools_(tools), card_(card), parts_(parts_of(tools, card)) {}
+
+std::string WholeCard::interface_id() const { return card_.engine ? card_.engine->interface_id : std::string(); }
+
+Function WholeCard::function() const {
+  Function common;
+  for (const auto& part : parts_) {
+    const Function one = part->function();
+    if (one.id.empty()) return one;
+    if (!common.id.empty() && common.id != one.id)
+      return {.id = {}, .why = "its regions have different functions: " + common.id + ", " + one.id};
+    common = one;
+  }
+  return common;
+}
+
+std::string WholeCard::why_not_programmable() const { return fpga::why_not_programmable(card_); }
+
+void WholeCard::describe(cage::Device& device) const {
+  describe_card(card_, device);
+  device.capacity(card_.is_ofs() ? "virtualFunctions" : "ports",
+                  cage::Quantity::count(static_cast<std::int64_t>(parts_.size())));
+}
+
+void WholeCard::require_fit(const Entry& bitstream) const { fpga::require_fit(card_, bitstream); }
+
+void WholeCard::program(const cage::Call& call, const Entry& bitstream) const {
+  if (card_.is_ofs()) {
+    program_region(call, tools_, card_, card_.ports.front().number, identity().id, bitstream);
+    return;
+  }
+  for (const auto& part : parts_) part->program(call, bitstream);
+}
+
+void WholeCard::reset(const cage::Call& call) const {
+  for (const auto& part : parts_) part->reset(call);
+}
+
+void WholeCard::clear_errors(const cage::Call& call) const {
+  for (const auto& part : parts_) part->clear_errors(call);
+  if (!card_.engine) return;
+  for (const char* name : {"fme_errors", "pcie0_errors", "pcie1_errors"})
+    clear_error_file(call, tools_, identity().id, card_.engine->folder / "errors" / name);
+}
+
+std::vector<std::string> WholeCard::functions_to_bind() const {
+  std::vector<std::string> all;
+  for (const auto& part : parts_)
+    for (std::string& function : part->functions_to_bind()) all.push_back(std::move(function));
+  return all;
+}
+
+void WholeCard::bind(const cage::Call& call) const {
+  for (const auto& part : parts_) part->bind(call);
+}
+
+void WholeCard::add_to(cage::Edit edit, const Entry* loaded) const {
+  for (const auto& part : parts_) part->add_to(edit, loaded);
+}
+
+}  // namespace cardcage::fpga
