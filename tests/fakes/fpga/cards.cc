@@ -165,6 +165,14 @@ Card kria() {
   return card;
 }
 
+Card wedged(Card card) {
+  card.dfl.value().interface_id = kAllOnes;
+  for (Port& port : card.dfl->ports) {
+    if (port.afu_id) port.afu_id = kAllOnes;
+  }
+  return card;
+}
+
 Card described(const std::string& text) {
   const std::size_t at = text.find('@');
   const std::string name = text.substr(0, at);

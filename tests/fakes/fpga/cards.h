@@ -145,6 +145,9 @@ Card u250(const std::string& address = "0000:65:00.0", int numa_node = 0);
 // A Kria SoM: class/fpga_manager only.
 Card kria();
 
+// Its shell has crashed: every id reads as ones.
+Card wedged(Card card);
+
 // By name, as in "n3000@0000:3b:00.0"; throws std::invalid_argument.
 Card described(const std::string& text);
 

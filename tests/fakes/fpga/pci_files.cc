@@ -128,9 +128,10 @@ void add_identity(Tree& tree, const std::string& folder, const Card& card, const
                                             function.subsystem_vendor, function.subsystem_device, function.address));
 }
 
-void add_vfio(Tree& tree, const Machine& machine, const std::string& folder, unsigned group) {
+void add_vfio(Tree& tree, const Machine& machine, const PciFunction& function, unsigned group) {
+  const std::string folder = folder_of(function.address);
   const std::string name = std::to_string(group);
-  tree.node("dev/vfio/" + name);
+  tree.node("dev/vfio/" + name).function = function.address;
   tree.node("dev/vfio/vfio");
   const auto number = [&](unsigned major, unsigned minor) {
     return machine.node_number.empty() ? fmt::format("{}:{}\n", major, minor) : machine.node_number + "\n";
@@ -161,7 +162,7 @@ void add_function(Tree& tree, Machine& machine, Card& card, PciFunction& functio
     const std::string driver = "sys/bus/pci/drivers/" + function.driver;
     tree.link(folder + "/driver", driver);
     tree.link(driver + "/" + function.address, folder);
-    if (function.driver == "vfio-pci") add_vfio(tree, machine, folder, group);
+    if (function.driver == "vfio-pci") add_vfio(tree, machine, function, group);
   }
   if (function.virtual_function) tree.link(folder + "/physfn", folder_of(card.address));
 }

@@ -25,6 +25,7 @@ struct Entry {
   Card* card = nullptr;         // of a node, and of a file that a lock or a program of the card delays
   Port* port = nullptr;         // of a port's node
   bool fme_locked = false;      // the kernel takes the FME's lock to read it: it waits while the card is programmed
+  std::string function;         // of a node of vfio: the PCI function that it opens
   bool takes_firmware = false;  // a name written here programs the card
 };
 

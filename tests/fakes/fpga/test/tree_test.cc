@@ -35,7 +35,7 @@ class FakeFpgaTree : public ::testing::Test {
     write_tree(folder.path(), std::move(cards), node_number);
     return folder / "sys";
   }
-  const ScratchFolder folder;
+  const ScratchFolder folder{"/dev/shm"};  // thousands of small files
 };
 
 TEST_F(FakeFpgaTree, AClassicCardHasTheFoldersOfTheKernel) {
@@ -169,11 +169,12 @@ TEST_F(FakeFpgaTree, BrokenCardsShowIt) {
   busy.dfl->ports[0].disabled = 1;
   bare.dfl->interface_id.reset();
   gone.dfl->shell_gone = true;
-  const fs::path sys = write({busy, bare, gone});
+  const fs::path sys = write({busy, bare, gone, wedged(n3000("0000:41:00.0"))});
   EXPECT_EQ(text_of(sys / "bus/platform/devices/dfl-port.0/afu_id"), "") << "EBUSY cannot be told in a plain file";
   EXPECT_FALSE(fs::exists(sys / "bus/pci/devices/0000:3d:00.0/fpga_region/region2/dfl-fme.1/dfl-fme-region.1/"
                                 "fpga_region/region3/compat_id"));
   EXPECT_TRUE(fs::exists(sys / "bus/pci/devices/0000:3f:00.0/vendor"));
+  EXPECT_EQ(text_of(sys / "bus/platform/devices/dfl-port.3/afu_id"), "ffffffffffffffffffffffffffffffff\n");
   EXPECT_FALSE(fs::exists(sys / "bus/pci/devices/0000:3f:00.0/fpga_region"));
 }
 

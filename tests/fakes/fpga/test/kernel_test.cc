@@ -1,0 +1,493 @@
+// The served cards against linux/fpga-dfl.h and the drivers' sources: numbers, sizes, and each errno.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <linux/fpga-dfl.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <fstream>
+#include <future>
+#include <thread>
+
+#include "tests/fakes/fpga/fake_fpgas.h"
+
+namespace cardcage {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr const char* kCard = "0000:5e:00.0";
+constexpr const char* kOther = "0000:3b:00.0";
+
+// The text of a file, or the errno of the call that failed.
+struct Text {
+  std::string text;
+  int error = 0;
+  bool operator==(const Text&) const = default;
+  friend void PrintTo(const Text& value, std::ostream* stream) {
+    *stream << '"' << value.text << "\", errno " << value.error;
+  }
+};
+Text read_file(const fs::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return {"", errno};
+  std::string text(4096, '\0');
+  const ssize_t size = ::read(fd.get(), text.data(), text.size());
+  if (size < 0) return {"", errno};
+  text.resize(static_cast<std::size_t>(size));
+  return {text, 0};
+}
+int write_file(const fs::path& path, const std::string& text) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd) return errno;
+  return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
+}
+UniqueFd open_node(const fs::path& path, int flags = 0) {
+  return UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags));
+}
+int call(const UniqueFd& fd, unsigned long command, unsigned long argument = 0) {
+  return ::ioctl(fd.get(), command, argument) < 0 ? errno : 0;
+}
+template <class T>
+int call_with(const UniqueFd& fd, unsigned long command, T& argument) {
+  return ::ioctl(fd.get(), command, &argument) < 0 ? errno : 0;
+}
+bool eventually(const std::function<bool()>& condition) {
+  for (int i = 0; i < 1000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+class FakeFpgaKernel : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fpgas.mounted()) GTEST_SKIP() << "no file system can be mounted here";
+  }
+  void TearDown() override { fpgas.release(); }
+  int program(unsigned port, const std::string& data, const char* card = kCard) {
+    const UniqueFd fme = open_node(fpgas.fme_node(card));
+    if (!fme) return errno;
+    dfl_fpga_fme_port_pr pr{.argsz = sizeof pr, .port_id = port};
+    pr.buffer_size = static_cast<std::uint32_t>(data.size());
+    pr.buffer_address = reinterpret_cast<std::uint64_t>(data.data());
+    return call_with(fme, DFL_FPGA_FME_PORT_PR, pr);
+  }
+  fs::path port(const std::string& file, unsigned id = 0) { return fpgas.port_folder(kCard, id) / file; }
+  fs::path fme(const std::string& file) { return fpgas.fme_folder(kCard) / file; }
+  fs::path manager() { return fs::canonical(fme("dfl-fme-mgr.0/fpga_manager/fpga0")); }
+
+  FakeFpgas fpgas{{fake_fpga::four_ports(kCard), fake_fpga::n3000(kOther), fake_fpga::n6001(), fake_fpga::kria()}};
+  const std::string payload = fake_payload(fake_fpga::kNlb3);
+};
+
+TEST(FakeFpgaNumbering, IsThatOfTheKernel) {
+  EXPECT_EQ(DFL_FPGA_GET_API_VERSION, 0xb600u);
+  EXPECT_EQ(DFL_FPGA_CHECK_EXTENSION, 0xb601u);
+  EXPECT_EQ(DFL_FPGA_PORT_RESET, 0xb640u);
+  EXPECT_EQ(DFL_FPGA_PORT_GET_INFO, 0xb641u);
+  EXPECT_EQ(DFL_FPGA_PORT_GET_REGION_INFO, 0xb642u);
+  EXPECT_EQ(DFL_FPGA_PORT_DMA_MAP, 0xb643u);
+  EXPECT_EQ(DFL_FPGA_PORT_DMA_UNMAP, 0xb644u);
+  EXPECT_EQ(DFL_FPGA_PORT_ERR_GET_IRQ_NUM, 0x8004b645u);
+  EXPECT_EQ(DFL_FPGA_PORT_ERR_SET_IRQ, 0x4008b646u);
+  EXPECT_EQ(DFL_FPGA_FME_PORT_PR, 0xb680u);
+  EXPECT_EQ(DFL_FPGA_FME_PORT_RELEASE, 0x4004b681u);
+  EXPECT_EQ(DFL_FPGA_FME_PORT_ASSIGN, 0x4004b682u);
+  EXPECT_EQ(DFL_FPGA_FME_ERR_GET_IRQ_NUM, 0x8004b683u);
+  EXPECT_EQ(DFL_FPGA_FME_ERR_SET_IRQ, 0x4008b684u);
+  EXPECT_EQ(sizeof(dfl_fpga_port_info), 16u);
+  EXPECT_EQ(sizeof(dfl_fpga_port_region_info), 32u);
+  EXPECT_EQ(sizeof(dfl_fpga_port_dma_map), 32u);
+  EXPECT_EQ(sizeof(dfl_fpga_port_dma_unmap), 16u);
+  EXPECT_EQ(sizeof(dfl_fpga_fme_port_pr), 24u);
+  EXPECT_EQ(offsetof(dfl_fpga_fme_port_pr, port_id), 8u);
+  EXPECT_EQ(offsetof(dfl_fpga_fme_port_pr, buffer_size), 12u);
+  EXPECT_EQ(offsetof(dfl_fpga_fme_port_pr, buffer_address), 16u);
+}
+
+TEST_F(FakeFpgaKernel, FilesRefuseAtReadWhatTheKernelRefuses) {
+  const fs::path base = fs::canonical(fpgas.sysfs() / "class/fpga_region/region0");
+  EXPECT_EQ(read_file(base / "compat_id"), (Text{"", ENOENT}));
+  EXPECT_TRUE(fs::exists(base / "compat_id"));
+  EXPECT_EQ(read_file(port("afu_id")), (Text{"d8424dc4a4a3c413f89e433683f9040b\n", 0}));
+  fpgas.change(kCard, [](auto& card) { card.dfl->ports[0].disabled = 1; });
+  EXPECT_EQ(read_file(port("afu_id")), (Text{"", EBUSY}));
+  EXPECT_EQ(write_file(port("afu_id"), "x"), EACCES) << "sysfs lets not even root open it to write";
+  EXPECT_EQ(read_file(fpgas.function("0000:b1:00.0") / "missing"), (Text{"", ENOENT}));
+}
+
+TEST_F(FakeFpgaKernel, FoldersAndLinksAreAsInSysfs) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(fpgas.devfs())) names.push_back(entry.path().filename());
+  EXPECT_THAT(names, Contains("dfl-port.3"));
+  EXPECT_EQ(fs::canonical(fpgas.sysfs() / "bus/platform/devices/dfl-port.1/../device"),
+            fs::canonical(fpgas.function(kCard)));
+  EXPECT_EQ(read_file(fpgas.function(kCard) / "config").text.size(), 256u);
+}
+
+TEST_F(FakeFpgaKernel, PortErrorsAreClearedByTheirOwnValueOnly) {
+  fpgas.set_port_errors(kCard, 0, 0x21);
+  EXPECT_EQ(read_file(port("errors/errors")).text, "0x21\n");
+  EXPECT_EQ(write_file(port("errors/errors"), "0x20"), EINVAL);
+  EXPECT_EQ(write_file(port("errors/errors"), "all"), EINVAL);
+  EXPECT_EQ(write_file(port("errors/errors"), "0x21\n"), 0);
+  EXPECT_EQ(read_file(port("errors/errors")).text, "0x0\n");
+  EXPECT_EQ(write_file(port("errors/errors"), "0x0"), 0);
+  fpgas.change(kCard, [](auto& card) { card.dfl->ports[0].power_state = 6; });
+  fpgas.set_port_errors(kCard, 0, 1);
+  EXPECT_EQ(write_file(port("errors/errors"), "0x1"), EBUSY) << "AP6";
+  EXPECT_EQ(read_file(port("errors/errors")).text, "0x1\n");
+}
+
+TEST_F(FakeFpgaKernel, FmeErrorsAreClearedByTheirOwnValueOnly) {
+  fpgas.change(kCard, [](auto& card) { card.dfl->errors.pcie0 = 4; });
+  EXPECT_EQ(write_file(fme("errors/pcie0_errors"), "0x5"), EINVAL);
+  EXPECT_EQ(write_file(fme("errors/pcie0_errors"), "4"), 0);
+  EXPECT_EQ(read_file(fme("errors/pcie0_errors")).text, "0x0\n");
+  EXPECT_EQ(write_file(fme("errors/inject_errors"), "8"), EINVAL);
+  EXPECT_EQ(write_file(fme("errors/inject_errors"), "2"), 0);
+  EXPECT_EQ(write_file(fme("errors/catfatal_errors"), "0"), EACCES);
+}
+
+TEST_F(FakeFpgaKernel, EventsAreClearedByOne) {
+  fpgas.change(kCard, [](auto& card) { card.dfl->ports[0].ap1_event = true; });
+  EXPECT_EQ(read_file(port("ap1_event")).text, "1\n");
+  EXPECT_EQ(write_file(port("ap1_event"), "0"), EINVAL);
+  EXPECT_EQ(write_file(port("ap1_event"), "1"), 0);
+  EXPECT_EQ(read_file(port("ap1_event")).text, "0\n");
+}
+
+TEST_F(FakeFpgaKernel, PortsAreSharedUnlessOExclIsGiven) {
+  const fs::path node = fpgas.port_node(kCard);
+  UniqueFd first = open_node(node), second = open_node(node);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(fpgas.open_count(node), 2u);
+  EXPECT_FALSE(open_node(node, O_EXCL));
+  EXPECT_EQ(errno, EBUSY);
+  first = UniqueFd();
+  second = UniqueFd();
+  ASSERT_TRUE(eventually([&] { return fpgas.open_count(node) == 0; }));
+  const UniqueFd alone = open_node(node, O_EXCL);
+  ASSERT_TRUE(alone);
+  EXPECT_FALSE(open_node(node));
+  EXPECT_EQ(errno, EBUSY);
+  EXPECT_TRUE(open_node(fpgas.port_node(kCard, 1), O_EXCL)) << "another port";
+}
+
+TEST_F(FakeFpgaKernel, AClosedNodeIsFreeAtOnce) {
+  const fs::path node = fpgas.port_node(kCard);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(open_node(node, O_EXCL)) << i;
+}
+
+TEST(FakeFpgaOldKernel, PortsAreOpenedOnce) {
+  FakeFpgas fpgas({fake_fpga::n3000(kOther)}, {.single_open = true});
+  if (!fpgas.mounted()) GTEST_SKIP() << "no file system can be mounted here";
+  const UniqueFd first = open_node(fpgas.port_node(kOther));
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(open_node(fpgas.port_node(kOther)));
+  EXPECT_EQ(errno, EBUSY);
+}
+
+TEST_F(FakeFpgaKernel, TheLastCloseResetsThePort) {
+  const auto resets = [&] { return fpgas.look(kCard).dfl->ports[2].resets; };
+  UniqueFd first = open_node(fpgas.port_node(kCard, 2)), second = open_node(fpgas.port_node(kCard, 2));
+  first = UniqueFd();
+  EXPECT_TRUE(eventually([&] { return fpgas.open_count(fpgas.port_node(kCard, 2)) == 1; }));
+  EXPECT_EQ(resets(), 0u);
+  second = UniqueFd();
+  EXPECT_TRUE(eventually([&] { return resets() == 1; }));
+}
+
+TEST_F(FakeFpgaKernel, IoctlsOfThePort) {
+  const UniqueFd port = open_node(fpgas.port_node(kCard));
+  EXPECT_EQ(::ioctl(port.get(), DFL_FPGA_GET_API_VERSION), 0);
+  EXPECT_EQ(::ioctl(port.get(), DFL_FPGA_CHECK_EXTENSION, 7), 0);
+  EXPECT_EQ(call(port, DFL_FPGA_PORT_RESET), 0);
+  EXPECT_EQ(fpgas.look(kCard).dfl->ports[0].resets, 1u);
+  EXPECT_EQ(call(port, DFL_FPGA_PORT_RESET, 1), EINVAL);
+  dfl_fpga_port_info info{.argsz = sizeof info, .flags = 9};
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_GET_INFO, info), 0);
+  EXPECT_EQ(info.flags, 0u);
+  EXPECT_EQ(info.num_regions, 1u);
+  info.argsz = sizeof info - 1;
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_GET_INFO, info), EINVAL);
+  EXPECT_EQ(call(port, DFL_FPGA_PORT_GET_INFO, 8), EFAULT);
+  dfl_fpga_port_region_info region{.argsz = sizeof region};
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_GET_REGION_INFO, region), 0);
+  EXPECT_EQ(region.flags, 7u);
+  region.index = 1;
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_GET_REGION_INFO, region), EINVAL);
+  EXPECT_EQ(call(port, DFL_FPGA_FME_PORT_PR), EINVAL) << "an ioctl of the FME";
+  EXPECT_EQ(call(port, 0xb67f), EINVAL) << "not ENOTTY";
+}
+
+TEST_F(FakeFpgaKernel, MemoryIsMappedInWholePages) {
+  const UniqueFd port = open_node(fpgas.port_node(kCard));
+  dfl_fpga_port_dma_map map{.argsz = sizeof map, .user_addr = 0x10000, .length = 8192};
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_DMA_MAP, map), 0);
+  dfl_fpga_port_dma_unmap unmap{.argsz = sizeof unmap, .iova = map.iova};
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_DMA_UNMAP, unmap), 0);
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_DMA_UNMAP, unmap), EINVAL);
+  map.length = 100;
+  EXPECT_EQ(call_with(port, DFL_FPGA_PORT_DMA_MAP, map), EINVAL);
+}
+
+TEST_F(FakeFpgaKernel, ProgrammingChangesTheAcceleratorAndNothingElse) {
+  EXPECT_EQ(program(1, payload), 0);
+  EXPECT_EQ(read_file(port("afu_id", 1)).text, "f7df405cbd7acf7222f144b0b93acd18\n");
+  EXPECT_EQ(read_file(port("afu_id", 0)).text, "d8424dc4a4a3c413f89e433683f9040b\n");
+  EXPECT_EQ(read_file(manager() / "state").text, "operating\n");
+  EXPECT_EQ(read_file(manager() / "status").text, "");
+  // The kernel compares no interface id, and neither does the fake: this one is of another shell.
+  EXPECT_EQ(program(0, fake_payload(fake_fpga::kN3000Afu, 61)), 0);
+  EXPECT_EQ(read_file(port("afu_id")).text, "9aeffe5f84570612c000c9660d824272\n");
+  EXPECT_EQ(fpgas.last_payload().size(), 64u) << "padded to four bytes";
+}
+
+TEST_F(FakeFpgaKernel, ProgrammingTakesALargePayload) {
+  EXPECT_EQ(program(0, fake_payload(fake_fpga::kNlb3, 8u << 20)), 0);
+  EXPECT_EQ(fpgas.last_payload().size(), 8u << 20);
+}
+
+TEST_F(FakeFpgaKernel, ProgrammingRefusesWhatTheKernelRefuses) {
+  const UniqueFd fme = open_node(fpgas.fme_node(kCard));
+  const auto result = [&](auto change) {
+    dfl_fpga_fme_port_pr pr{.argsz = sizeof pr};
+    pr.buffer_size = static_cast<std::uint32_t>(payload.size());
+    pr.buffer_address = reinterpret_cast<std::uint64_t>(payload.data());
+    change(pr);
+    return call_with(fme, DFL_FPGA_FME_PORT_PR, pr);
+  };
+  EXPECT_EQ(result([](auto& pr) { pr.argsz = 23; }), EINVAL);
+  EXPECT_EQ(result([](auto& pr) { pr.flags = 1; }), EINVAL);
+  EXPECT_EQ(result([](auto& pr) { pr.port_id = 4; }), EINVAL);
+  EXPECT_EQ(result([](auto& pr) { pr.buffer_size = 0; }), ENOMEM);
+  EXPECT_EQ(result([](auto& pr) { pr.buffer_address = 16; }), EFAULT);
+  EXPECT_EQ(call(fme, DFL_FPGA_FME_PORT_PR, 16), EFAULT);
+  EXPECT_EQ(call(fme, DFL_FPGA_PORT_RESET), EINVAL) << "an ioctl of the port";
+  EXPECT_EQ(call(fme, 0xb6ff), EINVAL);
+  EXPECT_EQ(read_file(port("afu_id")).text, "d8424dc4a4a3c413f89e433683f9040b\n");
+}
+
+TEST_F(FakeFpgaKernel, AFailureIsInTheManagerAndLeavesThePortDisabled) {
+  fpgas.fail_next();
+  EXPECT_EQ(program(0, payload), EIO);
+  EXPECT_EQ(read_file(manager() / "status").text, "reconfig CRC error\n");
+  EXPECT_EQ(read_file(manager() / "state").text, "write complete error\n");
+  EXPECT_EQ(read_file(port("afu_id")), (Text{"", EBUSY}));
+  const UniqueFd node = open_node(fpgas.port_node(kCard));
+  EXPECT_EQ(call(node, DFL_FPGA_PORT_RESET), 0);
+  EXPECT_EQ(read_file(port("afu_id")), (Text{"", EBUSY})) << "a reset disables and enables: the count stays";
+  EXPECT_EQ(program(0, payload), 0);
+  EXPECT_EQ(read_file(port("afu_id")), (Text{"", EBUSY})) << "so does a PR that succeeds";
+  const fs::path driver = fpgas.sysfs() / "bus/pci/drivers/dfl-pci";
+  ASSERT_EQ(write_file(driver / "unbind", kCard), 0);
+  EXPECT_FALSE(fs::exists(fpgas.function(kCard) / "fpga_region"));
+  ASSERT_EQ(write_file(driver / "bind", kCard), 0);
+  EXPECT_EQ(read_file(port("afu_id")).text, "f7df405cbd7acf7222f144b0b93acd18\n");
+}
+
+TEST(FakeFpgaOtherDriver, AFailureMayEnableThePortAgain) {
+  FakeFpgas fpgas({fake_fpga::n3000(kOther)}, {.failure_keeps_port_disabled = false});
+  if (!fpgas.mounted()) GTEST_SKIP() << "no file system can be mounted here";
+  fpgas.fail_next({ETIMEDOUT, "", "write init error"});
+  const UniqueFd fme = open_node(fpgas.fme_node(kOther));
+  const std::string payload = fake_payload(fake_fpga::kNlb0);
+  dfl_fpga_fme_port_pr pr{.argsz = sizeof pr, .buffer_size = 64};
+  pr.buffer_address = reinterpret_cast<std::uint64_t>(payload.data());
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_PR, pr), ETIMEDOUT);
+  EXPECT_EQ(read_file(fpgas.port_folder(kOther) / "afu_id").text, "9aeffe5f84570612c000c9660d824272\n");
+}
+
+TEST_F(FakeFpgaKernel, WhileACardIsProgrammedOnlyItsFmeWaits) {
+  fpgas.hold();
+  auto running = std::async(std::launch::async, [&] { return program(0, payload); });
+  ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
+  EXPECT_EQ(read_file(port("afu_id", 0)), (Text{"", EBUSY}));
+  EXPECT_EQ(read_file(port("afu_id", 1)).error, 0);
+  EXPECT_EQ(read_file(fme("errors/catfatal_errors")).text, "0x0\n") << "read without the lock";
+  EXPECT_EQ(read_file(manager() / "state").text, "write\n");
+  EXPECT_TRUE(open_node(fpgas.port_node(kCard, 1), O_EXCL));
+  EXPECT_TRUE(open_node(fpgas.fme_node(kOther)));
+  auto errors = std::async(std::launch::async, [&] { return read_file(fme("errors/fme_errors")); });
+  auto second = std::async(std::launch::async, [&] { return program(1, payload); });
+  EXPECT_EQ(errors.wait_for(100ms), std::future_status::timeout);
+  EXPECT_EQ(second.wait_for(0ms), std::future_status::timeout);
+  EXPECT_EQ(fpgas.programming(), 1u);
+  fpgas.release();
+  EXPECT_EQ(running.get(), 0);
+  EXPECT_EQ(errors.get().text, "0x0\n");
+  EXPECT_EQ(second.get(), 0);
+}
+
+TEST_F(FakeFpgaKernel, CardsAreProgrammedAtTheSameTime) {
+  fpgas.hold();
+  auto one = std::async(std::launch::async, [&] { return program(0, payload); });
+  auto other = std::async(std::launch::async, [&] { return program(0, payload, kOther); });
+  EXPECT_TRUE(eventually([&] { return fpgas.programming() == 2; }));
+  fpgas.release();
+  EXPECT_EQ(one.get(), 0);
+  EXPECT_EQ(other.get(), 0);
+}
+
+TEST_F(FakeFpgaKernel, ProgrammingTakesItsTime) {
+  fpgas.set_programming_time(50ms);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(program(0, payload), 0);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 50ms);
+}
+
+TEST_F(FakeFpgaKernel, ProgrammingEndsWithoutItsCaller) {
+  fpgas.hold();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(program(0, payload));
+  ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
+  ::kill(child, SIGKILL);
+  std::this_thread::sleep_for(50ms);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it waits in the kernel";
+  fpgas.release();
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(read_file(port("afu_id")).text, "f7df405cbd7acf7222f144b0b93acd18\n");
+}
+
+TEST_F(FakeFpgaKernel, PortsAreReleasedAndAssigned) {
+  const UniqueFd fme = open_node(fpgas.fme_node(kCard));
+  int id = 0;
+  UniqueFd user = open_node(fpgas.port_node(kCard));
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_RELEASE, id), EBUSY) << "the port is open";
+  user = UniqueFd();
+  EXPECT_TRUE(eventually([&] { return call_with(fme, DFL_FPGA_FME_PORT_RELEASE, id) == 0; }));
+  EXPECT_FALSE(fs::exists(fpgas.port_node(kCard)));
+  EXPECT_FALSE(fs::exists(fpgas.port_folder(kCard)));
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_RELEASE, id), EBUSY) << "it is released";
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_ASSIGN, id), 0);
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_ASSIGN, id), EBUSY) << "it is assigned";
+  EXPECT_TRUE(open_node(fpgas.port_node(kCard), O_EXCL));
+  id = 9;
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_RELEASE, id), ENODEV);
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_ASSIGN, id), ENODEV);
+}
+
+TEST_F(FakeFpgaKernel, ErrorsSignalAnEvent) {
+  const UniqueFd fme = open_node(fpgas.fme_node(kCard)), event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::uint32_t count = 0;
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_ERR_GET_IRQ_NUM, count), 0);
+  EXPECT_EQ(count, 1u);
+  struct {
+    std::uint32_t start, count;
+    std::int32_t fd;
+  } argument{0, 1, event.get()};
+  static_assert(offsetof(dfl_fpga_irq_set, evtfds) == 8);
+  ASSERT_EQ(call_with(fme, DFL_FPGA_FME_ERR_SET_IRQ, argument), 0);
+  fpgas.set_fatal_errors(kCard, 1);
+  eventfd_t value = 0;
+  EXPECT_EQ(::eventfd_read(event.get(), &value), 0);
+  argument.count = 2;
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_ERR_SET_IRQ, argument), EINVAL);
+}
+
+TEST_F(FakeFpgaKernel, FirmwareProgramsAnSoc) {
+  const fs::path soc = fs::canonical(fpgas.sysfs() / "class/fpga_manager/fpga3");
+  ASSERT_EQ(read_file(soc / "name").text, "Xilinx ZynqMP FPGA Manager\n");
+  fpgas.hold();
+  auto running = std::async(std::launch::async, [&] { return write_file(soc / "firmware", "base.bit.bin\n"); });
+  ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
+  EXPECT_EQ(read_file(soc / "state").text, "write\n");
+  EXPECT_EQ(write_file(soc / "firmware", "other.bin"), EBUSY);
+  fpgas.release();
+  EXPECT_EQ(running.get(), 0);
+  EXPECT_EQ(read_file(soc / "state").text, "operating\n");
+  fpgas.fail_next({EIO, "", "write error"});
+  EXPECT_EQ(write_file(soc / "firmware", "bad.bin"), EIO);
+  EXPECT_EQ(read_file(soc / "state").text, "write error\n");
+  EXPECT_EQ(write_file(soc / "flags", "1"), 0);
+  EXPECT_EQ(read_file(soc / "flags").text, "1\n");
+  EXPECT_EQ(read_file(soc / "firmware").error, EACCES) << "write-only";
+}
+
+TEST_F(FakeFpgaKernel, VirtualFunctionsGoFromDriverToDriver) {
+  const std::string address = "0000:b1:00.5";
+  const fs::path drivers = fpgas.sysfs() / "bus/pci/drivers", function = fpgas.function(address);
+  EXPECT_EQ(read_file(function / "driver_override").text, "vfio-pci\n");
+  EXPECT_EQ(write_file(drivers / "dfl-pci/unbind", address), ENODEV);
+  EXPECT_EQ(write_file(drivers / "vfio-pci/unbind", address), 0);
+  EXPECT_FALSE(fs::exists(function / "driver"));
+  EXPECT_EQ(write_file(drivers / "dfl-pci/bind", address), ENODEV) << "the override names another";
+  EXPECT_EQ(write_file(drivers / "vfio-pci/bind", address), 0);
+  EXPECT_EQ(write_file(drivers / "vfio-pci/bind", address), EBUSY);
+  EXPECT_EQ(write_file(drivers / "vfio-pci/bind", "0000:00:00.9"), ENODEV);
+  ASSERT_EQ(write_file(drivers / "vfio-pci/unbind", address), 0);
+  ASSERT_EQ(write_file(function / "driver_override", "\n"), 0);
+  EXPECT_EQ(read_file(function / "driver_override").text, "(null)\n");
+  ASSERT_EQ(write_file(fpgas.function("0000:b1:00.0") / "sriov_drivers_autoprobe", "0"), 0);
+  EXPECT_EQ(write_file(fpgas.sysfs() / "bus/pci/drivers_probe", address), 0);
+  EXPECT_FALSE(fs::exists(function / "driver")) << "no probing, and no error either";
+  ASSERT_EQ(write_file(function / "driver_override", "vfio-pci"), 0);
+  EXPECT_EQ(write_file(fpgas.sysfs() / "bus/pci/drivers_probe", address), 0);
+  EXPECT_EQ(fs::canonical(function / "driver").filename(), "vfio-pci");
+  const fs::path count = fpgas.function("0000:b1:00.0") / "sriov_numvfs";
+  EXPECT_EQ(write_file(count, "2"), EBUSY) << "3 are there";
+  EXPECT_EQ(write_file(count, "4"), ERANGE);
+  EXPECT_EQ(write_file(count, "0"), 0);
+  EXPECT_FALSE(fs::exists(function));
+}
+
+TEST_F(FakeFpgaKernel, VfioKeepsAFunctionThatIsOpen) {
+  const std::string address = "0000:b1:00.6";
+  const fs::path function = fpgas.function(address);
+  const fs::path node = fpgas.devfs() / "vfio" / fs::canonical(function / "iommu_group").filename();
+  UniqueFd group = open_node(node);
+  ASSERT_TRUE(group);
+  EXPECT_FALSE(open_node(node));
+  EXPECT_EQ(errno, EBUSY);
+  auto unbound = std::async(std::launch::async,
+                            [&] { return write_file(fpgas.sysfs() / "bus/pci/drivers/vfio-pci/unbind", address); });
+  EXPECT_EQ(unbound.wait_for(100ms), std::future_status::timeout);
+  EXPECT_TRUE(fs::exists(function / "driver"));
+  group = UniqueFd();
+  EXPECT_EQ(unbound.get(), 0);
+  EXPECT_FALSE(fs::exists(function / "driver"));
+}
+
+TEST_F(FakeFpgaKernel, EveryAccessWithAnEffectIsRecorded) {
+  fpgas.clear_log();
+  read_file(port("afu_id"));
+  EXPECT_THAT(fpgas.log(), IsEmpty());
+  EXPECT_EQ(program(0, payload), 0);
+  write_file(fpgas.function(kCard) / "driver_override", "x\n");
+  ASSERT_TRUE(eventually([&] { return fpgas.log().size() == 4; }));
+  EXPECT_THAT(fpgas.log(), ElementsAre("open dfl-fme.0", "ioctl dfl-fme.0 FME_PORT_PR", "close dfl-fme.0",
+                                       "write sys/devices/pci0000:5d/0000:5d:00.0/0000:5e:00.0/driver_override: x"));
+  EXPECT_EQ(fpgas.accesses()[0].caller, ::gettid());
+}
+
+TEST_F(FakeFpgaKernel, CardsComeAndGo) {
+  fpgas.hold();
+  auto running = std::async(std::launch::async, [&] { return program(0, payload); });
+  ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
+  fpgas.remove_card(kCard);
+  EXPECT_EQ(running.get(), ENODEV);
+  EXPECT_FALSE(fs::exists(fpgas.function(kCard)));
+  EXPECT_THROW(fpgas.look(kCard), std::out_of_range);
+  fpgas.add_card(fake_fpga::four_ports(kCard));
+  EXPECT_EQ(read_file(port("id", 3)).text, "3\n");
+  const fs::path before = fpgas.port_node(kOther);
+  fpgas.renumber();
+  EXPECT_NE(fpgas.port_node(kOther), before);
+  EXPECT_EQ(read_file(fpgas.port_folder(kOther) / "id").text, "0\n");
+}
+
+}  // namespace
+}  // namespace cardcage
