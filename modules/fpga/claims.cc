@@ -1,6 +1,7 @@
 #include "modules/fpga/claims.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <exception>
 
@@ -20,6 +21,13 @@ constexpr std::uint32_t kReleaseAttempts = 3;
 std::string describe(const Identity& device) {
   const std::string model = device.model.empty() ? std::string() : " (" + device.model + ")";
   return "device '" + device.id + "'" + model;
+}
+
+// "FPGA_0000_3B_00_0_P0" of "fpga-0000-3b-00-0-p0". Each device has its own, because a container may have several.
+std::string variable_of(const Identity& device) {
+  std::string name = device.name;
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
 }
 
 Duties duties_of(const cage::Claim& claim) {
@@ -178,8 +186,9 @@ void Claims::verify(const cage::Call& call, const Target& target, const Entry& b
 
 void Claims::add_edits(const Work& work, cage::Edit edit) const {
   work.target->add_to(edit, work.bitstream ? &*work.bitstream : nullptr);
-  if (const std::string function = work.target->function().id; !function.empty())
-    edit.env_list("FPGA_FUNCTIONS", function);
+  std::string function = work.target->function().id;
+  if (function.empty() && work.bitstream) function = work.bitstream->bitstream.function_id;
+  edit.env(variable_of(work.target->identity()), function);
 }
 
 // A device that is gone has taken everything with it but the memory of its drivers.

@@ -240,10 +240,14 @@ TEST_F(ManagerTest, GivesTheNodesOfTheBitstream) {
   entry.nodes = {"/dev/uio4", "/dev/filter/0"};
   write("sys/class/uio/uio4/dev", "243:4\n");
   RecordedEdits edits;
-  const auto target = fpga();
-  dynamic_cast<const Manager&>(*target).add_to(edits.edit(), entry);
+  fpga()->add_to(edits.edit(), &entry);
   EXPECT_THAT(edits.nodes, ElementsAre(Pair("/dev/filter/0", ""), Pair("/dev/uio4", "243:4")));
-  EXPECT_THAT(edits.environment, ElementsAre(Pair("FPGA_DEVICES", "manager/firmware:zynqmp-firmware:pcap")));
+}
+
+TEST_F(ManagerTest, HasNothingForAContainerWithoutABitstream) {
+  RecordedEdits edits;
+  EXPECT_THAT(error_of(CAGE_INVALID_ARGUMENT, [&] { fpga()->add_to(edits.edit(), nullptr); }),
+              HasSubstr("has no nodes of its own; name a bitstream in the claim"));
 }
 
 TEST_F(ManagerTest, WaitsForTheNodesOfTheBitstream) {

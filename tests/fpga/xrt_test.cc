@@ -228,15 +228,14 @@ TEST_F(AlveoTest, NoticesThatAResetFailed) {
 TEST_F(AlveoTest, GivesTheRenderNodeAndNoManagement) {
   write("dev/xclmgmt25856", "");
   RecordedEdits edits;
-  card()->add_to(edits.edit());
+  card()->add_to(edits.edit(), nullptr);
   EXPECT_THAT(edits.nodes, ElementsAre(Pair("/dev/dri/renderD129", "226:129")));
-  EXPECT_THAT(edits.environment, ElementsAre(Pair("FPGA_DEVICES", kBusId)));
 }
 
 TEST_F(AlveoTest, GivesTheQueuesOfAQdmaShell) {
   write("dev/xfpga/dma.qdma.u25857.0", "");
   RecordedEdits edits;
-  card()->add_to(edits.edit());
+  card()->add_to(edits.edit(), nullptr);
   EXPECT_THAT(edits.nodes,
               ElementsAre(Pair("/dev/dri/renderD129", "226:129"), Pair("/dev/xfpga/dma.qdma.u25857.0", "")));
 }
@@ -244,7 +243,7 @@ TEST_F(AlveoTest, GivesTheQueuesOfAQdmaShell) {
 TEST_F(AlveoTest, GivesNothingWithoutARenderNode) {
   remove("drm/renderD129");
   RecordedEdits edits;
-  EXPECT_THAT(error_of(CAGE_UNAVAILABLE, [&] { card()->add_to(edits.edit()); }), HasSubstr("no render node"));
+  EXPECT_THAT(error_of(CAGE_UNAVAILABLE, [&] { card()->add_to(edits.edit(), nullptr); }), HasSubstr("no render node"));
   EXPECT_THAT(edits.environment, IsEmpty());
 }
 

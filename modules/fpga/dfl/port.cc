@@ -81,7 +81,6 @@ void Port::clear_errors(const cage::Call& call) const {
 
 void Port::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
   edit.device_node(node_of("/dev/" + port_.node, numbers_of(port_.folder)));
-  edit.env_list("FPGA_DEVICES", identity().id);
 }
 
 void describe_card(const DflCard& card, cage::Device& device) {

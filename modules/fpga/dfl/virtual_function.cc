@@ -79,7 +79,6 @@ void VirtualFunction::bind(const cage::Call& call) const {
 
 void VirtualFunction::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
   tools_.passthrough.add_to(edit, identity().bus_id, {.with_api_device = true});
-  edit.env_list("FPGA_DEVICES", identity().id);
 }
 
 }  // namespace cardcage::fpga

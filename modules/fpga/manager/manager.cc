@@ -200,7 +200,6 @@ void Manager::add_to(cage::Edit edit, const Entry* loaded) const {
     const bool is_uio = name.starts_with("uio");
     edit.device_node(node_of(node, is_uio ? text_in(tools_.node.sysfs / "class/uio" / name / "dev") : std::string()));
   }
-  edit.env_list("FPGA_DEVICES", identity().id);
 }
 
 void add_managers(const Tools& tools, Targets& targets) {

@@ -240,7 +240,6 @@ void Alveo::add_to(cage::Edit edit, const Entry* /*loaded*/) const {
     std::error_code error;
     if (fs::exists(tools_.node.devfs / queues, error)) edit.device_node(node_of("/dev/" + queues));
   }
-  edit.env_list("FPGA_DEVICES", identity().id);
 }
 
 std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id) {

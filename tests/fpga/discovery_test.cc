@@ -1,0 +1,102 @@
+// Which devices a node's cards are, under which names, and with which attributes.
+#include "tests/fpga/fpga_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+class FpgaDiscovery : public FpgaFixture {};
+INSTANTIATE_TEST_SUITE_P(Isolation, FpgaDiscovery, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(FpgaDiscovery, APortIsADeviceWithItsFunctionAndItsInterface) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  ASSERT_THAT(names(), ElementsAre("fpga-0000-3b-00-0-p0"));
+  const Device port = device("fpga-0000-3b-00-0-p0");
+  EXPECT_EQ(port.id, "0000:3b:00.0/port-0");
+  EXPECT_EQ(port.pci_bus_id, "0000:3b:00.0");
+  EXPECT_THAT(attributes_of(port),
+              IsSupersetOf<std::string>({"type=port", "model=N3000", "card=0000:3b:00.0", "portId=0",
+                                         std::string("interfaceId=") + fake_fpga::kN3000Interface,
+                                         std::string("afuId=") + fake_fpga::kN3000Afu}));
+  EXPECT_THAT(port.consumes, IsEmpty()) << "a card with one port is one thing";
+}
+
+TEST_P(FpgaDiscovery, PortsOfACardShareACounterWithTheCard) {
+  ASSERT_TRUE(start_on({fake_fpga::four_ports()}));
+  ASSERT_THAT(names(), ElementsAre("fpga-0000-5e-00-0", "fpga-0000-5e-00-0-p0", "fpga-0000-5e-00-0-p1",
+                                   "fpga-0000-5e-00-0-p2", "fpga-0000-5e-00-0-p3"));
+  const Device whole = device("fpga-0000-5e-00-0"), part = device("fpga-0000-5e-00-0-p2");
+  ASSERT_EQ(whole.consumes.size(), 1u);
+  ASSERT_EQ(part.consumes.size(), 1u);
+  EXPECT_EQ(whole.consumes.front().set, part.consumes.front().set);
+  EXPECT_THAT(amounts_of(whole.consumes.front().counters), ElementsAre("parts=4"));
+  EXPECT_THAT(amounts_of(part.consumes.front().counters), ElementsAre("parts=1"));
+}
+
+TEST_P(FpgaDiscovery, AnOfsCardIsItsVirtualFunctionsAndTheCard) {
+  ASSERT_TRUE(start_on({fake_fpga::n6001()}));
+  EXPECT_THAT(names(), ElementsAre("fpga-0000-b1-00-0", "fpga-0000-b1-00-5", "fpga-0000-b1-00-6", "fpga-0000-b1-00-7"));
+  EXPECT_THAT(attributes_of(device("fpga-0000-b1-00-6")), IsSupersetOf<std::string>({"type=vf", "card=0000:b1:00.0"}));
+  EXPECT_THAT(attributes_of(device("fpga-0000-b1-00-0")),
+              IsSupersetOf<std::string>({std::string("type=card"), std::string("model=N6001"),
+                                         std::string("interfaceId=") + fake_fpga::kN6001Interface}));
+}
+
+TEST_P(FpgaDiscovery, NamesAndIdsOutliveTheNumbersOfTheKernel) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000(), fake_fpga::d5005(), fake_fpga::four_ports()}));
+  const auto before = names();
+  const std::string node = cards->port_node("0000:3b:00.0").filename();
+  cards->renumber();
+  EXPECT_NE(cards->port_node("0000:3b:00.0").filename(), node);
+  EXPECT_EQ(names(), before);
+  EXPECT_EQ(device("fpga-0000-3b-00-0-p0").id, "0000:3b:00.0/port-0");
+}
+
+TEST_P(FpgaDiscovery, ACardWithoutAnInterfaceIsNotProgrammableAndStillServes) {
+  fake_fpga::Card card = fake_fpga::n3000();
+  card.dfl->interface_id.reset();
+  ASSERT_TRUE(start_on({card}));
+  add_bitstream("nlb0", fake_fpga::kNlb0);
+  EXPECT_THAT(attributes_of(device("fpga-0000-3b-00-0-p0")), Not(Contains(HasSubstr("interfaceId"))));
+  auto plain = claim_of("u1", {"fpga-0000-3b-00-0-p0"});
+  EXPECT_TRUE(prepare(plain));
+  auto programs_it = claim_of("u2", {"fpga-0000-3b-00-0-p0"}, R"("bitstream":"nlb0")");
+  const auto refused = prepare(programs_it);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("the compat_id of its region cannot be read: No such file"));
+}
+
+TEST_P(FpgaDiscovery, ADisabledPortKeepsItsPlaceWithoutAFunction) {
+  fake_fpga::Card card = fake_fpga::n3000();
+  card.port(0)->disabled = 1;
+  ASSERT_TRUE(start_on({card}));
+  EXPECT_THAT(attributes_of(device("fpga-0000-3b-00-0-p0")), Not(Contains(HasSubstr("afuId"))));
+}
+
+TEST_P(FpgaDiscovery, ACrashedShellIsUnhealthy) {
+  fake_fpga::Card card = fake_fpga::n3000();
+  card.port(0)->afu_id = fake_fpga::kAllOnes;
+  ASSERT_TRUE(start_on({card}));
+  const Device port = device("fpga-0000-3b-00-0-p0");
+
+  EXPECT_EQ(port.health.state, HealthState::kUnhealthy);
+  EXPECT_EQ(port.health.reason, "ShellCrashed");
+}
+
+TEST_P(FpgaDiscovery, CardsComeAndGo) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  cards->add_card(fake_fpga::d5005());
+  EXPECT_THAT(names(), ElementsAre("fpga-0000-3b-00-0-p0", "fpga-0000-af-00-0-p0"));
+  cards->remove_card("0000:3b:00.0");
+  EXPECT_THAT(names(), ElementsAre("fpga-0000-af-00-0-p0"));
+}
+
+}  // namespace
+}  // namespace cardcage
