@@ -116,6 +116,7 @@ void FuseServer::respond(const Request& request, std::uint64_t node, std::string
     case FUSE_READLINK: return send(request, 0, files_.link(path));
     case FUSE_OPENDIR: return send(request, 0, bytes_of(fuse_open_out{}));
     case FUSE_READDIR: return list(request, path, body);
+    case FUSE_STATFS: return send(request, 0, bytes_of(fuse_statfs_out{}));
     case FUSE_RELEASEDIR:
     case FUSE_FLUSH: return send(request, 0, "");
     case FUSE_RELEASE: {

@@ -3,7 +3,10 @@
 // fake-fpga ROOT COMMAND...: changes the ones that are served there.
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -50,6 +53,9 @@ int serve(const std::string& root, const std::vector<std::string>& words) {
   ::sigaddset(&ending, SIGTERM);
   ::sigaddset(&ending, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  // One that was killed has left its mount behind.
+  struct stat status{};
+  if (::stat(options.folder.c_str(), &status) < 0 && errno == ENOTCONN) ::umount2(options.folder.c_str(), MNT_DETACH);
   std::filesystem::create_directories(options.folder);
   FakeFpgas fpgas(std::move(cards), options);
   if (!fpgas.mounted()) {

@@ -105,10 +105,13 @@ TEST_F(FakeFpgaPrograms, XbutilActsOnServedCards) {
 class ServedByAProgram : public FakeFpgaPrograms {
  protected:
   void SetUp() override {
+    if (!start()) GTEST_SKIP() << "no file system can be mounted here";
+  }
+  bool start() {
     const std::string command = fmt::format("exec {} serve {} --node-number 1:3 n3000 four-ports@0000:17:00.0 u250",
                                             program_file().native(), root.native());
     int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
+    if (::pipe(ends) != 0) return false;
     server = ::fork();
     if (server == 0) {
       ::dup2(ends[1], STDOUT_FILENO);
@@ -121,7 +124,7 @@ class ServedByAProgram : public FakeFpgaPrograms {
     char said[6] = {};
     const ssize_t size = ::read(ends[0], said, sizeof said);
     ::close(ends[0]);
-    if (size != sizeof said) GTEST_SKIP() << "no file system can be mounted here";
+    return size == sizeof said;
   }
   void TearDown() override {
     ::kill(server, SIGTERM);
@@ -153,6 +156,15 @@ TEST_F(ServedByAProgram, CardsAreChangedFromOutside) {
   EXPECT_THAT(control("log").text, HasSubstr("driver_override: vfio-pci\n"));
   EXPECT_THAT(control("show").text, HasSubstr("dfl-port.0 id 0 afu ffffffffffffffffffffffffffffffff errors 0x4"));
   EXPECT_EQ(control("programming").text, "0\n");
+}
+
+TEST_F(ServedByAProgram, OneThatWasKilledIsStartedAgain) {
+  ::kill(server, SIGKILL);
+  int status = 0;
+  ::waitpid(server, &status, 0);
+  EXPECT_THAT(control("show").text, HasSubstr("Connection refused"));
+  ASSERT_TRUE(start());
+  EXPECT_EQ(control("show").status, 0);
 }
 
 TEST_F(ServedByAProgram, ABadCommandIsExplained) {
