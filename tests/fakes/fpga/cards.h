@@ -80,8 +80,9 @@ struct Dfl {
   Manager manager;
   std::vector<Hwmon> hwmon;  // dfl_fme_thermal, dfl_fme_power
   std::optional<Bmc> bmc;
-  bool programming = false;  // the FME's lock is held
-  bool shell_gone = false;   // the folder fpga_region is missing although the driver is bound
+  unsigned error_interrupts = 1;  // of the FME, and of each port
+  bool programming = false;       // the FME's lock is held
+  bool shell_gone = false;        // the folder fpga_region is missing although the driver is bound
 };
 
 // What the drivers xclmgmt and xocl show of an Alveo card: functions 0 and 1.

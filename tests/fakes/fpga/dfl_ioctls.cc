@@ -15,7 +15,6 @@ namespace cardcage {
 namespace {
 
 constexpr std::uint64_t kPage = 4096, kRegionSize = 0x40000, kSignalTapSize = 0x2000, kFirstBusAddress = 0x100000;
-constexpr std::uint32_t kInterrupts = 1;
 
 const char* name_of(unsigned command) {
   switch (command) {
@@ -80,8 +79,8 @@ FakeFpgas::Answer FakeFpgas::fme_ioctl(const Request& request, const NodeKey& ke
     case DFL_FPGA_FME_PORT_PR: return program(request, key.address, call.argument);
     case DFL_FPGA_FME_PORT_RELEASE: return Reply{release_port(key.address, value_of<int>(call.input)), ""};
     case DFL_FPGA_FME_PORT_ASSIGN: return Reply{assign_port(key.address, value_of<int>(call.input)), ""};
-    case DFL_FPGA_FME_ERR_GET_IRQ_NUM: return number(kInterrupts);
-    case DFL_FPGA_FME_ERR_SET_IRQ: return set_interrupt(request, uses_[key], call);
+    case DFL_FPGA_FME_ERR_GET_IRQ_NUM: return number(card_at(key.address).dfl->error_interrupts);
+    case DFL_FPGA_FME_ERR_SET_IRQ: return set_interrupt(request, key, call);
     default: return Reply{EINVAL, ""};
   }
 }
@@ -98,8 +97,8 @@ FakeFpgas::Answer FakeFpgas::port_ioctl(const Request& request, const NodeKey& k
     case DFL_FPGA_PORT_GET_REGION_INFO: return region_info(request, port, call.argument);
     case DFL_FPGA_PORT_DMA_MAP: return map_memory(request, uses_[key], call.argument);
     case DFL_FPGA_PORT_DMA_UNMAP: return unmap_memory(request, uses_[key], call.argument);
-    case DFL_FPGA_PORT_ERR_GET_IRQ_NUM: return number(kInterrupts);
-    case DFL_FPGA_PORT_ERR_SET_IRQ: return set_interrupt(request, uses_[key], call);
+    case DFL_FPGA_PORT_ERR_GET_IRQ_NUM: return number(card_at(key.address).dfl->error_interrupts);
+    case DFL_FPGA_PORT_ERR_SET_IRQ: return set_interrupt(request, key, call);
     default: return Reply{EINVAL, ""};
   }
 }
@@ -144,11 +143,14 @@ FakeFpgas::Reply FakeFpgas::unmap_memory(const Request& request, NodeUse& use, s
   return {use.mappings.erase(unmap.iova) == 0 ? EINVAL : 0, ""};
 }
 
-FakeFpgas::Reply FakeFpgas::set_interrupt(const Request& request, NodeUse& use, const FuseServer::Ioctl& call) const {
+FakeFpgas::Reply FakeFpgas::set_interrupt(const Request& request, const NodeKey& key, const FuseServer::Ioctl& call) {
+  const unsigned interrupts = card_at(key.address).dfl->error_interrupts;
+  if (interrupts == 0) return {ENOENT, ""};
   const auto set = value_of<dfl_fpga_irq_set>(call.input);
-  if (set.count == 0 || set.start + std::uint64_t{set.count} > kInterrupts) return {EINVAL, ""};
+  if (set.count == 0 || set.start + std::uint64_t{set.count} > interrupts) return {EINVAL, ""};
   std::int32_t fd = -1;
   if (!read_memory(request.caller, call.argument + sizeof set, &fd, sizeof fd)) return {EFAULT, ""};
+  NodeUse& use = uses_[key];
   use.error_event = fd < 0 ? UniqueFd() : descriptor_of(request.caller, fd);
   return {fd >= 0 && !use.error_event ? EBADF : 0, ""};
 }

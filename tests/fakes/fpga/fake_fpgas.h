@@ -104,7 +104,7 @@ class FakeFpgas : private FuseServer::Files {
   void release();
   // How many are under way.
   std::size_t programming() const;
-  // The ends of the payload of the last PR as the hardware got it, padded to four bytes.
+  // The payload of the last PR as the hardware got it, padded to four bytes.
   std::string last_payload() const;
 
   // How many descriptors of the node are open.
@@ -176,7 +176,7 @@ class FakeFpgas : private FuseServer::Files {
   Reply region_info(const Request& request, const Port& port, std::uint64_t address) const;
   Reply map_memory(const Request& request, NodeUse& use, std::uint64_t address) const;
   Reply unmap_memory(const Request& request, NodeUse& use, std::uint64_t address) const;
-  Reply set_interrupt(const Request& request, NodeUse& use, const FuseServer::Ioctl& call) const;
+  Reply set_interrupt(const Request& request, const NodeKey& key, const FuseServer::Ioctl& call);
   int release_port(const std::string& address, int port);
   int assign_port(const std::string& address, int port);
   static void reset(Port& port);

@@ -1,95 +1,18 @@
 // The served cards against linux/fpga-dfl.h and the drivers' sources: numbers, sizes, and each errno.
-#include <fcntl.h>
-#include <gmock/gmock.h>
-#include <linux/fpga-dfl.h>
-#include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <fstream>
 #include <future>
-#include <thread>
 
-#include "tests/fakes/fpga/fake_fpgas.h"
+#include "tests/fakes/fpga/test/kernel_fixture.h"
 
 namespace cardcage {
 namespace {
 
-namespace fs = std::filesystem;
-using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-constexpr const char* kCard = "0000:5e:00.0";
-constexpr const char* kOther = "0000:3b:00.0";
-
-// The text of a file, or the errno of the call that failed.
-struct Text {
-  std::string text;
-  int error = 0;
-  bool operator==(const Text&) const = default;
-  friend void PrintTo(const Text& value, std::ostream* stream) {
-    *stream << '"' << value.text << "\", errno " << value.error;
-  }
-};
-Text read_file(const fs::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return {"", errno};
-  std::string text(4096, '\0');
-  const ssize_t size = ::read(fd.get(), text.data(), text.size());
-  if (size < 0) return {"", errno};
-  text.resize(static_cast<std::size_t>(size));
-  return {text, 0};
-}
-int write_file(const fs::path& path, const std::string& text) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!fd) return errno;
-  return ::write(fd.get(), text.data(), text.size()) < 0 ? errno : 0;
-}
-UniqueFd open_node(const fs::path& path, int flags = 0) {
-  return UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags));
-}
-int call(const UniqueFd& fd, unsigned long command, unsigned long argument = 0) {
-  return ::ioctl(fd.get(), command, argument) < 0 ? errno : 0;
-}
-template <class T>
-int call_with(const UniqueFd& fd, unsigned long command, T& argument) {
-  return ::ioctl(fd.get(), command, &argument) < 0 ? errno : 0;
-}
-bool eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 1000; ++i) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(5ms);
-  }
-  return false;
-}
-
-class FakeFpgaKernel : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!fpgas.mounted()) GTEST_SKIP() << "no file system can be mounted here";
-  }
-  void TearDown() override { fpgas.release(); }
-  int program(unsigned port, const std::string& data, const char* card = kCard) {
-    const UniqueFd fme = open_node(fpgas.fme_node(card));
-    if (!fme) return errno;
-    dfl_fpga_fme_port_pr pr{.argsz = sizeof pr, .port_id = port};
-    pr.buffer_size = static_cast<std::uint32_t>(data.size());
-    pr.buffer_address = reinterpret_cast<std::uint64_t>(data.data());
-    return call_with(fme, DFL_FPGA_FME_PORT_PR, pr);
-  }
-  fs::path port(const std::string& file, unsigned id = 0) { return fpgas.port_folder(kCard, id) / file; }
-  fs::path fme(const std::string& file) { return fpgas.fme_folder(kCard) / file; }
-  fs::path manager() { return fs::canonical(fme("dfl-fme-mgr.0/fpga_manager/fpga0")); }
-
-  FakeFpgas fpgas{{fake_fpga::four_ports(kCard), fake_fpga::n3000(kOther), fake_fpga::n6001(), fake_fpga::kria()}};
-  const std::string payload = fake_payload(fake_fpga::kNlb3);
-};
 
 TEST(FakeFpgaNumbering, IsThatOfTheKernel) {
   EXPECT_EQ(DFL_FPGA_GET_API_VERSION, 0xb600u);
@@ -243,125 +166,6 @@ TEST_F(FakeFpgaKernel, MemoryIsMappedInWholePages) {
   EXPECT_EQ(call_with(port, DFL_FPGA_PORT_DMA_MAP, map), EINVAL);
 }
 
-TEST_F(FakeFpgaKernel, ProgrammingChangesTheAcceleratorAndNothingElse) {
-  EXPECT_EQ(program(1, payload), 0);
-  EXPECT_EQ(read_file(port("afu_id", 1)).text, "f7df405cbd7acf7222f144b0b93acd18\n");
-  EXPECT_EQ(read_file(port("afu_id", 0)).text, "d8424dc4a4a3c413f89e433683f9040b\n");
-  EXPECT_EQ(read_file(manager() / "state").text, "operating\n");
-  EXPECT_EQ(read_file(manager() / "status").text, "");
-  // The kernel compares no interface id, and neither does the fake: this one is of another shell.
-  EXPECT_EQ(program(0, fake_payload(fake_fpga::kN3000Afu, 61)), 0);
-  EXPECT_EQ(read_file(port("afu_id")).text, "9aeffe5f84570612c000c9660d824272\n");
-  EXPECT_EQ(fpgas.last_payload().size(), 64u) << "padded to four bytes";
-}
-
-TEST_F(FakeFpgaKernel, ProgrammingTakesALargePayload) {
-  EXPECT_EQ(program(0, fake_payload(fake_fpga::kNlb3, 8u << 20)), 0);
-  EXPECT_EQ(fpgas.last_payload().size(), 8u << 20);
-}
-
-TEST_F(FakeFpgaKernel, ProgrammingRefusesWhatTheKernelRefuses) {
-  const UniqueFd fme = open_node(fpgas.fme_node(kCard));
-  const auto result = [&](auto change) {
-    dfl_fpga_fme_port_pr pr{.argsz = sizeof pr};
-    pr.buffer_size = static_cast<std::uint32_t>(payload.size());
-    pr.buffer_address = reinterpret_cast<std::uint64_t>(payload.data());
-    change(pr);
-    return call_with(fme, DFL_FPGA_FME_PORT_PR, pr);
-  };
-  EXPECT_EQ(result([](auto& pr) { pr.argsz = 23; }), EINVAL);
-  EXPECT_EQ(result([](auto& pr) { pr.flags = 1; }), EINVAL);
-  EXPECT_EQ(result([](auto& pr) { pr.port_id = 4; }), EINVAL);
-  EXPECT_EQ(result([](auto& pr) { pr.buffer_size = 0; }), ENOMEM);
-  EXPECT_EQ(result([](auto& pr) { pr.buffer_address = 16; }), EFAULT);
-  EXPECT_EQ(call(fme, DFL_FPGA_FME_PORT_PR, 16), EFAULT);
-  EXPECT_EQ(call(fme, DFL_FPGA_PORT_RESET), EINVAL) << "an ioctl of the port";
-  EXPECT_EQ(call(fme, 0xb6ff), EINVAL);
-  EXPECT_EQ(read_file(port("afu_id")).text, "d8424dc4a4a3c413f89e433683f9040b\n");
-}
-
-TEST_F(FakeFpgaKernel, AFailureIsInTheManagerAndLeavesThePortDisabled) {
-  fpgas.fail_next();
-  EXPECT_EQ(program(0, payload), EIO);
-  EXPECT_EQ(read_file(manager() / "status").text, "reconfig CRC error\n");
-  EXPECT_EQ(read_file(manager() / "state").text, "write complete error\n");
-  EXPECT_EQ(read_file(port("afu_id")), (Text{"", EBUSY}));
-  const UniqueFd node = open_node(fpgas.port_node(kCard));
-  EXPECT_EQ(call(node, DFL_FPGA_PORT_RESET), 0);
-  EXPECT_EQ(read_file(port("afu_id")), (Text{"", EBUSY})) << "a reset disables and enables: the count stays";
-  EXPECT_EQ(program(0, payload), 0);
-  EXPECT_EQ(read_file(port("afu_id")), (Text{"", EBUSY})) << "so does a PR that succeeds";
-  const fs::path driver = fpgas.sysfs() / "bus/pci/drivers/dfl-pci";
-  ASSERT_EQ(write_file(driver / "unbind", kCard), 0);
-  EXPECT_FALSE(fs::exists(fpgas.function(kCard) / "fpga_region"));
-  ASSERT_EQ(write_file(driver / "bind", kCard), 0);
-  EXPECT_EQ(read_file(port("afu_id")).text, "f7df405cbd7acf7222f144b0b93acd18\n");
-}
-
-TEST(FakeFpgaOtherDriver, AFailureMayEnableThePortAgain) {
-  FakeFpgas fpgas({fake_fpga::n3000(kOther)}, {.failure_keeps_port_disabled = false});
-  if (!fpgas.mounted()) GTEST_SKIP() << "no file system can be mounted here";
-  fpgas.fail_next({ETIMEDOUT, "", "write init error"});
-  const UniqueFd fme = open_node(fpgas.fme_node(kOther));
-  const std::string payload = fake_payload(fake_fpga::kNlb0);
-  dfl_fpga_fme_port_pr pr{.argsz = sizeof pr, .buffer_size = 64};
-  pr.buffer_address = reinterpret_cast<std::uint64_t>(payload.data());
-  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_PORT_PR, pr), ETIMEDOUT);
-  EXPECT_EQ(read_file(fpgas.port_folder(kOther) / "afu_id").text, "9aeffe5f84570612c000c9660d824272\n");
-}
-
-TEST_F(FakeFpgaKernel, WhileACardIsProgrammedOnlyItsFmeWaits) {
-  fpgas.hold();
-  auto running = std::async(std::launch::async, [&] { return program(0, payload); });
-  ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
-  EXPECT_EQ(read_file(port("afu_id", 0)), (Text{"", EBUSY}));
-  EXPECT_EQ(read_file(port("afu_id", 1)).error, 0);
-  EXPECT_EQ(read_file(fme("errors/catfatal_errors")).text, "0x0\n") << "read without the lock";
-  EXPECT_EQ(read_file(manager() / "state").text, "write\n");
-  EXPECT_TRUE(open_node(fpgas.port_node(kCard, 1), O_EXCL));
-  EXPECT_TRUE(open_node(fpgas.fme_node(kOther)));
-  auto errors = std::async(std::launch::async, [&] { return read_file(fme("errors/fme_errors")); });
-  auto second = std::async(std::launch::async, [&] { return program(1, payload); });
-  EXPECT_EQ(errors.wait_for(100ms), std::future_status::timeout);
-  EXPECT_EQ(second.wait_for(0ms), std::future_status::timeout);
-  EXPECT_EQ(fpgas.programming(), 1u);
-  fpgas.release();
-  EXPECT_EQ(running.get(), 0);
-  EXPECT_EQ(errors.get().text, "0x0\n");
-  EXPECT_EQ(second.get(), 0);
-}
-
-TEST_F(FakeFpgaKernel, CardsAreProgrammedAtTheSameTime) {
-  fpgas.hold();
-  auto one = std::async(std::launch::async, [&] { return program(0, payload); });
-  auto other = std::async(std::launch::async, [&] { return program(0, payload, kOther); });
-  EXPECT_TRUE(eventually([&] { return fpgas.programming() == 2; }));
-  fpgas.release();
-  EXPECT_EQ(one.get(), 0);
-  EXPECT_EQ(other.get(), 0);
-}
-
-TEST_F(FakeFpgaKernel, ProgrammingTakesItsTime) {
-  fpgas.set_programming_time(50ms);
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(program(0, payload), 0);
-  EXPECT_GE(std::chrono::steady_clock::now() - start, 50ms);
-}
-
-TEST_F(FakeFpgaKernel, ProgrammingEndsWithoutItsCaller) {
-  fpgas.hold();
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(program(0, payload));
-  ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
-  ::kill(child, SIGKILL);
-  std::this_thread::sleep_for(50ms);
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it waits in the kernel";
-  fpgas.release();
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(read_file(port("afu_id")).text, "f7df405cbd7acf7222f144b0b93acd18\n");
-}
-
 TEST_F(FakeFpgaKernel, PortsAreReleasedAndAssigned) {
   const UniqueFd fme = open_node(fpgas.fme_node(kCard));
   int id = 0;
@@ -396,25 +200,13 @@ TEST_F(FakeFpgaKernel, ErrorsSignalAnEvent) {
   EXPECT_EQ(::eventfd_read(event.get(), &value), 0);
   argument.count = 2;
   EXPECT_EQ(call_with(fme, DFL_FPGA_FME_ERR_SET_IRQ, argument), EINVAL);
-}
-
-TEST_F(FakeFpgaKernel, FirmwareProgramsAnSoc) {
-  const fs::path soc = fs::canonical(fpgas.sysfs() / "class/fpga_manager/fpga3");
-  ASSERT_EQ(read_file(soc / "name").text, "Xilinx ZynqMP FPGA Manager\n");
-  fpgas.hold();
-  auto running = std::async(std::launch::async, [&] { return write_file(soc / "firmware", "base.bit.bin\n"); });
-  ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
-  EXPECT_EQ(read_file(soc / "state").text, "write\n");
-  EXPECT_EQ(write_file(soc / "firmware", "other.bin"), EBUSY);
-  fpgas.release();
-  EXPECT_EQ(running.get(), 0);
-  EXPECT_EQ(read_file(soc / "state").text, "operating\n");
-  fpgas.fail_next({EIO, "", "write error"});
-  EXPECT_EQ(write_file(soc / "firmware", "bad.bin"), EIO);
-  EXPECT_EQ(read_file(soc / "state").text, "write error\n");
-  EXPECT_EQ(write_file(soc / "flags", "1"), 0);
-  EXPECT_EQ(read_file(soc / "flags").text, "1\n");
-  EXPECT_EQ(read_file(soc / "firmware").error, EACCES) << "write-only";
+  argument.count = 1;
+  argument.fd = 1000;
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_ERR_SET_IRQ, argument), EBADF);
+  fpgas.change(kCard, [](auto& card) { card.dfl->error_interrupts = 0; });
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_ERR_GET_IRQ_NUM, count), 0);
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(call_with(fme, DFL_FPGA_FME_ERR_SET_IRQ, argument), ENOENT);
 }
 
 TEST_F(FakeFpgaKernel, VirtualFunctionsGoFromDriverToDriver) {
