@@ -3,16 +3,10 @@
 #ifndef CARDCAGE_SDK_DEVICE_HPP_
 #define CARDCAGE_SDK_DEVICE_HPP_
 
+#include <cardcage/sdk/attributes.hpp>
 #include <cardcage/sdk/call.hpp>
 
-#include <type_traits>
-#include <variant>
-
 namespace cage {
-
-struct Version {  // semver 2.0.0: "1.2.3"
-  std::string text;
-};
 
 // A device to report. Setters chain: out.add(cage::Device(uuid, "gpu").pci(bus).attribute("model", "X1"));
 class Device {
@@ -33,35 +27,12 @@ class Device {
   // most 32 attributes and capacities together.
   template <class T>
   Device& attribute(std::string name, const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
-      return append(attributes_, {std::move(name), CAGE_ATTR_BOOL, std::int64_t{value}});
-    } else if constexpr (std::is_integral_v<T>) {
-      return append(attributes_, {std::move(name), CAGE_ATTR_INT, static_cast<std::int64_t>(value)});
-    } else if constexpr (std::is_same_v<T, Version>) {
-      return append(attributes_, {std::move(name), CAGE_ATTR_VERSION, value.text});
-    } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
-      return append(attributes_, {std::move(name), CAGE_ATTR_INT | CAGE_ATTR_LIST, value});
-    } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
-      std::vector<std::int64_t> numbers(value.begin(), value.end());
-      return append(attributes_, {std::move(name), CAGE_ATTR_BOOL | CAGE_ATTR_LIST, std::move(numbers)});
-    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-      return append(attributes_, {std::move(name), CAGE_ATTR_STRING | CAGE_ATTR_LIST, value});
-    } else if constexpr (std::is_same_v<T, std::vector<Version>>) {
-      std::vector<std::string> texts;
-      for (const Version& version : value) texts.push_back(version.text);
-      return append(attributes_, {std::move(name), CAGE_ATTR_VERSION | CAGE_ATTR_LIST, std::move(texts)});
-    } else {
-      return append(attributes_, {std::move(name), CAGE_ATTR_STRING, std::string(std::string_view(value))});
-    }
+    attributes_.add(std::move(name), value);
+    return *this;
   }
 
  private:
   friend class Snapshot;
-  struct Attribute {
-    std::string name;
-    std::uint32_t type;
-    std::variant<std::int64_t, std::string, std::vector<std::int64_t>, std::vector<std::string>> value;
-  };
 
   template <class T>
   Device& set(T& member, T value) {
@@ -73,30 +44,8 @@ class Device {
     list.push_back(std::move(value));
     return *this;
   }
-  // `texts` keeps the elements of a list of texts.
-  static cage_attr raw(const Attribute& attribute, std::vector<cage_str>& texts) {
-    cage_attr out{};
-    out.name = detail::raw(attribute.name);
-    out.type = attribute.type;
-    out.count = 1;
-    if (const auto* number = std::get_if<std::int64_t>(&attribute.value)) {
-      out.v.i = *number;
-    } else if (const auto* text = std::get_if<std::string>(&attribute.value)) {
-      out.v.s = detail::raw(*text);
-    } else if (const auto* numbers = std::get_if<std::vector<std::int64_t>>(&attribute.value)) {
-      out.v.ints = numbers->data();
-      out.count = static_cast<std::uint32_t>(numbers->size());
-    } else {
-      texts = detail::raw_list(std::get<std::vector<std::string>>(attribute.value));
-      out.v.strs = texts.data();
-      out.count = static_cast<std::uint32_t>(texts.size());
-    }
-    return out;
-  }
   cage_status report(cage_snapshot* sink) const {
-    std::vector<std::vector<cage_str>> texts(attributes_.size());
-    std::vector<cage_attr> attributes;
-    for (std::size_t i = 0; i < attributes_.size(); ++i) attributes.push_back(raw(attributes_[i], texts[i]));
+    const detail::RawAttributes attributes(attributes_);
     const std::vector<cage_quantity> capacity = detail::raw_list(capacity_);
     const Health nothing;
     const cage_health health = (health_ ? *health_ : nothing).raw(id_);
@@ -111,7 +60,7 @@ class Device {
     device.numa_nodes = numa_.data();
     device.numa_count = static_cast<std::uint32_t>(numa_.size());
     device.attrs = attributes.data();
-    device.attr_count = static_cast<std::uint32_t>(attributes.size());
+    device.attr_count = attributes.size();
     device.capacity = capacity.data();
     device.capacity_count = static_cast<std::uint32_t>(capacity.size());
     device.health = health_ ? &health : nullptr;
@@ -121,7 +70,7 @@ class Device {
   std::string id_, name_, kind_, parent_, pci_;
   std::uint32_t flags_ = 0;
   std::vector<std::int32_t> numa_;
-  std::vector<Attribute> attributes_;
+  detail::Attributes attributes_;
   Quantities capacity_;
   std::optional<Health> health_;
 };

@@ -35,6 +35,62 @@ attribute_from! {
     Vec<String> => Attribute::Texts;
 }
 
+/// The elements of a list in the form of the ABI, kept until the host has copied them.
+#[derive(Default)]
+struct Elements {
+    numbers: Vec<i64>,
+    texts: Vec<raw::cage_str>,
+}
+
+impl Elements {
+    fn of(value: &Attribute) -> Elements {
+        let mut elements = Elements::default();
+        match value {
+            Attribute::Integers(list) => elements.numbers = list.clone(),
+            Attribute::Booleans(list) => elements.numbers = list.iter().map(|flag| i64::from(*flag)).collect(),
+            Attribute::Texts(list) | Attribute::Versions(list) => elements.texts = text::to_raw_list(list),
+            _ => {}
+        }
+        elements
+    }
+    fn to_raw(&self, name: &str, value: &Attribute) -> raw::cage_attr {
+        let (r#type, v) = match value {
+            Attribute::Integer(number) => (raw::CAGE_ATTR_INT, raw::cage_attr_value { i: *number }),
+            Attribute::Boolean(flag) => (raw::CAGE_ATTR_BOOL, raw::cage_attr_value { i: i64::from(*flag) }),
+            Attribute::Text(one) => (raw::CAGE_ATTR_STRING, raw::cage_attr_value { s: text::to_raw(one) }),
+            Attribute::Version(one) => (raw::CAGE_ATTR_VERSION, raw::cage_attr_value { s: text::to_raw(one) }),
+            Attribute::Integers(_) => (raw::CAGE_ATTR_INT | raw::CAGE_ATTR_LIST, self.numbers()),
+            Attribute::Booleans(_) => (raw::CAGE_ATTR_BOOL | raw::CAGE_ATTR_LIST, self.numbers()),
+            Attribute::Texts(_) => (raw::CAGE_ATTR_STRING | raw::CAGE_ATTR_LIST, self.texts()),
+            Attribute::Versions(_) => (raw::CAGE_ATTR_VERSION | raw::CAGE_ATTR_LIST, self.texts()),
+        };
+        let listed = r#type & raw::CAGE_ATTR_LIST != 0;
+        let count = if listed { self.numbers.len() + self.texts.len() } else { 1 };
+        raw::cage_attr { name: text::to_raw(name), r#type, count: count as u32, v }
+    }
+    fn numbers(&self) -> raw::cage_attr_value {
+        raw::cage_attr_value { ints: self.numbers.as_ptr() }
+    }
+    fn texts(&self) -> raw::cage_attr_value {
+        raw::cage_attr_value { strs: self.texts.as_ptr() }
+    }
+}
+
+/// Attributes in the form of the ABI. They borrow names and texts.
+pub(crate) struct Attributes {
+    pub(crate) raw: Vec<raw::cage_attr>,
+    _elements: Vec<Elements>,
+}
+
+impl Attributes {
+    pub(crate) fn of(attributes: &[(String, Attribute)]) -> Attributes {
+        let elements: Vec<Elements> = attributes.iter().map(|(_, value)| Elements::of(value)).collect();
+        let pairs = elements.iter().zip(attributes);
+        let raw = pairs.map(|(kept, (name, value))| kept.to_raw(name, value)).collect();
+        Attributes { raw, _elements: elements }
+    }
+}
+
 /// `value * 10^exp10`, printed with SI suffixes or, if binary, with Ki, Mi and Gi.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quantity {

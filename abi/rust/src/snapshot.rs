@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-use crate::device::{Attribute, Device, Quantity};
+use crate::device::{Attributes, Device, Quantity};
 use crate::error::{Error, Result, Status};
 use crate::{raw, text};
 use std::ffi::CString;
@@ -9,47 +9,6 @@ use std::ffi::CString;
 pub struct Snapshot {
     raw: *mut raw::cage_snapshot,
     counters: *const raw::cage_snapshot_counters,
-}
-
-/// The elements of a list in the form of the ABI, kept until the host has copied them.
-#[derive(Default)]
-struct Elements {
-    numbers: Vec<i64>,
-    texts: Vec<raw::cage_str>,
-}
-
-impl Elements {
-    fn of(value: &Attribute) -> Elements {
-        let mut elements = Elements::default();
-        match value {
-            Attribute::Integers(list) => elements.numbers = list.clone(),
-            Attribute::Booleans(list) => elements.numbers = list.iter().map(|flag| i64::from(*flag)).collect(),
-            Attribute::Texts(list) | Attribute::Versions(list) => elements.texts = text::to_raw_list(list),
-            _ => {}
-        }
-        elements
-    }
-    fn to_raw(&self, name: &str, value: &Attribute) -> raw::cage_attr {
-        let (r#type, v) = match value {
-            Attribute::Integer(number) => (raw::CAGE_ATTR_INT, raw::cage_attr_value { i: *number }),
-            Attribute::Boolean(flag) => (raw::CAGE_ATTR_BOOL, raw::cage_attr_value { i: i64::from(*flag) }),
-            Attribute::Text(one) => (raw::CAGE_ATTR_STRING, raw::cage_attr_value { s: text::to_raw(one) }),
-            Attribute::Version(one) => (raw::CAGE_ATTR_VERSION, raw::cage_attr_value { s: text::to_raw(one) }),
-            Attribute::Integers(_) => (raw::CAGE_ATTR_INT | raw::CAGE_ATTR_LIST, self.numbers()),
-            Attribute::Booleans(_) => (raw::CAGE_ATTR_BOOL | raw::CAGE_ATTR_LIST, self.numbers()),
-            Attribute::Texts(_) => (raw::CAGE_ATTR_STRING | raw::CAGE_ATTR_LIST, self.texts()),
-            Attribute::Versions(_) => (raw::CAGE_ATTR_VERSION | raw::CAGE_ATTR_LIST, self.texts()),
-        };
-        let listed = r#type & raw::CAGE_ATTR_LIST != 0;
-        let count = if listed { self.numbers.len() + self.texts.len() } else { 1 };
-        raw::cage_attr { name: text::to_raw(name), r#type, count: count as u32, v }
-    }
-    fn numbers(&self) -> raw::cage_attr_value {
-        raw::cage_attr_value { ints: self.numbers.as_ptr() }
-    }
-    fn texts(&self) -> raw::cage_attr_value {
-        raw::cage_attr_value { strs: self.texts.as_ptr() }
-    }
 }
 
 fn raw_quantities<N: AsRef<str>>(quantities: &[(N, Quantity)]) -> Vec<raw::cage_quantity> {
@@ -65,9 +24,7 @@ impl Snapshot {
 
     /// Returns false if the host refused this device and logged why; the other devices still count.
     pub fn add(&mut self, device: &Device) -> bool {
-        let elements: Vec<Elements> = device.attributes.iter().map(|(_, value)| Elements::of(value)).collect();
-        let pairs = elements.iter().zip(&device.attributes);
-        let attributes: Vec<raw::cage_attr> = pairs.map(|(kept, (name, value))| kept.to_raw(name, value)).collect();
+        let attributes = Attributes::of(&device.attributes);
         let capacity = raw_quantities(&device.capacity);
         let health = device.health.as_ref().map(|health| health.to_raw(&device.id));
         let raw = raw::cage_device {
@@ -79,8 +36,8 @@ impl Snapshot {
             pci_bus_id: text::to_raw(&device.pci),
             numa_nodes: device.numa.as_ptr(),
             numa_count: device.numa.len() as u32,
-            attrs: attributes.as_ptr(),
-            attr_count: attributes.len() as u32,
+            attrs: attributes.raw.as_ptr(),
+            attr_count: attributes.raw.len() as u32,
             capacity: capacity.as_ptr(),
             capacity_count: capacity.len() as u32,
             health: health.as_ref().map_or(std::ptr::null(), |health| health),
