@@ -109,6 +109,33 @@ typedef struct cage_labels {
   cage_status (*collect)(cage_instance *, const cage_call *, cage_label_sink *);
 } cage_labels;
 
+#define CAGE_EXT_CATALOGUE "cage.catalogue/1"     /* what claims may name, since 0.3 */
+enum { CAGE_ENTRY_REFUSED = 1u << 0 };  /* claims cannot name it; `detail` says why */
+typedef struct cage_catalogue_entry {
+  uint32_t struct_size;
+  uint32_t flags;
+  cage_str kind;                   /* "bitstream", a DNS label */
+  cage_str name;                   /* as parameters of claims name it; one line, at most 253 bytes */
+  cage_str detail;                 /* for people: what it is, or why claims cannot name it: subject,
+                                      cause, remedy; at most 1024 bytes */
+  const cage_attr *attrs;          /* as those of devices */
+  uint32_t attr_count;
+  uint32_t reserved;
+} cage_catalogue_entry;
+typedef struct cage_catalogue_sink {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  cage_status (*entry)(struct cage_catalogue_sink *, const cage_catalogue_entry *); /* not OK: left
+                                      out and logged; go on */
+} cage_catalogue_sink;
+/* collect: reports every entry, each time, when somebody asks; responds within seconds. [R22] */
+typedef struct cage_catalogue {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*collect)(cage_instance *, const cage_call *, cage_catalogue_sink *);
+} cage_catalogue;
+
 #define CAGE_EXT_WATCH "cage.watch/1"             /* sleep until something happens, since 0.3 */
 enum { CAGE_EVENT_KERNEL_LOG = 1, CAGE_EVENT_UEVENT = 2, CAGE_EVENT_DESCRIPTOR = 3 };
 typedef struct cage_event {

@@ -24,6 +24,7 @@
 #else  // leaves out the rest, whose errors would hide this one
 
 #include <cardcage/sdk/call.hpp>
+#include <cardcage/sdk/catalogue.hpp>
 #include <cardcage/sdk/claim.hpp>
 #include <cardcage/sdk/device.hpp>
 #include <cardcage/sdk/options.hpp>
@@ -95,6 +96,8 @@ class Module {
   virtual void collect_metrics(const Call&, Samples&) {}
   // Every label that the node should have; called after each discover [R17].
   virtual void collect_labels(const Call&, Labels&) {}
+  // Everything that claims may name in their parameters; called when somebody asks for it [R22].
+  virtual void collect_catalogue(const Call&, Catalogue&) {}
   // Something that the module declares, or a descriptor of Host::poll(), has happened [R20].
   virtual void events(const Call&, const Events&) {}
 };
@@ -203,6 +206,13 @@ struct Table {
       self(instance).collect_labels(Call(call), labels);
     });
   }
+  static cage_status collect_catalogue(cage_instance* instance, const cage_call* call,
+                                       cage_catalogue_sink* sink) noexcept {
+    return guarded(call, [&] {
+      Catalogue catalogue(sink);
+      self(instance).collect_catalogue(Call(call), catalogue);
+    });
+  }
 
   static cage_status events(cage_instance* instance, const cage_call* call, const cage_event* const* list,
                             std::uint32_t count, std::uint32_t event_flags) noexcept {
@@ -219,6 +229,7 @@ struct Table {
            !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Samples&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Labels&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, Catalogue&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const Events&)> &&
            !std::is_same_v<Member, std::vector<std::string> (Module::*)(const Call&, const Wish&)>;
   }
@@ -232,6 +243,7 @@ struct Table {
     static constexpr cage_metrics metrics{sizeof(cage_metrics), static_cast<std::uint32_t>(metric_list.size()),
                                           metric_list.data(), collect_metrics};
     static constexpr cage_labels labels{sizeof(cage_labels), 0, collect_labels};
+    static constexpr cage_catalogue catalogue{sizeof(cage_catalogue), 0, collect_catalogue};
     static constexpr cage_watch watch{sizeof(cage_watch),
                                       0,
                                       kernel_log.data(),
@@ -242,6 +254,7 @@ struct Table {
     if (overrides(&T::events) && std::strcmp(id, CAGE_EXT_WATCH) == 0) return &watch;
     if (overrides(&T::collect_metrics) && std::strcmp(id, CAGE_EXT_METRICS) == 0) return &metrics;
     if (overrides(&T::collect_labels) && std::strcmp(id, CAGE_EXT_LABELS) == 0) return &labels;
+    if (overrides(&T::collect_catalogue) && std::strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
     if (overrides(&T::prefer) && std::strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
     if (overrides(&T::pre_start) && std::strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;
     if (overrides(&T::configure) && std::strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &reconfigure;

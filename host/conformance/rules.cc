@@ -25,6 +25,8 @@ constexpr Rule kRules[] = {
     {"R17", "metrics", "the host accepts every sample", "discover", rules::reports_valid_samples},
     {"R17", "labels", "the host accepts every node label", "discover", rules::reports_valid_labels},
 
+    {"R22", "catalogue", "the host accepts every catalogue entry", "discover", rules::lists_a_valid_catalogue},
+
     {"R20", "events", "it handles a loss of events", "discover", rules::handles_events},
 
     {"R14", "prepare", "prepare and unprepare succeed", "discover", rules::prepares},

@@ -28,6 +28,7 @@ Task<Outcome> lists_the_same_after_a_restart(Trial& trial);
 // rules_reports.cc
 Task<Outcome> reports_valid_samples(Trial& trial);
 Task<Outcome> reports_valid_labels(Trial& trial);
+Task<Outcome> lists_a_valid_catalogue(Trial& trial);
 Task<Outcome> handles_events(Trial& trial);
 
 // rules_claims.cc

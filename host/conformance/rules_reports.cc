@@ -1,4 +1,4 @@
-// Figures and labels: each one within the rules [R17]. Events: the call returns [R20].
+// Figures and labels: each one within the rules [R17]. The catalogue, too [R22]. Events: the call returns [R20].
 #include <algorithm>
 
 #include "host/conformance/rules.h"
@@ -36,6 +36,17 @@ Task<Outcome> reports_valid_labels(Trial& trial) {
   const auto collected = co_await trial.collect_labels();
   if (!collected) co_return broken(collected.error());
   co_return complete(collected->left_out, fmt::format("labels: {}", collected->values.size()));
+}
+
+Task<Outcome> lists_a_valid_catalogue(Trial& trial) {
+  if (!trial.identity()->has_catalogue) co_return skipped("the module has no cage.catalogue");
+  const auto collected = co_await trial.collect_catalogue();
+  if (!collected) co_return broken(collected.error());
+  const auto unexplained = std::ranges::find_if(
+      collected->entries, [](const CatalogueEntry& entry) { return entry.refused && entry.detail.empty(); });
+  if (unexplained != collected->entries.end())
+    co_return broken(fmt::format("{} '{}' is refused and not explained", unexplained->kind, unexplained->name));
+  co_return complete(collected->left_out, fmt::format("entries: {}", collected->entries.size()));
 }
 
 Task<Outcome> handles_events(Trial& trial) {

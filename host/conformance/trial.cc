@@ -136,6 +136,11 @@ Task<Result<NodeLabels>> Trial::collect_labels() {
   co_return co_await module_->collect_labels(deadline());
 }
 
+Task<Result<Catalogue>> Trial::collect_catalogue() {
+  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+  co_return co_await module_->collect_catalogue(deadline());
+}
+
 Task<Status> Trial::deliver_events(EventBatch batch) {
   if (auto started = co_await start(); !started) co_return started;
   co_return co_await module_->deliver_events(std::move(batch), deadline());
@@ -207,6 +212,7 @@ Task<Result<ObservedLife>> Trial::observe_life() {
   if (device && identity_->has_check) std::ignore = co_await module->check(device->id, deadline());
   if (!identity_->metrics.empty()) std::ignore = co_await module->collect_metrics(deadline());
   if (identity_->has_labels) std::ignore = co_await module->collect_labels(deadline());
+  if (identity_->has_catalogue) std::ignore = co_await module->collect_catalogue(deadline());
   EventBatch loss{.events = {}, .lost = true};
   if (identity_->watch) std::ignore = co_await module->deliver_events(std::move(loss), deadline());
   const auto claim = device ? claim_of(*device) : std::unexpected(device.error());

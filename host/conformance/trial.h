@@ -52,6 +52,7 @@ class Trial {
   Task<Status> pre_start(ModuleClaim claim);
   Task<Result<MetricSamplesPtr>> collect_metrics();
   Task<Result<NodeLabels>> collect_labels();
+  Task<Result<Catalogue>> collect_catalogue();
   Task<Status> deliver_events(EventBatch batch);
   Task<Status> quiesce();
   Task<Status> resume();

@@ -67,6 +67,8 @@ Status check_families(const LoadedModule& module) {
     parts.insert(parts.end(), {{CAGE_EXT_METRICS, family}, {"collect of metrics", address(family->collect)}});
   if (const auto* family = labels_of(module.table()))
     parts.insert(parts.end(), {{CAGE_EXT_LABELS, family}, {"collect of labels", address(family->collect)}});
+  if (const auto* family = catalogue_of(module.table()))
+    parts.insert(parts.end(), {{CAGE_EXT_CATALOGUE, family}, {"collect of the catalogue", address(family->collect)}});
   if (const auto* family = watch_of(module.table()))
     parts.insert(parts.end(), {{CAGE_EXT_WATCH, family}, {"events", address(family->events)}});
   for (const auto& [part, place] : parts)
@@ -110,6 +112,11 @@ const cage_labels* labels_of(const cage_module& table) {
   return family_of<cage_labels>(table, CAGE_EXT_LABELS, [](const auto* family) { return CAGE_CAN(family, collect); });
 }
 
+const cage_catalogue* catalogue_of(const cage_module& table) {
+  return family_of<cage_catalogue>(table, CAGE_EXT_CATALOGUE,
+                                   [](const auto* family) { return CAGE_CAN(family, collect); });
+}
+
 const cage_watch* watch_of(const cage_module& table) {
   const auto* family = static_cast<const cage_watch*>(find_extension(table, CAGE_EXT_WATCH));
   return family != nullptr && CAGE_CAN(family, events) ? family : nullptr;
@@ -149,6 +156,7 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   for (OptionDeclaration& option : identity.options) option.live = option.live && identity.has_configure;
   identity.has_reconcile = reconcile_of(table) != nullptr;
   identity.has_labels = labels_of(table) != nullptr;
+  identity.has_catalogue = catalogue_of(table) != nullptr;
   identity.sha256 = std::move(sha256);
   return identity;
 }

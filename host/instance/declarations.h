@@ -28,6 +28,7 @@ const cage_quiesce* quiesce_of(const cage_module& table);
 const cage_reconcile* reconcile_of(const cage_module& table);
 const cage_metrics* metrics_of(const cage_module& table);
 const cage_labels* labels_of(const cage_module& table);
+const cage_catalogue* catalogue_of(const cage_module& table);
 const cage_watch* watch_of(const cage_module& table);
 
 }  // namespace cardcage

@@ -70,22 +70,10 @@ Result<AttributeValue> copy_value(const cage_attr& attr) {
 
 std::size_t value_count(const cage_attr& attr) { return (attr.type & CAGE_ATTR_LIST) == 0 ? 1 : attr.count; }
 
-Status copy_attributes(const cage_device& given, Device& device) {
-  const auto attrs = items_of(given.attrs, given.attr_count, kMaxAttributes, "attrs");
-  if (!attrs) return std::unexpected(attrs.error());
-  std::size_t values = 0;
-  for (const cage_attr& attr : *attrs) {
-    auto name = ruled_text(attr.name, is_qualified_name, "attribute name", kAttributeName);
-    if (!name) return std::unexpected(name.error());
-    auto value = copy_value(attr);
-    if (!value) return within(value.error(), "attribute '{}'", *name);
-    values += value_count(attr);
-    if (!device.attributes.emplace(*name, std::move(*value)).second)
-      return fail(Code::kInvalidArgument, "attribute '{}' appears twice", *name);
-  }
-  if (values > kMaxAttributeValues)
-    return fail(Code::kInvalidArgument, "attributes have {} values, at most {} are allowed", values,
-                kMaxAttributeValues);
+Status copy_device_attributes(const cage_device& given, Device& device) {
+  auto attributes = copy_attributes(given.attrs, given.attr_count);
+  if (!attributes) return std::unexpected(attributes.error());
+  device.attributes = std::move(*attributes);
   return {};
 }
 
@@ -156,6 +144,36 @@ Status copy_own_health(const cage_device& given, Device& device) {
 
 }  // namespace
 
+Result<Attributes> copy_attributes(const cage_attr* given, std::uint32_t count) {
+  const auto attrs = items_of(given, count, kMaxAttributes, "attrs");
+  if (!attrs) return std::unexpected(attrs.error());
+  Attributes copies;
+  std::size_t values = 0;
+  for (const cage_attr& attr : *attrs) {
+    auto name = ruled_text(attr.name, is_qualified_name, "attribute name", kAttributeName);
+    if (!name) return std::unexpected(name.error());
+    auto value = copy_value(attr);
+    if (!value) return within(value.error(), "attribute '{}'", *name);
+    values += value_count(attr);
+    if (!copies.emplace(*name, std::move(*value)).second)
+      return fail(Code::kInvalidArgument, "attribute '{}' appears twice", *name);
+  }
+  if (values > kMaxAttributeValues)
+    return fail(Code::kInvalidArgument, "attributes have {} values, at most {} are allowed", values,
+                kMaxAttributeValues);
+  return copies;
+}
+
+std::size_t size_of(const Attributes& attributes) {
+  std::size_t size = 0;
+  for (const auto& [name, value] : attributes) {
+    size += name.size() + sizeof value;
+    if (const auto* text = std::get_if<std::string>(&value)) size += text->size();
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value)) size += list->size() * kMaxAttributeText;
+  }
+  return size;
+}
+
 Result<Quantity> copy_quantity(const cage_quantity& given) {
   if (given.format > CAGE_QTY_BINARY) return fail(Code::kInvalidArgument, "format {} is unknown [R16]", given.format);
   if (given.value < 0) return fail(Code::kInvalidArgument, "value {} is negative", given.value);
@@ -225,7 +243,7 @@ Result<Device> copy_device(const cage_device& given) {
   if (const std::uint32_t unknown = given.flags & ~static_cast<std::uint32_t>(CAGE_DEVICE_SHARED); unknown != 0)
     return fail(Code::kInvalidArgument, "flags 0x{:x} are unknown [R16]", unknown);
   device.shared = (given.flags & CAGE_DEVICE_SHARED) != 0;
-  for (const auto copy : {copy_texts, copy_numa_nodes, copy_attributes, copy_capacity, copy_own_health})
+  for (const auto copy : {copy_texts, copy_numa_nodes, copy_device_attributes, copy_capacity, copy_own_health})
     if (auto copied = copy(given, device); !copied) return std::unexpected(copied.error());
   return device;
 }

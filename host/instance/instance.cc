@@ -25,7 +25,8 @@ Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identit
       edits_(name_, asks_),
       ids_(name_),
       metrics_(name_, identity_.metrics),
-      labels_(name_) {}
+      labels_(name_),
+      catalogue_(name_) {}
 
 Result<ModuleReply> Instance::execute(CallContext& context, const ModuleCall& call) {
   if (claim_of(call) != nullptr)
@@ -194,6 +195,16 @@ Result<NodeLabels> Instance::run(CallContext& context, const CollectLabelsCall&)
   NodeLabels labels = labels_.finish();
   if (!status) return std::unexpected(status.error());
   return labels;
+}
+
+Result<Catalogue> Instance::run(CallContext& context, const CollectCatalogueCall&) {
+  const cage_catalogue* const family = catalogue_of(module_.table());
+  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
+  cage_catalogue_sink* const sink = catalogue_.open();
+  const auto status = enter_running(context, [&] { return family->collect(self_, context.table(), sink); });
+  Catalogue catalogue = catalogue_.finish();
+  if (!status) return std::unexpected(status.error());
+  return catalogue;
 }
 
 // Descriptors are polled again whatever comes of the call.

@@ -12,6 +12,7 @@
 
 #include "host/instance/asks.h"
 #include "host/instance/call_context.h"
+#include "host/instance/catalogue_sink.h"
 #include "host/instance/edits_sink.h"
 #include "host/instance/host_services.h"
 #include "host/instance/id_sink.h"
@@ -53,6 +54,7 @@ class Instance {
   Status run(CallContext& context, const CheckCall& call);
   Result<MetricSamplesPtr> run(CallContext& context, const CollectMetricsCall& call);
   Result<NodeLabels> run(CallContext& context, const CollectLabelsCall& call);
+  Result<Catalogue> run(CallContext& context, const CollectCatalogueCall& call);
   Status run(CallContext& context, const EventsCall& call);
   Status run(CallContext& context, const QuiesceCall& call);
   Status run(CallContext& context, const ResumeCall& call);
@@ -80,6 +82,7 @@ class Instance {
   IdSink ids_;
   MetricsSink metrics_;
   LabelSink labels_;
+  CatalogueSink catalogue_;
   cage_instance* self_ = nullptr;
 };
 

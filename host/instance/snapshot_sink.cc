@@ -14,13 +14,8 @@ constexpr std::string_view kLabel = "a DNS label: lower-case letters, digits and
 
 // Roughly the size of a device in memory and in a request to the API server.
 std::size_t size_of(const Device& device) {
-  std::size_t size = device.id.size() + device.parent_id.size() + device.health.message.size();
-  for (const auto& [name, value] : device.attributes) {
-    size += name.size() + sizeof value;
-    if (const auto* text = std::get_if<std::string>(&value)) size += text->size();
-    if (const auto* list = std::get_if<std::vector<std::string>>(&value)) size += list->size() * kMaxAttributeText;
-  }
-  return size + device.capacity.size() * sizeof(Quantity);
+  return device.id.size() + device.parent_id.size() + device.health.message.size() + size_of(device.attributes) +
+         device.capacity.size() * sizeof(Quantity);
 }
 
 std::string shown_id(cage_str id) {

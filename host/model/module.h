@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "host/core/task.h"
+#include "host/model/catalogue.h"
 #include "host/model/device.h"
 #include "host/model/event.h"
 #include "host/model/last_lines.h"
@@ -33,7 +34,7 @@ struct ModuleIdentity {
   std::uint32_t state_version = 0;
   bool process_only = false, concurrent = false, has_check = false, has_quiesce = false, has_preferred = false,
        has_pre_start = false, has_reconcile = false, has_configure = false, has_quiesce_device = false,
-       has_labels = false;
+       has_labels = false, has_catalogue = false;
   std::vector<OptionDeclaration> options;
   std::vector<ParamsSchema> schemas;         // of the parameters of claims
   std::vector<MetricDeclaration> metrics;    // none without cage.metrics
@@ -96,6 +97,8 @@ class Module {
   virtual Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) = 0;
   // Every label that the node should have. Fails with kUnimplemented at once if the module has no cage.labels.
   virtual Task<Result<NodeLabels>> collect_labels(Instant deadline) = 0;
+  // Everything that claims may name. Fails with kUnimplemented at once if the module has no cage.catalogue.
+  virtual Task<Result<Catalogue>> collect_catalogue(Instant deadline) = 0;
   // Tells the module what it waits for; nothing of it is told again. Fails with kUnimplemented at once if the module
   // has no cage.watch.
   virtual Task<Status> deliver_events(EventBatch batch, Instant deadline) = 0;

@@ -69,6 +69,10 @@ struct CollectLabelsCall {
   static constexpr std::string_view kName = "collect labels";
   using Reply = NodeLabels;
 };
+struct CollectCatalogueCall {
+  static constexpr std::string_view kName = "collect its catalogue";
+  using Reply = Catalogue;
+};
 struct EventsCall {
   static constexpr std::string_view kName = "handle events";
   using Reply = void;
@@ -97,12 +101,13 @@ struct StopCall {
   using Reply = void;
 };
 
-using ModuleCall = std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareCall, UnprepareCall, ReconcileCall,
-                                ChooseCall, PreStartCall, CheckCall, CollectMetricsCall, CollectLabelsCall, EventsCall,
-                                QuiesceCall, ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
+using ModuleCall =
+    std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareCall, UnprepareCall, ReconcileCall, ChooseCall,
+                 PreStartCall, CheckCall, CollectMetricsCall, CollectLabelsCall, CollectCatalogueCall, EventsCall,
+                 QuiesceCall, ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
 // Holds the call's Reply, or monostate if that is void.
-using ModuleReply =
-    std::variant<std::monostate, SnapshotPtr, PreparedEdits, std::vector<std::string>, MetricSamplesPtr, NodeLabels>;
+using ModuleReply = std::variant<std::monostate, SnapshotPtr, PreparedEdits, std::vector<std::string>, MetricSamplesPtr,
+                                 NodeLabels, Catalogue>;
 
 inline std::string_view name_of(const ModuleCall& call) {
   return std::visit([](const auto& one) { return one.kName; }, call);

@@ -52,6 +52,8 @@ bool is_device_id(std::string_view text) {
   return !text.empty() && text.size() <= 253 && std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
+bool is_entry_name(std::string_view text) { return !text.empty() && text.size() <= 253 && is_line(text); }
+
 bool is_camel_case(std::string_view text, std::size_t max) {
   return !text.empty() && text.size() <= max && is_upper(text[0]) && std::ranges::all_of(text, is_alphanumeric);
 }

@@ -15,6 +15,7 @@ bool is_line(std::string_view text);
 std::string printable(std::string_view text, std::size_t max);
 
 bool is_device_id(std::string_view text);                    // printable ASCII without spaces, 1 to 253
+bool is_entry_name(std::string_view text);                   // of a catalogue: one line of 1 to 253 bytes
 bool is_camel_case(std::string_view text, std::size_t max);  // "XidError"
 bool is_env_name(std::string_view text);                     // [A-Za-z_][A-Za-z0-9_]*, at most 256
 bool is_clean_path(std::string_view text);                   // absolute, not "/", no ".", "..", "//", no trailing "/"

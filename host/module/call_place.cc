@@ -8,7 +8,8 @@ CallPlace::CallPlace(const ModuleCall& call) {
     claim_ = claim->ref.uid;
   } else if (std::holds_alternative<DiscoverCall>(call) || std::holds_alternative<ChooseCall>(call) ||
              std::holds_alternative<CheckCall>(call) || std::holds_alternative<CollectMetricsCall>(call) ||
-             std::holds_alternative<CollectLabelsCall>(call) || std::holds_alternative<EventsCall>(call)) {
+             std::holds_alternative<CollectLabelsCall>(call) || std::holds_alternative<CollectCatalogueCall>(call) ||
+             std::holds_alternative<EventsCall>(call)) {
     kind_ = Kind::kLooks;
   }
 }

@@ -74,6 +74,10 @@ Task<Result<NodeLabels>> RunningModule::collect_labels(Instant deadline) {
   return execute_for<NodeLabels>(CollectLabelsCall(), deadline);
 }
 
+Task<Result<Catalogue>> RunningModule::collect_catalogue(Instant deadline) {
+  return execute_for<Catalogue>(CollectCatalogueCall(), deadline);
+}
+
 Task<Status> RunningModule::deliver_events(EventBatch batch, Instant deadline) {
   return execute_for<void>(EventsCall(std::move(batch)), deadline);
 }
@@ -198,6 +202,7 @@ Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
   if (of_device && !identity_.has_quiesce_device) return lacks(CAGE_EXT_QUIESCE);
   if (std::holds_alternative<CollectMetricsCall>(call) && identity_.metrics.empty()) return lacks(CAGE_EXT_METRICS);
   if (std::holds_alternative<CollectLabelsCall>(call) && !identity_.has_labels) return lacks(CAGE_EXT_LABELS);
+  if (std::holds_alternative<CollectCatalogueCall>(call) && !identity_.has_catalogue) return lacks(CAGE_EXT_CATALOGUE);
   if (std::holds_alternative<EventsCall>(call) && !identity_.watch) return lacks(CAGE_EXT_WATCH);
   if (!starts_or_stops && state_ != State::kStarted)
     return fail(Code::kFailedPrecondition, "module '{}' cannot {}: it is {}", name_, what,

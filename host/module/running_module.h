@@ -56,6 +56,7 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Task<Status> check(std::string device_id, Instant deadline) override;
   Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
   Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
+  Task<Result<Catalogue>> collect_catalogue(Instant deadline) override;
   Task<Status> deliver_events(EventBatch batch, Instant deadline) override;
   Task<Status> finish_calls(Instant deadline) override;
   Task<Status> quiesce(Instant deadline) override;

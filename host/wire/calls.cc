@@ -27,6 +27,7 @@ struct WriteCall {
   void operator()(const CheckCall& call) const { to.set_check(call.device_id); }
   void operator()(const CollectMetricsCall&) const { to.mutable_collect_metrics(); }
   void operator()(const CollectLabelsCall&) const { to.mutable_collect_labels(); }
+  void operator()(const CollectCatalogueCall&) const { to.mutable_collect_catalogue(); }
   void operator()(const EventsCall& call) const { write(call.batch, *to.mutable_events()); }
   void operator()(const QuiesceCall&) const { to.mutable_quiesce(); }
   void operator()(const ResumeCall&) const { to.mutable_resume(); }
@@ -62,6 +63,7 @@ std::optional<ModuleCall> read_call(const wire::Request& from) {
     case wire::Request::kCheck: return CheckCall(from.check());
     case wire::Request::kCollectMetrics: return CollectMetricsCall();
     case wire::Request::kCollectLabels: return CollectLabelsCall();
+    case wire::Request::kCollectCatalogue: return CollectCatalogueCall();
     case wire::Request::kEvents: return EventsCall(read(from.events()));
     case wire::Request::kQuiesce: return QuiesceCall();
     case wire::Request::kResume: return ResumeCall();
@@ -92,6 +94,7 @@ void ReplyReader::take(const wire::Answer& part) {
   for (const wire::LeftOutDevice& device : part.snapshot().left_out())
     if (snapshot_.left_out.size() < kMaxLeftOut) snapshot_.left_out.try_emplace(device.id(), device.why());
   if (part.has_samples()) read(part.samples(), samples_);
+  if (const Status added = read(part.catalogue(), catalogue_); !added && !broken_) broken_ = added.error();
 }
 
 Result<ModuleReply> ReplyReader::finish(const wire::Answer& last) {
@@ -103,6 +106,10 @@ Result<ModuleReply> ReplyReader::finish(const wire::Answer& last) {
     case wire::Request::kCollectMetrics:
       take(last);
       return MetricSamplesPtr(std::make_shared<const MetricSamples>(std::move(samples_)));
+    case wire::Request::kCollectCatalogue:
+      take(last);
+      if (broken_) return std::unexpected(*broken_);
+      return ModuleReply(std::move(catalogue_));
     case wire::Request::kCollectLabels: return ModuleReply(read(last.labels()));
     case wire::Request::kChoose: return ModuleReply(read(last.chosen().texts()));
     case wire::Request::kPrepare: {

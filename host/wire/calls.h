@@ -14,7 +14,7 @@ void write(const ModuleCall& from, wire::Request& to);
 // Nothing if the request is not a call of the module. A reconcile comes without its live claims.
 std::optional<ModuleCall> read_call(const wire::Request& from);
 
-// All but a snapshot and samples, which go in parts.
+// All but a snapshot, samples and a catalogue, which go in parts.
 void write(const ModuleReply& from, wire::Answer& to);
 
 // Reads what comes back for one call, answer by answer, so that the core has little to do at the end of a large one.
@@ -33,6 +33,7 @@ class ReplyReader {
   const std::size_t devices_;
   Snapshot snapshot_;
   MetricSamples samples_;
+  Catalogue catalogue_;
   std::optional<Error> broken_;  // the first part that cannot be read
 };
 

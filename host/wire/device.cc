@@ -7,6 +7,7 @@
 namespace cardcage {
 namespace {
 
+using AttributeValues = google::protobuf::RepeatedPtrField<wire::AttributeValue>;
 using NamedQuantities = google::protobuf::RepeatedPtrField<wire::NamedQuantity>;
 
 struct WriteAttribute {
@@ -56,6 +57,25 @@ Enum known(std::uint32_t number, Enum last, Enum worst) {
 }
 
 }  // namespace
+
+void write(const Attributes& from, AttributeValues& to) {
+  for (const auto& [name, value] : from) {
+    wire::AttributeValue& out = *to.Add();
+    out.set_name(name);
+    out.set_kind(static_cast<std::uint32_t>(value.index()));
+    std::visit(WriteAttribute{out}, value);
+  }
+}
+
+Result<Attributes> read(const AttributeValues& from) {
+  Attributes attributes;
+  for (const wire::AttributeValue& in : from) {
+    auto value = read_attribute(in);
+    if (!value) return std::unexpected(std::move(value.error()));
+    attributes[in.name()] = std::move(*value);
+  }
+  return attributes;
+}
 
 void write(const std::map<std::string, Quantity>& from, NamedQuantities& to) {
   for (const auto& [name, quantity] : from) {
@@ -111,12 +131,7 @@ void write(const Device& from, wire::Device& to) {
   to.set_pci_bus_id(from.pci_bus_id);
   to.set_shared(from.shared);
   to.mutable_numa_nodes()->Add(from.numa_nodes.begin(), from.numa_nodes.end());
-  for (const auto& [name, value] : from.attributes) {
-    wire::AttributeValue& out = *to.add_attributes();
-    out.set_name(name);
-    out.set_kind(static_cast<std::uint32_t>(value.index()));
-    std::visit(WriteAttribute{out}, value);
-  }
+  write(from.attributes, *to.mutable_attributes());
   write(from.capacity, *to.mutable_capacity());
   for (const CounterUse& use : from.consumes) cardcage::write(use.set, use.counters, *to.add_consumes());
   cardcage::write({}, from.health, *to.mutable_health());
@@ -131,11 +146,9 @@ Result<Device> read(const wire::Device& from) {
   device.pci_bus_id = from.pci_bus_id();
   device.shared = from.shared();
   device.numa_nodes.assign(from.numa_nodes().begin(), from.numa_nodes().end());
-  for (const wire::AttributeValue& in : from.attributes()) {
-    auto value = read_attribute(in);
-    if (!value) return within(value.error(), "device '{}'", from.id());
-    device.attributes[in.name()] = std::move(*value);
-  }
+  auto attributes = read(from.attributes());
+  if (!attributes) return within(attributes.error(), "device '{}'", from.id());
+  device.attributes = std::move(*attributes);
   device.capacity = read(from.capacity());
   for (const wire::CounterSet& use : from.consumes()) device.consumes.push_back({use.name(), read(use.counters())});
   device.health = read(from.health());

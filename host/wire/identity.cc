@@ -115,6 +115,7 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
     write(metric.labels, *out.mutable_labels());
   }
   to.set_has_labels(from.has_labels);
+  to.set_has_catalogue(from.has_catalogue);
   if (from.watch) write(*from.watch, *to.mutable_watch());
 }
 
@@ -134,6 +135,7 @@ ModuleIdentity read(const wire::Identity& from) {
           .has_configure = from.has_configure(),
           .has_quiesce_device = from.has_quiesce_device(),
           .has_labels = from.has_labels(),
+          .has_catalogue = from.has_catalogue(),
           .options = read(from.options()),
           .schemas = read(from.schemas()),
           .metrics = read(from.metrics()),

@@ -20,6 +20,8 @@ Health read(const wire::Health& from);
 
 void write(const Device& from, wire::Device& to);
 Result<Device> read(const wire::Device& from);
+void write(const Attributes& from, google::protobuf::RepeatedPtrField<wire::AttributeValue>& to);
+Result<Attributes> read(const google::protobuf::RepeatedPtrField<wire::AttributeValue>& from);
 void write(const std::string& name, const std::map<std::string, Quantity>& from, wire::CounterSet& to);
 void write(const std::map<std::string, Quantity>& from, google::protobuf::RepeatedPtrField<wire::NamedQuantity>& to);
 std::map<std::string, Quantity> read(const google::protobuf::RepeatedPtrField<wire::NamedQuantity>& from);
@@ -30,6 +32,10 @@ void write(const LeftOut& from, wire::LeftOut& to);
 void read(const wire::SamplesPart& from, MetricSamples& to);
 void write(const NodeLabels& from, wire::NodeLabels& to);
 NodeLabels read(const wire::NodeLabels& from);
+
+void write(const CatalogueEntry& from, wire::CatalogueEntry& to);
+// Adds the entries of the part, within the limit of a catalogue.
+Status read(const wire::CataloguePart& from, Catalogue& to);
 
 void write(const WatchDeclaration& from, wire::Watch& to);
 WatchDeclaration read(const wire::Watch& from);

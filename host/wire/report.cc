@@ -1,4 +1,4 @@
-// Samples and labels.
+// Samples, labels and catalogues.
 #include <algorithm>
 
 #include "host/model/naming.h"
@@ -41,6 +41,30 @@ void write(const NodeLabels& from, wire::NodeLabels& to) {
     to.add_values(value);
   }
   write(from.left_out, *to.mutable_left_out());
+}
+
+void write(const CatalogueEntry& from, wire::CatalogueEntry& to) {
+  to.set_kind(from.kind);
+  to.set_name(from.name);
+  to.set_refused(from.refused);
+  to.set_detail(from.detail);
+  write(from.attributes, *to.mutable_attributes());
+}
+
+Status read(const wire::CataloguePart& from, Catalogue& to) {
+  for (const wire::CatalogueEntry& in : from.entries()) {
+    if (to.entries.size() == kMaxCatalogueEntries) break;
+    if (!is_dns_label(in.kind()) || !is_entry_name(in.name())) continue;
+    auto attributes = read(in.attributes());
+    if (!attributes) return within(attributes.error(), "catalogue entry '{}'", in.name());
+    to.entries.push_back({.kind = in.kind(),
+                          .name = in.name(),
+                          .refused = in.refused(),
+                          .detail = printable(in.detail(), kMaxEntryDetail),
+                          .attributes = std::move(*attributes)});
+  }
+  if (from.has_left_out()) to.left_out = read(from.left_out());
+  return {};
 }
 
 NodeLabels read(const wire::NodeLabels& from) {

@@ -14,7 +14,7 @@ namespace {
 
 // Keeps a part far below the limit of a frame, however large its devices are, and the daemon's core busy for a few
 // milliseconds at most.
-constexpr int kDevicesPerPart = 64, kSamplesPerPart = 512;
+constexpr int kDevicesPerPart = 64, kEntriesPerPart = 64, kSamplesPerPart = 512;
 
 Instant deadline_of(const wire::Request& request) {
   return request.deadline_ns() == 0 ? Instant::max() : Instant(std::chrono::nanoseconds(request.deadline_ns()));
@@ -142,6 +142,7 @@ void Bridge::execute(const Context& context, const ModuleCall& call) {
   if (!reply) return out_.answer(number, std::unexpected(std::move(reply.error())));
   if (const auto* snapshot = std::get_if<SnapshotPtr>(&*reply)) send_snapshot(number, **snapshot);
   if (const auto* samples = std::get_if<MetricSamplesPtr>(&*reply)) send_samples(number, **samples);
+  if (const auto* catalogue = std::get_if<Catalogue>(&*reply)) send_catalogue(number, *catalogue);
   wire::Answer answer;
   write(*reply, answer);
   out_.answer(number, {}, std::move(answer));
@@ -179,6 +180,16 @@ void Bridge::send_samples(std::uint64_t number, const MetricSamples& samples) {
   for (const MetricSample& sample : samples.samples) {
     write(sample, *report.mutable_answer()->mutable_samples()->add_samples());
     if (report.answer().samples().samples_size() == kSamplesPerPart) send_part(number, report);
+  }
+  send_part(number, report);
+}
+
+void Bridge::send_catalogue(std::uint64_t number, const Catalogue& catalogue) {
+  wire::Report report;
+  write(catalogue.left_out, *report.mutable_answer()->mutable_catalogue()->mutable_left_out());
+  for (const CatalogueEntry& entry : catalogue.entries) {
+    write(entry, *report.mutable_answer()->mutable_catalogue()->add_entries());
+    if (report.answer().catalogue().entries_size() == kEntriesPerPart) send_part(number, report);
   }
   send_part(number, report);
 }

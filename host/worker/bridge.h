@@ -53,6 +53,7 @@ class Bridge {
   void execute(const Context& context, const ModuleCall& call);
   void send_part(std::uint64_t number, wire::Report& part);  // and clears it
   void send_samples(std::uint64_t number, const MetricSamples& samples);
+  void send_catalogue(std::uint64_t number, const Catalogue& catalogue);
   void send_snapshot(std::uint64_t number, const Snapshot& snapshot);
   void send_news();                                                               // [any-thread]
   void send_ask(std::uint64_t number, std::uint64_t call, const ModuleAsk& ask);  // [any-thread]

@@ -49,6 +49,9 @@ extern const cage_metric* const mock_metrics[MOCK_METRIC_COUNT];
 cage_status mock_collect_metrics(cage_instance* mock, const cage_call* call, cage_metrics_sink* out);
 cage_status mock_collect_labels(cage_instance* mock, const cage_call* call, cage_label_sink* out);
 
+/* For cage.catalogue: lists the lines of option `catalogue`. */
+cage_status mock_collect_catalogue(cage_instance* mock, const cage_call* call, cage_catalogue_sink* out);
+
 /* For cage.watch. */
 const cage_watch* mock_watch(void);
 

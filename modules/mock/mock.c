@@ -122,11 +122,13 @@ static const void* mock_extension(const char* id) {
                                        .metrics = mock_metrics,
                                        .collect = mock_collect_metrics};
   static const cage_labels labels = {.struct_size = sizeof labels, .collect = mock_collect_labels};
+  static const cage_catalogue catalogue = {.struct_size = sizeof catalogue, .collect = mock_collect_catalogue};
 #ifdef MOCK_WATCH
   if (strcmp(id, CAGE_EXT_WATCH) == 0) return mock_watch();
 #endif
   if (strcmp(id, CAGE_EXT_METRICS) == 0) return &metrics;
   if (strcmp(id, CAGE_EXT_LABELS) == 0) return &labels;
+  if (strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
   if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &pre_start;
   if (strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &configure;

@@ -7,10 +7,10 @@
 #include "text.h"
 
 static const cage_str calls[] = {
-    CAGE_LIT("none"),      CAGE_LIT("create"),  CAGE_LIT("start"),     CAGE_LIT("configure"),
-    CAGE_LIT("discover"),  CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("choose"),
-    CAGE_LIT("pre_start"), CAGE_LIT("check"),   CAGE_LIT("metrics"),   CAGE_LIT("labels"),
-    CAGE_LIT("events"),    CAGE_LIT("quiesce"), CAGE_LIT("resume"),    CAGE_LIT("stop")};
+    CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"),     CAGE_LIT("configure"), CAGE_LIT("discover"),
+    CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("choose"),    CAGE_LIT("pre_start"), CAGE_LIT("check"),
+    CAGE_LIT("metrics"), CAGE_LIT("labels"),    CAGE_LIT("catalogue"), CAGE_LIT("events"),    CAGE_LIT("quiesce"),
+    CAGE_LIT("resume"),  CAGE_LIT("stop")};
 #define LIVE .flags = CAGE_OPTION_LIVE
 
 const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
@@ -37,6 +37,8 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("service", LIST, "[]", "this program is a service of each claim from prepare on"), .max = MAX_EXEC),
     OPTION(NAMED("service_stop", BOOL, "false", "unprepare stops it; the host does otherwise")),
     OPTION(NAMED("labels", LIST, "[]", "labels of the node: \"example.com/driver=1.2\""), .max = MAX_LABELS),
+    OPTION(NAMED("catalogue", LIST, "[]", "what claims may name: \"bitstream aes usable AES-256 at 300 MHz\""),
+           .max = MAX_LINES),
     OPTION(NAMED("metrics_lanes", INT, "2", "samples of lane_errors_total for each device"), .min = 0, .max = 1000),
     OPTION(NAMED("metrics_flood", INT, "0", "samples of the metric flood"), .min = 0, .max = 10000000),
     OPTION(NAMED("write", LIST, "[]", "prepare makes these accesses: \"file /sys/.../reset 1\""), .max = MAX_LINES),
@@ -191,6 +193,7 @@ cage_status settings_read(const cage_call* call, const cage_values* options, str
   settings->metrics_flood = (uint32_t)options->integer(options, "metrics_flood");
   status = read_lines(call, options, "write", &settings->write);
   if (status == CAGE_OK) status = read_lines(call, options, "write_back", &settings->write_back);
+  if (status == CAGE_OK) status = read_lines(call, options, "catalogue", &settings->catalogue);
   if (status != CAGE_OK) return status;
   settings->write_limit_ms = (uint32_t)(options->integer(options, "write_limit") / 1000000);
   settings->exec_limit_ms = (uint32_t)(options->integer(options, "exec_limit") / 1000000);

@@ -4,7 +4,7 @@
 #include "devices.h"
 #include "faults.h"
 
-enum { MAX_EXEC = 8, MAX_LABELS = 80, MAX_LINES = 4 };
+enum { MAX_EXEC = 8, MAX_LABELS = 80, MAX_LINES = 8 };
 
 struct words {
   char all[MAX_EXEC][256];
@@ -29,10 +29,11 @@ struct settings {
   char labels[MAX_LABELS][128]; /* "name=value" */
   uint32_t label_count;
   struct lines write, write_back; /* see write.c */
+  struct lines catalogue;         /* see catalogue.c */
   uint32_t write_limit_ms;
 };
 
-enum { MOCK_OPTION_COUNT = 36 };
+enum { MOCK_OPTION_COUNT = 37 };
 extern const cage_option* const mock_options[MOCK_OPTION_COUNT];
 
 /* Reads `options` into settings, devices and faults, and keeps no pointer to them. */

@@ -191,20 +191,6 @@ std::string value_text(std::uint32_t type, cage_str text) {
   return owned(text);
 }
 
-std::string attribute_text(const cage_attr& attr) {
-  EXPECT_TRUE(std::regex_match(owned(attr.name), kAttributeName)) << owned(attr.name);
-  const std::uint32_t type = attr.type & ~std::uint32_t{CAGE_ATTR_LIST};
-  const bool numeric = type == CAGE_ATTR_INT || type == CAGE_ATTR_BOOL;
-  if (type == attr.type) {
-    EXPECT_EQ(attr.count, 1U);
-    return numeric ? value_text(type, attr.v.i) : value_text(type, attr.v.s);
-  }
-  std::vector<std::string> values;
-  for (std::uint32_t i = 0; i < attr.count; ++i)
-    values.push_back(numeric ? value_text(type, attr.v.ints[i]) : value_text(type, attr.v.strs[i]));
-  return fmt::format("[{}]", fmt::join(values, ", "));
-}
-
 std::map<std::string, std::int64_t> amounts(const cage_quantity* quantities, std::uint32_t count) {
   std::map<std::string, std::int64_t> found;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -228,6 +214,20 @@ const cage_snapshot_counters kCounters = {
     }};
 
 }  // namespace
+
+std::string attribute_text(const cage_attr& attr) {
+  EXPECT_TRUE(std::regex_match(owned(attr.name), kAttributeName)) << owned(attr.name);
+  const std::uint32_t type = attr.type & ~std::uint32_t{CAGE_ATTR_LIST};
+  const bool numeric = type == CAGE_ATTR_INT || type == CAGE_ATTR_BOOL;
+  if (type == attr.type) {
+    EXPECT_EQ(attr.count, 1U);
+    return numeric ? value_text(type, attr.v.i) : value_text(type, attr.v.s);
+  }
+  std::vector<std::string> values;
+  for (std::uint32_t i = 0; i < attr.count; ++i)
+    values.push_back(numeric ? value_text(type, attr.v.ints[i]) : value_text(type, attr.v.strs[i]));
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
 
 Snapshot::Snapshot(bool with_counters) : with_counters_(with_counters) {
   snapshot_.struct_size = sizeof snapshot_;

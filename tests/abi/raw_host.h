@@ -46,6 +46,9 @@ class Values {
   cage_values values_{};
 };
 
+// "X1", "64", "true", "version 1.2.3", "[4, 8]". Checks the name and the limits.
+std::string attribute_text(const cage_attr& attr);
+
 class Call {
  public:
   explicit Call(std::chrono::nanoseconds time = std::chrono::seconds(30));

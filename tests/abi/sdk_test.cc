@@ -362,6 +362,31 @@ TEST_P(Sdk, LabelsArrive) {
   EXPECT_THAT(labels, ElementsAre("test.example.com/driver=1.2.3"));
 }
 
+TEST_P(Sdk, TheCatalogueArrives) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_catalogue*>(everything()->extension(CAGE_EXT_CATALOGUE));
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  std::vector<std::string> entries;
+  cage_catalogue_sink sink{
+      sizeof sink, 0, &entries, [](cage_catalogue_sink* self, const cage_catalogue_entry* entry) {
+        EXPECT_EQ(entry->struct_size, sizeof *entry);
+        auto& seen = *static_cast<std::vector<std::string>*>(self->host_data);
+        seen.push_back(
+            fmt::format("{} {} {}: {}", entry->flags, view(entry->kind), view(entry->name), view(entry->detail)));
+        for (std::uint32_t i = 0; i < entry->attr_count; ++i)
+          seen.push_back(fmt::format("{}={}", view(entry->attrs[i].name), attribute_text(entry->attrs[i])));
+        return cage_status{entry->flags == 0 ? CAGE_OK : CAGE_INVALID_ARGUMENT};
+      }};
+  const Call call;
+  EXPECT_EQ(family->collect(instance.get(), call.get(), &sink), CAGE_OK) << call.explanation;
+  EXPECT_THAT(entries, ElementsAre("0 bitstream aes: AES at 300 MHz", "part=xcu250", "clocks=[300, 500]",
+                                   "shell=version 1.2.3", "1 bitstream old: old.toml: key 'part' is missing; add it"));
+  EXPECT_THAT(instance.host.logs, Contains("refused"));
+  Call cancelled;
+  cancelled.cancel();
+  EXPECT_EQ(family->collect(instance.get(), cancelled.get(), &sink), CAGE_CANCELLED);
+}
+
 TEST_P(Sdk, EventsArrive) {
   Instance instance(everything(), with());
   const auto* family = static_cast<const cage_watch*>(everything()->extension(CAGE_EXT_WATCH));
@@ -398,7 +423,7 @@ TEST(CppModule, AModuleThatSaysNothingWorksWithTheOldestHost) {
 TEST(CppModule, FunctionsThatAreNotOverriddenAreNotOffered) {
   const cage_module* acme = open_module(CARDCAGE_ACME_CC);
   for (const char* family : {CAGE_EXT_PREFERRED, CAGE_EXT_RECONCILE, CAGE_EXT_PRE_START, CAGE_EXT_CONFIGURE,
-                             CAGE_EXT_METRICS, CAGE_EXT_LABELS})
+                             CAGE_EXT_METRICS, CAGE_EXT_LABELS, CAGE_EXT_CATALOGUE})
     EXPECT_EQ(acme->extension(family), nullptr) << family;
 }
 

@@ -120,6 +120,12 @@ Task<Result<NodeLabels>> FakeModule::collect_labels(Instant deadline) {
   co_return labels;
 }
 
+Task<Result<Catalogue>> FakeModule::collect_catalogue(Instant deadline) {
+  const Status status = co_await respond(Verb::kCollectCatalogue, "", deadline);
+  if (!status) co_return std::unexpected(status.error());
+  co_return catalogue;
+}
+
 Task<Status> FakeModule::deliver_events(EventBatch batch, Instant deadline) {
   batches.push_back(std::move(batch));
   return respond(Verb::kEvents, "", deadline);

@@ -26,6 +26,7 @@ class FakeModule final : public Module {
     kCheck,
     kCollectMetrics,
     kCollectLabels,
+    kCollectCatalogue,
     kEvents,
     kFinishCalls,
     kQuiesce,
@@ -56,6 +57,7 @@ class FakeModule final : public Module {
       preference;
   MetricSamples samples;
   NodeLabels labels;
+  Catalogue catalogue;
   Leftover left;
   std::vector<SaidLine> said;
   std::optional<BusyModule> busy_with;
@@ -95,6 +97,7 @@ class FakeModule final : public Module {
   Task<Status> check(std::string device_id, Instant deadline) override;
   Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
   Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
+  Task<Result<Catalogue>> collect_catalogue(Instant deadline) override;
   Task<Status> deliver_events(EventBatch batch, Instant deadline) override;
   // A call of its own, so that a test can block it.
   Task<Status> finish_calls(Instant deadline) override { return respond(Verb::kFinishCalls, "", deadline); }

@@ -35,7 +35,8 @@ void use(const wire::Report& report) {
       std::abort();
   if (!report.has_answer()) return;
   if (report.answer().has_identity()) (void)read(report.answer().identity());
-  for (const auto request : {wire::Request::kDiscover, wire::Request::kChoose, wire::Request::kPrepare})
+  for (const auto request :
+       {wire::Request::kDiscover, wire::Request::kChoose, wire::Request::kPrepare, wire::Request::kCollectCatalogue})
     if (const auto reply = ReplyReader(request, 1).finish(report.answer()); !reply && reply.error().message.empty())
       std::abort();
 }

@@ -235,6 +235,19 @@ static cage_status collect_labels(cage_instance* me, const cage_call* call, cage
   return CAGE_OK;
 }
 
+static cage_status collect_catalogue(cage_instance* me, const cage_call* call, cage_catalogue_sink* out) {
+  const cage_catalogue_entry good = {
+      .struct_size = sizeof good, .kind = CAGE_LIT("bitstream"), .name = CAGE_LIT("aes"), .detail = CAGE_LIT("AES")};
+  cage_catalogue_entry other = good;
+  other.flags = CAGE_ENTRY_REFUSED;
+  (void)me, (void)call;
+  out->entry(out, &good);
+  if (breaks("catalogue")) out->entry(out, &good);
+  if (breaks("catalogue-reason")) other.detail.size = 0;
+  out->entry(out, &other);
+  return CAGE_OK;
+}
+
 static cage_status events(cage_instance* me, const cage_call* call, const cage_event* const* list, uint32_t count,
                           uint32_t flags) {
   (void)me, (void)list, (void)count;
@@ -251,7 +264,9 @@ static const void* extension(const char* id) {
                                        .metrics = metrics_list,
                                        .collect = collect_metrics};
   static const cage_labels labels = {.struct_size = sizeof labels, .collect = collect_labels};
+  static const cage_catalogue catalogue = {.struct_size = sizeof catalogue, .collect = collect_catalogue};
   static const cage_watch watch = {.struct_size = sizeof watch, .events = events};
+  if (strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
   if (strcmp(id, CAGE_EXT_WATCH) == 0) return &watch;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;
   if (strcmp(id, CAGE_EXT_QUIESCE) == 0) return &of_device;

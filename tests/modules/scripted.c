@@ -24,6 +24,7 @@ struct instance {
   cage_id_sink* kept_ids;
   cage_metrics_sink* kept_samples;
   cage_label_sink* kept_labels;
+  cage_catalogue_sink* kept_catalogue;
 };
 
 static struct instance self;
@@ -186,6 +187,15 @@ static cage_status unprepare(cage_instance* me, const cage_call* call, const cag
   return behave_in(call, "unprepare");
 }
 
+static cage_status list_entry(cage_catalogue_sink* out, uint32_t flags, const char* kind, const char* name) {
+  const cage_catalogue_entry entry = {.struct_size = sizeof entry,
+                                      .flags = flags,
+                                      .kind = {kind, strlen(kind)},
+                                      .name = {name, strlen(name)},
+                                      .detail = CAGE_LIT("for tests")};
+  return out->entry(out, &entry);
+}
+
 static void* use_late_sinks(void* unused) {
   (void)unused;
   const cage_str key = CAGE_LIT("LATE"), value = CAGE_LIT("x");
@@ -194,6 +204,7 @@ static void* use_late_sinks(void* unused) {
   if (self.kept_ids != NULL) self.kept_ids->id(self.kept_ids, value);
   if (self.kept_samples != NULL) self.kept_samples->sample(self.kept_samples, 0, value, NULL, 1);
   if (self.kept_labels != NULL) self.kept_labels->label(self.kept_labels, key, value);
+  if (self.kept_catalogue != NULL) list_entry(self.kept_catalogue, 0, "bitstream", "late");
   return NULL;
 }
 
@@ -369,6 +380,28 @@ static cage_status collect_labels(cage_instance* me, const cage_call* call, cage
   return behave_in(call, "labels");
 }
 
+static cage_status collect_catalogue(cage_instance* me, const cage_call* call, cage_catalogue_sink* out) {
+  (void)me;
+  const cage_str parts[] = {CAGE_LIT("xcu250"), CAGE_LIT("xcu280")};
+  const cage_attr of_parts = {
+      .name = CAGE_LIT("parts"), .type = CAGE_ATTR_LIST | CAGE_ATTR_STRING, .count = LENGTH(parts), .v.strs = parts};
+  const cage_catalogue_entry good = {.struct_size = sizeof good,
+                                     .kind = CAGE_LIT("bitstream"),
+                                     .name = CAGE_LIT("aes core"),
+                                     .detail = CAGE_LIT("AES\nat 300 MHz"),
+                                     .attrs = &of_parts,
+                                     .attr_count = 1};
+  out->entry(out, &good);
+  list_entry(out, CAGE_ENTRY_REFUSED, "bitstream", "old");
+  for (int i = 0; behaves("catalogue=flood") && i < 6000; ++i) {
+    char name[16];
+    snprintf(name, sizeof name, "n%d", i);
+    list_entry(out, 0, "bitstream", name);
+  }
+  self.kept_catalogue = out;
+  return behave_in(call, "catalogue");
+}
+
 static const void* extension(const char* id) {
   static const cage_metrics metrics = {.struct_size = sizeof metrics,
                                        .metric_count = LENGTH(metrics_list),
@@ -376,7 +409,9 @@ static const void* extension(const char* id) {
                                        .collect = collect_metrics};
   static const cage_labels labels = {.struct_size = sizeof labels, .collect = collect_labels};
   if (strcmp(id, CAGE_EXT_METRICS) == 0) return &metrics;
+  static const cage_catalogue catalogue = {.struct_size = sizeof catalogue, .collect = collect_catalogue};
   if (strcmp(id, CAGE_EXT_LABELS) == 0) return &labels;
+  if (strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
   static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = choose};
   static const cage_pre_start before_start = {.struct_size = sizeof before_start, .pre_start = pre_start};
   static const cage_configure reconfigure = {.struct_size = sizeof reconfigure, .configure = configure};

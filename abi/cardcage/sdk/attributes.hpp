@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes of devices. Included by sdk.hpp.
+// Attributes of devices and of catalogue entries. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_ATTRIBUTES_HPP_
 #define CARDCAGE_SDK_ATTRIBUTES_HPP_
 

@@ -2,7 +2,7 @@
 
 use crate::{raw, text, Health};
 
-/// The value of an attribute of a device. Most come from `into()`: numbers, booleans, texts and lists of them.
+/// The value of an attribute of a device or an entry. Most come from `into()`: numbers, booleans, texts and lists of them.
 #[derive(Clone, Debug)]
 pub enum Attribute {
     Integer(i64),

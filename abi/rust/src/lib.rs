@@ -35,6 +35,7 @@ macro_rules! has {
 }
 
 mod call;
+mod catalogue;
 mod claim;
 mod declared;
 mod device;
@@ -54,6 +55,7 @@ mod watch;
 mod write;
 
 pub use call::Call;
+pub use catalogue::{Catalogue, Entry};
 pub use claim::{Allocation, Claim, Params};
 pub use declared::{Choice, Declared, Schema};
 pub use device::{Attribute, Device, Quantity};
@@ -62,8 +64,8 @@ pub use error::{Error, Result, Status};
 pub use health::{Health, Taint};
 pub use host::Host;
 pub use module::{
-    Action, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module, PreStart, Prefer, Reconcile,
-    Wish,
+    Action, CollectCatalogue, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module, PreStart,
+    Prefer, Reconcile, Wish,
 };
 pub use program::{Program, ProgramResult};
 pub use reports::{Labels, Metric, Samples};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use crate::{
-    Call, Claim, Declared, Edits, Events, Host, Labels, Metric, Result, Samples, Schema, Snapshot, Values, Watch,
+    Call, Catalogue, Claim, Declared, Edits, Events, Host, Labels, Metric, Result, Samples, Schema, Snapshot, Values,
+    Watch,
 };
 
 /// One running module. One thread makes all calls; with `CAGE_MODULE_CONCURRENT` in `FLAGS`, `prepare`, `unprepare` and
@@ -56,6 +57,8 @@ pub trait Module: Send + Sync + Sized + 'static {
     const COLLECT_METRICS: Option<CollectMetrics<Self>> = None;
     /// Every label that the node should have; called after each `discover` [R17].
     const COLLECT_LABELS: Option<CollectLabels<Self>> = None;
+    /// Everything that claims may name in their parameters; called when somebody asks for it [R22].
+    const COLLECT_CATALOGUE: Option<CollectCatalogue<Self>> = None;
 
     /// Something that `WATCH` or `Host::poll` waits for has happened [R20].
     const EVENTS: Option<HandleEvents<Self>> = None;
@@ -80,6 +83,7 @@ pub type Reconcile<T> = fn(&T, &Call, &[Claim]) -> Result;
 pub type Prefer<T> = fn(&T, &Call, &Wish) -> Result<Vec<String>>;
 pub type CollectMetrics<T> = fn(&T, &Call, &mut Samples) -> Result;
 pub type CollectLabels<T> = fn(&T, &Call, &mut Labels) -> Result;
+pub type CollectCatalogue<T> = fn(&T, &Call, &mut Catalogue) -> Result;
 pub type HandleEvents<T> = fn(&T, &Call, &Events) -> Result;
 pub type PreStart<T> = fn(&T, &Call, &Claim) -> Result;
 

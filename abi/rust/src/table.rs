@@ -3,10 +3,10 @@
 
 use crate::error::{Error, Result, Status};
 use crate::module::{Module, Wish};
-use crate::{panics, raw, text, Call, Claim, Edits, Events, Host, Labels, Samples, Snapshot, Values};
+use crate::{panics, raw, text, Call, Catalogue, Claim, Edits, Events, Host, Labels, Samples, Snapshot, Values};
 use raw::{
-    cage_call, cage_claim, cage_edits, cage_host, cage_id_sink, cage_instance, cage_label_sink, cage_metrics_sink,
-    cage_snapshot, cage_status, cage_str, cage_values,
+    cage_call, cage_catalogue_sink, cage_claim, cage_edits, cage_host, cage_id_sink, cage_instance, cage_label_sink,
+    cage_metrics_sink, cage_snapshot, cage_status, cage_str, cage_values,
 };
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -180,6 +180,15 @@ unsafe extern "C" fn collect_labels<T: Module>(
 ) -> cage_status {
     guarded(call, |call| T::COLLECT_LABELS.ok_or_else(not_offered)?(module(instance), call, &mut Labels::new(sink)))
 }
+unsafe extern "C" fn collect_catalogue<T: Module>(
+    instance: *mut cage_instance,
+    call: *const cage_call,
+    sink: *mut cage_catalogue_sink,
+) -> cage_status {
+    guarded(call, |call| {
+        T::COLLECT_CATALOGUE.ok_or_else(not_offered)?(module(instance), call, &mut Catalogue::new(sink))
+    })
+}
 
 unsafe extern "C" fn events<T: Module>(
     instance: *mut cage_instance,
@@ -216,6 +225,9 @@ unsafe extern "C" fn extension<T: Module>(id: *const c_char) -> *const c_void {
     }
     if T::COLLECT_LABELS.is_some() && id == raw::CAGE_EXT_LABELS.as_bytes() {
         return Table::<T>::COLLECT_LABELS as *const _ as *const c_void;
+    }
+    if T::COLLECT_CATALOGUE.is_some() && id == raw::CAGE_EXT_CATALOGUE.as_bytes() {
+        return Table::<T>::COLLECT_CATALOGUE as *const _ as *const c_void;
     }
     if T::EVENTS.is_some() && id == raw::CAGE_EXT_WATCH.as_bytes() {
         return Table::<T>::WATCH as *const _ as *const c_void;
@@ -264,6 +276,11 @@ impl<T: Module> Table<T> {
         struct_size: size_of::<raw::cage_labels>() as u32,
         reserved: 0,
         collect: Some(collect_labels::<T>),
+    };
+    const COLLECT_CATALOGUE: &'static raw::cage_catalogue = &raw::cage_catalogue {
+        struct_size: size_of::<raw::cage_catalogue>() as u32,
+        reserved: 0,
+        collect: Some(collect_catalogue::<T>),
     };
 
     const WATCH: &'static raw::cage_watch = &raw::cage_watch {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses all of the crate abi/rust, as sdk_everything.cc uses all of sdk.hpp: the same tests look at both.
 use cardcage::{
-    raw, Attribute, Call, Choice, Claim, CollectLabels, CollectMetrics, Configure, Declared, Device, DeviceAction,
-    DeviceNode, Edits, Error, Event, Events, FileWrite, HandleEvents, Health, Hook, Host, Ioctl, Labels, Metric,
-    Module, Mount, PreStart, Prefer, Program, Quantity, Reconcile, Result, Samples, Schema, Snapshot, Source, Status,
-    Taint, Values, Watch, Wish,
+    raw, Attribute, Call, Catalogue, Choice, Claim, CollectCatalogue, CollectLabels, CollectMetrics, Configure,
+    Declared, Device, DeviceAction, DeviceNode, Edits, Entry, Error, Event, Events, FileWrite, HandleEvents, Health,
+    Hook, Host, Ioctl, Labels, Metric, Module, Mount, PreStart, Prefer, Program, Quantity, Reconcile, Result, Samples,
+    Schema, Snapshot, Source, Status, Taint, Values, Watch, Wish,
 };
 use std::time::Duration;
 
@@ -145,6 +145,15 @@ impl Everything {
         }
         Ok(())
     }
+    fn collect_catalogue(&self, call: &Call, out: &mut Catalogue) -> Result {
+        call.checkpoint()?;
+        let aes = Entry::new("bitstream", "aes").detail("AES at 300 MHz").attribute("part", "xcu250");
+        out.add(&aes.attribute("clocks", vec![300, 500]).attribute("shell", Attribute::Version("1.2.3".to_string())));
+        if !out.add(&Entry::new("bitstream", "old").refused("old.toml: key 'part' is missing; add it")) {
+            self.host.warn("refused");
+        }
+        Ok(())
+    }
     fn events(&self, _: &Call, events: &Events) -> Result {
         if events.lost() {
             self.host.warn("lost");
@@ -192,6 +201,7 @@ impl Module for Everything {
     const METRICS: &'static [&'static Metric] = &[&HEAT, &ERRORS];
     const COLLECT_METRICS: Option<CollectMetrics<Self>> = Some(Self::collect_metrics);
     const COLLECT_LABELS: Option<CollectLabels<Self>> = Some(Self::collect_labels);
+    const COLLECT_CATALOGUE: Option<CollectCatalogue<Self>> = Some(Self::collect_catalogue);
     const WATCH: Watch =
         Watch::new().kernel_log(&[Choice::new("test: one"), Choice::new("test: two")]).uevents(&[Choice::new("pci")]);
     const EVENTS: Option<HandleEvents<Self>> = Some(Self::events);

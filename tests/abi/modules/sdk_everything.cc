@@ -179,6 +179,16 @@ class Everything final : public cage::Module {
   void collect_labels(const cage::Call&, cage::Labels& out) override {
     if (!out.add("test.example.com/driver", "1.2.3")) host_.warn() << "refused";
   }
+  void collect_catalogue(const cage::Call& call, cage::Catalogue& out) override {
+    call.checkpoint();
+    out.add(cage::Entry("bitstream", "aes")
+                .detail("AES at 300 MHz")
+                .attribute("part", "xcu250")
+                .attribute("clocks", std::vector<std::int64_t>{300, 500})
+                .attribute("shell", cage::Version{"1.2.3"}));
+    if (!out.add(cage::Entry("bitstream", "old").refused("old.toml: key 'part' is missing; add it")))
+      host_.warn() << "refused";
+  }
   void events(const cage::Call&, const cage::Events& events) override {
     if (events.lost) host_.warn() << "lost";
     for (const cage::Event& event : events.all) {

@@ -194,6 +194,14 @@ TEST(CheckFileTest, AThreadThatStartsWhenTheFileIsLoadedIsABreach) {
   EXPECT_THAT(evidence(report, "load"), HasSubstr("3 threads run before create"));
 }
 
+TEST(CheckFileTest, AnEntryThatIsRefusedWithoutAReasonIsABreach) {
+  CheckRequest request = test_module("rule_breaker.so");
+  request.options["break"] = {std::string("catalogue-reason"), {}};
+  const Report report = check(request);
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"catalogue"});
+  EXPECT_EQ(evidence(report, "catalogue"), "bitstream 'aes' is refused and not explained");
+}
+
 struct Breach {
   std::string rule, evidence;
   Names others;  // rules that fail with it
@@ -223,6 +231,7 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"start-again", "it ran before", {}}, Breach{"prepare-failed", "another claim holds the device", {}},
         Breach{"metrics", "of device 'dev-7', which discover does not report", {}},
         Breach{"labels", "node label 'kubernetes.io/role': ", {}}, Breach{"beside", "another instance runs", {}},
+        Breach{"catalogue", "catalogue entry 'aes': another bitstream", {}},
         Breach{"events", "nothing may be lost", {}}, Breach{"discover", "bus error", {}},
         Breach{"devices", "device 'not an id' is left out", {}},
         Breach{"discover-again", "device 'dev-0' has other attributes", {"resume"}},

@@ -30,6 +30,7 @@ TEST(CallsTest, EveryCallArrivesAsItself) {
                               CheckCall("dev"),
                               CollectMetricsCall(),
                               CollectLabelsCall(),
+                              CollectCatalogueCall(),
                               EventsCall(),
                               QuiesceCall(),
                               ResumeCall(),
@@ -102,6 +103,38 @@ TEST(CallsTest, ASnapshotArrivesInParts) {
   EXPECT_TRUE(snapshot.left_out.contains("gpu 2"));
 }
 
+TEST(CallsTest, ACatalogueArrivesInParts) {
+  const CatalogueEntry one{.kind = "bitstream", .name = "aes", .detail = "AES", .attributes = {{"ecc", true}}},
+      two{.kind = "bitstream", .name = "old", .refused = true};
+  wire::Answer first, second;
+  write(one, *first.mutable_catalogue()->add_entries());
+  write(LeftOut{3, "catalogue entry 'x': why"}, *first.mutable_catalogue()->mutable_left_out());
+  write(two, *second.mutable_catalogue()->add_entries());
+  ReplyReader reader(wire::Request::kCollectCatalogue, 0);
+  reader.take(first);
+  reader.take(second);
+  const auto reply = reader.finish({});
+  ASSERT_TRUE(reply) << reply.error().message;
+  const auto& catalogue = std::get<Catalogue>(*reply);
+  EXPECT_THAT(catalogue.entries, ElementsAre(one, two));
+  EXPECT_EQ(catalogue.left_out, (LeftOut{3, "catalogue entry 'x': why"}));
+}
+
+TEST(CallsTest, ACatalogueOfAHostileWorkerIsBounded) {
+  wire::Answer answer;
+  for (std::size_t i = 0; i < kMaxCatalogueEntries + 10; ++i)
+    write(CatalogueEntry{.kind = "bitstream", .name = fmt::format("n{}", i), .detail = std::string(2000, 'x')},
+          *answer.mutable_catalogue()->add_entries());
+  answer.mutable_catalogue()->mutable_entries(0)->set_name("two\nlines");
+  answer.mutable_catalogue()->mutable_entries(1)->set_kind("\xff");
+  const auto reply = ReplyReader(wire::Request::kCollectCatalogue, 0).finish(answer);
+  ASSERT_TRUE(reply) << reply.error().message;
+  const auto& entries = std::get<Catalogue>(*reply).entries;
+  EXPECT_EQ(entries.size(), kMaxCatalogueEntries);
+  EXPECT_EQ(entries.front().name, "n2");
+  EXPECT_EQ(entries.front().detail.size(), kMaxEntryDetail);
+}
+
 TEST(CallsTest, APartThatCannotBeReadFailsTheCall) {
   wire::Answer broken;
   write(Device{.id = "gpu-0"}, *broken.mutable_snapshot()->add_devices());
@@ -109,6 +142,11 @@ TEST(CallsTest, APartThatCannotBeReadFailsTheCall) {
   ReplyReader reader(wire::Request::kDiscover, 0);
   reader.take(broken);
   EXPECT_FALSE(reader.finish({}));
+  wire::Answer entry;
+  write(CatalogueEntry{.kind = "bitstream", .name = "aes"}, *entry.mutable_catalogue()->add_entries());
+  entry.mutable_catalogue()->mutable_entries(0)->add_attributes()->set_kind(99);
+  EXPECT_THAT(ReplyReader(wire::Request::kCollectCatalogue, 0).finish(entry).error().message,
+              ::testing::StartsWith("catalogue entry 'aes': "));
 }
 
 }  // namespace

@@ -42,12 +42,13 @@ macro_rules! zero_by_default {
         }
     })* };
 }
-zero_by_default!(cage_device cage_device_node cage_health cage_hook cage_mount cage_net_device);
+zero_by_default!(cage_catalogue_entry cage_device cage_device_node cage_health cage_hook cage_mount cage_net_device);
 
 pub const CAGE_ABI_MAJOR: u32 = 0;
 pub const CAGE_ABI_MINOR: u32 = 3;
 pub const CAGE_MAGIC: u32 = 0x45474143;
 pub const CAGE_ENTRY: &str = "cage_module_v0";
+pub const CAGE_EXT_CATALOGUE: &str = "cage.catalogue/1";
 pub const CAGE_EXT_CONFIGURE: &str = "cage.configure/1";
 pub const CAGE_EXT_LABELS: &str = "cage.labels/1";
 pub const CAGE_EXT_METRICS: &str = "cage.metrics/1";
@@ -94,6 +95,8 @@ pub const CAGE_COMMAND_TIMED_OUT: u32 = 1 << 0;
 pub const CAGE_COMMAND_CUT: u32 = 1 << 1;
 
 pub const CAGE_DEVICE_SHARED: u32 = 1 << 0;
+
+pub const CAGE_ENTRY_REFUSED: u32 = 1 << 0;
 
 pub const CAGE_EVENT_KERNEL_LOG: u32 = 1;
 pub const CAGE_EVENT_UEVENT: u32 = 2;

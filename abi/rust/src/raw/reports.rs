@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Figures for Prometheus and labels of the node.
+//! Figures for Prometheus, labels of the node, and what claims may name.
 
-use super::{cage_call, cage_instance, cage_status, cage_str};
+use super::{cage_attr, cage_call, cage_instance, cage_status, cage_str};
 use std::os::raw::c_void;
 
 #[repr(C)]
@@ -52,4 +52,35 @@ pub struct cage_labels {
     pub reserved: u32,
     pub collect:
         Option<unsafe extern "C" fn(*mut cage_instance, *const cage_call, *mut cage_label_sink) -> cage_status>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_catalogue_entry {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub kind: cage_str,
+    pub name: cage_str,
+    pub detail: cage_str,
+    pub attrs: *const cage_attr,
+    pub attr_count: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_catalogue_sink {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub host_data: *mut c_void,
+    pub entry: Option<unsafe extern "C" fn(*mut cage_catalogue_sink, *const cage_catalogue_entry) -> cage_status>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_catalogue {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub collect:
+        Option<unsafe extern "C" fn(*mut cage_instance, *const cage_call, *mut cage_catalogue_sink) -> cage_status>,
 }

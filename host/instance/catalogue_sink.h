@@ -1,0 +1,39 @@
+// Collects what a module says that claims may name: copies and checks each entry, and leaves out those that break a
+// rule [R22].
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "cardcage/module.h"
+#include "host/instance/sink_guard.h"
+#include "host/model/catalogue.h"
+
+namespace cardcage {
+
+// [module thread] between open() and finish(); its C function refuses other threads and other times.
+class CatalogueSink {
+ public:
+  explicit CatalogueSink(const std::string& module);
+  CatalogueSink(const CatalogueSink&) = delete;
+  CatalogueSink& operator=(const CatalogueSink&) = delete;
+
+  cage_catalogue_sink* open();
+  Catalogue finish();
+
+  std::uint64_t strangers() const { return guard_.strangers(); }
+
+ private:
+  Status add(const cage_catalogue_entry* given);
+  Status keep(CatalogueEntry entry);
+
+  SinkGuard guard_;
+  cage_catalogue_sink table_{};
+  Catalogue collected_;
+  std::set<std::pair<std::string, std::string>> usable_;  // kinds and names
+  std::size_t text_ = 0;
+  bool full_ = false;
+};
+
+}  // namespace cardcage
