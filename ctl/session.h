@@ -26,6 +26,7 @@ void add_modules(CLI::App& app, Session& session);
 void add_module(CLI::App& app, Session& session);
 void add_module_check(CLI::App& module, Session& session);
 void add_devices(CLI::App& app, Session& session);
+void add_catalogue(CLI::App& app, Session& session);
 void add_claims(CLI::App& app, Session& session);
 void add_history(CLI::App& app, Session& session);
 void add_reload(CLI::App& app, Session& session);

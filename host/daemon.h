@@ -45,6 +45,7 @@ class Daemon final : public DaemonView {
   std::vector<ClaimReport> claims() const override;
   Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
+  Task<Result<std::vector<CatalogueReport>>> catalogue(std::string module) override;
   Task<Result<ReloadReport>> reload(bool dry_run) override;
   Task<Result<Condition>> command(ModuleCommand command) override;
 
@@ -67,6 +68,7 @@ class Daemon final : public DaemonView {
   Task<void> reload_on_signal();
   Condition outcome_of(const std::string& module) const;
   std::vector<std::string> warnings() const;
+  std::unexpected<Error> no_module(const std::string& name) const;
   void open_metrics();
   Task<HttpPage> page(std::string path);
   Task<HttpPage> metrics_page();

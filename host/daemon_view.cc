@@ -5,6 +5,7 @@
 
 #include "host/core/nearest.h"
 #include "host/daemon.h"
+#include "host/view/catalogue_report.h"
 #include "host/view/device_report.h"
 #include "host/view/driver_report.h"
 #include "host/view/module_report.h"
@@ -186,12 +187,16 @@ Task<HttpPage> Daemon::page(std::string path) {
   co_return page;
 }
 
-Task<Result<Condition>> Daemon::command(ModuleCommand command) {
+std::unexpected<Error> Daemon::no_module(const std::string& name) const {
   std::vector<std::string> names;
   for (const Supervisor* supervisor : supervisors_->all()) names.push_back(supervisor->wanted().name);
+  return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
+}
+
+Task<Result<Condition>> Daemon::command(ModuleCommand command) {
   const std::string name = command.module;
   Supervisor* const supervisor = supervisors_->find(name);
-  if (!supervisor) co_return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
+  if (!supervisor) co_return no_module(name);
   const Status done = co_await supervisor->execute(std::move(command));
   if (!done) {
     // cagectl takes kUnavailable for a daemon that does not respond; here only the module failed.
@@ -227,6 +232,19 @@ Task<Result<ForgetReport>> Daemon::forget(std::string uid, bool force) {
     if (!dropped) co_return std::unexpected(dropped.error());
   }
   co_return report;
+}
+
+Task<Result<std::vector<CatalogueReport>>> Daemon::catalogue(std::string module) {
+  if (!module.empty() && !supervisors_->find(module)) co_return no_module(module);
+  std::vector<CatalogueSource> sources;
+  for (const Supervisor* supervisor : supervisors_->all()) {
+    const std::string& name = supervisor->config().name;
+    const auto& identity = supervisor->identity();
+    // A module that was never loaded may have one.
+    const bool may_have_one = !identity || identity->has_catalogue;
+    if (module.empty() ? may_have_one : name == module) sources.push_back({name, supervisor->module()});
+  }
+  co_return co_await collect_catalogues(core_, clock_, std::move(sources));
 }
 
 Task<Result<std::vector<HistoryEntry>>> Daemon::history(HistoryQuery query) {

@@ -52,6 +52,12 @@ class AdminService final : public wire::Admin::CallbackService {
     return respond_later(context, response,
                          [query = history_query(*request)](DaemonView& view) { return view.history(query); });
   }
+  grpc::ServerUnaryReactor* ListCatalogue(grpc::CallbackServerContext* context,
+                                          const wire::ListCatalogueRequest* request,
+                                          wire::ListCatalogueResponse* response) override {
+    return respond_later(context, response,
+                         [module = request->module()](DaemonView& view) { return view.catalogue(module); });
+  }
   grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const wire::ReloadRequest* request,
                                    wire::ReloadResponse* response) override {
     return respond_later(context, response,

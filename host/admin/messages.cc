@@ -210,6 +210,12 @@ void fill(wire::Cause& message, const CauseHealth& cause) {
   message.set_since(milliseconds(cause.changed));
 }
 
+template <class Map>
+void fill_attributes(Map& message, const Attributes& attributes) {
+  for (const auto& [name, attribute] : attributes)
+    std::visit([&, &key = name](const auto& value) { fill(message[key], value); }, attribute);
+}
+
 void fill(wire::Device& message, const DeviceReport& report) {
   const Device& device = report.device;
   message.set_name(device.name);
@@ -226,8 +232,7 @@ void fill(wire::Device& message, const DeviceReport& report) {
   message.set_health_reason(device.health.reason);
   set_taint(message, strongest_taint(report.causes));
   for (const CauseHealth& cause : report.causes) fill(*message.add_causes(), cause);
-  for (const auto& [name, attribute] : device.attributes)
-    std::visit([&, &key = name](const auto& value) { fill((*message.mutable_attributes())[key], value); }, attribute);
+  fill_attributes(*message.mutable_attributes(), device.attributes);
   for (const auto& [name, quantity] : device.capacity) (*message.mutable_capacity())[name] = quantity.to_string();
   for (const ClaimRef& holder : report.holders) fill(*message.add_holders(), holder);
 }
@@ -255,6 +260,14 @@ void fill(wire::Claim& message, const ClaimRecord& record) {
     device->set_share_id(prepared.share_id);
   }
   for (const Holder& holder : holders_of(record)) fill(*message.add_holders(), holder);
+}
+
+void fill(wire::CatalogueEntry& message, const CatalogueEntry& entry) {
+  message.set_kind(entry.kind);
+  message.set_name(entry.name);
+  message.set_refused(entry.refused);
+  message.set_detail(entry.detail);
+  fill_attributes(*message.mutable_attributes(), entry.attributes);
 }
 
 void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {
@@ -323,6 +336,17 @@ void fill(wire::ForgetClaimResponse& message, const ForgetReport& report) {
 
 void fill(wire::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries) {
   for (const auto& entry : entries) fill(*message.add_entries(), entry);
+}
+
+void fill(wire::ListCatalogueResponse& message, const std::vector<CatalogueReport>& reports) {
+  for (const CatalogueReport& report : reports) {
+    wire::ModuleCatalogue& module = *message.add_modules();
+    module.set_module(report.module);
+    for (const CatalogueEntry& entry : report.catalogue.entries) fill(*module.add_entries(), entry);
+    module.set_problem(text(report.problem));
+    module.set_left_out(report.catalogue.left_out.count);
+    module.set_first_left_out(text(report.catalogue.left_out.first));
+  }
 }
 
 void fill(wire::ReloadResponse& message, const ReloadReport& report) {

@@ -13,6 +13,7 @@ void fill(admin::v1::ListDevicesResponse& message, const std::vector<DeviceRepor
 void fill(admin::v1::ListClaimsResponse& message, const std::vector<ClaimReport>& reports);
 void fill(admin::v1::ForgetClaimResponse& message, const ForgetReport& report);
 void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryEntry>& entries);
+void fill(admin::v1::ListCatalogueResponse& message, const std::vector<CatalogueReport>& reports);
 void fill(admin::v1::ReloadResponse& message, const ReloadReport& report);
 void fill(admin::v1::ModuleCommandResponse& message, const Condition& state);
 

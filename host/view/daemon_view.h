@@ -94,6 +94,13 @@ struct ClaimReport {
   std::vector<ServiceReport> services = {};
 };
 
+// What claims may name, as one module lists it.
+struct CatalogueReport {
+  std::string module;
+  Catalogue catalogue = {};
+  std::string problem = {};  // why it is not known; empty if it is
+};
+
 // What a reload did, or would do.
 struct ReloadReport {
   struct Step {
@@ -125,6 +132,8 @@ class DaemonView {
   // removed all the same. Without `force` nothing changes.
   virtual Task<Result<ForgetReport>> forget(std::string uid, bool force) = 0;
   virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
+  // Asks the modules that have a catalogue, or this one alone; empty = all. The answer is there within seconds.
+  virtual Task<Result<std::vector<CatalogueReport>>> catalogue(std::string module) = 0;
   // Applies the configuration file and waits, within bounds, until the modules that change have settled.
   virtual Task<Result<ReloadReport>> reload(bool dry_run) = 0;
   // Returns the condition of the module after the command.

@@ -104,6 +104,24 @@ TEST_P(ReportTest, LabelsOfAModuleThatStaysQuiescedOutlastTheDaemon) {
   EXPECT_EQ(labels(), before);
 }
 
+TEST_P(ReportTest, TheCatalogueIsShownWithWhatIsWrong) {
+  configure_with("catalogue = [\"bitstream aes usable AES at 300 MHz\", \"bitstream old refused part is missing\"]");
+  std::ofstream(script()).flush();
+  start_and_register();
+  EXPECT_TRUE(shows("catalogue", "mock    bitstream  aes   usable   AES at 300 MHz"));
+  EXPECT_TRUE(shows("catalogue mock", "mock    bitstream  old   refused  part is missing"));
+  const auto unknown = cagectl("catalogue mokc");
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.text, HasSubstr("no module 'mokc' (did you mean 'mock'?)"));
+  play("fail catalogue * the folder is gone");
+  EXPECT_TRUE(shows("catalogue", "module 'mock' cannot collect its catalogue: the folder is gone"));
+  play("heal catalogue");
+  EXPECT_TRUE(shows("catalogue", "AES at 300 MHz"));
+  ASSERT_EQ(cagectl("module quiesce mock").code, 0);
+  EXPECT_TRUE(shows("catalogue", "quiesced"));
+  EXPECT_EQ(cagectl("catalogue").code, 1);
+}
+
 TEST_P(ReportTest, AFloodOfSamplesHarmsNobody) {
   configure_with("metrics_flood = 300000");
   start_and_register();

@@ -125,6 +125,20 @@ std::shared_ptr<const ClaimRecord> claim(const std::string& name, const std::str
   return std::make_shared<const ClaimRecord>(record);
 }
 
+CatalogueReport bitstreams() {
+  return {.module = "mock",
+          .catalogue = {.entries = {{.kind = "bitstream",
+                                     .name = "aes-256",
+                                     .detail = "AES-256 at 300 MHz",
+                                     .attributes = {{"part", std::string("xcu250")},
+                                                    {"shell", SemVer{"1.2.3"}},
+                                                    {"clocks", std::vector<std::int64_t>{300, 500}}}},
+                                    {.kind = "bitstream",
+                                     .name = "old",
+                                     .refused = true,
+                                     .detail = "manifest 'old.toml': key 'part' is missing; add it"}}}};
+}
+
 std::shared_ptr<const ClaimRecord> fpga_in_use() {
   ClaimRecord record{.driver = "example.com/fpga",
                      .ref = {"", "", "fpga-0"},
@@ -154,6 +168,13 @@ Task<Result<std::vector<HistoryEntry>>> FakeDaemon::history(HistoryQuery query) 
   last_asked = std::move(query);
   if (failure.code != Code::kOk) co_return std::unexpected(failure);
   co_return history_entries;
+}
+
+Task<Result<std::vector<CatalogueReport>>> FakeDaemon::catalogue(std::string module) {
+  if (failure.code != Code::kOk) co_return std::unexpected(failure);
+  std::vector<CatalogueReport> reports = catalogue_reports;
+  std::erase_if(reports, [&](const auto& report) { return !module.empty() && report.module != module; });
+  co_return reports;
 }
 
 Task<Result<ReloadReport>> FakeDaemon::reload(bool dry_run) {
@@ -251,6 +272,7 @@ FakeDaemon FakeDaemon::busy_node() {
                              .request = "main",
                              .prepared = kNow - 25h,
                              .released = kNow - 24h - 30s}};
+  daemon.catalogue_reports = {bitstreams()};
   return daemon;
 }
 

@@ -14,8 +14,9 @@ struct FakeDaemon final : DaemonView {
   std::vector<DeviceReport> device_reports;
   std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
   std::vector<HistoryEntry> history_entries;
+  std::vector<CatalogueReport> catalogue_reports;
   ReloadReport reload_report;
-  Error failure;            // forget(), history(), reload() and command() fail with it unless its code is kOk
+  Error failure;  // forget(), history(), catalogue(), reload() and command() fail with it unless its code is kOk
   HistoryQuery last_asked;  // of history()
 
   StatusReport status() const override { return status_report; }
@@ -31,6 +32,8 @@ struct FakeDaemon final : DaemonView {
   // Returns the claims with the UID; one problem if forced.
   Task<Result<ForgetReport>> forget(std::string uid, bool force) override;
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) override;
+  // Those of the module, which are none for an unknown one.
+  Task<Result<std::vector<CatalogueReport>>> catalogue(std::string module) override;
   // Returns reload_report; the steps of a dry run have no outcome.
   Task<Result<ReloadReport>> reload(bool dry_run) override;
   // Returns the condition "done".

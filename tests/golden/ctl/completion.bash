@@ -2,7 +2,7 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
-      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
+      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" catalogue"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
@@ -16,7 +16,7 @@ _cagectl() {
     "unprepare --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "watch-health --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     *) case $command in
-      "") words="status ready modules module devices claims history reload prepare unprepare watch-health import completion --help --socket --json --version" ;;
+      "") words="status ready modules module devices catalogue claims history reload prepare unprepare watch-health import completion --help --socket --json --version" ;;
       "status") words="--help --socket --json --version" ;;
       "ready") words="--help --socket --json --version" ;;
       "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
@@ -27,6 +27,7 @@ _cagectl() {
       "module new") words="--help --language --folder --templates --socket --json --version" ;;
       "module check") words="--help --option --program --write --device --no-prepare --timeout --socket --json --version" ;;
       "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
+      "catalogue") words="--help --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "claims") words="--help --socket --json --version forget" ;;
       "claims forget") words="--help --force --socket --json --version" ;;
       "history") words="--help --claim --driver --device --since --limit --socket --json --version" ;;

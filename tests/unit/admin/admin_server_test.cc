@@ -137,6 +137,34 @@ TEST_F(AdminServerTest, ListsClaimsAndHistory) {
   EXPECT_EQ(daemon.last_asked.limit, 100);
 }
 
+TEST_F(AdminServerTest, ListsWhatClaimsMayName) {
+  stop();
+  daemon.catalogue_reports.front().catalogue.left_out = {2, "catalogue entry '\xff': why"};
+  daemon.catalogue_reports.push_back({.module = "nic", .problem = "module 'nic' is backing off"});
+  start();
+  wire::ListCatalogueRequest request;
+  wire::ListCatalogueResponse list;
+  const auto result = call(&wire::Admin::Stub::ListCatalogue, request, list);
+  ASSERT_TRUE(result.ok()) << result.error_message();
+  ASSERT_EQ(list.modules_size(), 2);
+  const wire::ModuleCatalogue& mock = list.modules(0);
+  ASSERT_EQ(mock.entries_size(), 2);
+  EXPECT_EQ(mock.entries(0).kind(), "bitstream");
+  EXPECT_EQ(mock.entries(0).name(), "aes-256");
+  EXPECT_FALSE(mock.entries(0).refused());
+  EXPECT_EQ(mock.entries(0).attributes().at("clocks").list().items(1).integer(), 500);
+  EXPECT_EQ(mock.entries(0).attributes().at("shell").version(), "1.2.3");
+  EXPECT_TRUE(mock.entries(1).refused());
+  EXPECT_EQ(mock.entries(1).detail(), "manifest 'old.toml': key 'part' is missing; add it");
+  EXPECT_EQ(mock.left_out(), 2u);
+  EXPECT_EQ(mock.first_left_out(), "catalogue entry '?': why");
+  EXPECT_EQ(mock.problem(), "");
+  EXPECT_EQ(list.modules(1).problem(), "module 'nic' is backing off");
+  request.set_module("nic");
+  ASSERT_TRUE(call(&wire::Admin::Stub::ListCatalogue, request, list).ok());
+  EXPECT_EQ(list.modules_size(), 1);
+}
+
 TEST_F(AdminServerTest, NumbersInAQueryOfTheHistoryAreBounded) {
   wire::ListHistoryRequest request;
   request.set_limit(4'000'000'000u);

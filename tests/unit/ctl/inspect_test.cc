@@ -57,6 +57,8 @@ const GoldenCase kCases[] = {
     {"device.txt", {"devices", "gpu-1", "spare"}},
     {"devices_of_driver.txt", {"devices", "--driver", "gpu.mock.cardcage.dev", "--module", "mock"}},
     {"no_devices.txt", {"devices", "--module", "nic"}},
+    {"catalogue.txt", {"catalogue"}},
+    {"catalogue.json", {"catalogue", "mock", "--json"}},
     {"claims.txt", {"claims"}},
     {"claims.json", {"claims", "--json"}},
     {"forget.txt", {"claims", "forget", "uid-1"}},
@@ -83,9 +85,10 @@ TEST_F(InspectTest, AnEmptyListIsAMessageOrEmptyJson) {
   start();
   EXPECT_EQ(cagectl({"modules"}).out, "no modules: the configuration has no [[module]]\n");
   EXPECT_EQ(cagectl({"devices"}).out, "no devices\n");
+  EXPECT_EQ(cagectl({"catalogue"}).out, "no entries\n");
   EXPECT_EQ(cagectl({"claims"}).out, "no claims are prepared\n");
   EXPECT_EQ(cagectl({"history"}).out, "no matching claims in the history\n");
-  for (const std::string command : {"modules", "devices", "claims", "history"})
+  for (const std::string command : {"modules", "devices", "catalogue", "claims", "history"})
     EXPECT_EQ(cagectl({command, "--json"}).out, "[]\n") << command;
   EXPECT_EQ(cagectl({"status"}).code, 0);
 }
@@ -131,6 +134,25 @@ TEST_F(InspectTest, ProgressAndServicesOfAClaimAreShown) {
   EXPECT_THAT(cagectl({"claims", "--json"}).out, HasSubstr(in_json));
   EXPECT_THAT(cagectl({"modules", "mock"}).out,
               HasSubstr("  services\n    helper of claim uid-1  runs as pid 12, 2 restarts\n"));
+}
+
+TEST_F(InspectTest, ACatalogueThatIsNotKnownIsAnErrorBesideTheOthers) {
+  stop();
+  daemon.catalogue_reports.front().catalogue.left_out = {2, "catalogue entry 'x\x1b': flags 0x2 are unknown [R16]"};
+  daemon.catalogue_reports.push_back({.module = "nic", .problem = "module 'nic' is backing off"});
+  daemon.catalogue_reports.push_back({.module = "fpga", .problem = "module 'fpga' is quiesced"});
+  start();
+  const Ended ended = cagectl({"catalogue"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_EQ(ended.err, "cagectl: module 'nic' is backing off\ncagectl: module 'fpga' is quiesced\n");
+  EXPECT_THAT(ended.out, HasSubstr("mock    bitstream  aes-256  usable   AES-256 at 300 MHz\n"));
+  EXPECT_THAT(ended.out, HasSubstr("warning: module 'mock': 2 entries are left out, the first: catalogue entry 'x?': "
+                                   "flags 0x2 are unknown [R16]\n"));
+  const Ended in_json = cagectl({"catalogue", "--json"});
+  EXPECT_EQ(in_json.code, 1);
+  EXPECT_THAT(in_json.out, HasSubstr(R"("problem": "module 'nic' is backing off")"));
+  EXPECT_EQ(cagectl({"catalogue", "mock"}).code, 0);
+  EXPECT_EQ(cagectl({"catalogue", "nic"}).code, 1);
 }
 
 TEST_F(InspectTest, TheStatusShowsThatTheFileIsNotApplied) {

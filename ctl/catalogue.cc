@@ -1,0 +1,85 @@
+// cagectl catalogue [MODULE]
+#include <map>
+
+#include "ctl/admin.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+namespace wire = admin::v1;
+
+std::string state(const wire::CatalogueEntry& entry) { return entry.refused() ? "refused" : "usable"; }
+
+json::value entry_json(const wire::CatalogueEntry& entry) {
+  json::object attributes;
+  const std::map<std::string, wire::Value> sorted(entry.attributes().begin(), entry.attributes().end());
+  for (const auto& [name, value] : sorted) attributes[name] = to_json(value);
+  return {{"kind", entry.kind()},
+          {"name", entry.name()},
+          {"state", state(entry)},
+          {"detail", entry.detail()},
+          {"attributes", std::move(attributes)}};
+}
+
+json::value module_json(const wire::ModuleCatalogue& module) {
+  json::array entries;
+  for (const auto& entry : module.entries()) entries.push_back(entry_json(entry));
+  return {{"module", module.module()},
+          {"problem", text_json(module.problem())},
+          {"entries", std::move(entries)},
+          {"leftOut", module.left_out()},
+          {"firstLeftOut", text_json(module.first_left_out())}};
+}
+
+void print(const wire::ListCatalogueResponse& list) {
+  Table table({"MODULE", "KIND", "NAME", "STATE", "DETAIL"});
+  int entries = 0;
+  for (const auto& module : list.modules())
+    for (const auto& entry : module.entries()) {
+      table.row({module.module(), entry.kind(), entry.name(), state(entry), entry.detail()});
+      ++entries;
+    }
+  if (entries > 0)
+    table.print();
+  else
+    fmt::print("no entries\n");
+  for (const auto& module : list.modules())
+    if (module.left_out() > 0)
+      fmt::print("warning: module '{}': {} left out, the first: {}\n", printable(module.module()),
+                 module.left_out() == 1 ? "1 entry is" : fmt::format("{} entries are", module.left_out()),
+                 printable(module.first_left_out()));
+}
+
+Status run(const Session& session, const std::string& wanted) {
+  wire::ListCatalogueRequest request;
+  request.set_module(wanted);
+  const auto list = ask(session.socket, &wire::Admin::Stub::ListCatalogue, request);
+  if (!list) return std::unexpected(list.error());
+  json::array modules;
+  std::vector<std::string> problems;
+  for (const auto& module : list->modules()) {
+    modules.push_back(module_json(module));
+    if (!module.problem().empty()) problems.push_back(printable(module.problem()));
+  }
+  if (session.json)
+    print_json(modules);
+  else
+    print(*list);
+  if (problems.empty()) return {};
+  return fail(Code::kFailedPrecondition, "{}", fmt::join(problems, "\ncagectl: "));
+}
+
+}  // namespace
+
+void add_catalogue(CLI::App& app, Session& session) {
+  auto* command =
+      app.add_subcommand("catalogue", "show what claims may name, such as bitstreams, and what is wrong with the rest");
+  auto module = std::make_shared<std::string>();
+  command->add_option("MODULE", *module, "only what this module lists");
+  command->callback([&session, module] { session.outcome = run(session, *module); });
+}
+
+}  // namespace cardcage
