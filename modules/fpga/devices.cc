@@ -42,7 +42,29 @@ cage::Device device_of(const Target& target, const Fences& fences, const IsChang
   return device;
 }
 
+std::string detail_of(const Entry& entry) {
+  std::string text = entry.description;
+  if (!entry.card.empty()) text += (text.empty() ? "for " : ", for ") + entry.card;
+  if (!entry.bitstream.function_id.empty()) text += (text.empty() ? "" : ", ") + ("function " + entry.bitstream.function_id);
+  return text.empty() ? entry.file.filename().native() : text;
+}
+
 }  // namespace
+
+void report_catalogue(const Catalogue& from, cage::Catalogue& to) {
+  for (const Entry& entry : from.all()) {
+    cage::Entry line("bitstream", entry.name);
+    if (!entry.fault.empty()) {
+      to.add(line.refused(entry.fault));
+      continue;
+    }
+    line.detail(detail_of(entry)).attribute("sha256", entry.sha256);
+    if (!entry.bitstream.interface_id.empty()) line.attribute("interfaceId", entry.bitstream.interface_id);
+    if (!entry.bitstream.function_id.empty()) line.attribute("afuId", entry.bitstream.function_id);
+    if (!entry.card.empty()) line.attribute("card", entry.card);
+    to.add(line);
+  }
+}
 
 void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,
                     cage::Snapshot& snapshot) {

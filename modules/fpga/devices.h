@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "modules/fpga/bitstream/catalogue.h"
 #include "modules/fpga/fences.h"
 #include "modules/fpga/target.h"
 
@@ -11,6 +12,9 @@ namespace cardcage::fpga {
 
 // Whether a call is changing the card: it is fenced meanwhile, and its function cannot be read.
 using IsChanging = std::function<bool(const std::string& card)>;
+
+// Every bitstream of the catalogue, with what is wrong with it.
+void report_catalogue(const Catalogue& from, cage::Catalogue& to);
 
 void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,
                     cage::Snapshot& snapshot);

@@ -46,6 +46,9 @@ class Fpga final : public cage::Module {
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     report_devices(find_targets(tools_), fences_, is_changing_, snapshot);
   }
+  void collect_catalogue(const cage::Call&, cage::Catalogue& catalogue) override {
+    report_catalogue(catalogue_, catalogue);
+  }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
     require_running(claim);
     claims_.prepare(call, claim, edits);
