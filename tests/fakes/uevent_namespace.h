@@ -13,7 +13,7 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <cstdint>
 #include <string>
 #include <vector>
 

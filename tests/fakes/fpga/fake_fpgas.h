@@ -5,6 +5,7 @@
 // fpga-region.c, fpga-mgr.c; include/uapi/linux/fpga-dfl.h; drivers/base/bus.c and drivers/pci/iov.c of Linux.
 #pragma once
 
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <stdexcept>
 
 #include "tests/fakes/fpga/tree.h"
 
