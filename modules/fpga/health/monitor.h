@@ -1,0 +1,70 @@
+// Watches cards: reads what the kernel knows of them every few seconds, and states each cause of each device when it
+// changes, also that it is over.
+//
+// On the module's thread only: the host makes calls of discover, events and collect one at a time.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <map>
+#include <string>
+
+#include "modules/fpga/devices.h"
+#include "modules/fpga/health/causes.h"
+#include "modules/fpga/health/readings.h"
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+class Monitor {
+ public:
+  // `tools` outlives this.
+  Monitor(const Tools& tools, IsChanging is_changing) : tools_(tools), is_changing_(std::move(is_changing)) {}
+
+  struct Card {
+    Readings now;                     // of the last look while nobody was changing the card
+    std::string only_device;          // the id of its device; empty if it has several
+    hardware::PciErrors pcie_errors;  // since the module started, and those that the kernel had counted then
+
+   private:
+    friend class Monitor;
+    bool is_known = false;          // it has been read
+    bool is_fresh = false;          // in this look
+    bool was_changed = false;       // since the last readings
+    std::string calibrated_design;  // for which the memory was calibrated at a look
+  };
+
+  // Looks at the cards of these devices. One that is being changed keeps what was stated: programming disturbs most of
+  // what there is to read.
+  void look(const Targets& targets);
+  // Notes what the host was told: it has forgotten all statements about other devices. A function that differs from
+  // what is listed makes look() ask for discover(), since no event tells that somebody else has programmed a region.
+  void list(const Targets& targets);
+  // Forgets what was read, before the module lets go of the hardware. What was stated remains so.
+  void forget() { cards_.clear(); }
+
+  // By address.
+  const std::map<std::string, Card>& cards() const { return cards_; }
+
+ private:
+  // What counts of a cause, and for how many looks in a row something else was found.
+  struct Judged {
+    Finding counts;
+    std::string next;
+    int looks = 0;
+    bool is_stated = false;
+  };
+
+  Card look_at(const Identity& target, Card before) const;
+  static void compare(Card& card, const Readings& before);
+  void judge(const Identity& device, Readings now);
+  void judge_cause(const std::string& device, const Cause& cause, Finding found);
+  void notice_function(const Target& target);
+
+  const Tools& tools_;
+  const IsChanging is_changing_;
+  std::map<std::string, Card> cards_;                            // by address
+  std::map<std::string, std::map<std::string, Judged>> judged_;  // by device id and cause
+  std::map<std::string, std::string> functions_;                 // by device id, as listed
+};
+
+}  // namespace cardcage::fpga

@@ -1,0 +1,74 @@
+// What sysfs says of the health of a card now, as plain data. What cannot be read is left out.
+//
+// Source: Documentation/ABI/testing/sysfs-platform-dfl-fme, sysfs-platform-dfl-port, sysfs-class-fpga-manager and
+// Documentation/hwmon/sysfs-interface.rst of the kernel; userpf/xocl_sysfs.c and subdev/firewall.c of XRT.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "modules/common/pci_function.h"
+#include "modules/fpga/node.h"
+#include "modules/fpga/target.h"
+
+namespace cardcage::fpga {
+
+// In degrees Celsius or watts.
+struct Sensor {
+  std::string chip, name;  // "d5005bmc_hwmon", "FPGA Core Temperature"
+  double value = 0;
+  std::optional<double> max, crit;             // no limit where the chip has 0
+  bool max_alarm = false, crit_alarm = false;  // what the hardware says itself
+};
+
+struct PortReadings {
+  std::string device;         // the id of the device; no device is listed for a port without a function
+  std::string node;           // "dfl-port.2"
+  unsigned number = 0;        // within the card
+  bool has_function = false;  // the names of the error bits are known for such ports only
+  std::optional<std::uint64_t> errors, first_error;
+  std::optional<std::uint64_t> power_state;  // 0, or the number of the AP state
+  bool ap1_event = false, ap2_event = false;
+};
+
+struct EngineReadings {
+  std::string node;            // "dfl-fme.0"
+  bool is_documented = false;  // the names of its error bits are known
+  std::optional<std::uint64_t> catfatal, nonfatal, fme, pcie0, pcie1;
+  std::string interface_id;
+};
+
+struct XrtReadings {
+  std::string ready, offline, bad_state, shutdown;  // as XRT's driver writes them
+  // Of the AXI firewall that has tripped; the status is 0 if none has. The level alone does not tell: it is -1 then,
+  // and that of the first firewall is 0.
+  std::optional<std::uint64_t> firewall_status, firewall_level;
+  std::string design;  // the UUID of the loaded xclbin
+  // 1 if the controllers of the memory are calibrated. It is 0, too, if the design or the shell has none.
+  std::optional<std::uint64_t> calibration;
+};
+
+struct Readings {
+  // The PCI function whose configuration space reads as ones, and nothing else is read then; empty if there is none
+  // such. Nothing for what is no PCI function.
+  std::optional<std::string> lost_function;
+  hardware::PciLink link;
+  hardware::PciErrors errors;
+  std::vector<PortReadings> ports;
+  std::optional<EngineReadings> engine;
+  std::string manager_state, manager_status;
+  std::optional<XrtReadings> xrt;
+  std::vector<Sensor> temperatures, powers;
+
+  // What comparing with earlier readings has shown.
+  hardware::PciErrors new_errors;
+  bool lost_calibration = false;
+};
+
+// Of the card that the target belongs to. While the card is being programmed the kernel lets readers of its engine's
+// registers wait until the end.
+Readings read_health(const Node& node, const Identity& target);
+
+}  // namespace cardcage::fpga
