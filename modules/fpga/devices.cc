@@ -45,7 +45,8 @@ cage::Device device_of(const Target& target, const Fences& fences, const IsChang
 std::string detail_of(const Entry& entry) {
   std::string text = entry.description;
   if (!entry.card.empty()) text += (text.empty() ? "for " : ", for ") + entry.card;
-  if (!entry.bitstream.function_id.empty()) text += (text.empty() ? "" : ", ") + ("function " + entry.bitstream.function_id);
+  if (!entry.bitstream.function_id.empty())
+    text += (text.empty() ? "" : ", ") + ("function " + entry.bitstream.function_id);
   return text.empty() ? entry.file.filename().native() : text;
 }
 

@@ -1,19 +1,20 @@
 // FPGA cards as a module: docs/fpga.md.
-#include <sys/timerfd.h>
-#include <unistd.h>
 #include <cardcage/sdk.hpp>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <set>
 
+#include "modules/common/timer.h"
 #include "modules/fpga/claims.h"
 #include "modules/fpga/devices.h"
+#include "modules/fpga/health/monitor.h"
 #include "modules/fpga/inventory.h"
+#include "modules/fpga/metrics/metrics.h"
 
 namespace cardcage::fpga {
 namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
 
 class Fpga final : public cage::Module {
  public:
@@ -23,7 +24,10 @@ class Fpga final : public cage::Module {
   static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
   static constexpr std::uint32_t claim_call_limit_s = 900;  // a large bitstream over a slow configuration port
   static constexpr auto declared_uevents = cage::texts("pci", "fpga_region", "fpga_manager");
+  static constexpr auto declared_metrics = figures::all;
   static constexpr cage::Option declared_options[] = {
+      cage::Option::duration("health_interval", "5s", "how often the errors and sensors of cards are read")
+          .range(kMillisecond, 60'000 * kMillisecond),
       cage::Option::text("catalogue", "/var/lib/cardcage/bitstreams", "the folder of manifests of bitstreams"),
       cage::Option::text("fences", "/run/cardcage/fpga",
                          "a folder in memory that remembers which devices must be programmed anew"),
@@ -33,7 +37,8 @@ class Fpga final : public cage::Module {
   static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind)};
 
   Fpga(const cage::Call&, cage::Host host, const cage::Values& options)
-      : tools_{.node = {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs()},
+      : health_interval_(options.duration("health_interval")),
+        tools_{.node = {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs()},
                .host = host,
                .passthrough = {host, std::filesystem::path(host.sysfs()), std::filesystem::path(host.devfs()), "FPGA",
                                std::string(options.text("vfio_driver"))},
@@ -43,8 +48,12 @@ class Fpga final : public cage::Module {
         fences_(std::filesystem::path(options.text("fences"))),
         claims_(tools_, catalogue_, fences_) {}
 
+  void start(const cage::Call&) override { timer_.start(health_interval_); }
+  void stop(const cage::Call&) override { timer_.stop(); }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
-    report_devices(find_targets(tools_), fences_, is_changing_, snapshot);
+    const Targets targets = find_targets(tools_);
+    report_devices(targets, fences_, is_changing_, snapshot);
+    monitor_.list(targets);
   }
   void collect_catalogue(const cage::Call&, cage::Catalogue& catalogue) override {
     report_catalogue(catalogue_, catalogue);
@@ -62,14 +71,28 @@ class Fpga final : public cage::Module {
     claims_.pre_start(call, claim);
   }
   // The module opens nothing but for the time of a call, so it has nothing to let go of.
-  void quiesce(const cage::Call&) override { quiesced_ = true; }
+  void quiesce(const cage::Call&) override {
+    quiesced_ = true;
+    monitor_.forget();
+  }
   void resume(const cage::Call&) override { quiesced_ = false; }
   void quiesce_device(const cage::Call&, std::string_view device) override { quiesced_devices_.emplace(device); }
   void resume_device(const cage::Call&, std::string_view device) override {
     quiesced_devices_.erase(std::string(device));
   }
-  // A card or a region came or went.
-  void events(const cage::Call&, const cage::Events&) override { tools_.host.rescan(); }
+  void collect_metrics(const cage::Call&, cage::Samples& samples) override {
+    report_metrics(monitor_.cards(), samples);
+  }
+  // The timer has expired, or a card or a region came or went.
+  void events(const cage::Call&, const cage::Events& events) override {
+    bool is_due = false, ours = events.lost;
+    for (const cage::Event& event : events.all) {
+      is_due = timer_.take(event) || is_due;
+      ours = ours || event.type != cage::Event::Type::descriptor;
+    }
+    if (ours) tools_.host.rescan();
+    if (is_due && !quiesced_) monitor_.look(find_targets(tools_));
+  }
 
  private:
   void require_running(const cage::Claim& claim) const {
@@ -80,11 +103,14 @@ class Fpga final : public cage::Module {
                                                 "' is quiesced; resume it: cagectl module resume");
   }
 
+  const std::chrono::nanoseconds health_interval_;
   const Tools tools_;
   const Catalogue catalogue_;
   const Fences fences_;
   Claims claims_;
   const IsChanging is_changing_ = [this](const std::string& card) { return claims_.is_changing(card); };
+  Monitor monitor_{tools_, is_changing_};
+  hardware::Timer timer_{tools_.host};
   bool quiesced_ = false;
   std::set<std::string> quiesced_devices_;  // by id
 };

@@ -1,13 +1,10 @@
 // NVIDIA GPUs and their MIG instances as a module: docs/nvidia.md.
-#include <sys/timerfd.h>
-#include <unistd.h>
 #include <cardcage/sdk.hpp>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <string_view>
 
+#include "modules/common/timer.h"
 #include "modules/nvidia/claims.h"
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
@@ -83,21 +80,8 @@ class Nvidia final : public cage::Module {
         claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),
                 Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {}
 
-  void start(const cage::Call&) override {
-    timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(health_interval_);
-    const timespec interval{.tv_sec = seconds.count(), .tv_nsec = (health_interval_ - seconds).count()};
-    const itimerspec every{.it_interval = interval, .it_value = interval};
-    if (timer_ < 0 || ::timerfd_settime(timer_, 0, &every, nullptr) != 0)
-      throw cage::Error(CAGE_RESOURCE_EXHAUSTED,
-                        "a timer for the health of GPUs: " + std::string(std::strerror(errno)));
-    host_.poll(timer_);
-  }
-  void stop(const cage::Call&) override {
-    if (timer_ < 0) return;
-    host_.stop_polling(timer_);
-    ::close(std::exchange(timer_, -1));
-  }
+  void start(const cage::Call&) override { timer_.start(health_interval_); }
+  void stop(const cage::Call&) override { timer_.stop(); }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     auto functions = offer_.passthrough ? read_pci_gpus(driver_.node()) : std::vector<PciGpu>();
     if (!functions.empty()) add_products(driver_.node(), functions);
@@ -148,13 +132,12 @@ class Nvidia final : public cage::Module {
     bool is_due = false, ours = events.lost;
     for (const cage::Event& event : events.all) {
       if (event.type == cage::Event::Type::kernel_log) monitor_.take_kernel_message(event.text);
-      is_due = is_due || event.type == cage::Event::Type::descriptor;
+      is_due = timer_.take(event) || is_due;
       ours = ours || event.text.find("DEVPATH=/module/nvidia") != std::string_view::npos ||
              event.text.find("PCI_ID=10DE:") != std::string_view::npos;
     }
     if (ours) host_.rescan();
-    std::uint64_t expirations = 0;
-    if (is_due && ::read(timer_, &expirations, sizeof expirations) > 0 && !quiesced_) monitor_.tick();
+    if (is_due && !quiesced_) monitor_.tick();
   }
 
  private:
@@ -183,8 +166,8 @@ class Nvidia final : public cage::Module {
   Claims claims_;
   std::optional<Closeness> closeness_;
   unsigned long long closeness_generation_ = 0;
+  hardware::Timer timer_{host_};
   bool quiesced_ = false;
-  int timer_ = -1;  // the host calls events() when it expires
 };
 
 }  // namespace

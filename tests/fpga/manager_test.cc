@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ranges>
-
 #include "modules/fpga/manager/firmware.h"
 #include "tests/fpga/node_files.h"
 
@@ -89,6 +87,7 @@ TEST_F(ManagerTest, HasTheIdentityOfItsDevice) {
   EXPECT_EQ(identity.bus_id, "");
   EXPECT_EQ(identity.model, "KV260");
   EXPECT_EQ(found->interface_id(), "");
+  EXPECT_FALSE(found->shows_function());
   cage::Device device("x", "fpga");
   found->describe(device);
   EXPECT_THAT(attributes_of(device), ElementsAre(Pair("manager", "Xilinx ZynqMP FPGA Manager")));
@@ -157,13 +156,14 @@ TEST_F(ManagerTest, WritesNothingIfTheFileIsAnotherOne) {
   EXPECT_THAT(host.writes, IsEmpty());
 }
 
-TEST_F(ManagerTest, WritesNothingIfTheKernelCannotFindTheFile) {
+TEST_F(ManagerTest, RefusesAFileThatTheKernelCannotFind) {
   take_files();
   write("sys/module/firmware_class/parameters/path", "");
-  const std::string error = error_of(CAGE_FAILED_PRECONDITION, [&] { fpga()->program(host.call(), raw()); });
+  const std::string error = refusal(raw());
   EXPECT_THAT(error,
               HasSubstr("bitstream 'filter' cannot be loaded into FPGA manager/firmware:zynqmp-firmware:pcap: "));
   EXPECT_THAT(error, HasSubstr("add firmware_class.path=" + (folder / "catalogue").native()));
+  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { fpga()->program(host.call(), raw()); }), HasSubstr(error));
   EXPECT_THAT(host.writes, IsEmpty());
 }
 
@@ -227,12 +227,11 @@ TEST_F(ManagerTest, TellsThatAnOverlayStays) {
 
 // An overlay has the plain name of the file, which the kernel would look for elsewhere.
 TEST_F(ManagerTest, RefusesAnOverlayInAFolderThatTheKernelDoesNotSearch) {
-  apply_overlays();
+  take_overlays();
   write("sys/module/firmware_class/parameters/path", folder.path().native());
-  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { fpga()->program(host.call(), with_overlay()); }),
-              HasSubstr("its overlay names 'filter.bit.bin', which the kernel does not look for in " +
-                        (folder / "catalogue").native()));
-  EXPECT_THAT(host.writes, IsEmpty());
+  EXPECT_THAT(refusal(with_overlay()), HasSubstr("its overlay names 'filter.bit.bin', which the kernel does not look "
+                                                 "for in " +
+                                                 (folder / "catalogue").native()));
 }
 
 TEST_F(ManagerTest, GivesTheNodesOfTheBitstream) {
@@ -242,6 +241,7 @@ TEST_F(ManagerTest, GivesTheNodesOfTheBitstream) {
   RecordedEdits edits;
   fpga()->add_to(edits.edit(), &entry);
   EXPECT_THAT(edits.nodes, ElementsAre(Pair("/dev/filter/0", ""), Pair("/dev/uio4", "243:4")));
+  EXPECT_THAT(edits.environment, ElementsAre(Pair("FPGA_DEVICES", "manager/firmware:zynqmp-firmware:pcap")));
 }
 
 TEST_F(ManagerTest, HasNothingForAContainerWithoutABitstream) {

@@ -10,7 +10,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::Pair;
 
 constexpr const char* kBusId = "0000:65:00.1";
@@ -102,6 +101,12 @@ TEST_F(AlveoTest, TellsWhatIsLoaded) {
   EXPECT_EQ(card()->function().id, kFunction);
   set("xclbinuuid", "");
   EXPECT_EQ(card()->function().why, "nothing is loaded");
+  set("xclbinuuid", "0 862c7020-a250-293e-3203-6f19956669e5\n1 00000000-0000-0000-0000-000000000000\n");
+  EXPECT_EQ(card()->function().id, kFunction);
+  set("xclbinuuid", "0 862c7020-a250-293e-3203-6f19956669e5\n1 11111111-2222-3333-4444-555555555555\n");
+  EXPECT_EQ(card()->function().id, "");
+  EXPECT_EQ(card()->function().why,
+            "its slots have different functions: " + std::string(kFunction) + ", 11111111222233334444555555555555");
   set("xclbinuuid", "junk\n");
   EXPECT_EQ(card()->function().why, "its xclbinuuid is 'junk', which is no UUID");
   remove("xclbinuuid");
@@ -172,23 +177,30 @@ TEST_F(AlveoTest, RunsNothingIfTheFileIsAnotherOne) {
   EXPECT_THAT(host.commands, IsEmpty());
 }
 
-TEST_F(AlveoTest, TellsWhatTheProgramSays) {
+TEST_F(AlveoTest, DoesNotProgramWhatIsOpen) {
   hold("/dev/dri/renderD129");
+  EXPECT_THAT(error_of(CAGE_UNAVAILABLE, [&] { card()->program(host.call(), xclbin()); }),
+              HasSubstr("cannot be loaded into card 0000:65:00.1: it is open in process 4711 (app)"));
+  EXPECT_THAT(host.commands, IsEmpty());
+}
+
+TEST_F(AlveoTest, TellsWhatTheProgramSays) {
   host.on_run = [](const auto&) {
     return RecordingHost::failed("warning\nERROR: Could not program device 0000:65:00.1: Device or resource busy\n\n");
   };
-  const std::string error = error_of(CAGE_UNAVAILABLE, [&] { card()->program(host.call(), xclbin()); });
-  EXPECT_THAT(error,
-              HasSubstr("bitstream 'filter' cannot be loaded into card 0000:65:00.1: 'xbutil' says: ERROR: Could "
-                        "not program device 0000:65:00.1: Device or resource busy; it is open in process 4711"));
+  EXPECT_THAT(error_of(CAGE_INTERNAL, [&] { card()->program(host.call(), xclbin()); }),
+              HasSubstr("bitstream 'filter' cannot be loaded into card 0000:65:00.1: 'xbutil' says: ERROR: Could not "
+                        "program device 0000:65:00.1: Device or resource busy"));
 }
 
 TEST_F(AlveoTest, BelievesTheCardAndNotTheProgram) {
   EXPECT_THAT(error_of(CAGE_INTERNAL, [&] { card()->program(host.call(), xclbin()); }),
-              HasSubstr("the card has none: nothing is loaded"));
+              HasSubstr("'xbutil' reported success, but the card has no function"));
   set("xclbinuuid", "11111111-2222-3333-4444-555555555555\n");
   EXPECT_THAT(error_of(CAGE_INTERNAL, [&] { card()->program(host.call(), xclbin()); }),
               HasSubstr("the card has the function 11111111222233334444555555555555"));
+  set("xclbinuuid", "0 11111111-2222-3333-4444-555555555555\n1 862c7020-a250-293e-3203-6f19956669e5\n");
+  card()->program(host.call(), xclbin());
 }
 
 TEST_F(AlveoTest, Resets) {
@@ -198,14 +210,14 @@ TEST_F(AlveoTest, Resets) {
 
 TEST_F(AlveoTest, DoesNotResetWhatIsOpen) {
   hold("/dev/dri/renderD129");
-  EXPECT_THAT(error_of(CAGE_UNAVAILABLE, [&] { card()->reset(host.call()); }),
+  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->reset(host.call()); }),
               HasSubstr("cannot be reset: it is open in process 4711 (app)"));
   EXPECT_THAT(host.commands, IsEmpty());
 }
 
 TEST_F(AlveoTest, DoesNotResetTheOtherHalfOfACard) {
   set("rom.u.25857/VBNV", "xilinx_u30_gen3x4_base_2\n");
-  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->reset(host.call()); }), HasSubstr("both FPGAs"));
+  EXPECT_THAT(error_of(CAGE_UNIMPLEMENTED, [&] { card()->reset(host.call()); }), HasSubstr("both FPGAs"));
   EXPECT_THAT(host.commands, IsEmpty());
 }
 
@@ -216,7 +228,7 @@ TEST_F(AlveoTest, NoticesThatAResetFailed) {
     result.err = "ERROR: Connection timed out\n";
     return result;
   };
-  EXPECT_THAT(error_of(CAGE_UNAVAILABLE, [&] { card()->reset(host.call()); }),
+  EXPECT_THAT(error_of(CAGE_INTERNAL, [&] { card()->reset(host.call()); }),
               HasSubstr("'xbutil' says: ERROR: Connection timed out"));
   host.on_run = [&](const auto&) {
     set("ready", "0x0\n");

@@ -101,12 +101,27 @@ void Manager::require_fit(const Entry& bitstream) const {
   if (!bitstream.overlay.empty() && !takes_overlays())
     refuse("it has an overlay, and the node has no folder " + overlay().parent_path().native() +
            "; mount configfs, or use a kernel with device-tree overlays in it");
+  try {
+    name_for_kernel(bitstream);
+  } catch (const cage::Error& error) {
+    refuse(error.what());
+  }
+}
+
+std::string Manager::name_for_kernel(const Entry& bitstream) const {
+  const std::vector<fs::path> folders = firmware_folders(tools_.node.sysfs);
+  std::string name = firmware_name(bitstream.file, folders);
+  if (bitstream.overlay.empty()) return name;
+  // The catalogue has compared the overlay's firmware-name with the plain name of the file.
+  if (name == bitstream.file.filename()) return firmware_name(bitstream.overlay, folders);
+  const std::string folder = bitstream.file.parent_path();
+  fpga::refuse("its overlay names '" + bitstream.file.filename().native() +
+               "', which the kernel does not look for in " + folder + "; add firmware_class.path=" + folder +
+               " to the kernel's command line");
 }
 
 void Manager::program(const cage::Call& call, const Entry& bitstream) const {
-  call.progress("checking bitstream '" + bitstream.name + "'");
-  check_sha256(bitstream, [&](unsigned) { call.checkpoint(); });
-  call.progress("programming FPGA " + identity().id);
+  check_sha256(bitstream, {});
   try {
     load(call, bitstream);
   } catch (const cage::Error& error) {
@@ -116,21 +131,14 @@ void Manager::program(const cage::Call& call, const Entry& bitstream) const {
 }
 
 void Manager::load(const cage::Call& call, const Entry& bitstream) const {
-  const std::string name = firmware_name(bitstream.file, firmware_folders(tools_.node.sysfs));
+  const std::string name = name_for_kernel(bitstream);
   remove_overlay();
   if (bitstream.overlay.empty()) {
     std::error_code error;
     if (fs::exists(folder_ / "flags", error)) write(call, folder_ / "flags", "0");  // all of the FPGA, not encrypted
     write(call, folder_ / "firmware", name);
   } else {
-    // The catalogue has compared the overlay's firmware-name with the plain name of the file.
-    if (name != bitstream.file.filename())
-      throw cage::Error(CAGE_FAILED_PRECONDITION,
-                        "its overlay names '" + bitstream.file.filename().native() +
-                            "', which the kernel does not look for in " + bitstream.file.parent_path().native() +
-                            "; add firmware_class.path=" + bitstream.file.parent_path().native() +
-                            " to the kernel's command line");
-    load_overlay(call, bitstream);
+    apply_overlay(call, name);
   }
   if (text_in(folder_ / "state") != "operating")
     throw cage::Error(CAGE_INTERNAL, "it was written, but the FPGA manager says " + state_of(folder_));
@@ -150,8 +158,7 @@ void Manager::write(const cage::Call& call, const fs::path& file, std::string da
 }
 
 // The kernel makes the files of an overlay with its folder, and undoes the overlay when the folder is removed.
-void Manager::load_overlay(const cage::Call& call, const Entry& bitstream) const {
-  const std::string name = firmware_name(bitstream.overlay, firmware_folders(tools_.node.sysfs));
+void Manager::apply_overlay(const cage::Call& call, const std::string& name) const {
   std::error_code error;
   if (!fs::create_directory(overlay(), error))
     throw cage::Error(CAGE_UNAVAILABLE, "the folder " + overlay().native() + " cannot be made: " + error.message());

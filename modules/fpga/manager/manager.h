@@ -22,6 +22,7 @@ class Manager final : public Target {
   Manager(const Tools& tools, Identity identity, std::filesystem::path folder);
 
   Function function() const override;
+  bool shows_function() const override { return false; }
   std::string why_not_programmable() const override;
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
@@ -36,8 +37,10 @@ class Manager final : public Target {
   bool takes_overlays() const;
   std::filesystem::path overlay() const;
   void write(const cage::Call& call, const std::filesystem::path& file, std::string data) const;
+  // What the kernel gets to load it. Throws FAILED_PRECONDITION unless it finds what the catalogue has.
+  std::string name_for_kernel(const Entry& bitstream) const;
   void load(const cage::Call& call, const Entry& bitstream) const;
-  void load_overlay(const cage::Call& call, const Entry& bitstream) const;
+  void apply_overlay(const cage::Call& call, const std::string& name) const;
   void remove_overlay() const;
   void wait_for_nodes(const cage::Call& call, const Entry& bitstream) const;
 

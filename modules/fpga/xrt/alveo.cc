@@ -49,17 +49,23 @@ std::string platform_in(const fs::path& folder) {
   return rom.empty() ? std::string() : text_in(rom / "VBNV");
 }
 
-// A UUID on each line.
-std::vector<std::string> uuids_in(const fs::path& file) {
+// A UUID on each line; some releases of XRT write the number of a slot before it.
+std::vector<std::string> uuids_of(std::string_view text) {
   std::vector<std::string> uuids;
-  const std::string text = text_in(file);
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    if (std::string uuid = normal_uuid(std::string_view(text).substr(start, end - start)); !uuid.empty())
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (std::string uuid = normal_uuid(line.substr(line.rfind(' ') + 1)); !uuid.empty())  // npos + 1 is 0
       uuids.push_back(std::move(uuid));
-    start = end + 1;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
   return uuids;
+}
+
+// What the attribute xclbinuuid says is loaded. Slots without a function have zeros.
+std::vector<std::string> functions_of(std::string_view xclbin_uuid) {
+  std::vector<std::string> functions = uuids_of(xclbin_uuid);
+  std::erase_if(functions, [](const std::string& id) { return id.find_first_not_of('0') == std::string::npos; });
+  return functions;
 }
 
 std::string alveo_model(const Node& node, const std::string& bus_id) {
@@ -115,7 +121,7 @@ Alveo::Alveo(const Tools& tools, const std::string& bus_id)
 std::string Alveo::platform() const { return platform_in(folder_); }
 
 std::string Alveo::interface_id() const {
-  const std::vector<std::string> interfaces = uuids_in(folder_ / "interface_uuids");
+  const std::vector<std::string> interfaces = uuids_of(text_in(folder_ / "interface_uuids"));
   return interfaces.empty() ? std::string() : interfaces.front();
 }
 
@@ -123,12 +129,13 @@ Function Alveo::function() const {
   const hardware::Reading id = hardware::read_attribute(folder_ / "xclbinuuid");
   if (id.error != 0)
     return {.id = {}, .why = "its xclbinuuid cannot be read: " + std::generic_category().message(id.error)};
-  std::string uuid = normal_uuid(id.text);
-  // The driver shows nothing for a moment while it loads an xclbin.
-  if (id.text.empty() || (!uuid.empty() && uuid.find_first_not_of('0') == std::string::npos))
-    return {.id = {}, .why = "nothing is loaded"};
-  if (uuid.empty()) return {.id = {}, .why = "its xclbinuuid is '" + printable(id.text) + "', which is no UUID"};
-  return {.id = std::move(uuid), .why = {}};
+  // The attribute is empty for a moment while the driver loads an xclbin.
+  if (!id.text.empty() && uuids_of(id.text).empty())
+    return {.id = {}, .why = "its xclbinuuid is '" + printable(id.text) + "', which is no UUID"};
+  std::vector<std::string> functions = functions_of(id.text);
+  if (functions.empty()) return {.id = {}, .why = "nothing is loaded"};
+  if (functions.size() > 1) return {.id = {}, .why = "its slots have different functions: " + joined(functions)};
+  return {.id = std::move(functions.front()), .why = {}};
 }
 
 std::string Alveo::why_not_ready() const {
@@ -150,7 +157,7 @@ std::string Alveo::why_not_programmable() const {
 
 void Alveo::describe(cage::Device& device) const {
   if (const std::string shell = platform(); !shell.empty()) device.attribute("shellId", shell);
-  if (const auto logic = uuids_in(folder_ / "logic_uuids"); !logic.empty())
+  if (const auto logic = uuids_of(text_in(folder_ / "logic_uuids")); !logic.empty())
     device.attribute("logicUuid", logic.front());
   if (const fs::path controller = part_of(folder_, "xmc.u."); !controller.empty())
     if (const std::string serial = text_in(controller / "serial_num"); !serial.empty())
@@ -171,7 +178,7 @@ void Alveo::require_fit(const Entry& bitstream) const {
     refuse("its manifest says that it is for " + bitstream.card + ", and the card is " +
            (model.empty() ? "of an unknown model" : "a " + model));
   const std::string& wanted = bitstream.bitstream.interface_id;
-  const std::vector<std::string> interfaces = uuids_in(folder_ / "interface_uuids");
+  const std::vector<std::string> interfaces = uuids_of(text_in(folder_ / "interface_uuids"));
   if (!wanted.empty() && !interfaces.empty()) {  // the card has one for each stage of its shell
     if (std::ranges::find(interfaces, wanted) != interfaces.end()) return;
     refuse("it was made for the interface " + wanted + ", and the shell of the card has " + joined(interfaces) +
@@ -189,23 +196,21 @@ void Alveo::run(const cage::Call& call, const std::string& purpose, std::vector<
   const cage::ProgramResult result = tools_.host.run(call, {.name = tools_.xrt_program,
                                                             .arguments = std::move(arguments),
                                                             .environment = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}});
-  const std::string why = why_failed(tools_.xrt_program, result);
-  if (why.empty()) return;
-  const std::string users = holders();
-  throw cage::Error(CAGE_UNAVAILABLE, purpose + ": " + why + (users.empty() ? "" : "; it is open in " + users));
+  if (const std::string why = why_failed(tools_.xrt_program, result); !why.empty())
+    throw cage::Error(CAGE_INTERNAL, purpose + ": " + why);
 }
 
 void Alveo::program(const cage::Call& call, const Entry& bitstream) const {
   const std::string purpose = "bitstream '" + bitstream.name + "' cannot be loaded into card " + identity().bus_id;
-  call.progress("checking bitstream '" + bitstream.name + "'");
-  const OwnedFile checked = check_sha256(bitstream, [&](unsigned) { call.checkpoint(); });
-  call.progress("programming card " + identity().bus_id);
+  if (const std::string users = holders(); !users.empty())
+    throw cage::Error(CAGE_UNAVAILABLE, purpose + ": it is open in " + users);
+  const OwnedFile checked = check_sha256(bitstream, {});
   run(call, purpose, {"program", "--device", identity().bus_id, "--user", checked.path()});
-  const Function loaded = function();
+  const std::vector<std::string> loaded = functions_of(text_in(folder_ / "xclbinuuid"));
   const std::string& wanted = bitstream.bitstream.function_id;
-  if (loaded.id.empty() || (!wanted.empty() && loaded.id != wanted))
-    throw cage::Error(CAGE_INTERNAL, purpose + ": " + tools_.xrt_program + " says that it is, but the card has " +
-                                         (loaded.id.empty() ? "none: " + loaded.why : "the function " + loaded.id) +
+  if (wanted.empty() ? loaded.empty() : std::ranges::find(loaded, wanted) == loaded.end())
+    throw cage::Error(CAGE_INTERNAL, purpose + ": '" + tools_.xrt_program + "' reported success, but the card has " +
+                                         (loaded.empty() ? "no function" : "the function " + joined(loaded)) +
                                          "; look at the kernel's log");
 }
 
@@ -213,9 +218,9 @@ void Alveo::program(const cage::Call& call, const Entry& bitstream) const {
 void Alveo::reset(const cage::Call& call) const {
   const std::string purpose = "card " + identity().bus_id + " cannot be reset";
   if (const std::string users = holders(); !users.empty())
-    throw cage::Error(CAGE_UNAVAILABLE, purpose + ": it is open in " + users);
+    throw cage::Error(CAGE_FAILED_PRECONDITION, purpose + ": it is open in " + users);
   if (identity().model == "U30")
-    throw cage::Error(CAGE_FAILED_PRECONDITION,
+    throw cage::Error(CAGE_UNIMPLEMENTED,
                       purpose + ": XRT resets both FPGAs of a U30 at once, and the other may be in use");
   run(call, purpose, {"reset", "--device", identity().bus_id, "--force"});
   if (const std::string why = why_not_ready(); !why.empty())
