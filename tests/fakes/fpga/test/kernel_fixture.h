@@ -63,7 +63,10 @@ class FakeFpgaKernel : public ::testing::Test {
   }
   void TearDown() override { fpgas.release(); }
   int program(unsigned port, const std::string& data, const char* card = kCard) {
-    const UniqueFd fme = open_node(fpgas.fme_node(card));
+    return program_at(fpgas.fme_node(card), port, data);
+  }
+  static int program_at(const fs::path& node, unsigned port, const std::string& data) {
+    const UniqueFd fme = open_node(node);
     if (!fme) return errno;
     dfl_fpga_fme_port_pr pr{.argsz = sizeof pr, .port_id = port};
     pr.buffer_size = static_cast<std::uint32_t>(data.size());

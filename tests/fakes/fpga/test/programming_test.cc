@@ -116,8 +116,9 @@ TEST_F(FakeFpgaKernel, ProgrammingTakesItsTime) {
 
 TEST_F(FakeFpgaKernel, ProgrammingEndsWithoutItsCaller) {
   fpgas.hold();
+  const fs::path node = fpgas.fme_node(kCard);  // takes a lock, which the child may find taken
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(program(0, payload));
+  if (child == 0) ::_exit(program_at(node, 0, payload));
   ASSERT_TRUE(eventually([&] { return fpgas.programming() == 1; }));
   ::kill(child, SIGKILL);
   std::this_thread::sleep_for(50ms);
