@@ -54,7 +54,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   }
   if (duties != before) edits.journal(encode(duties));
   try {
-    for (const Work& work : all)
+    for (Work& work : all)
       if (!work.allocation.admin() && !is_in_use) apply(call, work);
   } catch (...) {
     if (!is_in_use) try_to_restore(call, duties);
@@ -75,7 +75,7 @@ void Claims::pre_start(const cage::Call& call, const cage::Claim& claim) {
     const auto target = find_target(tools_, duty.device);
     if (!target) throw cage::Error(CAGE_NOT_FOUND, "device '" + duty.device + "' is not on this node any more");
     const auto hold = locks_.take(call, target->identity().card);
-    reset_when_idle(call, *target);
+    if (target->reset_keeps_function()) reset_when_idle(call, *target);
     target->clear_errors(call);
   }
 }
@@ -143,11 +143,20 @@ bool Claims::has_function(const Work& work) const {
   return !wanted.empty() && work.target->function().id == wanted && !fences_.find(work.target->identity());
 }
 
-void Claims::apply(const cage::Call& call, const Work& work) {
+void Claims::apply(const cage::Call& call, Work& work) {
   const auto hold = locks_.take(call, work.target->identity().card);
+  revive(call, work.target);
   work.target->bind(call);
-  reset_when_idle(call, *work.target);
+  if (work.bitstream || work.target->reset_keeps_function()) reset_when_idle(call, *work.target);
   if (work.bitstream && (work.settings.always || !has_function(work))) program(call, *work.target, *work.bitstream);
+}
+
+// A programming that failed may have left it disabled.
+void Claims::revive(const cage::Call& call, std::unique_ptr<Target>& target) const {
+  const std::string id = target->identity().id;
+  if (!fences_.find(target->identity()) || !target->revive(call)) return;
+  target = find_target(tools_, id);
+  if (!target) throw cage::Error(CAGE_NOT_FOUND, "device '" + id + "' is not on this node any more");
 }
 
 void Claims::program(const cage::Call& call, const Target& target, const Entry& bitstream) {
@@ -193,10 +202,11 @@ void Claims::add_edits(const Work& work, cage::Edit edit) const {
 
 // A device that is gone has taken everything with it but the memory of its drivers.
 void Claims::release(const cage::Call& call, const Duty& duty) {
-  const auto target = find_target(tools_, duty.device);
+  auto target = find_target(tools_, duty.device);
   if (target) {
     const auto hold = locks_.take(call, target->identity().card);
     try {
+      revive(call, target);
       clean(call, *target, duty);
     } catch (const cage::Error& error) {
       if (call.attempt() < kReleaseAttempts) throw;

@@ -41,7 +41,8 @@ class Claims {
   Work plan(const cage::Allocation& allocation) const;
   void require_usable(const Work& work) const;
   void require_function(const Work& work) const;
-  void apply(const cage::Call& call, const Work& work);
+  void apply(const cage::Call& call, Work& work);
+  void revive(const cage::Call& call, std::unique_ptr<Target>& target) const;
   bool has_function(const Work& work) const;
   void program(const cage::Call& call, const Target& target, const Entry& bitstream);
   void verify(const cage::Call& call, const Target& target, const Entry& bitstream) const;

@@ -61,9 +61,14 @@ class Target {
   virtual void require_fit(const Entry& bitstream) const = 0;
   // Loads the bitstream; returns once the hardware has it. Takes seconds to minutes.
   virtual void program(const cage::Call& call, const Entry& bitstream) const = 0;
+  // Brings back what the kernel keeps disabled after a programming that failed. Returns whether the kernel gave it new
+  // numbers: then it must be found anew.
+  virtual bool revive(const cage::Call&) const { return false; }
   // Stops what is loaded and brings it to its initial state. Throws FAILED_PRECONDITION, with the holder, if
   // somebody has it open.
   virtual void reset(const cage::Call& call) const = 0;
+  // Whether what is loaded is still there after a reset.
+  virtual bool reset_keeps_function() const { return true; }
   // Clears the errors that the hardware has latched.
   virtual void clear_errors(const cage::Call&) const {}
 

@@ -158,15 +158,31 @@ TEST_P(FpgaClaims, AProgrammingThatFailsFencesTheDeviceUntilItIsProgrammedAnew) 
   EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
 }
 
-TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledSaysSo) {
+TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledComesBackWithItsDriver) {
   keeps_disabled = true;
   ASSERT_TRUE(start_on({fake_fpga::n3000()}));
   add_bitstream("nlb0", fake_fpga::kNlb0);
   cards->fail_next();
   EXPECT_THAT(refusal_of(claim_of("u1", {kN3000}, R"("bitstream":"nlb0")")), HasSubstr("reconfig CRC error"));
-  EXPECT_THAT(refusal_of(claim_of("u2", {kN3000}, R"("bitstream":"nlb0")")),
-              AllOf(HasSubstr("the port is disabled"), HasSubstr("dfl-pci")));
   EXPECT_EQ(device(kN3000).health.reason, "NotProgrammed");
+  auto repairs = claim_of("u2", {kN3000}, R"("bitstream":"nlb0")");
+  const auto repaired = prepare(repairs);
+  ASSERT_TRUE(repaired) << repaired.error().message;
+  EXPECT_EQ(function_of("0000:3b:00.0"), fake_fpga::kNlb0);
+  EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
+}
+
+TEST_P(FpgaClaims, APortThatTheKernelKeepsDisabledBesideOthersSaysSo) {
+  keeps_disabled = true;
+  ASSERT_TRUE(start_on({fake_fpga::four_ports()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0, cards->look("0000:5e:00.0").dfl->interface_id.value());
+  cards->fail_next();
+  const std::string port = "fpga-0000-5e-00-0-p1";
+  EXPECT_THAT(refusal_of(claim_of("u1", {port}, R"("bitstream":"nlb0")")), HasSubstr("reconfig CRC error"));
+  EXPECT_THAT(refusal_of(claim_of("u2", {port}, R"("bitstream":"nlb0")")),
+              AllOf(HasSubstr("the port is disabled"), HasSubstr("until dfl-pci is bound to the card anew")));
+  EXPECT_EQ(device(port).health.reason, "NotProgrammed");
+  EXPECT_EQ(device("fpga-0000-5e-00-0-p2").health.state, HealthState::kHealthy);
 }
 
 TEST_P(FpgaClaims, TwoCardsAreProgrammedAtOnceAndTwoRegionsOfOneAfterEachOther) {

@@ -42,9 +42,12 @@ class FpgaFixture : public HardwareFixture {
     ModuleConfig wanted =
         config("libcardcage_fpga.so", {{"catalogue", catalogue().native()}, {"fences", fences().native()}});
     wanted.programs = programs;
-    wanted.writes = {cards->devfs() / "*", catalogue() / "*",
+    wanted.writes = {cards->devfs() / "*",
+                     catalogue() / "*",
                      cards->sysfs() / "bus/pci/devices/*/fpga_region/*/*/errors/*",
-                     cards->sysfs() / "bus/pci/devices/*/driver_override", cards->sysfs() / "bus/pci/devices/*/reset"};
+                     cards->sysfs() / "bus/pci/drivers/*/*bind",
+                     cards->sysfs() / "bus/pci/devices/*/driver_override",
+                     cards->sysfs() / "bus/pci/devices/*/reset"};
     return start_module(wanted);
   }
 

@@ -241,7 +241,6 @@ TEST_F(ManagerTest, GivesTheNodesOfTheBitstream) {
   RecordedEdits edits;
   fpga()->add_to(edits.edit(), &entry);
   EXPECT_THAT(edits.nodes, ElementsAre(Pair("/dev/filter/0", ""), Pair("/dev/uio4", "243:4")));
-  EXPECT_THAT(edits.environment, ElementsAre(Pair("FPGA_DEVICES", "manager/firmware:zynqmp-firmware:pcap")));
 }
 
 TEST_F(ManagerTest, HasNothingForAContainerWithoutABitstream) {

@@ -224,9 +224,10 @@ OwnedFile check_sha256(const Entry& entry, const std::function<void(unsigned per
       if (progress && percent > told) progress(told = percent);
     }
     if (const std::string found = sum.finish(); found != entry.sha256)
-      refuse("its SHA-256 is " + found + ", the manifest has " + entry.sha256 +
-             "; put back the file that was approved, or, if the new one is, write its sum into " +
-             entry.manifest.native());
+      throw cage::Error(CAGE_DATA_LOSS, "its SHA-256 is " + found + ", the manifest has " + entry.sha256 +
+                                            "; put back the file that was approved, or, if the new one is, write its "
+                                            "sum into " +
+                                            entry.manifest.native());
     return file;
   });
 }

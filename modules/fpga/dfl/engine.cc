@@ -2,9 +2,11 @@
 
 #include <linux/fpga-dfl.h>
 
+#include <chrono>
 #include <cstddef>
 
 #include "modules/common/kernel_files.h"
+#include "modules/common/pci_function.h"
 
 namespace cardcage::fpga {
 namespace {
@@ -59,6 +61,28 @@ void program_region(const cage::Call& call, const Tools& tools, const DflCard& c
     const std::string state = state_of(*card.engine);
     throw cage::Error(error.status(), subject(bitstream, card) + ", port " + std::to_string(port) + ": " +
                                           error.what() + (state.empty() ? "" : "; the FPGA manager says " + state));
+  }
+}
+
+void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device) {
+  const std::string driver = hardware::driver_of(tools.node.sysfs, card.bus_id);
+  const std::filesystem::path folder = tools.node.sysfs / "bus/pci/drivers" / driver;
+  cage::FileWrite write;
+  write.device = device;
+  write.data = card.bus_id;
+  for (const char* file : {"unbind", "bind"}) {
+    write.path = folder / file;
+    tools.host.write_file(call, write);
+  }
+  constexpr std::chrono::milliseconds kLook{20};
+  constexpr std::chrono::seconds kLimit{10};
+  const auto end = cage::Call::Clock::now() + kLimit;
+  for (;;) {
+    if (const auto now = read_dfl_card(tools.node, card.bus_id); now && now->ports.size() == card.ports.size()) return;
+    if (cage::Call::Clock::now() >= end)
+      throw cage::Error(CAGE_INTERNAL, "card " + card.bus_id + " has no ports after its driver " + driver +
+                                           " was bound anew; the kernel's log says why");
+    call.sleep(kLook);
   }
 }
 

@@ -19,6 +19,13 @@ void require_fit(const DflCard& card, const Entry& bitstream);
 void program_region(const cage::Call& call, const Tools& tools, const DflCard& card, unsigned port,
                     const std::string& device, const Entry& bitstream);
 
+// Unbinds the driver of the card and binds it again, and waits until its ports are back. `device` is the id of the
+// device that waits for it.
+//
+// Source: drivers/fpga/fpga-region.c: a programming that fails leaves the port disabled, and the port counts how often
+// it was (drivers/fpga/dfl-afu-main.c), so that neither a reset nor another programming enables it.
+void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device);
+
 // "state 'write error', reconfig CRC error"; empty without a manager.
 std::string state_of(const DflEngine& engine);
 

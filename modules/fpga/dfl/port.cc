@@ -59,6 +59,14 @@ void Port::program(const cage::Call& call, const Entry& bitstream) const {
   program_region(call, tools_, card_, port_.number, identity().id, bitstream);
 }
 
+// With several ports, binding the driver anew would take the others from who uses them.
+bool Port::revive(const cage::Call& call) const {
+  const bool is_disabled = hardware::read_attribute(port_.folder / "afu_id").error == EBUSY;
+  if (!is_disabled || !card_.engine || card_.ports.size() > 1) return false;
+  bind_anew(call, tools_, card_, identity().id);
+  return true;
+}
+
 void Port::reset(const cage::Call& call) const {
   cage::Ioctl reset;
   reset.device = identity().id;

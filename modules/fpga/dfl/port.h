@@ -16,6 +16,7 @@ class Port final : public Target {
   void describe(cage::Device& device) const override;
   void require_fit(const Entry& bitstream) const override;
   void program(const cage::Call& call, const Entry& bitstream) const override;
+  bool revive(const cage::Call& call) const override;
   void reset(const cage::Call& call) const override;
   void clear_errors(const cage::Call& call) const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;

@@ -1,5 +1,6 @@
 // fake-fpga serve ROOT CARD...: serves cards below ROOT until SIGTERM or SIGINT.
 // fake-fpga write FOLDER CARD...: writes them as plain files.
+// fake-fpga bitstream FILE INTERFACE FUNCTION: writes a GBS file that the cards take.
 // fake-fpga ROOT COMMAND...: changes the ones that are served there.
 #include <pthread.h>
 #include <signal.h>
@@ -9,9 +10,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "tests/fakes/fpga/bitstream_files.h"
 #include "tests/fakes/fpga/control.h"
 
 using cardcage::FakeFpgas;
@@ -26,6 +29,7 @@ int usage() {
                "usage: fake-fpga serve ROOT [--node-number MAJOR:MINOR] [--single-open] [--firmware FOLDER] CARD...\n"
                "  CARD is n3000, d5005, four-ports, n6001, u250 or kria, and @ADDRESS\n"
                "       fake-fpga write FOLDER CARD...\n"
+               "       fake-fpga bitstream FILE INTERFACE FUNCTION\n"
                "       fake-fpga ROOT COMMAND ...\n%s",
                fake_fpga::usage().c_str());
   return kBadUsage;
@@ -70,6 +74,14 @@ int serve(const std::string& root, const std::vector<std::string>& words) {
   return 0;
 }
 
+int write_bitstream(const std::string& file, const std::string& interface, const std::string& function) {
+  cardcage::GbsFile gbs;
+  gbs.interface_uuid = interface;
+  gbs.function_uuid = function;
+  gbs.data = cardcage::fake_payload(function);
+  return std::ofstream(file, std::ios::binary) << cardcage::make_gbs(gbs) << std::flush ? 0 : 1;
+}
+
 int write(const std::string& folder, const std::vector<std::string>& words) {
   std::vector<FakeFpgas::Card> cards;
   for (const std::string& word : words) cards.push_back(fake_fpga::described(word));
@@ -85,6 +97,7 @@ int main(int argc, char** argv) {
   try {
     if (std::string(argv[1]) == "serve") return serve(words[0], {words.begin() + 1, words.end()});
     if (std::string(argv[1]) == "write") return write(words[0], {words.begin() + 1, words.end()});
+    if (std::string(argv[1]) == "bitstream" && words.size() == 3) return write_bitstream(words[0], words[1], words[2]);
     const auto [ok, text] = fake_fpga::ask(std::filesystem::absolute(argv[1]), words);
     if (!ok) throw std::runtime_error(words[0] + ": " + text);
     std::fputs(text.c_str(), stdout);
