@@ -15,6 +15,7 @@
 #include "tests/bench/bare_server.h"
 #include "tests/bench/bench_node.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/fpga_figures.h"
 #include "tests/bench/metrics_figures.h"
 #include "tests/bench/nvidia_figures.h"
 #include "tests/bench/resource_figures.h"
@@ -186,6 +187,7 @@ int run(bool quick, const std::string& only) {
       {"resources", [&] { measure_resources(table, quick); }},
       {"workers", [&] { measure_workers(table, quick); }},
       {"nvidia", [&] { measure_nvidia(table, quick); }},
+      {"fpga", [&] { measure_fpga(table, quick); }},
       {"metrics", [&] { measure_scrapes(table, quick); }},
       {"growth", [&] { measure_growth(table, quick ? 1000 : kManyClaims); }},
   };
@@ -204,7 +206,7 @@ int main(int argc, char** argv) {
   std::string only;
   app.add_flag("--quick", quick, "run fewer rounds: one minute instead of several");
   app.add_option("--only", only, "run one part of the table")
-      ->check(CLI::IsMember({"process", "claims", "resources", "workers", "nvidia", "metrics", "growth"}));
+      ->check(CLI::IsMember({"process", "claims", "resources", "workers", "nvidia", "fpga", "metrics", "growth"}));
   CLI11_PARSE(app, argc, argv);
   try {
     return cardcage::bench::run(quick, only);

@@ -26,7 +26,7 @@ class LoadedModule {
   }
 
   void start() {
-    module = must(run(load_file(core, clock, config, folder_, soon(), nullptr, {nullptr, nullptr, nullptr, roots_})));
+    module = must(run(load_file(core, clock, config, folder_, soon(), nullptr, {nullptr, writes, nullptr, roots_})));
     ModuleEvents events;
     events.descriptor = [this](std::int32_t descriptor) { ready.push_back(descriptor); };
     must(run(module->start(std::move(events), soon())));
@@ -57,6 +57,7 @@ class LoadedModule {
   asio::io_context core;
   SystemClock clock;
   ModuleConfig config;
+  std::shared_ptr<HardwareWrites> writes;  // for a module that writes to hardware
   std::shared_ptr<Module> module;
   SnapshotPtr snapshot;
   std::vector<std::int32_t> ready;  // descriptors that the host polls for the module

@@ -64,6 +64,7 @@ std::map<int, fs::path> open_files(pid_t pid) {
 
 std::size_t pss_kib(pid_t pid) { return kib_of(file_of(pid, "smaps_rollup"), "Pss:"); }
 std::size_t rss_kib(pid_t pid) { return kib_of(file_of(pid, "status"), "VmRSS:"); }
+std::size_t peak_kib(pid_t pid) { return kib_of(file_of(pid, "status"), "VmHWM:"); }
 
 // Sums schedstat: /proc/PID/stat counts in ticks of 10 ms.
 std::chrono::nanoseconds cpu_time(pid_t pid) {

@@ -23,6 +23,8 @@ std::map<int, std::filesystem::path> open_files(pid_t pid);
 // Proportional set size (smaps_rollup) and resident set size. Throw if there is no such process.
 std::size_t pss_kib(pid_t pid);
 std::size_t rss_kib(pid_t pid);
+// The most that has been resident at once.
+std::size_t peak_kib(pid_t pid);
 // Used so far by its threads that still run.
 std::chrono::nanoseconds cpu_time(pid_t pid);
 
