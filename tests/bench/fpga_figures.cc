@@ -8,6 +8,7 @@
 
 #include "host/config/params.h"
 #include "host/core/digest.h"
+#include "host/core/task_group.h"
 #include "host/module/writes.h"
 #include "modules/fpga/bitstream/catalogue.h"
 #include "tests/bench/loaded_module.h"
@@ -100,7 +101,7 @@ class Bench {
     return figures;
   }
   // Megabytes that the worker has ever had at once.
-  double peak() const { return proc::peak_kib(proc::workers(::getpid()).at(0)) / 1024.0; }
+  double peak() const { return static_cast<double>(proc::peak_kib(proc::workers(::getpid()).at(0))) / 1024; }
 
  private:
   Instant soon() const { return loaded_.clock.now() + std::chrono::minutes(2); }
