@@ -30,7 +30,6 @@ static Code code_of(int error_number) {
     case ENOMEM: return Code::kResourceExhausted;
     case EINVAL:
     case ENAMETOOLONG: return Code::kInvalidArgument;
-    case EBUSY:
     case ECONNREFUSED:
     case ECONNRESET:
     case EPIPE: return Code::kUnavailable;

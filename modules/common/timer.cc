@@ -9,6 +9,11 @@
 
 namespace cardcage::hardware {
 
+// Of a module whose start() failed, which is not stopped.
+Timer::~Timer() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
 void Timer::start(std::chrono::nanoseconds interval) {
   descriptor_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(interval);
@@ -16,7 +21,7 @@ void Timer::start(std::chrono::nanoseconds interval) {
   const itimerspec every{.it_interval = time, .it_value = time};
   if (descriptor_ < 0 || ::timerfd_settime(descriptor_, 0, &every, nullptr) != 0)
     throw cage::Error(CAGE_RESOURCE_EXHAUSTED,
-                      "a timer for the health of devices: " + std::string(std::strerror(errno)));
+                      "cannot make a timer for the health of devices: " + std::string(std::strerror(errno)));
   host_.poll(descriptor_);
 }
 

@@ -11,8 +11,9 @@ class Timer {
   explicit Timer(cage::Host host) : host_(host) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
+  ~Timer();
 
-  // In the module's start(). Throws RESOURCE_EXHAUSTED.
+  // In the module's start(). Throws cage::Error.
   void start(std::chrono::nanoseconds interval);
   // In its stop().
   void stop();

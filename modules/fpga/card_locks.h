@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <map>
 #include <mutex>
-#include <set>
 #include <string>
+
+#include "modules/fpga/target.h"
 
 namespace cardcage::fpga {
 
@@ -25,30 +27,37 @@ class CardLocks {
     const std::string card_;
   };
 
-  // Waits until no other call has the card. Throws when the call is over.
-  [[nodiscard]] Hold take(const cage::Call& call, const std::string& card) {
-    while (!try_take(card)) {
-      call.progress("waiting until card " + card + " is programmed for another claim");
+  // Waits until no other call has the card of the device. Throws when the call is over.
+  [[nodiscard]] Hold take(const cage::Call& call, const Identity& device) {
+    while (!try_take(device)) {
+      call.progress("waiting until card " + device.card + " is ready with another claim");
       call.sleep(kPause);
     }
-    return {*this, card};
+    return {*this, device.card};
   }
   // Whether a call has the card now.
   bool is_taken(const std::string& card) {
     const std::lock_guard lock(mutex_);
     return taken_.contains(card);
   }
+  // Whether it has it for this device, or for one that this is a part of.
+  bool is_taken_for(const Identity& device) {
+    const std::lock_guard lock(mutex_);
+    const auto found = taken_.find(device.card);
+    return found != taken_.end() &&
+           (found->second == device.id || found->second == device.card || device.id == device.card);
+  }
 
  private:
   static constexpr std::chrono::milliseconds kPause{20};  // programming takes seconds
 
-  bool try_take(const std::string& card) {
+  bool try_take(const Identity& device) {
     const std::lock_guard lock(mutex_);
-    return taken_.insert(card).second;
+    return taken_.emplace(device.card, device.id).second;
   }
 
   std::mutex mutex_;
-  std::set<std::string> taken_;
+  std::map<std::string, std::string> taken_;  // the id of the device by card
 };
 
 }  // namespace cardcage::fpga

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 
+#include "modules/fpga/dfl/engine.h"
 #include "modules/fpga/inventory.h"
 
 namespace cardcage::fpga {
@@ -12,7 +13,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{20};
+constexpr milliseconds kLook{20};             // at the function
+constexpr milliseconds kIdleLook{100};        // for processes that have it open, which takes a look at all of them
 constexpr milliseconds kIdleLimit{3000};      // for the end of processes whose container was killed
 constexpr milliseconds kFunctionLimit{2000};  // for a port that was just programmed to be enabled
 // After so many attempts a device that cannot be cleaned is fenced, so that its pod can go.
@@ -21,6 +23,11 @@ constexpr std::uint32_t kReleaseAttempts = 3;
 std::string describe(const Identity& device) {
   const std::string model = device.model.empty() ? std::string() : " (" + device.model + ")";
   return "device '" + device.id + "'" + model;
+}
+
+[[noreturn]] void throw_gone(std::string_view device) {
+  throw cage::Error(CAGE_NOT_FOUND, "device '" + std::string(device) +
+                                        "' is not on this node any more; delete the claim, or bring the card back");
 }
 
 // "FPGA_0000_3B_00_0_P0" of "fpga-0000-3b-00-0-p0". Each device has its own, because a container may have several.
@@ -34,61 +41,73 @@ Duties duties_of(const cage::Claim& claim) {
   return merge(decode_duties(claim.state()), decode_duties(claim.journal()));
 }
 
-// A program of the bitstream's hardware did not begin.
-bool changed_nothing(const cage::Error& error) {
-  return error.status() == CAGE_DATA_LOSS || error.status() == CAGE_PERMISSION_DENIED ||
-         error.status() == CAGE_INVALID_ARGUMENT || error.status() == CAGE_UNAVAILABLE;
+// Whether the programming was refused before it began. A refusal by the kernel has the same statuses as an error of the
+// hardware, so the function tells.
+bool changed_nothing(const cage::Error& error, const Target& target, const std::string& before) {
+  if (error.status() == CAGE_DATA_LOSS) return true;
+  const bool may_be_refused = error.status() == CAGE_PERMISSION_DENIED || error.status() == CAGE_INVALID_ARGUMENT ||
+                              error.status() == CAGE_NOT_FOUND || error.status() == CAGE_FAILED_PRECONDITION ||
+                              error.status() == CAGE_UNAVAILABLE;
+  return may_be_refused && !before.empty() && target.function().id == before;
 }
 
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   const Duties before = duties_of(claim);
-  // Containers may be using what was prepared before.
-  const bool is_in_use = !claim.state().empty() && !claim.other_boot();
+  const bool was_prepared = !claim.state().empty() && !claim.other_boot();
   std::vector<Work> all;
   Duties duties = before;
   for (const cage::Allocation& allocation : claim.allocations()) {
-    all.push_back(plan(allocation));
+    all.push_back(plan(call, allocation));
     if (!allocation.admin()) duties = merge(std::move(duties), {all.back().duty});
   }
   if (duties != before) edits.journal(encode(duties));
   try {
     for (Work& work : all)
-      if (!work.allocation.admin() && !is_in_use) apply(call, work);
+      if (!work.allocation.admin() && !(was_prepared && is_ready(work))) apply(call, work);
   } catch (...) {
-    if (!is_in_use) try_to_restore(call, duties);
+    if (!was_prepared) try_to_restore(call, duties);
     tools_.host.rescan();
     throw;
   }
-  if (!is_in_use) tools_.host.rescan();  // the functions of devices are attributes
+  tools_.host.rescan();  // the functions of devices are attributes
   for (const Work& work : all) add_edits(work, edits.of(work.allocation));
   edits.save("prepared\n" + encode(duties));
 }
 
+// A device that cannot be released keeps no other. Throws the first error, once all was tried.
 void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
-  for (const Duty& duty : duties_of(claim)) release(call, duty);
+  std::exception_ptr first;
+  for (const Duty& duty : duties_of(claim)) {
+    try {
+      release(call, duty, !claim.state().empty());
+    } catch (const cage::Error&) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  tools_.host.rescan();
+  if (first) std::rethrow_exception(first);
 }
 
 void Claims::pre_start(const cage::Call& call, const cage::Claim& claim) {
   for (const Duty& duty : duties_of(claim)) {
-    const auto target = find_target(tools_, duty.device);
-    if (!target) throw cage::Error(CAGE_NOT_FOUND, "device '" + duty.device + "' is not on this node any more");
-    const auto hold = locks_.take(call, target->identity().card);
+    const auto target = find(call, duty.device);
+    if (!target) throw_gone(duty.device);
+    const auto hold = locks_.take(call, target->identity());
     if (target->reset_keeps_function()) reset_when_idle(call, *target);
     target->clear_errors(call);
   }
 }
 
 // Checks everything that can be known before the hardware is touched.
-Claims::Work Claims::plan(const cage::Allocation& allocation) const {
+Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& allocation) const {
   Work work{.allocation = allocation,
-            .target = find_target(tools_, allocation.device()),
+            .target = find(call, allocation.device()),
             .settings = settings_of(allocation),
             .bitstream = std::nullopt,
             .duty = {}};
-  if (!work.target)
-    throw cage::Error(CAGE_NOT_FOUND, "device '" + std::string(allocation.device()) + "' is not on this node any more");
+  if (!work.target) throw_gone(allocation.device());
   if (allocation.admin()) return work;
   const Settings& settings = work.settings;
   if (!settings.bitstream.empty()) work.bitstream = catalogue_.find(settings.bitstream);
@@ -100,8 +119,10 @@ Claims::Work Claims::plan(const cage::Allocation& allocation) const {
     require_usable(work);
   }
   require_function(work);
+  if (const std::string why = work.target->why_not_confined(); !settings.allowed.empty() && !why.empty())
+    throw cage::Error(CAGE_FAILED_PRECONDITION, describe(work.target->identity()) +
+                                                    " cannot be kept to the allowedBitstreams of its class: " + why);
   work.duty = {.device = work.target->identity().id,
-               .loaded = settings.bitstream,
                .blank = settings.blank,
                .scrub_bitstream = settings.scrub_bitstream,
                .scrub_program = settings.scrub_program,
@@ -112,9 +133,9 @@ Claims::Work Claims::plan(const cage::Allocation& allocation) const {
 // A bitstream brings a fenced device back.
 void Claims::require_usable(const Work& work) const {
   const Identity& device = work.target->identity();
-  if (const auto why = fences_.find(device))
+  if (const auto fence = fences_.find(device))
     throw cage::Error(CAGE_UNAVAILABLE,
-                      describe(device) + " must be programmed anew: " + *why + "; name a bitstream in the claim");
+                      describe(device) + " must be programmed anew: " + fence->why + "; name a bitstream in the claim");
 }
 
 void Claims::require_function(const Work& work) const {
@@ -143,12 +164,36 @@ bool Claims::has_function(const Work& work) const {
   return !wanted.empty() && work.target->function().id == wanted && !fences_.find(work.target->identity());
 }
 
+// Whether containers can go on using what was prepared before.
+bool Claims::is_ready(const Work& work) const {
+  const bool is_loaded = !work.target->shows_function() || has_function(work);
+  return is_loaded && !fences_.find(work.target->identity()) && work.target->functions_to_bind().empty();
+}
+
 void Claims::apply(const cage::Call& call, Work& work) {
-  const auto hold = locks_.take(call, work.target->identity().card);
+  const Identity device = work.target->identity();
+  const auto hold = locks_.take(call, device);
   revive(call, work.target);
+  if (const auto fence = fences_.find(device))
+    for (const Duty& owed : fence->owed) clean(call, *work.target, owed);
   work.target->bind(call);
-  if (work.bitstream || work.target->reset_keeps_function()) reset_when_idle(call, *work.target);
-  if (work.bitstream && (work.settings.always || !has_function(work))) program(call, *work.target, *work.bitstream);
+  const bool loads = work.bitstream && (work.settings.always || !has_function(work));
+  if (loads || work.target->reset_keeps_function()) reset_when_idle(call, *work.target);
+  if (loads) program(call, *work.target, *work.bitstream);
+}
+
+// Null if it is not on this node. A card that lost its driver on the way to get it anew gets it now.
+std::unique_ptr<Target> Claims::find(const cage::Call& call, std::string_view device) const {
+  auto target = find_target(tools_, device);
+  if (target || !bind_lost(call, std::string(card_of(device)))) return target;
+  return find_target(tools_, device);
+}
+
+bool Claims::bind_lost(const cage::Call& call, const std::string& card) const {
+  const auto fenced = fences_.cards();
+  if (std::ranges::find(fenced, card) == fenced.end() || !lacks_driver(tools_, card)) return false;
+  bind(call, tools_, card, card);
+  return true;
 }
 
 // A programming that failed may have left it disabled.
@@ -156,25 +201,30 @@ void Claims::revive(const cage::Call& call, std::unique_ptr<Target>& target) con
   const std::string id = target->identity().id;
   if (!fences_.find(target->identity()) || !target->revive(call)) return;
   target = find_target(tools_, id);
-  if (!target) throw cage::Error(CAGE_NOT_FOUND, "device '" + id + "' is not on this node any more");
+  if (!target) throw_gone(id);
 }
 
 void Claims::program(const cage::Call& call, const Target& target, const Entry& bitstream) {
   const Identity& device = target.identity();
-  const bool was_fenced = fences_.find(device).has_value();
+  const auto before = fences_.find(device);
+  const std::string loaded = target.function().id;
   call.progress("programming " + device.id + " with bitstream '" + bitstream.name + "'");
-  fences_.add(device.id, "it was being programmed with '" + bitstream.name + "', and nobody knows how that ended");
+  Fence fence{.why = "it was being programmed with '" + bitstream.name + "', and nobody knows how that ended",
+              .owed = before ? before->owed : Duties()};
+  fences_.add(device, fence);
   try {
     target.program(call, bitstream);
     verify(call, target, bitstream);
   } catch (const cage::Error& error) {
-    if (changed_nothing(error) && !was_fenced)
+    fence.why = error.what();
+    if (changed_nothing(error, target, loaded) && !before)
       fences_.remove(device);
     else
-      fences_.add(device.id, error.what());
+      fences_.add(device, fence);
     throw;
   }
   fences_.remove(device);
+  if (!fence.owed.empty()) fences_.add(device, {.why = before->why, .owed = fence.owed});  // clean() is not through
   tools_.host.info() << "programmed " << device.id << " with bitstream '" << bitstream.name << "'";
 }
 
@@ -201,21 +251,26 @@ void Claims::add_edits(const Work& work, cage::Edit edit) const {
 }
 
 // A device that is gone has taken everything with it but the memory of its drivers.
-void Claims::release(const cage::Call& call, const Duty& duty) {
-  auto target = find_target(tools_, duty.device);
+void Claims::release(const cage::Call& call, const Duty& duty, bool was_prepared) {
+  auto target = find(call, duty.device);
   if (target) {
-    const auto hold = locks_.take(call, target->identity().card);
+    const Identity device = target->identity();
+    const auto hold = locks_.take(call, device);
     try {
       revive(call, target);
       clean(call, *target, duty);
     } catch (const cage::Error& error) {
-      if (call.attempt() < kReleaseAttempts) throw;
-      tools_.host.error() << "device '" << duty.device << "' is taken out of service: " << error.what();
-      fences_.add(duty.device, std::string("it could not be cleaned after a claim: ") + error.what());
+      // Somebody has it whom this claim could not get it from.
+      const bool is_foreign = !was_prepared && error.status() == CAGE_FAILED_PRECONDITION && !fences_.find(device);
+      if (!is_foreign) {
+        if (call.attempt() < kReleaseAttempts) throw;
+        tools_.host.error() << "device '" << duty.device << "' is taken out of service: " << error.what();
+        fences_.add(device,
+                    {.why = std::string("it could not be cleaned after a claim: ") + error.what(), .owed = {duty}});
+      }
     }
   }
   restore_drivers(call, duty);
-  tools_.host.rescan();
 }
 
 void Claims::clean(const cage::Call& call, const Target& target, const Duty& duty) {
@@ -223,7 +278,13 @@ void Claims::clean(const cage::Call& call, const Target& target, const Duty& dut
   reset_when_idle(call, target);
   if (!duty.scrub_program.empty()) scrub(call, target, duty);
   if (!duty.blank.empty()) program(call, target, catalogue_.find(duty.blank));
-  target.clear_errors(call);
+  try {
+    target.clear_errors(call);
+  } catch (const cage::Error& error) {  // they count as long as they stand, and a card that is too hot keeps them
+    tools_.host.warn() << error.what();
+  }
+  if (const auto fence = fences_.find(target.identity()); fence && !fence->owed.empty())
+    fences_.remove(target.identity());
 }
 
 void Claims::reset_when_idle(const cage::Call& call, const Target& target) const {
@@ -234,7 +295,7 @@ void Claims::reset_when_idle(const cage::Call& call, const Target& target) const
     } catch (const cage::Error& error) {
       if (error.status() != CAGE_FAILED_PRECONDITION || cage::Call::Clock::now() >= end) throw;
     }
-    call.sleep(kLook);
+    call.sleep(kIdleLook);
   }
 }
 
@@ -264,7 +325,25 @@ void Claims::try_to_restore(const cage::Call& call, const Duties& duties) {
 }
 
 void Claims::restore_drivers(const cage::Call& call, const Duty& duty) const {
-  for (const std::string& function : duty.functions) tools_.passthrough.take_back(call, duty.device, function);
+  for (const std::string& function : duty.functions) {
+    try {
+      tools_.passthrough.take_back(call, duty.device, function);
+    } catch (const cage::Error& error) {
+      if (error.status() != CAGE_PERMISSION_DENIED) throw;
+      tools_.host.warn() << "the module may not bind " << function << " to a driver, so it did not";
+    }
+  }
+}
+
+// Also a daemon that was killed may have left a card without its driver.
+void Claims::reconcile(const cage::Call& call) const {
+  for (const std::string& card : fences_.cards()) {
+    try {
+      bind_lost(call, card);
+    } catch (const cage::Error& error) {
+      tools_.host.warn() << "card " << card << " does not get its driver back: " << error.what();
+    }
+  }
 }
 
 }  // namespace cardcage::fpga

@@ -26,8 +26,10 @@ class Claims {
   void unprepare(const cage::Call& call, const cage::Claim& claim);
   // Before each start of a container, with the device-plugin API.
   void pre_start(const cage::Call& call, const cage::Claim& claim);
-  // Whether a call is programming the card, or resets it.
+  void reconcile(const cage::Call& call) const;
+  // Whether a call is programming the card, or resets it; for the device.
   bool is_changing(const std::string& card) { return locks_.is_taken(card); }
+  bool is_changing(const Identity& device) { return locks_.is_taken_for(device); }
 
  private:
   // What a claim wants of one device, checked.
@@ -38,17 +40,21 @@ class Claims {
     std::optional<Entry> bitstream;
     Duty duty;
   };
-  Work plan(const cage::Allocation& allocation) const;
+  Work plan(const cage::Call& call, const cage::Allocation& allocation) const;
   void require_usable(const Work& work) const;
   void require_function(const Work& work) const;
   void apply(const cage::Call& call, Work& work);
   void revive(const cage::Call& call, std::unique_ptr<Target>& target) const;
   bool has_function(const Work& work) const;
+  bool is_ready(const Work& work) const;
+  std::unique_ptr<Target> find(const cage::Call& call, std::string_view device) const;
+  // Returns whether the card had lost its driver.
+  bool bind_lost(const cage::Call& call, const std::string& card) const;
   void program(const cage::Call& call, const Target& target, const Entry& bitstream);
   void verify(const cage::Call& call, const Target& target, const Entry& bitstream) const;
   void add_edits(const Work& work, cage::Edit edit) const;
 
-  void release(const cage::Call& call, const Duty& duty);
+  void release(const cage::Call& call, const Duty& duty, bool was_prepared);
   void clean(const cage::Call& call, const Target& target, const Duty& duty);
   void reset_when_idle(const cage::Call& call, const Target& target) const;
   void scrub(const cage::Call& call, const Target& target, const Duty& duty);

@@ -19,9 +19,11 @@ cage::Health region_health(const Target& target, const Fences& fences, const IsC
   const auto bad = [](const char* reason, std::string message) {
     return cage::Health::bad(reason, std::move(message)).about("Region").tainted(cage::Taint::no_schedule, kTaint);
   };
-  if (is_changing(target.identity().card)) return cage::Health::ok().about("Region");
-  if (const auto why = fences.find(target.identity()))
-    return bad("NotProgrammed", *why + "; a claim with a bitstream that tolerates the taint " + kTaint + " repairs it");
+  const auto fence = fences.find(target.identity());
+  if (is_changing(target)) return cage::Health::ok().about("Region");  // it is fenced meanwhile
+  if (fence)
+    return bad("NotProgrammed",
+               fence->why + "; a claim with a bitstream that tolerates the taint " + kTaint + " repairs it");
   const std::string function = target.function().id;
   if (!function.empty() && function.find_first_not_of('f') == std::string::npos)
     return bad("ShellCrashed", "the id of its function reads as all ones: its shell or firmware has crashed");

@@ -1,17 +1,11 @@
 // The devices that the module reports.
 #pragma once
 
-#include <functional>
-#include <string>
-
 #include "modules/fpga/bitstream/catalogue.h"
 #include "modules/fpga/fences.h"
 #include "modules/fpga/target.h"
 
 namespace cardcage::fpga {
-
-// Whether a call is changing the card: it is fenced meanwhile, and its function cannot be read.
-using IsChanging = std::function<bool(const std::string& card)>;
 
 // Every bitstream of the catalogue, with what is wrong with it.
 void report_catalogue(const Catalogue& from, cage::Catalogue& to);

@@ -9,10 +9,8 @@ struct Line {
   std::string_view word;
   std::string Duty::* member;
 };
-constexpr Line kLines[] = {{"loaded", &Duty::loaded},
-                           {"blank", &Duty::blank},
-                           {"scrub-bitstream", &Duty::scrub_bitstream},
-                           {"scrub-program", &Duty::scrub_program}};
+constexpr Line kLines[] = {
+    {"blank", &Duty::blank}, {"scrub-bitstream", &Duty::scrub_bitstream}, {"scrub-program", &Duty::scrub_program}};
 
 std::string_view take_until(std::string_view& text, char end) {
   const std::size_t at = std::min(text.find(end), text.size());
@@ -22,11 +20,6 @@ std::string_view take_until(std::string_view& text, char end) {
 }
 
 }  // namespace
-
-const Duty* find_duty(const Duties& duties, std::string_view device) {
-  const auto found = std::ranges::find(duties, device, &Duty::device);
-  return found == duties.end() ? nullptr : &*found;
-}
 
 Duties merge(Duties earlier, const Duties& later) {
   for (const Duty& duty : later) {
@@ -61,12 +54,8 @@ Duties decode_duties(std::string_view text) {
     std::string_view rest = take_until(text, '\n');
     const std::string_view word = take_until(rest, ' ');
     if (word == "device") {
-      duties.push_back({.device = std::string(rest),
-                        .loaded = {},
-                        .blank = {},
-                        .scrub_bitstream = {},
-                        .scrub_program = {},
-                        .functions = {}});
+      duties.push_back(
+          {.device = std::string(rest), .blank = {}, .scrub_bitstream = {}, .scrub_program = {}, .functions = {}});
       continue;
     }
     if (duties.empty()) continue;

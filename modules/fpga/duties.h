@@ -11,7 +11,6 @@ namespace cardcage::fpga {
 
 struct Duty {
   std::string device;                  // id of the target
-  std::string loaded;                  // name of the bitstream that the claim has it with; empty: as it was
   std::string blank;                   // name of a bitstream
   std::string scrub_bitstream;         // name of a bitstream
   std::string scrub_program;           // of cage.exec
@@ -20,8 +19,6 @@ struct Duty {
 };
 using Duties = std::vector<Duty>;
 
-// The duty for the device; null if there is none.
-const Duty* find_duty(const Duties& duties, std::string_view device);
 // `later` counts where both have a duty for a device, but functions with another driver stay.
 Duties merge(Duties earlier, const Duties& later);
 

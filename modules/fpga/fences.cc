@@ -8,47 +8,78 @@
 #include "modules/common/kernel_files.h"
 
 namespace cardcage::fpga {
+namespace {
 
 namespace fs = std::filesystem;
 
-// The id of the device, which has no '_', with that in place of '/'.
-fs::path Fences::file_of(const std::string& device) const {
-  std::string name = device;
-  std::ranges::replace(name, '/', '_');
-  return folder_ / name;
+// "CARD_PART", or "CARD" for a card as a whole. Ids have no '_' and may have '/'.
+std::string name_of(const Identity& device) {
+  std::string name = device.card;
+  if (device.id != device.card) name += "_" + device.id;
+  std::ranges::replace(name, '/', '-');
+  return name;
 }
 
-void Fences::add(const std::string& device, const std::string& why) const {
+std::string card_in(const std::string& name) { return name.substr(0, name.find('_')); }
+
+std::string read(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+void Fences::add(const Identity& device, const Fence& fence) const {
+  std::string why = fence.why;
+  std::ranges::replace(why, '\n', ' ');
   std::error_code error;
   fs::create_directories(folder_, error);
-  std::ofstream file(file_of(device));
-  if (file << why << std::flush) return;
-  throw cage::Error(CAGE_FAILED_PRECONDITION, "device '" + device + "' cannot be marked in " + folder_.native() + ": " +
-                                                  (error ? error.message() : std::strerror(errno)) +
+  const fs::path file = folder_ / name_of(device), unfinished = folder_ / ("." + name_of(device));
+  if (std::ofstream(unfinished) << why << "\n" << encode(fence.owed) << std::flush) {
+    fs::rename(unfinished, file, error);
+    if (!error) return;
+  }
+  throw cage::Error(CAGE_FAILED_PRECONDITION, "device '" + device.id + "' cannot be marked in " + folder_.native() +
+                                                  ": " + (error ? error.message() : std::strerror(errno)) +
                                                   "; make the folder writable, or change the module's option fences");
 }
 
 void Fences::remove(const Identity& device) const {
   for (const std::string& name : files_of(device)) {
-    if (device.kind != "card" && folder_ / name != file_of(device.id)) continue;
+    if (device.kind != "card" && name != name_of(device)) continue;
     std::error_code error;
     fs::remove(folder_ / name, error);
     if (error)
       throw cage::Error(CAGE_INTERNAL, "the mark of device '" + device.id + "' cannot be removed from " +
-                                           folder_.native() + ": " + error.message());
+                                           folder_.native() + ": " + error.message() + "; remove it by hand");
   }
 }
 
-std::optional<std::string> Fences::find(const Identity& device) const {
+std::optional<Fence> Fences::find(const Identity& device) const {
   const auto files = files_of(device);
-  return files.empty() ? std::nullopt : std::optional(hardware::text_in(folder_ / files.front()));
+  if (files.empty()) return std::nullopt;
+  Fence fence;
+  for (const std::string& name : files) {
+    const std::string text = read(folder_ / name);
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (fence.why.empty()) fence.why = text.substr(0, end);
+    fence.owed = merge(std::move(fence.owed), decode_duties(std::string_view(text).substr(end)));
+  }
+  return fence;
+}
+
+std::vector<std::string> Fences::cards() const {
+  std::vector<std::string> cards;
+  for (const std::string& name : hardware::names_in(folder_))
+    if (!name.starts_with('.')) cards.push_back(card_in(name));
+  return cards;
 }
 
 std::vector<std::string> Fences::files_of(const Identity& device) const {
   std::vector<std::string> files = hardware::names_in(folder_);
   std::erase_if(files, [&](const std::string& name) {
-    const bool is_part = device.kind == "card" && name.substr(0, name.find('_')) == device.card;
-    return folder_ / name != file_of(device.id) && name != device.card && !is_part;
+    const bool is_part = device.kind == "card" && card_in(name) == device.card;
+    return name != name_of(device) && name != device.card && !is_part;
   });
   return files;
 }

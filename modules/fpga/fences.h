@@ -8,27 +8,34 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "modules/fpga/duties.h"
 #include "modules/fpga/target.h"
 
 namespace cardcage::fpga {
+
+struct Fence {
+  std::string why;  // for people
+  Duties owed;      // must be done before the device is used: the memory of the last user is still in it
+};
 
 class Fences {
  public:
   explicit Fences(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   // Returns once it is remembered. Throws cage::Error if it cannot be.
-  void add(const std::string& device, const std::string& why) const;
+  void add(const Identity& device, const Fence& fence) const;
   // Of a card as a whole: with its parts.
   void remove(const Identity& device) const;
-  // Why nobody may use the device; nothing if it is not fenced. A card as a whole is fenced with each of its parts, and
-  // a part with the card.
-  std::optional<std::string> find(const Identity& device) const;
+  // Nothing if the device is not fenced. A card as a whole is fenced with each of its parts, and a part with the card.
+  std::optional<Fence> find(const Identity& device) const;
+  // The addresses of the cards that are fenced, or have parts that are.
+  std::vector<std::string> cards() const;
 
  private:
   // The names of the files that fence the device.
   std::vector<std::string> files_of(const Identity& device) const;
-  std::filesystem::path file_of(const std::string& device) const;
 
   const std::filesystem::path folder_;
 };

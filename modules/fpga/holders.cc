@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "modules/common/kernel_files.h"
+#include "modules/fpga/bitstream/bitstream.h"
 
 namespace cardcage::fpga {
 
@@ -24,7 +25,8 @@ std::string holders_of(const fs::path& procfs, const fs::path& node) {
     if (!std::ranges::all_of(pid, [](unsigned char c) { return std::isdigit(c) != 0; })) continue;
     if (count == kMost || !has_open(procfs / pid, node)) continue;
     ++count;
-    text += (text.empty() ? "process " : ", process ") + pid + " (" + hardware::text_in(procfs / pid / "comm") + ")";
+    text += (text.empty() ? "process " : ", process ") + pid + " (" +
+            printable(hardware::text_in(procfs / pid / "comm")) + ")";
   }
   return text;
 }

@@ -14,7 +14,7 @@ static void add_function(const Tools& tools, const std::string& bus_id, Targets&
   if (auto alveo = find_alveo(tools, bus_id)) targets.push_back(std::move(alveo));
   const auto card = read_dfl_card(tools.node, bus_id);
   if (!card) return;
-  Targets parts = parts_of(tools, *card);
+  Targets parts = parts_of(tools, *card, false);
   const bool has_parts = card->is_ofs() || parts.size() > 1;
   std::ranges::move(parts, std::back_inserter(targets));
   if (has_parts) targets.push_back(std::make_unique<WholeCard>(tools, *card));
@@ -29,9 +29,11 @@ Targets find_targets(const Tools& tools) {
 
 std::unique_ptr<Target> find_target(const Tools& tools, std::string_view id) {
   const std::string bus_id(card_of(id));
-  const std::string physical = hardware::physical_function_of(tools.node.sysfs, bus_id);
   Targets targets;
-  add_function(tools, physical.empty() ? bus_id : physical, targets);
+  add_function(tools, bus_id, targets);
+  // A virtual function of an OFS card is part of what its physical function is.
+  if (const std::string physical = hardware::physical_function_of(tools.node.sysfs, bus_id); !physical.empty())
+    add_function(tools, physical, targets);
   add_managers(tools, targets);
   const auto found = std::ranges::find(targets, id, [](const auto& target) { return target->identity().id; });
   return found == targets.end() ? nullptr : std::move(*found);

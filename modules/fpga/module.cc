@@ -52,8 +52,8 @@ class Fpga final : public cage::Module {
   void stop(const cage::Call&) override { timer_.stop(); }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     const Targets targets = find_targets(tools_);
-    report_devices(targets, fences_, is_changing_, snapshot);
-    monitor_.list(targets);
+    monitor_.list(targets);  // first: a function that changes from here on differs at the next look
+    report_devices(targets, fences_, device_is_changing_, snapshot);
   }
   void collect_catalogue(const cage::Call&, cage::Catalogue& catalogue) override {
     report_catalogue(catalogue_, catalogue);
@@ -66,6 +66,7 @@ class Fpga final : public cage::Module {
     require_running(claim);
     claims_.unprepare(call, claim);
   }
+  void reconcile(const cage::Call& call, const std::vector<cage::Claim>&) override { claims_.reconcile(call); }
   void pre_start(const cage::Call& call, const cage::Claim& claim) override {
     require_running(claim);
     claims_.pre_start(call, claim);
@@ -95,6 +96,10 @@ class Fpga final : public cage::Module {
   }
 
  private:
+  // By an earlier instance, whose programming goes on in the kernel.
+  bool is_programmed_elsewhere(const Target& target) {
+    return !claims_.is_changing(target.identity().card) && target.is_being_programmed();
+  }
   void require_running(const cage::Claim& claim) const {
     if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the FPGA module is quiesced; resume it: cagectl module resume");
     for (const cage::Allocation& allocation : claim.allocations())
@@ -108,8 +113,13 @@ class Fpga final : public cage::Module {
   const Catalogue catalogue_;
   const Fences fences_;
   Claims claims_;
-  const IsChanging is_changing_ = [this](const std::string& card) { return claims_.is_changing(card); };
-  Monitor monitor_{tools_, is_changing_};
+  const IsChanging device_is_changing_ = [this](const Target& target) {
+    return claims_.is_changing(target.identity()) || is_programmed_elsewhere(target);
+  };
+  const IsChanging card_is_changing_ = [this](const Target& target) {
+    return claims_.is_changing(target.identity().card) || is_programmed_elsewhere(target);
+  };
+  Monitor monitor_{tools_, card_is_changing_};
   hardware::Timer timer_{tools_.host};
   bool quiesced_ = false;
   std::set<std::string> quiesced_devices_;  // by id

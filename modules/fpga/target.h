@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,10 @@ class Target {
 
   const Identity& identity() const { return identity_; }
 
+  // Whether the kernel is programming the card, perhaps for a process that has ended.
+  virtual bool is_being_programmed() const { return false; }
+  // Why a container that has it could program it past the catalogue; empty if it cannot.
+  virtual std::string why_not_confined() const { return {}; }
   // The UUID that a bitstream must be made for; empty if the card tells none.
   virtual std::string interface_id() const { return {}; }
   virtual Function function() const = 0;
@@ -84,5 +89,8 @@ class Target {
 };
 
 using Targets = std::vector<std::unique_ptr<Target>>;
+
+// Whether somebody is programming or resetting it: much of what it says does not count meanwhile.
+using IsChanging = std::function<bool(const Target& target)>;
 
 }  // namespace cardcage::fpga

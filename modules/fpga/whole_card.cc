@@ -19,18 +19,18 @@ Identity identity_of(const DflCard& card) {
 
 }  // namespace
 
-Targets parts_of(const Tools& tools, const DflCard& card) {
+Targets parts_of(const Tools& tools, const DflCard& card, bool as_whole) {
   Targets parts;
   for (const DflPort& port : card.ports)
     if (port.has_function) parts.push_back(std::make_unique<Port>(tools, card, port));
   if (card.is_ofs())
     for (const std::string& function : card.virtual_functions)
-      parts.push_back(std::make_unique<VirtualFunction>(tools, card, function));
+      parts.push_back(std::make_unique<VirtualFunction>(tools, card, function, as_whole));
   return parts;
 }
 
 WholeCard::WholeCard(const Tools& tools, const DflCard& card)
-    : Target(identity_of(card)), tools_(tools), card_(card), parts_(parts_of(tools, card)) {}
+    : Target(identity_of(card)), tools_(tools), card_(card), parts_(parts_of(tools, card, true)) {}
 
 std::string WholeCard::interface_id() const { return card_.engine ? card_.engine->interface_id : std::string(); }
 
@@ -47,6 +47,8 @@ Function WholeCard::function() const {
 }
 
 std::string WholeCard::why_not_programmable() const { return fpga::why_not_programmable(card_); }
+
+bool WholeCard::is_being_programmed() const { return card_.engine && is_programming(*card_.engine); }
 
 void WholeCard::describe(cage::Device& device) const {
   describe_card(card_, device);
@@ -70,9 +72,7 @@ void WholeCard::reset(const cage::Call& call) const {
 
 void WholeCard::clear_errors(const cage::Call& call) const {
   for (const auto& part : parts_) part->clear_errors(call);
-  if (!card_.engine) return;
-  for (const char* name : {"fme_errors", "pcie0_errors", "pcie1_errors"})
-    clear_error_file(call, tools_, identity().id, card_.engine->folder / "errors" / name);
+  clear_engine_errors(call, tools_, card_, identity().id);
 }
 
 std::vector<std::string> WholeCard::functions_to_bind() const {

@@ -10,6 +10,7 @@ class WholeCard final : public Target {
  public:
   WholeCard(const Tools& tools, const DflCard& card);
 
+  bool is_being_programmed() const override;
   std::string interface_id() const override;
   // The one that all parts have.
   Function function() const override;
@@ -31,7 +32,7 @@ class WholeCard final : public Target {
   const Targets parts_;
 };
 
-// The ports of a card, or its virtual functions.
-Targets parts_of(const Tools& tools, const DflCard& card);
+// The ports of a card, or its virtual functions; for who gets one of them, or all.
+Targets parts_of(const Tools& tools, const DflCard& card, bool as_whole);
 
 }  // namespace cardcage::fpga

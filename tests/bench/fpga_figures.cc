@@ -105,10 +105,11 @@ class Bench {
 
  private:
   Instant soon() const { return loaded_.clock.now() + std::chrono::minutes(2); }
-  Task<void> both(const ModuleClaim& one, const ModuleClaim& two) {
+  Task<bool> both(const ModuleClaim& one, const ModuleClaim& two) {
     TaskGroup all(loaded_.core);
     for (const ModuleClaim* each : {&one, &two}) all.spawn(prepare(*each));
     co_await all.join(loaded_.clock, soon());
+    co_return true;
   }
   Task<void> prepare(const ModuleClaim& wanted) {
     auto preparing = loaded_.module->prepare(wanted, soon());

@@ -331,7 +331,7 @@ TEST_F(CatalogueTest, TheFolderItselfMustBeTheRealOne) {
 TEST_F(CatalogueTest, AFileOf4GiBIsNotRead) {
   offer("x", "x.bin", "bits");
   fs::resize_file(folder / "x.bin", std::uint64_t{1} << 32);
-  EXPECT_EQ(fault("x"), "bitstream 'x' (/C/x.bin): it is larger than 4 GiB, which no card takes; replace it");
+  EXPECT_EQ(fault("x"), "bitstream 'x' (/C/x.bin): it is larger than 1 GiB, which no card takes; replace it");
 }
 
 TEST_F(CatalogueTest, TheContentMustBeTheApprovedOne) {

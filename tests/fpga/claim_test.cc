@@ -1,7 +1,10 @@
 // Claims for a function that is loaded, and claims that load one.
 #include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "host/core/unique_fd.h"
+#include "tests/fakes/proc.h"
 #include "tests/fpga/fpga_fixture.h"
 
 namespace cardcage {
@@ -230,6 +233,88 @@ TEST_P(FpgaClaims, AnOfsCardIsProgrammedAsAWholeAndHandsOutItsVirtualFunctions) 
   for (const DeviceNode& node : prepared->allocations.front().device_nodes) nodes.push_back(node.path);
   EXPECT_THAT(nodes,
               AllOf(Contains("/dev/vfio/vfio"), Contains(HasSubstr("/dev/vfio/")), Not(Contains(HasSubstr("dfl")))));
+}
+
+TEST_P(FpgaClaims, AWholeCardIsProgrammedPortByPort) {
+  ASSERT_TRUE(start_on({fake_fpga::four_ports()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0, cards->look("0000:5e:00.0").dfl->interface_id.value());
+  auto whole = claim_of("u1", {"fpga-0000-5e-00-0"}, R"("bitstream":"nlb0")");
+  const auto prepared = prepare(whole);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  for (unsigned port = 0; port < 4; ++port) EXPECT_EQ(function_of("0000:5e:00.0", port), fake_fpga::kNlb0);
+  EXPECT_EQ(prepared->allocations.front().device_nodes.size(), 4u);
+  ASSERT_TRUE(unprepare(whole));
+
+  cards->fail_next();
+  auto again = claim_of("u2", {"fpga-0000-5e-00-0"}, R"("bitstream":"nlb0","reprogram":"Always")");
+  EXPECT_FALSE(prepare(again));
+  EXPECT_EQ(device("fpga-0000-5e-00-0").health.reason, "NotProgrammed");
+  EXPECT_EQ(device("fpga-0000-5e-00-0-p3").health.reason, "NotProgrammed") << "nobody knows how far it came";
+  EXPECT_TRUE(prepare(again));
+  EXPECT_EQ(device("fpga-0000-5e-00-0-p3").health.state, HealthState::kHealthy);
+}
+
+TEST_P(FpgaClaims, AFencedPortStaysSoWhileItsNeighbourIsProgrammed) {
+  ASSERT_TRUE(start_on({fake_fpga::four_ports()}));
+  add_bitstream("own", fake_fpga::kN3000Afu, cards->look("0000:5e:00.0").dfl->interface_id.value());
+  const std::string faulty = "fpga-0000-5e-00-0-p0", other = "fpga-0000-5e-00-0-p1";
+  cards->fail_next();
+  EXPECT_THAT(refusal_of(claim_of("u1", {faulty}, R"("bitstream":"own")")), HasSubstr("CRC"));
+  auto wanted = claim_of("u2", {other}, R"("bitstream":"own")");
+  cards->hold();
+  const auto prepared = begin(preparing(wanted, later()));
+  ASSERT_TRUE(eventually([&] { return cards->programming() == 1; }));
+  EXPECT_EQ(device(faulty).health.reason, "NotProgrammed");
+  EXPECT_EQ(device("fpga-0000-5e-00-0").health.reason, "") << "the card is being changed";
+  EXPECT_EQ(device(other).health.state, HealthState::kHealthy);
+  cards->release();
+  ASSERT_TRUE(eventually([&] { return prepared->has_value(); }));
+}
+
+TEST_P(FpgaClaims, AnInstanceDoesNotBlameWhatAnEarlierOneIsProgramming) {
+  if (isolation == Isolation::kInProcess) GTEST_SKIP() << "an instance in the daemon is not killed alone";
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0);
+  auto wanted = claim_of("u1", {kN3000}, R"("bitstream":"nlb0")");
+  cards->hold();
+  const auto unanswered = begin(preparing(wanted, later()));
+  ASSERT_TRUE(eventually([&] { return cards->programming() == 1; }));
+  for (const pid_t worker : proc::workers(::getpid())) ::kill(worker, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return unanswered->has_value(); }));
+  module.reset();
+  ASSERT_TRUE(start_again());
+  EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy) << "the kernel still programs it";
+  cards->release();
+  ASSERT_TRUE(eventually([&] { return cards->programming() == 0; }));
+  EXPECT_EQ(device(kN3000).health.reason, "NotProgrammed") << "nobody has read its function back";
+  const auto prepared = prepare(wanted);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
+}
+
+TEST_P(FpgaClaims, ACardThatLostItsDriverOnTheWayGetsItBack) {
+  keeps_disabled = true;
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0);
+  cards->fail_next();
+  auto wanted = claim_of("u1", {kN3000}, R"("bitstream":"nlb0")");
+  EXPECT_FALSE(prepare(wanted));
+  // As if the daemon had been killed between the two.
+  write(cards->sysfs() / "bus/pci/drivers/dfl-pci/unbind", "0000:3b:00.0");
+  EXPECT_THAT(names(), IsEmpty());
+  const auto prepared = prepare(wanted);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(function_of("0000:3b:00.0"), fake_fpga::kNlb0);
+}
+
+TEST_P(FpgaClaims, WhatWasPreparedIsMadeAnewIfItIsGone) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0);
+  auto wanted = claim_of("u1", {kN3000}, R"("bitstream":"nlb0")");
+  ASSERT_TRUE(prepare(wanted));
+  cards->set_afu_id("0000:3b:00.0", 0, fake_fpga::kNlb3);
+  ASSERT_TRUE(prepare(wanted));
+  EXPECT_EQ(function_of("0000:3b:00.0"), fake_fpga::kNlb0);
 }
 
 TEST_P(FpgaClaims, AdminAccessTouchesNothing) {

@@ -75,8 +75,8 @@ class FpgaHealth : public ::testing::Test {
   const AlveoFiles alveo{files};
   ListeningHost host{files.sysfs()};
   const Tools tools = host.tools();
-  IsChanging is_changing = [](const std::string&) { return false; };
-  Monitor monitor{tools, [this](const std::string& address) { return is_changing(address); }};
+  IsChanging is_changing = [](const Target&) { return false; };
+  Monitor monitor{tools, [this](const Target& target) { return is_changing(target); }};
   Targets targets;
 };
 
@@ -299,11 +299,11 @@ TEST_F(FpgaHealth, FatalPcieErrorsCountUntilThereIsPeaceForALongTime) {
 
 TEST_F(FpgaHealth, ACardThatIsBeingChangedIsLeftAlone) {
   add_classic_card();
-  is_changing = [](const std::string& address) { return address == kClassicCard; };
+  is_changing = [](const Target& target) { return target.identity().card == kClassicCard; };
   files.write(card.port(0) + "/errors/errors", "0x1\n");
   files.set_pcie_errors(kClassicCard, 0, 0, 5);
   EXPECT_THAT(look(3), IsEmpty());
-  is_changing = [](const std::string&) { return false; };
+  is_changing = [](const Target&) { return false; };
   EXPECT_THAT(look_at("PcieErrors"), IsEmpty()) << "a reset takes the link down";
   EXPECT_THAT(host.statements, SizeIs(2)) << "the errors of the port are still there";
   EXPECT_EQ(monitor.cards().at(kClassicCard).pcie_errors.fatal, 5u) << "they were counted all the same";
@@ -313,7 +313,7 @@ TEST_F(FpgaHealth, WhatWasReadWhileAChangeBeganDoesNotCount) {
   add_classic_card();
   files.write(card.port(0) + "/errors/errors", "0x1\n");
   int asked = 0;
-  is_changing = [&](const std::string&) { return ++asked > 1; };
+  is_changing = [&](const Target&) { return ++asked > 1; };
   EXPECT_THAT(look(), IsEmpty());
 }
 

@@ -19,8 +19,9 @@ TEST_P(FpgaHotPlug, AUeventMakesTheModuleLookForCards) {
   EXPECT_THAT(names(), ElementsAre("fpga-0000-3b-00-0-p0"));
   EventSources sources(core, clock);
   std::vector<std::string> heard;
-  const auto subscription = sources.subscribe(
-      {.kernel_message = nullptr, .uevent = [&](const Uevent& event) { heard.push_back(event.text); }, .lost = nullptr});
+  const auto subscription = sources.subscribe({.kernel_message = nullptr,
+                                               .uevent = [&](const Uevent& event) { heard.push_back(event.text); },
+                                               .lost = nullptr});
   cards->add_card(fake_fpga::d5005());
   ASSERT_EQ(kernel.send("add", "/devices/pci0000:ae/0000:ae:00.0/0000:af:00.0/fpga_region/region7", "fpga_region"), 0);
   ASSERT_TRUE(eventually([&] { return !heard.empty(); }));

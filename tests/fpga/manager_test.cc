@@ -152,7 +152,7 @@ TEST_F(ManagerTest, WritesNothingIfTheFileIsAnotherOne) {
   take_files();
   const Entry entry = raw();
   write("catalogue/filter.bit.bin", "something new");
-  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { fpga()->program(host.call(), entry); }), HasSubstr("SHA-256"));
+  EXPECT_THAT(error_of(CAGE_DATA_LOSS, [&] { fpga()->program(host.call(), entry); }), HasSubstr("SHA-256"));
   EXPECT_THAT(host.writes, IsEmpty());
 }
 

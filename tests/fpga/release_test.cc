@@ -104,6 +104,35 @@ TEST_P(FpgaRelease, ADeviceThatCannotBeCleanedIsTakenOutOfServiceAtTheThirdAttem
   EXPECT_THAT(port.health.message, HasSubstr("it could not be cleaned after a claim"));
 }
 
+TEST_P(FpgaRelease, NobodyGetsADeviceWhoseMemoryWasNotErased) {
+  const auto program = add_program("scrub", 3);
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0);
+  auto wanted = claim_of_class(R"("scrub":{"program":"scrub"})");
+  ASSERT_TRUE(prepare(wanted));
+  for (int attempt = 1; attempt <= 3; ++attempt) std::ignore = finish(module->unprepare(wanted, later()));
+  auto next = claim_of("u2", {kN3000}, R"("bitstream":"nlb0")");
+  set_pace();
+  const auto refused = finish(preparing(next, later()));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("the scrub program 'scrub' did not clean device"));
+  write(program, "#!/bin/sh\nexit 0\n");
+  std::filesystem::permissions(program, std::filesystem::perms(0755));
+  const auto prepared = finish(preparing(next, later()));
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
+}
+
+TEST_P(FpgaRelease, AClaimThatNeverGotThePortDoesNotTakeItOutOfService) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000()}));
+  const UniqueFd holder(::open(cards->port_node("0000:3b:00.0").c_str(), O_RDWR | O_CLOEXEC));
+  auto wanted = claim_of("u1", {kN3000});
+  ASSERT_FALSE(prepare(wanted));
+  ASSERT_FALSE(wanted.journal.empty());
+  EXPECT_TRUE(unprepare(wanted));
+  EXPECT_EQ(device(kN3000).health.state, HealthState::kHealthy);
+}
+
 TEST_P(FpgaRelease, WaitsForAProcessThatStillEnds) {
   ASSERT_TRUE(start_on({fake_fpga::n3000()}));
   auto wanted = claim_of("u1", {kN3000});

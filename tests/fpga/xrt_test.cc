@@ -86,12 +86,22 @@ TEST_F(AlveoTest, DescribesTheShell) {
   card()->describe(device);
   EXPECT_THAT(attributes_of(device),
               ElementsAre(Pair("logicUuid", "9c6f5b3a7e2d4f10b6a1c2d3e4f50617"), Pair("serial", "21320698F01S"),
-                          Pair("shellId", "xilinx_u250_gen3x16_xdma_shell_4_1"), Pair("xrtVersion", "2.15.225")));
+                          Pair("shellId", "xilinx_u250_gen3x16_xdma_shell_4_1"), Pair("signedOnly", ""),
+                          Pair("xrtVersion", "2.15.225")));
   for (const char* part : {"logic_uuids", "xmc.u.25857", "rom.u.25857"}) remove(part);
   write("sys/module/xocl/version", "unknown\n");
   cage::Device bare("x", "fpga");
   card()->describe(bare);
-  EXPECT_THAT(attributes_of(bare), IsEmpty());
+  EXPECT_THAT(attributes_of(bare), ElementsAre(Pair("signedOnly", "")));
+}
+
+TEST_F(AlveoTest, IsConfinedOnlyWhereTheCardDemandsSignatures) {
+  EXPECT_THAT(card()->why_not_confined(), HasSubstr("can load any xclbin"));
+  write("sys/bus/pci/devices/0000:65:00.0/mgmt_pf", "");
+  write("sys/bus/pci/devices/0000:65:00.0/icap.m.25856/sec_level", "0\n");
+  EXPECT_THAT(card()->why_not_confined(), HasSubstr("sec_level"));
+  write("sys/bus/pci/devices/0000:65:00.0/icap.m.25856/sec_level", "1\n");
+  EXPECT_EQ(card()->why_not_confined(), "");
 }
 
 TEST_F(AlveoTest, TellsWhatIsLoaded) {
@@ -173,7 +183,7 @@ TEST_F(AlveoTest, ProgramsWithTheProgramOfXrt) {
 TEST_F(AlveoTest, RunsNothingIfTheFileIsAnotherOne) {
   const Entry entry = xclbin();
   write("catalogue/filter.xclbin", "configurations");
-  EXPECT_THAT(error_of(CAGE_FAILED_PRECONDITION, [&] { card()->program(host.call(), entry); }), HasSubstr("SHA-256"));
+  EXPECT_THAT(error_of(CAGE_DATA_LOSS, [&] { card()->program(host.call(), entry); }), HasSubstr("SHA-256"));
   EXPECT_THAT(host.commands, IsEmpty());
 }
 
@@ -217,7 +227,7 @@ TEST_F(AlveoTest, DoesNotResetWhatIsOpen) {
 
 TEST_F(AlveoTest, DoesNotResetTheOtherHalfOfACard) {
   set("rom.u.25857/VBNV", "xilinx_u30_gen3x4_base_2\n");
-  EXPECT_THAT(error_of(CAGE_UNIMPLEMENTED, [&] { card()->reset(host.call()); }), HasSubstr("both FPGAs"));
+  card()->reset(host.call());
   EXPECT_THAT(host.commands, IsEmpty());
 }
 

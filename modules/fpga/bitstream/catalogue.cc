@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".toml";
-constexpr std::uint64_t kMostBytes = 0xffff'ffff;  // FME_PORT_PR takes a size of 32 bits
+constexpr std::uint64_t kMostBytes = 1u << 30;  // what the host checks and passes on
 constexpr std::size_t kLongestName = 63, kReadSize = 1 << 20;
 
 bool is_dns_label(std::string_view name) {
@@ -71,7 +71,7 @@ void add(std::string& from_header, const std::string& from_manifest, std::string
 void read_header(const OwnedFile& folder, const Manifest& manifest, Entry& entry) {
   const OwnedFile file = open_named(folder, manifest.file, "file");
   entry.size = file.size();
-  if (file.size() > kMostBytes) refuse("it is larger than 4 GiB, which no card takes; replace it");
+  if (file.size() > kMostBytes) refuse("it is larger than 1 GiB, which no card takes; replace it");
   const FileBytes bytes(file.size(),
                         [&](std::uint64_t offset, std::span<char> into) { return file.read(offset, into); });
   entry.bitstream = parse_bitstream(bytes);

@@ -55,11 +55,14 @@ std::string entry_of(const fs::path& folder, std::string_view start) {
   return {};
 }
 
-DflPort read_port(const fs::path& folder) {
+// Nothing for a port that does not tell its number: another one would be programmed.
+std::optional<DflPort> read_port(const fs::path& folder) {
+  const auto number = number_in(folder / "id");
+  if (!number) return std::nullopt;
   DflPort port;
+  port.number = static_cast<unsigned>(*number);
   port.node = folder.filename();
   port.folder = folder;
-  port.number = static_cast<unsigned>(number_in(folder / "id").value_or(0));
   port.has_function = fs::exists(folder / "afu_id");
   return port;
 }
@@ -114,7 +117,8 @@ std::optional<DflCard> read_dfl_card(const Node& node, const std::string& bus_id
   card.bus_id = bus_id;
   for (const std::string& region : names_in(regions)) {
     for (const std::string& name : names_in(regions / region)) {
-      if (name.starts_with("dfl-port.")) card.ports.push_back(read_port(regions / region / name));
+      if (name.starts_with("dfl-port."))
+        if (auto port = read_port(regions / region / name)) card.ports.push_back(std::move(*port));
       if (name.starts_with("dfl-fme.")) card.engine = read_engine(regions / region / name);
     }
   }

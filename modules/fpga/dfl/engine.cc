@@ -11,6 +11,8 @@
 namespace cardcage::fpga {
 namespace {
 
+const std::string kDriver = "dfl-pci";
+
 std::string subject(const Entry& bitstream, const DflCard& card) {
   return "bitstream '" + bitstream.name + "' cannot be loaded into card " + card.bus_id;
 }
@@ -34,7 +36,7 @@ void require_fit(const DflCard& card, const Entry& bitstream) {
   if (const std::string why = why_not_programmable(card); !why.empty()) refuse(why);
   if (!bitstream.card.empty() && bitstream.card != card.model)
     refuse("its manifest says that it is for " + bitstream.card + ", and the card is " +
-           (card.model.empty() ? "of an unknown model" : "an " + card.model));
+           (card.model.empty() ? "of an unknown model" : "of the model " + card.model));
   if (bitstream.bitstream.interface_id != card.engine->interface_id)
     refuse("it was made for the interface " + bitstream.bitstream.interface_id + ", and the shell of the card has " +
            card.engine->interface_id + "; build it for this shell, or update the shell");
@@ -65,25 +67,40 @@ void program_region(const cage::Call& call, const Tools& tools, const DflCard& c
 }
 
 void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device) {
-  const std::string driver = hardware::driver_of(tools.node.sysfs, card.bus_id);
-  const std::filesystem::path folder = tools.node.sysfs / "bus/pci/drivers" / driver;
-  cage::FileWrite write;
-  write.device = device;
-  write.data = card.bus_id;
-  for (const char* file : {"unbind", "bind"}) {
-    write.path = folder / file;
-    tools.host.write_file(call, write);
-  }
+  cage::FileWrite unbind;
+  unbind.device = device;
+  unbind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "unbind";
+  unbind.data = card.bus_id;
+  tools.host.write_file(call, unbind);
+  bind(call, tools, card.bus_id, device);
+}
+
+void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id, const std::string& device) {
+  cage::FileWrite bind;
+  bind.device = device;
+  bind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "bind";
+  bind.data = bus_id;
+  tools.host.write_file(call, bind);
   constexpr std::chrono::milliseconds kLook{20};
   constexpr std::chrono::seconds kLimit{10};
   const auto end = cage::Call::Clock::now() + kLimit;
   for (;;) {
-    if (const auto now = read_dfl_card(tools.node, card.bus_id); now && now->ports.size() == card.ports.size()) return;
+    if (const auto card = read_dfl_card(tools.node, bus_id); card && !card->ports.empty()) return;
     if (cage::Call::Clock::now() >= end)
-      throw cage::Error(CAGE_INTERNAL, "card " + card.bus_id + " has no ports after its driver " + driver +
-                                           " was bound anew; the kernel's log says why");
+      throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDriver +
+                                           " was bound; the kernel's log says why");
     call.sleep(kLook);
   }
+}
+
+bool lacks_driver(const Tools& tools, const std::string& bus_id) {
+  return !model_of(tools.node, bus_id).empty() && hardware::driver_of(tools.node.sysfs, bus_id).empty();
+}
+
+// Source: drivers/fpga/fpga-mgr.c, the states between the first step and the last.
+bool is_programming(const DflEngine& engine) {
+  const std::string state = engine.manager.empty() ? std::string() : hardware::text_in(engine.manager / "state");
+  return state == "parse header" || state == "write init" || state == "write" || state == "write complete";
 }
 
 std::string state_of(const DflEngine& engine) {
@@ -96,12 +113,18 @@ std::string state_of(const DflEngine& engine) {
 void clear_error_file(const cage::Call& call, const Tools& tools, const std::string& device,
                       const std::filesystem::path& file) {
   const std::string errors = hardware::text_in(file);
-  if (hardware::number_in(file).value_or(0) == 0) return;
+  if (errors.find_first_not_of("0x") == std::string::npos) return;
   cage::FileWrite write;
   write.device = device;
   write.path = file;
   write.data = errors;
   tools.host.write_file(call, write);
+}
+
+void clear_engine_errors(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device) {
+  if (!card.engine) return;
+  for (const char* name : {"fme_errors", "pcie0_errors", "pcie1_errors"})
+    clear_error_file(call, tools, device, card.engine->folder / "errors" / name);
 }
 
 }  // namespace cardcage::fpga

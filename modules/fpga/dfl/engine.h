@@ -25,6 +25,13 @@ void program_region(const cage::Call& call, const Tools& tools, const DflCard& c
 // Source: drivers/fpga/fpga-region.c: a programming that fails leaves the port disabled, and the port counts how often
 // it was (drivers/fpga/dfl-afu-main.c), so that neither a reset nor another programming enables it.
 void bind_anew(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device);
+// Binds the driver of a card that has none.
+void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id, const std::string& device);
+// Whether the function is a card that this module has heard of, and has no driver.
+bool lacks_driver(const Tools& tools, const std::string& bus_id);
+
+// Whether the FPGA manager is at work, for whatever process.
+bool is_programming(const DflEngine& engine);
 
 // "state 'write error', reconfig CRC error"; empty without a manager.
 std::string state_of(const DflEngine& engine);
@@ -32,5 +39,7 @@ std::string state_of(const DflEngine& engine);
 // Writes back what the attribute says, as the kernel wants it; does nothing if there is no error.
 void clear_error_file(const cage::Call& call, const Tools& tools, const std::string& device,
                       const std::filesystem::path& file);
+// The errors of the card as a whole.
+void clear_engine_errors(const cage::Call& call, const Tools& tools, const DflCard& card, const std::string& device);
 
 }  // namespace cardcage::fpga

@@ -48,6 +48,8 @@ Function Port::function() const {
 
 std::string Port::why_not_programmable() const { return fpga::why_not_programmable(card_); }
 
+bool Port::is_being_programmed() const { return card_.engine && is_programming(*card_.engine); }
+
 void Port::describe(cage::Device& device) const {
   describe_card(card_, device);
   device.attribute("portId", port_.number);
@@ -85,6 +87,7 @@ void Port::reset(const cage::Call& call) const {
 
 void Port::clear_errors(const cage::Call& call) const {
   clear_error_file(call, tools_, identity().id, port_.folder / "errors/errors");
+  if (card_.ports.size() == 1) clear_engine_errors(call, tools_, card_, identity().id);
 }
 
 void Port::add_to(cage::Edit edit, const Entry* /*loaded*/) const {

@@ -10,6 +10,7 @@ class Port final : public Target {
  public:
   Port(const Tools& tools, const DflCard& card, const DflPort& port);
 
+  bool is_being_programmed() const override;
   std::string interface_id() const override;
   Function function() const override;
   std::string why_not_programmable() const override;
@@ -20,8 +21,6 @@ class Port final : public Target {
   void reset(const cage::Call& call) const override;
   void clear_errors(const cage::Call& call) const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;
-
-  const DflPort& port() const { return port_; }
 
  private:
   const Tools& tools_;

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "modules/common/pci_function.h"
+#include "modules/fpga/dfl/engine.h"
 #include "modules/fpga/dfl/port.h"
 #include "modules/fpga/holders.h"
 #include "modules/fpga/inventory.h"
@@ -26,8 +28,10 @@ Identity identity_of(const DflCard& card, const std::string& bus_id) {
 
 }  // namespace
 
-VirtualFunction::VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id)
-    : Target(identity_of(card, bus_id)), tools_(tools), card_(card) {}
+VirtualFunction::VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id, bool is_part)
+    : Target(identity_of(card, bus_id)), tools_(tools), card_(card), is_part_(is_part) {}
+
+bool VirtualFunction::is_being_programmed() const { return is_programming(*card_.engine); }
 
 std::string VirtualFunction::interface_id() const { return card_.engine->interface_id; }
 
@@ -51,12 +55,13 @@ void VirtualFunction::program(const cage::Call&, const Entry& bitstream) const {
 void VirtualFunction::reset(const cage::Call& call) const {
   const std::string group = hardware::iommu_group_of(tools_.node.sysfs, identity().bus_id);
   const int descriptor = ::open((tools_.node.devfs / "vfio" / group).c_str(), O_RDWR | O_CLOEXEC);
+  const int error = descriptor < 0 ? errno : 0;
   if (descriptor >= 0) ::close(descriptor);
-  if (descriptor < 0 && errno == EBUSY) {
+  if (error != 0 && error != ENOENT) {
     const std::string holders = holders_of(tools_.node.procfs, "/dev/vfio/" + group);
-    throw cage::Error(CAGE_FAILED_PRECONDITION, "virtual function " + identity().bus_id +
-                                                    " cannot be reset: it is open" +
-                                                    (holders.empty() ? std::string() : " in " + holders));
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "virtual function " + identity().bus_id + " cannot be reset: /dev/vfio/" + group + ": " +
+                          std::strerror(error) + (holders.empty() ? "" : ", it is open in " + holders));
   }
   const std::filesystem::path file = hardware::path_of(tools_.node.sysfs, identity().bus_id) / "reset";
   if (!std::filesystem::exists(file)) return;  // the kernel knows no way to reset it
@@ -69,8 +74,15 @@ void VirtualFunction::reset(const cage::Call& call) const {
 
 std::vector<std::string> VirtualFunction::functions_to_bind() const {
   const std::string& bus_id = identity().bus_id;
+  std::vector<std::string> functions = tools_.passthrough.functions_with(bus_id);
+  for (const std::string& other : hardware::iommu_neighbours_of(tools_.node.sysfs, bus_id))
+    if (!is_part_ && !hardware::physical_function_of(tools_.node.sysfs, other).empty())
+      throw cage::Error(CAGE_FAILED_PRECONDITION, "virtual function " + bus_id + " shares its IOMMU group with " +
+                                                      other +
+                                                      ", so who gets one gets both; use a slot with ACS, or ask for "
+                                                      "the card as a whole");
   if (hardware::driver_of(tools_.node.sysfs, bus_id) == tools_.vfio_driver) return {};  // as administrators leave it
-  return tools_.passthrough.functions_with(bus_id);
+  return functions;
 }
 
 void VirtualFunction::bind(const cage::Call& call) const {

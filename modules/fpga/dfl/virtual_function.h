@@ -8,9 +8,10 @@ namespace cardcage::fpga {
 
 class VirtualFunction final : public Target {
  public:
-  // `bus_id` is that of the virtual function.
-  VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id);
+  // `bus_id` is that of the virtual function. With `is_part`, whoever gets it gets the others of the card, too.
+  VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id, bool is_part);
 
+  bool is_being_programmed() const override;
   std::string interface_id() const override;
   Function function() const override;
   bool shows_function() const override { return false; }
@@ -26,6 +27,7 @@ class VirtualFunction final : public Target {
  private:
   const Tools& tools_;
   const DflCard card_;
+  const bool is_part_;
 };
 
 }  // namespace cardcage::fpga

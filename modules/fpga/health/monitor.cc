@@ -45,7 +45,7 @@ void Monitor::look(const Targets& targets) {
     if (auto known = judged_before.find(about.id); known != judged_before.end())
       judged_[about.id] = std::move(known->second);
     const bool is_first = !cards_.contains(about.card);
-    if (is_first) cards_.emplace(about.card, look_at(about, std::move(before[about.card])));
+    if (is_first) cards_.emplace(about.card, look_at(*target, std::move(before[about.card])));
     Card& card = cards_.at(about.card);
     card.only_device = is_first ? about.id : std::string();
     if (!card.is_fresh) continue;
@@ -54,12 +54,12 @@ void Monitor::look(const Targets& targets) {
   }
 }
 
-Monitor::Card Monitor::look_at(const Identity& target, Card before) const {
+Monitor::Card Monitor::look_at(const Target& target, Card before) const {
   Card card = std::move(before);
   card.is_fresh = false;
-  if (!is_changing_(target.card)) {
-    Readings now = read_health(tools_.node, target);
-    card.is_fresh = !is_changing_(target.card);  // a call may have begun meanwhile
+  if (!is_changing_(target)) {
+    Readings now = read_health(tools_.node, target.identity());
+    card.is_fresh = !is_changing_(target);  // a call may have begun meanwhile
     if (card.is_fresh) {
       const Readings last = std::exchange(card.now, std::move(now));
       compare(card, last);

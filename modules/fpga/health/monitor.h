@@ -54,7 +54,7 @@ class Monitor {
     bool is_stated = false;
   };
 
-  Card look_at(const Identity& target, Card before) const;
+  Card look_at(const Target& target, Card before) const;
   static void compare(Card& card, const Readings& before);
   void judge(const Identity& device, Readings now);
   void judge_cause(const std::string& device, const Cause& cause, Finding found);

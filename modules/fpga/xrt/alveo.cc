@@ -120,6 +120,24 @@ Alveo::Alveo(const Tools& tools, const std::string& bus_id)
 
 std::string Alveo::platform() const { return platform_in(folder_); }
 
+// Source: src/runtime_src/core/pcie/driver/linux/xocl/subdev/icap.c of XRT: levels above 0 demand a signature.
+bool Alveo::takes_signed_only() const {
+  const std::string_view slot = hardware::slot_of(identity().bus_id);
+  for (const std::string& function : hardware::functions_of(tools_.node.sysfs)) {
+    const fs::path folder = hardware::path_of(tools_.node.sysfs, function);
+    if (hardware::slot_of(function) != slot || !fs::exists(folder / "mgmt_pf")) continue;
+    for (const std::string& part : hardware::names_in(folder))
+      if (part.starts_with("icap.m.") && hardware::number_in(folder / part / "sec_level").value_or(0) > 0) return true;
+  }
+  return false;
+}
+
+std::string Alveo::why_not_confined() const {
+  if (takes_signed_only()) return {};
+  return "whoever has its render node can load any xclbin; let its management function take signed ones only "
+         "(sec_level)";
+}
+
 std::string Alveo::interface_id() const {
   const std::vector<std::string> interfaces = uuids_of(text_in(folder_ / "interface_uuids"));
   return interfaces.empty() ? std::string() : interfaces.front();
@@ -156,6 +174,7 @@ std::string Alveo::why_not_programmable() const {
 }
 
 void Alveo::describe(cage::Device& device) const {
+  device.attribute("signedOnly", takes_signed_only());
   if (const std::string shell = platform(); !shell.empty()) device.attribute("shellId", shell);
   if (const auto logic = uuids_of(text_in(folder_ / "logic_uuids")); !logic.empty())
     device.attribute("logicUuid", logic.front());

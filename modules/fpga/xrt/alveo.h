@@ -21,6 +21,7 @@ class Alveo final : public Target {
   // `bus_id` is that of the user function.
   Alveo(const Tools& tools, const std::string& bus_id);
 
+  std::string why_not_confined() const override;
   std::string interface_id() const override;
   Function function() const override;
   std::string why_not_programmable() const override;
@@ -33,6 +34,7 @@ class Alveo final : public Target {
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:
+  bool takes_signed_only() const;
   std::string platform() const;
   std::string why_not_ready() const;
   std::string render_node() const;
