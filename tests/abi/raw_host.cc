@@ -127,6 +127,7 @@ Call::Call(std::chrono::nanoseconds time) : cancel_fd_(::eventfd(0, EFD_CLOEXEC 
   call_.explain = [](const cage_call* self, cage_str text) {
     static_cast<Call*>(self->host_data)->explanation = owned(text);
   };
+  call_.explained = [](const cage_call* self) { return str(static_cast<Call*>(self->host_data)->explanation); };
 }
 
 void Call::cancel() { ASSERT_EQ(::eventfd_write(cancel_fd_.get(), 1), 0); }

@@ -227,6 +227,7 @@ TEST_P(Sdk, AProgramRunsAndItsResultArrives) {
   EXPECT_THAT(instance.host.logs, Contains("exit 3 cut 1 late 0: tool"));
   EXPECT_EQ(instance.check("run:absent"), CAGE_NOT_FOUND);
   EXPECT_EQ(instance.explanation, "no such program");
+  EXPECT_THAT(instance.host.logs, Contains("no such program (status 5)")) << "the module's error has the host's text";
   instance.host.with_families = false;
   EXPECT_EQ(instance.check("run:tool"), CAGE_UNIMPLEMENTED);
   EXPECT_EQ(instance.explanation, "running a program needs a host with cage.exec/1");
@@ -238,6 +239,7 @@ TEST_P(Sdk, AServiceIsStartedAndStopped) {
   EXPECT_THAT(instance.host.services, ElementsAre("start helper: tool -q all | A=b | 0 ms", "stop helper"));
   EXPECT_EQ(instance.check("keep:absent"), CAGE_NOT_FOUND);
   EXPECT_EQ(instance.explanation, "no such program");
+  EXPECT_THAT(instance.host.logs, Contains("no such program (status 5)"));
   instance.host.with_families = false;
   EXPECT_EQ(instance.check("keep:tool"), CAGE_UNIMPLEMENTED);
   EXPECT_EQ(instance.explanation, "a service needs a host with cage.service/1");
@@ -263,6 +265,7 @@ TEST_P(Sdk, AccessesToTheHardwareArrive) {
   EXPECT_THAT(instance.host.logs, Contains("the argument is 8"));
   EXPECT_EQ(instance.check("write:stuck"), CAGE_UNAVAILABLE);
   EXPECT_EQ(instance.explanation, "the device is stuck");
+  EXPECT_THAT(instance.host.logs, Contains("the device is stuck (status 14)"));
   instance.host.with_families = false;
   EXPECT_EQ(instance.check("write:gpu-0"), CAGE_UNIMPLEMENTED);
   EXPECT_EQ(instance.explanation, "writing to hardware needs a host with cage.write/1");

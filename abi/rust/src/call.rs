@@ -69,6 +69,19 @@ impl Call {
             unsafe { poll(&mut cancel, 1, (left.as_millis() + 1).min(60_000) as c_int) };
         }
     }
+    /// Why a function of the host has failed in this call, or what the module has explained since.
+    pub fn explained(&self) -> String {
+        let explained = unsafe { has!(self.raw, explained).then(|| (*self.raw).explained).flatten() };
+        explained.map_or_else(String::new, |explained| unsafe { text::view(explained(self.raw)) }.to_owned())
+    }
+    /// The result of a function of the host. The error has the text of the host's explanation, for modules that add what
+    /// they were doing.
+    pub(crate) fn must(&self, status: raw::cage_status) -> Result {
+        match status {
+            raw::CAGE_OK => Ok(()),
+            _ => Err(Error { status, text: self.explained() }),
+        }
+    }
     pub(crate) fn explain(&self, why: &str) {
         if let (false, Some(explain)) = (why.is_empty(), unsafe { (*self.raw).explain }) {
             unsafe { explain(self.raw, text::to_raw(why)) }

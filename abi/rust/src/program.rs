@@ -45,7 +45,9 @@ impl Host {
             .ok_or_else(|| Error::new(Status::Unimplemented, "running a program needs a host with cage.exec/1"))?;
         let mut result = ProgramResult::default();
         let user = &mut result as *mut ProgramResult as *mut c_void;
-        with_command(program, |command| unsafe { run(self.raw(), call.raw(), command, user, Some(take_result)) })?;
+        with_command(call, program, |command| unsafe {
+            run(self.raw(), call.raw(), command, user, Some(take_result))
+        })?;
         Ok(result)
     }
 
@@ -57,12 +59,12 @@ impl Host {
     /// thread.
     pub fn start_service(&self, call: &Call, name: &str, program: &Program) -> Result<()> {
         let start = self.services()?.start.ok_or_else(no_services)?;
-        with_command(program, |command| unsafe { start(self.raw(), call.raw(), text::to_raw(name), command) })
+        with_command(call, program, |command| unsafe { start(self.raw(), call.raw(), text::to_raw(name), command) })
     }
     /// Returns once it has ended; the host does this after `unprepare`.
     pub fn stop_service(&self, call: &Call, name: &str) -> Result<()> {
         let stop = self.services()?.stop.ok_or_else(no_services)?;
-        text::must(unsafe { stop(self.raw(), call.raw(), text::to_raw(name)) })
+        call.must(unsafe { stop(self.raw(), call.raw(), text::to_raw(name)) })
     }
 
     fn services(&self) -> Result<&raw::cage_service> {
@@ -84,7 +86,11 @@ fn no_services() -> Error {
     Error::new(Status::Unimplemented, "a service needs a host with cage.service/1")
 }
 
-fn with_command(program: &Program, run: impl FnOnce(*const raw::cage_command) -> raw::cage_status) -> Result<()> {
+fn with_command(
+    call: &Call,
+    program: &Program,
+    run: impl FnOnce(*const raw::cage_command) -> raw::cage_status,
+) -> Result<()> {
     let (arguments, environment) = (text::to_raw_list(&program.arguments), text::to_raw_list(&program.environment));
     let command = raw::cage_command {
         struct_size: std::mem::size_of::<raw::cage_command>() as u32,
@@ -95,7 +101,7 @@ fn with_command(program: &Program, run: impl FnOnce(*const raw::cage_command) ->
         arg_count: arguments.len() as u32,
         env_count: environment.len() as u32,
     };
-    text::must(run(&command))
+    call.must(run(&command))
 }
 
 unsafe extern "C" fn take_result(user: *mut c_void, from: *const raw::cage_command_result) {

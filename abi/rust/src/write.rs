@@ -61,7 +61,7 @@ impl Host {
             data: raw::cage_bytes { data: write.data.as_ptr() as *const c_void, size: write.data.len() },
         };
         let file = self.must_write()?.file.ok_or_else(lacking)?;
-        text::must(unsafe { file(self.raw(), call.raw(), &raw) })
+        call.must(unsafe { file(self.raw(), call.raw(), &raw) })
     }
     /// Returns the argument as the kernel left it.
     pub fn ioctl(&self, call: &Call, ioctl: &Ioctl) -> Result<Vec<u8>> {
@@ -82,7 +82,7 @@ impl Host {
             reserved: 0,
         };
         let make = self.must_write()?.ioctl.ok_or_else(lacking)?;
-        text::must(unsafe { make(self.raw(), call.raw(), &raw) })?;
+        call.must(unsafe { make(self.raw(), call.raw(), &raw) })?;
         Ok(argument)
     }
     /// Binds the PCI function of the device to the driver.
@@ -100,7 +100,7 @@ impl Host {
     fn switch(&self, call: &Call, device: &str, pci_bus_id: &str, driver: &str) -> Result {
         let switch = self.must_write()?.driver.ok_or_else(lacking)?;
         let (device, pci_bus_id, driver) = (text::to_raw(device), text::to_raw(pci_bus_id), text::to_raw(driver));
-        text::must(unsafe { switch(self.raw(), call.raw(), device, pci_bus_id, driver) })
+        call.must(unsafe { switch(self.raw(), call.raw(), device, pci_bus_id, driver) })
     }
     fn must_write(&self) -> Result<&'static raw::cage_write> {
         self.writes().ok_or_else(lacking)

@@ -41,9 +41,16 @@ impl Everything {
             _ => Ok(()),
         }
     }
+    /// Logs what fails.
+    fn check(&self, call: &Call, device: &str) -> Result {
+        self.try_check(call, device).map_err(|error| {
+            self.host.info(format_args!("{error:?}"));
+            error
+        })
+    }
     /// Of a device "run:<program>", the outcome of that program; of a device "keep:<program>", a service that starts and
     /// stops; of a device "write:<device>", accesses to its hardware.
-    fn check(&self, call: &Call, device: &str) -> Result {
+    fn try_check(&self, call: &Call, device: &str) -> Result {
         if let Some(name) = device.strip_prefix("keep:") {
             let program = Program {
                 name: name.to_string(),

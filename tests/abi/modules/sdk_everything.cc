@@ -110,8 +110,18 @@ class Everything final : public cage::Module {
     }
   }
 
-  // Of a device "run:<program>", the outcome of that program; of a device "write:<device>", accesses to its hardware.
+  // Logs what fails.
   void check(const cage::Call& call, std::string_view device) override {
+    try {
+      try_check(call, device);
+    } catch (const cage::Error& error) {
+      host_.info() << error.what() << " (status " << error.status() << ")";
+      throw;
+    }
+  }
+
+  // Of a device "run:<program>", the outcome of that program; of a device "write:<device>", accesses to its hardware.
+  void try_check(const cage::Call& call, std::string_view device) {
     if (device == "causes") {
       host_.health(device,
                    cage::Health::unmonitored("NoEvents", "no events").about("Link").tainted(cage::Taint::inform));
