@@ -164,16 +164,6 @@ Result<Attributes> copy_attributes(const cage_attr* given, std::uint32_t count) 
   return copies;
 }
 
-std::size_t size_of(const Attributes& attributes) {
-  std::size_t size = 0;
-  for (const auto& [name, value] : attributes) {
-    size += name.size() + sizeof value;
-    if (const auto* text = std::get_if<std::string>(&value)) size += text->size();
-    if (const auto* list = std::get_if<std::vector<std::string>>(&value)) size += list->size() * kMaxAttributeText;
-  }
-  return size;
-}
-
 Result<Quantity> copy_quantity(const cage_quantity& given) {
   if (given.format > CAGE_QTY_BINARY) return fail(Code::kInvalidArgument, "format {} is unknown [R16]", given.format);
   if (given.value < 0) return fail(Code::kInvalidArgument, "value {} is negative", given.value);

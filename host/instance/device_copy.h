@@ -7,19 +7,15 @@
 #include <utility>
 
 #include "cardcage/module.h"
-#include "host/model/device.h"
+#include "host/model/attribute_limits.h"
 
 namespace cardcage {
 
-constexpr std::size_t kMaxAttributes = 32;       // attributes and capacities of a device together
-constexpr std::size_t kMaxAttributeValues = 48;  // with list elements counted
 // The host adds these to a device with a PCI address: pciBusID, pcieRoot, numaNode.
 constexpr std::size_t kDerivedAttributes = 3;
 
 // Attributes of a device or of a catalogue entry.
 Result<Attributes> copy_attributes(const cage_attr* given, std::uint32_t count);
-// Roughly their size in memory and in a request to the API server.
-std::size_t size_of(const Attributes& attributes);
 
 // Errors name the member and, if there is one, the remedy; the caller adds the device.
 Result<Device> copy_device(const cage_device& given);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "host/model/attribute_limits.h"
 #include "host/model/naming.h"
 #include "host/model/text_rules.h"
 #include "host/slices/slice_view.h"
@@ -11,8 +12,6 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxAttributes = 32;  // with capacities
-constexpr std::size_t kMaxAttributeValues = 48;
 constexpr std::size_t kMaxCounterUses = 2;
 constexpr std::size_t kMaxCounters = 32;
 

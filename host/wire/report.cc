@@ -1,6 +1,7 @@
 // Samples, labels and catalogues.
 #include <algorithm>
 
+#include "host/model/attribute_limits.h"
 #include "host/model/naming.h"
 #include "host/model/text_rules.h"
 #include "host/wire/messages.h"
@@ -9,6 +10,46 @@ namespace cardcage {
 namespace {
 
 LeftOut read(const wire::LeftOut& from) { return {from.count(), printable(from.first(), 1024)}; }
+
+bool is_attribute_text(std::string_view text) { return text.size() <= kMaxAttributeText && is_utf8(text); }
+
+// The worker keeps these rules, too, unless the module has overwritten its memory.
+bool keeps_rules(const wire::CatalogueEntry& entry) {
+  std::size_t values = 0;
+  for (const wire::AttributeValue& attribute : entry.attributes()) {
+    const auto& texts = attribute.texts();
+    const auto& versions = attribute.versions();
+    if (!is_qualified_name(attribute.name()) || !std::ranges::all_of(texts, is_attribute_text) ||
+        !std::ranges::all_of(versions, is_semver))
+      return false;
+    values +=
+        static_cast<std::size_t>(attribute.integers_size() + attribute.flags_size() + texts.size() + versions.size());
+  }
+  return is_dns_label(entry.kind()) && is_entry_name(entry.name()) && values <= kMaxAttributeValues &&
+         static_cast<std::size_t>(entry.attributes_size()) <= kMaxAttributes;
+}
+
+Result<CatalogueEntry> read_entry(const wire::CatalogueEntry& from) {
+  auto attributes = cardcage::read(from.attributes());
+  if (!attributes) return within(attributes.error(), "catalogue entry '{}'", from.name());
+  return CatalogueEntry{.kind = from.kind(),
+                        .name = from.name(),
+                        .refused = from.refused(),
+                        .detail = printable(from.detail(), kMaxEntryDetail),
+                        .attributes = std::move(*attributes)};
+}
+
+std::size_t size_of(const CatalogueEntry& entry) {
+  return entry.kind.size() + entry.name.size() + entry.detail.size() + size_of(entry.attributes);
+}
+
+void leave_out(const std::string& name, LeftOut& left_out) {
+  if (++left_out.count == 1)
+    left_out.first = fmt::format(
+        "catalogue entry '{}' breaks a rule that the worker keeps: has the module overwritten "
+        "the worker's memory?",
+        printable(name, 253));
+}
 
 }  // namespace
 
@@ -52,18 +93,22 @@ void write(const CatalogueEntry& from, wire::CatalogueEntry& to) {
 }
 
 Status read(const wire::CataloguePart& from, Catalogue& to) {
-  for (const wire::CatalogueEntry& in : from.entries()) {
-    if (to.entries.size() == kMaxCatalogueEntries) break;
-    if (!is_dns_label(in.kind()) || !is_entry_name(in.name())) continue;
-    auto attributes = read(in.attributes());
-    if (!attributes) return within(attributes.error(), "catalogue entry '{}'", in.name());
-    to.entries.push_back({.kind = in.kind(),
-                          .name = in.name(),
-                          .refused = in.refused(),
-                          .detail = printable(in.detail(), kMaxEntryDetail),
-                          .attributes = std::move(*attributes)});
-  }
   if (from.has_left_out()) to.left_out = read(from.left_out());
+  std::size_t text = 0;
+  for (const CatalogueEntry& entry : to.entries) text += size_of(entry);
+  for (const wire::CatalogueEntry& in : from.entries()) {
+    if (to.entries.size() == kMaxCatalogueEntries || !keeps_rules(in)) {
+      leave_out(in.name(), to.left_out);
+      continue;
+    }
+    auto entry = read_entry(in);
+    if (!entry) return std::unexpected(std::move(entry.error()));
+    text += size_of(*entry);
+    if (text <= kMaxCatalogueText)
+      to.entries.push_back(std::move(*entry));
+    else
+      leave_out(in.name(), to.left_out);
+  }
   return {};
 }
 

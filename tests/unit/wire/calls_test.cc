@@ -133,6 +133,51 @@ TEST(CallsTest, ACatalogueOfAHostileWorkerIsBounded) {
   EXPECT_EQ(entries.size(), kMaxCatalogueEntries);
   EXPECT_EQ(entries.front().name, "n2");
   EXPECT_EQ(entries.front().detail.size(), kMaxEntryDetail);
+  EXPECT_EQ(std::get<Catalogue>(*reply).left_out.count, 10u);
+  EXPECT_THAT(std::get<Catalogue>(*reply).left_out.first, ::testing::StartsWith("catalogue entry 'two?lines' breaks"));
+}
+
+TEST(CallsTest, TheTextOfACatalogueOfAHostileWorkerIsBounded) {
+  ReplyReader reader(wire::Request::kCollectCatalogue, 0);
+  Attributes attributes;
+  for (int i = 0; i < 32; ++i) attributes[fmt::format("a{}", i)] = std::string(64, 'x');
+  constexpr std::uint64_t kParts = 32, kEntries = 128;
+  for (std::uint64_t part = 0; part < kParts; ++part) {
+    wire::Answer answer;
+    for (std::uint64_t i = 0; i < kEntries; ++i)
+      write(CatalogueEntry{.kind = "bitstream", .name = fmt::format("n{}", i), .attributes = attributes},
+            *answer.mutable_catalogue()->add_entries());
+    reader.take(answer);
+  }
+  const auto reply = reader.finish({});
+  ASSERT_TRUE(reply) << reply.error().message;
+  const auto& catalogue = std::get<Catalogue>(*reply);
+  EXPECT_GT(catalogue.entries.size(), 1000u);
+  EXPECT_LT(catalogue.entries.size(), kMaxCatalogueText / (32 * 64));
+  EXPECT_EQ(catalogue.entries.size() + catalogue.left_out.count, kParts * kEntries);
+}
+
+TEST(CallsTest, AnEntryOfAHostileWorkerWithBadAttributesIsLeftOut) {
+  wire::Answer answer;
+  const auto add = [&answer](const Attributes& attributes) {
+    write(CatalogueEntry{.kind = "bitstream", .name = "aes", .attributes = attributes},
+          *answer.mutable_catalogue()->add_entries());
+  };
+  Attributes many;
+  for (int i = 0; i < 32; ++i) many[fmt::format("a{}", i)] = true;
+  add(many);
+  many["one_more"] = true;
+  add(many);
+  add({{"not a name", true}});
+  add({{"long", std::string(65, 'x')}});
+  add({{"broken", std::vector<std::string>{"good", "\xff"}}});
+  add({{"version", SemVer{"1"}}});
+  add({{"numbers", std::vector<std::int64_t>(49)}});
+  const auto reply = ReplyReader(wire::Request::kCollectCatalogue, 0).finish(answer);
+  ASSERT_TRUE(reply) << reply.error().message;
+  const auto& catalogue = std::get<Catalogue>(*reply);
+  EXPECT_EQ(catalogue.entries.size(), 1u);
+  EXPECT_EQ(catalogue.left_out.count, 6u);
 }
 
 TEST(CallsTest, APartThatCannotBeReadFailsTheCall) {
@@ -144,7 +189,9 @@ TEST(CallsTest, APartThatCannotBeReadFailsTheCall) {
   EXPECT_FALSE(reader.finish({}));
   wire::Answer entry;
   write(CatalogueEntry{.kind = "bitstream", .name = "aes"}, *entry.mutable_catalogue()->add_entries());
-  entry.mutable_catalogue()->mutable_entries(0)->add_attributes()->set_kind(99);
+  wire::AttributeValue& attribute = *entry.mutable_catalogue()->mutable_entries(0)->add_attributes();
+  attribute.set_name("ecc");
+  attribute.set_kind(99);
   EXPECT_THAT(ReplyReader(wire::Request::kCollectCatalogue, 0).finish(entry).error().message,
               ::testing::StartsWith("catalogue entry 'aes': "));
 }
