@@ -34,7 +34,7 @@ json::value module_json(const wire::ModuleCatalogue& module) {
           {"firstLeftOut", text_json(module.first_left_out())}};
 }
 
-void print(const wire::ListCatalogueResponse& list) {
+void print(const wire::ListCatalogueResponse& list, std::uint64_t unknown) {
   Table table({"MODULE", "KIND", "NAME", "STATE", "DETAIL"});
   int entries = 0;
   for (const auto& module : list.modules())
@@ -44,7 +44,7 @@ void print(const wire::ListCatalogueResponse& list) {
     }
   if (entries > 0)
     table.print();
-  else
+  else if (unknown == 0)
     fmt::print("no entries\n");
   for (const auto& module : list.modules())
     if (module.left_out() > 0)
@@ -59,17 +59,19 @@ Status run(const Session& session, const std::string& wanted) {
   const auto list = ask(session.socket, &wire::Admin::Stub::ListCatalogue, request);
   if (!list) return std::unexpected(list.error());
   json::array modules;
-  std::vector<std::string> problems;
+  std::uint64_t unknown = 0;
   for (const auto& module : list->modules()) {
     modules.push_back(module_json(module));
-    if (!module.problem().empty()) problems.push_back(printable(module.problem()));
+    unknown += module.problem().empty() ? 0 : 1;
   }
   if (session.json)
     print_json(modules);
   else
-    print(*list);
-  if (problems.empty()) return {};
-  return fail(Code::kFailedPrecondition, "{}", fmt::join(problems, "\ncagectl: "));
+    print(*list, unknown);
+  if (unknown == 0) return {};
+  for (const auto& module : list->modules())
+    if (!module.problem().empty()) fmt::print(stderr, "{}\n", printable(module.problem()));
+  return fail(Code::kFailedPrecondition, "the catalogue of {} is not known", count(unknown, "module"));
 }
 
 }  // namespace
