@@ -32,12 +32,13 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-Status check_worker() {
-  const auto worker = worker_file();
-  if (!worker) return std::unexpected(worker.error());
-  if (::access(worker->c_str(), X_OK) != 0)
-    return within(fail_errno(errno, fmt::format("'{}'", worker->native())).error(),
-                  "cannot run the module: install cardcage-worker beside this program");
+Status check_programs() {
+  for (const auto& file : {worker_file(), access_file()}) {
+    if (!file) return std::unexpected(file.error());
+    if (::access(file->c_str(), X_OK) != 0)
+      return within(fail_errno(errno, fmt::format("'{}'", file->native())).error(),
+                    "cannot run the module: install {} beside this program", file->filename().native());
+  }
   return {};
 }
 
@@ -69,7 +70,7 @@ std::size_t Report::count(Verdict verdict) const {
 }
 
 Result<Report> check_file(CheckRequest request) {
-  if (auto found = check_worker(); !found) return std::unexpected(found.error());
+  if (auto found = check_programs(); !found) return std::unexpected(found.error());
   const ScratchFolder scratch;
   if (scratch.path().empty()) return fail_errno(errno, "cannot make a temporary folder; set TMPDIR to a writable one");
   Report report;

@@ -25,6 +25,11 @@ Task<void> watch(std::shared_ptr<RunningAccess> access, OneShot<bool> ended, std
   stuck->remove(access);
 }
 
+std::unexpected<Error> not_started(Error why) {
+  if (why.code != Code::kNotFound && why.code != Code::kPermissionDenied) return std::unexpected(std::move(why));
+  return fail(Code::kFailedPrecondition, "{}: install cardcage-access beside cardcage", why.message);
+}
+
 Result<Started> start(asio::io_context& core, Clock& clock, HardwareAccess& wanted,
                       std::shared_ptr<StuckDevices> stuck) {
   const auto file = access_file();
@@ -43,7 +48,7 @@ Result<Started> start(asio::io_context& core, Clock& clock, HardwareAccess& want
   plan.give(theirs->get(), kWorkerSocket);
   plan.give_none_above(kWorkerSocket);
   auto child = start_child(plan, *file, {}, {}, nullptr);
-  if (!child) return std::unexpected(child.error());
+  if (!child) return not_started(std::move(child.error()));
   const auto ended = end_event(core, *child);
   if (!ended) return std::unexpected(ended.error());
   auto access = std::make_shared<RunningAccess>(std::move(wanted.device), std::move(wanted.what), clock.wall(),

@@ -114,6 +114,10 @@ TEST_F(ModuleCheckTest, WithoutAWorkerNothingIsChecked) {
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("install cardcage-worker beside this program"), HasSubstr("No such file or directory")));
   EXPECT_THAT(ended.out, IsEmpty());
+  std::filesystem::copy_file(std::filesystem::path(CAGECTL).replace_filename("cardcage-worker"),
+                             folder / "cardcage-worker");
+  EXPECT_THAT(run_program(lonely, {"module", "check", kMock}).err,
+              HasSubstr("install cardcage-access beside this program"));
 }
 
 TEST_F(ModuleCheckTest, HelpSaysThatPrepareChangesTheHardware) {
