@@ -132,7 +132,7 @@ class DaemonView {
   // removed all the same. Without `force` nothing changes.
   virtual Task<Result<ForgetReport>> forget(std::string uid, bool force) = 0;
   virtual Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query) = 0;
-  // Asks the modules that have a catalogue, or this one alone; empty = all. The answer is there within seconds.
+  // Asks the modules that have a catalogue, or this one alone; empty = all. Responds within seconds.
   virtual Task<Result<std::vector<CatalogueReport>>> catalogue(std::string module) = 0;
   // Applies the configuration file and waits, within bounds, until the modules that change have settled.
   virtual Task<Result<ReloadReport>> reload(bool dry_run) = 0;

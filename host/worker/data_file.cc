@@ -1,7 +1,7 @@
 #include "host/worker/data_file.h"
 
 // The digests of OpenSSL 3 come from providers, which read a configuration and may be shared libraries: neither belongs
-// into a program that is linked statically and makes one digest.
+// in a program that is linked statically and makes one digest.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <fmt/ranges.h>
 #include <openssl/sha.h>
@@ -24,17 +24,18 @@ Result<struct stat> look_at(const UniqueFd& file, const std::string& path) {
   struct stat about{};
   if (::fstat(file.get(), &about) != 0) return fail_errno(errno, fmt::format("cannot look at '{}'", path));
   if (!S_ISREG(about.st_mode) || about.st_size == 0)
-    return fail(Code::kInvalidArgument, "cannot map '{}': it is no file with content", path);
+    return fail(Code::kInvalidArgument, "'{}' is empty or not a regular file", path);
   return about;
 }
 
 Status check_writers(const struct stat& about, const std::string& path) {
   if (about.st_uid != 0 && about.st_uid != ::geteuid())
-    return fail(Code::kPermissionDenied, "'{}' belongs to user {}: only root or the user of cardcage may own it", path,
+    return fail(Code::kPermissionDenied,
+                "'{}' belongs to user {}: only root or the user of cardcage may own it; chown root", path,
                 about.st_uid);
   if ((about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail(Code::kPermissionDenied, "'{}' has mode {:04o}: take the right to write it from its group and others",
-                path, about.st_mode & 07777);
+    return fail(Code::kPermissionDenied, "'{}' has mode {:04o}: only its owner may write it: chmod go-w", path,
+                about.st_mode & 07777);
   return {};
 }
 

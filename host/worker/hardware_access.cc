@@ -40,7 +40,7 @@ std::unexpected<Error> not_opened(int error, const std::string& path, int flags)
   if (error == EXDEV)
     return fail_errno(error, fmt::format("cannot follow a link out of the first folder of '{}'", path));
   if (error == ELOOP && (flags & O_NOFOLLOW) != 0)
-    return fail(Code::kInvalidArgument, "'{}' is a link: a file that is checked must be named itself", path);
+    return fail(Code::kInvalidArgument, "'{}' is a link: give the path of the file itself", path);
   if (error == EBUSY && (flags & O_EXCL) != 0)
     return fail(Code::kFailedPrecondition, "'{}' is in use: end the process that has it open, or wait for it", path);
   return fail_errno(error, fmt::format("cannot open '{}'", path));

@@ -93,29 +93,39 @@ TEST_P(IoctlScenarios, AFileWithAnotherSha256IsRefusedBeforeTheDeviceIsOpened) {
 
 TEST_P(IoctlScenarios, AFileThatOthersMayWriteIsNotTrusted) {
   ::chmod(bits.c_str(), 0646);
-  EXPECT_THAT(refusal_of_bits(), AllOf(HasSubstr("permission denied: "), HasSubstr("' has mode 0646: take the right")));
+  EXPECT_THAT(refusal_of_bits(), AllOf(HasSubstr("permission denied: "),
+                                       HasSubstr("' has mode 0646: only its owner may write it: chmod go-w")));
   let_go();
   ::chmod(bits.c_str(), 0664);
-  EXPECT_THAT(refusal_of_bits(), HasSubstr("' has mode 0664: take the right to write it from its group and others"));
+  EXPECT_THAT(refusal_of_bits(), HasSubstr("' has mode 0664: only its owner may write it: chmod go-w"));
   let_go();
   ::chmod(bits.c_str(), 0644);
   ASSERT_EQ(::chown(bits.c_str(), 4711, 0), 0);
   EXPECT_THAT(refusal_of_bits(),
-              AllOf(HasSubstr("permission denied: "), HasSubstr("' belongs to user 4711: only root")));
+              AllOf(HasSubstr("permission denied: "),
+                    HasSubstr("' belongs to user 4711: only root or the user of cardcage may own it; chown root")));
 }
 
 TEST_P(IoctlScenarios, ALinkIsNotTrusted) {
   fs::create_symlink("bits", folder / "link");
   EXPECT_THAT(refusal(here("link"), 0, sha256_hex(kContent)),
-              HasSubstr("'" + here("link") + "' is a link: a file that is checked must be named itself"));
+              HasSubstr("'" + here("link") + "' is a link: give the path of the file itself"));
 }
 
 TEST_P(IoctlScenarios, OnlyAFileWithContentIsChecked) {
   fs::create_directory(folder / "subfolder");
-  EXPECT_THAT(refusal(here("subfolder"), 0, std::string(64, 'a')), HasSubstr("it is no file with content"));
+  EXPECT_THAT(refusal(here("subfolder"), 0, std::string(64, 'a')), HasSubstr("' is empty or not a regular file"));
   let_go();
   std::ofstream(folder / "empty").flush();
-  EXPECT_THAT(refusal(here("empty"), 0, sha256_hex("")), HasSubstr("it is no file with content"));
+  EXPECT_THAT(refusal(here("empty"), 0, sha256_hex("")), HasSubstr("' is empty or not a regular file"));
+}
+
+TEST_P(IoctlScenarios, AFileOfMoreThanOneGibibyteIsNotChecked) {
+  constexpr std::uintmax_t kTooLarge = (std::uintmax_t{1} << 30) + 1;
+  fs::resize_file(bits, kTooLarge);
+  EXPECT_THAT(refusal_of_bits(),
+              AllOf(HasSubstr("invalid argument: "),
+                    HasSubstr(fmt::format("'{}' has {} bytes, at most 1 GiB is checked", bits.native(), kTooLarge))));
 }
 
 TEST_P(IoctlScenarios, AStartBeyondTheEndIsRefused) {
