@@ -9,20 +9,26 @@
 
 namespace cardcage::hardware {
 
-// Of a module whose start() failed, which is not stopped.
+// Of a module that is destroyed without a stop().
 Timer::~Timer() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void Timer::start(std::chrono::nanoseconds interval) {
-  descriptor_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  const int descriptor = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(interval);
   const timespec time{.tv_sec = seconds.count(), .tv_nsec = (interval - seconds).count()};
   const itimerspec every{.it_interval = time, .it_value = time};
-  if (descriptor_ < 0 || ::timerfd_settime(descriptor_, 0, &every, nullptr) != 0)
-    throw cage::Error(CAGE_RESOURCE_EXHAUSTED,
-                      "cannot make a timer for the health of devices: " + std::string(std::strerror(errno)));
-  host_.poll(descriptor_);
+  try {
+    if (descriptor < 0 || ::timerfd_settime(descriptor, 0, &every, nullptr) != 0)
+      throw cage::Error(CAGE_RESOURCE_EXHAUSTED,
+                        "cannot make a timer for the health of devices: " + std::string(std::strerror(errno)));
+    host_.poll(descriptor);
+  } catch (...) {
+    if (descriptor >= 0) ::close(descriptor);
+    throw;
+  }
+  descriptor_ = descriptor;
 }
 
 void Timer::stop() {
