@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -35,6 +36,13 @@ class CardLocks {
     }
     return {*this, device.card};
   }
+  // Does it unless a call has the card, which waits meanwhile. Returns whether it was done.
+  bool run_if_free(const Identity& device, const std::function<void()>& action) {
+    if (!try_take(device)) return false;
+    const Hold hold(*this, device.card);
+    action();
+    return true;
+  }
   // Whether a call has the card now.
   bool is_taken(const std::string& card) {
     const std::lock_guard lock(mutex_);
@@ -49,7 +57,8 @@ class CardLocks {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kPause{20};  // programming takes seconds
+  static constexpr std::chrono::milliseconds kPause{
+      5};  // programming takes seconds, a look at the health a few of these
 
   bool try_take(const Identity& device) {
     const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,10 @@ class Claims {
   // Whether a call is programming the card, or resets it; for the device.
   bool is_changing(const std::string& card) { return locks_.is_taken(card); }
   bool is_changing(const Identity& device) { return locks_.is_taken_for(device); }
+  // Does it unless a call is changing the card; none begins to meanwhile. Returns whether it was done.
+  bool run_if_unchanged(const Identity& device, const std::function<void()>& action) {
+    return locks_.run_if_free(device, action);
+  }
 
  private:
   // What a claim wants of one device, checked.

@@ -116,10 +116,10 @@ class Fpga final : public cage::Module {
   const IsChanging device_is_changing_ = [this](const Target& target) {
     return claims_.is_changing(target.identity()) || is_programmed_elsewhere(target);
   };
-  const IsChanging card_is_changing_ = [this](const Target& target) {
-    return claims_.is_changing(target.identity().card) || is_programmed_elsewhere(target);
+  const RunIfUnchanged run_if_unchanged_ = [this](const Target& target, const std::function<void()>& action) {
+    return !is_programmed_elsewhere(target) && claims_.run_if_unchanged(target.identity(), action);
   };
-  Monitor monitor_{tools_, card_is_changing_};
+  Monitor monitor_{tools_, run_if_unchanged_};
   hardware::Timer timer_{tools_.host};
   bool quiesced_ = false;
   std::set<std::string> quiesced_devices_;  // by id

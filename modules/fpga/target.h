@@ -92,5 +92,7 @@ using Targets = std::vector<std::unique_ptr<Target>>;
 
 // Whether somebody is programming or resetting it: much of what it says does not count meanwhile.
 using IsChanging = std::function<bool(const Target& target)>;
+// Does the action unless somebody is, and keeps calls for claims from it meanwhile. Returns whether it was done.
+using RunIfUnchanged = std::function<bool(const Target& target, const std::function<void()>& action)>;
 
 }  // namespace cardcage::fpga

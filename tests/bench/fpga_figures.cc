@@ -80,7 +80,7 @@ class Bench {
     Figures figures;
     for (int i = 0; i < rounds; ++i) {
       const ModuleClaim wanted = claim(kFirst, fmt::format("{}-{}", i % 2, size));
-      figures.time([&] { LoadedModule::must(loaded_.run(loaded_.module->prepare(wanted, soon()))); });
+      figures.time([&] { LoadedModule::must(loaded_.run(preparing(wanted))); });
       LoadedModule::must(loaded_.run(loaded_.module->unprepare(wanted, soon())));
       if (cards_.look(kFirst).port(0)->afu_id != kFunctions[i % 2]) throw std::runtime_error("it was not programmed");
     }
@@ -111,9 +111,9 @@ class Bench {
     co_await all.join(loaded_.clock, soon());
     co_return true;
   }
-  Task<void> prepare(const ModuleClaim& wanted) {
-    auto preparing = loaded_.module->prepare(wanted, soon());
-    LoadedModule::must(co_await std::move(preparing));
+  Task<void> prepare(const ModuleClaim& wanted) { LoadedModule::must(co_await preparing(wanted)); }
+  Task<Result<PreparedEdits>> preparing(const ModuleClaim& wanted) {
+    return loaded_.module->prepare(wanted, soon(), [](const std::string&) { return Status(); });
   }
 
   const ScratchFolder folder_{"/dev/shm"};
@@ -126,7 +126,8 @@ Figures discoveries(int rounds) {
   constexpr int kCards = 8;
   const ScratchFolder folder{"/dev/shm"};
   std::vector<fake_fpga::Card> cards;
-  for (int i = 0; i < kCards; ++i) cards.push_back(fake_fpga::four_ports(fmt::format("0000:{:02x}:00.0", 0x10 + i)));
+  for (int i = 0; i < kCards; ++i)
+    cards.push_back(fake_fpga::four_ports(fmt::format("0000:{:02x}:00.0", 0x10 + 2 * i)));
   fake_fpga::write_tree(folder.path(), cards);
   LoadedModule loaded("fpga", Isolation::kProcess, CARDCAGE_FPGA, roots_of(folder.path()));
   loaded.config.options["fences"].value = (folder / "fences").native();

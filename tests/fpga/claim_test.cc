@@ -220,6 +220,27 @@ TEST_P(FpgaClaims, ADeviceIsHealthyWhileItIsProgrammed) {
   EXPECT_TRUE(**prepared);
 }
 
+// The kernel lets whoever reads the errors of the card wait while it is programmed.
+TEST_P(FpgaClaims, TheHealthOfOtherCardsIsWatchedWhileOneIsProgrammed) {
+  ASSERT_TRUE(start_on({fake_fpga::n3000(), fake_fpga::d5005()}));
+  add_bitstream("nlb0", fake_fpga::kNlb0);
+  auto wanted = claim_of("u1", {kN3000}, R"("bitstream":"nlb0")");
+  cards->hold();
+  const auto prepared = begin(preparing(wanted, later()));
+  ASSERT_TRUE(eventually([&] { return cards->programming() == 1; }));
+  cards->set_port_errors("0000:af:00.0", 0, 0x4);
+  const auto is_told = [&](const auto& report) {
+    return report.first == "0000:af:00.0/port-0" && report.second.reason == "PortErrors";
+  };
+  EXPECT_TRUE(eventually([&] {
+    pass_ticks(1);
+    return std::ranges::any_of(reports, is_told);
+  }));
+  cards->release();
+  ASSERT_TRUE(eventually([&] { return prepared->has_value(); }));
+  EXPECT_TRUE(**prepared);
+}
+
 TEST_P(FpgaClaims, AnOfsCardIsProgrammedAsAWholeAndHandsOutItsVirtualFunctions) {
   ASSERT_TRUE(start_on({fake_fpga::n6001()}));
   add_bitstream("nlb0", fake_fpga::kNlb0, fake_fpga::kN6001Interface);

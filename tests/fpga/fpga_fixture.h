@@ -39,8 +39,9 @@ class FpgaFixture : public HardwareFixture {
   Status start_again() {
     let_go();
     roots = {.sysfs = cards->sysfs(), .procfs = "/proc", .devfs = cards->devfs(), .driver = "/"};
-    ModuleConfig wanted =
-        config("libcardcage_fpga.so", {{"catalogue", catalogue().native()}, {"fences", fences().native()}});
+    ModuleConfig wanted = config(
+        "libcardcage_fpga.so",
+        {{"catalogue", catalogue().native()}, {"fences", fences().native()}, {"health_interval", std::string("20ms")}});
     wanted.programs = programs;
     wanted.writes = {cards->devfs() / "*",
                      catalogue() / "*",

@@ -61,7 +61,10 @@ class FpgaMetrics : public ::testing::Test {
   ListeningHost host{files.sysfs()};
   const Tools tools = host.tools();
   bool is_changing = false;
-  Monitor monitor{tools, [this](const Target&) { return is_changing; }};
+  Monitor monitor{tools, [this](const Target&, const std::function<void()>& action) {
+                    if (!is_changing) action();
+                    return !is_changing;
+                  }};
   Targets targets;
   std::map<std::string, double> samples;
 

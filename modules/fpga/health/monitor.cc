@@ -56,15 +56,11 @@ void Monitor::look(const Targets& targets) {
 
 Monitor::Card Monitor::look_at(const Target& target, Card before) const {
   Card card = std::move(before);
-  card.is_fresh = false;
-  if (!is_changing_(target)) {
-    Readings now = read_health(tools_.node, target.identity());
-    card.is_fresh = !is_changing_(target);  // a call may have begun meanwhile
-    if (card.is_fresh) {
-      const Readings last = std::exchange(card.now, std::move(now));
-      compare(card, last);
-    }
-  }
+  // The kernel lets most of this wait until a programming that has begun is over.
+  card.is_fresh = run_if_unchanged_(target, [&] {
+    const Readings last = std::exchange(card.now, read_health(tools_.node, target.identity()));
+    compare(card, last);
+  });
   card.was_changed = !card.is_fresh;
   return card;
 }

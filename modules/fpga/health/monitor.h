@@ -18,7 +18,8 @@ namespace cardcage::fpga {
 class Monitor {
  public:
   // `tools` outlives this.
-  Monitor(const Tools& tools, IsChanging is_changing) : tools_(tools), is_changing_(std::move(is_changing)) {}
+  Monitor(const Tools& tools, RunIfUnchanged run_if_unchanged)
+      : tools_(tools), run_if_unchanged_(std::move(run_if_unchanged)) {}
 
   struct Card {
     Readings now;                     // of the last look while nobody was changing the card
@@ -61,7 +62,7 @@ class Monitor {
   void notice_function(const Target& target);
 
   const Tools& tools_;
-  const IsChanging is_changing_;
+  const RunIfUnchanged run_if_unchanged_;
   std::map<std::string, Card> cards_;                            // by address
   std::map<std::string, std::map<std::string, Judged>> judged_;  // by device id and cause
   std::map<std::string, std::string> functions_;                 // by device id, as listed
