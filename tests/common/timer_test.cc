@@ -46,18 +46,20 @@ class TimerTest : public ::testing::Test {
 
  private:
   static TimerTest& self(const cage_host* host) { return *static_cast<TimerTest*>(host->host_data); }
-  static constexpr cage_poll kPoll = {sizeof(cage_poll), 0,
-                                      [](const cage_host* host, std::int32_t descriptor) {
-                                        self(host).added.push_back(descriptor);
-                                        return self(host).answer;
-                                      },
-                                      [](const cage_host* host, std::int32_t descriptor) {
-                                        self(host).removed.push_back(descriptor);
-                                        self(host).open_when_removed += is_open(descriptor) ? 1 : 0;
-                                        return cage_status{CAGE_OK};
-                                      }};
+  static const cage_poll kPoll;
   cage_host host_{};
 };
+
+const cage_poll TimerTest::kPoll = {sizeof(cage_poll), 0,
+                                    [](const cage_host* host, std::int32_t descriptor) {
+                                      self(host).added.push_back(descriptor);
+                                      return self(host).answer;
+                                    },
+                                    [](const cage_host* host, std::int32_t descriptor) {
+                                      self(host).removed.push_back(descriptor);
+                                      self(host).open_when_removed += is_open(descriptor) ? 1 : 0;
+                                      return cage_status{CAGE_OK};
+                                    }};
 
 TEST_F(TimerTest, ExpiresAgainAndAgainAndEachEventIsTakenOnce) {
   Timer timer(host());
