@@ -25,6 +25,19 @@ std::string describe(const Identity& device) {
   return "device '" + device.id + "'" + model;
 }
 
+// Does it again while somebody still has the device open.
+void when_idle(const cage::Call& call, const std::function<void()>& action) {
+  const auto end = cage::Call::Clock::now() + kIdleLimit;
+  for (;;) {
+    try {
+      return action();
+    } catch (const cage::Error& error) {
+      if (error.status() != CAGE_FAILED_PRECONDITION || cage::Call::Clock::now() >= end) throw;
+    }
+    call.sleep(kIdleLook);
+  }
+}
+
 [[noreturn]] void throw_gone(std::string_view device) {
   throw cage::Error(CAGE_NOT_FOUND, "device '" + std::string(device) +
                                         "' is not on this node any more; delete the claim, or bring the card back");
@@ -95,7 +108,7 @@ void Claims::pre_start(const cage::Call& call, const cage::Claim& claim) {
     const auto target = find(call, duty.device);
     if (!target) throw_gone(duty.device);
     const auto hold = locks_.take(call, target->identity());
-    if (target->reset_keeps_function()) reset_when_idle(call, *target);
+    if (target->reset_keeps_function()) when_idle(call, [&] { target->reset(call); });
     target->clear_errors(call);
   }
 }
@@ -178,8 +191,12 @@ void Claims::apply(const cage::Call& call, Work& work) {
     for (const Duty& owed : fence->owed) clean(call, *work.target, owed);
   work.target->bind(call);
   const bool loads = work.bitstream && (work.settings.always || !has_function(work));
-  if (loads || work.target->reset_keeps_function()) reset_when_idle(call, *work.target);
-  if (loads) program(call, *work.target, *work.bitstream);
+  if (loads) {
+    when_idle(call, [&] { work.target->require_idle(call); });
+    program(call, *work.target, *work.bitstream);
+  } else if (work.target->reset_keeps_function()) {
+    when_idle(call, [&] { work.target->reset(call); });
+  }
 }
 
 // Null if it is not on this node. A card that lost its driver on the way to get it anew gets it now.
@@ -275,7 +292,7 @@ void Claims::release(const cage::Call& call, const Duty& duty, bool was_prepared
 
 void Claims::clean(const cage::Call& call, const Target& target, const Duty& duty) {
   call.progress("resetting " + duty.device);
-  reset_when_idle(call, target);
+  when_idle(call, [&] { target.reset(call); });
   if (!duty.scrub_program.empty()) scrub(call, target, duty);
   if (!duty.blank.empty()) program(call, target, catalogue_.find(duty.blank));
   try {
@@ -285,18 +302,6 @@ void Claims::clean(const cage::Call& call, const Target& target, const Duty& dut
   }
   if (const auto fence = fences_.find(target.identity()); fence && !fence->owed.empty())
     fences_.remove(target.identity());
-}
-
-void Claims::reset_when_idle(const cage::Call& call, const Target& target) const {
-  const auto end = cage::Call::Clock::now() + kIdleLimit;
-  for (;;) {
-    try {
-      return target.reset(call);
-    } catch (const cage::Error& error) {
-      if (error.status() != CAGE_FAILED_PRECONDITION || cage::Call::Clock::now() >= end) throw;
-    }
-    call.sleep(kIdleLook);
-  }
 }
 
 void Claims::scrub(const cage::Call& call, const Target& target, const Duty& duty) {

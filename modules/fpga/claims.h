@@ -61,7 +61,6 @@ class Claims {
 
   void release(const cage::Call& call, const Duty& duty, bool was_prepared);
   void clean(const cage::Call& call, const Target& target, const Duty& duty);
-  void reset_when_idle(const cage::Call& call, const Target& target) const;
   void scrub(const cage::Call& call, const Target& target, const Duty& duty);
   void try_to_restore(const cage::Call& call, const Duties& duties);
   void restore_drivers(const cage::Call& call, const Duty& duty) const;

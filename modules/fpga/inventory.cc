@@ -1,6 +1,7 @@
 #include "modules/fpga/inventory.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "modules/common/pci_function.h"
 #include "modules/fpga/manager/manager.h"
@@ -8,6 +9,8 @@
 #include "modules/fpga/xrt/alveo.h"
 
 namespace cardcage::fpga {
+
+namespace fs = std::filesystem;
 
 // Parts of a card that has several come with the card as a whole.
 static void add_function(const Tools& tools, const std::string& bus_id, Targets& targets) {
@@ -30,11 +33,14 @@ Targets find_targets(const Tools& tools) {
 std::unique_ptr<Target> find_target(const Tools& tools, std::string_view id) {
   const std::string bus_id(card_of(id));
   Targets targets;
-  add_function(tools, bus_id, targets);
-  // A virtual function of an OFS card is part of what its physical function is.
-  if (const std::string physical = hardware::physical_function_of(tools.node.sysfs, bus_id); !physical.empty())
-    add_function(tools, physical, targets);
-  add_managers(tools, targets);
+  if (fs::exists(hardware::path_of(tools.node.sysfs, bus_id))) {
+    add_function(tools, bus_id, targets);
+    // A virtual function of an OFS card is part of what its physical function is.
+    if (const std::string physical = hardware::physical_function_of(tools.node.sysfs, bus_id); !physical.empty())
+      add_function(tools, physical, targets);
+  } else {
+    add_managers(tools, targets);
+  }
   const auto found = std::ranges::find(targets, id, [](const auto& target) { return target->identity().id; });
   return found == targets.end() ? nullptr : std::move(*found);
 }

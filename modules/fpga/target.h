@@ -72,6 +72,8 @@ class Target {
   // Stops what is loaded and brings it to its initial state. Throws FAILED_PRECONDITION, with the holder, if
   // somebody has it open.
   virtual void reset(const cage::Call& call) const = 0;
+  // Throws like reset() if somebody has it open, before it is programmed, which resets it.
+  virtual void require_idle(const cage::Call& call) const { reset(call); }
   // Whether what is loaded is still there after a reset.
   virtual bool reset_keeps_function() const { return true; }
   // Clears the errors that the hardware has latched.

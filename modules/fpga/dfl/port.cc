@@ -1,6 +1,8 @@
 #include "modules/fpga/dfl/port.h"
 
+#include <fcntl.h>
 #include <linux/fpga-dfl.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -78,11 +80,26 @@ void Port::reset(const cage::Call& call) const {
   try {
     tools_.host.ioctl(call, reset);
   } catch (const cage::Error& error) {
-    const std::string holders = holders_of(tools_.node.procfs, "/dev/" + port_.node);
-    throw cage::Error(error.status(), "port " + std::to_string(port_.number) + " of card " + card_.bus_id +
-                                          " cannot be reset: " + error.what() +
-                                          (holders.empty() ? "" : "; it is open in " + holders));
+    throw_held(error.status(), error.what());
   }
+}
+
+// Takes no process of the daemon, unlike reset(): the kernel does not let an open wait for the hardware.
+void Port::require_idle(const cage::Call& call) const {
+  const std::filesystem::path node = tools_.node.devfs / port_.node;
+  const int descriptor = ::open(node.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+  if (descriptor >= 0)
+    ::close(descriptor);
+  else if (errno == EBUSY)
+    throw_held(CAGE_FAILED_PRECONDITION, "'" + node.native() + "' is in use: end the process that has it open");
+  else
+    reset(call);  // this process may not open it
+}
+
+void Port::throw_held(cage_status status, const std::string& why) const {
+  const std::string holders = holders_of(tools_.node.procfs, "/dev/" + port_.node);
+  throw cage::Error(status, "port " + std::to_string(port_.number) + " of card " + card_.bus_id +
+                                " cannot be reset: " + why + (holders.empty() ? "" : "; it is open in " + holders));
 }
 
 void Port::clear_errors(const cage::Call& call) const {

@@ -19,10 +19,13 @@ class Port final : public Target {
   void program(const cage::Call& call, const Entry& bitstream) const override;
   bool revive(const cage::Call& call) const override;
   void reset(const cage::Call& call) const override;
+  void require_idle(const cage::Call& call) const override;
   void clear_errors(const cage::Call& call) const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:
+  [[noreturn]] void throw_held(cage_status status, const std::string& why) const;
+
   const Tools& tools_;
   const DflCard card_;
   const DflPort port_;

@@ -24,7 +24,7 @@ FakeFpgas::FakeFpgas(std::vector<Card> cards, Options options)
   machine_.node_number = options_.node_number;
   for (Card& card : cards) machine_.add(std::move(card));
   Files& files = *this;
-  server_.emplace(root_, "fake-fpga", files);
+  server_.emplace(root_, "fake-fpga", files, options_.names_kept);
   worker_ = std::thread([this] { run_jobs(); });
 }
 

@@ -43,6 +43,8 @@ class FakeFpgas : private FuseServer::Files {
     bool failure_keeps_port_disabled = true;
     // The place of the files that `firmware` of an fpga_manager names; empty: every name is found.
     std::filesystem::path firmware;
+    // The kernel keeps names and modes so long, as it does for sysfs: for tests in which none change.
+    std::chrono::seconds names_kept{0};
   };
   struct Failure {
     int error = EIO;

@@ -55,9 +55,11 @@ FuseServer::Answer FuseServer::Files::ioctl(const Request&, const std::string&, 
 }
 void FuseServer::Files::closed(std::uint64_t) {}
 
-FuseServer::FuseServer(const std::filesystem::path& folder, const std::string& name, Files& files)
+FuseServer::FuseServer(const std::filesystem::path& folder, const std::string& name, Files& files,
+                       std::chrono::seconds names_kept)
     : folder_(folder),
       files_(files),
+      names_kept_(names_kept),
       device_(::open("/dev/fuse", O_RDWR | O_CLOEXEC)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
       nodes_{{FUSE_ROOT_ID, {"", 1}}},
@@ -203,6 +205,7 @@ void FuseServer::look_up(const Request& request, std::uint64_t parent, std::stri
   fuse_entry_out out{};
   out.nodeid = node_of(path, mode);
   out.attr = attributes(path, mode);
+  out.entry_valid = out.attr_valid = static_cast<std::uint64_t>(names_kept_.count());
   send(request, 0, bytes_of(out));
 }
 

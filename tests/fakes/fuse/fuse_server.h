@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -63,7 +64,9 @@ class FuseServer {
   };
 
   // Mounts at the folder. The files must outlive the server.
-  FuseServer(const std::filesystem::path& folder, const std::string& name, Files& files);
+  // The kernel keeps names so long: not at all where they may change.
+  FuseServer(const std::filesystem::path& folder, const std::string& name, Files& files,
+             std::chrono::seconds names_kept = {});
   FuseServer(const FuseServer&) = delete;
   FuseServer& operator=(const FuseServer&) = delete;
   // Fails the accesses that wait.
@@ -92,6 +95,7 @@ class FuseServer {
 
   const std::filesystem::path folder_;
   Files& files_;
+  const std::chrono::seconds names_kept_;
   UniqueFd device_, stop_;
   bool mounted_ = false;
   std::map<std::uint64_t, Node> nodes_;
