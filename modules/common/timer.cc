@@ -9,7 +9,7 @@
 
 namespace cardcage::hardware {
 
-// Of a module that is destroyed without a stop().
+// A module may be destroyed without a stop().
 Timer::~Timer() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }

@@ -26,7 +26,7 @@ class Fences {
 
   // Returns once it is remembered. Throws cage::Error if it cannot be.
   void add(const Identity& device, const Fence& fence) const;
-  // Of a card as a whole: with its parts.
+  // Also the fences of its parts, if the device is a card as a whole.
   void remove(const Identity& device) const;
   // Nothing if the device is not fenced. A card as a whole is fenced with each of its parts, and a part with the card.
   std::optional<Fence> find(const Identity& device) const;

@@ -28,7 +28,7 @@ void count(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>
   sum = sum ? *sum + more.value_or(0) : first;
 }
 
-// Of a port, its own errors; of all other devices, those of all ports of the card.
+// A port has its own errors; any other device has those of all ports of its card.
 Readings concerning(Readings now, const Identity& device) {
   if (device.kind == "port")
     std::erase_if(now.ports, [&](const PortReadings& port) { return port.device != device.id; });

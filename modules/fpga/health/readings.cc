@@ -59,7 +59,7 @@ struct SensorKind {
 };
 constexpr SensorKind kTemperature{"temp", 1e3}, kPower{"power", 1e6};
 
-// Of "temp1" in the folder of a chip.
+// Reads the files of a sensor such as "temp1" in the folder of its chip.
 std::optional<Sensor> read_sensor(const fs::path& chip, const std::string& channel, double divisor) {
   const auto file = [&](const char* attribute) { return chip / (channel + attribute); };
   const auto value = scaled_in(file("_input"), divisor);
@@ -85,7 +85,7 @@ void read_chip(const fs::path& chip, SensorKind kind, std::vector<Sensor>& senso
   }
 }
 
-// Of the chips whose devices are somewhere below the function, such as behind an SPI bus of the card.
+// Reads all chips whose devices are somewhere below the function, such as behind an SPI bus of the card.
 void read_sensors(const Node& node, const std::string& bus_id, Readings& readings) {
   const fs::path chips = node.sysfs / "class/hwmon";
   std::error_code error;

@@ -42,8 +42,8 @@ struct EngineReadings {
 
 struct XrtReadings {
   std::string ready, offline, bad_state, shutdown;  // as XRT's driver writes them
-  // Of the AXI firewall that has tripped; the status is 0 if none has. The level alone does not tell: it is -1 then,
-  // and that of the first firewall is 0.
+  // The AXI firewall that has tripped. The status is 0 if none has; the level does not tell, because it is -1 then and
+  // 0 for the first firewall.
   std::optional<std::uint64_t> firewall_status, firewall_level;
   std::string design;  // the UUID of the loaded xclbin
   // 1 if the controllers of the memory are calibrated. It is 0, too, if the design or the shell has none.
@@ -51,8 +51,8 @@ struct XrtReadings {
 };
 
 struct Readings {
-  // The PCI function whose configuration space reads as ones, and nothing else is read then; empty if there is none
-  // such. Nothing for what is no PCI function.
+  // The PCI function whose configuration space reads as ones; empty if it reads well. Nothing else is read from a lost
+  // function. Unset for an FPGA that is no PCI function.
   std::optional<std::string> lost_function;
   hardware::PciLink link;
   hardware::PciErrors errors;
@@ -67,8 +67,8 @@ struct Readings {
   bool lost_calibration = false;
 };
 
-// Of the card that the target belongs to. While the card is being programmed the kernel lets readers of its engine's
-// registers wait until the end.
+// Reads the card that the target belongs to. While the card is being programmed, the kernel lets readers of its
+// engine's registers wait until the end.
 Readings read_health(const Node& node, const Identity& target);
 
 }  // namespace cardcage::fpga
