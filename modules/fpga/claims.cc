@@ -262,8 +262,8 @@ void Claims::verify(const cage::Call& call, const Target& target, const Entry& b
 
 void Claims::add_edits(const Work& work, cage::Edit edit) const {
   work.target->add_to(edit, work.bitstream ? &*work.bitstream : nullptr);
-  std::string function = work.target->function().id;
-  if (function.empty() && work.bitstream) function = work.bitstream->bitstream.function_id;
+  std::string function = work.bitstream ? work.bitstream->bitstream.function_id : std::string();
+  if (function.empty()) function = work.target->function().id;
   edit.env(variable_of(work.target->identity()), function);
 }
 
