@@ -165,7 +165,7 @@ def taints(daemon, card: str, number: int = 0) -> list[str]:
 
 
 def wait_released(daemon) -> None:
-    until(lambda: not [each for each in json.loads(daemon.cagectl("claims", "--json")) if each["driver"] == DRIVER], "all cards are released", 60)
+    until(lambda: not [each for each in json.loads(daemon.cagectl("claims", "--json")) if each["driver"].startswith(DRIVER)], "all cards are released", 90)
 
 
 def fpga_claim(name: str, cel: str, bitstream: str = "") -> dict:
