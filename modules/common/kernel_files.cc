@@ -46,6 +46,12 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
+fs::path entry_in(const fs::path& folder, std::string_view start) {
+  for (const std::string& name : names_in(folder))
+    if (name.starts_with(start)) return folder / name;
+  return {};
+}
+
 std::string target_name(const fs::path& link) {
   std::error_code error;
   return fs::read_symlink(link, error).filename();

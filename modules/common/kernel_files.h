@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cardcage::hardware {
@@ -25,6 +26,8 @@ std::string text_in(const std::filesystem::path& file);
 std::optional<std::uint64_t> number_in(const std::filesystem::path& file);
 // Sorted; none if the folder cannot be read.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
+// The first entry of the folder whose name starts so, such as "hwmon"; empty if there is none.
+std::filesystem::path entry_in(const std::filesystem::path& folder, std::string_view start);
 // "nvidia" of a link to ../../bus/pci/drivers/nvidia; empty if there is no such link.
 std::string target_name(const std::filesystem::path& link);
 

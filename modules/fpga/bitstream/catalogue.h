@@ -33,7 +33,6 @@ class Catalogue {
  public:
   explicit Catalogue(std::filesystem::path folder);
 
-  const std::filesystem::path& folder() const { return folder_; }
   // Throws cage::Error: NOT_FOUND with the nearest name, FAILED_PRECONDITION with the fault.
   Entry find(std::string_view name) const;
   // Every manifest, also faulty ones, by name; nothing if there is no folder. Throws cage::Error if the folder itself

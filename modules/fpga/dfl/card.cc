@@ -48,13 +48,6 @@ constexpr std::array kModels{
     Model{"0x8086", "0xbccf", "", "OFS"},
 };
 
-// The first entry of the folder whose name starts so; empty if there is none.
-std::string entry_of(const fs::path& folder, std::string_view start) {
-  for (std::string& name : names_in(folder))
-    if (name.starts_with(start)) return std::move(name);
-  return {};
-}
-
 // Nothing for a port that does not tell its number: another one would be programmed.
 std::optional<DflPort> read_port(const fs::path& folder) {
   const auto number = number_in(folder / "id");
@@ -91,10 +84,8 @@ DflEngine read_engine(const fs::path& folder) {
   DflEngine engine;
   engine.node = folder.filename();
   engine.folder = folder;
-  if (const std::string manager = entry_of(folder, "dfl-fme-mgr."); !manager.empty()) {
-    const fs::path managers = folder / manager / "fpga_manager";
-    if (const auto names = names_in(managers); !names.empty()) engine.manager = managers / names.front();
-  }
+  if (const fs::path manager = hardware::entry_in(folder, "dfl-fme-mgr."); !manager.empty())
+    engine.manager = hardware::entry_in(manager / "fpga_manager", "");
   read_interface(engine);
   return engine;
 }

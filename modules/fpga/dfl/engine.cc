@@ -7,6 +7,7 @@
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
+#include "modules/fpga/manager/manager.h"
 
 namespace cardcage::fpga {
 namespace {
@@ -60,7 +61,7 @@ void program_region(const cage::Call& call, const Tools& tools, const DflCard& c
     tools.host.ioctl(call, programming, argument);
   } catch (const cage::Error& error) {
     if (error.status() == CAGE_DATA_LOSS) throw;  // nothing was programmed
-    const std::string state = state_of(*card.engine);
+    const std::string state = card.engine->manager.empty() ? std::string() : state_of(card.engine->manager);
     throw cage::Error(error.status(), subject(bitstream, card) + ", port " + std::to_string(port) + ": " +
                                           error.what() + (state.empty() ? "" : "; the FPGA manager says " + state));
   }
@@ -101,13 +102,6 @@ bool lacks_driver(const Tools& tools, const std::string& bus_id) {
 bool is_programming(const DflEngine& engine) {
   const std::string state = engine.manager.empty() ? std::string() : hardware::text_in(engine.manager / "state");
   return state == "parse header" || state == "write init" || state == "write" || state == "write complete";
-}
-
-std::string state_of(const DflEngine& engine) {
-  if (engine.manager.empty()) return {};
-  const std::string state = hardware::text_in(engine.manager / "state"),
-                    status = hardware::text_in(engine.manager / "status");
-  return "state '" + state + "'" + (status.empty() ? "" : ", " + status);
 }
 
 void clear_error_file(const cage::Call& call, const Tools& tools, const std::string& device,

@@ -33,9 +33,6 @@ bool lacks_driver(const Tools& tools, const std::string& bus_id);
 // Whether the FPGA manager is at work, for whatever process.
 bool is_programming(const DflEngine& engine);
 
-// "state 'write error', reconfig CRC error"; empty without a manager.
-std::string state_of(const DflEngine& engine);
-
 // Writes back what the attribute says, as the kernel wants it; does nothing if there is no error.
 void clear_error_file(const cage::Call& call, const Tools& tools, const std::string& device,
                       const std::filesystem::path& file);

@@ -10,6 +10,7 @@
 
 #include "modules/common/kernel_files.h"
 #include "modules/fpga/dfl/card.h"
+#include "modules/fpga/xrt/alveo.h"
 
 namespace cardcage::fpga {
 namespace {
@@ -153,13 +154,6 @@ void add(hardware::PciErrors& sum, const hardware::PciErrors& more) {
   add_one(sum.correctable, more.correctable);
   add_one(sum.nonfatal, more.nonfatal);
   add_one(sum.fatal, more.fatal);
-}
-
-// The management function of the card with this user function; empty if it is elsewhere, as outside a virtual machine.
-std::string management_function_of(const Node& node, const std::string& bus_id) {
-  const std::string function = std::string(hardware::slot_of(bus_id)) + ".0";
-  std::error_code error;
-  return fs::exists(hardware::path_of(node.sysfs, function) / "mgmt_pf", error) ? function : std::string();
 }
 
 XrtReadings read_xrt(const fs::path& user) {

@@ -40,11 +40,6 @@ std::string unique(const std::string& name, std::set<std::string>& taken) {
   return one;
 }
 
-std::string state_of(const fs::path& manager) {
-  const std::string state = text_in(manager / "state"), status = text_in(manager / "status");
-  return "state '" + state + "'" + (status.empty() ? "" : ", " + status);
-}
-
 }  // namespace
 
 Manager::Manager(const Tools& tools, Identity identity, fs::path folder)
@@ -230,6 +225,11 @@ void add_managers(const Tools& tools, Targets& targets) {
                       .model = model};
     targets.push_back(std::make_unique<Manager>(tools, std::move(identity), folder));
   }
+}
+
+std::string state_of(const fs::path& manager) {
+  const std::string state = text_in(manager / "state"), status = text_in(manager / "status");
+  return "state '" + state + "'" + (status.empty() ? "" : ", " + status);
 }
 
 std::string name_of_manager(std::string_view device) {

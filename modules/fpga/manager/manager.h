@@ -52,6 +52,9 @@ class Manager final : public Target {
 // Adds the FPGAs of the node that are no PCI functions.
 void add_managers(const Tools& tools, Targets& targets);
 
+// "state 'write error', reconfig CRC error", for people.
+std::string state_of(const std::filesystem::path& manager);
+
 // "fpga-pcap" for the device "firmware:zynqmp-firmware:pcap": a DNS label.
 std::string name_of_manager(std::string_view device);
 // "KV260" of "ZynqMP KV260 revB", the model in the device tree; all of it, up to 64 bytes, if no word looks like a

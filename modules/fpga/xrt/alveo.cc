@@ -17,7 +17,7 @@ namespace cardcage::fpga {
 namespace {
 
 namespace fs = std::filesystem;
-using hardware::names_in;
+using hardware::entry_in;
 using hardware::number_in;
 using hardware::text_in;
 
@@ -37,15 +37,8 @@ constexpr std::array kAlveoModels{
     AlveoModel{"0x50b5", "V80"},
 };
 
-// The first entry of the folder that starts so, as in "rom.u.25857"; empty if there is none.
-fs::path part_of(const fs::path& folder, std::string_view start) {
-  for (const std::string& name : names_in(folder))
-    if (name.starts_with(start)) return folder / name;
-  return {};
-}
-
 std::string platform_in(const fs::path& folder) {
-  const fs::path rom = part_of(folder, "rom.u.");
+  const fs::path rom = entry_in(folder, "rom.u.");
   return rom.empty() ? std::string() : text_in(rom / "VBNV");
 }
 
@@ -122,14 +115,13 @@ std::string Alveo::platform() const { return platform_in(folder_); }
 
 // Source: src/runtime_src/core/pcie/driver/linux/xocl/subdev/icap.c of XRT: levels above 0 demand a signature.
 bool Alveo::takes_signed_only() const {
-  const std::string_view slot = hardware::slot_of(identity().bus_id);
-  for (const std::string& function : hardware::functions_of(tools_.node.sysfs)) {
-    const fs::path folder = hardware::path_of(tools_.node.sysfs, function);
-    if (hardware::slot_of(function) != slot || !fs::exists(folder / "mgmt_pf")) continue;
-    for (const std::string& part : hardware::names_in(folder))
-      if (part.starts_with("icap.m.") && hardware::number_in(folder / part / "sec_level").value_or(0) > 0) return true;
-  }
-  return false;
+  const std::string management = management_function_of(tools_.node, identity().bus_id);
+  if (management.empty()) return false;
+  const fs::path folder = hardware::path_of(tools_.node.sysfs, management);
+  const auto names = hardware::names_in(folder);
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return name.starts_with("icap.m.") && number_in(folder / name / "sec_level").value_or(0) > 0;
+  });
 }
 
 std::string Alveo::why_not_confined() const {
@@ -178,7 +170,7 @@ void Alveo::describe(cage::Device& device) const {
   if (const std::string shell = platform(); !shell.empty()) device.attribute("shellId", shell);
   if (const auto logic = uuids_of(text_in(folder_ / "logic_uuids")); !logic.empty())
     device.attribute("logicUuid", logic.front());
-  if (const fs::path controller = part_of(folder_, "xmc.u."); !controller.empty())
+  if (const fs::path controller = entry_in(folder_, "xmc.u."); !controller.empty())
     if (const std::string serial = text_in(controller / "serial_num"); !serial.empty())
       device.attribute("serial", serial);
   const std::string version = version_of_driver(text_in(tools_.node.sysfs / "module/xocl/version"));
@@ -244,7 +236,7 @@ void Alveo::reset(const cage::Call& call) const {
     throw cage::Error(CAGE_UNAVAILABLE, "card " + identity().bus_id + " has not come back from its reset: " + why);
 }
 
-std::string Alveo::render_node() const { return part_of(folder_ / "drm", "renderD").filename(); }
+std::string Alveo::render_node() const { return entry_in(folder_ / "drm", "renderD").filename(); }
 
 std::string Alveo::holders() const {
   const std::string node = render_node();
@@ -268,6 +260,12 @@ std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id
   std::error_code error;
   if (!fs::exists(hardware::path_of(tools.node.sysfs, bus_id) / "user_pf", error)) return nullptr;
   return std::make_unique<Alveo>(tools, bus_id);
+}
+
+std::string management_function_of(const Node& node, const std::string& bus_id) {
+  const std::string function = std::string(hardware::slot_of(bus_id)) + ".0";
+  std::error_code error;
+  return fs::exists(hardware::path_of(node.sysfs, function) / "mgmt_pf", error) ? function : std::string();
 }
 
 std::string model_of_platform(std::string_view platform) {
