@@ -62,6 +62,16 @@ typedef struct cage_quiesce {
   cage_status (*resume)(cage_instance *, const cage_call *, cage_str device_id);
 } cage_quiesce;
 
+#define CAGE_EXT_RESET "cage.reset/1"             /* heal a device, since 0.3 */
+/* reset: resets the hardware of this device, and of all its partitions, and states its causes anew
+ * before it returns OK. Nobody holds any of them, unless an operator insists. UNIMPLEMENTED: this
+ * device cannot be reset [R24]. */
+typedef struct cage_reset {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*reset)(cage_instance *, const cage_call *, cage_str device_id);
+} cage_reset;
+
 #define CAGE_EXT_METRICS "cage.metrics/1"         /* figures for Prometheus, since 0.3 */
 enum { CAGE_METRIC_GAUGE = 1, CAGE_METRIC_COUNTER = 2 };
 typedef struct cage_metric {       /* static const storage in the module */

@@ -168,12 +168,14 @@ typedef struct cage_call {
 } cage_call;
 
 enum { CAGE_HEALTH_UNKNOWN = 0, CAGE_HEALTH_OK = 1, CAGE_HEALTH_BAD = 2,
-       CAGE_HEALTH_UNMONITORED = 3 };  /* since 0.3: nothing watches it; it stays in use */
+       CAGE_HEALTH_UNMONITORED = 3,    /* since 0.3: nothing watches it; it stays in use */
+       CAGE_HEALTH_DEGRADED = 4 };     /* since 0.3: it works, but not as it should; in use, too */
 enum { CAGE_TAINT_NONE = 0, CAGE_TAINT_NO_SCHEDULE = 1, CAGE_TAINT_NO_EXECUTE = 2,
        CAGE_TAINT_INFORM = 3 };        /* since 0.3: a taint with the effect None (KEP-5055) */
 /* What a module knows of one device, or since 0.3 of one cause: it replaces the earlier statement
  * about the same device and cause. The worst cause is the health of the device: BAD before UNKNOWN,
- * UNMONITORED and OK. Each BAD, UNKNOWN or UNMONITORED one may have a taint [R6]. */
+ * UNMONITORED, DEGRADED and OK. Each one but OK may have a taint. What a parent states also holds
+ * for its partitions [R6]. Operators may judge a cause by other rules than the module [R23]. */
 typedef struct cage_health {
   uint32_t struct_size;
   uint32_t state;
@@ -187,7 +189,43 @@ typedef struct cage_health {
   cage_str taint_key;              /* since 0.3: "example.com/ecc"; empty = DRIVER/unhealthy. One
                                       key has one taint per device and effect: the worst cause's */
   cage_str taint_value;            /* since 0.3: a label value; empty = `reason` */
+  double   value;                  /* since 0.3: what was measured, in the unit of its cage_cause */
+  uint32_t has_value;              /* since 0.3: 1 if `value` is given; only for a declared cause
+                                      with a unit */
+  uint32_t reserved;
 } cage_health;
+
+/* A cause that the module states, and the rule by which the host judges it unless the operator
+ * writes another one. Without a declaration a cause counts at once and is over as soon as the
+ * module says so. [R23] */
+enum { CAGE_CAUSE_EVENT = 1u << 0,     /* stated when it happens; the module never states its end */
+       CAGE_CAUSE_ABOVE = 1u << 1,     /* not OK while value >= limit, whatever state is stated */
+       CAGE_CAUSE_BELOW = 1u << 2 };   /* not OK while value <= limit */
+enum { CAGE_RECOVERY_REPORT = 0,       /* it is over when the module has stated so for recovery_s */
+       CAGE_RECOVERY_SILENCE = 1,      /* when nothing bad was stated for recovery_s */
+       CAGE_RECOVERY_STABLE = 2,       /* when its value has not changed for recovery_s */
+       CAGE_RECOVERY_OPERATOR = 3 };   /* when an operator says so */
+typedef struct cage_cause {        /* static const storage in the module; since 0.3 */
+  uint32_t struct_size;
+  uint32_t flags;                  /* CAGE_CAUSE_* */
+  cage_str name;                   /* as in cage_health.cause, never empty */
+  cage_str help;                   /* one line: what can be wrong */
+  cage_str unit;                   /* of the value: a UCUM code such as "Cel", "W", "1"; empty = it
+                                      has none */
+  double   limit;                  /* with ABOVE or BELOW, else 0 */
+  double   clear_limit;            /* well again from here on: at most `limit` with ABOVE, at least
+                                      with BELOW */
+  uint32_t severity;               /* CAGE_HEALTH_* of each statement that is not OK; UNKNOWN = as
+                                      stated; with ABOVE and BELOW: BAD or DEGRADED */
+  uint32_t hold_down_s;            /* it counts after it has lasted this long; 0 = at once */
+  uint32_t recovery;               /* CAGE_RECOVERY_* */
+  uint32_t recovery_s;             /* not 0 with SILENCE and STABLE */
+  uint32_t relapses, window_s;     /* after so many relapses within so long, only an operator ends
+                                      it; 0 = never */
+  uint32_t taint;                  /* CAGE_TAINT_* of each statement that names none */
+  uint32_t reserved;
+  cage_str taint_key, taint_value; /* as in cage_health */
+} cage_cause;
 
 enum { CAGE_LOG_TRACE = 0, CAGE_LOG_DEBUG = 1, CAGE_LOG_INFO = 2, CAGE_LOG_WARN = 3,
        CAGE_LOG_ERROR = 4 };
@@ -360,6 +398,8 @@ typedef struct cage_module {       /* static const storage in the module */
   uint32_t claim_call_limit_s;     /* since 0.3: how long prepare() and unprepare() may take, if
                                       that is longer than the host's own limit (2 min unless the
                                       operator says otherwise); at most 3600. They show progress */
+  const cage_cause *const *causes; uint32_t cause_count;  /* since 0.3: what it states; at most 64 */
+  uint32_t reserved;
 } cage_module;
 
 /* The only exported symbol. [any-thread], repeatable, no I/O, no threads, no allocation. */

@@ -21,6 +21,7 @@
 
 #include "host/core/log.h"
 #include "host/core/result.h"
+#include "host/model/cause.h"
 #include "host/model/node_roots.h"
 #include "host/model/option.h"
 #include "host/model/served_name.h"
@@ -132,6 +133,32 @@ struct ServeConfig {
   ServedName served() const { return {api, api == Api::kDra ? driver : resource}; }
 };
 
+// A rule of [[module.health]] as written: what it does not decide, the module's declaration does.
+struct HealthRuleConfig {
+  struct Limit {
+    ValueLimit limit;
+    std::string unit;  // as written, "Cel"; empty if it was left out
+    friend bool operator==(const Limit&, const Limit&) = default;
+  };
+  std::string cause;   // a name, or a glob
+  std::string reason;  // a glob; empty = any
+  std::optional<Limit> limit;
+  std::optional<HealthState> severity;
+  std::optional<std::chrono::milliseconds> hold_down, recovery_time, window;
+  std::optional<Recovery> recovery;
+  std::optional<std::uint32_t> relapses, resets_per_day;
+  std::optional<TaintRule> taint;
+  std::optional<KubeletHealth> kubelet;
+  SourcePosition position;
+  friend bool operator==(const HealthRuleConfig& a, const HealthRuleConfig& b) {
+    const auto all = [](const HealthRuleConfig& rule) {
+      return std::tie(rule.cause, rule.reason, rule.limit, rule.severity, rule.hold_down, rule.recovery_time,
+                      rule.window, rule.recovery, rule.relapses, rule.resets_per_day, rule.taint, rule.kubelet);
+    };
+    return all(a) == all(b);
+  }
+};
+
 // A value of [module.options] as written. It is checked against the module's declarations when the module is loaded.
 struct RawOption {
   OptionValue value;
@@ -170,11 +197,15 @@ struct ModuleConfig {
   // What the module may have the daemon write to, or make ioctls of: glob patterns of absolute paths.
   std::vector<std::string> writes;
   std::map<std::string, RawOption> options;
+  std::vector<HealthRuleConfig> health;  // the first one that matches counts
   std::vector<ServeConfig> serve;
   SourcePosition position;
   friend bool operator==(const ModuleConfig& a, const ModuleConfig& b) {
-    return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.programs, a.writes, a.options, a.serve) ==
-           std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.programs, b.writes, b.options, b.serve);
+    const auto all = [](const ModuleConfig& module) {
+      return std::tie(module.name, module.path, module.isolation, module.process, module.sha256, module.programs,
+                      module.writes, module.options, module.health, module.serve);
+    };
+    return all(a) == all(b);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,18 +14,19 @@
 namespace cardcage {
 
 // The numbers are those of the module ABI.
-enum class HealthState : std::uint8_t { kUnknown = 0, kHealthy = 1, kUnhealthy = 2, kUnmonitored = 3 };
+enum class HealthState : std::uint8_t { kUnknown = 0, kHealthy = 1, kUnhealthy = 2, kUnmonitored = 3, kDegraded = 4 };
 enum class TaintEffect : std::uint8_t { kNone = 0, kNoSchedule = 1, kNoExecute = 2, kInform = 3 };
 
 // A greater number is worse.
 constexpr int severity(HealthState state) {
   switch (state) {
     case HealthState::kHealthy: return 0;
-    case HealthState::kUnmonitored: return 1;
-    case HealthState::kUnknown: return 2;
+    case HealthState::kDegraded: return 1;
+    case HealthState::kUnmonitored: return 2;
+    case HealthState::kUnknown: return 3;
     case HealthState::kUnhealthy: break;
   }
-  return 3;
+  return 4;
 }
 constexpr int severity(TaintEffect effect) {
   switch (effect) {
@@ -50,6 +52,7 @@ struct Health {
   std::string cause{};                     // CamelCase token; empty is a cause, too
   std::string taint_key{};                 // "example.com/ecc"; empty = the one of the driver
   std::string taint_value{};               // empty = the reason
+  std::optional<double> value{};           // what was measured, in the unit of the declared cause
 
   friend bool operator==(const Health&, const Health&) = default;
 };
@@ -93,6 +96,8 @@ inline bool put(Statements& statements, const Health& health) {
 struct CauseHealth {
   Health health;
   std::chrono::system_clock::time_point changed;
+  std::string of_parent{};   // the id of the parent that has the cause; empty = the device itself
+  bool quarantined = false;  // only an operator ends it
   friend bool operator==(const CauseHealth&, const CauseHealth&) = default;
 };
 

@@ -14,6 +14,7 @@
 
 #include "host/core/task.h"
 #include "host/model/catalogue.h"
+#include "host/model/cause.h"
 #include "host/model/device.h"
 #include "host/model/event.h"
 #include "host/model/last_lines.h"
@@ -34,10 +35,11 @@ struct ModuleIdentity {
   std::uint32_t state_version = 0;
   bool process_only = false, concurrent = false, has_check = false, has_quiesce = false, has_preferred = false,
        has_pre_start = false, has_reconcile = false, has_configure = false, has_quiesce_device = false,
-       has_labels = false, has_catalogue = false;
+       has_labels = false, has_catalogue = false, has_reset = false;
   std::vector<OptionDeclaration> options;
   std::vector<ParamsSchema> schemas;         // of the parameters of claims
   std::vector<MetricDeclaration> metrics;    // none without cage.metrics
+  std::vector<CauseDeclaration> causes;      // of the health of its devices
   std::optional<WatchDeclaration> watch;     // nothing without cage.watch
   std::chrono::seconds claim_call_limit{0};  // of prepare and unprepare, if it needs more than the host allows all
   std::string sha256;                        // of the file, hex
@@ -91,8 +93,13 @@ class Module {
   // Called before each start of a container that has the prepared claim's device (device-plugin API only, rule R15 of
   // abi/RULES.md). Fails with kUnimplemented at once if the module has no cage.pre_start.
   virtual Task<Status> pre_start(ModuleClaim claim, Instant deadline) = 0;
-  // Polls one device's health. The result arrives through ModuleEvents::health.
-  virtual Task<Status> check(std::string device_id, Instant deadline) = 0;
+  // Polls the health of these devices, one after the other, until the deadline. The results arrive through
+  // ModuleEvents::health. Returns how many it got to, whether their checks failed or not; the error of the first one
+  // that failed is logged.
+  virtual Task<Result<std::size_t>> check(std::vector<std::string> device_ids, Instant deadline) = 0;
+  // Resets the hardware of the device and of its partitions. Fails with kUnimplemented at once if the module has no
+  // cage.reset.
+  virtual Task<Status> reset_device(std::string device_id, Instant deadline) = 0;
   // Every current sample. Fails with kUnimplemented at once if the module declares no metric.
   virtual Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) = 0;
   // Every label that the node should have. Fails with kUnimplemented at once if the module has no cage.labels.

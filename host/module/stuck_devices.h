@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <compare>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,14 +11,10 @@
 
 #include "host/core/task.h"
 #include "host/model/health.h"
+#include "host/model/health_record.h"
 #include "host/module/child_process.h"
 
 namespace cardcage {
-
-struct DeviceKey {
-  std::string module, id;
-  friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
-};
 
 // An access that a process of its own makes; see make_access().
 struct RunningAccess {

@@ -1,0 +1,57 @@
+// What can be wrong with a module's devices, as the module declares it [R23].
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "host/model/health.h"
+
+namespace cardcage {
+
+// How a cause ends. The numbers are those of cage_cause.
+enum class Recovery : std::uint8_t {
+  kReport = 0,    // the module has stated its end, and nothing else for recovery_time
+  kSilence = 1,   // nothing as bad was stated for recovery_time
+  kStable = 2,    // the value has not changed for recovery_time
+  kOperator = 3,  // an operator clears it
+};
+
+// A measured value is not well at `limit` and beyond, and well again at `clear` and before. In between it stays as it
+// was.
+struct ValueLimit {
+  enum class Side : std::uint8_t { kAbove, kBelow } side = Side::kAbove;
+  double limit = 0, clear = 0;  // in the unit of the cause
+  friend bool operator==(const ValueLimit&, const ValueLimit&) = default;
+};
+
+struct TaintRule {
+  TaintEffect effect = TaintEffect::kNone;
+  std::string key, value;  // empty: as in Health
+  friend bool operator==(const TaintRule&, const TaintRule&) = default;
+};
+
+// What the kubelet is told of a device with a cause, instead of what its state amounts to.
+enum class KubeletHealth : std::uint8_t { kHealthy, kUnhealthy, kUnknown };
+
+constexpr std::size_t kMaxDeclaredCauses = 64;
+
+// One cause, and the rule by which the host judges it by default.
+struct CauseDeclaration {
+  std::string name;    // CamelCase token
+  std::string help;    // one line
+  std::string unit;    // UCUM code: "Cel", "W", "1"; empty = statements have no value
+  bool event = false;  // stated when it happens; the module never states its end
+  std::optional<ValueLimit> limit;
+  std::optional<HealthState> severity;  // of statements that are not healthy; nothing = as stated
+  std::chrono::seconds hold_down{0};
+  Recovery recovery = Recovery::kReport;
+  std::chrono::seconds recovery_time{0};
+  std::uint32_t relapses = 0;  // 0 = never quarantined
+  std::chrono::seconds window{0};
+  TaintRule taint;  // of statements that name none
+  friend bool operator==(const CauseDeclaration&, const CauseDeclaration&) = default;
+};
+
+}  // namespace cardcage
