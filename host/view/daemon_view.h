@@ -11,10 +11,12 @@
 
 #include "host/config/live_config.h"
 #include "host/core/task.h"
+#include "host/health/rules.h"
 #include "host/ledger/history.h"
 #include "host/ledger/record.h"
 #include "host/model/condition.h"
 #include "host/model/device.h"
+#include "host/model/health_record.h"
 #include "host/model/module.h"
 #include "host/model/service_report.h"
 #include "host/supervision/command.h"
@@ -82,6 +84,7 @@ struct DeviceReport {
   std::string module;
   Device device;                    // with its health as of now
   std::vector<CauseHealth> causes;  // of that health, worst first
+  std::optional<CordonRecord> cordon = {};
   Api api = Api::kDra;
   std::string driver, pool;             // the driver or resource; empty = no rule takes the device
   std::vector<ClaimRef> holders;        // claims, or the pods of a resource with the kubelet's device id as uid
@@ -99,6 +102,13 @@ struct CatalogueReport {
   std::string module;
   Catalogue catalogue = {};
   std::string problem = {};  // why it is not known; empty if it is
+};
+
+// The rules by which the health of a module's devices is judged.
+struct HealthRulesReport {
+  std::string module;
+  std::vector<NamedRule> rules;  // in the order in which they are looked at
+  std::string refused = {};      // why those of the configuration are not in force; empty if they are
 };
 
 // What a reload did, or would do.
@@ -138,6 +148,11 @@ class DaemonView {
   virtual Task<Result<ReloadReport>> reload(bool dry_run) = 0;
   // Returns the condition of the module after the command.
   virtual Task<Result<Condition>> command(ModuleCommand command) = 0;
+  // Returns what has happened, for people.
+  virtual Task<Result<std::string>> command(DeviceCommand command) = 0;
+  // Of this module; empty = of all, in the order of the configuration.
+  virtual Result<std::vector<HealthRulesReport>> health_rules(std::string module) const = 0;
+  virtual Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) = 0;
 };
 
 }  // namespace cardcage
