@@ -173,11 +173,16 @@ Supervisors::Environment Daemon::supervisors_environment() {
                                               {groups_.get(), writes_, services_, config_.node.roots}, &left);
                          }},
           .quiesced = *quiesced_,
+          .health = ledger_->health(),
           .listener = {[this](const Supervisor& supervisor) { changed(supervisor); },
                        [this](const std::string& module) { return live_claims(*ledger_, table_, module); }, fault_,
                        &events_,
                        [this](const std::string& module, const std::string& device) {
                          return writes_->stuck->health({module, device});
+                       },
+                       [this](const HealthEvent& event) { note(event); },
+                       [this](const Supervisor& supervisor, const Device& device) {
+                         return holders_of(supervisor, device);
                        }},
           .arranged = [this](const auto& modules) { table_.arrange(modules, held_resources(*ledger_)); },
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};

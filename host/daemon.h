@@ -48,6 +48,9 @@ class Daemon final : public DaemonView {
   Task<Result<std::vector<CatalogueReport>>> catalogue(std::string module) override;
   Task<Result<ReloadReport>> reload(bool dry_run) override;
   Task<Result<Condition>> command(ModuleCommand command) override;
+  Task<Result<std::string>> command(DeviceCommand command) override;
+  Result<std::vector<HealthRulesReport>> health_rules(std::string module) const override;
+  Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
 
  private:
   Daemon(Config config, std::filesystem::path config_file, FaultHook fault);
@@ -76,6 +79,9 @@ class Daemon final : public DaemonView {
   std::vector<MetricsCollector::Source> metrics_sources() const;
   bool wants_claim_users() const;
   void changed(const Supervisor& supervisor);
+  void note(const HealthEvent& event);
+  std::string holders_of(const Supervisor& supervisor, const Device& device) const;
+  Result<Supervisor*> module_of(const DeviceCommand& command) const;
   void update_labels();
   Task<void> stop_on_signal();
   Task<void> shut_down();

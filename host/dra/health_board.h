@@ -6,16 +6,19 @@
 #include <vector>
 
 #include "host/core/board.h"
-#include "host/model/device.h"
+#include "host/model/health.h"
 
 namespace cardcage {
 
 struct HealthReport {
   std::string pool, device;
-  Health health;
+  KubeletHealth told = KubeletHealth::kUnknown;
+  std::string message;
   std::chrono::system_clock::time_point changed;
   friend bool operator==(const HealthReport&, const HealthReport&) = default;
 };
+// What the kubelet gets of a device: "Xid79: the GPU has fallen off the bus".
+HealthReport health_report(std::string pool, std::string device, const DeviceHealth& health);
 // Every device of a driver.
 using HealthList = std::vector<HealthReport>;
 using HealthBoard = Board<HealthList>;  // one per driver name

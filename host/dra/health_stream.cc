@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "host/core/utf8.h"
-
 namespace cardcage {
 namespace {
 
@@ -23,14 +21,14 @@ struct HealthV1Alpha1 {
   using HealthStatus = api::health_v1alpha1::HealthStatus;
 };
 
-// To the kubelet a device is healthy, unhealthy or neither.
-template <class HealthStatus>
-HealthStatus status_of(const Health& health) {
-  return static_cast<HealthStatus>(health.state == HealthState::kUnmonitored ? HealthState::kUnknown : health.state);
-}
-std::string_view message_of(const Health& health) {
-  if (health.state == HealthState::kUnmonitored && health.message.empty()) return "not monitored";
-  return health.message;
+// The numbers are the same in both versions.
+api::health_v1::HealthStatus status_of(KubeletHealth told) {
+  switch (told) {
+    case KubeletHealth::kHealthy: return api::health_v1::HEALTHY;
+    case KubeletHealth::kUnhealthy: return api::health_v1::UNHEALTHY;
+    case KubeletHealth::kUnknown: break;
+  }
+  return api::health_v1::UNKNOWN;
 }
 
 template <class Version>
@@ -40,11 +38,10 @@ void fill(typename Version::Response& response, std::span<const HealthReport> de
     auto& out = *response.add_devices();
     out.mutable_device()->set_pool_name(report.pool);
     out.mutable_device()->set_device_name(report.device);
-    out.set_health(status_of<typename Version::HealthStatus>(report.health));
+    out.set_health(static_cast<typename Version::HealthStatus>(status_of(report.told)));
     out.set_last_updated_time(std::chrono::system_clock::to_time_t(report.changed));
     out.set_health_check_timeout_seconds(timeout.count());
-    // The kubelet keeps that many bytes, and would cut a character in two.
-    out.set_message(cut_utf8(message_of(report.health), kMaxHealthMessage));
+    out.set_message(report.message);
   }
 }
 

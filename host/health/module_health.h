@@ -19,6 +19,13 @@
 
 namespace cardcage {
 
+// What others see of the health of a listed device that has changed.
+enum class HealthNews : std::uint8_t {
+  kNone,
+  kText,   // what it says to people
+  kState,  // also the state, a taint, or what the kubelet is told
+};
+
 class ModuleHealth {
  public:
   // `module` is its name in the configuration. `noted` is called for each event of the history, also those that only
@@ -26,19 +33,21 @@ class ModuleHealth {
   ModuleHealth(std::string module, Clock& clock, HealthStore& store, std::function<void(const HealthEvent&)> noted);
 
   // Judges everything anew; what was stated is kept. `declared`: causes that are not among them, while some are
-  // declared, are over: the module does not know them any more. True if what others see has changed.
-  bool set_rules(HealthRules rules);
+  // declared, are over: the module does not know them any more.
+  HealthNews set_rules(HealthRules rules);
 
   // The devices from now on, with the health that the list states. Devices that left are kept, with what counts, for a
-  // day and at most kMaxAbsent of them. True if the health of a listed device has changed.
-  bool list(const Snapshot& snapshot);
-  // The module's statement. Devices, and parents of devices, that are listed or were so lately are known. True if the
-  // health of a listed device has changed; false also if there is no room for another cause.
-  bool state(const std::string& device_id, Health health);
+  // day and at most kMaxAbsent of them.
+  HealthNews list(const Snapshot& snapshot);
+  // The module's statement about a device that is known. It is refused if there is no room for another cause.
+  HealthNews state(const std::string& device_id, Health health);
+  // Logs that there was no room.
+  void refuse(const std::string& device_id, const Health& health) const;
+  // Devices, and parents of devices, that are listed or were so lately.
   bool knows(const std::string& device_id) const;
 
-  // Time has passed. True if the health of a listed device has changed.
-  bool advance();
+  // Time has passed.
+  HealthNews advance();
   // Nothing changes by itself before then.
   Instant due() const;
 

@@ -241,8 +241,7 @@ HealthList DeviceTable::health(const ServedName& name) const {
   HealthList list;
   list.reserve(its.size());
   for (const ServedDevice* one : its) {
-    DeviceHealth known = one->supervisor->health(one->device);
-    list.push_back({one->pool, one->device.name, std::move(known.health), known.changed});
+    list.push_back(health_report(one->pool, one->device.name, one->supervisor->health(one->device)));
   }
   return list;
 }
@@ -309,7 +308,7 @@ Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const 
 
 LocatedDevice DeviceTable::located(const ServedDevice& served) {
   return {served.supervisor->config().name, served.device, served.supervisor->draining(),
-          served.supervisor->why_quiesced(served.device)};
+          served.supervisor->why_withheld(served.device)};
 }
 
 const Supervisor* DeviceTable::supervisor_of(const std::string& module) const {

@@ -54,11 +54,17 @@ class DeviceTable final : public DeviceDirectory {
   std::set<std::string> names(const std::string& module, const ServeConfig& rule) const;
   // The device of a resource with this module id; null if there is none.
   const ServedDevice* find_id(const ServedName& name, std::string_view device_id) const;
+  // True if a module offers a device of this name, or did and drains.
+  bool has(const ServedName& name, const std::string& pool, const std::string& device) const {
+    return index_of(name).names.contains({pool, device});
+  }
+  // By the name in the configuration; null if there is none.
+  const Supervisor* supervisor_of(const std::string& module) const;
   // The first module that serves the name (a resource has only one); null if none does.
   const Supervisor* supervisor(const ServedName& name) const;
   // What to publish, by pool. An unhealthy device is tainted if its module advises so.
   SlicePublisher::Pools pools(const ServedName& name) const;
-  // Includes devices that are no longer offered, because pods may still have them.
+  // Of the devices that a module lists, also of one that drains, because pods may still have them.
   HealthList health(const ServedName& name) const;
   // True once every module of the name has started, or failed to, at least once. A list published before that would
   // withdraw devices for no reason.
@@ -96,7 +102,6 @@ class DeviceTable final : public DeviceDirectory {
   // Empty if nothing is.
   const Index& index_of(const ServedName& name) const;
   std::vector<const ServedDevice*> all_of(const ServedName& name) const;
-  const Supervisor* supervisor_of(const std::string& module) const;
   Task<void> wait_until(std::function<bool()> done, Instant deadline) const;
   std::string pool_of(const ServeConfig& rule) const {
     return rule.api == Api::kDevicePlugin ? "" : rule.pool.empty() ? node_name_ : rule.pool;

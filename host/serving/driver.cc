@@ -1,5 +1,9 @@
 #include "host/serving/driver.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <tuple>
 #include <utility>
 
 namespace cardcage {
@@ -7,6 +11,7 @@ namespace {
 
 // A driver that goes does not wait longer for an API server that is away: the kubelet removes its slices.
 constexpr Duration kPublisherLimit = std::chrono::seconds(30);
+constexpr Duration kGoneInterval = std::chrono::seconds(10);
 
 std::unique_ptr<SlicePublisher> make_publisher(const std::string& driver, const ServingContext& context) {
   const Config& config = context.config;
@@ -47,9 +52,14 @@ bool Driver::has_claims() const {
 
 Instant Driver::refresh() {
   const DeviceTable& table = context().table;
-  health_.set(table.health(name()));
+  HealthList known = table.health(name());
+  HealthList gone = gone_devices();
+  // Nobody tells when a claim gives back a device that is gone.
+  const Instant next = gone.empty() ? Instant::max() : context().clock.now() + kGoneInterval;
+  std::ranges::move(gone, std::back_inserter(known));
+  health_.set(std::move(known));
   if (has_claims() || table.known(name())) serve();
-  if (!table.complete(name())) return Instant::max();
+  if (!table.complete(name())) return next;
   auto pools = table.pools(name());
   if (!pools.empty())
     offers_nothing_.reset();
@@ -57,7 +67,27 @@ Instant Driver::refresh() {
     offers_nothing_ = context().clock.now();
   publisher_->set_pools(std::move(pools));
   if (!publishing_) spawn(context().core, publish(publishing_.emplace(context().core)));
-  return Instant::max();
+  return next;
+}
+
+// Devices that claims hold and no module lists: the kubelet would report one that it hears nothing of as unknown.
+HealthList Driver::gone_devices() const {
+  const DeviceTable& table = context().table;
+  HealthList list;
+  std::set<std::pair<std::string, std::string>> gone;
+  const auto& claims = context().ledger.claims();
+  for (auto claim = claims.lower_bound({name().name, ""}); claim != claims.end() && claim->first.driver == name().name;
+       ++claim)
+    for (const ModulePart& part : claim->second->parts) {
+      const Supervisor* const supervisor = table.supervisor_of(part.module);
+      if (!supervisor || !supervisor->snapshot()) continue;  // nobody knows which devices are gone
+      for (const HeldDevice& held : part.devices) {
+        const auto& [pool, device] = std::tie(held.allocation.pool, held.allocation.device);
+        if (pool.empty() || table.has(name(), pool, device) || !gone.emplace(pool, device).second) continue;
+        list.push_back(health_report(pool, device, supervisor->device_health().health_of_absent(held.device_id)));
+      }
+    }
+  return list;
 }
 
 Task<void> Driver::publish(OneShot<bool> ended) {

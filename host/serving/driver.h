@@ -37,6 +37,7 @@ class Driver final : public Served<DriverServer> {
   // The slices stay: the kubelet removes them if the driver does not come back.
   Task<void> before_stop() override;
   bool has_claims() const;
+  HealthList gone_devices() const;
   Instant unprepare_deadline() const;
   Task<void> publish(OneShot<bool> ended);
 

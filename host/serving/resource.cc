@@ -94,11 +94,16 @@ std::optional<Instant> Resource::grace_end(const Supervisor& supervisor) const {
 // The kubelet rejects pods as soon as it has too few healthy devices, but a module that crashed is mostly back within
 // seconds. Allocate waits for it.
 bool Resource::usable(const ServedDevice& served) const {
-  const auto end = grace_end(*served.supervisor);
+  const Supervisor& supervisor = *served.supervisor;
+  // The kubelet knows no other way to keep new pods away; those that have the device read that it is unhealthy.
+  if (supervisor.device_health().find_cordon(served.device.id)) return false;
+  const auto end = grace_end(supervisor);
   const bool spared = end && context().clock.now() < *end;
-  const Health health =
-      (spared ? served.supervisor->reported_health(served.device) : served.supervisor->health(served.device)).health;
-  return health.state == HealthState::kHealthy || health.state == HealthState::kUnmonitored ||
+  const DeviceHealth known = spared ? supervisor.reported_health(served.device) : supervisor.health(served.device);
+  if (known.kubelet) return told_to_kubelet(known) != KubeletHealth::kUnhealthy;
+  const Health& health = known.health;
+  return health.state == HealthState::kHealthy || health.state == HealthState::kDegraded ||
+         health.state == HealthState::kUnmonitored ||
          (health.state == HealthState::kUnknown && health.reason.empty());  // its module reports no health
 }
 

@@ -20,15 +20,16 @@ constexpr int kRescanBurst = 10;
 constexpr Duration kRescanInterval = std::chrono::seconds(2);
 // People are told of a call that has gone on for this long.
 constexpr Duration kSlowCall = std::chrono::seconds(10);
-// A first change of health is told at once, and what a flapping device adds to it once after this time.
-constexpr Duration kHealthPause = std::chrono::milliseconds(100);
+// A first change of health is told at once, and what others add to it after this time: soon if it is a state, which
+// whoever hears of it has to work for, and later if it is only a text.
+constexpr Duration kStatePause = std::chrono::milliseconds(5), kTextPause = std::chrono::seconds(1);
 
 std::string text_of(Duration duration) { return format_duration(std::chrono::round<std::chrono::seconds>(duration)); }
 
 }  // namespace
 
 Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core,
-                       Clock& clock, QuiesceMarks& marks, Listener listener)
+                       Clock& clock, QuiesceMarks& marks, HealthStore& records, Listener listener)
     : deadlines_(deadlines),
       loader_(std::move(loader)),
       core_(core),
@@ -37,11 +38,18 @@ Supervisor::Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loa
       listener_(std::move(listener)),
       life_(std::move(config), clock, [this] { listener_.changed(*this); }),
       retirements_(core),
-      devices_(life_.config().name, clock),
+      health_(life_.config().name, clock, records, listener_.health_event),
+      devices_(life_.config().name, clock, health_),
       rescans_(kRescanBurst, kRescanInterval),
-      health_news_(core, clock, kHealthPause, [this] { listener_.changed(*this); }),
+      states_told_(core, clock, kStatePause, [this] { listener_.changed(*this); }),
+      texts_told_(core, clock, kTextPause, [this] { listener_.changed(*this); }),
+      health_due_(core, clock),
+      healing_(core, clock),
+      resets_(core),
       wakeup_(core),
-      ended_(core) {}
+      ended_(core) {
+  update_rules();
+}
 
 Task<void> Supervisor::run() {
   if (const QuiesceMark* const mark = marks_.find(config().name)) life_.set_quiesced(*mark);
@@ -55,8 +63,10 @@ Task<void> Supervisor::run() {
     }
   }
   if (order_) respond(fail(Code::kUnavailable, "module '{}' is stopped: the daemon ends", config().name));
+  healing_.cancel();
   co_await stop_retired();
   co_await release();
+  co_await resets_.join(clock_, Instant::max());  // they end with the instance at the latest
   life_.stop();
   ended_.set(true);
 }
@@ -159,7 +169,8 @@ const QuiesceMark* Supervisor::quiesce_mark_of(const Device& device) const {
   return mark || device.parent_id.empty() ? mark : marks_.find(config().name, device.parent_id);
 }
 
-std::string Supervisor::why_quiesced(const Device& device) const {
+std::string Supervisor::why_withheld(const Device& device) const {
+  if (is_being_reset(device)) return fmt::format("device '{}' is being reset", device.name);
   const QuiesceMark* const mark = quiesce_mark_of(device);
   return mark ? quiesced_text(*mark) : "";
 }
@@ -180,11 +191,6 @@ std::optional<CauseHealth> Supervisor::health_while_stuck(const Device& device) 
   return stuck || device.parent_id.empty() ? stuck : listener_.stuck(config().name, device.parent_id);
 }
 
-DeviceHealth Supervisor::health(const Device& device) const {
-  auto away = life_.quiesced() ? std::nullopt : health_while_quiesced(device);
-  return devices_.health(device.id, away ? std::move(away) : life_.health_while_away(), health_while_stuck(device));
-}
-
 // `instance` is the running one, or may replace it.
 ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   const std::weak_ptr<Module> which = instance;
@@ -195,9 +201,7 @@ ModuleEvents Supervisor::events(const std::shared_ptr<Module>& instance) {
   };
   events.health = [this, which](const std::string& id, const Health& health) {
     if (which.lock() != module_) return devices_.keep_for_later(id, health);
-    const Instant next_silence = devices_.next_silence();
-    if (devices_.note(id, health)) health_news_.request();
-    if (devices_.next_silence() < next_silence) wakeup_.wake();
+    tell_health(devices_.note(id, health));
   };
   events.descriptor = [this, which](std::int32_t descriptor) {
     if (InstanceEvents* const waiting = events_of(which.lock())) waiting->note_descriptor(descriptor);
@@ -264,6 +268,7 @@ Task<Status> Supervisor::start_build(ModuleConfig config) {
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
   identity_ = module_->identity();
+  update_rules();
 
   watch_events(module_);
   auto started = co_await module_->start(events(module_), clock_.now() + deadlines_.start);
@@ -326,11 +331,9 @@ Task<void> Supervisor::serve_until_away() {
       if (!goes_on) co_return;
     } else if (life_.target().trial_requested() && !leftovers_.reason() && retired_.empty()) {
       co_await try_replacement();
-    } else if (clock_.now() >= devices_.next_silence()) {
-      if (devices_.look_for_silence()) health_news_.request();
     } else if (labels_due_) {
       co_await collect_labels();
-    } else if (clock_.now() >= next_check) {
+    } else if (std::exchange(check_soon_, false) || clock_.now() >= next_check) {
       next_check = clock_.now() + kHealthInterval;
       co_await check_devices();
     } else if (clock_.now() >= rescan_due()) {
@@ -339,7 +342,7 @@ Task<void> Supervisor::serve_until_away() {
       co_await deliver_events();
     } else {
       // GCC 12 refuses the list inside the co_await.
-      const Instant next = std::min({next_check, devices_.next_silence(), rescan_due(), events_due()});
+      const Instant next = std::min({next_check, rescan_due(), events_due()});
       co_await wakeup_.wait_until(clock_, next);
     }
   }
@@ -407,6 +410,7 @@ Task<Status> Supervisor::discover() {
     co_return within(snapshot.error(), "module '{}' cannot list its devices", config().name);
   }
   const ListedDevices::Changes changes = devices_.adopt(std::move(*snapshot));
+  set_health_timer();
   request_labels();
   co_await let_others_run();  // the list may be long, and whoever hears of it works for as long again
   if (life_.offered()) tell(changes);

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "host/config/config.h"
+#include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
 #include "host/core/paced_call.h"
 #include "host/core/rate_limit.h"
 #include "host/core/task_group.h"
 #include "host/core/wakeup.h"
+#include "host/health/module_health.h"
 #include "host/loader/loader.h"
 #include "host/model/module.h"
 #include "host/supervision/command.h"
@@ -49,10 +51,17 @@ class Supervisor {
     EventSources* sources = nullptr;  // of what modules wait for; outlives the supervisor. Null = nothing happens
     // The host's own cause of a device's health while an access holds its hardware; nothing otherwise.
     std::function<std::optional<CauseHealth>(const std::string& module, const std::string& device_id)> stuck = {};
+    // Something has happened to the health of a device.
+    std::function<void(const HealthEvent&)> health_event = [](const HealthEvent&) {};
+    // What holds the device or one of its partitions, for people: "claim 'default/train'"; empty if nothing does.
+    std::function<std::string(const Supervisor&, const Device&)> holders = [](const Supervisor&, const Device&) {
+      return std::string();
+    };
   };
 
+  // `records` keep what is known of the health of its devices; they outlive the supervisor.
   Supervisor(ModuleConfig config, DeadlineConfig deadlines, Loader loader, asio::io_context& core, Clock& clock,
-             QuiesceMarks& marks, Listener listener);
+             QuiesceMarks& marks, HealthStore& records, Listener listener);
 
   // Runs until stop().
   Task<void> run();
@@ -71,17 +80,23 @@ class Supervisor {
   // Nothing holds a device any more: stops the instance of a module that drains. renew() starts it again.
   void end_drained();
   // What Listener::stuck says of a device has changed.
-  void stuck_changed() { health_news_.request(); }
+  void stuck_changed() { states_told_.request(); }
   // Executes what an operator asks for, one command at a time. A quiesce that fails changes nothing; a resume or
   // restart that does not end within its limit goes on.
   Task<Status> execute(ModuleCommand command);
+  // Executes what an operator asks for one device. Returns what has happened, for people.
+  Task<Result<std::string>> execute(DeviceCommand command);
 
   // What the instance runs with, but for rules, which are the newest.
   const ModuleConfig& config() const { return life_.config(); }
   // Differs from config() while a new configuration is tried, and after it was refused.
   const ModuleConfig& wanted() const { return life_.target().wanted(); }
   // Why the wanted configuration does not run; nothing while it does, or is tried.
-  const std::optional<Error>& refused() const { return life_.target().refused(); }
+  const std::optional<Error>& refused() const {
+    return life_.target().refused() ? life_.target().refused() : rules_refused_;
+  }
+  // Why the configured health rules are not in force; nothing if they are.
+  const std::optional<Error>& rules_refused() const { return rules_refused_; }
   // True while a start, a new file or a new configuration may still succeed or fail.
   bool undecided() const { return life_.undecided(); }
   // Why it drains; empty if it does not.
@@ -91,8 +106,9 @@ class Supervisor {
   Result<std::shared_ptr<Module>> module() const;
   // The same, but a module that is quiesced and keeps its instance may be asked to release claims [R12].
   Result<std::shared_ptr<Module>> module_for_release() const;
-  // Why an operator keeps this device away from everybody; empty if nobody does.
-  std::string why_quiesced(const Device& device) const;
+  // Why this device is kept away from everybody, because an operator wants that or it is being reset; empty if it is
+  // not.
+  std::string why_withheld(const Device& device) const;
   // There is none now, but there may be one by then without anybody's help.
   bool returns_by(Instant when) const { return life_.returns_by(when); }
   // Since when there is none, if there was one and another may come without anybody's help.
@@ -109,13 +125,11 @@ class Supervisor {
   bool labels_pending() const { return !settled() || (labels_due_ && state() == ModuleState::kReady); }
   // True once the first start has ended, well or not: the device list is as good as it gets.
   bool settled() const { return life_.settled(); }
-  // As last reported, unless the module is away or the device is stuck. A taint that it advised stays until it reports
-  // anew.
+  // By all that is known, also that the module is away or the device is stuck.
   DeviceHealth health(const Device& device) const;
-  // As last reported, wherever the module is now, unless the device is quiesced or stuck.
-  DeviceHealth reported_health(const Device& device) const {
-    return devices_.health(device.id, health_while_quiesced(device), health_while_stuck(device));
-  }
+  // The same, but as if the module were not away.
+  DeviceHealth reported_health(const Device& device) const;
+  const ModuleHealth& device_health() const { return health_; }
   std::optional<Error> last_error() const { return life_.last_error(); }
   // Why the module is in its state, for people; empty if there is nothing to say.
   std::string detail() const;
@@ -163,6 +177,17 @@ class Supervisor {
   Instant rescan_due();
   Task<void> rescan();
   Task<void> check_devices();
+  void update_rules();
+  void tell_health(HealthNews news);
+  void set_health_timer();
+  DeviceHealth health(const Device& device, std::optional<CauseHealth> away) const;
+  bool is_being_reset(const Device& device) const;
+  Result<Device> find_device(const std::string& name_or_id) const;
+  Task<Result<std::string>> cordon(DeviceCommand command, Device device);
+  Task<Result<std::string>> uncordon(DeviceCommand command, Device device);
+  Task<Result<std::string>> reset(DeviceCommand command, Device device);
+  Task<void> run_reset(DeviceCommand command, Device device, OneShot<Status> done);
+  void heal_devices();
   void request_labels();
   Task<void> collect_labels();
   void watch_events(const std::shared_ptr<Module>& instance);
@@ -237,11 +262,18 @@ class Supervisor {
   ModuleBuild build_;                 // of the instance, or of one that is being loaded
   ModuleBuild last_good_build_;       // of the instance that served last; null if it runs inside the daemon
   std::optional<Error> broken_file_;  // why the instance is of the last good build
+  ModuleHealth health_;
   ListedDevices devices_;
+  std::optional<Error> rules_refused_;
   NodeLabels labels_;
   bool labels_due_ = false, labels_known_ = false;
   RateLimit rescans_;
-  PacedCall health_news_;
+  PacedCall states_told_, texts_told_;
+  DelayedCall health_due_, healing_;
+  Instant health_timer_ = Instant::max();  // of health_due_
+  std::string being_reset_;                // the id of the device
+  TaskGroup resets_;
+  bool check_soon_ = false;  // after a reset
   Leftovers leftovers_;
   std::optional<ModuleEnd> last_end_;
   std::optional<Order> order_;

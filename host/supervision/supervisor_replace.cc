@@ -13,6 +13,7 @@ void Supervisor::renew() {
 void Supervisor::configure(ModuleConfig config, DeadlineConfig deadlines) {
   deadlines_ = deadlines;
   life_.configure(std::move(config));
+  update_rules();
   if (life_.target().trial_requested()) wakeup_.wake();
 }
 
@@ -110,7 +111,9 @@ Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   log(LogLevel::kInfo, fmt::format("a new {} of the module is taken over", new_file ? "file" : "configuration"),
       {{"module", config().name}, {"version", module_->identity().version}, {"before", identity_->version}});
   identity_ = module_->identity();
+  update_rules();
   std::ignore = devices_.adopt(std::move(devices));
+  set_health_timer();
   request_labels();
   life_.accept_trial();
   const Status reconciled = co_await reconcile();
@@ -133,6 +136,7 @@ void Supervisor::go_back(std::shared_ptr<Module> old, SnapshotPtr devices, Modul
   std::ignore = devices_.adopt(std::move(devices));
   request_labels();
   life_.take_back_trial(std::move(before), why);
+  update_rules();
 }
 
 void Supervisor::retire(std::shared_ptr<Module> instance) {

@@ -45,7 +45,8 @@ void Supervisors::configure(const Config& config, const ConfigPlan& plan) {
       entry.supervisor->configure(module, config.deadlines);
     } else {
       entry.supervisor = std::make_unique<Supervisor>(module, config.deadlines, environment_.loader, environment_.core,
-                                                      environment_.clock, environment_.quiesced, listener());
+                                                      environment_.clock, environment_.quiesced, environment_.health,
+                                                      listener());
       spawn(environment_.core, entry.supervisor->run());
     }
     configured.push_back(std::move(entry));

@@ -20,6 +20,7 @@ class Supervisors {
     Clock& clock;
     Supervisor::Loader loader;
     QuiesceMarks& quiesced;
+    HealthStore& health;
     Supervisor::Listener listener;
     // The modules, their rules or the reason why one drains have changed. In the order of all().
     std::function<void(const std::vector<const Supervisor*>& modules)> arranged;

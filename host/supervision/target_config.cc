@@ -6,6 +6,7 @@ namespace cardcage {
 
 void TargetConfig::configure(ModuleConfig config) {
   running_.serve = config.serve;
+  running_.health = config.health;
   running_.position = config.position;
   if (same_instance(config, running_)) {
     running_.options = std::move(config.options);  // for their positions in the file
@@ -15,6 +16,7 @@ void TargetConfig::configure(ModuleConfig config) {
   }
   if (candidate_ && same_instance(*candidate_, config)) {
     candidate_->serve = std::move(config.serve);
+    candidate_->health = std::move(config.health);
     return;
   }
   candidate_ = std::move(config);
@@ -43,6 +45,7 @@ void TargetConfig::refuse_trial(const Error& why) {
 // Another configuration may be wanted by now.
 void TargetConfig::take_back(ModuleConfig before, const Error& why) {
   before.serve = running_.serve;
+  before.health = running_.health;
   before.position = running_.position;
   ModuleConfig failed = std::exchange(running_, std::move(before));
   if (candidate_ && same_instance(*candidate_, running_)) candidate_.reset();
