@@ -1,7 +1,5 @@
 #include "host/config/resource_pattern.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <optional>
 #include <type_traits>
@@ -9,6 +7,7 @@
 
 #include "host/config/names.h"
 #include "host/core/ascii.h"
+#include "host/core/glob.h"
 
 namespace cardcage {
 namespace {
@@ -104,8 +103,7 @@ std::size_t literal_size(std::string_view pattern) {
 bool can_give(std::string_view pattern, const std::string& name) {
   const auto parts = parts_of(pattern);
   // No character of a name is special in a glob.
-  return parts &&
-         ::fnmatch(filled(*parts, [](std::string_view) { return std::string("*"); }).c_str(), name.c_str(), 0) == 0;
+  return parts && matches_glob(filled(*parts, [](std::string_view) { return std::string("*"); }), name);
 }
 
 }  // namespace cardcage

@@ -1,17 +1,17 @@
 #include "host/serving/select.h"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <string_view>
 #include <type_traits>
+
+#include "host/core/glob.h"
 
 namespace cardcage {
 namespace {
 
 bool matches_value(const SelectValue& wanted, const std::string& text) {
   const auto* pattern = std::get_if<std::string>(&wanted);
-  return pattern != nullptr && ::fnmatch(pattern->c_str(), text.c_str(), 0) == 0;
+  return pattern != nullptr && matches_glob(*pattern, text);
 }
 bool matches_value(const SelectValue& wanted, const SemVer& version) { return matches_value(wanted, version.text); }
 bool matches_value(const SelectValue& wanted, std::int64_t number) {
