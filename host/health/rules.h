@@ -1,6 +1,9 @@
 // The rules of one module in force: those of [[module.health]] first, then what the module declares.
 #pragma once
 
+#include <expected>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,22 +25,30 @@ struct NamedRule {
 
 class HealthRules {
  public:
-  HealthRules() = default;  // each cause has the built-in rule
+  HealthRules();  // each cause has the built-in rule
   // All that is wrong with the configured rules, with their places: a cause that no declaration has, though the module
-  // declares some; a unit other than the declared one, or one for a cause without; a recovery that can never happen; a
-  // reset without cage.reset.
+  // declares some; a rule that earlier ones leave nothing to judge; a unit other than the declared one, or a limit for
+  // a cause without one; a recovery that can never happen; a reset without cage.reset.
   static std::expected<HealthRules, ConfigErrors> make(const std::vector<CauseDeclaration>& declared, bool has_reset,
                                                        const std::vector<HealthRuleConfig>& configured);
 
-  // The first configured rule that matches both; where it decides nothing, the declaration does.
+  // The first configured rule that matches both; where it decides nothing, the declaration does. Cheap: a declared
+  // cause is looked up, and only reasons are matched.
   const HealthRule& find(std::string_view cause, std::string_view reason) const;
   // False if the module declares causes, and this is none of them.
   bool declares(std::string_view cause) const;
-  // In the order in which they are looked at.
+  // In the order in which they are looked at. A configured rule stands here once for each declared cause that it
+  // judges, since it leaves other things open for each.
   const std::vector<NamedRule>& all() const { return all_; }
 
  private:
+  // What is wrong with the rule.
+  std::vector<std::string> add(const HealthRuleConfig& written, const std::vector<CauseDeclaration>& declared,
+                               bool has_reset);
+
   std::vector<NamedRule> all_;
+  std::map<std::string, std::vector<std::size_t>, std::less<>> declared_;  // where the rules of a cause stand in all_
+  std::vector<NamedRule> undeclared_;  // the configured rules, for causes that are not declared
 };
 
 }  // namespace cardcage
