@@ -27,6 +27,7 @@
 #include <cardcage/sdk/catalogue.hpp>
 #include <cardcage/sdk/claim.hpp>
 #include <cardcage/sdk/device.hpp>
+#include <cardcage/sdk/health.hpp>
 #include <cardcage/sdk/options.hpp>
 #include <cardcage/sdk/reports.hpp>
 #include <cardcage/sdk/text.hpp>
@@ -59,6 +60,8 @@ class Module {
   static constexpr std::string_view params_api_version = "", params_kind = "";
   // Several kinds of parameters, instead of declared_params. They need min_host_minor = 3.
   static constexpr std::array<Schema, 0> declared_schemas{};
+  // What can be wrong with the devices, and how it is judged. None: the module may state any cause [R23].
+  static constexpr std::array<Cause, 0> declared_causes{};
   static constexpr std::uint32_t flags = 0, state_version = 0;
   // How long prepare and unprepare may take, if that is longer than the host's own limit; at most an hour.
   static constexpr std::uint32_t claim_call_limit_s = 0;
@@ -87,6 +90,8 @@ class Module {
   // The same for one device and its partitions while the others go on; the host calls them only if both are overridden.
   virtual void quiesce_device(const Call&, std::string_view /*device*/) {}
   virtual void resume_device(const Call&, std::string_view /*device*/) {}
+  // Resets the hardware of a device and of its partitions, which nobody holds, and states its causes anew [R24].
+  virtual void reset(const Call&, std::string_view /*device*/) {}
   // Frees what no live claim holds.
   virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
   virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
@@ -167,6 +172,9 @@ struct Table {
   static cage_status resume_device(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
     return guarded(call, [&] { self(instance).resume_device(Call(call), view(device)); });
   }
+  static cage_status reset(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
+    return guarded(call, [&] { self(instance).reset(Call(call), view(device)); });
+  }
   static cage_status pre_start(cage_instance* instance, const cage_call* call, const cage_claim* claim) noexcept {
     return guarded(call, [&] { self(instance).pre_start(Call(call), Claim(claim)); });
   }
@@ -239,6 +247,7 @@ struct Table {
     static constexpr cage_pre_start before_start{sizeof(cage_pre_start), 0, pre_start};
     static constexpr cage_configure reconfigure{sizeof(cage_configure), 0, configure};
     static constexpr cage_quiesce quiesce{sizeof(cage_quiesce), 0, quiesce_device, resume_device};
+    static constexpr cage_reset renew{sizeof(cage_reset), 0, reset};
     static constexpr cage_reconcile reconcile{sizeof(cage_reconcile), 0, keep};
     static constexpr cage_metrics metrics{sizeof(cage_metrics), static_cast<std::uint32_t>(metric_list.size()),
                                           metric_list.data(), collect_metrics};
@@ -260,6 +269,7 @@ struct Table {
     if (overrides(&T::configure) && std::strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &reconfigure;
     if (overrides(&T::quiesce_device) && overrides(&T::resume_device) && std::strcmp(id, CAGE_EXT_QUIESCE) == 0)
       return &quiesce;
+    if (overrides(&T::reset) && std::strcmp(id, CAGE_EXT_RESET) == 0) return &renew;
     if (overrides(&T::reconcile) && std::strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
     return nullptr;
   }
@@ -272,6 +282,10 @@ struct Table {
   template <const auto& Declared, std::size_t... I>
   static constexpr std::array<decltype(&Declared[0]), sizeof...(I)> pointers(std::index_sequence<I...>) {
     return {&Declared[I]...};
+  }
+  template <std::size_t... I>
+  static constexpr std::array<cage_cause, sizeof...(I)> copied_causes(std::index_sequence<I...>) {
+    return {T::declared_causes[I].raw()...};
   }
   template <std::size_t N>
   static constexpr cage_metric copy(const Metric<N>& metric) {
@@ -313,6 +327,10 @@ struct Table {
   static constexpr auto schema_copies = copies<T::declared_schemas>(SchemaIndices());
   static constexpr auto schema_list = pointers<schema_copies>(SchemaIndices());
 
+  using CauseIndices = std::make_index_sequence<std::size(T::declared_causes)>;
+  static constexpr auto cause_copies = copied_causes(CauseIndices());
+  static constexpr auto cause_list = pointers<cause_copies>(CauseIndices());
+
   static_assert(T::min_host_minor <= CAGE_ABI_MINOR, "min_host_minor is newer than this header");
   static constexpr cage_module table{
       CAGE_MAGIC,
@@ -344,6 +362,9 @@ struct Table {
       schema_list.data(),
       static_cast<std::uint32_t>(schema_list.size()),
       T::claim_call_limit_s,
+      cause_list.data(),
+      static_cast<std::uint32_t>(cause_list.size()),
+      0,
   };
 };
 

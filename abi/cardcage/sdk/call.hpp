@@ -4,6 +4,7 @@
 #define CARDCAGE_SDK_CALL_HPP_
 
 #include <poll.h>
+#include <cardcage/sdk/health.hpp>
 #include <cardcage/sdk/text.hpp>
 #include <cardcage/sdk/write.hpp>
 
@@ -61,78 +62,6 @@ class Call {
 
  private:
   const cage_call* call_;
-};
-
-enum class Taint : std::uint32_t {
-  none = CAGE_TAINT_NONE,
-  no_schedule = CAGE_TAINT_NO_SCHEDULE,
-  no_execute = CAGE_TAINT_NO_EXECUTE,
-  inform = CAGE_TAINT_INFORM  // a taint with the effect None, which keeps nobody away
-};
-
-// What the module knows of a device, or of one cause: a thing that can be wrong with it, such as Ecc. It replaces the
-// earlier statement about the same device and cause; the worst cause is the health of the device [R6].
-struct Health {
-  std::uint32_t state = CAGE_HEALTH_UNKNOWN;
-  std::string reason{}, message{};  // a CamelCase token; for people
-  Taint taint = Taint::none;        // a hint to the host
-  std::chrono::seconds timeout{0};  // unknown after this silence; 0 = never
-  std::string cause{};              // a CamelCase token; empty is a cause, too
-  std::string taint_key{};          // "example.com/ecc"; empty = DRIVER/unhealthy
-  std::string taint_value{};        // empty = the reason
-
-  static Health ok() { return make(CAGE_HEALTH_OK, {}, {}, Taint::none); }
-  static Health bad(std::string reason, std::string message, Taint taint = Taint::none) {
-    return make(CAGE_HEALTH_BAD, std::move(reason), std::move(message), taint);
-  }
-  static Health unknown(std::string reason, std::string message) {
-    return make(CAGE_HEALTH_UNKNOWN, std::move(reason), std::move(message), Taint::none);
-  }
-  // Nothing watches it: the device stays in use.
-  static Health unmonitored(std::string reason = {}, std::string message = {}) {
-    return make(CAGE_HEALTH_UNMONITORED, std::move(reason), std::move(message), Taint::none);
-  }
-  // This statement, about that cause: host.health(id, Health::ok().about("Ecc"));
-  Health about(std::string name) const {
-    Health one = *this;
-    one.cause = std::move(name);
-    return one;
-  }
-  // This statement, with that taint.
-  Health tainted(Taint effect, std::string key = {}, std::string value = {}) const {
-    Health one = *this;
-    one.taint = effect;
-    one.taint_key = std::move(key);
-    one.taint_value = std::move(value);
-    return one;
-  }
-
-  // Valid while this and `device` live.
-  cage_health raw(std::string_view device) const& {
-    cage_health health{};
-    health.struct_size = sizeof health;
-    health.state = state;
-    health.device_id = detail::raw(device);
-    health.reason = detail::raw(reason);
-    health.message = detail::raw(message);
-    health.timeout_s = static_cast<std::uint32_t>(timeout.count());
-    health.taint = static_cast<std::uint32_t>(taint);
-    health.cause = detail::raw(cause);
-    health.taint_key = detail::raw(taint_key);
-    health.taint_value = detail::raw(taint_value);
-    return health;
-  }
-  cage_health raw(std::string_view device) && = delete;
-
- private:
-  static Health make(std::uint32_t state, std::string reason, std::string message, Taint taint) {
-    Health made;
-    made.state = state;
-    made.reason = std::move(reason);
-    made.message = std::move(message);
-    made.taint = taint;
-    return made;
-  }
 };
 
 // One line of the host's log, written when it goes out of scope: host.info() << "found " << count;

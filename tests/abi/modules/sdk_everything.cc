@@ -5,6 +5,32 @@
 
 namespace {
 
+// Designated initialisers would do with C++20.
+constexpr cage::Cause hot() {
+  cage::Cause cause;
+  cause.name = "Temperature";
+  cause.help = "the hottest sensor";
+  cause.unit = "Cel";
+  cause.limit = cage::Limit::above(95, 90.5);
+  cause.severity = cage::Severity::degraded;
+  cause.hold_down = std::chrono::seconds(30);
+  return cause;
+}
+constexpr cage::Cause fallen() {
+  cage::Cause cause;
+  cause.name = "Xid";
+  cause.help = "the driver reported an error";
+  cause.event = true;
+  cause.recovery = cage::Recovery::silence;
+  cause.recovery_time = std::chrono::hours(1);
+  cause.relapses = 3;
+  cause.window = std::chrono::hours(24);
+  cause.taint = cage::Taint::no_schedule;
+  cause.taint_key = "example.com/xid";
+  cause.taint_value = "seen";
+  return cause;
+}
+
 class Everything final : public cage::Module {
  public:
   static constexpr std::string_view id = "test.everything", version = "1.2.3", vendor = "Tests";
@@ -33,6 +59,7 @@ class Everything final : public cage::Module {
   static constexpr auto heat = cage::gauge("temperature_celsius", "of the hottest sensor");
   static constexpr auto errors = cage::counter("link_errors_total", "since the reset", "link", "way");
   static constexpr auto declared_metrics = std::tie(heat, errors);
+  static constexpr cage::Cause declared_causes[] = {hot(), fallen(), {"Ecc", "errors in memory"}, {"Link", "the link"}};
   static constexpr auto declared_kernel_log = cage::texts("test: one", "test: two");
   static constexpr auto declared_uevents = cage::texts("pci");
 
@@ -128,6 +155,7 @@ class Everything final : public cage::Module {
       host_.health(device, cage::Health::bad("Dbe", "bank 3")
                                .about("Ecc")
                                .tainted(cage::Taint::no_schedule, "example.com/ecc", "bank-3"));
+      host_.health(device, cage::Health::degraded("Hot", "96 degrees").about("Temperature").measured(96.5));
       return;
     }
     if (device.substr(0, 6) == "write:") return write(call, std::string(device.substr(6)));
@@ -174,6 +202,12 @@ class Everything final : public cage::Module {
     host_.info() << "released " << device;
   }
   void resume_device(const cage::Call&, std::string_view device) override { host_.info() << "took back " << device; }
+
+  void reset(const cage::Call& call, std::string_view device) override {
+    call.checkpoint();
+    host_.health(device, cage::Health::ok().about("Ecc"));
+    host_.info() << "reset " << device;
+  }
 
   void pre_start(const cage::Call& call, const cage::Claim& claim) override {
     call.checkpoint();
