@@ -12,8 +12,9 @@ using ::testing::IsEmpty;
 using Message = api::health_v1::NodeWatchResourcesResponse;
 
 HealthReport report(const std::string& device, HealthState state, const std::string& message = "") {
-  return {
-      "node-1", device, {.state = state, .message = message}, std::chrono::system_clock::from_time_t(1'800'000'000)};
+  return health_report("node-1", device,
+                       {.health = {.state = state, .message = message},
+                        .changed = std::chrono::system_clock::from_time_t(1'800'000'000)});
 }
 HealthListPtr list_of(std::size_t count, HealthState state = HealthState::kHealthy) {
   HealthList list;

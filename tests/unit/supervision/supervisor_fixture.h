@@ -6,6 +6,7 @@
 #include "host/supervision/supervisor.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_health_store.h"
 #include "tests/fakes/fake_kernel_log.h"
 #include "tests/fakes/fake_module.h"
 #include "tests/fakes/scratch_folder.h"
@@ -58,6 +59,9 @@ class SupervisorFixture : public CoreFixture {
   std::map<std::string, CauseHealth> stuck;  // devices, by id
   ScratchFolder folder;
   QuiesceMarks marks{folder / "quiesced", "this boot"};
+  FakeHealthStore records;
+  std::vector<HealthEvent> health_events;
+  std::string holders;  // of every device
   FakeKernelLog kernel;
   EventSources sources{core, clock, kernel.place()};
   Supervisor supervisor{ModuleConfig{.name = "fake"},
@@ -71,6 +75,7 @@ class SupervisorFixture : public CoreFixture {
                         core,
                         clock,
                         marks,
+                        records,
                         {[this](const Supervisor&) { ++changes; },
                          [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; },
                          {},
@@ -78,7 +83,9 @@ class SupervisorFixture : public CoreFixture {
                          [this](const std::string&, const std::string& id) {
                            const auto found = stuck.find(id);
                            return found == stuck.end() ? std::nullopt : std::optional(found->second);
-                         }}};
+                         },
+                         [this](const HealthEvent& event) { health_events.push_back(event); },
+                         [this](const Supervisor&, const Device&) { return holders; }}};
 
  private:
   static Task<void> keep(Task<Status> task, std::shared_ptr<std::optional<Status>> outcome) {
