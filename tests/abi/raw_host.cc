@@ -134,8 +134,14 @@ void Call::cancel() { ASSERT_EQ(::eventfd_write(cancel_fd_.get(), 1), 0); }
 
 ReportedHealth reported(const cage_health& health) {
   EXPECT_EQ(health.struct_size, sizeof(cage_health));
-  return {health.state,        owned(health.reason),    owned(health.message),    health.taint,
-          owned(health.cause), owned(health.taint_key), owned(health.taint_value)};
+  return {health.state,
+          owned(health.reason),
+          owned(health.message),
+          health.taint,
+          owned(health.cause),
+          owned(health.taint_key),
+          owned(health.taint_value),
+          health.has_value == 1 ? std::optional(health.value) : std::nullopt};
 }
 
 template <class Change>

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -68,6 +69,7 @@ struct ReportedHealth {
   std::string reason{}, message{};
   std::uint32_t taint = 0;
   std::string cause{}, taint_key{}, taint_value{};
+  std::optional<double> value{};
   friend bool operator==(const ReportedHealth&, const ReportedHealth&) = default;
 };
 ReportedHealth reported(const cage_health& health);

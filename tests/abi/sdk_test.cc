@@ -252,7 +252,9 @@ TEST_P(Sdk, HealthOfACauseArrivesWithItsTaint) {
               ElementsAre(Pair("causes", ReportedHealth{CAGE_HEALTH_UNMONITORED, "NoEvents", "no events",
                                                         CAGE_TAINT_INFORM, "Link"}),
                           Pair("causes", ReportedHealth{CAGE_HEALTH_BAD, "Dbe", "bank 3", CAGE_TAINT_NO_SCHEDULE, "Ecc",
-                                                        "example.com/ecc", "bank-3"})));
+                                                        "example.com/ecc", "bank-3"}),
+                          Pair("causes", ReportedHealth{CAGE_HEALTH_DEGRADED, "Hot", "96 degrees", CAGE_TAINT_NONE,
+                                                        "Temperature", "", "", 96.5})));
 }
 
 TEST_P(Sdk, AccessesToTheHardwareArrive) {
@@ -306,6 +308,46 @@ TEST_P(Sdk, PreStartReachesTheModuleAndAnExceptionFailsIt) {
   Call cancelled;
   cancelled.cancel();
   EXPECT_EQ(family->pre_start(instance.get(), cancelled.get(), claim.get()), CAGE_CANCELLED);
+}
+
+TEST_P(Sdk, TheTableListsTheDeclaredCauses) {
+  ASSERT_EQ(everything()->cause_count, 4U);
+  const cage_cause& hot = *everything()->causes[0];
+  EXPECT_EQ(hot.struct_size, sizeof hot);
+  EXPECT_EQ(view(hot.name), "Temperature");
+  EXPECT_EQ(view(hot.help), "the hottest sensor");
+  EXPECT_EQ(view(hot.unit), "Cel");
+  EXPECT_EQ(hot.flags, std::uint32_t{CAGE_CAUSE_ABOVE});
+  EXPECT_EQ(hot.limit, 95);
+  EXPECT_EQ(hot.clear_limit, 90.5);
+  EXPECT_EQ(hot.severity, std::uint32_t{CAGE_HEALTH_DEGRADED});
+  EXPECT_EQ(hot.hold_down_s, 30U);
+  EXPECT_EQ(hot.recovery, std::uint32_t{CAGE_RECOVERY_REPORT});
+  const cage_cause& fallen = *everything()->causes[1];
+  EXPECT_EQ(fallen.flags, std::uint32_t{CAGE_CAUSE_EVENT});
+  EXPECT_EQ(fallen.severity, std::uint32_t{CAGE_HEALTH_UNKNOWN}) << "as stated";
+  EXPECT_EQ(fallen.recovery, std::uint32_t{CAGE_RECOVERY_SILENCE});
+  EXPECT_EQ(fallen.recovery_s, 3600U);
+  EXPECT_EQ(fallen.relapses, 3U);
+  EXPECT_EQ(fallen.window_s, 86'400U);
+  EXPECT_EQ(fallen.taint, std::uint32_t{CAGE_TAINT_NO_SCHEDULE});
+  EXPECT_EQ(view(fallen.taint_key), "example.com/xid");
+  EXPECT_EQ(view(fallen.taint_value), "seen");
+}
+
+TEST_P(Sdk, AResetReachesTheModule) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_reset*>(everything()->extension(CAGE_EXT_RESET));
+  ASSERT_NE(family, nullptr);
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  const Call call;
+  EXPECT_EQ(family->reset(instance.get(), call.get(), CAGE_LIT("whole")), CAGE_OK) << call.explanation;
+  EXPECT_THAT(instance.host.healths,
+              ElementsAre(Pair("whole", ReportedHealth{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE, "Ecc"})));
+  EXPECT_THAT(instance.host.logs, Contains("reset whole"));
+  Call cancelled;
+  cancelled.cancel();
+  EXPECT_EQ(family->reset(instance.get(), cancelled.get(), CAGE_LIT("whole")), CAGE_CANCELLED);
 }
 
 TEST_P(Sdk, OneDeviceIsQuiescedAndResumed) {

@@ -26,6 +26,7 @@ pub struct Health {
     cause: String,
     taint_key: String,
     taint_value: String,
+    value: Option<f64>,
 }
 
 impl Health {
@@ -35,6 +36,10 @@ impl Health {
     /// `reason` is a CamelCase token, `message` is for people.
     pub fn bad(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_BAD, reason, message)
+    }
+    /// It works, but not as it should: the device stays in use.
+    pub fn degraded(reason: impl Into<String>, message: impl Into<String>) -> Health {
+        Health::new(raw::CAGE_HEALTH_DEGRADED, reason, message)
     }
     pub fn unknown(reason: impl Into<String>, message: impl Into<String>) -> Health {
         Health::new(raw::CAGE_HEALTH_UNKNOWN, reason, message)
@@ -46,6 +51,11 @@ impl Health {
     /// A CamelCase token. Without one the statement is about the device as a whole, which is a cause, too.
     pub fn about(mut self, cause: impl Into<String>) -> Health {
         self.cause = cause.into();
+        self
+    }
+    /// What was measured; the cause has a unit.
+    pub fn value(mut self, value: f64) -> Health {
+        self.value = Some(value);
         self
     }
     pub fn taint(mut self, taint: Taint) -> Health {
@@ -71,7 +81,17 @@ impl Health {
     fn new(state: u32, reason: impl Into<String>, message: impl Into<String>) -> Health {
         let (reason, message) = (reason.into(), message.into());
         let (cause, taint_key, taint_value) = (String::new(), String::new(), String::new());
-        Health { state, reason, message, taint: Taint::None, timeout: Duration::ZERO, cause, taint_key, taint_value }
+        Health {
+            state,
+            reason,
+            message,
+            taint: Taint::None,
+            timeout: Duration::ZERO,
+            cause,
+            taint_key,
+            taint_value,
+            value: None,
+        }
     }
     /// Borrows from this and from `device`.
     pub(crate) fn to_raw(&self, device: &str) -> raw::cage_health {
@@ -86,6 +106,9 @@ impl Health {
             cause: text::to_raw(&self.cause),
             taint_key: text::to_raw(&self.taint_key),
             taint_value: text::to_raw(&self.taint_value),
+            value: self.value.unwrap_or(0.0),
+            has_value: self.value.is_some() as u32,
+            reserved: 0,
         }
     }
 }

@@ -36,6 +36,7 @@ macro_rules! has {
 
 mod call;
 mod catalogue;
+mod cause;
 mod claim;
 mod declared;
 mod device;
@@ -56,6 +57,7 @@ mod write;
 
 pub use call::Call;
 pub use catalogue::{Catalogue, Entry};
+pub use cause::{Cause, Recovery, Severity};
 pub use claim::{Allocation, Claim, Params};
 pub use declared::{Choice, Declared, Schema};
 pub use device::{Attribute, Device, Quantity};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use crate::{
-    Call, Catalogue, Claim, Declared, Edits, Events, Host, Labels, Metric, Result, Samples, Schema, Snapshot, Values,
-    Watch,
+    Call, Catalogue, Cause, Claim, Declared, Edits, Events, Host, Labels, Metric, Result, Samples, Schema, Snapshot,
+    Values, Watch,
 };
 
 /// One running module. One thread makes all calls; with `CAGE_MODULE_CONCURRENT` in `FLAGS`, `prepare`, `unprepare` and
@@ -24,6 +24,8 @@ pub trait Module: Send + Sync + Sized + 'static {
     const PARAMS_KIND: &'static str = "";
     /// Several kinds of parameters, instead of `PARAMS`. They need `MIN_HOST_MINOR` 3.
     const SCHEMAS: &'static [&'static Schema] = &[];
+    /// What can be wrong with the devices, and how it is judged. Without any the module may state any cause [R23].
+    const CAUSES: &'static [&'static Cause] = &[];
     const METRICS: &'static [&'static Metric] = &[];
     /// What the daemon watches for `EVENTS`.
     const WATCH: Watch = Watch::new();
@@ -44,6 +46,8 @@ pub trait Module: Send + Sync + Sized + 'static {
     /// The same for one device and its partitions while the others go on. The host needs both.
     const QUIESCE_DEVICE: Option<DeviceAction<Self>> = None;
     const RESUME_DEVICE: Option<DeviceAction<Self>> = None;
+    /// Resets the hardware of a device and of its partitions, which nobody holds, and states its causes anew [R24].
+    const RESET: Option<DeviceAction<Self>> = None;
     /// All options, of which only those with `live()` may have changed. If it fails, the module keeps its old options.
     const CONFIGURE: Option<Configure<Self>> = None;
     /// Frees what no live claim holds.

@@ -115,6 +115,13 @@ unsafe extern "C" fn resume_device<T: Module>(
 ) -> cage_status {
     guarded(call, |call| T::RESUME_DEVICE.ok_or_else(not_offered)?(module(instance), call, text::view(device)))
 }
+unsafe extern "C" fn reset<T: Module>(
+    instance: *mut cage_instance,
+    call: *const cage_call,
+    device: cage_str,
+) -> cage_status {
+    guarded(call, |call| T::RESET.ok_or_else(not_offered)?(module(instance), call, text::view(device)))
+}
 unsafe extern "C" fn configure<T: Module>(
     instance: *mut cage_instance,
     call: *const cage_call,
@@ -217,6 +224,9 @@ unsafe extern "C" fn extension<T: Module>(id: *const c_char) -> *const c_void {
     if T::QUIESCE_DEVICE.is_some() && T::RESUME_DEVICE.is_some() && id == raw::CAGE_EXT_QUIESCE.as_bytes() {
         return Table::<T>::QUIESCE as *const _ as *const c_void;
     }
+    if T::RESET.is_some() && id == raw::CAGE_EXT_RESET.as_bytes() {
+        return Table::<T>::RESET as *const _ as *const c_void;
+    }
     if T::RECONCILE.is_some() && id == raw::CAGE_EXT_RECONCILE.as_bytes() {
         return Table::<T>::RECONCILE as *const _ as *const c_void;
     }
@@ -260,6 +270,8 @@ impl<T: Module> Table<T> {
         quiesce: Some(quiesce_device::<T>),
         resume: Some(resume_device::<T>),
     };
+    const RESET: &'static raw::cage_reset =
+        &raw::cage_reset { struct_size: size_of::<raw::cage_reset>() as u32, reserved: 0, reset: Some(reset::<T>) };
     const RECONCILE: &'static raw::cage_reconcile = &raw::cage_reconcile {
         struct_size: size_of::<raw::cage_reconcile>() as u32,
         reserved: 0,
@@ -325,5 +337,9 @@ impl<T: Module> Table<T> {
         schemas: T::SCHEMAS.as_ptr() as *const *const raw::cage_params_schema,
         schema_count: T::SCHEMAS.len() as u32,
         claim_call_limit_s: T::CLAIM_CALL_LIMIT_S,
+        // A Cause is a cage_cause, and a reference a pointer.
+        causes: T::CAUSES.as_ptr() as *const *const raw::cage_cause,
+        cause_count: T::CAUSES.len() as u32,
+        reserved: 0,
     };
 }

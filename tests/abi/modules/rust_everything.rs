@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses all of the crate abi/rust, as sdk_everything.cc uses all of sdk.hpp: the same tests look at both.
 use cardcage::{
-    raw, Attribute, Call, Catalogue, Choice, Claim, CollectCatalogue, CollectLabels, CollectMetrics, Configure,
+    raw, Attribute, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels, CollectMetrics, Configure,
     Declared, Device, DeviceAction, DeviceNode, Edits, Entry, Error, Event, Events, FileWrite, HandleEvents, Health,
-    Hook, Host, Ioctl, Labels, Metric, Module, Mount, PreStart, Prefer, Program, Quantity, Reconcile, Result, Samples,
-    Schema, Snapshot, Source, Status, Taint, Values, Watch, Wish,
+    Hook, Host, Ioctl, Labels, Metric, Module, Mount, PreStart, Prefer, Program, Quantity, Reconcile, Recovery, Result,
+    Samples, Schema, Severity, Snapshot, Source, Status, Taint, Values, Watch, Wish,
 };
 use std::time::Duration;
 
@@ -20,6 +20,16 @@ const FAULTS: &[Choice] =
 const LINK: &[Choice] = &[Choice::new("link"), Choice::new("way")];
 const HEAT: Metric = Metric::gauge("temperature_celsius", "of the hottest sensor");
 const ERRORS: Metric = Metric::counter("link_errors_total", "since the reset").labels(LINK);
+const HOUR: Duration = Duration::from_secs(3600);
+const HOT: Cause = Cause::new("Temperature", "the hottest sensor")
+    .unit("Cel")
+    .above(95.0, 90.5, Severity::Degraded)
+    .hold_down(Duration::from_secs(30));
+const FALLEN: Cause = Cause::new("Xid", "the driver reported an error")
+    .event()
+    .recovery(Recovery::Silence(HOUR))
+    .relapses(3, Duration::from_secs(24 * 3600))
+    .taint(Taint::NoSchedule, "example.com/xid", "seen");
 const FIELDS: &[&Declared] = &[
     &Declared::text("mode", "fast", "a mode"),
     &Declared::map("limits.memory", "by container").range(0, 4),
@@ -83,6 +93,7 @@ impl Everything {
             self.host.health(device, &link);
             let ecc = Health::bad("Dbe", "bank 3").about("Ecc").taint(Taint::NoSchedule);
             self.host.health(device, &ecc.taint_key("example.com/ecc").taint_value("bank-3"));
+            self.host.health(device, &Health::degraded("Hot", "96 degrees").about("Temperature").value(96.5));
             return Ok(());
         }
         if let Some(device) = device.strip_prefix("write:") {
@@ -136,6 +147,12 @@ impl Everything {
     }
     fn resume_device(&self, _: &Call, device: &str) -> Result {
         self.host.info(format_args!("took back {}", device));
+        Ok(())
+    }
+    fn reset(&self, call: &Call, device: &str) -> Result {
+        call.checkpoint()?;
+        self.host.health(device, &Health::ok().about("Ecc"));
+        self.host.info(format_args!("reset {}", device));
         Ok(())
     }
     fn collect_metrics(&self, _: &Call, out: &mut Samples) -> Result {
@@ -205,6 +222,8 @@ impl Module for Everything {
         &Schema::new("test/v1", "Everything", FIELDS).devices(GPUS),
         &Schema::new("test/v1", "Little", &[&Declared::boolean("quiet", "false", "less noise")]),
     ];
+    const CAUSES: &'static [&'static Cause] =
+        &[&HOT, &FALLEN, &Cause::new("Ecc", "errors in memory"), &Cause::new("Link", "the link")];
     const METRICS: &'static [&'static Metric] = &[&HEAT, &ERRORS];
     const COLLECT_METRICS: Option<CollectMetrics<Self>> = Some(Self::collect_metrics);
     const COLLECT_LABELS: Option<CollectLabels<Self>> = Some(Self::collect_labels);
@@ -215,6 +234,7 @@ impl Module for Everything {
     const CHECK: Option<DeviceAction<Self>> = Some(Self::check);
     const QUIESCE_DEVICE: Option<DeviceAction<Self>> = Some(Self::quiesce_device);
     const RESUME_DEVICE: Option<DeviceAction<Self>> = Some(Self::resume_device);
+    const RESET: Option<DeviceAction<Self>> = Some(Self::reset);
     const CONFIGURE: Option<Configure<Self>> = Some(Self::configure);
     const RECONCILE: Option<Reconcile<Self>> = Some(Self::reconcile);
     const PREFER: Option<Prefer<Self>> = Some(Self::prefer);

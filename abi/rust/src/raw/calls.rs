@@ -33,6 +33,9 @@ pub struct cage_health {
     pub cause: cage_str,
     pub taint_key: cage_str,
     pub taint_value: cage_str,
+    pub value: f64,
+    pub has_value: u32,
+    pub reserved: u32,
 }
 
 #[repr(C)]

@@ -56,6 +56,7 @@ pub const CAGE_EXT_PREFERRED: &str = "cage.preferred/1";
 pub const CAGE_EXT_PRE_START: &str = "cage.pre_start/1";
 pub const CAGE_EXT_QUIESCE: &str = "cage.quiesce/1";
 pub const CAGE_EXT_RECONCILE: &str = "cage.reconcile/1";
+pub const CAGE_EXT_RESET: &str = "cage.reset/1";
 pub const CAGE_EXT_WATCH: &str = "cage.watch/1";
 pub const CAGE_HOST_EXEC: &str = "cage.exec/1";
 pub const CAGE_HOST_SERVICE: &str = "cage.service/1";
@@ -89,6 +90,10 @@ pub const CAGE_ATTR_STRING: u32 = 3;
 pub const CAGE_ATTR_VERSION: u32 = 4;
 pub const CAGE_ATTR_LIST: u32 = 0x100;
 
+pub const CAGE_CAUSE_EVENT: u32 = 1 << 0;
+pub const CAGE_CAUSE_ABOVE: u32 = 1 << 1;
+pub const CAGE_CAUSE_BELOW: u32 = 1 << 2;
+
 pub const CAGE_CLAIM_OTHER_BOOT: u32 = 1 << 0;
 
 pub const CAGE_COMMAND_TIMED_OUT: u32 = 1 << 0;
@@ -107,6 +112,7 @@ pub const CAGE_HEALTH_UNKNOWN: u32 = 0;
 pub const CAGE_HEALTH_OK: u32 = 1;
 pub const CAGE_HEALTH_BAD: u32 = 2;
 pub const CAGE_HEALTH_UNMONITORED: u32 = 3;
+pub const CAGE_HEALTH_DEGRADED: u32 = 4;
 
 pub const CAGE_IOCTL_EXCLUSIVE: u32 = 1 << 0;
 
@@ -139,6 +145,11 @@ pub const CAGE_PARAMS_CLAIM: u32 = 1;
 
 pub const CAGE_QTY_DECIMAL: u32 = 0;
 pub const CAGE_QTY_BINARY: u32 = 1;
+
+pub const CAGE_RECOVERY_REPORT: u32 = 0;
+pub const CAGE_RECOVERY_SILENCE: u32 = 1;
+pub const CAGE_RECOVERY_STABLE: u32 = 2;
+pub const CAGE_RECOVERY_OPERATOR: u32 = 3;
 
 pub const CAGE_TAINT_NONE: u32 = 0;
 pub const CAGE_TAINT_NO_SCHEDULE: u32 = 1;

@@ -48,6 +48,39 @@ pub struct cage_module {
     pub schemas: *const *const cage_params_schema,
     pub schema_count: u32,
     pub claim_call_limit_s: u32,
+    pub causes: *const *const cage_cause,
+    pub cause_count: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_cause {
+    pub struct_size: u32,
+    pub flags: u32,
+    pub name: cage_str,
+    pub help: cage_str,
+    pub unit: cage_str,
+    pub limit: f64,
+    pub clear_limit: f64,
+    pub severity: u32,
+    pub hold_down_s: u32,
+    pub recovery: u32,
+    pub recovery_s: u32,
+    pub relapses: u32,
+    pub window_s: u32,
+    pub taint: u32,
+    pub reserved: u32,
+    pub taint_key: cage_str,
+    pub taint_value: cage_str,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_reset {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub reset: Option<unsafe extern "C" fn(*mut cage_instance, *const cage_call, cage_str) -> cage_status>,
 }
 
 #[repr(C)]
