@@ -209,7 +209,10 @@ Task<Result<ObservedLife>> Trial::observe_life() {
   const auto module = module_;
   std::ignore = co_await discover();
   const auto device = co_await this->device();
-  if (device && identity_->has_check) std::ignore = co_await module->check(device->id, deadline());
+  if (device && identity_->has_check) {
+    std::vector<std::string> ids{device->id};
+    std::ignore = co_await module->check(std::move(ids), deadline());
+  }
   if (!identity_->metrics.empty()) std::ignore = co_await module->collect_metrics(deadline());
   if (identity_->has_labels) std::ignore = co_await module->collect_labels(deadline());
   if (identity_->has_catalogue) std::ignore = co_await module->collect_catalogue(deadline());

@@ -44,6 +44,9 @@ constexpr std::size_t first_size(const cage_net_device*) {
 constexpr std::size_t first_size(const cage_metric*) {
   return offsetof(cage_metric, reserved) + sizeof(cage_metric::reserved);
 }
+constexpr std::size_t first_size(const cage_cause*) {
+  return offsetof(cage_cause, taint_value) + sizeof(cage_cause::taint_value);
+}
 constexpr std::size_t first_size(const cage_catalogue_entry*) {
   return offsetof(cage_catalogue_entry, reserved) + sizeof(cage_catalogue_entry::reserved);
 }

@@ -11,6 +11,7 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
     : what_(std::move(what)),
       id_(fmt::format("{}-{}", what_, number)),
       number_(number),
+      deadline_(deadline),
       cancel_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       table_{} {
   table_.struct_size = sizeof table_;
@@ -58,6 +59,11 @@ void CallContext::cancel() {
 std::string CallContext::explanation() const {
   const std::lock_guard lock(mutex_);
   return explanation_;
+}
+
+void CallContext::forget_explanation() {
+  const std::lock_guard lock(mutex_);
+  explanation_.clear();
 }
 
 bool CallContext::begin() {

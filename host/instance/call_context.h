@@ -28,6 +28,7 @@ class CallContext {
   const cage_call* table() const { return &table_; }
   const std::string& what() const { return what_; }
   std::uint64_t number() const { return number_; }
+  Instant deadline() const { return deadline_; }
 
   // Before the call runs. `told` is called on a thread of the module.
   void on_progress(std::function<void(Progress)> told) { told_ = std::move(told); }
@@ -37,6 +38,8 @@ class CallContext {
   bool is_cancelled() const { return cancelled_.load(); }
   // [any-thread] The last explanation, printable; empty if there was none.
   std::string explanation() const;
+  // Before the call enters the module again.
+  void forget_explanation();
 
   // The life of a call: queued, then running and ended, or abandoned before it ran.
   bool begin();    // [module thread] false if it was abandoned
@@ -53,6 +56,7 @@ class CallContext {
 
   std::string what_, id_;
   std::uint64_t number_;
+  Instant deadline_;
   UniqueFd cancel_fd_;
   std::atomic<bool> cancelled_{false};
   std::atomic<Phase> phase_{Phase::kQueued};

@@ -1,6 +1,7 @@
 #include "host/instance/declarations.h"
 
 #include "host/instance/borrowed.h"
+#include "host/instance/cause_declarations.h"
 #include "host/instance/declared_options.h"
 #include "host/instance/metric_declarations.h"
 #include "host/instance/watch_declaration.h"
@@ -61,6 +62,8 @@ Status check_families(const LoadedModule& module) {
     parts.insert(
         parts.end(),
         {{CAGE_EXT_QUIESCE, family}, {"quiesce", address(family->quiesce)}, {"resume", address(family->resume)}});
+  if (const auto* family = reset_of(module.table()))
+    parts.insert(parts.end(), {{CAGE_EXT_RESET, family}, {"reset", address(family->reset)}});
   if (const auto* family = reconcile_of(module.table()))
     parts.insert(parts.end(), {{CAGE_EXT_RECONCILE, family}, {"keep", address(family->keep)}});
   if (const auto* family = metrics_of(module.table()))
@@ -99,6 +102,10 @@ const cage_quiesce* quiesce_of(const cage_module& table) {
   });
 }
 
+const cage_reset* reset_of(const cage_module& table) {
+  return family_of<cage_reset>(table, CAGE_EXT_RESET, [](const auto* family) { return CAGE_CAN(family, reset); });
+}
+
 const cage_reconcile* reconcile_of(const cage_module& table) {
   return family_of<cage_reconcile>(table, CAGE_EXT_RECONCILE,
                                    [](const auto* family) { return CAGE_CAN(family, keep); });
@@ -129,6 +136,7 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
     return within(options.error(), "its table");
   if (auto schemas = store(identity.schemas, copy_schemas(table)); !schemas)
     return within(schemas.error(), "its table");
+  if (auto causes = store(identity.causes, copy_causes(table)); !causes) return within(causes.error(), "its table");
   if (const cage_metrics* const family = metrics_of(table))
     if (auto metrics = store(identity.metrics, copy_metrics(*family)); !metrics)
       return within(metrics.error(), CAGE_EXT_METRICS);
@@ -151,6 +159,7 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   identity.has_preferred = preferred_of(table) != nullptr;
   identity.has_pre_start = pre_start_of(table) != nullptr;
   identity.has_configure = configure_of(table) != nullptr;
+  identity.has_reset = reset_of(table) != nullptr;
   identity.has_quiesce_device = quiesce_of(table) != nullptr;
   // Without the family nobody could tell the instance.
   for (OptionDeclaration& option : identity.options) option.live = option.live && identity.has_configure;

@@ -1,6 +1,7 @@
 #include "host/instance/device_copy.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "host/instance/borrowed.h"
 #include "host/model/naming.h"
@@ -210,12 +211,16 @@ Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
       ruled_text(given.taint_value, is_label_value, "health.taint_value",
                  "the value of a label: at most 63 letters, digits, '-', '_' and '.', letters or digits at the ends");
   if (!value) return std::unexpected(value.error());
-  if (given.state > CAGE_HEALTH_UNMONITORED)
+  if (given.state > CAGE_HEALTH_DEGRADED)
     return fail(Code::kInvalidArgument, "health.state {} is unknown [R16]", given.state);
   if (given.taint > CAGE_TAINT_INFORM)
     return fail(Code::kInvalidArgument, "health.taint {} is unknown [R16]", given.taint);
   if (given.timeout_s > kMaxHealthTimeout.count())
     return fail(Code::kInvalidArgument, "health.timeout_s {} is more than a day", given.timeout_s);
+  if (given.has_value > 1)
+    return fail(Code::kInvalidArgument, "health.has_value is {}: set it to 0 or 1", given.has_value);
+  if (given.has_value == 1 && !std::isfinite(given.value))
+    return fail(Code::kInvalidArgument, "health.value {} is not finite: leave out what is not known", given.value);
   const auto message = text_of(given.message, 1 << 20, "health.message");
   if (!message) return std::unexpected(message.error());
   return std::pair(std::move(*id), Health{.state = static_cast<HealthState>(given.state),
@@ -225,7 +230,8 @@ Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
                                           .taint = static_cast<TaintEffect>(given.taint),
                                           .cause = std::move(*cause),
                                           .taint_key = std::move(*key),
-                                          .taint_value = std::move(*value)});
+                                          .taint_value = std::move(*value),
+                                          .value = given.has_value == 1 ? std::optional(given.value) : std::nullopt});
 }
 
 Result<Device> copy_device(const cage_device& given) {

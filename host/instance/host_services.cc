@@ -24,10 +24,12 @@ LogLevel log_level_of(std::uint32_t level) {
   return level > CAGE_LOG_ERROR ? LogLevel::kError : static_cast<LogLevel>(level);
 }
 
-HostServices::HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events)
+HostServices::HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events,
+                           const std::vector<CauseDeclaration>& causes)
     : module_(std::move(module)),
       arrived_(std::move(arrived)),
       asks_(asks),
+      causes_(module_, causes),
       table_{},
       has_events_(has_events),
       descriptors_([this](std::int32_t descriptor) { note_descriptor(descriptor); }) {
@@ -177,6 +179,7 @@ void HostServices::note_health(const cage_health* given) {
   auto health = copy_health(*adopted);
   if (!health) return refuse(health.error().message);
   if (health->first.empty()) return refuse("health.device_id is empty: say which device it is about");
+  causes_.check(health->first, health->second);
   auto kept = KeptHealth::Outcome::kKept;
   note([&](ModuleNews&) { kept = health_.put(health->first, health->second); });
   switch (kept) {

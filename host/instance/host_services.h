@@ -14,6 +14,7 @@
 #include "host/instance/descriptor_poll.h"
 #include "host/instance/kept_health.h"
 #include "host/instance/line_budget.h"
+#include "host/instance/stated_causes.h"
 #include "host/model/device.h"
 #include "host/model/last_lines.h"
 #include "host/model/node_roots.h"
@@ -37,8 +38,10 @@ struct ModuleNews {
 class HostServices {
  public:
   // `arrived` is called on a thread of the module, with no lock held, when news arrive and none were pending. `asks`
-  // outlives the object. `has_events`: the module has cage.watch, so it may have descriptors polled.
-  HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events = false);
+  // outlives the object. `has_events`: the module has cage.watch, so it may have descriptors polled. `causes` are those
+  // that it declares.
+  HostServices(std::string module, std::function<void()> arrived, Asks& asks, bool has_events = false,
+               const std::vector<CauseDeclaration>& causes = {});
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
@@ -81,6 +84,7 @@ class HostServices {
   ModuleNews news_;  // without health
   KeptHealth health_;
   bool pending_ = false;
+  const StatedCauses causes_;
   LineBudget log_budget_;
   LastLines last_lines_;
   NodeRoots roots_;

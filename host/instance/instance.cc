@@ -4,6 +4,7 @@
 #include <exception>
 #include <type_traits>
 
+#include "host/core/clock.h"
 #include "host/core/log.h"
 #include "host/instance/claim_view.h"
 #include "host/instance/declarations.h"
@@ -14,14 +15,17 @@
 
 namespace cardcage {
 
+// How long before its deadline a sweep of checks ends.
+static constexpr std::chrono::milliseconds kReplyTime{100};
+
 Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identity, std::function<void()> news_arrived,
                    Asks::Channel channel)
     : name_(std::move(name)),
       module_(std::move(module)),
       identity_(std::move(identity)),
       asks_(std::move(channel)),
-      services_(name_, std::move(news_arrived), asks_, identity_.watch.has_value()),
-      snapshot_(name_),
+      services_(name_, std::move(news_arrived), asks_, identity_.watch.has_value(), identity_.causes),
+      snapshot_(name_, identity_.causes),
       edits_(name_, asks_),
       ids_(name_),
       metrics_(name_, identity_.metrics),
@@ -172,9 +176,32 @@ Status Instance::run(CallContext& context, const PreStartCall& call) {
   return enter_running(context, [&] { return family->pre_start(self_, context.table(), view.table()); });
 }
 
-Status Instance::run(CallContext& context, const CheckCall& call) {
-  if (module_.table().check == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
-  return enter_running(context, [&] { return module_.table().check(self_, context.table(), lent(call.device_id)); });
+// Always checks the first device, so that a sweep gets on.
+Result<std::size_t> Instance::run(CallContext& context, const CheckCall& call) {
+  if (module_.table().check == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
+  if (self_ == nullptr) return failure(context, Code::kFailedPrecondition, "it did not start");
+  std::size_t checked = 0;
+  Duration longest{0};
+  for (const std::string& device : call.device_ids) {
+    const Instant begun = SystemClock().now();
+    // The reply has to reach the core in time.
+    const bool fits = context.deadline() == Instant::max() || context.deadline() - begun > longest + kReplyTime;
+    if (context.is_cancelled() || (checked > 0 && !fits)) break;
+    context.forget_explanation();
+    const Status status = enter(context, [&] { return module_.table().check(self_, context.table(), lent(device)); });
+    if (!status)
+      log_limited(LogLevel::kWarn, name_ + "/check", "health check failed",
+                  {{"module", name_}, {"device", device}, {"error", status.error().message}});
+    longest = std::max(longest, SystemClock().now() - begun);
+    ++checked;
+  }
+  return checked;
+}
+
+Status Instance::run(CallContext& context, const ResetCall& call) {
+  const cage_reset* const family = reset_of(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  return enter_running(context, [&] { return family->reset(self_, context.table(), lent(call.device_id)); });
 }
 
 Result<MetricSamplesPtr> Instance::run(CallContext& context, const CollectMetricsCall&) {

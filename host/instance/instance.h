@@ -51,7 +51,8 @@ class Instance {
   Status run(CallContext& context, const ReconcileCall& call);
   Result<std::vector<std::string>> run(CallContext& context, const ChooseCall& call);
   Status run(CallContext& context, const PreStartCall& call);
-  Status run(CallContext& context, const CheckCall& call);
+  Result<std::size_t> run(CallContext& context, const CheckCall& call);
+  Status run(CallContext& context, const ResetCall& call);
   Result<MetricSamplesPtr> run(CallContext& context, const CollectMetricsCall& call);
   Result<NodeLabels> run(CallContext& context, const CollectLabelsCall& call);
   Result<Catalogue> run(CallContext& context, const CollectCatalogueCall& call);

@@ -25,7 +25,8 @@ std::string shown_id(cage_str id) {
 
 }  // namespace
 
-SnapshotSink::SnapshotSink(const std::string& module) : guard_(module, "cage_snapshot") {
+SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes)
+    : guard_(module, "cage_snapshot"), causes_(module, causes) {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
   table_.device = [](cage_snapshot* table, const cage_device* device) -> cage_status {
@@ -91,6 +92,7 @@ Status SnapshotSink::add(const cage_device* given) {
   if (!device->name.empty() && names_.contains(device->name))
     return refuse({Code::kAlreadyExists,
                    fmt::format("another device has the name '{}': names are unique in an instance", device->name)});
+  causes_.check(device->id, device->health);
   std::string id = device->id, name = device->name;
   if (!devices_.emplace(std::move(id), std::move(*device)).second)
     return refuse({Code::kAlreadyExists, "another device has this id: ids are unique in an instance"});

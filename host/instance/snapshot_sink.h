@@ -8,6 +8,7 @@
 
 #include "cardcage/module.h"
 #include "host/instance/sink_guard.h"
+#include "host/instance/stated_causes.h"
 #include "host/model/device.h"
 
 namespace cardcage {
@@ -21,7 +22,8 @@ constexpr std::size_t kMaxSnapshotText = 32u << 20;
 // [module thread] between open() and finish(); its C functions refuse other threads and other times.
 class SnapshotSink {
  public:
-  explicit SnapshotSink(const std::string& module);
+  // `causes` are those that the module declares.
+  explicit SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes = {});
   SnapshotSink(const SnapshotSink&) = delete;
   SnapshotSink& operator=(const SnapshotSink&) = delete;
 
@@ -43,6 +45,7 @@ class SnapshotSink {
   static SnapshotSink& self_of(const cage_snapshot* table) { return *static_cast<SnapshotSink*>(table->host_data); }
 
   SinkGuard guard_;
+  const StatedCauses causes_;
   cage_snapshot table_{};
   cage_snapshot_counters counters_{};
   std::map<std::string, Device> devices_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "host/core/result.h"
 #include "host/model/health.h"
 
 namespace cardcage {
@@ -53,5 +54,8 @@ struct CauseDeclaration {
   TaintRule taint;  // of statements that name none
   friend bool operator==(const CauseDeclaration&, const CauseDeclaration&) = default;
 };
+
+// What is wrong with it, by the rules of R23. The error names the member as cage_cause does.
+Status check_cause(const CauseDeclaration& cause);
 
 }  // namespace cardcage

@@ -56,8 +56,14 @@ struct PreStartCall {
   ModuleClaim claim;
   std::uint32_t attempt = 1;
 };
+// The devices one after the other, until the deadline; replies with how many it got to.
 struct CheckCall {
   static constexpr std::string_view kName = "check";
+  using Reply = std::size_t;
+  std::vector<std::string> device_ids;
+};
+struct ResetCall {
+  static constexpr std::string_view kName = "reset";
   using Reply = void;
   std::string device_id;
 };
@@ -103,11 +109,11 @@ struct StopCall {
 
 using ModuleCall =
     std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareCall, UnprepareCall, ReconcileCall, ChooseCall,
-                 PreStartCall, CheckCall, CollectMetricsCall, CollectLabelsCall, CollectCatalogueCall, EventsCall,
-                 QuiesceCall, ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
+                 PreStartCall, CheckCall, ResetCall, CollectMetricsCall, CollectLabelsCall, CollectCatalogueCall,
+                 EventsCall, QuiesceCall, ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
 // Holds the call's Reply, or monostate if that is void.
 using ModuleReply = std::variant<std::monostate, SnapshotPtr, PreparedEdits, std::vector<std::string>, MetricSamplesPtr,
-                                 NodeLabels, Catalogue>;
+                                 NodeLabels, Catalogue, std::size_t>;
 
 inline std::string_view name_of(const ModuleCall& call) {
   return std::visit([](const auto& one) { return one.kName; }, call);

@@ -65,7 +65,8 @@ Status RemoteModule::begin(std::uint64_t number, ModuleCall call, Instant deadli
   if (deadline != Instant::max())
     request.set_deadline_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
   const auto asked = request.what_case();
-  const auto devices = static_cast<std::size_t>(request.prepare().allocations_size());
+  const auto devices = static_cast<std::size_t>(asked == wire::Request::kCheck ? request.check().texts_size()
+                                                                               : request.prepare().allocations_size());
   const auto reader = std::make_shared<ReplyReader>(asked, devices);
   return link_->call(number, std::move(request),
                      [this, number, reader, what = name_of(call)](const wire::Answer& answer) {

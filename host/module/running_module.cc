@@ -62,8 +62,12 @@ Task<Status> RunningModule::pre_start(ModuleClaim claim, Instant deadline) {
   return attempt<void>(PreStartCall(std::move(claim)), deadline);
 }
 
-Task<Status> RunningModule::check(std::string device_id, Instant deadline) {
-  return execute_for<void>(CheckCall(std::move(device_id)), deadline);
+Task<Result<std::size_t>> RunningModule::check(std::vector<std::string> device_ids, Instant deadline) {
+  return execute_for<std::size_t>(CheckCall(std::move(device_ids)), deadline);
+}
+
+Task<Status> RunningModule::reset_device(std::string device_id, Instant deadline) {
+  return execute_for<void>(ResetCall(std::move(device_id)), deadline);
 }
 
 Task<Result<MetricSamplesPtr>> RunningModule::collect_metrics(Instant deadline) {
@@ -197,6 +201,7 @@ Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
   if (std::holds_alternative<ChooseCall>(call) && !identity_.has_preferred) return lacks(CAGE_EXT_PREFERRED);
   if (std::holds_alternative<ConfigureCall>(call) && !identity_.has_configure) return lacks(CAGE_EXT_CONFIGURE);
   if (std::holds_alternative<PreStartCall>(call) && !identity_.has_pre_start) return lacks(CAGE_EXT_PRE_START);
+  if (std::holds_alternative<ResetCall>(call) && !identity_.has_reset) return lacks(CAGE_EXT_RESET);
   const bool of_device =
       std::holds_alternative<QuiesceDeviceCall>(call) || std::holds_alternative<ResumeDeviceCall>(call);
   if (of_device && !identity_.has_quiesce_device) return lacks(CAGE_EXT_QUIESCE);

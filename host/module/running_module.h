@@ -53,7 +53,8 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
                                                 std::size_t want, Instant deadline) override;
   Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
-  Task<Status> check(std::string device_id, Instant deadline) override;
+  Task<Result<std::size_t>> check(std::vector<std::string> device_ids, Instant deadline) override;
+  Task<Status> reset_device(std::string device_id, Instant deadline) override;
   Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
   Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
   Task<Result<Catalogue>> collect_catalogue(Instant deadline) override;

@@ -11,6 +11,7 @@ namespace {
 
 // How often a module that has check() is asked.
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
+constexpr Duration kSweepBudget = std::chrono::seconds(10);  // of the checks of all devices
 // Nobody tells when a stuck thread or process is gone.
 constexpr Duration kLeftoverPollInterval = std::chrono::seconds(1);
 // A burst of rescan requests, as when a bus is enumerated again, costs one discover.
@@ -368,18 +369,21 @@ Task<void> Supervisor::rescan() {
 
 Task<void> Supervisor::check_devices() {
   if (!identity_->has_check) co_return;
-  // The checks would wait, each until its deadline.
+  // The checks would wait until their deadline.
   if (!identity_->concurrent && module_->busy()) co_return;
   const SnapshotPtr listed = snapshot();
-  for (const Device& device : listed->devices) {
-    if (life_.stop_requested() || life_.lost() || order_) co_return;
-    if (quiesce_mark_of(device)) continue;
-    auto checked = co_await module_->check(device.id, clock_.now() + deadlines_.discover);
-    if (!checked) {
-      log_limited(LogLevel::kWarn, config().name + "/check", "health check failed",
-                  {{"module", config().name}, {"device", device.id}, {"error", checked.error().message}});
-    }
-  }
+  std::vector<std::string> ids;
+  for (const Device& device : listed->devices)
+    if (!quiesce_mark_of(device)) ids.push_back(device.id);
+  if (ids.empty()) co_return;
+  std::ranges::rotate(ids, std::ranges::lower_bound(ids, next_checked_));
+  const auto checked = co_await module_->check(ids, clock_.now() + kSweepBudget);
+  if (!checked)
+    log_limited(LogLevel::kWarn, config().name + "/checks", "health checks failed",
+                {{"module", config().name}, {"error", checked.error().message}});
+  // After a failure the next sweep begins one further: a device whose check hangs must not hold up the others for ever.
+  const std::size_t reached = checked ? *checked : 1;
+  next_checked_ = reached < ids.size() ? ids[reached] : std::string();
 }
 
 void Supervisor::request_labels() {

@@ -266,6 +266,7 @@ class Supervisor {
   ListedDevices devices_;
   std::optional<Error> rules_refused_;
   NodeLabels labels_;
+  std::string next_checked_;  // the device that the next sweep of checks begins with
   bool labels_due_ = false, labels_known_ = false;
   RateLimit rescans_;
   PacedCall states_told_, texts_told_;

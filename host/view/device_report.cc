@@ -8,6 +8,7 @@ Condition health_condition(const Health& health) {
   switch (health.state) {
     case HealthState::kHealthy: return {Level::kGood, "healthy", health.message};
     case HealthState::kUnhealthy: return {Level::kBad, "unhealthy", health.message};
+    case HealthState::kDegraded: return {Level::kGood, "degraded", health.message};
     case HealthState::kUnmonitored: return {Level::kGood, "unmonitored", health.message};
     case HealthState::kUnknown: break;
   }

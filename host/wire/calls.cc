@@ -24,7 +24,8 @@ struct WriteCall {
     to.mutable_choose()->set_want(call.want);
   }
   void operator()(const PreStartCall& call) const { put(call, *to.mutable_pre_start()); }
-  void operator()(const CheckCall& call) const { to.set_check(call.device_id); }
+  void operator()(const CheckCall& call) const { write(call.device_ids, *to.mutable_check()->mutable_texts()); }
+  void operator()(const ResetCall& call) const { to.set_reset(call.device_id); }
   void operator()(const CollectMetricsCall&) const { to.mutable_collect_metrics(); }
   void operator()(const CollectLabelsCall&) const { to.mutable_collect_labels(); }
   void operator()(const CollectCatalogueCall&) const { to.mutable_collect_catalogue(); }
@@ -60,7 +61,8 @@ std::optional<ModuleCall> read_call(const wire::Request& from) {
     case wire::Request::kChoose:
       return ChooseCall(read(from.choose().available()), read(from.choose().required()), from.choose().want());
     case wire::Request::kPreStart: return PreStartCall(read(from.pre_start()), from.attempt());
-    case wire::Request::kCheck: return CheckCall(from.check());
+    case wire::Request::kCheck: return CheckCall(read(from.check().texts()));
+    case wire::Request::kReset: return ResetCall(from.reset());
     case wire::Request::kCollectMetrics: return CollectMetricsCall();
     case wire::Request::kCollectLabels: return CollectLabelsCall();
     case wire::Request::kCollectCatalogue: return CollectCatalogueCall();
@@ -78,6 +80,7 @@ void write(const ModuleReply& from, wire::Answer& to) {
   if (const auto* edits = std::get_if<PreparedEdits>(&from)) write(*edits, *to.mutable_edits());
   if (const auto* chosen = std::get_if<std::vector<std::string>>(&from))
     write(*chosen, *to.mutable_chosen()->mutable_texts());
+  if (const auto* checked = std::get_if<std::size_t>(&from)) to.set_checked(*checked);
   if (const auto* labels = std::get_if<NodeLabels>(&from)) write(*labels, *to.mutable_labels());
 }
 
@@ -112,6 +115,10 @@ Result<ModuleReply> ReplyReader::finish(const wire::Answer& last) {
       return ModuleReply(std::move(catalogue_));
     case wire::Request::kCollectLabels: return ModuleReply(read(last.labels()));
     case wire::Request::kChoose: return ModuleReply(read(last.chosen().texts()));
+    case wire::Request::kCheck:
+      if (last.checked() > devices_)
+        return fail(Code::kInternal, "its worker has checked {} devices of {}", last.checked(), devices_);
+      return ModuleReply(std::size_t{last.checked()});
     case wire::Request::kPrepare: {
       PreparedEdits edits = read(last.edits());
       if (edits.allocations.size() != devices_)

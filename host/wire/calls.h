@@ -20,7 +20,7 @@ void write(const ModuleReply& from, wire::Answer& to);
 // Reads what comes back for one call, answer by answer, so that the core has little to do at the end of a large one.
 class ReplyReader {
  public:
-  // `request` is what was asked, of a claim with `devices` devices if it was prepare.
+  // `request` is what was asked, for so many devices if it was prepare or check.
   ReplyReader(wire::Request::WhatCase request, std::size_t devices) : request_(request), devices_(devices) {}
 
   // An answer that carries a part of the reply.

@@ -1,4 +1,6 @@
 // Devices, their health and their counters.
+#include <cmath>
+
 #include "host/core/bounded.h"
 #include "host/model/naming.h"
 #include "host/model/text_rules.h"
@@ -110,17 +112,19 @@ void write(const std::string& device_id, const Health& from, wire::Health& to) {
   to.set_cause(from.cause);
   to.set_taint_key(from.taint_key);
   to.set_taint_value(from.taint_value);
+  if (from.value) to.set_value(*from.value);
 }
 
 Health read(const wire::Health& from) {
-  return {.state = known(from.state(), HealthState::kUnmonitored, HealthState::kUnhealthy),
+  return {.state = known(from.state(), HealthState::kDegraded, HealthState::kUnhealthy),
           .reason = is_camel_case(from.reason(), 64) ? from.reason() : "",
           .message = printable(from.message(), kMaxHealthMessage),
           .timeout = bounded(from.timeout_seconds(), std::chrono::seconds(0), kMaxHealthTimeout),
           .taint = known(from.taint(), TaintEffect::kInform, TaintEffect::kNoExecute),
           .cause = is_camel_case(from.cause(), 64) ? from.cause() : "",
           .taint_key = is_label_key(from.taint_key()) ? from.taint_key() : "",
-          .taint_value = is_label_value(from.taint_value()) ? from.taint_value() : ""};
+          .taint_value = is_label_value(from.taint_value()) ? from.taint_value() : "",
+          .value = from.has_value() && std::isfinite(from.value()) ? std::optional(from.value()) : std::nullopt};
 }
 
 void write(const Device& from, wire::Device& to) {

@@ -116,6 +116,8 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
   }
   to.set_has_labels(from.has_labels);
   to.set_has_catalogue(from.has_catalogue);
+  write(from.causes, *to.mutable_causes());
+  to.set_has_reset(from.has_reset);
   if (from.watch) write(*from.watch, *to.mutable_watch());
 }
 
@@ -136,9 +138,11 @@ ModuleIdentity read(const wire::Identity& from) {
           .has_quiesce_device = from.has_quiesce_device(),
           .has_labels = from.has_labels(),
           .has_catalogue = from.has_catalogue(),
+          .has_reset = from.has_reset(),
           .options = read(from.options()),
           .schemas = read(from.schemas()),
           .metrics = read(from.metrics()),
+          .causes = read(from.causes()),
           .watch = from.has_watch() ? std::optional(read(from.watch())) : std::nullopt,
           .claim_call_limit = std::min(std::chrono::seconds(from.claim_call_limit_seconds()), kMaxClaimCallLimit),
           .sha256 = {}};

@@ -18,6 +18,10 @@ OptionValues read(const google::protobuf::RepeatedPtrField<wire::OptionValue>& f
 void write(const std::string& device_id, const Health& from, wire::Health& to);
 Health read(const wire::Health& from);
 
+// None if one of them breaks a rule.
+void write(const std::vector<CauseDeclaration>& from, google::protobuf::RepeatedPtrField<wire::CauseDeclaration>& to);
+std::vector<CauseDeclaration> read(const google::protobuf::RepeatedPtrField<wire::CauseDeclaration>& from);
+
 void write(const Device& from, wire::Device& to);
 Result<Device> read(const wire::Device& from);
 void write(const Attributes& from, google::protobuf::RepeatedPtrField<wire::AttributeValue>& to);

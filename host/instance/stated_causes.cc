@@ -1,0 +1,26 @@
+#include "host/instance/stated_causes.h"
+
+#include "host/core/log.h"
+
+namespace cardcage {
+
+StatedCauses::StatedCauses(std::string module, const std::vector<CauseDeclaration>& declared)
+    : module_(std::move(module)) {
+  for (const CauseDeclaration& cause : declared) has_unit_[cause.name] = !cause.unit.empty();
+}
+
+void StatedCauses::check(const std::string& device_id, Health& health) const {
+  const auto found = has_unit_.find(health.cause);
+  const bool declared = found != has_unit_.end();
+  const auto warn = [&](std::string_view text) {
+    log_limited(LogLevel::kWarn, module_ + "/causes/" + health.cause, text,
+                {{"module", module_}, {"device", device_id}, {"cause", health.cause}});
+  };
+  if (!declared && !has_unit_.empty() && !health.cause.empty())
+    warn("module states a cause that it does not declare [R23]");
+  if (!health.value || (declared && found->second)) return;
+  warn("value of a statement is ignored: the module declares no unit for the cause [R23]");
+  health.value.reset();
+}
+
+}  // namespace cardcage
