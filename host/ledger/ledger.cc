@@ -31,12 +31,13 @@ Result<std::string> read_boot_id() {
 }
 
 Result<std::unique_ptr<Ledger>> Ledger::open(asio::io_context& core, Clock& clock, LedgerOptions options) {
-  auto opened = open_ledger_file(options.file, options.cdi_folder, options.boot_id, options.history, clock.wall());
+  auto opened = open_ledger_file(options.file, options.cdi_folder, options.boot_id, options.history,
+                                 options.health_history, clock.wall());
   if (!opened) return std::unexpected(opened.error());
   auto intents = Intents::open(options.intents, options.boot_id, clock.wall());
   if (!intents) return std::unexpected(intents.error());
-  std::unique_ptr<Ledger> ledger(
-      new Ledger(core, clock, std::move(options), std::move(opened->store), std::move(*intents)));
+  std::unique_ptr<Ledger> ledger(new Ledger(core, clock, std::move(options), std::move(opened->store),
+                                            std::move(*intents), std::move(opened->health)));
   ledger->rebuilt_ = opened->rebuilt;
   for (ClaimRecord& claim : opened->claims) ledger->set(std::make_shared<const ClaimRecord>(std::move(claim)));
   ledger->adopt_intents();
@@ -44,12 +45,13 @@ Result<std::unique_ptr<Ledger>> Ledger::open(asio::io_context& core, Clock& cloc
 }
 
 Ledger::Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
-               Intents intents)
+               Intents intents, LoadedHealth health)
     : core_(core),
       options_(std::move(options)),
       store_(std::move(store)),
       intents_(std::move(intents)),
-      writing_notes_(core, clock) {}
+      health_(core, *this, std::move(health)),
+      writing_soon_(core, clock) {}
 
 // The process may have ended after it wrote to the file and before it cleared the intent.
 void Ledger::adopt_intents() {
@@ -69,11 +71,13 @@ void Ledger::adopt_intents() {
 Ledger::~Ledger() {
   writer_.join();
   if (writing_) writing_->ledger = nullptr;
-  std::vector<LedgerChange> notes;
-  for (Waiting& one : waiting_) notes.push_back(std::move(one.change));
-  if (notes.empty()) return;
-  if (const Status written = store_->write(notes); !written)
-    log(LogLevel::kError, "cannot write the last changes to the ledger", {{"error", written.error().message}});
+  const Batch last{nullptr, std::move(waiting_), health_.take()};
+  if (last.changes.empty() && last.health->empty()) return;
+  const Written written = write(last);
+  for (const Status& part : {written.claims, written.health})
+    if (!part)
+      log_limited(LogLevel::kError, "ledger", "cannot write the last changes to the ledger",
+                  {{"error", part.error().message}});
 }
 
 std::shared_ptr<const ClaimRecord> Ledger::find(const ClaimKey& key) const {
@@ -138,7 +142,7 @@ Task<Status> Ledger::release(const ClaimKey& key, WallTime when, Durability dura
 Task<Status> Ledger::enqueue(LedgerChange change, std::shared_ptr<const ClaimRecord> before) {
   const OneShot<Status> done(core_);
   waiting_.push_back({std::move(change), std::move(before), done});
-  if (!writing_) write_next();
+  write_now();
   return [](OneShot<Status> outcome) -> Task<Status> { co_return co_await outcome.wait(); }(done);
 }
 
@@ -146,21 +150,22 @@ void Ledger::note(ClaimRecord record, std::vector<HistoryEntry> left) {
   auto now = std::make_shared<const ClaimRecord>(std::move(record));
   set(now);
   waiting_.push_back({{std::move(now), std::nullopt, Durability::kProcess, std::move(left)}, nullptr, std::nullopt});
-  if (writing_ || waiting_.size() > 1) return;
-  writing_notes_.call_after(kNoteDelay, [this] {
-    if (!writing_ && !waiting_.empty()) write_next();
-  });
+  write_soon();
+}
+
+void Ledger::write_soon() {
+  if (!writing_ && !writing_soon_.pending()) writing_soon_.call_after(kNoteDelay, [this] { write_now(); });
+}
+
+void Ledger::write_now() {
+  if (!writing_ && (!waiting_.empty() || health_.changed())) write_next();
 }
 
 void Ledger::write_next() {
   ++transactions_;
-  writing_ = std::make_shared<Batch>(this, std::exchange(waiting_, {}));
+  writing_ = std::make_shared<Batch>(this, std::exchange(waiting_, {}), health_.take());
   asio::post(writer_, [this, batch = writing_] {
-    std::vector<LedgerChange> changes;
-    for (const Waiting& one : batch->changes) changes.push_back(one.change);
-    const Status written = store_->write(changes, [this] {
-      if (options_.fault) options_.fault(FaultPoint::kBeforeCommit);
-    });
+    const Written written = write(*batch);
     asio::post(core_, [batch, written] {
       if (batch->ledger) batch->ledger->finish(*batch, written);
     });
@@ -168,12 +173,26 @@ void Ledger::write_next() {
   });
 }
 
-void Ledger::finish(const Batch& batch, const Status& written) {
+// The backlog of a full disk may be too much for a transaction that would fit without it.
+Ledger::Written Ledger::write(const Batch& batch) const {
+  std::vector<LedgerChange> changes;
+  for (const Waiting& one : batch.changes) changes.push_back(one.change);
+  const auto before_commit = [&] {
+    if (options_.fault && !changes.empty()) options_.fault(FaultPoint::kBeforeCommit);
+  };
+  const Status together = store_->write(changes, *batch.health, before_commit);
+  if (together || changes.empty() || batch.health->empty()) return {together, together};
+  return {store_->write(changes, {}, before_commit), together};
+}
+
+void Ledger::finish(const Batch& batch, const Written& written) {
   writing_.reset();
-  last_error_ = written ? std::optional<Error>() : written.error();
-  if (options_.fault) options_.fault(FaultPoint::kAfterCommit);
-  for (const Waiting& one : batch.changes) settle(one, written);
-  if (!waiting_.empty()) write_next();
+  last_error_ = written.health ? std::optional<Error>() : written.health.error();
+  if (!written.claims) last_error_ = written.claims.error();
+  if (options_.fault && !batch.changes.empty()) options_.fault(FaultPoint::kAfterCommit);
+  for (const Waiting& one : batch.changes) settle(one, written.claims);
+  health_.finish(written.health);
+  write_now();
 }
 
 void Ledger::settle(const Waiting& one, const Status& written) {
@@ -194,10 +213,8 @@ void Ledger::settle(const Waiting& one, const Status& written) {
 }
 
 Task<Result<std::vector<HistoryEntry>>> Ledger::history(HistoryQuery query) {
-  if (!writing_ && !waiting_.empty()) write_next();
-  const OneShot<Result<std::vector<HistoryEntry>>> done(core_);
-  asio::post(writer_, [this, done, query] { done.set(store_->history(query)); });
-  co_return co_await done.wait();
+  return read<std::vector<HistoryEntry>>(
+      [query = std::move(query)](const LedgerStore& store) { return store.history(query); });
 }
 
 }  // namespace cardcage

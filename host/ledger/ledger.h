@@ -1,4 +1,4 @@
-// The record of what is prepared for which claim.
+// The record of what is prepared for which claim, and of the health of devices.
 //
 // The core owns the current state, all of it in memory: reads never touch the disk. Claims in doubt are in Intents at
 // once, the others are in the ledger's file. Changes of the file are queued while a transaction is under way and go
@@ -17,6 +17,7 @@
 #include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
 #include "host/core/task.h"
+#include "host/ledger/health_records.h"
 #include "host/ledger/intents.h"
 #include "host/ledger/ledger_store.h"
 
@@ -28,6 +29,7 @@ struct LedgerOptions {
   std::filesystem::path cdi_folder;  // what a lost file is rebuilt from
   std::string boot_id;
   HistoryBounds history;
+  HistoryBounds health_history = kHealthHistory;
   FaultHook fault;
 };
 
@@ -73,12 +75,16 @@ class Ledger {
   void note(ClaimRecord record, std::vector<HistoryEntry> left = {});
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query);
 
+  // [core] Written with the same transactions, but what fails of it does not make a change of a claim fail.
+  HealthRecords& health() { return health_; }
+
   // [core] For status and metrics.
   bool rebuilt() const { return rebuilt_; }                               // from CDI files, at this start
   const std::optional<Error>& last_error() const { return last_error_; }  // of the last transaction, if it failed
   std::uint64_t transactions() const { return transactions_; }
 
  private:
+  friend class HealthRecords;
   struct Waiting {
     LedgerChange change;
     std::shared_ptr<const ClaimRecord> before;
@@ -88,17 +94,32 @@ class Ledger {
   struct Batch {
     Ledger* ledger;  // [core] null once the ledger is gone
     std::vector<Waiting> changes;
+    std::shared_ptr<const HealthChanges> health;
+  };
+  struct Written {
+    Status claims, health;
   };
   using DeviceKey = std::pair<std::string, std::string>;
 
   Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
-         Intents intents);
+         Intents intents, LoadedHealth health);
   void adopt_intents();
   void set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record);
   void set(std::shared_ptr<const ClaimRecord> record);
   Task<Status> enqueue(LedgerChange change, std::shared_ptr<const ClaimRecord> before);
+  void write_now();
+  void write_soon();
   void write_next();
-  void finish(const Batch& batch, const Status& written);
+  Written write(const Batch& batch) const;
+  // Runs `query` on the writer thread, after what is queued.
+  template <class T>
+  Task<Result<T>> read(std::function<Result<T>(const LedgerStore&)> query) {
+    write_now();
+    const OneShot<Result<T>> done(core_);
+    asio::post(writer_, [this, done, query = std::move(query)] { done.set(query(*store_)); });
+    co_return co_await done.wait();
+  }
+  void finish(const Batch& batch, const Written& written);
   void settle(const Waiting& one, const Status& written);
 
   asio::io_context& core_;
@@ -107,9 +128,10 @@ class Ledger {
   Intents intents_;
   Claims claims_;
   std::map<DeviceKey, std::set<ClaimKey>> holders_;
+  HealthRecords health_;
   std::vector<Waiting> waiting_;
   std::shared_ptr<Batch> writing_;  // null while the writer is idle
-  DelayedCall writing_notes_;
+  DelayedCall writing_soon_;
   std::uint64_t transactions_ = 0;
   std::optional<Error> last_error_;
   bool rebuilt_ = false;

@@ -7,12 +7,15 @@
 namespace cardcage {
 namespace {
 
-Result<OpenedLedger> open_and_load(const std::filesystem::path& file, HistoryBounds bounds) {
-  auto store = LedgerStore::open(file, bounds);
+Result<OpenedLedger> open_and_load(const std::filesystem::path& file, HistoryBounds bounds,
+                                   HistoryBounds health_bounds) {
+  auto store = LedgerStore::open(file, bounds, health_bounds);
   if (!store) return std::unexpected(store.error());
   auto loaded = (*store)->load();
   if (!loaded) return std::unexpected(loaded.error());
-  return OpenedLedger{std::move(*store), std::move(loaded->readable), std::move(loaded->damaged)};
+  auto health = (*store)->health().load();
+  if (!health) return std::unexpected(health.error());
+  return OpenedLedger{std::move(*store), std::move(loaded->readable), std::move(loaded->damaged), std::move(*health)};
 }
 
 Status set_claims_aside(OpenedLedger& opened) {
@@ -31,7 +34,8 @@ Status set_ledger_aside(const std::filesystem::path& file, WallTime now, const E
   if (!aside) return std::unexpected(aside.error());
   log(LogLevel::kError,
       "the ledger is damaged and was set aside; claims are rebuilt from the CDI files, "
-      "module state and history are lost",
+      "module state, history, and what was known of the health of devices are lost; cordon the devices again that "
+      "must not get new pods",
       {{"file", file.native()}, {"aside", aside->native()}, {"cause", why.message}});
   return {};
 }
@@ -77,11 +81,12 @@ std::vector<ClaimRecord> claims_from_cdi(const std::filesystem::path& cdi_folder
 }
 
 Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const std::filesystem::path& cdi_folder,
-                                      const std::string& boot_id, HistoryBounds bounds, WallTime now) {
-  auto opened = open_and_load(file, bounds);
+                                      const std::string& boot_id, HistoryBounds bounds, HistoryBounds health_bounds,
+                                      WallTime now) {
+  auto opened = open_and_load(file, bounds, health_bounds);
   if (!opened && opened.error().code == Code::kDataLoss) {
     if (auto aside = set_ledger_aside(file, now, opened.error()); !aside) return std::unexpected(aside.error());
-    opened = open_and_load(file, bounds);
+    opened = open_and_load(file, bounds, health_bounds);
     if (opened) opened->rebuilt = true;
   }
   if (!opened || (!opened->store->fresh() && opened->damaged.empty())) return opened;

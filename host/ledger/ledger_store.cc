@@ -14,7 +14,7 @@ namespace cardcage {
 namespace {
 
 // Step N migrates a file from version N to N + 1. Never change a released step: add another.
-constexpr const char* kSchema[] = {
+const char* const kSchema[] = {
     "CREATE TABLE claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
     " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
     " PRIMARY KEY(driver, uid));"
@@ -34,14 +34,11 @@ constexpr const char* kSchema[] = {
     " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
     " PRIMARY KEY(driver, uid, position)) WITHOUT ROWID;"
     "INSERT INTO keyed_parts SELECT * FROM parts; DROP TABLE parts; ALTER TABLE keyed_parts RENAME TO parts;",
+    HealthTables::kSchema,
 };
 
 // 4 MiB of log. A checkpoint then takes some milliseconds of disk time.
 constexpr int kLongLogPages = 1000;
-
-std::int64_t to_ms(WallTime time) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
-}
 
 Status create_private(const std::filesystem::path& file) {
   if (auto folder = make_folder(file.parent_path(), 0700); !folder) return folder;
@@ -69,7 +66,8 @@ LedgerStore::LedgerStore(std::unique_ptr<sqlite::Database> database, HistoryBoun
     : database_(std::move(database)), bounds_(bounds) {}
 LedgerStore::~LedgerStore() = default;
 
-Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::path& file, HistoryBounds bounds) {
+Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::path& file, HistoryBounds bounds,
+                                                       HistoryBounds health_bounds) {
   if (auto created = create_private(file); !created) return std::unexpected(created.error());
   auto database = sqlite::Database::open(file);
   if (!database) return std::unexpected(database.error());
@@ -90,7 +88,7 @@ Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::pa
   if (store->fresh_ && store->database_->integer("SELECT count(*) FROM sqlite_schema").value_or(0) > 0)
     return fail(Code::kDataLoss, "'{}' is the database of another program", file.native());
   if (auto migrated = migrate(*store->database_, kSchema); !migrated) return std::unexpected(migrated.error());
-  if (auto compiled = store->compile(); !compiled) return std::unexpected(compiled.error());
+  if (auto compiled = store->compile(health_bounds); !compiled) return std::unexpected(compiled.error());
   return store;
 }
 
@@ -107,7 +105,7 @@ Status LedgerStore::migrate(const sqlite::Database& database, std::span<const ch
   return {};
 }
 
-Status LedgerStore::compile() {
+Status LedgerStore::compile(HistoryBounds health_bounds) {
   std::optional<Error> failure;
   const auto statement = [&](std::string_view text) {
     auto compiled = database_->compile(text);
@@ -123,11 +121,14 @@ Status LedgerStore::compile() {
       " VALUES(?,?,?,?,?,?,?,?,?,?,?)");
   auto bound_history = statement("DELETE FROM history WHERE id <= (SELECT max(id) FROM history) - ?");
   auto age_history = statement("DELETE FROM history WHERE released_ms < ?");
+  auto health = HealthTables::open(*database_, health_bounds);
+  if (!health) failure = health.error();
   // A schema of the right version without our tables is not our file.
   if (failure) return fail(Code::kDataLoss, "{}", failure->message);
   statements_.reset(new Statements{std::move(*put_claim), std::move(*drop_parts), std::move(*put_part),
                                    std::move(*drop_claim), std::move(*put_history), std::move(*bound_history),
                                    std::move(*age_history)});
+  health_.emplace(std::move(*health));
   return {};
 }
 
@@ -196,12 +197,15 @@ Status LedgerStore::set_durability(Durability durability) {
   return set;
 }
 
-Status LedgerStore::write(std::span<const LedgerChange> changes, const std::function<void()>& before_commit) {
-  const bool durable =
-      std::ranges::any_of(changes, [](const LedgerChange& change) { return change.durability == Durability::kNode; });
+Status LedgerStore::write(std::span<const LedgerChange> changes, const HealthChanges& health,
+                          const std::function<void()>& before_commit) {
+  const bool durable = !health.cordons.empty() || std::ranges::any_of(changes, [](const LedgerChange& change) {
+    return change.durability == Durability::kNode;
+  });
   if (auto set = set_durability(durable ? Durability::kNode : Durability::kProcess); !set) return set;
   auto done = database_->execute("BEGIN IMMEDIATE");
   if (done) done = apply(changes);
+  if (done) done = health_->apply(health);
   if (done && before_commit) before_commit();
   if (done) done = database_->execute("COMMIT");
   if (!done) database_->roll_back();

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "host/ledger/health_tables.h"
 #include "host/ledger/history.h"
 #include "host/ledger/record.h"
 #include "host/ledger/sqlite.h"
@@ -37,15 +38,19 @@ class LedgerStore {
  public:
   // Creates or migrates the file. kDataLoss if it is damaged or not ours, kFailedPrecondition if it is from a newer
   // cardcage, kAborted while another process uses it.
-  static Result<std::unique_ptr<LedgerStore>> open(const std::filesystem::path& file, HistoryBounds bounds);
+  static Result<std::unique_ptr<LedgerStore>> open(const std::filesystem::path& file, HistoryBounds bounds,
+                                                   HistoryBounds health_bounds = kHealthHistory);
 
   // Whether the file was new or empty.
   bool fresh() const { return fresh_; }
   Result<LoadedClaims> load() const;
   // Moves the rows of these claims to a table of their own, for people to look at.
   Status quarantine(const std::set<ClaimKey>& claims);
-  // Writes all changes or none, in one transaction, which is durable if any change is. `before_commit` is for tests.
-  Status write(std::span<const LedgerChange> changes, const std::function<void()>& before_commit = {});
+  const HealthTables& health() const { return *health_; }
+  // Writes all changes or none, in one transaction, which is durable if any change is, as a cordon is. `before_commit`
+  // is for tests.
+  Status write(std::span<const LedgerChange> changes, const HealthChanges& health = {},
+               const std::function<void()>& before_commit = {});
   Result<std::vector<HistoryEntry>> history(const HistoryQuery& query) const;
   // Moves the write-ahead log into the file if it is long. Call it when nobody waits.
   void tidy();
@@ -56,7 +61,7 @@ class LedgerStore {
  private:
   struct Statements;
   LedgerStore(std::unique_ptr<sqlite::Database> database, HistoryBounds bounds);
-  Status compile();
+  Status compile(HistoryBounds health_bounds);
   Status put(const ClaimRecord& record);
   Status release(const ClaimRecord& record, WallTime when);
   Status note(const HistoryEntry& entry);
@@ -65,6 +70,7 @@ class LedgerStore {
 
   std::unique_ptr<sqlite::Database> database_;
   std::unique_ptr<Statements> statements_;
+  std::optional<HealthTables> health_;
   HistoryBounds bounds_;
   bool fresh_ = false;
   std::optional<Durability> durability_;

@@ -19,6 +19,9 @@
 namespace cardcage {
 
 using WallTime = std::chrono::system_clock::time_point;  // stored in milliseconds
+inline std::int64_t to_ms(WallTime time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
+}
 
 // The numbers are stored. Only kPrepared says for certain what the modules hold; with the others they may hold anything
 // of the claim.

@@ -39,9 +39,21 @@ Result<bool> Statement::next() {
   return database_->error();
 }
 
+std::optional<double> Statement::real(int column) const {
+  if (sqlite3_column_type(handle_.get(), column) == SQLITE_NULL) return std::nullopt;
+  return sqlite3_column_double(handle_.get(), column);
+}
+
 std::string Statement::text(int column) const {
   const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_.get(), column));
   return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))) : "";
+}
+
+void Statement::bind_one(int index, const std::optional<double>& value) {
+  if (value)
+    sqlite3_bind_double(handle_.get(), index, *value);
+  else
+    sqlite3_bind_null(handle_.get(), index);
 }
 
 void Statement::bind_one(int index, std::string_view text) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,7 @@ class Statement {
   Result<bool> next();
 
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
+  std::optional<double> real(int column) const;  // nothing = NULL
   std::string text(int column) const;
 
  private:
@@ -50,6 +52,7 @@ class Statement {
       : handle_(handle, &sqlite3_finalize), database_(&database) {}
   // Does not copy: the arguments of run() live long enough.
   void bind_one(int index, std::int64_t value) { sqlite3_bind_int64(handle_.get(), index, value); }
+  void bind_one(int index, const std::optional<double>& value);
   void bind_one(int index, std::string_view text);
   void bind_one(int index, Blob blob);
 

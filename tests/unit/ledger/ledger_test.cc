@@ -291,7 +291,7 @@ TEST_F(LedgerTest, ANewerSchemaIsRefusedAndLeftUnchanged) {
   EXPECT_THAT(files_aside(), SizeIs(0));
 }
 
-// Version 1 had the same tables with a rowid.
+// Version 1 had the same tables of claims with a rowid.
 TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsMigrated) {
   const ClaimRecord full = a_full_record("u1");
   {
@@ -303,7 +303,8 @@ TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsMigrated) {
   ASSERT_TRUE(
       (*database)->execute("CREATE TABLE a AS SELECT * FROM claims; DROP TABLE claims; ALTER TABLE a RENAME TO "
                            "claims; CREATE TABLE b AS SELECT * FROM parts; DROP TABLE parts; ALTER TABLE b "
-                           "RENAME TO parts; PRAGMA user_version=1"));
+                           "RENAME TO parts; DROP TABLE health_causes; DROP TABLE health_cordons; DROP TABLE "
+                           "health_history; PRAGMA user_version=1"));
   database->reset();
   const auto ledger = open();
   EXPECT_EQ(ledger->claims().size(), 2u);

@@ -1,0 +1,75 @@
+// The health of devices, in the ledger's file: what of it outlives the daemon.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/core/task.h"
+#include "host/ledger/health_tables.h"
+#include "host/model/health_record.h"
+
+namespace cardcage {
+
+class Ledger;
+
+// [core] Changes go with the ledger's next transaction. A cause that changes several times before is written once, as
+// it is then. What could not be written waits for the next change. Causes and events survive a crash of the node only
+// once the kernel has written them; cordons are synced.
+class HealthRecords final : public HealthStore {
+ public:
+  // Owned by the ledger, which is used once it is complete.
+  HealthRecords(asio::io_context& core, Ledger& ledger, LoadedHealth loaded);
+
+  std::vector<CauseRecord> causes(const std::string& module) const override;
+  std::vector<CordonRecord> cordons(const std::string& module) const override;
+
+  void keep(CauseRecord record) override;
+  void forget(const DeviceKey& device, const std::string& cause) override;
+  // Both begin at the call, not when the task is awaited. The cordon changes once that is on the disk; if that fails,
+  // it stays as it was.
+  Task<Status> keep(CordonRecord record) override;
+  Task<Status> forget_cordon(DeviceKey device) override;
+  // Of the events that the disk does not take, the newest 1,000 are kept.
+  void note(HealthEvent event) override;
+  Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
+
+  // For the ledger: whether something has changed since the last take().
+  bool changed() const { return changed_; }
+  // All that is not in the file yet. The ledger writes it and then calls finish(), before the next take().
+  std::shared_ptr<const HealthChanges> take();
+  void finish(const Status& written);
+
+ private:
+  using CauseKey = std::pair<DeviceKey, std::string>;
+  struct WaitingCordon {
+    HealthChanges::Cordon change;
+    OneShot<Status> done;
+  };
+
+  void mark(CauseKey key);
+  void write_soon();
+  Task<Status> enqueue(HealthChanges::Cordon change);
+  void bound_events();
+  void put_back(const HealthChanges& unwritten);
+
+  asio::io_context& core_;
+  Ledger& ledger_;
+  std::map<CauseKey, CauseRecord> causes_;
+  std::map<DeviceKey, CordonRecord> cordons_;  // as on the disk
+
+  bool changed_ = false;
+  std::set<CauseKey> unwritten_causes_;
+  bool all_unwritten_ = false;  // of the causes
+  std::deque<HealthEvent> unwritten_events_;
+  std::vector<WaitingCordon> waiting_cordons_;
+  std::shared_ptr<const HealthChanges> writing_;
+  std::vector<WaitingCordon> writing_cordons_;
+};
+
+}  // namespace cardcage

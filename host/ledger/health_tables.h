@@ -1,0 +1,70 @@
+// The tables of the ledger's file about the health of devices: causes, cordons, and the history of both. Blocking; one
+// thread at a time.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/ledger/history.h"
+#include "host/ledger/sqlite.h"
+#include "host/model/health_record.h"
+
+namespace cardcage {
+
+// What one transaction writes.
+struct HealthChanges {
+  struct Cause {
+    DeviceKey device;
+    std::string cause;
+    std::optional<CauseRecord> record;  // nothing = it is forgotten
+  };
+  struct Cordon {
+    DeviceKey device;
+    std::optional<CordonRecord> record;
+  };
+  bool all_causes = false;  // `causes` replace all that are in the file
+  std::vector<Cause> causes;
+  std::vector<Cordon> cordons;
+  std::vector<HealthEvent> events;
+  bool empty() const { return !all_causes && causes.empty() && cordons.empty() && events.empty(); }
+};
+
+struct LoadedHealth {
+  std::vector<CauseRecord> causes;
+  std::vector<CordonRecord> cordons;
+};
+
+constexpr HistoryBounds kHealthHistory{.rows = 10'000, .age = std::chrono::hours(30 * 24)};
+
+class HealthTables {
+ public:
+  // The step of the ledger's schema that adds the tables.
+  static const char* const kSchema;
+
+  // Fails if the database lacks a table. The database outlives this.
+  static Result<HealthTables> open(const sqlite::Database& database, HistoryBounds bounds);
+  HealthTables(HealthTables&&) noexcept;
+  ~HealthTables();
+
+  Result<LoadedHealth> load() const;
+  // Within the caller's transaction.
+  Status apply(const HealthChanges& changes);
+  Result<std::vector<HealthEvent>> history(const HealthQuery& query) const;
+
+ private:
+  struct Statements;
+  HealthTables(const sqlite::Database& database, HistoryBounds bounds, std::unique_ptr<Statements> statements);
+  Status put(const CauseRecord& record);
+  Status put(const CordonRecord& record);
+  Status note(const HealthEvent& event);
+  Result<std::vector<CauseRecord>> load_causes() const;
+  Result<std::vector<CordonRecord>> load_cordons() const;
+
+  const sqlite::Database* database_;
+  HistoryBounds bounds_;
+  std::unique_ptr<Statements> statements_;
+};
+
+}  // namespace cardcage
