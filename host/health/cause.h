@@ -15,6 +15,8 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,29 +35,86 @@ struct Moment {
 
 // A cause that comes back within the window of its rule (10 min without one) has to stay away longer each time: from
 // the third relapse on for 10 s, 20 s, 40 s, ..., at most for the window.
+//
+// Each statement is judged by the rule for its own reason, for as long as it counts.
 class Cause {
  public:
-  Cause(const HealthRule& rule, Health stated, Moment now);
+  Cause(const RuleOf& rule_of, Health stated, Moment now);
   // From an earlier daemon: counts until its rule ends it, though nothing is stated yet.
-  Cause(const HealthRule& rule, const CauseRecord& record, Moment now);
+  Cause(const RuleOf& rule_of, const CauseRecord& record, Moment now);
 
-  // All return true if what counts has changed, in its text too.
-  bool state(const HealthRule& rule, Health stated, Moment now);
-  // Time has passed, or the rule is another one. Call it at due() at the latest.
-  bool advance(const HealthRule& rule, Moment now);
+  // All return true if what counts has changed, in its text too; a new value alone is no change.
+  bool state(const RuleOf& rule_of, Health stated, Moment now);
+  // Time has passed, or the rules are others. Call it at due() at the latest.
+  bool advance(const RuleOf& rule_of, Moment now);
   // An operator says that it is over. A statement that still stands and is not healthy counts again at its next
   // repetition, and not as a relapse.
-  bool clear(Moment now);
+  bool clear(const RuleOf& rule_of, Moment now);
 
   // Nothing changes by itself before then.
-  Instant due() const;
+  Instant due() const { return self_.due; }
   // What counts; kHealthy if nothing does.
-  const CauseHealth& counts() const;
-  bool quarantined() const;
-  // What its rule was chosen by: the reason of the newest statement.
-  const std::string& stated_reason() const;
+  const CauseHealth& counts() const { return self_.counts; }
+  bool quarantined() const { return self_.quarantined; }
+  // When something as bad as what counts was stated last.
+  Instant stated() const { return self_.said.at(self_.level); }
   // What a restart of the daemon must not lose; nothing if it is well and was so for long.
-  std::optional<CauseRecord> record(const DeviceKey& device, Moment now) const;
+  std::optional<CauseRecord> record(const RuleOf& rule_of, const DeviceKey& device, Moment now) const;
+
+ private:
+  static constexpr std::size_t kLevels = 5;  // of severity(HealthState)
+  // A statement that is over though it still stands says nothing until it is repeated.
+  enum class Over : std::uint8_t { kNo, kByTime, kByOperator };
+  struct Said {
+    Health health;        // as stated
+    bool silent = false;  // it was not repeated in time
+  };
+  struct Self {
+    Health stated;  // the newest statement
+    Instant stated_at = Instant::min();
+    int stated_level = 0;  // as it was judged when it was stated
+    bool beyond = false;   // the last value was beyond its limit
+    bool silent = false;
+    Over over = Over::kNo;
+    int judged = 0;  // the level of what stands now
+    int level = 0;   // of what counts
+    std::optional<double> value;
+    Instant value_changed = Instant::min(), began = Instant::min();
+    // Since when what was judged has been at least that level (levels up to `judged`), or below it (the others).
+    std::array<Instant, kLevels> turned{};
+    // When something of at least that level was stated last.
+    std::array<Instant, kLevels> said{};
+    // The newest statement of each level from 1 on that counts or may count later.
+    std::map<int, Said> newest;
+    std::optional<Instant> ended;   // while well: when it counted last
+    std::vector<Instant> relapses;  // oldest first
+    Duration damping{0}, window{0};
+    bool quarantined = false;
+    CauseHealth counts;
+    Instant due = Instant::max();
+  };
+
+  void apply(const RuleOf& rule_of, Health stated, Instant now);
+  bool settle(const RuleOf& rule_of, Moment now);
+  void judge_anew(const RuleOf& rule_of, Instant now);
+  void judge_standing(const RuleOf& rule_of, Instant now);
+  void set_judged(int level, Instant at);
+  void fall_silent(const RuleOf& rule_of, Instant now);
+  void worsen(const RuleOf& rule_of, Instant now);
+  void begin(const HealthRule& rule, Instant now);
+  void recover(const RuleOf& rule_of, Instant now);
+  void set_level(int level, Instant now);
+  void forget_old(Instant now);
+  Instant silent_at(const RuleOf& rule_of) const;
+  Instant recovers_at(const RuleOf& rule_of) const;
+  Instant next(const RuleOf& rule_of) const;
+  CauseHealth shown(const RuleOf& rule_of) const;
+  bool show(CauseHealth next, Moment now);
+
+  Self self_;
+  // Before the first statement of the newest instant, if something is not healthy: a worse one at the same instant
+  // replaces it without a trace.
+  std::unique_ptr<Self> before_;
 };
 
 }  // namespace cardcage

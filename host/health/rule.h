@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "host/core/task.h"
 #include "host/model/cause.h"
@@ -29,5 +31,8 @@ struct HealthRule {
   std::uint32_t resets_per_day = 0;
   friend bool operator==(const HealthRule&, const HealthRule&) = default;
 };
+
+// The rule of one cause for statements with this reason.
+using RuleOf = std::function<const HealthRule&(std::string_view reason)>;
 
 }  // namespace cardcage

@@ -33,9 +33,6 @@ struct TaintRule {
   friend bool operator==(const TaintRule&, const TaintRule&) = default;
 };
 
-// What the kubelet is told of a device with a cause, instead of what its state amounts to.
-enum class KubeletHealth : std::uint8_t { kHealthy, kUnhealthy, kUnknown };
-
 constexpr std::size_t kMaxDeclaredCauses = 64;
 
 // One cause, and the rule by which the host judges it by default.

@@ -35,12 +35,31 @@ std::string joint_message(const std::vector<CauseHealth>& causes, std::ptrdiff_t
   return cut_utf8(worst.message.empty() ? name_of(worst) : worst.message, kMaxHealthMessage - more.size()) + more;
 }
 
+int rank(KubeletHealth health) {
+  switch (health) {
+    case KubeletHealth::kHealthy: return 0;
+    case KubeletHealth::kUnknown: return 1;
+    case KubeletHealth::kUnhealthy: break;
+  }
+  return 2;
+}
+
+KubeletHealth worst_for_kubelet(const std::vector<CauseHealth>& causes) {
+  KubeletHealth worst = KubeletHealth::kHealthy;
+  for (const CauseHealth& cause : causes) {
+    const KubeletHealth told = cause.kubelet.value_or(told_to_kubelet(cause.health.state));
+    if (rank(told) > rank(worst)) worst = told;
+  }
+  return worst;
+}
+
 }  // namespace
 
 DeviceHealth compose(std::vector<CauseHealth> causes) {
   if (causes.empty()) return {};
   std::ranges::stable_sort(causes, std::ranges::greater(), badness);
-  DeviceHealth device{causes.front().health, {}, std::move(causes)};
+  const KubeletHealth kubelet = worst_for_kubelet(causes);
+  DeviceHealth device{causes.front().health, {}, std::move(causes), kubelet};
   const HealthState state = device.health.state;
   std::ptrdiff_t alike = 0;
   for (const CauseHealth& cause : device.causes) {
@@ -50,6 +69,10 @@ DeviceHealth compose(std::vector<CauseHealth> causes) {
   }
   if (state == HealthState::kUnhealthy && alike > 1) device.health.message = joint_message(device.causes, alike);
   return device;
+}
+
+KubeletHealth told_to_kubelet(const DeviceHealth& device) {
+  return device.kubelet.value_or(told_to_kubelet(device.health.state));
 }
 
 TaintEffect strongest_taint(const std::vector<CauseHealth>& causes) {

@@ -92,12 +92,16 @@ inline bool put(Statements& statements, const Health& health) {
   return true;
 }
 
+// What the kubelet is told of a device with a cause, instead of what its state amounts to.
+enum class KubeletHealth : std::uint8_t { kHealthy, kUnhealthy, kUnknown };
+
 // What is known about one cause.
 struct CauseHealth {
   Health health;
   std::chrono::system_clock::time_point changed;
-  std::string of_parent{};   // the id of the parent that has the cause; empty = the device itself
-  bool quarantined = false;  // only an operator ends it
+  std::string of_parent{};                 // the id of the parent that has the cause; empty = the device itself
+  bool quarantined = false;                // only an operator ends it
+  std::optional<KubeletHealth> kubelet{};  // by its rule; nothing = what the state amounts to
   friend bool operator==(const CauseHealth&, const CauseHealth&) = default;
 };
 
@@ -105,11 +109,25 @@ struct DeviceHealth {
   Health health;  // of the worst cause; if several are bad, the message names the others
   std::chrono::system_clock::time_point changed;
   std::vector<CauseHealth> causes;  // worst first
+  // The worst that one of the causes has the kubelet told; nothing without causes.
+  std::optional<KubeletHealth> kubelet{};
 };
 
 // The health of a device with these causes, in any order; unknown if there is none.
 DeviceHealth compose(std::vector<CauseHealth> causes);
 // The strongest taint that one of the causes advises.
 TaintEffect strongest_taint(const std::vector<CauseHealth>& causes);
+// What a state amounts to for the kubelet, which knows neither degraded nor unmonitored devices.
+constexpr KubeletHealth told_to_kubelet(HealthState state) {
+  switch (state) {
+    case HealthState::kHealthy:
+    case HealthState::kDegraded: return KubeletHealth::kHealthy;
+    case HealthState::kUnhealthy: return KubeletHealth::kUnhealthy;
+    case HealthState::kUnknown:
+    case HealthState::kUnmonitored: break;
+  }
+  return KubeletHealth::kUnknown;
+}
+KubeletHealth told_to_kubelet(const DeviceHealth& device);
 
 }  // namespace cardcage
