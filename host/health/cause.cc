@@ -16,6 +16,8 @@ constexpr Duration kDefaultWindow = std::chrono::minutes(10);
 constexpr Duration kFirstDamping = std::chrono::seconds(10);
 constexpr std::size_t kDampedRelapses = 3, kMaxRelapses = 100;
 constexpr int kUnknownLevel = severity(HealthState::kUnknown);
+// Its rule is found by this reason.
+constexpr std::string_view kSilent = "Silent";
 
 HealthState state_of(int level) {
   constexpr std::array kStates = {HealthState::kHealthy, HealthState::kDegraded, HealthState::kUnmonitored,
@@ -80,7 +82,7 @@ Health as_judged(const HealthRule& rule, Health health, HealthState state) {
 
 Health silence(const Health& stated) {
   const std::string about = stated.cause.empty() ? "" : " about " + stated.cause;
-  return {.reason = "Silent",
+  return {.reason = std::string(kSilent),
           .message = fmt::format("no report{} for {} s", about, stated.timeout.count()),
           .timeout = stated.timeout,
           .cause = stated.cause};
@@ -137,7 +139,8 @@ Cause::Cause(const RuleOf& rule_of, const CauseRecord& record, Moment now) {
   self_.level = self_.judged = self_.stated_level = severity(record.health.state);
   self_.beyond = self_.level > 0;
   self_.value = record.health.value;
-  self_.value_changed = self_.began = stated;
+  self_.value_changed = stated;
+  self_.began = changed;
   self_.turned.fill(changed);
   for (int level = 1; level <= self_.level; ++level) self_.said.at(level) = stated;
   for (const auto& relapse : record.relapses) self_.relapses.push_back(instant_of(relapse, now));
@@ -145,8 +148,8 @@ Cause::Cause(const RuleOf& rule_of, const CauseRecord& record, Moment now) {
   const HealthRule& rule = rule_of(record.health.reason);
   self_.window = window_of(rule);
   if (self_.level > 0) {
-    self_.newest[self_.level] = {self_.stated};
-    forget_old(now.now);
+    const bool silent = self_.level == kUnknownLevel && record.health.timeout.count() > 0;
+    self_.newest[self_.level] = {record.health, silent};
     self_.damping = damping_of(self_.relapses.size(), self_.window);
   } else {
     self_.ended = changed;
@@ -166,7 +169,9 @@ bool Cause::state(const RuleOf& rule_of, Health stated, Moment now) {
   settle(rule_of, now);
   apply(rule_of, std::move(stated), now.now);
   settle(rule_of, now);
-  const auto well = [](const Self& self) { return self.judged == 0 && self.level == 0 && self.over == Over::kNo; };
+  const auto well = [](const Self& self) {
+    return self.judged == 0 && self.level == 0 && self.over == Over::kNo && !self.beyond;
+  };
   before_ = well(*before) && well(self_) ? nullptr : std::move(before);
   return !looks_alike(self_.counts, shown_before);
 }
@@ -258,10 +263,11 @@ void Cause::judge_standing(const RuleOf& rule_of, Instant now) {
   const Judgement judgement = judge(rule, self_.stated, self_.beyond);
   self_.beyond = judgement.beyond;
   self_.stated_level = severity(judgement.state);
-  const bool silent = self_.silent && rule.severity != HealthState::kHealthy;
+  const bool silent = self_.silent && rule_of(kSilent).severity != HealthState::kHealthy;
   const int level = silent ? std::max(self_.stated_level, kUnknownLevel) : self_.stated_level;
   if (level == self_.judged) return;
-  if (level > 0) self_.newest[level] = {self_.stated, silent && level == kUnknownLevel};
+  if (level > 0) self_.newest[level] = {self_.stated};
+  if (silent && level == kUnknownLevel) self_.newest[level] = {silence(self_.stated), true};
   for (int said = 1; said <= self_.stated_level; ++said)
     self_.said.at(said) = std::max(self_.said.at(said), std::max(self_.stated_at, self_.began));
   set_judged(level, now);
@@ -278,7 +284,7 @@ Instant Cause::silent_at(const RuleOf& rule_of) const {
       self_.stated_at == Instant::min())
     return Instant::max();
   const HealthRule& rule = rule_of(self_.stated.reason);
-  if (rule.severity == HealthState::kHealthy) return Instant::max();
+  if (rule_of(kSilent).severity == HealthState::kHealthy) return Instant::max();
   // A taint outlasts silence: only the module can say that the device is well again.
   const Health health = as_judged(rule, self_.stated, state_of(self_.judged));
   return advised_taint(health) == TaintEffect::kNone ? later(self_.stated_at, self_.stated.timeout) : Instant::max();
@@ -288,7 +294,7 @@ void Cause::fall_silent(const RuleOf& rule_of, Instant now) {
   const Instant at = silent_at(rule_of);
   if (at > now) return;
   self_.silent = true;
-  self_.newest[kUnknownLevel] = {self_.stated, true};
+  self_.newest[kUnknownLevel] = {silence(self_.stated), true};
   set_judged(kUnknownLevel, at);
 }
 
@@ -308,6 +314,7 @@ void Cause::worsen(const RuleOf& rule_of, Instant now) {
 void Cause::begin(const HealthRule& rule, Instant now) {
   self_.window = window_of(rule);
   forget_old(now);
+  std::erase_if(self_.relapses, [&](Instant relapse) { return now >= later(relapse, self_.window); });
   if (self_.ended) {
     if (self_.relapses.size() >= kMaxRelapses) self_.relapses.erase(self_.relapses.begin());
     self_.relapses.push_back(now);
@@ -355,11 +362,9 @@ void Cause::set_level(int level, Instant now) {
 }
 
 void Cause::forget_old(Instant now) {
-  if (self_.ended && now >= later(*self_.ended, self_.window)) {
-    self_.ended.reset();
-    self_.relapses = {};
-  }
-  std::erase_if(self_.relapses, [&](Instant relapse) { return now >= later(relapse, self_.window); });
+  if (!self_.ended || now < later(*self_.ended, self_.window)) return;
+  self_.ended.reset();
+  self_.relapses = {};
 }
 
 Instant Cause::next(const RuleOf& rule_of) const {
@@ -375,7 +380,7 @@ CauseHealth Cause::shown(const RuleOf& rule_of) const {
   if (self_.level > 0) {
     const auto& [health, silent] = self_.newest.at(self_.level);
     const HealthRule& rule = rule_of(health.reason);
-    CauseHealth counts{silent ? silence(health) : as_judged(rule, health, state_of(self_.level)), {}};
+    CauseHealth counts{silent ? health : as_judged(rule, health, state_of(self_.level)), {}};
     if (!silent) counts.kubelet = rule.kubelet;
     counts.quarantined = self_.quarantined;
     if (self_.quarantined) add_quarantine(rule, counts.health);
@@ -405,8 +410,12 @@ std::optional<CauseRecord> Cause::record(const RuleOf& rule_of, const DeviceKey&
   if (self_.level > 0) {
     // Without the remark about the quarantine, which is made anew.
     const auto& [health, silent] = self_.newest.at(self_.level);
-    record.health = silent ? silence(health) : as_judged(rule_of(health.reason), health, state_of(self_.level));
-    record.stated = wall_of(silent ? self_.turned.at(self_.level) : stated(), now);
+    record.health = silent ? health : as_judged(rule_of(health.reason), health, state_of(self_.level));
+    // Nobody will repeat the statement, so only silence itself keeps its timeout, and is known by it.
+    if (!silent) record.health.timeout = {};
+    const bool waits_for_value = rule_of(health.reason).recovery == Recovery::kStable;
+    const Instant newest = waits_for_value ? std::max(stated(), self_.value_changed) : stated();
+    record.stated = wall_of(silent ? self_.turned.at(self_.level) : newest, now);
   }
   for (const Instant relapse : self_.relapses) record.relapses.push_back(wall_of(relapse, now));
   return record;

@@ -56,6 +56,10 @@ class Cause {
   // What counts; kHealthy if nothing does.
   const CauseHealth& counts() const { return self_.counts; }
   bool quarantined() const { return self_.quarantined; }
+  // What the rule of what counts is chosen by; of the newest statement if nothing counts.
+  const std::string& reason() const {
+    return self_.level > 0 ? self_.newest.at(self_.level).health.reason : self_.stated.reason;
+  }
   // When something as bad as what counts was stated last.
   Instant stated() const { return self_.said.at(self_.level); }
   // What a restart of the daemon must not lose; nothing if it is well and was so for long.

@@ -8,7 +8,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "host/core/clock.h"
@@ -19,7 +22,7 @@
 
 namespace cardcage {
 
-// What others see of the health of a listed device that has changed.
+// What others see of the health of a listed device that has changed; a greater value is more.
 enum class HealthNews : std::uint8_t {
   kNone,
   kText,   // what it says to people
@@ -37,11 +40,11 @@ class ModuleHealth {
   HealthNews set_rules(HealthRules rules);
 
   // The devices from now on, with the health that the list states. Devices that left are kept, with what counts, for a
-  // day and at most kMaxAbsent of them.
+  // day and at most kMaxAbsent of them; cordons stay until an operator ends them.
   HealthNews list(const Snapshot& snapshot);
-  // The module's statement about a device that is known. It is refused if there is no room for another cause.
+  // The module's statement about a device that it knows. It is refused if there is no room for another cause.
   HealthNews state(const std::string& device_id, Health health);
-  // Logs that there was no room.
+  // Logs that there is no room.
   void refuse(const std::string& device_id, const Health& health) const;
   // Devices, and parents of devices, that are listed or were so lately.
   bool knows(const std::string& device_id) const;
@@ -52,7 +55,8 @@ class ModuleHealth {
   Instant due() const;
 
   // All that counts: its own causes and those of its parent, the operator's cordon, and `others`, which are the host's
-  // own. If the module is away, what it stated says nothing any more, unless it has a taint or is quarantined.
+  // own and take the place of causes of the same name. If the module is away, what it stated says nothing any more,
+  // unless it has a taint or is quarantined.
   DeviceHealth health(const Device& device, std::vector<CauseHealth> others = {}, bool away = false) const;
   // Of a device that is held but not listed.
   DeviceHealth health_of_absent(const std::string& device_id) const;
@@ -72,8 +76,73 @@ class ModuleHealth {
   void note_reset(const std::string& device_id, const std::string& by, const std::string& why, const Status& outcome);
 
   const HealthRules& rules() const;
+  // The module's name in the configuration from now on.
+  Task<void> rename(std::string module);
 
   static constexpr std::size_t kMaxAbsent = 1024;
+
+ private:
+  static constexpr Duration kMaxAbsence = std::chrono::hours(24);
+  struct Tracked {
+    Cause cause;
+    Instant scheduled = Instant::max();  // its place in due_
+    bool kept = false;                   // the store has a record
+    Instant kept_at{};
+  };
+  using Causes = std::map<std::string, Tracked>;
+  struct Known {
+    std::string name, parent_id;
+    bool listed = false, parent = false;  // itself, or a partition of it
+    std::chrono::system_clock::time_point listed_since;
+    std::optional<Instant> left;  // neither of both since then
+    bool gone = false;            // it was listed, and the history says that it left
+    Causes causes;
+    std::optional<CordonRecord> cordon;
+    std::vector<Instant> resets;  // of the last 24 h
+  };
+  using Devices = std::map<std::string, Known, std::less<>>;
+  struct Shown {  // of one cause
+    HealthState state = HealthState::kHealthy;
+    TaintRule taint;  // its value defaults to the reason
+    std::optional<KubeletHealth> kubelet;
+    bool quarantined = false;
+    friend bool operator==(const Shown&, const Shown&) = default;
+  };
+
+  Moment moment() const { return {clock_.now(), clock_.wall()}; }
+  RuleOf rule_of(const std::string& cause) const;
+  void load();
+  static Shown shown(const Tracked& tracked);
+  HealthNews state(Devices::iterator device, Health health, Moment now);
+  bool make_room_for(Devices::iterator device, const Health& wanted);
+  void schedule(const std::string& device_id, const std::string& cause, Tracked& tracked, Instant due);
+  void drop(Devices::iterator device, Causes::iterator cause);
+  void drop(Devices::iterator device);
+  HealthEvent event(HealthEventKind kind, const std::string& device_id, const Known& known) const;
+  void note(HealthEvent event);
+  void note_cause(HealthEventKind kind, Devices::const_iterator device, const CauseHealth& counts, std::string by = {},
+                  std::string why = {});
+  HealthNews follow(Devices::iterator device, Causes::iterator cause, const Shown& before, bool changed, Moment now,
+                    std::string why = {});
+  void keep(Devices::iterator device, Causes::iterator cause, bool changed, Moment now);
+  void log_change(Devices::const_iterator device, HealthState before, const Health& now) const;
+  bool is_well(const Known& known) const;
+  void mark_listed(const Snapshot& snapshot);
+  void mark_left(Instant now);
+  void drop_excess();
+  std::vector<CauseHealth> causes_of(const Known& known, bool away) const;
+  void add_parent(const std::string& parent_id, bool away, std::vector<CauseHealth>& causes) const;
+
+  std::string module_;
+  Clock& clock_;
+  HealthStore& store_;
+  const std::function<void(const HealthEvent&)> noted_;
+  HealthRules rules_;
+  bool has_remedy_ = false;
+  Devices devices_;
+  // When something may change by itself, so that a signal costs the same with many devices as with few.
+  std::set<std::tuple<Instant, std::string, std::string>> due_;
+  std::set<std::pair<Instant, std::string>> leaving_;  // when absent devices are forgotten
 };
 
 }  // namespace cardcage

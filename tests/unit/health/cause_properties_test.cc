@@ -77,15 +77,16 @@ TEST(CausePropertiesTest, steppingFromDueToDueShowsTheSameAsLookingEachMilliseco
         dense.advance(rules.rule_of, at(passed));
         if (sparse.due() <= at(passed).now) sparse.advance(rules.rule_of, at(passed));
         ASSERT_GT(sparse.due(), at(passed).now) << "seed " << round << " step " << step;
-        ASSERT_EQ(output(sparse, rules, at(passed)), output(dense, rules, at(passed)))
+        ASSERT_TRUE(output(sparse, rules, at(passed)) == output(dense, rules, at(passed)))
             << "seed " << round << " step " << step;
       }
+      dense.advance(rules.rule_of, at(passed));
+      if (sparse.due() <= at(passed).now) sparse.advance(rules.rule_of, at(passed));
       if (dice.roll(15) == 0) {
         ASSERT_EQ(sparse.clear(rules.rule_of, at(passed)), dense.clear(rules.rule_of, at(passed)));
         continue;
       }
       const Health health = dice.statement();
-      dense.advance(rules.rule_of, at(passed));
       ASSERT_EQ(sparse.state(rules.rule_of, health, at(passed)), dense.state(rules.rule_of, health, at(passed)));
     }
   }
@@ -106,7 +107,7 @@ TEST(CausePropertiesTest, theOrderOfStatementsAtOneInstantDoesNotMatter) {
       for (const Health& health : statements) one.state(rules.rule_of, health, at(passed));
       std::ranges::shuffle(statements, shuffle);
       for (const Health& health : statements) other.state(rules.rule_of, health, at(passed));
-      ASSERT_EQ(output(one, rules, at(passed)), output(other, rules, at(passed)))
+      ASSERT_TRUE(output(one, rules, at(passed)) == output(other, rules, at(passed)))
           << "seed " << round << " step " << step;
     }
   }
@@ -171,7 +172,10 @@ TEST(CausePropertiesTest, aRestartLaundersNothing) {
   for (int round = 0; round < kRounds; ++round) {
     Dice dice(4000U + static_cast<unsigned>(round));
     Rules rules(dice);
-    for (HealthRule* rule : {&rules.a, &rules.b, &rules.other}) rule->limit.reset();
+    for (HealthRule* rule : {&rules.a, &rules.b, &rules.other}) {
+      rule->limit.reset();
+      rule->window = 2s;  // a record does not tell which rule damps it
+    }
     Duration passed{0};
     Cause cause(rules.rule_of, dice.statement(), at(passed));
     for (int step = 0; step < kSteps; ++step) {
@@ -187,7 +191,11 @@ TEST(CausePropertiesTest, aRestartLaundersNothing) {
       ASSERT_EQ(again.quarantined(), cause.quarantined()) << "seed " << round << " step " << step;
       ASSERT_EQ(again.counts().health.state == HealthState::kHealthy,
                 cause.counts().health.state == HealthState::kHealthy)
-          << "seed " << round << " step " << step;
+          << "seed " << round << " step " << step << " reason " << record->health.reason << " stated "
+          << (at(passed).wall - record->stated) / 1ms << " changed " << (at(passed).wall - record->changed) / 1ms
+          << " relapses " << record->relapses.size() << " state " << int(record->health.state) << " rule "
+          << int(rules.rule_of(record->health.reason).recovery) << " "
+          << rules.rule_of(record->health.reason).recovery_time / 1ms;
     }
   }
 }
