@@ -29,6 +29,8 @@ constexpr Rule kRules[] = {
 
     {"R20", "events", "it handles a loss of events", "discover", rules::handles_events},
 
+    {"R23", "causes", "it states declared causes alone", "discover", rules::states_declared_causes},
+
     {"R14", "prepare", "prepare and unprepare succeed", "discover", rules::prepares},
     {"R19", "params", "it takes each kind of parameters", "prepare", rules::prepares_with_each_kind_of_params},
     {"R14", "prepare-again", "a repeated prepare gives the same", "prepare", rules::prepares_again},
@@ -49,6 +51,8 @@ constexpr Rule kRules[] = {
      rules::prepares_nothing_while_quiesced},
     {"R12", "quiesce-device", "one device can be quiesced alone", "prepare", rules::quiesces_one_device},
     {"R12", "resume", "resume brings the devices back", "quiesce", rules::resumes},
+
+    {"R24", "reset", "a reset states the causes anew", "prepare", rules::resets_a_device},
 
     {"R13", "life", "it ends after calls of each kind", "discover", rules::lives},
     {"R9", "threads", "no thread is left after stop", "life", rules::leaves_no_thread},

@@ -59,6 +59,10 @@ Task<Outcome> starts_no_process(Trial& trial);
 Task<Outcome> changes_no_settings(Trial& trial);
 Task<Outcome> prints_nothing(Trial& trial);
 
+// rules_health.cc
+Task<Outcome> states_declared_causes(Trial& trial);
+Task<Outcome> resets_a_device(Trial& trial);
+
 // rules_quiesce.cc
 Task<Outcome> releases_the_hardware(Trial& trial);
 Task<Outcome> prepares_nothing_while_quiesced(Trial& trial);

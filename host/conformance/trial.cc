@@ -13,6 +13,8 @@ namespace {
 
 // How long it may take until /proc shows nothing more of an instance.
 constexpr std::chrono::milliseconds kCleanUp{500}, kCleanUpStep{10};
+// How long the news of a module may be on their way.
+constexpr std::chrono::milliseconds kNewsTime{200};
 // For the stop of an instance that is busy with a call: it ends with its worker.
 constexpr std::chrono::milliseconds kStopWhileBusy{50};
 // Enough time to see that a call ends soon after its deadline, and less than the daemon gives it.
@@ -76,8 +78,9 @@ Task<Status> Trial::load() {
 Task<Status> Trial::start() {
   if (started_) co_return Status{};
   if (auto loaded = co_await load(); !loaded) co_return loaded;
-  ModuleEvents nothing;
-  Status started = co_await module_->start(std::move(nothing), deadline());
+  ModuleEvents heard;
+  heard.health = [this](const std::string& device_id, const Health& health) { put(stated_[device_id], health); };
+  Status started = co_await module_->start(std::move(heard), deadline());
   started_ = started.has_value();
   if (!started_) co_await stop();
   co_return started;
@@ -166,6 +169,22 @@ Task<Status> Trial::resume_device(std::string device_id) {
   co_return co_await module_->resume_device(std::move(device_id), deadline());
 }
 
+Task<Result<std::size_t>> Trial::check(std::string device_id) {
+  if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
+  std::vector<std::string> ids{std::move(device_id)};
+  co_return co_await module_->check(std::move(ids), deadline());
+}
+
+Task<Status> Trial::reset_device(std::string device_id) {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->reset_device(std::move(device_id), deadline());
+}
+
+Task<std::map<std::string, Statements>> Trial::statements() {
+  co_await clock_.sleep_for(kNewsTime);
+  co_return stated_;
+}
+
 Task<Status> Trial::stop() {
   const auto module = std::exchange(module_, nullptr);
   started_ = false;
@@ -209,10 +228,7 @@ Task<Result<ObservedLife>> Trial::observe_life() {
   const auto module = module_;
   std::ignore = co_await discover();
   const auto device = co_await this->device();
-  if (device && identity_->has_check) {
-    std::vector<std::string> ids{device->id};
-    std::ignore = co_await module->check(std::move(ids), deadline());
-  }
+  if (device && identity_->has_check) std::ignore = co_await check(device->id);
   if (!identity_->metrics.empty()) std::ignore = co_await module->collect_metrics(deadline());
   if (identity_->has_labels) std::ignore = co_await module->collect_labels(deadline());
   if (identity_->has_catalogue) std::ignore = co_await module->collect_catalogue(deadline());

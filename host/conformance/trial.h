@@ -58,6 +58,11 @@ class Trial {
   Task<Status> resume();
   Task<Status> quiesce_device(std::string device_id);
   Task<Status> resume_device(std::string device_id);
+  Task<Result<std::size_t>> check(std::string device_id);
+  Task<Status> reset_device(std::string device_id);
+  // What the module has stated since then, by device; the statements of the last calls arrive meanwhile.
+  void forget_statements() { stated_.clear(); }
+  Task<std::map<std::string, Statements>> statements();
   // Ends the instance; succeeds if none runs.
   Task<Status> stop();
   // Ends the instance and creates the next one in the same process.
@@ -108,6 +113,7 @@ class Trial {
   std::optional<Device> device_;
   std::shared_ptr<RemoteModule> module_;  // loaded; null if none runs
   bool started_ = false;
+  std::map<std::string, Statements> stated_;  // by device
   ProcessState loaded_state_;
   std::optional<Result<ObservedLife>> life_;
   std::map<std::string, ModuleClaim> prepared_;  // by uid, with the state that prepare saved

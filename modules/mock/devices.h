@@ -17,7 +17,7 @@ struct hardware { /* what the options ask for; devices_make() builds it */
   char gpu_model[64], fpga_model[64], nic_model[64];
   uint32_t gpu_memory_gib, nic_speed_gbps;
   uint32_t sockets, partitions; /* partitions per gpu, 0 = none */
-  bool shared, uuid_ids;
+  bool shared, uuid_ids, partitions_only;
   char seed[64];
 };
 
@@ -30,6 +30,8 @@ struct statement { /* about one cause of a device's health */
   struct statement* next;
   uint32_t state, taint;
   char *cause, *reason, *message, *taint_key, *taint_value;
+  double value;
+  uint32_t has_value;
 };
 struct device {
   char id[56], name[40], uuid[56], pci[16], kind[17];
@@ -39,6 +41,7 @@ struct device {
   uint32_t part_count;         /* partitions follow their gpu in `all` */
   struct holder* holders;      /* guarded by holds.lock */
   bool quiesced;               /* on its own; changes while no other call runs [R8] */
+  uint32_t resets;             /* since the start; as quiesced */
   /* Guarded by devices.lock, because the script changes them: */
   bool present;
   struct statement* health; /* the last statement about each cause; none = healthy */
@@ -64,6 +67,8 @@ bool devices_state_health(struct devices* devices, struct device* device, const 
                           const cage_host* host);
 /* Reports every statement about the device to the host. */
 void devices_tell_health(struct devices* devices, const struct device* device, const cage_host* host);
+/* States that each cause of the device that was stated before is over. */
+void devices_heal(struct devices* devices, struct device* device, const cage_host* host);
 void devices_forget_health(struct device* device);
 
 /* Reports every present device and, for gpus with partitions, their counters. */

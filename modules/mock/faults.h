@@ -21,6 +21,7 @@ enum call_kind {
   CALL_EVENTS,
   CALL_QUIESCE,
   CALL_RESUME,
+  CALL_RESET,
   CALL_STOP,
   CALL_KIND_COUNT /* also means: no such call */
 };

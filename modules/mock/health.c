@@ -21,6 +21,8 @@ cage_health health_of(const struct device* device, const struct statement* state
   health.message = text_of(statement->message);
   health.taint_key = text_of(statement->taint_key);
   health.taint_value = text_of(statement->taint_value);
+  health.value = statement->value;
+  health.has_value = statement->has_value;
   return health;
 }
 
@@ -37,6 +39,8 @@ static char* owned(cage_str text) { return strndup(text.size > 0 ? text.data : "
 static bool copy(struct statement* to, const cage_health* from) {
   to->state = from->state;
   to->taint = from->taint;
+  to->value = from->value;
+  to->has_value = from->has_value;
   to->cause = owned(from->cause);
   to->reason = owned(from->reason);
   to->message = owned(from->message);
@@ -84,6 +88,18 @@ void devices_tell_health(struct devices* devices, const struct device* device, c
     host->health(host, &health);
   }
   pthread_mutex_unlock(&devices->lock);
+}
+
+void devices_heal(struct devices* devices, struct device* device, const cage_host* host) {
+  pthread_mutex_lock(&devices->lock);
+  for (struct statement* each = device->health; each != NULL; each = each->next) {
+    each->state = CAGE_HEALTH_OK;
+    each->taint = CAGE_TAINT_NONE;
+    each->has_value = 0;
+    each->reason[0] = each->message[0] = each->taint_key[0] = each->taint_value[0] = '\0';
+  }
+  pthread_mutex_unlock(&devices->lock);
+  devices_tell_health(devices, device, host);
 }
 
 void devices_forget_health(struct device* device) {

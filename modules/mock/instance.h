@@ -44,6 +44,9 @@ cage_status mock_service_stop(const cage_instance* mock, const cage_call* call);
  * ioctls on as variable MOCK_WRITE. `edits` may be NULL. */
 cage_status mock_write(const cage_instance* mock, const cage_call* call, const cage_claim* claim,
                        const struct lines* lines, cage_edits* edits);
+enum { MOCK_CAUSE_COUNT = 8 };
+extern const cage_cause* const mock_causes[MOCK_CAUSE_COUNT];
+
 enum { MOCK_METRIC_COUNT = 5 };
 extern const cage_metric* const mock_metrics[MOCK_METRIC_COUNT];
 cage_status mock_collect_metrics(cage_instance* mock, const cage_call* call, cage_metrics_sink* out);

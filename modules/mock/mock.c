@@ -1,4 +1,6 @@
 /* The mock module: hardware that exists only in its options and misbehaves when told to. See README.md. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,12 +112,34 @@ static cage_status mock_resume_device(cage_instance* mock, const cage_call* call
   return set_quiesced(mock, call, CALL_RESUME, device_id);
 }
 
+/* The hardware forgets what was wrong with it and with its partitions. */
+static cage_status mock_reset(cage_instance* mock, const cage_call* call, cage_str device_id) {
+  cage_status status = faults_enter(&mock->faults, CALL_RESET, call);
+  if (status != CAGE_OK) return status;
+  struct device* device = devices_find(&mock->devices, device_id);
+  if (device == NULL || !devices_present(&mock->devices, device)) {
+    return refuse(call, CAGE_NOT_FOUND, "no device '%.*s'", (int)device_id.size, device_id.data);
+  }
+  if (device->parent != NULL) {
+    return refuse(call, CAGE_UNIMPLEMENTED, "device '%s' is a partition; reset '%s'", device->id, device->parent->id);
+  }
+  status = faults_device(&mock->faults, CALL_RESET, call, device->id);
+  if (status != CAGE_OK) return status;
+  for (uint32_t i = 0; i <= device->part_count; ++i) devices_heal(&mock->devices, device + i, mock->host);
+  device->resets += 1;
+  char line[96];
+  int size = snprintf(line, sizeof line, "reset of %s, number %" PRIu32 " since the start", device->id, device->resets);
+  mock->host->log(mock->host, CAGE_LOG_INFO, (cage_str){line, (size_t)size});
+  return CAGE_OK;
+}
+
 static const void* mock_extension(const char* id) {
   static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = mock_choose};
   static const cage_pre_start pre_start = {.struct_size = sizeof pre_start, .pre_start = mock_pre_start};
   static const cage_configure configure = {.struct_size = sizeof configure, .configure = mock_configure};
   static const cage_quiesce quiesce = {
       .struct_size = sizeof quiesce, .quiesce = mock_quiesce_device, .resume = mock_resume_device};
+  static const cage_reset reset = {.struct_size = sizeof reset, .reset = mock_reset};
   static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = mock_reconcile};
   static const cage_metrics metrics = {.struct_size = sizeof metrics,
                                        .metric_count = MOCK_METRIC_COUNT,
@@ -133,6 +157,7 @@ static const void* mock_extension(const char* id) {
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &pre_start;
   if (strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &configure;
   if (strcmp(id, CAGE_EXT_QUIESCE) == 0) return &quiesce;
+  if (strcmp(id, CAGE_EXT_RESET) == 0) return &reset;
   if (strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
   return NULL;
 }
@@ -161,7 +186,9 @@ const cage_module* cage_module_v0(uint32_t host_minor) {
                                     .destroy = mock_destroy,
                                     .extension = mock_extension,
                                     .schemas = mock_schemas,
-                                    .schema_count = MOCK_SCHEMA_COUNT};
+                                    .schema_count = MOCK_SCHEMA_COUNT,
+                                    .causes = mock_causes,
+                                    .cause_count = MOCK_CAUSE_COUNT};
   (void)host_minor;
   return &table;
 }

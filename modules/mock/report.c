@@ -95,6 +95,10 @@ static void report_device(const struct devices* devices, const struct device* de
   snapshot->device(snapshot, &report); /* the host leaves out and logs a device that it refuses */
 }
 
+static bool is_offered(const struct hardware* hardware, const struct device* device) {
+  return !hardware->partitions_only || device->part_count == 0;
+}
+
 /* A gpu and its partitions share a counter set, so the scheduler never allocates more than the gpu has (KEP-4815). */
 static cage_status report_counters(const struct devices* devices, const struct device* device, cage_snapshot* snapshot,
                                    const cage_snapshot_counters* counters) {
@@ -104,7 +108,7 @@ static cage_status report_counters(const struct devices* devices, const struct d
       {.name = CAGE_LIT("slices"), .value = gpu_slices(device), .format = CAGE_QTY_DECIMAL}};
   if (gpu == device) {
     cage_status status = counters->set(snapshot, text_of(gpu->id), amounts, 2);
-    if (status != CAGE_OK) return status;
+    if (status != CAGE_OK || !is_offered(devices->hardware, gpu)) return status;
   }
   return counters->consumes(snapshot, text_of(device->id), text_of(gpu->id), amounts, 2);
 }
@@ -121,7 +125,7 @@ cage_status devices_report(struct devices* devices, const cage_call* call, cage_
   for (uint32_t i = 0; i < devices->count && status == CAGE_OK; ++i) {
     const struct device* device = &devices->all[i];
     if (!device->present) continue;
-    report_device(devices, device, snapshot);
+    if (is_offered(devices->hardware, device)) report_device(devices, device, snapshot);
     if (device->part_count > 0 || device->parent != NULL) status = report_counters(devices, device, snapshot, counters);
   }
   pthread_mutex_unlock(&devices->lock);

@@ -10,7 +10,7 @@ static const cage_str calls[] = {
     CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"),     CAGE_LIT("configure"), CAGE_LIT("discover"),
     CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("choose"),    CAGE_LIT("pre_start"), CAGE_LIT("check"),
     CAGE_LIT("metrics"), CAGE_LIT("labels"),    CAGE_LIT("catalogue"), CAGE_LIT("events"),    CAGE_LIT("quiesce"),
-    CAGE_LIT("resume"),  CAGE_LIT("stop")};
+    CAGE_LIT("resume"),  CAGE_LIT("reset"),     CAGE_LIT("stop")};
 #define LIVE .flags = CAGE_OPTION_LIVE
 
 const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
@@ -24,6 +24,7 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("sockets", INT, "2", "NUMA nodes that the devices are spread over"), .min = 1, .max = MAX_SOCKETS),
     OPTION(NAMED("seed", STRING, "", "changes all uuids, so that nodes differ"), .max = 63),
     OPTION(NAMED("partitions", INT, "0", "partitions offered beside each whole gpu"), .min = 0, .max = MAX_PARTITIONS),
+    OPTION(NAMED("partitions_only", BOOL, "false", "gpus with partitions are not offered as a whole")),
     OPTION(NAMED("uuid_ids", BOOL, "false", "ids are the uuids, and gpu-0 is only a name")),
     OPTION(NAMED("shared", BOOL, "false", "several claims may hold one device")),
     OPTION(NAMED("device_node", STRING, "/dev/null", "host device node that containers see as /dev/mock/<id>"),
@@ -105,6 +106,7 @@ static cage_status read_hardware(const cage_call* call, const cage_values* optio
   hardware->nic_speed_gbps = (uint32_t)options->integer(options, "nic_speed_gbps");
   hardware->sockets = (uint32_t)options->integer(options, "sockets");
   hardware->partitions = (uint32_t)options->integer(options, "partitions");
+  hardware->partitions_only = options->boolean(options, "partitions_only") != 0;
   hardware->shared = options->boolean(options, "shared") != 0;
   hardware->uuid_ids = options->boolean(options, "uuid_ids") != 0;
   return CAGE_OK;

@@ -31,6 +31,7 @@ static const struct word states[] = {{"ok", CAGE_HEALTH_OK},
                                      {"bad", CAGE_HEALTH_BAD},
                                      {"unknown", CAGE_HEALTH_UNKNOWN},
                                      {"unmonitored", CAGE_HEALTH_UNMONITORED},
+                                     {"degraded", CAGE_HEALTH_DEGRADED},
                                      {NULL, 0}};
 static const struct word effects[] = {{"none", CAGE_TAINT_NONE},
                                       {"NoSchedule", CAGE_TAINT_NO_SCHEDULE},
@@ -70,16 +71,31 @@ static bool read_taint(cage_str text, cage_health* health) {
   return number_of(text, effects, &health->taint);
 }
 
+/* Also "nan" and "inf", which the host refuses. */
+static bool read_value(cage_str text, double* value) {
+  char copy[32];
+  if (text.size == 0 || !text_copy(copy, sizeof copy, text)) return false;
+  char* end = NULL;
+  *value = strtod(copy, &end);
+  return *end == '\0';
+}
+
 static const char* parse_health(const struct devices* devices, cage_str line, struct arguments* arguments) {
   const char* wrong = need_device(devices, &line, arguments);
   if (wrong != NULL) return wrong;
   cage_health* health = &arguments->health;
   *health = (cage_health){.struct_size = sizeof(cage_health)};
-  if (!number_of(text_word(&line), states, &health->state)) return "health is ok, bad, unknown or unmonitored";
+  if (!number_of(text_word(&line), states, &health->state))
+    return "health is ok, bad, unknown, unmonitored or degraded";
   health->taint = health->state == CAGE_HEALTH_BAD ? CAGE_TAINT_NO_SCHEDULE : CAGE_TAINT_NONE;
   health->reason = text_word(&line);
   if (after(&health->reason, "cause=")) {
     health->cause = health->reason;
+    health->reason = text_word(&line);
+  }
+  if (after(&health->reason, "value=")) {
+    if (!read_value(health->reason, &health->value)) return "a value is a number such as 96.5";
+    health->has_value = 1;
     health->reason = text_word(&line);
   }
   if (after(&health->reason, "taint=")) {

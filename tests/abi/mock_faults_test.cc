@@ -186,6 +186,43 @@ TEST(MockScript, EachCauseOfHealthHasItsStatement) {
               testing::UnorderedElementsAre(Pair("gpu-1", ecc), Pair("gpu-1", link), Pair("gpu-1", xid)));
 }
 
+cage_status reset(Instance& instance, std::string_view device) {
+  const Call call;
+  const auto* family = static_cast<const cage_reset*>(mock()->extension(CAGE_EXT_RESET));
+  const cage_status status = family->reset(instance.get(), call.get(), str(device));
+  instance.explanation = call.explanation;
+  return status;
+}
+
+TEST(MockReset, EndsEachCauseOfTheDeviceAndOfItsPartitions) {
+  Instance instance(mock(), {{"partitions", std::int64_t{2}},
+                             {"script", Strings{"health gpu-1 ok cause=Temperature value=96.5",
+                                                "health gpu-1-part-0 bad cause=Ecc Dbe bank 3"}}});
+  ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.healths.size() == 2; }));
+  EXPECT_THAT(instance.host.healths[0],
+              Pair("gpu-1", ReportedHealth{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE, "Temperature", "", "", 96.5}));
+  instance.host.healths.clear();
+  EXPECT_EQ(reset(instance, "gpu-1"), CAGE_OK) << instance.explanation;
+  const auto ok = [](const char* cause) { return ReportedHealth{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE, cause}; };
+  EXPECT_THAT(instance.host.healths,
+              testing::ElementsAre(Pair("gpu-1", ok("Temperature")), Pair("gpu-1-part-0", ok("Ecc")),
+                                   Pair("gpu-1-part-1", ok(""))));
+  EXPECT_EQ(reset(instance, "gpu-1"), CAGE_OK);
+  EXPECT_THAT(instance.host.logs, testing::Contains("reset of gpu-1, number 2 since the start"));
+}
+
+TEST(MockReset, FailsWhenToldTo) {
+  Instance instance(mock(), {{"partitions", std::int64_t{2}},
+                             {"script", Strings{"fail reset gpu-1 the firmware is dead", "remove gpu-2"}}});
+  ASSERT_TRUE(instance.host.wait_until([&] { return instance.host.rescans == 1; }));
+  EXPECT_EQ(reset(instance, "gpu-1"), CAGE_INTERNAL);
+  EXPECT_THAT(instance.explanation, HasSubstr("the firmware is dead"));
+  EXPECT_EQ(reset(instance, "gpu-2"), CAGE_NOT_FOUND);
+  EXPECT_EQ(reset(instance, "gpu-0-part-0"), CAGE_UNIMPLEMENTED);
+  EXPECT_EQ(instance.explanation, "device 'gpu-0-part-0' is a partition; reset 'gpu-0'");
+  EXPECT_EQ(reset(instance, "gpu-0"), CAGE_OK);
+}
+
 TEST(MockScript, RemovedDevicesLeaveTheSnapshotAndComeBack) {
   const ScratchFolder folder;
   Instance instance(mock(), {{"partitions", std::int64_t{2}},
@@ -205,9 +242,10 @@ TEST(MockScript, RemovedDevicesLeaveTheSnapshotAndComeBack) {
 }
 
 TEST(MockScript, ABadLineIsRefusedAtCreate) {
-  for (const char* line : {"dance", "", "health", "health gpu-99 ok", "health gpu-0 fine",
-                           "health gpu-0 bad taint=Never", "health gpu-0 bad taint=a/b:", "2 health gpu-0 ok", "add",
-                           "fail", "fail dance gpu-0", "fail prepare", "delay prepare soon", "crash now", "hang x"}) {
+  for (const char* line :
+       {"dance", "", "health", "health gpu-99 ok", "health gpu-0 fine", "health gpu-0 bad taint=Never",
+        "health gpu-0 bad taint=a/b:", "health gpu-0 ok value=hot", "health gpu-0 ok value=", "2 health gpu-0 ok",
+        "add", "fail", "fail dance gpu-0", "fail prepare", "delay prepare soon", "crash now", "hang x"}) {
     const Instance instance(mock(), {{"script", Strings{line}}});
     EXPECT_EQ(instance.created, CAGE_INVALID_ARGUMENT) << line;
     EXPECT_THAT(instance.explanation, HasSubstr("'script'")) << line;

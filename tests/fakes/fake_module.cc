@@ -104,8 +104,11 @@ Task<Status> FakeModule::pre_start(ModuleClaim claim, Instant deadline) {
   co_return status;
 }
 
-Task<Status> FakeModule::check(std::string device_id, Instant deadline) {
-  co_return co_await respond(Verb::kCheck, std::move(device_id), deadline);
+Task<Result<std::size_t>> FakeModule::check(std::vector<std::string> device_ids, Instant deadline) {
+  for (const std::string& id : device_ids)
+    if (const Status status = co_await respond(Verb::kCheck, id, deadline); !status)
+      co_return std::unexpected(status.error());
+  co_return device_ids.size();
 }
 
 Task<Result<MetricSamplesPtr>> FakeModule::collect_metrics(Instant deadline) {

@@ -24,6 +24,7 @@ class FakeModule final : public Module {
     kChoose,
     kPreStart,
     kCheck,
+    kReset,
     kCollectMetrics,
     kCollectLabels,
     kCollectCatalogue,
@@ -94,7 +95,10 @@ class FakeModule final : public Module {
   Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
                                                 std::size_t want, Instant deadline) override;
   Task<Status> pre_start(ModuleClaim claim, Instant deadline) override;
-  Task<Status> check(std::string device_id, Instant deadline) override;
+  Task<Result<std::size_t>> check(std::vector<std::string> device_ids, Instant deadline) override;
+  Task<Status> reset_device(std::string device_id, Instant deadline) override {
+    return respond(Verb::kReset, std::move(device_id), deadline);
+  }
   Task<Result<MetricSamplesPtr>> collect_metrics(Instant deadline) override;
   Task<Result<NodeLabels>> collect_labels(Instant deadline) override;
   Task<Result<Catalogue>> collect_catalogue(Instant deadline) override;

@@ -49,12 +49,17 @@ Status HostileModules::only_start() { return start_faulty(); }
 // A module that survives its fault has to keep working.
 Status HostileModules::check(const std::string& device_id) {
   if (auto started = start_faulty(); !started) return started;
-  if (auto checked = run(module->check(device_id, soon())); !checked) return checked;
+  if (auto checked = run(module->check({device_id}, soon())); !checked) return std::unexpected(checked.error());
   const auto snapshot = run(module->discover(soon()));
   return snapshot ? Status() : std::unexpected(snapshot.error());
 }
 
 Status HostileModules::check_once() { return check("dev-0"); }
+
+Status HostileModules::reset_once() {
+  if (auto started = start_faulty(); !started) return started;
+  return run(module->reset_device("dev-0", soon()));
+}
 
 Status HostileModules::discover_once() {
   if (auto started = start_faulty(); !started) return started;
@@ -100,9 +105,14 @@ Status HostileModules::hang_in_start() {
   return hang_in(module->start(events(), soon()));
 }
 
+static Task<Status> without_count(Task<Result<std::size_t>> check) {
+  const auto checked = co_await std::move(check);
+  co_return checked ? Status() : std::unexpected(checked.error());
+}
+
 Status HostileModules::hang_in_check() {
   if (auto started = start_faulty(); !started) return started;
-  return hang_in(module->check("dev-0", soon()));
+  return hang_in(without_count(module->check({"dev-0"}, soon())));
 }
 
 Status HostileModules::hang_in_events() {
@@ -113,7 +123,7 @@ Status HostileModules::hang_in_events() {
 
 Status HostileModules::flood_with_events() {
   if (auto started = start_faulty(); !started) return started;
-  for (const char* order : {"many", "closed", "file"}) EXPECT_FALSE(run(module->check(order, soon()))) << order;
+  for (const char* order : {"many", "closed", "file"}) EXPECT_FALSE(run(module->reset_device(order, soon()))) << order;
   const Event event{.type = EventType::kUevent, .time = {}, .text = std::string(kMaxEventText / kMaxEvents, 'x')};
   const EventBatch batch{.events = std::vector<Event>(kMaxEvents, event), .lost = true};
   for (int i = 0; i < 10; ++i)
@@ -125,7 +135,7 @@ Status HostileModules::flood_with_events() {
 Status HostileModules::close_a_polled_descriptor() {
   if (auto started = start_faulty(); !started) return started;
   for (const char* order : {"pipe", "write", "close"})
-    if (auto done = run(module->check(order, soon())); !done) return done;
+    if (auto done = run(module->reset_device(order, soon())); !done) return done;
   EventBatch batch;
   for (std::int32_t descriptor = -1; descriptor < 200; ++descriptor)
     batch.events.push_back({.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = descriptor});
@@ -138,7 +148,7 @@ Status HostileModules::close_a_polled_descriptor() {
 Status HostileModules::use_late_sinks() {
   if (auto discovered = discover_once(); !discovered) return discovered;
   EXPECT_TRUE(run(module->prepare(claim("u1"), soon())));
-  if (auto checked = run(module->check("dev-0", soon())); !checked) return checked;
+  if (auto checked = run(module->check({"dev-0"}, soon())); !checked) return std::unexpected(checked.error());
   const auto snapshot = run(module->discover(soon()));
   if (!snapshot) return std::unexpected(snapshot.error());
   EXPECT_EQ((*snapshot)->find("late"), nullptr);
@@ -181,11 +191,11 @@ Status HostileModules::parse_with_both() {
     EXPECT_EQ(reports[0].first, "the-module");
   }
   wire::Request sent, received;
-  sent.set_check("dev-0");
+  sent.set_reset("dev-0");
   FrameReader reader;
   reader.append(*encode_frame(sent));
   EXPECT_TRUE(reader.next(received).value_or(false));
-  EXPECT_EQ(received.check(), "dev-0");
+  EXPECT_EQ(received.reset(), "dev-0");
   return {};
 }
 

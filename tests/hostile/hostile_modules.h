@@ -37,6 +37,7 @@ class HostileModules : public ModuleFixture, public ::testing::WithParamInterfac
   // Each provokes a fault and returns what the caller of the module gets.
   Status only_start();
   Status check_once();
+  Status reset_once();
   Status discover_once();
   Status find_only_the_valid_device();
   Status hang_while_loaded();

@@ -19,6 +19,7 @@ static struct {
   char prepared[64], released[64], held[64]; /* the uids of the last claims */
   int calls;                                 /* counts all calls, so that no two give the same */
   int descriptor, lock;
+  const cage_host* host;
   int quiesced, device_quiesced, resumed, starts, crashed;
   pthread_t thread;
   int has_thread;
@@ -74,7 +75,8 @@ static void stop_thread(void) {
 
 static cage_status create(const cage_call* call, const cage_host* host, const cage_values* options,
                           cage_instance** out) {
-  (void)call, (void)host;
+  (void)call;
+  self.host = host;
   copy_text(self.broken, sizeof self.broken, options->string(options, "break"));
   copy_text(self.file, sizeof self.file, options->string(options, "file"));
   self.descriptor = self.lock = -1;
@@ -255,6 +257,26 @@ static cage_status events(cage_instance* me, const cage_call* call, const cage_e
   return CAGE_OK;
 }
 
+static void state(cage_str device_id, const char* cause) {
+  const cage_health health = {
+      .struct_size = sizeof health, .state = CAGE_HEALTH_OK, .device_id = device_id, .cause = {cause, strlen(cause)}};
+  self.host->health(self.host, &health);
+}
+
+static cage_status check(cage_instance* me, const cage_call* call, cage_str device_id) {
+  (void)me, (void)call;
+  state(device_id, "Ecc");
+  state(device_id, breaks("causes") ? "Fan" : "Link");
+  return CAGE_OK;
+}
+
+static cage_status reset(cage_instance* me, const cage_call* call, cage_str device_id) {
+  (void)me, (void)call;
+  state(device_id, "Ecc");
+  if (!breaks("reset")) state(device_id, breaks("causes") ? "Fan" : "Link");
+  return CAGE_OK;
+}
+
 static const void* extension(const char* id) {
   static const cage_pre_start before_start = {.struct_size = sizeof before_start, .pre_start = pre_start};
   static const cage_quiesce of_device = {
@@ -266,6 +288,8 @@ static const void* extension(const char* id) {
   static const cage_labels labels = {.struct_size = sizeof labels, .collect = collect_labels};
   static const cage_catalogue catalogue = {.struct_size = sizeof catalogue, .collect = collect_catalogue};
   static const cage_watch watch = {.struct_size = sizeof watch, .events = events};
+  static const cage_reset of_hardware = {.struct_size = sizeof of_hardware, .reset = reset};
+  if (strcmp(id, CAGE_EXT_RESET) == 0) return &of_hardware;
   if (strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
   if (strcmp(id, CAGE_EXT_WATCH) == 0) return &watch;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;
@@ -281,6 +305,11 @@ static const cage_option broken_rule = {.struct_size = sizeof(cage_option),
 static const cage_option shared_file = {
     .struct_size = sizeof(cage_option), .type = CAGE_OPTION_STRING, .name = CAGE_LIT("file"), .help = CAGE_LIT("path")};
 static const cage_option* const options[] = {&broken_rule, &shared_file};
+
+static const cage_cause ecc = {.struct_size = sizeof ecc, .name = CAGE_LIT("Ecc"), .help = CAGE_LIT("memory")};
+static const cage_cause link_down = {
+    .struct_size = sizeof link_down, .name = CAGE_LIT("Link"), .help = CAGE_LIT("link")};
+static const cage_cause* const causes[] = {&ecc, &link_down};
 
 #define NAMES_OF(kind_) \
   .struct_size = sizeof(cage_params_schema), .api_version = CAGE_LIT("example.com/v1"), .kind = CAGE_LIT(kind_)
@@ -298,11 +327,14 @@ static const cage_module table = {.magic = CAGE_MAGIC,
                                   .discover = discover,
                                   .prepare = prepare,
                                   .unprepare = unprepare,
+                                  .check = check,
                                   .quiesce = quiesce,
                                   .resume = resume,
                                   .stop = stop,
                                   .destroy = base_destroy,
                                   .extension = extension,
                                   .schemas = schemas,
-                                  .schema_count = LENGTH(schemas)};
+                                  .schema_count = LENGTH(schemas),
+                                  .causes = causes,
+                                  .cause_count = LENGTH(causes)};
 const cage_module* cage_module_v0(uint32_t host_minor) { return host_minor > 0 ? &table : NULL; }

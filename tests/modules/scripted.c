@@ -256,6 +256,12 @@ static cage_status check(cage_instance* me, const cage_call* call, cage_str devi
   return behave_in(call, "check");
 }
 
+static cage_status reset(cage_instance* me, const cage_call* call, cage_str device_id) {
+  (void)me;
+  tell_cause(device_id, "Ecc", CAGE_HEALTH_OK);
+  return behave_in(call, "reset");
+}
+
 static cage_status stop(cage_instance* me, const cage_call* call) {
   (void)me;
   return behave_in(call, "stop");
@@ -415,6 +421,8 @@ static const void* extension(const char* id) {
   static const cage_preferred preferred = {.struct_size = sizeof preferred, .choose = choose};
   static const cage_pre_start before_start = {.struct_size = sizeof before_start, .pre_start = pre_start};
   static const cage_configure reconfigure = {.struct_size = sizeof reconfigure, .configure = configure};
+  static const cage_reset of_device = {.struct_size = sizeof of_device, .reset = reset};
+  if (strcmp(id, CAGE_EXT_RESET) == 0) return &of_device;
   static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = keep};
   if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
   if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &before_start;

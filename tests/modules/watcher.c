@@ -141,7 +141,7 @@ static cage_status drain_pipe(void) {
 }
 
 /* The "device" is what to do. */
-static cage_status check(cage_instance* me, const cage_call* call, cage_str device_id) {
+static cage_status reset(cage_instance* me, const cage_call* call, cage_str device_id) {
   static const struct {
     const char* name;
     cage_status (*run)(void);
@@ -165,6 +165,8 @@ static const void* extension(const char* id) {
                                    .kernel_log_count = 2,
                                    .uevent_count = 1,
                                    .events = events};
+  static const cage_reset ordered = {.struct_size = sizeof ordered, .reset = reset};
+  if (strcmp(id, CAGE_EXT_RESET) == 0) return &ordered;
   return strcmp(id, CAGE_EXT_WATCH) == 0 ? &watch : NULL;
 }
 
@@ -188,7 +190,6 @@ static const cage_module table = {.magic = CAGE_MAGIC,
                                   .discover = base_discover,
                                   .prepare = base_prepare,
                                   .unprepare = base_unprepare,
-                                  .check = check,
                                   .stop = stop,
                                   .destroy = base_destroy,
                                   .extension = extension};

@@ -139,6 +139,34 @@ TEST_F(HostServicesTest, BoundsTheBytesOfReportsThatWait) {
   EXPECT_GT(bytes, KeptHealth::kMaxBytes / 2);
 }
 
+TEST_F(HostServicesTest, StatementsAreComparedWithWhatTheModuleDeclares) {
+  std::vector<std::string> logged;
+  divert_log([&](LogLevel, std::string_view message, std::initializer_list<LogField> fields) {
+    for (const LogField& field : fields)
+      if (field.name == "cause") logged.push_back(fmt::format("{}: {}", field.value, message));
+  });
+  HostServices services("declares", [] {}, asks, false,
+                        {{.name = "Temperature", .help = "hot", .unit = "Cel"}, {.name = "Link", .help = "link"}});
+  const cage_host* const host = services.table();
+  for (int round = 0; round < 2; ++round)
+    for (const std::string& cause :
+         {std::string("Temperature"), std::string("Link"), std::string("Fan"), std::string()}) {
+      cage_health health = health_of("d");
+      health.cause = {cause.data(), cause.size()};
+      health.value = 41;
+      health.has_value = 1;
+      host->health(host, &health);
+    }
+  divert_log({});
+  const Statements stated = services.take().health.at("d");
+  ASSERT_THAT(stated, SizeIs(4)) << "a cause that is not declared counts all the same";
+  EXPECT_EQ(stated.at("Temperature").value, 41);
+  for (const char* cause : {"Link", "Fan", ""}) EXPECT_EQ(stated.at(cause).value, std::nullopt) << cause;
+  const std::string no_unit = "value of a statement is ignored: the module declares no unit for the cause [R23]";
+  EXPECT_THAT(logged, ElementsAre("Link: " + no_unit, "Fan: module states a cause that it does not declare [R23]",
+                                  "Fan: " + no_unit, ": " + no_unit));
+}
+
 TEST_F(HostServicesTest, KeepsTheLatestReportOfEachCause) {
   HostServices services("m", [] {}, asks);
   const cage_host* const host = services.table();

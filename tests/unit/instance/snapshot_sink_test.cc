@@ -128,11 +128,36 @@ TEST(DeviceCopyTest, RefusesAnUnknownFlagOrState) {
   health.struct_size = sizeof health;
   given = device("d");
   given.health = &health;
-  health.state = 4;
-  EXPECT_EQ(refusal(given), "health.state 4 is unknown [R16]");
+  health.state = 5;
+  EXPECT_EQ(refusal(given), "health.state 5 is unknown [R16]");
   health.state = CAGE_HEALTH_UNMONITORED;
   health.taint = 4;
   EXPECT_EQ(refusal(given), "health.taint 4 is unknown [R16]");
+}
+
+TEST(DeviceCopyTest, TakesADegradedDeviceWithAValue) {
+  cage_health health{};
+  health.struct_size = sizeof health;
+  health.state = CAGE_HEALTH_DEGRADED;
+  health.value = -3.5;
+  EXPECT_EQ(copy_health(health)->second.value, std::nullopt) << "it is not said to be there";
+  health.has_value = 1;
+  const auto copied = copy_health(health);
+  ASSERT_TRUE(copied) << copied.error().message;
+  EXPECT_EQ(copied->second.state, HealthState::kDegraded);
+  EXPECT_EQ(copied->second.value, -3.5);
+}
+
+TEST(DeviceCopyTest, RefusesABadValue) {
+  cage_health health{};
+  health.struct_size = sizeof health;
+  health.has_value = 2;
+  EXPECT_EQ(copy_health(health).error().message, "health.has_value is 2: set it to 0 or 1");
+  health.has_value = 1;
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    health.value = value;
+    EXPECT_THAT(copy_health(health).error().message, HasSubstr("is not finite"));
+  }
 }
 
 TEST(DeviceCopyTest, RefusesABadCauseOrTaint) {

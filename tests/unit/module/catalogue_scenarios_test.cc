@@ -39,7 +39,7 @@ TEST_P(CatalogueScenarios, AFloodIsBoundedAndArrives) {
   EXPECT_EQ(collected->entries.back().name, fmt::format("n{}", kMaxCatalogueEntries - 3));
   EXPECT_EQ(collected->left_out.count, 6002 - kMaxCatalogueEntries);
   EXPECT_THAT(collected->left_out.first, HasSubstr("a catalogue has at most 4096 entries"));
-  EXPECT_TRUE(run(module->check("dev-0", soon())));
+  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
 }
 
 TEST_P(CatalogueScenarios, AFailureIsTheModulesOwn) {

@@ -66,7 +66,7 @@ TEST_P(ConcurrentScenarios, DevicesAreListedWhileAClaimIsPrepared) {
   ASSERT_TRUE(start_slow());
   const auto prepared = begin(module->prepare(one(0), soon()));
   EXPECT_TRUE(run(module->discover(soon())));
-  EXPECT_TRUE(run(module->check("gpu-1", soon())));
+  EXPECT_TRUE(run(module->check({"gpu-1"}, soon())));
   EXPECT_FALSE(prepared->has_value());
   ASSERT_TRUE(wait(prepared));
 }

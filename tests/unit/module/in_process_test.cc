@@ -39,7 +39,7 @@ TEST_F(InProcessTest, WorksWithRealTime) {
   const auto loaded = load("scripted.so");
   ASSERT_TRUE(loaded);
   ASSERT_TRUE(run((*loaded)->start({}, soon())));
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(run((*loaded)->check("dev-0", soon())));
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(run((*loaded)->check({"dev-0"}, soon())));
   EXPECT_TRUE(run((*loaded)->stop(Instant::max())));
 }
 

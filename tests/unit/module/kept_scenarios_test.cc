@@ -109,7 +109,7 @@ TEST_P(KeptScenarios, ServeAWholeClaim) {
 TEST_P(KeptScenarios, ReportHealthQuiesceAndChoose) {
   ASSERT_TRUE(start_kept());
   ASSERT_TRUE(run(module->discover(soon())));
-  ASSERT_TRUE(run(module->check("card-1", soon())));
+  ASSERT_TRUE(run(module->check({"card-1"}, soon())));
   EXPECT_TRUE(eventually([&] {
     clock.advance(std::chrono::milliseconds(10));
     return rescans == 1 && reports.size() == 1;

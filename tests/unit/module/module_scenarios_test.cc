@@ -96,9 +96,9 @@ TEST_P(ModuleScenarios, AFailureWithoutExplanationSaysSo) {
 }
 
 TEST_P(ModuleScenarios, AnUnknownStatusIsQuoted) {
-  ASSERT_TRUE(start_scripted({"check=number"}));
-  EXPECT_EQ(run(module->check("dev-0", soon())).error(),
-            (Error{Code::kUnknown, "module 'm' cannot check: it returned 4711, which is no status"}));
+  ASSERT_TRUE(start_scripted({"reset=number"}));
+  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
+            (Error{Code::kUnknown, "module 'm' cannot reset: it returned 4711, which is no status"}));
 }
 
 TEST_P(ModuleScenarios, AnInvalidEditFailsThePrepareEvenIfTheModuleIgnoresIt) {
@@ -113,7 +113,7 @@ TEST_P(ModuleScenarios, ASinkRefusesUseAfterItsCall) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
   ASSERT_TRUE(run(module->discover(soon())));
   ASSERT_TRUE(run(module->prepare(claim("u1"), soon())));
-  EXPECT_TRUE(run(module->check("dev-0", soon())));
+  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
   const auto snapshot = run(module->discover(soon()));
   ASSERT_TRUE(snapshot);
   EXPECT_EQ((*snapshot)->find("late"), nullptr);
@@ -121,7 +121,7 @@ TEST_P(ModuleScenarios, ASinkRefusesUseAfterItsCall) {
 
 TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
   ASSERT_TRUE(start_scripted({"check=news"}));
-  ASSERT_TRUE(run(module->check("dev-0", soon())));
+  ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
   const auto heard = [&] {
     clock.advance(std::chrono::milliseconds(10));  // between the news of a module inside the daemon
     return rescans == 1;
@@ -135,7 +135,7 @@ TEST_P(ModuleScenarios, HealthAndRescanReachTheCore) {
 
 TEST_P(ModuleScenarios, EachCauseOfHealthReachesTheCore) {
   ASSERT_TRUE(start_scripted({"check=causes"}));
-  ASSERT_TRUE(run(module->check("dev-0", soon())));
+  ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
   const auto heard = [&] {
     clock.advance(std::chrono::milliseconds(10));  // between the news of a module inside the daemon
     return rescans == 1;
@@ -153,9 +153,84 @@ TEST_P(ModuleScenarios, EachCauseOfHealthReachesTheCore) {
                                                        statement("Link", HealthState::kUnmonitored)));
 }
 
+TEST_P(ModuleScenarios, OneCallChecksManyDevicesAndAFailureStopsNone) {
+  modules_dir = CARDCAGE_MODULES;
+  ASSERT_TRUE(start("libcardcage_mock.so", {{"script", std::vector<std::string>{"remove gpu-1"}}}));
+  ASSERT_TRUE(eventually([&] {
+    clock.advance(std::chrono::milliseconds(10));
+    return rescans == 1;
+  }));
+  const auto checked = run(module->check({"gpu-0", "gpu-1", "gpu-2"}, soon()));
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_EQ(*checked, 3u);
+  EXPECT_TRUE(eventually([&] {
+    clock.advance(std::chrono::milliseconds(10));
+    return reports.size() == 2;
+  }));
+  EXPECT_THAT(reports, ::testing::UnorderedElementsAre(Pair("gpu-0", ::testing::_), Pair("gpu-2", ::testing::_)));
+  EXPECT_EQ(run(module->check({}, soon())).value_or(9), 0u);
+}
+
+TEST_P(ModuleScenarios, ASweepOfChecksEndsBeforeItsDeadline) {
+  modules_dir = CARDCAGE_MODULES;
+  ASSERT_TRUE(start("libcardcage_mock.so", {{"script", std::vector<std::string>{"delay check 400ms"}}}));
+  const auto checked = run(module->check({"gpu-0", "gpu-1", "gpu-2", "gpu-3"}, clock.now() + seconds(1)));
+  ASSERT_TRUE(checked) << checked.error().message;
+  EXPECT_GE(*checked, 1u);
+  EXPECT_LE(*checked, 2u) << "a third one would not fit";
+}
+
+TEST_P(ModuleScenarios, AResetStatesItsCausesAnew) {
+  ASSERT_TRUE(start_scripted({}));
+  EXPECT_TRUE(module->identity().has_reset);
+  EXPECT_TRUE(run(module->reset_device("dev-0", soon())));
+  EXPECT_TRUE(eventually([&] {
+    clock.advance(std::chrono::milliseconds(10));
+    return !reports.empty();
+  }));
+  ASSERT_THAT(reports, SizeIs(1));
+  EXPECT_EQ(reports[0].second.cause, "Ecc");
+  ASSERT_TRUE(start_scripted({"reset=explain"}));
+  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
+            (Error{Code::kFailedPrecondition, "module 'm' cannot reset: the card in slot 3 is too hot?open a window"}));
+}
+
+TEST_P(ModuleScenarios, AResetThatNeverReturnsLosesTheInstance) {
+  ASSERT_TRUE(start_scripted({"reset=hang"}));
+  const auto reset = begin(module->reset_device("dev-0", clock.now() + seconds(2)));
+  ASSERT_TRUE(is_hanging());
+  advance(seconds(2));
+  ASSERT_TRUE(*reset);
+  EXPECT_EQ((*reset)->error(), (Error{Code::kDeadlineExceeded, "module 'm' cannot reset: it did not answer in time"}));
+  advance(seconds(5));
+  ASSERT_TRUE(lost);
+  EXPECT_THAT(lost->message, HasSubstr("stuck in reset"));
+}
+
+TEST_P(ModuleScenarios, TheMockDeclaresCausesAndStatesThemWithValues) {
+  modules_dir = CARDCAGE_MODULES;
+  const std::vector<std::string> script = {"health gpu-0 degraded cause=Temperature value=96.5 Hot too hot"};
+  ASSERT_TRUE(
+      start("libcardcage_mock.so", {{"script", script}, {"partitions", std::int64_t{2}}, {"partitions_only", true}}));
+  const auto& causes = module->identity().causes;
+  ASSERT_THAT(causes, SizeIs(8));
+  EXPECT_EQ(causes[0].name, "Temperature");
+  EXPECT_EQ(causes[0].limit, (ValueLimit{ValueLimit::Side::kAbove, 95, 90}));
+  ASSERT_TRUE(eventually([&] {
+    clock.advance(std::chrono::milliseconds(10));
+    return !reports.empty();
+  }));
+  EXPECT_EQ(reports[0].first, "gpu-0") << "an id that is only that of a parent";
+  EXPECT_EQ(reports[0].second.state, HealthState::kDegraded);
+  EXPECT_EQ(reports[0].second.value, 96.5);
+  const auto snapshot = run(module->discover(soon()));
+  EXPECT_EQ((*snapshot)->find("gpu-0"), nullptr);
+  EXPECT_EQ((*snapshot)->find("gpu-0-part-1")->parent_id, "gpu-0");
+}
+
 TEST_P(ModuleScenarios, AFloodOfCausesLosesNoBadOne) {
   ASSERT_TRUE(start_scripted({"check=causes-flood"}));
-  ASSERT_TRUE(run(module->check("dev-0", soon())));
+  ASSERT_TRUE(run(module->check({"dev-0"}, soon())));
   const auto heard = [&] {
     clock.advance(std::chrono::milliseconds(10));
     return rescans == 1;
@@ -195,8 +270,10 @@ TEST_P(ModuleScenarios, OptionalFunctionsThatAreMissingAreUnimplementedOrFine) {
             (Error{Code::kUnimplemented, "module 'm' cannot choose: it has no cage.preferred/1"}));
   EXPECT_EQ(run(module->pre_start(claim("u1"), soon())).error(),
             (Error{Code::kUnimplemented, "module 'm' cannot pre_start: it has no cage.pre_start/1"}));
-  for (const Status& status :
-       {run(module->check("dev-0", soon())), run(module->quiesce(soon())), run(module->resume(soon()))})
+  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
+            (Error{Code::kUnimplemented, "module 'm' cannot reset: it has no cage.reset/1"}));
+  EXPECT_EQ(run(module->check({"dev-0"}, soon())).error().code, Code::kUnimplemented);
+  for (const Status& status : {run(module->quiesce(soon())), run(module->resume(soon()))})
     EXPECT_EQ(status.error().code, Code::kUnimplemented);
 }
 
@@ -265,7 +342,7 @@ TEST_P(ModuleScenarios, NoTimeLeftMeansNoCall) {
 TEST_P(ModuleScenarios, AStuckCallLosesTheInstanceAndFailsEverythingElseAtOnce) {
   ASSERT_TRUE(start_scripted({"prepare=hang"}));
   const auto prepared = begin(module->prepare(claim("u1"), clock.now() + seconds(3)));
-  const auto impatient = begin(module->check("dev-0", clock.now() + seconds(2)));
+  const auto impatient = begin(module->check({"dev-0"}, clock.now() + seconds(2)));
   const auto queued = begin(module->discover(clock.now() + seconds(60)));
   ASSERT_TRUE(is_hanging());
   advance(seconds(3));

@@ -54,7 +54,7 @@ TEST_P(PreferenceScenarios, AFailedChoiceCarriesTheModulesExplanation) {
 TEST_P(PreferenceScenarios, AChoiceAfterASpoiltOneSucceedsAndAKeptSinkIsRefused) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
   EXPECT_FALSE(run(module->choose({"a", "a"}, {"b"}, 1, soon())));
-  EXPECT_TRUE(run(module->check("dev-0", soon())));
+  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
   EXPECT_THAT(run(module->choose({"x", "y"}, {}, 1, soon())).value(), ElementsAre("y"));
 }
 

@@ -99,13 +99,14 @@ TEST_P(RemoteTest, ACrashLosesTheInstanceAndSaysHowAndWhatWasPrintedLast) {
 
 TEST_P(RemoteTest, AModuleThatExitsLosesTheInstance) {
   ASSERT_TRUE(start_scripted({"check=exit"}));
-  EXPECT_EQ(run(module->check("dev-0", soon())).error().message, "module 'm' is gone: its worker exited with status 7");
+  EXPECT_EQ(run(module->check({"dev-0"}, soon())).error().message,
+            "module 'm' is gone: its worker exited with status 7");
   EXPECT_TRUE(lost);
 }
 
 TEST_P(RemoteTest, TheNextInstanceStartsFresh) {
   ASSERT_TRUE(start_scripted({"check=exit"}));
-  ASSERT_FALSE(run(module->check("dev-0", soon())));
+  ASSERT_FALSE(run(module->check({"dev-0"}, soon())));
   ASSERT_TRUE(start_scripted({}));
   EXPECT_TRUE(run(module->discover(soon())));
 }
@@ -136,14 +137,14 @@ TEST_P(RemoteTest, AWorkerHasItsOwnProcessGroupAndFewDescriptorsAndVariables) {
   ::unsetenv("TZ");
   ::setenv("CARDCAGE_TEST_SECRET", "x", 1);
   ::setenv("CARDCAGE_TEST_RELEASE", "y", 1);
-  ASSERT_TRUE(start_scripted({"check=surroundings"}));
-  EXPECT_EQ(run(module->check("dev-0", soon())).error().message,
-            "module 'm' cannot check: 8 descriptors, 3 variables, own group 1");
+  ASSERT_TRUE(start_scripted({"reset=surroundings"}));
+  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error().message,
+            "module 'm' cannot reset: 8 descriptors, 3 variables, own group 1");
 }
 
 // The module reports what it reads in /proc about its own process.
 TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
-  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"check=rights"}}});
+  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"reset=rights"}}});
   wanted.process.limits = {{"nofile", 99}, {"core", 0}};
   wanted.process.capabilities = {{"CAP_CHOWN"}};
   wanted.process.seccomp = true;
@@ -152,32 +153,32 @@ TEST_P(RemoteTest, TheWorkerIsConfinedAsConfigured) {
   module = *loaded;
   ASSERT_TRUE(run(module->start({}, soon())));
   EXPECT_EQ(
-      run(module->check("dev-0", soon())).error().message,
-      "module 'm' cannot check: nofile 99, CapEff 0000000000000001, NoNewPrivs 1, Seccomp 2, mount: Operation not "
+      run(module->reset_device("dev-0", soon())).error().message,
+      "module 'm' cannot reset: nofile 99, CapEff 0000000000000001, NoNewPrivs 1, Seccomp 2, mount: Operation not "
       "permitted");
 }
 
 TEST_P(RemoteTest, TheFilterForbidsWaysAroundItAndAllowsThreads) {
-  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"check=forbidden"}}});
+  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"reset=forbidden"}}});
   wanted.process.seccomp = true;
   module = load(wanted).value();
   ASSERT_TRUE(run(module->start({}, soon())));
-  EXPECT_EQ(run(module->check("dev-0", soon())).error().message,
-            "module 'm' cannot check: EPERM EPERM EPERM EPERM EPERM EPERM EPERM EPERM ENOSYS thread 0");
+  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error().message,
+            "module 'm' cannot reset: EPERM EPERM EPERM EPERM EPERM EPERM EPERM EPERM ENOSYS thread 0");
 }
 
 TEST_P(RemoteTest, AWorkerMayRunAsAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
-  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"check=user"}}});
+  ModuleConfig wanted = config("scripted.so", {{"behave", std::vector<std::string>{"reset=user"}}});
   wanted.process.user = "nobody";
   module = load(wanted).value();
   ASSERT_TRUE(run(module->start({}, soon())));
-  EXPECT_EQ(run(module->check("dev-0", soon())).error().message,
-            "module 'm' cannot check: uid 65534 gid 65534 groups 1, CapEff 0000000000000000, CapBnd 0000000000000000");
+  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error().message,
+            "module 'm' cannot reset: uid 65534 gid 65534 groups 1, CapEff 0000000000000000, CapBnd 0000000000000000");
   wanted.process.capabilities = {{"CAP_CHOWN"}};
   module = load(wanted).value();
   ASSERT_TRUE(run(module->start({}, soon())));
-  EXPECT_THAT(run(module->check("dev-0", soon())).error().message,
+  EXPECT_THAT(run(module->reset_device("dev-0", soon())).error().message,
               HasSubstr("uid 65534 gid 65534 groups 1, CapEff 0000000000000001, CapBnd 0000000000000001"));
   wanted.process.user = "no-such-user";
   EXPECT_EQ(load(wanted).error().message,
@@ -185,8 +186,8 @@ TEST_P(RemoteTest, AWorkerMayRunAsAnotherUser) {
 }
 
 TEST_P(RemoteTest, ByDefaultAWorkerKeepsItsPrivilegesAndGainsNone) {
-  ASSERT_TRUE(start_scripted({"check=rights"}));
-  EXPECT_THAT(run(module->check("dev-0", soon())).error().message,
+  ASSERT_TRUE(start_scripted({"reset=rights"}));
+  EXPECT_THAT(run(module->reset_device("dev-0", soon())).error().message,
               AllOf(HasSubstr("NoNewPrivs 1"), HasSubstr("Seccomp 0")));
 }
 
@@ -332,7 +333,7 @@ TEST_P(RemoteTest, AModuleThatTakesItsTimeLetsPingsAndFurtherCallsThrough) {
   for (int round = 0; round < 3; ++round) {
     std::filesystem::remove(folder / "release");
     std::filesystem::remove(folder / "release.entered");
-    const auto busy = begin(module->check("dev-0", clock.now() + seconds(60)));
+    const auto busy = begin(module->check({"dev-0"}, clock.now() + seconds(60)));
     ASSERT_TRUE(is_hanging());
     std::vector<std::shared_ptr<std::optional<Status>>> queued;
     for (int ping = 0; ping < 3; ++ping) {

@@ -55,7 +55,7 @@ TEST_P(ReportScenarios, AFloodIsBounded) {
   EXPECT_EQ((*collected)->samples.size(), kMaxSamples);
   EXPECT_EQ((*collected)->left_out.count, 300'003 - kMaxSamples);
   EXPECT_THAT((*collected)->left_out.first, HasSubstr("a collection has at most 50000 samples and 8 MiB of text"));
-  EXPECT_TRUE(run(module->check("dev-0", soon())));
+  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
 }
 
 TEST_P(ReportScenarios, AFailedCollectionSaysWhy) {
@@ -70,7 +70,7 @@ TEST_P(ReportScenarios, AKeptSinkIsRefused) {
   ASSERT_TRUE(start_scripted({"check=late-sink", "check=stranger"}));
   ASSERT_TRUE(samples());
   ASSERT_TRUE(labels());
-  EXPECT_TRUE(run(module->check("dev-0", soon())));
+  EXPECT_TRUE(run(module->check({"dev-0"}, soon())));
   EXPECT_THAT(samples().value()->samples, ElementsAre(kOwn, kFan, kOther));
   EXPECT_THAT(labels().value().values, ElementsAre(Pair("example.com/driver", "1.2")));
 }

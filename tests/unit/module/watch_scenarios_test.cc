@@ -23,9 +23,9 @@ class WatchScenarios : public ScenarioFixture {
     if (!loaded) return std::unexpected(loaded.error());
     module = *loaded;
     if (auto started = run(module->start(told(), soon())); !started) return started;
-    return run(module->check("pipe", soon()));
+    return order("pipe");
   }
-  Status order(const std::string& what) { return run(module->check(what, soon())); }
+  Status order(const std::string& what) { return run(module->reset_device(what, soon())); }
   Status deliver(EventBatch batch) { return run(module->deliver_events(std::move(batch), soon())); }
   static EventBatch of_descriptor(std::int32_t descriptor) {
     return {.events = {{.type = EventType::kDescriptor, .time = {}, .text = {}, .descriptor = descriptor}}};

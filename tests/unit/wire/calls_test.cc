@@ -27,7 +27,8 @@ TEST(CallsTest, EveryCallArrivesAsItself) {
                               ReconcileCall(),
                               ChooseCall(),
                               PreStartCall(),
-                              CheckCall("dev"),
+                              CheckCall({"dev"}),
+                              ResetCall("dev"),
                               CollectMetricsCall(),
                               CollectLabelsCall(),
                               CollectCatalogueCall(),
@@ -55,7 +56,8 @@ TEST(CallsTest, CallsArriveWithTheirArguments) {
               ElementsAre("/s", "/p", "/d", "/r"));
   EXPECT_EQ(std::get<UnprepareCall>(received(UnprepareCall(claim))).claim, claim);
   EXPECT_EQ(std::get<PreStartCall>(received(PreStartCall(claim))).claim, claim);
-  EXPECT_EQ(std::get<CheckCall>(received(CheckCall("dev-0"))).device_id, "dev-0");
+  EXPECT_THAT(std::get<CheckCall>(received(CheckCall({"dev-1", "dev-0"}))).device_ids, ElementsAre("dev-1", "dev-0"));
+  EXPECT_EQ(std::get<ResetCall>(received(ResetCall("dev-0"))).device_id, "dev-0");
   EXPECT_EQ(std::get<QuiesceDeviceCall>(received(QuiesceDeviceCall("dev-0"))).device_id, "dev-0");
   EXPECT_EQ(std::get<ResumeDeviceCall>(received(ResumeDeviceCall("dev-0"))).device_id, "dev-0");
   const EventBatch batch{{{EventType::kKernelLog, Instant(std::chrono::nanoseconds(7)), "NVRM: Xid"},
@@ -85,6 +87,14 @@ TEST(CallsTest, AReplyForAnotherNumberOfDevicesIsAnError) {
   EXPECT_EQ(std::get<PreparedEdits>(*ReplyReader(wire::Request::kPrepare, 2).finish(answer)), edits);
   EXPECT_EQ(ReplyReader(wire::Request::kPrepare, 3).finish(answer).error(),
             (Error{Code::kInternal, "its worker answered for 2 devices of 3"}));
+}
+
+TEST(CallsTest, NoMoreDevicesWereCheckedThanAsked) {
+  wire::Answer answer;
+  write(ModuleReply(std::size_t{2}), answer);
+  EXPECT_EQ(std::get<std::size_t>(*ReplyReader(wire::Request::kCheck, 3).finish(answer)), 2u);
+  EXPECT_EQ(ReplyReader(wire::Request::kCheck, 1).finish(answer).error(),
+            (Error{Code::kInternal, "its worker has checked 2 devices of 1"}));
 }
 
 TEST(CallsTest, ASnapshotArrivesInParts) {

@@ -13,7 +13,7 @@ using worker::v1::Request;
 Request check_of(std::uint64_t call, std::string text) {
   Request request;
   request.set_call(call);
-  request.set_check(std::move(text));
+  request.set_reset(std::move(text));
   return request;
 }
 
@@ -28,7 +28,7 @@ TEST(FrameTest, MessagesSurvivePiecesOfAnySize) {
       Request request;
       while (*reader.next(request)) {
         EXPECT_EQ(request.call(), next);
-        EXPECT_EQ(request.check().size(), next * 7);
+        EXPECT_EQ(request.reset().size(), next * 7);
         ++next;
       }
     }

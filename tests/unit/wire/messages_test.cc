@@ -38,7 +38,7 @@ TEST(WireTest, ADeviceWithEveryKindOfAttribute) {
                 .capacity = {{"memory", {80, 9, Quantity::Format::kBinary}}},
                 .consumes = {{"slices", {{"a", {1, 0, {}}}}}},
                 .health = {HealthState::kUnmonitored, "TooHot", "93 degrees", std::chrono::seconds(30),
-                           TaintEffect::kInform, "Thermal", "example.com/hot", "93"}};
+                           TaintEffect::kInform, "Thermal", "example.com/hot", "93", 93.5}};
   wire::Device message;
   write(device, message);
   EXPECT_EQ(*read(sent(message)), device);
@@ -52,6 +52,72 @@ TEST(WireTest, UnknownHealthNumbersBecomeTheWorstKnown) {
   message.set_taint(200);
   EXPECT_EQ(read(message).state, HealthState::kUnhealthy);
   EXPECT_EQ(read(message).taint, TaintEffect::kNoExecute);
+}
+
+TEST(WireTest, AValueThatIsNotFiniteIsNone) {
+  wire::Health message;
+  EXPECT_EQ(read(message).value, std::nullopt);
+  message.set_value(0);
+  EXPECT_EQ(read(message).value, 0);
+  for (const double value : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    message.set_value(value);
+    EXPECT_EQ(read(message).value, std::nullopt) << value;
+  }
+}
+
+ModuleIdentity with_causes() {
+  ModuleIdentity identity;
+  identity.has_reset = true;
+  identity.causes = {{.name = "Temperature",
+                      .help = "the hottest sensor",
+                      .unit = "Cel",
+                      .limit = ValueLimit{ValueLimit::Side::kAbove, 95, 90.5},
+                      .severity = HealthState::kDegraded,
+                      .hold_down = std::chrono::seconds(30)},
+                     {.name = "Power",
+                      .help = "the input",
+                      .unit = "W",
+                      .limit = ValueLimit{ValueLimit::Side::kBelow, 20, 30},
+                      .severity = HealthState::kUnhealthy},
+                     {.name = "Xid",
+                      .help = "the driver reported an error",
+                      .event = true,
+                      .recovery = Recovery::kSilence,
+                      .recovery_time = std::chrono::hours(1),
+                      .relapses = 3,
+                      .window = std::chrono::hours(24),
+                      .taint = {TaintEffect::kNoExecute, "example.com/xid", "seen"}}};
+  return identity;
+}
+
+TEST(WireTest, DeclaredCausesArrive) {
+  wire::Identity message;
+  write(with_causes(), message);
+  const ModuleIdentity read_back = read(sent(message));
+  EXPECT_TRUE(read_back.has_reset);
+  EXPECT_EQ(read_back.causes, with_causes().causes);
+}
+
+TEST(WireTest, CausesOfAHostileWorkerAreNone) {
+  const auto causes_after = [](const std::function<void(wire::Identity&)>& change) {
+    wire::Identity message;
+    write(with_causes(), message);
+    change(message);
+    return read(message).causes;
+  };
+  EXPECT_TRUE(causes_after([](auto& all) { all.mutable_causes(0)->set_name("two\nlines"); }).empty());
+  EXPECT_TRUE(causes_after([](auto& all) { all.mutable_causes(1)->set_name("Temperature"); }).empty());
+  EXPECT_TRUE(causes_after([](auto& all) { all.mutable_causes(0)->mutable_limit()->set_clear(96); }).empty());
+  EXPECT_TRUE(causes_after([](auto& all) {
+                all.mutable_causes(2)->set_window_seconds(std::numeric_limits<std::int64_t>::max());
+              }).empty());
+  EXPECT_TRUE(causes_after([](auto& all) {
+                for (int i = 0; i < 64; ++i) {
+                  *all.add_causes() = all.causes(0);
+                  all.mutable_causes(i + 3)->set_name(fmt::format("Cause{}", i));
+                }
+              }).empty());
+  EXPECT_EQ(causes_after([](auto& all) { all.mutable_causes(2)->set_recovery(99); })[2].recovery, Recovery::kOperator);
 }
 
 TEST(WireTest, ATimeoutOfHealthIsBoundedAsInModules) {

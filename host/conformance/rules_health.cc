@@ -1,0 +1,54 @@
+// Health: declared causes alone [R23], and a reset states them anew [R24].
+#include <algorithm>
+
+#include "host/conformance/rules.h"
+
+namespace cardcage::rules {
+
+Task<Outcome> states_declared_causes(Trial& trial) {
+  const std::vector<CauseDeclaration>& declared = trial.identity()->causes;
+  if (declared.empty()) co_return skipped("the module declares no causes");
+  const auto snapshot = co_await trial.discover();
+  if (!snapshot) co_return broken(snapshot.error());
+  for (const Device& device : (*snapshot)->devices) {
+    if (!trial.identity()->has_check) break;
+    const auto checked = co_await trial.check(device.id);
+    if (!checked) co_return broken(checked.error());
+  }
+  std::map<std::string, Statements> stated = co_await trial.statements();
+  for (const Device& device : (*snapshot)->devices) put(stated[device.id], device.health);
+  for (const auto& [device, statements] : stated)
+    for (const auto& [cause, health] : statements)
+      if (!cause.empty() && std::ranges::find(declared, cause, &CauseDeclaration::name) == declared.end())
+        co_return broken(fmt::format("device '{}' has the cause '{}', which is not declared", device, cause));
+  co_return passed(fmt::format("causes: {}", declared.size()));
+}
+
+Task<Outcome> resets_a_device(Trial& trial) {
+  if (!trial.identity()->has_reset) co_return skipped("the module has no cage.reset");
+  const auto device = co_await trial.device();
+  if (!device) co_return broken(device.error());
+  if (trial.identity()->has_check)
+    if (const auto checked = co_await trial.check(device->id); !checked) co_return broken(checked.error());
+  auto all_before = co_await trial.statements();
+  const Statements before = all_before[device->id];
+  trial.forget_statements();
+  const Status reset = co_await trial.reset_device(device->id);
+  if (!reset && reset.error().code == Code::kUnimplemented) co_return passed("the device cannot be reset");
+  if (!reset) co_return broken(reset.error());
+  auto all_after = co_await trial.statements();
+  const Statements after = all_after[device->id];
+  if (after.empty()) co_return broken(fmt::format("nothing is stated about device '{}' after its reset", device->id));
+  for (const auto& [cause, health] : before)
+    if (!after.contains(cause))
+      co_return broken(fmt::format("cause '{}' of device '{}' is not stated anew", cause, device->id));
+  const auto claim = trial.claim_of(*device);
+  if (!claim) co_return broken(claim.error());
+  const auto edits = co_await trial.prepare(*claim);
+  if (!edits) co_return broken(within(edits.error(), "after the reset").error());
+  const Status released = co_await trial.unprepare(*claim);
+  if (!released) co_return broken(released.error());
+  co_return passed(fmt::format("causes stated anew: {}", after.size()));
+}
+
+}  // namespace cardcage::rules
