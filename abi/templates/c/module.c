@@ -53,6 +53,7 @@ static int read_card(const cage_instance* self, const char* id, char line[LINE_S
 static cage_health health_of(const char* id, const char* line) {
   cage_health health = {.struct_size = sizeof health};
   health.device_id = text(id);
+  health.cause = text("Fault");
   health.state = CAGE_HEALTH_OK;
   if (strcmp(line, "ok") != 0) {
     health.state = CAGE_HEALTH_BAD;
@@ -165,6 +166,10 @@ const cage_module* cage_module_v0(uint32_t host_minor) {
                                    .choice_count = 2};
   static const cage_option* const options[] = {&device_dir};
   static const cage_option* const params[] = {&mode};
+  static const cage_cause fault = {.struct_size = sizeof fault,
+                                   .name = CAGE_LIT("Fault"),
+                                   .help = CAGE_LIT("what the card says of itself")};
+  static const cage_cause* const causes[] = {&fault};
   static const cage_module table = {.magic = CAGE_MAGIC,
                                     .struct_size = sizeof table,
                                     .abi_minor = CAGE_ABI_MINOR,
@@ -183,7 +188,9 @@ const cage_module* cage_module_v0(uint32_t host_minor) {
                                     .prepare = prepare,
                                     .unprepare = unprepare,
                                     .check = check,
-                                    .destroy = destroy};
+                                    .destroy = destroy,
+                                    .causes = causes,
+                                    .cause_count = 1};
   (void)host_minor;
   return &table;
 }

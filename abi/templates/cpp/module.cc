@@ -18,6 +18,7 @@ class Cards final : public cage::Module {
   static constexpr cage_str modes[] = {CAGE_LIT("fast"), CAGE_LIT("quiet")};
   static constexpr cage::Option declared_params[] = {
       cage::Option::text("mode", "fast", "how the fans run").one_of(modes)};
+  static constexpr cage::Cause declared_causes[] = {{"Fault", "what the card says of itself"}};
   static constexpr std::string_view params_api_version = "@NAME@.example.com/v1", params_kind = "CardConfig";
 
   Cards(const cage::Call&, cage::Host host, const cage::Values& options)
@@ -71,7 +72,7 @@ class Cards final : public cage::Module {
     char line[256] = "";
     const bool empty = std::fgets(line, sizeof line, file.get()) == nullptr;
     const std::string state = empty ? "" : std::string(line, std::strcspn(line, "\n"));
-    return state == "ok" ? cage::Health::ok() : cage::Health::bad("CardFault", state);
+    return (state == "ok" ? cage::Health::ok() : cage::Health::bad("CardFault", state)).about("Fault");
   }
 
   cage::Host host_;

@@ -3,7 +3,7 @@
 //! what is wrong with the card. "Replace" marks what a real module asks its driver instead.
 
 use cardcage::{
-    Call, Choice, Claim, Declared, Device, DeviceAction, DeviceNode, Edits, Error, Health, Host, Module, Result,
+    Call, Cause, Choice, Claim, Declared, Device, DeviceAction, DeviceNode, Edits, Error, Health, Host, Module, Result,
     Snapshot, Status, Values,
 };
 use std::fs;
@@ -23,6 +23,7 @@ impl Module for Cards {
     const OPTIONS: &'static [&'static Declared] =
         &[&Declared::text("device_dir", "/run/@NAME@", "a folder with a file for each card")];
     const PARAMS: &'static [&'static Declared] = &[&Declared::text("mode", "fast", "how the fans run").one_of(MODES)];
+    const CAUSES: &'static [&'static Cause] = &[&Cause::new("Fault", "what the card says of itself")];
     const PARAMS_API_VERSION: &'static str = "@NAME@.example.com/v1";
     const PARAMS_KIND: &'static str = "CardConfig";
     const CHECK: Option<DeviceAction<Self>> = Some(Self::check);
@@ -87,7 +88,7 @@ impl Cards {
     fn read_health(&self, card: &str) -> Option<Health> {
         let text = fs::read_to_string(self.device_dir.join(card)).ok()?;
         let line = text.lines().next().unwrap_or("");
-        Some(if line == "ok" { Health::ok() } else { Health::bad("CardFault", line) })
+        Some(if line == "ok" { Health::ok() } else { Health::bad("CardFault", line) }.about("Fault"))
     }
 }
 
