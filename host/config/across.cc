@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <map>
 
 #include "host/config/resource_pattern.h"
 #include "host/config/sections.h"
+#include "host/core/glob.h"
 
 namespace cardcage {
 namespace {
@@ -28,6 +30,27 @@ void check_reachable(const ModuleConfig& module, Reading& reading) {
                     module.name, takes_all->position.to_string());
     else if (serve.select.empty())
       takes_all = &serve;
+  }
+}
+
+// True if each word that `narrow` matches is also matched by `wide`; both are names or globs with * and ?.
+bool covers(const std::string& wide, const std::string& narrow) {
+  const bool single_for_many = wide.find('?') != std::string::npos && narrow.find('*') != std::string::npos;
+  return !single_for_many && matches_glob(wide, narrow);
+}
+
+void check_health_reachable(const ModuleConfig& module, Reading& reading) {
+  for (const HealthRuleConfig& rule : module.health) {
+    const auto takes = [&](const HealthRuleConfig& earlier) {
+      return &earlier == &rule ||
+             (covers(earlier.cause, rule.cause) &&
+              (earlier.reason.empty() || (!rule.reason.empty() && covers(earlier.reason, rule.reason))));
+    };
+    const HealthRuleConfig& first = *std::ranges::find_if(module.health, takes);
+    if (&first != &rule)
+      reading.error(rule.position,
+                    "module '{}': this health rule is never used, since the rule at {} decides whatever it matches",
+                    module.name, first.position.to_string());
   }
 }
 
@@ -65,7 +88,10 @@ void check_across_modules(const std::vector<ModuleConfig>& modules, Reading& rea
   }
   // A select that could not be read looks like one that takes every device.
   if (reading.failed()) return;
-  for (const ModuleConfig& module : modules) check_reachable(module, reading);
+  for (const ModuleConfig& module : modules) {
+    check_reachable(module, reading);
+    check_health_reachable(module, reading);
+  }
   check_patterns(modules, reading);
 }
 

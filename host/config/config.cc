@@ -41,6 +41,12 @@ std::string ConfigErrors::to_string() const {
   return text;
 }
 
+Error ConfigErrors::to_error() const {
+  std::string lines = to_string();
+  while (lines.ends_with('\n')) lines.pop_back();
+  return {Code::kInvalidArgument, std::move(lines)};
+}
+
 std::optional<std::string> process_environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody here calls setenv
   if (!value) return std::nullopt;
@@ -74,7 +80,7 @@ std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& fil
 }
 
 std::vector<std::string> known_config_keys() {
-  const auto document = parse_document("[[module]]\n[[module.serve]]\n", "");
+  const auto document = parse_document("[[module]]\n[[module.health]]\n[[module.serve]]\n", "");
   const Environment nothing = [](const std::string&) { return std::nullopt; };
   Reading reading("", nothing);
   if (document) read_document(*document, "", reading);

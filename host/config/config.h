@@ -233,6 +233,7 @@ struct ConfigErrors {
   };
   std::vector<Entry> entries;
   std::string to_string() const;  // "file:line:column: message", one line each
+  Error to_error() const;         // the same, without the last end of line
 };
 
 // Returns the value of an environment variable, or nothing if it is not set.

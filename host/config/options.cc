@@ -44,9 +44,7 @@ std::expected<OptionValues, ConfigErrors> check_options(const ModuleConfig& conf
 Result<OptionValues> checked_options(const ModuleConfig& config, const std::vector<OptionDeclaration>& declarations) {
   auto options = check_options(config, declarations);
   if (options) return std::move(*options);
-  std::string lines = options.error().to_string();
-  while (lines.ends_with('\n')) lines.pop_back();
-  return fail(Code::kInvalidArgument, "{}", lines);
+  return std::unexpected(options.error().to_error());
 }
 
 bool differs_in_live_options_only(const ModuleConfig& before, const ModuleConfig& after,

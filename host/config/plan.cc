@@ -60,7 +60,7 @@ Keys changed_keys(const ModuleConfig& running, const ModuleConfig& wanted) {
         before != running.options.end() && after != wanted.options.end() && before->second == after->second;
     if (!same) keys.push_back("options." + name);
   }
-  compare(running, wanted, keys, pair("serve", &ModuleConfig::serve));
+  compare(running, wanted, keys, pair("health", &ModuleConfig::health), pair("serve", &ModuleConfig::serve));
   return keys;
 }
 
@@ -124,8 +124,9 @@ PlanStep step(const ModuleChange& change) {
       return {subject, PlanAction::kServe, "other rules for the same instance", change.name};
     case ModuleChange::Kind::kReplaced: {
       // The plan does not know what the module declares.
-      const bool options_only = std::ranges::all_of(
-          change.keys, [](const auto& key) { return key.starts_with("options.") || key == "serve"; });
+      const bool options_only = std::ranges::all_of(change.keys, [](const auto& key) {
+        return key.starts_with("options.") || key == "health" || key == "serve";
+      });
       return {subject, PlanAction::kReplace,
               fmt::format("{}new instance{}, since {} {}", renamed, options_only ? " (none for live options)" : "",
                           keys, change.keys.size() == 1 ? "differs" : "differ"),

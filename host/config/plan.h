@@ -15,12 +15,12 @@ struct ModuleChange {
     kAdded,
     kRemoved,   // drains: it is removed once nothing holds its devices
     kReplaced,  // gets a new instance; the running one continues if the new one does not start
-    kServed,    // keeps its instance, under other rules
+    kServed,    // keeps its instance, under other rules of its health or of what serves its devices
   };
   Kind kind = Kind::kAdded;
   std::string name;
   std::string before;             // the name of the running module; empty if it is added
-  std::vector<std::string> keys;  // the keys that differ, relative to [[module]]: "path", "options.devices", "serve"
+  std::vector<std::string> keys;  // the keys that differ, relative to [[module]]: "path", "options.devices", "health"
   friend bool operator==(const ModuleChange&, const ModuleChange&) = default;
 };
 

@@ -119,7 +119,9 @@ std::optional<Placed<std::string>> TableReader::expanded(std::string_view key) {
   return std::nullopt;
 }
 
-std::optional<Placed<std::chrono::milliseconds>> TableReader::duration(std::string_view key) {
+std::optional<Placed<std::chrono::milliseconds>> TableReader::duration(std::string_view key,
+                                                                       std::chrono::milliseconds least,
+                                                                       std::chrono::milliseconds most) {
   const toml::node* node = find(key);
   if (!node) return std::nullopt;
   const auto position = reading_.at(node->source());
@@ -133,18 +135,17 @@ std::optional<Placed<std::chrono::milliseconds>> TableReader::duration(std::stri
     refuse(key, position, parsed.error().message);
     return std::nullopt;
   }
-  return Placed{std::chrono::ceil<std::chrono::milliseconds>(*parsed), position};
+  const Placed given{std::chrono::ceil<std::chrono::milliseconds>(*parsed), position};
+  if (given.value < least || given.value > most)
+    refuse(key, position,
+           fmt::format("{} is out of bounds; write a duration from {} to {}", format_duration(given.value),
+                       format_duration(least), format_duration(most)));
+  return given;
 }
 
 void TableReader::read_duration(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                                 std::chrono::milliseconds most) {
-  const auto given = duration(key);
-  if (!given) return;
-  value = given->value;
-  if (value < least || value > most)
-    refuse(key, given->position,
-           fmt::format("{} is out of bounds; write a duration from {} to {}", format_duration(value),
-                       format_duration(least), format_duration(most)));
+  if (const auto given = duration(key, least, most)) value = given->value;
 }
 
 std::optional<Placed<std::int64_t>> TableReader::integer(std::string_view key) {

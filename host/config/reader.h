@@ -59,7 +59,9 @@ class TableReader {
   std::optional<Placed<std::string>> string(std::string_view key);
   // With environment variables replaced.
   std::optional<Placed<std::string>> expanded(std::string_view key);
-  std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key);
+  // Reports a duration out of bounds, and returns it.
+  std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key, std::chrono::milliseconds least,
+                                                            std::chrono::milliseconds most);
   // Leaves the value as it is if the key is missing.
   void read_duration(std::string_view key, std::chrono::milliseconds& value, std::chrono::milliseconds least,
                      std::chrono::milliseconds most);

@@ -15,6 +15,7 @@ MetricsConfig read_metrics(TableReader table);
 DeadlineConfig read_deadlines(TableReader table);
 // Reads [module.process]; module.isolation must have been read before.
 void read_process(TableReader table, ModuleConfig& module);
+std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables);
 std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables);
 
 // Reports errors that take a view of all modules: names that are used twice, rules that no device can reach.

@@ -1,5 +1,6 @@
 #include "host/module/check_modules.h"
 
+#include "host/health/rules.h"
 #include "host/module/load.h"
 
 namespace cardcage {
@@ -15,6 +16,9 @@ Task<Status> check_module(asio::io_context& core, Clock& clock, ModuleConfig mod
   const auto loaded = co_await std::move(loading);
   if (!loaded) co_return std::unexpected(loaded.error());
   if (inside && (*loaded)->identity().process_only) co_return must_run_in_process(module);
+  const ModuleIdentity& identity = (*loaded)->identity();
+  const auto rules = HealthRules::make(identity.causes, identity.has_reset, module.health);
+  if (!rules) co_return std::unexpected(rules.error().to_error());
   co_return Status{};
 }
 

@@ -7,9 +7,9 @@
 
 namespace cardcage {
 
-// Loads each module in a worker, whatever its isolation, and compares its options with its declarations. Nothing of a
-// module runs but its constructors and its entry. Returns what would keep modules from starting. Blocks, for at most
-// deadlines.start per module.
+// Loads each module in a worker, whatever its isolation, and compares its options and health rules with its
+// declarations. Nothing of a module runs but its constructors and its entry. Returns what would keep modules from
+// starting. Blocks, for at most deadlines.start per module.
 std::vector<Error> check_modules(const Config& config);
 
 }  // namespace cardcage

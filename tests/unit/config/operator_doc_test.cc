@@ -35,6 +35,18 @@ TEST(OperatorDocTest, EveryRowIsAKey) {
   }
 }
 
+TEST(OperatorDocTest, ItsHealthRulesAreValidTogether) {
+  const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();
+  std::string text = "[node]\nname = \"n\"\n[[module]]\nname = \"m\"\npath = \"m.so\"\nserve = [{ driver = \"d\" }]\n";
+  const std::string start = "```toml\n[[module.health]]\n";
+  std::size_t rules = 0;
+  for (auto at = doc.find(start); at != std::string::npos; at = doc.find(start, at + 1), ++rules)
+    text += doc.substr(at + 8, doc.find("```", at + 8) - at - 8);
+  const auto config = parse_config(text, "operator.md");
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(rules, 3u);
+}
+
 TEST(OperatorDocTest, TheErrorsItShowsAreReal) {
   const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();
   const std::string errors = read_file(kSource / "tests/golden/config/unknown_keys.errors", 100'000).value();

@@ -56,6 +56,24 @@ TEST(PlanTest, ChangedRulesNeedNoNewInstance) {
   EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"serve"}}));
 }
 
+TEST(PlanTest, ChangedRulesOfHealthNeedNoNewInstance) {
+  const std::string rule = "[[module.health]]\ncause = \"Xid\"\n";
+  const std::string after = module("gpu", rule + "severity = \"ok\"\n");
+  const ConfigPlan change = plan(module("gpu", rule), after);
+  EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"health"}}));
+  ASSERT_EQ(steps(change).size(), 1u);
+  EXPECT_EQ(steps(change)[0].detail, "other rules for the same instance");
+  EXPECT_THAT(plan(module("gpu"), after).modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"health"}}));
+  EXPECT_THAT(plan(after, after), ConfigPlan{});
+}
+
+TEST(PlanTest, RulesThatChangeWithOptionsComeWithThem) {
+  const ConfigPlan change = plan(module("gpu", "options.mode = \"a\"\n"),
+                                 module("gpu", "options.mode = \"b\"\n[[module.health]]\ncause = \"Xid\"\n"));
+  EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kReplaced, "gpu", "gpu", {"options.mode", "health"}}));
+  EXPECT_THAT(steps(change)[0].detail, ::testing::HasSubstr("(none for live options)"));
+}
+
 TEST(PlanTest, ARenamedModuleIsReplacedNotRemoved) {
   const std::string before = module("gpu"),
                     after = "[[module]]\nname = \"nvidia\"" + before.substr(before.find("\npath"));

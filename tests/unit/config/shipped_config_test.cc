@@ -30,11 +30,12 @@ TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
   ASSERT_TRUE(config) << config.error().to_string();
   for (const std::string& key : known_config_keys()) {
     const std::string word = key.substr(key.rfind('.') + 1);
-    const bool table = key == word || key == "module.serve" || key == "module.options" || key.ends_with(".process") ||
-                       key.ends_with(".limits") || word == "attributes";
+    const bool table = key == word || key == "module.serve" || key == "module.health" || key == "module.options" ||
+                       key.ends_with(".process") || key.ends_with(".limits") || word == "attributes";
     const std::string shape = word == "attributes"                      ? "attributes."
                               : table                                   ? key + "]"
                               : key.starts_with("module.serve.select.") ? word + " = "
+                              : key.starts_with("module.health.taint.") ? word + " = "
                                                                         : "\n" + word + " = ";
     EXPECT_THAT((std::string(text).insert(0, "\n")),
                 ::testing::AnyOf(HasSubstr(shape), HasSubstr("\n#" + word + " = ")))
@@ -91,6 +92,18 @@ TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   EXPECT_EQ(shown->deadlines.pre_start, defaults->deadlines.pre_start);
   EXPECT_EQ(shown->deadlines.module_call, defaults->deadlines.module_call);
   EXPECT_EQ(shown->modules, defaults->modules);
+}
+
+TEST(ShippedConfigTest, TheReferenceShowsHealthRulesThatAreValid) {
+  std::string text = shipped("config/cardcage.toml");
+  const auto begin = text.find("\n#[[module.health]]"), end = text.find("\n# Rules that assign devices", begin);
+  ASSERT_NE(begin, std::string::npos);
+  ASSERT_NE(end, std::string::npos);
+  std::string rules = text.substr(begin, end - begin);
+  for (auto at = rules.find("\n#"); at != std::string::npos; at = rules.find("\n#", at)) rules.erase(at + 1, 1);
+  const auto config = parse_config(text.replace(begin, end - begin, rules), "cardcage.toml", environment);
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->modules.at(0).health.size(), 3u);
 }
 
 // The block of the device-plugin rule is the last one of the file.

@@ -49,5 +49,14 @@ TEST_F(CheckModulesTest, TellsOfEachModuleWhatKeepsItFromStarting) {
           HasSubstr("module 'm4' must run in a process of its own: set isolation = \"process\" at t.toml:3:1")));
 }
 
+TEST_F(CheckModulesTest, HoldsHealthRulesAgainstWhatTheModuleDeclares) {
+  HealthRuleConfig& rule = add("good.so").health.emplace_back();
+  rule.cause = "Link";
+  rule.resets_per_day = 1;
+  rule.position = {"t.toml", 9, 1};
+  EXPECT_THAT(problems(), ElementsAre("t.toml:9:1: health rule for 'Link': the module cannot reset devices, because it "
+                                      "has no cage.reset; remove 'remedy'"));
+}
+
 }  // namespace
 }  // namespace cardcage
