@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "host/apiserver/claim_json.h"
+#include "host/apiserver/event_json.h"
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/slice_watch.h"
 #include "host/core/ascii.h"
@@ -121,6 +122,25 @@ ApiCall watch_call(ResourceApi version, const std::string& selector, const std::
           {.path = fmt::format("{}?{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
                                slices_path(version), selector, time.count(), percent_encode(since)),
            .max_body = kMaxWatchBacklog}};
+}
+
+std::string events_path() { return fmt::format("/api/v1/namespaces/{}/events", kEventNamespace); }
+
+ApiCall create_call(const NodeEvent& event) {
+  return {
+      fmt::format("create Event '{}'", event.name),
+      {.method = "POST", .path = events_path(), .body = json::serialize(event_to_json(event)), .max_body = kMaxObject},
+      CallKind::kCreate};
+}
+
+ApiCall update_call(const NodeEvent& event) {
+  return {fmt::format("update Event '{}'", event.name),
+          {.method = "PATCH",
+           .path = events_path() + "/" + event.name,
+           .body = json::serialize(event_patch(event)),
+           .content_type = "application/merge-patch+json",
+           .max_body = kMaxObject},
+          CallKind::kUpdate};
 }
 
 }  // namespace
@@ -298,6 +318,20 @@ Task<Status> ApiServer::watch_slices(std::string driver, std::string node_name, 
   auto ended = co_await session_.stream(std::move(watch), time + kWatchGrace, std::move(deliver));
   if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
   co_return ended;
+}
+
+Task<Status> ApiServer::write_event(NodeEvent event, Instant deadline) {
+  if (auto valid = check_event(event); !valid) co_return valid;
+  const bool repeated = event.count > 1;
+  ApiCall expected = repeated ? update_call(event) : create_call(event);
+  auto written = co_await session_.call(std::move(expected), deadline);
+  // It has expired, or an earlier attempt to create it came through.
+  if (!written && written.error().code == (repeated ? Code::kNotFound : Code::kAlreadyExists)) {
+    ApiCall other = repeated ? create_call(event) : update_call(event);
+    written = co_await session_.call(std::move(other), deadline);
+  }
+  if (!written) co_return std::unexpected(written.error());
+  co_return Status{};
 }
 
 }  // namespace cardcage

@@ -35,6 +35,8 @@ class ApiServer final : public Cluster {
   // The server ends a watch after 20 to 25 s. One that has not ended 5 s later has lost its connection.
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
+  // One that the server has forgotten (--event-ttl, an hour by default) is created anew.
+  Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
   // The version of resource.k8s.io in use. Found by the first call, and again when the server stops serving it.
   std::optional<ResourceApi> api_version() const { return version_; }

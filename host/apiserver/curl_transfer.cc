@@ -102,7 +102,7 @@ void CurlTransfer::set_options(Duration timeout) {
   append(headers_, "Expect:");
   if (!peer_->bearer_token.empty()) append(headers_, "Authorization: Bearer " + peer_->bearer_token);
   if (!request_.body.empty()) {
-    append(headers_, "Content-Type: application/json");
+    append(headers_, "Content-Type: " + request_.content_type);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request_.body.data());
   }

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "host/apiserver/claim_json.h"
+#include "host/apiserver/event_json.h"
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/slice_json.h"
 #include "host/apiserver/yaml.h"
@@ -20,7 +21,8 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{4} << 20;
-constexpr std::size_t kMaxEvents = 1024;
+constexpr std::size_t kMaxEvents = 1024;  // of slices
+constexpr std::size_t kMaxNodeEvents = 100;
 constexpr std::uint64_t kMaxVersion = std::uint64_t{1} << 62;  // a larger version in a file is a mistake
 constexpr std::string_view kNoMachineId = "00000000000000000000000000000000";
 
@@ -43,12 +45,22 @@ std::uint64_t number(std::string_view text) {
   return value;
 }
 
+// Deletes the oldest files.
+void keep_newest(const std::filesystem::path& folder, std::size_t most) {
+  std::vector<std::pair<std::filesystem::file_time_type, std::filesystem::path>> files;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    files.emplace_back(entry.last_write_time(ignored), entry.path());
+  std::ranges::sort(files);
+  for (std::size_t i = 0; i + most < files.size(); ++i) std::filesystem::remove(files[i].second, ignored);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<EmbeddedNode>> EmbeddedNode::make(asio::io_context& core, Clock& clock,
                                                          const std::filesystem::path& folder,
                                                          const std::filesystem::path& machine_id) {
-  for (const auto* part : {"claims", "slices"}) {
+  for (const auto* part : {"claims", "slices", "events"}) {
     if (auto made = make_folder(folder / part, 0755); !made) return within(made.error(), "embedded node");
   }
   std::unique_ptr<EmbeddedNode> node(new EmbeddedNode(core, clock, folder, uid_from(read_machine_id(machine_id))));
@@ -238,6 +250,15 @@ Task<Status> EmbeddedNode::watch_slices(std::string driver, std::string node_nam
     const auto after = co_await asio::this_coro::cancellation_state;
     if (after.cancelled() != asio::cancellation_type::none) co_return fail(Code::kCancelled, "the watch was cancelled");
   }
+}
+
+Task<Status> EmbeddedNode::write_event(NodeEvent event, Instant) {
+  if (auto valid = check_event(event); !valid) co_return valid;
+  const std::string text = json::serialize(event_to_json(event)) + "\n";
+  const auto written = write_file_atomically(folder_ / "events" / (event.name + ".json"), text, 0644, false);
+  if (!written) co_return within(written.error(), "Event '{}'", event.name);
+  keep_newest(folder_ / "events", kMaxNodeEvents);
+  co_return Status{};
 }
 
 }  // namespace cardcage

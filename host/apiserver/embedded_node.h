@@ -2,6 +2,7 @@
 //
 //   <folder>/claims/<namespace>_<name>.json   ResourceClaims as `kubectl get -o json` prints them (or .yaml)
 //   <folder>/slices/<name>.json               the ResourceSlices that we publish, v1
+//   <folder>/events/<name>.json               our newest Events on the node, at most 100
 //
 // The slices folder is authoritative: a file that somebody deletes or edits there by hand causes a watch event.
 #pragma once
@@ -36,6 +37,7 @@ class EmbeddedNode final : public Cluster {
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
+  Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
  private:
   struct Stored {

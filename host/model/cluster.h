@@ -1,4 +1,4 @@
-// What Cardcage needs from a cluster: it reads claims and its Node, and it owns ResourceSlices.
+// What Cardcage needs from a cluster: it reads claims and its Node, owns ResourceSlices, and writes Events on its Node.
 //
 // ApiServer talks to kube-apiserver; EmbeddedNode keeps the same objects in a folder, without a cluster.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include "host/core/task.h"
 #include "host/model/claim.h"
+#include "host/model/node_event.h"
 #include "host/model/slice.h"
 
 namespace cardcage {
@@ -46,6 +47,9 @@ class Cluster {
   // advances `version`, so that the next watch continues where this one ended.
   virtual Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                                     std::function<void(SliceEvent)> on_event) = 0;
+
+  // Creates the Event, or updates it if its count says that it has happened before. Safe to repeat after kUnavailable.
+  virtual Task<Status> write_event(NodeEvent event, Instant deadline) = 0;
 };
 
 }  // namespace cardcage

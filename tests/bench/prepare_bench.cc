@@ -35,6 +35,7 @@ class EndlessCluster final : public Cluster {
   Task<Status> watch_slices(std::string, std::string, std::string&, std::function<void(SliceEvent)>) override {
     co_return Status{};
   }
+  Task<Status> write_event(NodeEvent, Instant) override { co_return Status{}; }
 };
 
 class EndlessDirectory final : public DeviceDirectory {

@@ -57,6 +57,8 @@ def allowed(cluster, verb: str, group: str, resource: str, subresource: str = ""
     ("resourceclaims", "resource.k8s.io", {"get"}),
     ("resourceslices", "resource.k8s.io", {"get", "list", "watch", "create", "update", "delete"}),
     ("nodes", "", {"get"}),
+    ("events", "", {"create", "patch"}),
+    ("events", "events.k8s.io", set()),
     ("pods", "", set()),
     ("secrets", "", set()),
     ("configmaps", "", set()),
@@ -92,3 +94,26 @@ def test_own_node_only(cluster, version):
     assert create_slice(cluster, NODE, NODE, version) == (201, "")
     status, message = create_slice(cluster, NODE, None, version)
     assert status == 422 and "the token of cardcage names no node" in message
+
+
+def create_event(cluster, about: str, user_node: str | None, namespace: str = "default") -> tuple[int, str]:
+    """Tries to create an Event on the Node `about` as the daemon whose token names user_node; returns the result of the dry run."""
+    user = {"Impersonate-User": USER}
+    if user_node:
+        user["Impersonate-Extra-authentication.kubernetes.io%2Fnode-name"] = user_node
+    status, body = cluster.api.request("POST", f"/api/v1/namespaces/{namespace}/events?dryRun=All", {
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": f"{about}.policy", "namespace": namespace},
+        "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": about, "uid": about},
+        "type": "Normal", "reason": "DeviceBack", "message": "gpu-0 is back"}, user)
+    return status, json.loads(body).get("message", "")
+
+
+def test_events_on_the_own_node_only(cluster):
+    until(lambda: create_event(cluster, "node2", NODE)[0] == 422, "the API server applies the policy", 30)
+    status, message = create_event(cluster, "node2", NODE)
+    assert "cardcage on node 'node1' may write Events on this Node only" in message
+    assert create_event(cluster, NODE, NODE) == (201, "")
+    status, message = create_event(cluster, NODE, None)
+    assert status == 422 and "the token of cardcage names no node" in message
+    status, message = create_event(cluster, NODE, NODE, "kube-system")
+    assert status == 422

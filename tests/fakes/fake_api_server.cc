@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
+#include "host/model/naming.h"
+
 namespace cardcage {
 namespace {
 
@@ -67,6 +69,27 @@ bool selected(const std::map<std::string, std::string>& query, const std::string
     if (key == "spec.nodeName" && value != node) return false;
   }
   return true;
+}
+
+// What a real API server says about an Event of core/v1; empty if it takes the Event. The limits are those of
+// events.k8s.io, to which it converts the Event (pkg/apis/core/validation/events.go).
+std::string refusal_of_event(const std::string& collection, const json::object& event) {
+  const auto text = [&](const char* field) {
+    const auto* value = event.if_contains(field);
+    return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
+  };
+  if (collection != "namespaces/" + text_of(event, "metadata", "namespace") + "/events")
+    return "the namespace of the provided object does not match the namespace sent on the request";
+  // A Node has no namespace, so its Events are in this one.
+  if (!text_of(event, "involvedObject", "namespace").empty() || text_of(event, "metadata", "namespace") != "default")
+    return "involvedObject.namespace: Invalid value: does not match event.namespace";
+  if (!is_dns_subdomain(text_of(event, "metadata", "name"))) return "metadata.name: Invalid value";
+  if (text("type") != "Normal" && text("type") != "Warning") return "type: has invalid value";
+  if (text("reason").empty() || text("reason").size() > 128) return "reason: can have at most 128 characters";
+  if (text("message").size() > 1024) return "message: can have at most 1024 characters";
+  if (!is_label_key(text("reportingComponent")) || text("reportingInstance").empty()) return "reportingComponent";
+  const auto* count = event.if_contains("count");
+  return count != nullptr && count->is_int64() ? "" : "count is not a number";
 }
 
 }  // namespace
@@ -317,6 +340,7 @@ FakeApiServer::Response FakeApiServer::execute(const HttpsRequest& request, cons
     return {404, status_body(404, "NotFound", fmt::format("{} \"{}\" not found", target.collection, target.name),
                              target.name)};
   if (request.method == "PUT") return update(target, object);
+  if (request.method == "PATCH") return patch(target, request, object);
   if (request.method == "DELETE") return erase(target, object);
   return {200, json::serialize(found->second)};
 }
@@ -348,6 +372,9 @@ FakeApiServer::Response FakeApiServer::create(const Target& target, json::object
     name = fmt::format("{}{:05}", text_of(object, "metadata", "generateName"), ++created_);
     object["metadata"].get_object()["name"] = name;
   }
+  if (target.collection.ends_with("/events"))
+    if (const auto refusal = refusal_of_event(target.collection, object); !refusal.empty())
+      return {422, status_body(422, "Invalid", refusal, name)};
   if (objects_[target.collection].contains(name))
     return {409, status_body(409, "AlreadyExists", fmt::format("\"{}\" already exists", name), name)};
   store(target.collection, "ADDED", std::move(object));
@@ -358,6 +385,20 @@ FakeApiServer::Response FakeApiServer::update(const Target& target, json::object
   const auto& stored = objects_[target.collection][target.name];
   if (text_of(stored, "metadata", "resourceVersion") != text_of(object, "metadata", "resourceVersion"))
     return {409, status_body(409, "Conflict", "the object has been modified", target.name)};
+  store(target.collection, "MODIFIED", std::move(object));
+  return {200, json::serialize(objects_[target.collection][target.name])};
+}
+
+// A merge patch (RFC 7386) whose members are neither objects nor null.
+FakeApiServer::Response FakeApiServer::patch(const Target& target, const HttpsRequest& request,
+                                             const json::object& changes) {
+  if (request.content_type != "application/merge-patch+json")
+    return {415, status_body(415, "UnsupportedMediaType", "the body of the request was in an unknown format", "")};
+  json::object object = objects_[target.collection][target.name];
+  for (const auto& member : changes) object[member.key()] = member.value();
+  if (target.collection.ends_with("/events"))
+    if (const auto refusal = refusal_of_event(target.collection, object); !refusal.empty())
+      return {422, status_body(422, "Invalid", refusal, target.name)};
   store(target.collection, "MODIFIED", std::move(object));
   return {200, json::serialize(objects_[target.collection][target.name])};
 }

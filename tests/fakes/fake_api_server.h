@@ -43,7 +43,8 @@ class FakeApiServer {
   std::string url() const { return server_.url(); }
   const TestCertificates& certificates() const { return server_.certificates(); }
 
-  // `collection` is the path after the version: "nodes", "resourceslices", "namespaces/ns/resourceclaims".
+  // `collection` is the path after the version: "nodes", "resourceslices", "namespaces/ns/resourceclaims",
+  // "namespaces/default/events".
   void put(std::string collection, boost::json::object object);
   std::optional<boost::json::object> get(std::string collection, std::string name);
   void remove(std::string collection, std::string name);
@@ -96,6 +97,7 @@ class FakeApiServer {
   Response list(const Target& target) const;
   Response create(const Target& target, boost::json::object object);
   Response update(const Target& target, boost::json::object object);
+  Response patch(const Target& target, const HttpsRequest& request, const boost::json::object& changes);
   Response erase(const Target& target, const boost::json::object& options);
   void store(const std::string& collection, const char* type, boost::json::object object);
   void publish(Event event);

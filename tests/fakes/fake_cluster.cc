@@ -203,6 +203,14 @@ Task<Status> FakeCluster::watch_slices(std::string driver, std::string node_name
   }
 }
 
+Task<Status> FakeCluster::write_event(NodeEvent event, Instant deadline) {
+  const Status arrived = co_await arrive(Verb::kEvent, event.name, deadline);
+  if (!arrived) co_return arrived;
+  node_events_.push_back(std::move(event));
+  if (!co_await deliver(Verb::kEvent)) co_return fail(Code::kUnavailable, "the response was lost");
+  co_return Status{};
+}
+
 Task<Status> FakeCluster::arrive(Verb verb, std::string subject, Instant deadline) {
   calls_.push_back({verb, std::move(subject), clock_.now()});
   co_await next_turn();

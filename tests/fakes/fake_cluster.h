@@ -1,5 +1,5 @@
-// A cluster in memory: claims, nodes and ResourceSlices with resource versions, watches, and faults on command. It
-// stands in for ApiServer (host/apiserver/api_server.h).
+// A cluster in memory: claims, nodes, Events, and ResourceSlices with resource versions, watches, and faults on
+// command. It stands in for ApiServer (host/apiserver/api_server.h).
 //
 // Everything runs on the core and nothing sleeps: a call takes effect after one turn of the core and returns after
 // another, so that watch events may overtake responses, as with a real API server.
@@ -21,7 +21,7 @@ namespace cardcage {
 
 class FakeCluster final : public Cluster {
  public:
-  enum class Verb { kGetClaim, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch };
+  enum class Verb { kGetClaim, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent };
   struct Call {
     Verb verb;
     std::string subject;  // "namespace/name" of a claim, the generateName of a create, otherwise the name
@@ -57,6 +57,7 @@ class FakeCluster final : public Cluster {
 
   // For tests to inspect.
   const std::map<std::string, Slice>& slices() const { return slices_; }
+  const std::vector<NodeEvent>& node_events() const { return node_events_; }  // each write
   const std::vector<Call>& calls() const { return calls_; }
   std::size_t count(Verb verb) const;
   std::size_t writes() const { return count(Verb::kCreate) + count(Verb::kUpdate) + count(Verb::kDelete); }
@@ -73,6 +74,7 @@ class FakeCluster final : public Cluster {
   Task<Status> delete_slice(Slice slice, Instant deadline) override;
   Task<Status> watch_slices(std::string driver, std::string node_name, std::string& version,
                             std::function<void(SliceEvent)> on_event) override;
+  Task<Status> write_event(NodeEvent event, Instant deadline) override;
 
  private:
   struct Watcher {
@@ -101,6 +103,7 @@ class FakeCluster final : public Cluster {
   std::map<std::string, std::string> nodes_;
   std::map<std::string, Slice> slices_;
   std::vector<Event> events_;
+  std::vector<NodeEvent> node_events_;
   std::uint64_t version_ = 100, compacted_ = 0;
   std::uint64_t generated_ = 0;
   bool paused_ = false;

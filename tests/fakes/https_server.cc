@@ -154,8 +154,12 @@ Task<void> HttpsServer::serve(HttpsServer& server, std::shared_ptr<Connection> c
     co_await http::async_read(connection->stream, buffer, parser, asio::use_awaitable);
     auto exchange = std::make_shared<HttpsExchange>(connection->stream);
     const auto& message = parser.get();
-    exchange->request = {std::string(message.method_string()), std::string(message.target()), message.body(),
-                         std::string(message[http::field::authorization]), subject};
+    exchange->request = {std::string(message.method_string()),
+                         std::string(message.target()),
+                         message.body(),
+                         std::string(message[http::field::authorization]),
+                         subject,
+                         std::string(message[http::field::content_type])};
     co_await server.handler_(exchange);
   }
 }

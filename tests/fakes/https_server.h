@@ -19,6 +19,7 @@ struct HttpsRequest {
   std::string method, target, body;
   std::string authorization;   // header; empty = none
   std::string client_subject;  // CN of the client certificate; empty = none
+  std::string content_type;
 };
 
 // A request and its connection. [server thread]

@@ -120,6 +120,25 @@ TEST_F(RealApiServerTest, ASliceLivesItsWholeLifeAndIsWatched) {
   EXPECT_EQ(ended->error().code, Code::kCancelled);
 }
 
+TEST_F(RealApiServerTest, AnEventIsCreatedRepeatedAndCreatedAgain) {
+  NodeEvent event{.type = NodeEvent::Type::kWarning,
+                  .node = node,
+                  .name = node + ".1",
+                  .reason = "DeviceUnhealthy",
+                  .note = std::string(kMaxEventNote, 'n'),
+                  .first = clock.wall(),
+                  .last = clock.wall()};
+  for (event.count = 1; event.count < 4; ++event.count) {
+    const auto written = run(api->write_event(event, soon()));
+    ASSERT_TRUE(written) << written.error().message;
+  }
+  event.count = 1;
+  EXPECT_TRUE(run(api->write_event(event, soon()))) << "as if the response had been lost";
+  event.name = node + ".2";
+  event.count = 5;
+  EXPECT_TRUE(run(api->write_event(event, soon()))) << "as if it had expired";
+}
+
 TEST_F(RealApiServerTest, RefusalsHaveTheirCodes) {
   EXPECT_EQ(run(api->get_claim("default", "no-such-claim", soon())).error().code, Code::kNotFound);
   EXPECT_EQ(run(api->get_node_uid("no-such-node", soon())).error().code, Code::kNotFound);

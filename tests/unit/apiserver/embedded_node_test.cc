@@ -253,5 +253,33 @@ TEST_F(EmbeddedWatchTest, AWatchEndsWhenItsFolderDisappears) {
   EXPECT_TRUE(ended);
 }
 
+TEST_F(EmbeddedNodeTest, EventsAreFilesAndTheNewestStay) {
+  NodeEvent event{.type = NodeEvent::Type::kWarning,
+                  .node = "n1",
+                  .name = "n1.a",
+                  .reason = "DeviceGone",
+                  .note = "gpu-0 is gone",
+                  .first = clock.wall(),
+                  .last = clock.wall()};
+  const auto files = [&] {
+    const std::filesystem::directory_iterator folder_of_events(folder / "events");
+    return std::distance(begin(folder_of_events), end(folder_of_events));
+  };
+  ASSERT_TRUE(run(node->write_event(event, Instant::max())));
+  event.count = 2;
+  ASSERT_TRUE(run(node->write_event(event, Instant::max())));
+  EXPECT_EQ(files(), 1);
+  EXPECT_THAT(read_file(folder / "events/n1.a.json", 4096).value(), HasSubstr("\"count\":2"));
+  std::filesystem::last_write_time(folder / "events/n1.a.json", std::filesystem::file_time_type::clock::now() - 1h);
+  for (int i = 0; i < 100; ++i) {
+    event.name = fmt::format("n1.b{}", i);
+    ASSERT_TRUE(run(node->write_event(event, Instant::max())));
+  }
+  EXPECT_EQ(files(), 100);
+  EXPECT_FALSE(std::filesystem::exists(folder / "events/n1.a.json")) << "the oldest";
+  event.name = "../slices/x";
+  EXPECT_EQ(run(node->write_event(event, Instant::max())).error().code, Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace cardcage
