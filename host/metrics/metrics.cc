@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <deque>
+#include <set>
 
 #include "host/core/version.h"
 #include "host/metrics/module_series.h"
@@ -71,8 +72,23 @@ void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
   }
 }
 
+// Own causes and those of the parent. Two may have one name, but no two samples the same labels: the worse one stands.
+void add_causes(MetricFamily& family, const Labels& device, const std::vector<CauseHealth>& causes) {
+  std::set<std::string_view> shown;
+  for (const CauseHealth& cause : causes) {
+    if (cause.health.state == HealthState::kHealthy || !shown.insert(cause.health.cause).second) continue;
+    Labels labels = device;
+    labels.push_back({"cause", cause.health.cause});
+    labels.push_back({"state", std::string(health_word(cause.health.state))});
+    Page::add(family, std::move(labels), 1);
+  }
+}
+
 void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
   auto& health = page.family("cardcage_device_health", "1 for the current health of the device");
+  auto& causes = page.family("cardcage_device_cause", "1 for each cause of the device's health that is not healthy");
+  auto& cordoned =
+      page.family("cardcage_device_cordoned", "1 for each device that an operator keeps away from new pods");
   auto& held = page.family("cardcage_device_held", "1 for each claim or pod that holds the device");
   for (const DeviceReport& report : devices) {
     const Labels device = {{"module", report.module},
@@ -80,9 +96,11 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
                            {"id", report.device.id},
                            {"served_by", report.driver}};
     Labels labels = device;
-    labels.push_back({"state", health_condition(report.device.health).reason});
+    labels.push_back({"state", std::string(health_word(report.device.health.state))});
     labels.push_back({"reason", report.device.health.reason});
     Page::add(health, std::move(labels), 1);
+    add_causes(causes, device, report.causes);
+    if (report.cordon) Page::add(cordoned, device, 1);
     for (const ClaimRef& holder : report.holders) {
       labels = device;
       const bool by_pod = report.api == Api::kDevicePlugin;

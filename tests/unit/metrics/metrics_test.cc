@@ -68,6 +68,70 @@ TEST(MetricsTest, CountsCallsByNameAndResult) {
   EXPECT_THAT(page, HasSubstr("code=\"unavailable\",name=\"gpu.example.com\"} 1\n"));
 }
 
+TEST(MetricsTest, ShowsTheCausesThatCountAndTheCordons) {
+  FakeDaemon daemon = FakeDaemon::sick_node();
+  const std::string page = Metrics().page(metrics_facts(daemon));
+  const auto device = [](std::string name, std::string id) {
+    return fmt::format("{{module=\"mock\",device=\"{}\",id=\"{}\",served_by=\"gpu.mock.cardcage.dev\"", name, id);
+  };
+  for (const std::string& line :
+       {"cardcage_device_cause" + device("gpu-1", "GPU-1") + ",cause=\"Xid\",state=\"unhealthy\"} 1\n",
+        "cardcage_device_cause" + device("gpu-1", "GPU-1") + ",cause=\"NvLink\",state=\"unmonitored\"} 1\n",
+        "cardcage_device_cause" + device("gpu-1-mig-0", "MIG-1") + ",cause=\"Xid\",state=\"unhealthy\"} 1\n",
+        "cardcage_device_cause" + device("gpu-2", "GPU-2") + ",cause=\"Thermal\",state=\"degraded\"} 1\n",
+        "cardcage_device_cordoned" + device("gpu-0", "GPU-0") + "} 1\n"})
+    EXPECT_THAT(page, HasSubstr(line));
+  EXPECT_THAT(page, Not(HasSubstr("cause=\"Thermal\",state=\"healthy\""))) << "only what counts";
+  EXPECT_THAT(page, Not(HasSubstr("cardcage_device_cordoned" + device("gpu-1", "GPU-1"))));
+}
+
+// Prometheus refuses a page with two samples of the same labels.
+TEST(MetricsTest, ACauseOfADeviceAndOfItsParentIsOneSample) {
+  FakeDaemon daemon;
+  daemon.device_reports = {
+      {.module = "mock",
+       .device = {.id = "MIG-1", .name = "mig-1"},
+       .causes = {{.health = {.state = HealthState::kUnhealthy, .cause = "Xid"}},
+                  {.health = {.state = HealthState::kUnhealthy, .cause = "Xid"}, .of_parent = "GPU-1"}}}};
+  const std::string page = Metrics().page(metrics_facts(daemon));
+  const std::string sample = "cause=\"Xid\"";
+  const std::size_t first = page.find(sample);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(page.find(sample, first + 1), std::string::npos) << page;
+}
+
+HealthEvent event_of(std::string cause, HealthEventKind kind) {
+  return {.kind = kind, .device = {"gpu", "GPU-0"}, .name = "gpu-0", .cause = std::move(cause)};
+}
+
+TEST(MetricsTest, CountsEventsOfHealthByModuleCauseAndKind) {
+  Metrics metrics;
+  EXPECT_THAT(metrics.page(metrics_facts(FakeDaemon())), Not(HasSubstr("cardcage_health_events_total")));
+  metrics.health().note(event_of("Xid", HealthEventKind::kBegan));
+  metrics.health().note(event_of("Xid", HealthEventKind::kBegan));
+  metrics.health().note(event_of("Xid", HealthEventKind::kEnded));
+  metrics.health().note(event_of("", HealthEventKind::kResetFailed));
+  const std::string page = metrics.page(metrics_facts(FakeDaemon()));
+  const auto series = [](const char* cause, HealthEventKind kind) {
+    return fmt::format("cardcage_health_events_total{{cause=\"{}\",kind=\"{}\",module=\"gpu\"}}", cause,
+                       to_string(kind));
+  };
+  EXPECT_THAT(page, HasSubstr(series("Xid", HealthEventKind::kBegan) + " 2\n"));
+  EXPECT_THAT(page, HasSubstr(series("Xid", HealthEventKind::kEnded) + " 1\n"));
+  EXPECT_THAT(page, HasSubstr(series("", HealthEventKind::kResetFailed) + " 1\n"));
+}
+
+TEST(MetricsTest, AModuleThatInventsCausesMakesNoSeriesWithoutEnd) {
+  Metrics metrics;
+  for (int i = 0; i < 1'000; ++i) metrics.health().note(event_of(fmt::format("Error{}", i), HealthEventKind::kBegan));
+  metrics.health().note(event_of("Error7", HealthEventKind::kBegan));
+  const std::string page = metrics.page(metrics_facts(FakeDaemon()));
+  EXPECT_THAT(page, HasSubstr(fmt::format("cause=\"other\",kind=\"{}\",module=\"gpu\"}} {}\n",
+                                          to_string(HealthEventKind::kBegan), 1'000 - HealthCounters::kMaxCauses)));
+  EXPECT_THAT(page, HasSubstr("cause=\"Error7\"")) << "known ones go on to be counted by name";
+  EXPECT_THAT(page, Not(HasSubstr("cause=\"Error999\"")));
+}
+
 TEST(MetricsTest, EscapesLabelValues) {
   FakeDaemon daemon;
   daemon.device_reports = {{.module = "mock", .device = {.id = "a\"b\\c\nd", .name = "a"}}};

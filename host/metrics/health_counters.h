@@ -1,0 +1,31 @@
+// How often causes of the health of devices began, ended and so on.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/registry.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "host/model/health_record.h"
+
+namespace cardcage {
+
+// [core]
+class HealthCounters {
+ public:
+  // A module that puts numbers into the names of its causes would make series without end: causes beyond these of one
+  // module count as "other".
+  static constexpr std::size_t kMaxCauses = 64;
+
+  // The registry outlives this.
+  explicit HealthCounters(prometheus::Registry& registry);
+  void note(const HealthEvent& event);
+
+ private:
+  prometheus::Family<prometheus::Counter>& events_;
+  std::map<std::string, std::set<std::string>> causes_;  // by module
+};
+
+}  // namespace cardcage
