@@ -69,8 +69,9 @@ Error AdminConnection::explain(const grpc::Status& status) {
     wire::GetStatusResponse daemon;
     if (!stub_->GetStatus(&context, {}, &daemon).ok())
       return {code, fmt::format("the server at {} is not cardcage", socket_.native())};
-    return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
-                              daemon.version(), version())};
+    if (status.error_message().empty())  // not one of the daemon's own
+      return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
+                                daemon.version(), version())};
   }
   if (code == Code::kUnavailable && ::geteuid() != 0)
     return {code, fmt::format("cardcage at {} does not respond ({}); it serves only root and its own user",

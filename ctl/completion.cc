@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ctl/admin.h"
+#include "ctl/device_health.h"
 #include "ctl/session.h"
 
 namespace cardcage {
@@ -16,6 +17,7 @@ std::string names_for(const CLI::Option& option) {
   if (kind == "MODULE") return "modules";
   if (kind == "DEVICE" || kind == "NAME") return "devices";
   if (kind == "DRIVER") return "drivers";
+  if (kind == "CAUSE") return "causes";
   return "";
 }
 
@@ -175,7 +177,11 @@ Result<std::set<std::string>> names(const Session& session, const std::string& k
   }
   const auto list = ask(session.socket, &wire::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
-  for (const auto& device : list->devices()) words.insert(kind == "devices" ? device.name() : device.driver());
+  for (const auto& device : list->devices())
+    if (kind == "causes")
+      for (const auto& cause : device.causes()) words.insert(is_healthy(cause) ? "" : cause.name());
+    else
+      words.insert(kind == "devices" ? device.name() : device.driver());
   words.erase("");
   return words;
 }
@@ -192,9 +198,9 @@ void add_completion(CLI::App& app, Session& session) {
 void add_names(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("names", "print words for the completion scripts")->group("");
   auto kind = std::make_shared<std::string>();
-  command->add_option("KIND", *kind, "modules, devices or drivers")
+  command->add_option("KIND", *kind, "modules, devices, drivers or causes")
       ->required()
-      ->check(CLI::IsMember({"modules", "devices", "drivers"}));
+      ->check(CLI::IsMember({"modules", "devices", "drivers", "causes"}));
   command->callback([&session, kind] {
     const auto words = names(session, *kind);
     if (!words)

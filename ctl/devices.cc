@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ctl/admin.h"
+#include "ctl/device_health.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
 #include "host/core/nearest.h"
@@ -29,13 +30,6 @@ auto sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
 }
 
-json::value cause_json(const wire::Cause& cause) {
-  return {
-      {"cause", cause.name()},    {"state", cause.health().state()},    {"level", to_json(cause.health()).at("level")},
-      {"reason", cause.reason()}, {"message", cause.health().detail()}, {"since", time_json(cause.since())},
-      {"taint", cause.taint()},   {"taintKey", cause.taint_key()},      {"taintValue", cause.taint_value()}};
-}
-
 json::value device_json(const wire::Device& device) {
   json::object attributes, capacity;
   for (const auto& [name, value] : sorted(device.attributes())) attributes[name] = to_json(value);
@@ -43,8 +37,6 @@ json::value device_json(const wire::Device& device) {
   json::array holders, numa;
   for (const auto& holder : device.holders()) holders.push_back(to_json(holder));
   for (const auto node : device.numa_nodes()) numa.emplace_back(node);
-  json::array causes;
-  for (const auto& cause : device.causes()) causes.push_back(cause_json(cause));
   return {{"name", device.name()},
           {"id", device.id()},
           {"module", device.module()},
@@ -55,12 +47,8 @@ json::value device_json(const wire::Device& device) {
           {"pciBusID", device.pci_bus_id()},
           {"numaNodes", std::move(numa)},
           {"shared", device.shared()},
-          {"health",
-           {{"state", device.health().state()},
-            {"reason", device.health_reason()},
-            {"message", device.health().detail()},
-            {"taint", device.taint()},
-            {"causes", std::move(causes)}}},
+          {"health", health_json(device)},
+          {"cordon", cordon_json(device)},
           {"attributes", std::move(attributes)},
           {"capacity", std::move(capacity)},
           {"claims", std::move(holders)}};
@@ -72,35 +60,15 @@ std::string holders(const wire::Device& device) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string health(const wire::Condition& health, const std::string& reason) {
-  return reason.empty() ? health.state() : fmt::format("{} ({})", health.state(), reason);
-}
-std::string health(const wire::Device& device) { return health(device.health(), device.health_reason()); }
-
 std::string numa(const wire::Device& device) { return fmt::format("{}", fmt::join(device.numa_nodes(), ",")); }
 
 void print_table(const std::vector<wire::Device>& devices) {
   if (devices.empty()) return fmt::print("no devices\n");
   Table table({"DEVICE", "KIND", "MODULE", "DRIVER", "POOL", "HEALTH", "HELD BY", "NUMA", "PCI"});
   for (const auto& device : devices)
-    table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health(device),
+    table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health_text(device),
                holders(device), numa(device), device.pci_bus_id()});
   table.print();
-}
-
-// "NoSchedule", or "example.com/ecc=Dbe:NoExecute" if the module chose the key.
-std::string taint(const wire::Cause& cause) {
-  if (cause.taint_key().empty()) return cause.taint();
-  const std::string& value = cause.taint_value().empty() ? cause.reason() : cause.taint_value();
-  return fmt::format("{}{}{}:{}", cause.taint_key(), value.empty() ? "" : "=", value, cause.taint());
-}
-
-// "Ecc unhealthy (RowRemap) since 2027-01-15T08:00:00Z, taint NoSchedule: bank 3"
-std::string cause_text(const wire::Cause& cause) {
-  std::string text = fmt::format("{} {} since {}", cause.name().empty() ? "general" : cause.name(),
-                                 health(cause.health(), cause.reason()), to_rfc3339(cause.since()));
-  if (cause.taint_effect() != wire::TAINT_EFFECT_NONE) text += ", taint " + taint(cause);
-  return cause.health().detail().empty() ? text : fmt::format("{}: {}", text, cause.health().detail());
 }
 
 // A module that tells no causes apart has said everything with the health of the device.
@@ -119,7 +87,8 @@ void print_details(const wire::Device& device) {
                {"pci", device.pci_bus_id()},
                {"numa", numa(device)},
                {"shared", device.shared() ? "yes" : ""},
-               {"health", health(device)},
+               {"health", health_text(device)},
+               {"cordoned", cordon_text(device)},
                {"message", device.health().detail()},
                {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
                {"held by", holders(device)}},

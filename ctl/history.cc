@@ -4,6 +4,7 @@
 #include "ctl/admin.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
+#include "ctl/since.h"
 #include "host/core/duration.h"
 
 namespace cardcage {
@@ -53,12 +54,9 @@ Status run(const Session& session, const HistoryQuery& query) {
   request.set_driver(query.driver);
   request.set_device(query.device);
   request.set_limit(query.limit);
-  if (!query.since.empty()) {
-    const auto ago = parse_duration(query.since);
-    if (!ago) return within(ago.error(), "--since");
-    const auto since = std::chrono::system_clock::now() - *ago;
-    request.set_since(std::chrono::duration_cast<milliseconds>(since.time_since_epoch()).count());
-  }
+  const auto earliest = since(query.since);
+  if (!earliest) return std::unexpected(earliest.error());
+  request.set_since(*earliest);
   const auto history = ask(session.socket, &wire::Admin::Stub::ListHistory, request);
   if (!history) return std::unexpected(history.error());
   if (!session.json) return print(*history), Status{};
@@ -78,9 +76,7 @@ void add_history(CLI::App& app, Session& session) {
   command->add_option("--device", query->device, "only this device")->type_name("DEVICE");
   command->add_option("--since", query->since, "only what was released within this time, such as 24h")
       ->type_name("DURATION");
-  command->add_option("--limit", query->limit, "show at most this many")
-      ->check(CLI::Range(1u, 10'000u))
-      ->capture_default_str();
+  add_limit(*command, query->limit);
   command->callback([&session, query] { session.outcome = run(session, *query); });
 }
 

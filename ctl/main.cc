@@ -21,6 +21,8 @@ void add_commands(CLI::App& app, Session& session) {
   add_modules(app, session);
   add_module(app, session);
   add_devices(app, session);
+  add_device(app, session);
+  add_health(app, session);
   add_catalogue(app, session);
   add_claims(app, session);
   add_history(app, session);

@@ -1,14 +1,11 @@
 // cagectl module quiesce|resume MODULE [DEVICE], restart MODULE, and the other verbs of cagectl module
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "ctl/admin.h"
 #include "ctl/claim_holders.h"
 #include "ctl/module_new.h"
+#include "ctl/operator_name.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
 #include "host/core/duration.h"
@@ -42,17 +39,6 @@ struct CommandOptions {
   std::string module, device, reason;
   std::string limit = "30s";
 };
-
-// For the record; behind sudo, the user who called it.
-std::string operator_name() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
-  if (const char* user = std::getenv("SUDO_USER"); user != nullptr && *user != '\0') return user;
-  passwd entry{};
-  passwd* found = nullptr;
-  char text[4096];
-  if (::getpwuid_r(::geteuid(), &entry, text, sizeof text, &found) == 0 && found != nullptr) return entry.pw_name;
-  return fmt::format("uid {}", ::geteuid());
-}
 
 // The claims that hold devices of the module, or the device that the command was for and its partitions.
 std::vector<wire::Claim> claims_of(const wire::ListClaimsResponse& list, const CommandOptions& options,

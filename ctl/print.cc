@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cwchar>
 
@@ -59,6 +60,8 @@ void write(std::string& out, const json::value& value, std::size_t depth) {
     });
   } else if (const auto* array = value.if_array()) {
     write_items(out, *array, depth, "[]", [&](const json::value& entry) { write(out, entry, depth + 1); });
+  } else if (const double* number = value.if_double()) {
+    out += std::isfinite(*number) ? fmt::to_string(*number) : "null";  // serialize() would write 9.05E1
   } else {
     out += json::serialize(value);
   }

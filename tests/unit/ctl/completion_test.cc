@@ -22,7 +22,8 @@ std::string complete(const std::vector<std::string>& line) {
   for (const std::string& word : line) words += " '" + word + "'";
   const std::string program = fmt::format(
       "{}\ncagectl() {{ [ \"$1 $2\" = 'names devices' ] && echo gpu-0 gpu-1; [ \"$1 $2\" = 'names modules' ] && echo "
-      "mock; }}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_cagectl\necho \"${{COMPREPLY[*]}}\"\n",
+      "mock; [ \"$1 $2\" = 'names causes' ] && echo Xid Ecc; }}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_cagectl\necho "
+      "\"${{COMPREPLY[*]}}\"\n",
       script("bash"), words, line.size() - 1);
   const Ended ended = run_program("bash", {"--norc", "-c", program});
   EXPECT_EQ(ended.code, 0) << ended.err;
@@ -57,6 +58,13 @@ TEST(CompletionTest, BashOffersCommandsOptionsAndNames) {
   EXPECT_EQ(complete({"cagectl", "module", "check", "--no"}), "--no-prepare\n");
   EXPECT_EQ(complete({"cagectl", "module", "quiesce", "mo"}), "mock\n");
   EXPECT_EQ(complete({"cagectl", "module", "resume", "--re"}), "--reason\n");
+  EXPECT_EQ(complete({"cagectl", "health", "gpu-"}), "gpu-0 gpu-1\n");
+  EXPECT_EQ(complete({"cagectl", "health", "ru"}), "rules\n");
+  EXPECT_EQ(complete({"cagectl", "health", "rules", "mo"}), "mock\n");
+  EXPECT_EQ(complete({"cagectl", "device", "co"}), "cordon\n");
+  EXPECT_EQ(complete({"cagectl", "device", "clear", "gpu-1", "X"}), "Xid\n");
+  EXPECT_EQ(complete({"cagectl", "device", "reset", "--mod"}), "--module\n");
+  EXPECT_EQ(complete({"cagectl", "device", "reset", "gpu-1", "--module", ""}), "mock\n");
   EXPECT_EQ(complete({"cagectl", "--socket", ""}), "\n") << "the shell completes file names";
 }
 

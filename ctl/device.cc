@@ -1,0 +1,86 @@
+// cagectl device cordon|uncordon|reset NAME, clear NAME CAUSE
+#include "ctl/admin.h"
+#include "ctl/operator_name.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+#include "host/core/duration.h"
+
+namespace cardcage {
+namespace {
+
+namespace wire = admin::v1;
+
+using Method = grpc::Status (wire::Admin::Stub::*)(grpc::ClientContext*, const wire::DeviceCommandRequest&,
+                                                   wire::DeviceCommandResponse*);
+
+// The daemon responds within the limit, or a little later if it has to undo something.
+constexpr std::chrono::seconds kReserve{15};
+
+struct CommandOptions {
+  std::string device, module, cause, reason;
+  std::string limit = "2m";
+  bool force = false;
+};
+
+Status run(const Session& session, Method method, const CommandOptions& options) {
+  const auto limit = parse_duration(options.limit);
+  if (!limit) return within(limit.error(), "--timeout");
+  auto connection = AdminConnection::open(session.socket);
+  if (!connection) return std::unexpected(connection.error());
+  wire::DeviceCommandRequest request;
+  request.set_device(options.device);
+  request.set_module(options.module);
+  request.set_cause(options.cause);
+  request.set_by(operator_name());
+  request.set_reason(options.reason);
+  request.set_force(options.force);
+  request.set_limit_ms(std::chrono::duration_cast<std::chrono::milliseconds>(*limit).count());
+  const auto response = connection->call(method, request, *limit + kReserve);
+  if (!response) return std::unexpected(response.error());
+  if (session.json)
+    print_json({{"device", options.device}, {"done", response->done()}});
+  else
+    fmt::print("{}\n", printable(response->done()));
+  return {};
+}
+
+struct Added {
+  CLI::App& command;
+  CommandOptions& options;
+};
+
+// The callback owns the options.
+Added add_verb(CLI::App& app, Session& session, const char* name, const char* help, Method method) {
+  auto* command = app.add_subcommand(name, help);
+  auto options = std::make_shared<CommandOptions>();
+  command->add_option("NAME", options->device, "the device, by name or id")->required();
+  command->add_option("--module", options->module, "its module, if several list a device of this name")
+      ->type_name("MODULE");
+  command->add_option("--reason", options->reason, "why; kept in the history of the device")->type_name("TEXT");
+  command->callback([&session, method, options] { session.outcome = run(session, method, *options); });
+  return {*command, *options};
+}
+
+}  // namespace
+
+void add_device(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("device", "take a device out of service, or bring it back");
+  command->require_subcommand(1);
+  using Stub = wire::Admin::Stub;
+  add_verb(*command, session, "cordon", "give the device to no new pod; pods that have it keep it",
+           &Stub::CordonDevice);
+  add_verb(*command, session, "uncordon", "let pods get the device again", &Stub::UncordonDevice);
+  const Added clear =
+      add_verb(*command, session, "clear", "end a cause of its health; it counts again if the module repeats it",
+               &Stub::ClearCause);
+  clear.command.add_option("CAUSE", clear.options.cause, "as 'cagectl health NAME' shows it")->required();
+  const Added reset = add_verb(*command, session, "reset",
+                               "have the module reset the device and its partitions; refused while somebody holds one",
+                               &Stub::ResetDevice);
+  reset.command.add_flag("--force", reset.options.force, "reset it although somebody holds it, who loses it");
+  reset.command.add_option("--timeout", reset.options.limit, "how long the reset may take")
+      ->type_name("DURATION")
+      ->capture_default_str();
+}
+
+}  // namespace cardcage

@@ -1,0 +1,30 @@
+// How the health of a device is shown.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <string>
+#include <string_view>
+
+#include "cardcage/admin.pb.h"
+
+namespace cardcage {
+
+// Of a device, or of a cause.
+template <class Message>
+bool is_healthy(const Message& message) {
+  return message.health_state() == admin::v1::HEALTH_STATE_HEALTHY;
+}
+
+// "unhealthy (XidError), cordoned"
+std::string health_text(const admin::v1::Device& device);
+// "by alice since 2027-01-15T08:00:00Z: loose cable"; "" unless it is cordoned
+std::string cordon_text(const admin::v1::Device& device);
+// "Ecc unhealthy (RowRemap) since 2027-01-15T08:00:00Z, value 3, taint NoSchedule: bank 3"
+std::string cause_text(const admin::v1::Cause& cause, std::string_view unit = "");
+// "NoSchedule", or "example.com/ecc=Dbe:NoExecute" if the key was chosen
+std::string taint_text(const std::string& key, const std::string& value, const std::string& effect);
+
+boost::json::value health_json(const admin::v1::Device& device);
+boost::json::value cordon_json(const admin::v1::Device& device);
+
+}  // namespace cardcage

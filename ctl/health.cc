@@ -1,0 +1,239 @@
+// cagectl health [DEVICE]
+#include <algorithm>
+
+#include "ctl/admin.h"
+#include "ctl/device_health.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+#include "ctl/since.h"
+#include "host/core/nearest.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+namespace wire = admin::v1;
+
+struct HealthOptions {
+  std::string device, module, since;
+  std::uint32_t limit = 100;
+};
+
+bool is_quarantined(const wire::Device& device) {
+  return std::ranges::any_of(device.causes(), [](const auto& cause) { return cause.quarantined(); });
+}
+
+json::object device_json(const wire::Device& device) {
+  return {{"device", device.name()},       {"id", device.id()},
+          {"module", device.module()},     {"driver", text_json(device.driver())},
+          {"health", health_json(device)}, {"cordon", cordon_json(device)}};
+}
+
+std::string state_text(const wire::Device& device) {
+  return fmt::format("{}{}{}", device.health().state(), is_quarantined(device) ? ", quarantined" : "",
+                     device.has_cordon() ? ", cordoned" : "");
+}
+
+// A device that is only cordoned has no cause that counts.
+std::vector<std::string> summary(const wire::Device& device) {
+  if (is_healthy(device)) {
+    const wire::Cordon& cordon = device.cordon();
+    return {device.name(),
+            device.module(),
+            state_text(device),
+            "",
+            "",
+            to_rfc3339(cordon.since()),
+            fmt::format("cordoned by {}{}{}", cordon.by(), cordon.reason().empty() ? "" : ": ", cordon.reason())};
+  }
+  const wire::Cause worst = device.causes().empty() ? wire::Cause() : device.causes(0);
+  const std::string cause =
+      worst.of_parent().empty() ? worst.name() : fmt::format("{} of {}", worst.name(), worst.of_parent());
+  return {device.name(),          device.module(),           state_text(device),      cause,
+          device.health_reason(), to_rfc3339(worst.since()), device.health().detail()};
+}
+
+Status show_all(const Session& session, const HealthOptions& options) {
+  const auto list = ask(session.socket, &wire::Admin::Stub::ListDevices);
+  if (!list) return std::unexpected(list.error());
+  std::uint64_t healthy = 0;
+  json::array array;
+  Table table({"DEVICE", "MODULE", "STATE", "CAUSE", "REASON", "SINCE", "MESSAGE"});
+  for (const auto& device : list->devices()) {
+    if (!options.module.empty() && device.module() != options.module) continue;
+    if (is_healthy(device) && !device.has_cordon()) {
+      ++healthy;
+      continue;
+    }
+    array.push_back(device_json(device));
+    table.row(summary(device));
+  }
+  if (session.json)
+    print_json(array);
+  else if (!array.empty())
+    table.print();
+  else if (healthy == 0)
+    fmt::print("no devices\n");
+  else
+    fmt::print("{}\n",
+               healthy == 1 ? "the only device is healthy" : fmt::format("all {} devices are healthy", healthy));
+  return {};
+}
+
+// Null if no module lists it.
+Result<const wire::Device*> find(const wire::ListDevicesResponse& list, const HealthOptions& options) {
+  const wire::Device* found = nullptr;
+  for (const auto& device : list.devices()) {
+    if (device.name() != options.device && device.id() != options.device) continue;
+    if (!options.module.empty() && device.module() != options.module) continue;
+    if (found != nullptr)
+      return fail(Code::kInvalidArgument, "modules '{}' and '{}' both list a device '{}'; name one with --module",
+                  found->module(), device.module(), options.device);
+    found = &device;
+  }
+  return found;
+}
+
+std::unexpected<Error> unknown_device(const wire::ListDevicesResponse& list, const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& device : list.devices()) known.insert(known.end(), {device.name(), device.id()});
+  return fail(Code::kNotFound, "no device '{}'{}: no module lists it, and the history does not name it", name,
+              nearest_hint(name, known));
+}
+
+// An event that concerns the device and none of its causes has no state.
+bool is_of_cause(const wire::HealthEvent& event) {
+  switch (event.event_kind()) {
+    case wire::HEALTH_EVENT_KIND_BEGAN:
+    case wire::HEALTH_EVENT_KIND_EASED:
+    case wire::HEALTH_EVENT_KIND_ENDED:
+    case wire::HEALTH_EVENT_KIND_CLEARED:
+    case wire::HEALTH_EVENT_KIND_QUARANTINED: return true;
+    default: return false;
+  }
+}
+
+json::array events_json(const wire::ListHealthEventsResponse& history) {
+  json::array array;
+  for (const auto& event : history.events())
+    array.push_back({{"time", time_json(event.time())},
+                     {"kind", event.kind()},
+                     {"device", event.device()},
+                     {"id", event.device_id()},
+                     {"module", event.module()},
+                     {"cause", is_of_cause(event) ? json::value(event.cause()) : json::value()},
+                     {"state", is_of_cause(event) ? json::value(event.state()) : json::value()},
+                     {"reason", event.reason()},
+                     {"message", event.message()},
+                     {"by", text_json(event.by())}});
+  return array;
+}
+
+void print_events(const wire::ListHealthEventsResponse& history) {
+  if (history.events().empty()) return fmt::print("nothing in its history\n");
+  fmt::print("history, newest first\n");
+  Table table({"TIME", "WHAT", "CAUSE", "STATE", "REASON", "BY", "MESSAGE"});
+  for (const auto& event : history.events()) {
+    const std::string cause = is_of_cause(event) && event.cause().empty() ? "general" : event.cause();
+    table.row({to_rfc3339(event.time()), event.kind(), cause, is_of_cause(event) ? event.state() : "", event.reason(),
+               event.by(), event.message()});
+  }
+  table.print(2);
+}
+
+// What an operator has to do before all is well again.
+void print_next_steps(const wire::Device& device) {
+  for (const auto& cause : device.causes()) {
+    if (!cause.quarantined()) continue;
+    const std::string& owner = cause.of_parent().empty() ? device.name() : cause.of_parent();
+    fmt::print("Only an operator ends {}. Once it is repaired: cagectl device clear {} {}\n",
+               printable(cause.name().empty() ? "this cause" : fmt::format("'{}'", cause.name())), printable(owner),
+               cause.name().empty() ? "''" : printable(cause.name()));
+  }
+  if (device.has_cordon())
+    fmt::print("No new pod gets the device while it is cordoned. To end that: cagectl device uncordon {}\n",
+               printable(device.name()));
+}
+
+// The units of values stand in the rules.
+std::string unit_of(const wire::ListHealthRulesResponse& rules, const std::string& cause) {
+  for (const auto& module : rules.modules())
+    for (const auto& rule : module.rules())
+      if (rule.cause() == cause && !rule.unit().empty()) return rule.unit();
+  return "";
+}
+
+void print_device(const wire::Device& device, const wire::ListHealthRulesResponse& rules) {
+  fmt::print("{}\n", printable(device.name()));
+  print_facts({{"id", device.id()},
+               {"module", device.module()},
+               {"parent", device.parent_id()},
+               {"health", health_text(device)},
+               {"message", device.health().detail()},
+               {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
+               {"cordoned", cordon_text(device)}},
+              2);
+  for (const auto& cause : device.causes())
+    if (!is_healthy(cause)) fmt::print("  cause {}\n", printable(cause_text(cause, unit_of(rules, cause.name()))));
+}
+
+Status show_one(const Session& session, const HealthOptions& options) {
+  const auto earliest = since(options.since);
+  if (!earliest) return std::unexpected(earliest.error());
+  auto connection = AdminConnection::open(session.socket);
+  if (!connection) return std::unexpected(connection.error());
+  const auto list = connection->call(&wire::Admin::Stub::ListDevices, wire::ListDevicesRequest());
+  if (!list) return std::unexpected(list.error());
+  const auto device = find(*list, options);
+  if (!device) return std::unexpected(device.error());
+  const bool listed = *device != nullptr;
+  wire::ListHealthEventsRequest request;
+  request.set_module(listed ? (*device)->module() : options.module);
+  request.set_device(listed ? (*device)->id() : options.device);
+  request.set_since(*earliest);
+  request.set_limit(options.limit);
+  const auto history = connection->call(&wire::Admin::Stub::ListHealthEvents, request);
+  if (!history) return std::unexpected(history.error());
+  if (!listed && history->events().empty()) return unknown_device(*list, options.device);
+  if (session.json) {
+    json::object printed = listed ? device_json(**device) : json::object{{"device", options.device}};
+    printed["listed"] = listed;
+    printed["events"] = events_json(*history);
+    print_json(printed);
+    return {};
+  }
+  if (!listed) {
+    fmt::print("no module lists device '{}' now\n", printable(options.device));
+    print_events(*history);
+    return {};
+  }
+  wire::ListHealthRulesRequest of_module;
+  of_module.set_module((*device)->module());
+  const auto rules = connection->call(&wire::Admin::Stub::ListHealthRules, of_module);
+  if (!rules) return std::unexpected(rules.error());
+  print_device(**device, *rules);
+  print_events(*history);
+  print_next_steps(**device);
+  return {};
+}
+
+}  // namespace
+
+void add_health(CLI::App& app, Session& session) {
+  auto* command = app.add_subcommand("health", "show which devices are not healthy, and why; or the history of one");
+  auto options = std::make_shared<HealthOptions>();
+  auto* device = command->add_option("DEVICE", options->device, "its causes, its history and what you can do next");
+  command->add_option("--module", options->module, "only the devices of this module")->type_name("MODULE");
+  command->add_option("--since", options->since, "only the history within this time, such as 24h")
+      ->type_name("DURATION")
+      ->needs(device);
+  add_limit(*command, options->limit)->needs(device);
+  command->callback([&session, command, options] {
+    if (!command->get_subcommands().empty()) return;
+    session.outcome = options->device.empty() ? show_all(session, *options) : show_one(session, *options);
+  });
+  add_health_rules(*command, session);
+  command->get_subcommand("rules")->excludes(device);
+}
+
+}  // namespace cardcage

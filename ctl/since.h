@@ -1,0 +1,17 @@
+// --since of the subcommands that show a history.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+// The time that was so long ago, in milliseconds since the epoch; 0 for "".
+Result<std::int64_t> since(const std::string& ago);
+
+CLI::Option* add_limit(CLI::App& command, std::uint32_t& limit);
+
+}  // namespace cardcage
