@@ -78,6 +78,36 @@ class AdminService final : public wire::Admin::CallbackService {
                                           wire::ModuleCommandResponse* response) override {
     return command(context, ModuleVerb::kRestart, *request, response);
   }
+  grpc::ServerUnaryReactor* ListHealthRules(grpc::CallbackServerContext* context,
+                                            const wire::ListHealthRulesRequest* request,
+                                            wire::ListHealthRulesResponse* response) override {
+    return respond_later(context, response,
+                         [module = request->module()](DaemonView& view) { return ready(view.health_rules(module)); });
+  }
+  grpc::ServerUnaryReactor* ListHealthEvents(grpc::CallbackServerContext* context,
+                                             const wire::ListHealthEventsRequest* request,
+                                             wire::ListHealthEventsResponse* response) override {
+    return respond_later(context, response,
+                         [query = health_query(*request)](DaemonView& view) { return view.health_history(query); });
+  }
+  grpc::ServerUnaryReactor* CordonDevice(grpc::CallbackServerContext* context,
+                                         const wire::DeviceCommandRequest* request,
+                                         wire::DeviceCommandResponse* response) override {
+    return command(context, DeviceVerb::kCordon, *request, response);
+  }
+  grpc::ServerUnaryReactor* UncordonDevice(grpc::CallbackServerContext* context,
+                                           const wire::DeviceCommandRequest* request,
+                                           wire::DeviceCommandResponse* response) override {
+    return command(context, DeviceVerb::kUncordon, *request, response);
+  }
+  grpc::ServerUnaryReactor* ClearCause(grpc::CallbackServerContext* context, const wire::DeviceCommandRequest* request,
+                                       wire::DeviceCommandResponse* response) override {
+    return command(context, DeviceVerb::kClear, *request, response);
+  }
+  grpc::ServerUnaryReactor* ResetDevice(grpc::CallbackServerContext* context, const wire::DeviceCommandRequest* request,
+                                        wire::DeviceCommandResponse* response) override {
+    return command(context, DeviceVerb::kReset, *request, response);
+  }
 
  private:
   grpc::ServerUnaryReactor* command(grpc::CallbackServerContext* context, ModuleVerb verb,
@@ -85,10 +115,16 @@ class AdminService final : public wire::Admin::CallbackService {
     return respond_later(context, response,
                          [command = module_command(verb, request)](DaemonView& view) { return view.command(command); });
   }
+  grpc::ServerUnaryReactor* command(grpc::CallbackServerContext* context, DeviceVerb verb,
+                                    const wire::DeviceCommandRequest& request, wire::DeviceCommandResponse* response) {
+    return respond_later(context, response,
+                         [command = device_command(verb, request)](DaemonView& view) { return view.command(command); });
+  }
   // `ask` returns the report.
   template <class Response, class Ask>
   grpc::ServerUnaryReactor* respond(grpc::CallbackServerContext* context, Response* response, const Ask& ask) {
-    return respond_later(context, response, [ask](DaemonView& view) { return ready(ask(view)); });
+    return respond_later(context, response,
+                         [ask](DaemonView& view) { return ready(Result<decltype(ask(view))>(ask(view))); });
   }
   // `ask` returns a task of the report.
   template <class Response, class Ask>
@@ -96,7 +132,7 @@ class AdminService final : public wire::Admin::CallbackService {
     return calls_.respond(*response, [this, ask](const OpenCall&) { return filled<Response>(ask(view_)); });
   }
   template <class Report>
-  static Task<Result<Report>> ready(Report report) {
+  static Task<Result<Report>> ready(Result<Report> report) {
     co_return report;
   }
   template <class Response, class Report>

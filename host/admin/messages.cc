@@ -6,43 +6,15 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "host/admin/message_parts.h"
 #include "host/core/bounded.h"
-#include "host/core/utf8.h"
 #include "host/core/version.h"
-#include "host/view/device_report.h"
 #include "host/view/node_conditions.h"
 
 namespace cardcage {
 namespace {
 
 namespace wire = admin::v1;
-
-constexpr std::int64_t kDefaultHistory = 100, kMaxHistory = 10'000;
-constexpr std::size_t kMaxText = 8u << 10;
-constexpr std::chrono::milliseconds kDefaultLimit = std::chrono::seconds(30), kMaxLimit = std::chrono::minutes(10);
-
-std::int64_t milliseconds(auto duration) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-}
-std::int64_t milliseconds(WallTime time) { return milliseconds(time.time_since_epoch()); }
-
-// Paths and texts from elsewhere may hold any bytes; a protobuf string holds only UTF-8.
-std::string text(std::string_view bytes) { return cut_utf8(bytes, kMaxText); }
-
-wire::Level wire_level(Level level) {
-  switch (level) {
-    case Level::kGood: return wire::LEVEL_GOOD;
-    case Level::kInProgress: return wire::LEVEL_IN_PROGRESS;
-    case Level::kBad: return wire::LEVEL_BAD;
-  }
-  return wire::LEVEL_UNSPECIFIED;
-}
-
-void fill(wire::Condition& message, const Condition& condition) {
-  message.set_level(wire_level(condition.level));
-  message.set_state(condition.reason);
-  message.set_detail(text(condition.text));
-}
 
 void fill(wire::ClaimRef& message, const ClaimRef& ref) {
   message.set_namespace_(ref.name_space);
@@ -76,20 +48,6 @@ void set_type(wire::Option& message, OptionType type) {
     case OptionType::kDuration: return set(wire::OPTION_TYPE_DURATION, "duration");
     case OptionType::kList: return set(wire::OPTION_TYPE_LIST, "list");
     case OptionType::kMap: return set(wire::OPTION_TYPE_MAP, "map");
-  }
-}
-
-template <class Message>
-void set_taint(Message& message, TaintEffect effect) {
-  const auto set = [&](wire::TaintEffect value, const char* word) {
-    message.set_taint_effect(value);
-    message.set_taint(word);
-  };
-  switch (effect) {
-    case TaintEffect::kNone: return set(wire::TAINT_EFFECT_NONE, "none");
-    case TaintEffect::kNoSchedule: return set(wire::TAINT_EFFECT_NO_SCHEDULE, "NoSchedule");
-    case TaintEffect::kNoExecute: return set(wire::TAINT_EFFECT_NO_EXECUTE, "NoExecute");
-    case TaintEffect::kInform: return set(wire::TAINT_EFFECT_INFORM, "Inform");
   }
 }
 
@@ -200,16 +158,6 @@ void fill(wire::Resource& message, const ResourceReport& report) {
   message.set_handed_out(report.handed_out);
 }
 
-void fill(wire::Cause& message, const CauseHealth& cause) {
-  message.set_name(text(cause.health.cause));
-  fill(*message.mutable_health(), health_condition(cause.health));
-  message.set_reason(text(cause.health.reason));
-  set_taint(message, advised_taint(cause.health));
-  message.set_taint_key(text(cause.health.taint_key));
-  message.set_taint_value(text(cause.health.taint_value));
-  message.set_since(milliseconds(cause.changed));
-}
-
 template <class Map>
 void fill_attributes(Map& message, const Attributes& attributes) {
   for (const auto& [name, attribute] : attributes)
@@ -228,10 +176,7 @@ void fill(wire::Device& message, const DeviceReport& report) {
   message.set_pci_bus_id(device.pci_bus_id);
   message.mutable_numa_nodes()->Add(device.numa_nodes.begin(), device.numa_nodes.end());
   message.set_shared(device.shared);
-  fill(*message.mutable_health(), health_condition(device.health));
-  message.set_health_reason(device.health.reason);
-  set_taint(message, strongest_taint(report.causes));
-  for (const CauseHealth& cause : report.causes) fill(*message.add_causes(), cause);
+  fill_health(message, report);
   fill_attributes(*message.mutable_attributes(), device.attributes);
   for (const auto& [name, quantity] : device.capacity) (*message.mutable_capacity())[name] = quantity.to_string();
   for (const ClaimRef& holder : report.holders) fill(*message.add_holders(), holder);
@@ -368,10 +313,9 @@ ModuleCommand module_command(ModuleVerb verb, const wire::ModuleCommandRequest& 
   return {.verb = verb,
           .module = request.module(),
           .device = request.device(),
-          .by = request.by().empty() ? "an operator" : request.by(),
+          .by = operator_name(request.by()),
           .reason = request.reason(),
-          .limit = request.limit_ms() <= 0 ? kDefaultLimit
-                                           : bounded(request.limit_ms(), std::chrono::milliseconds(1), kMaxLimit)};
+          .limit = command_limit(request.limit_ms())};
 }
 
 HistoryQuery history_query(const wire::ListHistoryRequest& request) {
@@ -379,7 +323,7 @@ HistoryQuery history_query(const wire::ListHistoryRequest& request) {
           .driver = request.driver(),
           .device = request.device(),
           .since = bounded_wall_time(request.since()),
-          .limit = request.limit() == 0 ? kDefaultHistory : std::min<std::int64_t>(request.limit(), kMaxHistory)};
+          .limit = history_limit(request.limit())};
 }
 
 }  // namespace cardcage

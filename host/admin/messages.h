@@ -16,8 +16,14 @@ void fill(admin::v1::ListHistoryResponse& message, const std::vector<HistoryEntr
 void fill(admin::v1::ListCatalogueResponse& message, const std::vector<CatalogueReport>& reports);
 void fill(admin::v1::ReloadResponse& message, const ReloadReport& report);
 void fill(admin::v1::ModuleCommandResponse& message, const Condition& state);
+void fill(admin::v1::ListHealthRulesResponse& message, const std::vector<HealthRulesReport>& reports);
+void fill(admin::v1::ListHealthEventsResponse& message, const std::vector<HealthEvent>& events);
+void fill(admin::v1::DeviceCommandResponse& message, const std::string& done);
 
 ModuleCommand module_command(ModuleVerb verb, const admin::v1::ModuleCommandRequest& request);
 HistoryQuery history_query(const admin::v1::ListHistoryRequest& request);
+// Names and reasons become one line.
+DeviceCommand device_command(DeviceVerb verb, const admin::v1::DeviceCommandRequest& request);
+HealthQuery health_query(const admin::v1::ListHealthEventsRequest& request);
 
 }  // namespace cardcage

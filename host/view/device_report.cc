@@ -4,15 +4,39 @@
 
 namespace cardcage {
 
-Condition health_condition(const Health& health) {
-  switch (health.state) {
-    case HealthState::kHealthy: return {Level::kGood, "healthy", health.message};
-    case HealthState::kUnhealthy: return {Level::kBad, "unhealthy", health.message};
-    case HealthState::kDegraded: return {Level::kGood, "degraded", health.message};
-    case HealthState::kUnmonitored: return {Level::kGood, "unmonitored", health.message};
+std::string_view health_word(HealthState state) {
+  switch (state) {
+    case HealthState::kHealthy: return "healthy";
+    case HealthState::kDegraded: return "degraded";
+    case HealthState::kUnmonitored: return "unmonitored";
+    case HealthState::kUnhealthy: return "unhealthy";
     case HealthState::kUnknown: break;
   }
-  return {Level::kInProgress, "unknown", health.message};
+  return "unknown";
+}
+
+Condition health_condition(const Health& health) {
+  const auto level = [&] {
+    switch (health.state) {
+      case HealthState::kHealthy:
+      case HealthState::kUnmonitored: return Level::kGood;
+      case HealthState::kUnhealthy: return Level::kBad;
+      case HealthState::kDegraded:
+      case HealthState::kUnknown: break;
+    }
+    return Level::kInProgress;
+  };
+  return {level(), std::string(health_word(health.state)), health.message};
+}
+
+std::string_view taint_word(TaintEffect effect) {
+  switch (effect) {
+    case TaintEffect::kNone: break;
+    case TaintEffect::kNoSchedule: return "NoSchedule";
+    case TaintEffect::kNoExecute: return "NoExecute";
+    case TaintEffect::kInform: return "Inform";
+  }
+  return "none";
 }
 
 std::vector<ClaimRef> device_holders(const std::vector<std::shared_ptr<const ClaimRecord>>& records) {

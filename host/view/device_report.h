@@ -9,7 +9,11 @@
 
 namespace cardcage {
 
-// "healthy", "unhealthy", "unmonitored" or "unknown", with the module's message.
+// "healthy", "degraded", "unmonitored", "unknown" or "unhealthy"
+std::string_view health_word(HealthState state);
+// "none", "Inform", "NoSchedule" or "NoExecute"
+std::string_view taint_word(TaintEffect effect);
+// The word with the message.
 Condition health_condition(const Health& health);
 // Who holds the device of these records: claims, or pods of a resource, with the kubelet's device id as uid.
 std::vector<ClaimRef> device_holders(const std::vector<std::shared_ptr<const ClaimRecord>>& records);

@@ -15,9 +15,13 @@ struct FakeDaemon final : DaemonView {
   std::vector<std::shared_ptr<const ClaimRecord>> claim_records;
   std::vector<HistoryEntry> history_entries;
   std::vector<CatalogueReport> catalogue_reports;
+  std::vector<HealthRulesReport> rules_reports;
+  std::vector<HealthEvent> health_events;
   ReloadReport reload_report;
-  Error failure;  // forget(), history(), catalogue(), reload() and command() fail with it unless its code is kOk
-  HistoryQuery last_asked;  // of history()
+  // forget(), history(), catalogue(), reload(), command() and health_history() fail with it unless its code is kOk.
+  Error failure;
+  HistoryQuery last_asked;        // of history()
+  HealthQuery last_health_query;  // of health_history()
 
   StatusReport status() const override { return status_report; }
   std::vector<ModuleReport> modules() const override { return module_reports; }
@@ -38,14 +42,27 @@ struct FakeDaemon final : DaemonView {
   Task<Result<ReloadReport>> reload(bool dry_run) override;
   // Returns the condition "done".
   Task<Result<Condition>> command(ModuleCommand command) override;
+  // Says what it was told.
+  Task<Result<std::string>> command(DeviceCommand command) override;
+  Result<std::vector<HealthRulesReport>> health_rules(std::string module) const override;
+  // Those of the device and module.
+  Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
   // [any-thread]
   ModuleCommand last_command() const {
     const std::lock_guard lock(last_command_->mutex);
     return last_command_->command;
   }
+  // [any-thread]
+  DeviceCommand last_device_command() const {
+    const std::lock_guard lock(last_command_->mutex);
+    return last_command_->device_command;
+  }
 
   // A node with two modules, one of them down, three devices and two claims; the same every time.
   static FakeDaemon busy_node();
+  // The same with more trouble: gpu-0 is cordoned, gpu-1 is quarantined and passes that on to its partition, gpu-2 is
+  // degraded; with rules and a history.
+  static FakeDaemon sick_node();
 
   FakeDaemon() { failure.code = Code::kOk; }
 
@@ -53,6 +70,7 @@ struct FakeDaemon final : DaemonView {
   struct LastCommand {
     std::mutex mutex;
     ModuleCommand command;
+    DeviceCommand device_command;
   };
   std::shared_ptr<LastCommand> last_command_ = std::make_shared<LastCommand>();
 };

@@ -16,7 +16,16 @@ TEST(DeviceReportTest, HealthIsACondition) {
   EXPECT_EQ(health_condition({.state = HealthState::kUnhealthy, .message = "fell off the bus"}),
             (Condition{Level::kBad, "unhealthy", "fell off the bus"}));
   EXPECT_EQ(health_condition({.state = HealthState::kUnmonitored}), (Condition{Level::kGood, "unmonitored", ""}));
+  EXPECT_EQ(health_condition({.state = HealthState::kDegraded, .message = "clocks are throttled"}),
+            (Condition{Level::kInProgress, "degraded", "clocks are throttled"}));
   EXPECT_EQ(health_condition({}), (Condition{Level::kInProgress, "unknown", ""}));
+}
+
+TEST(DeviceReportTest, ATaintHasAWord) {
+  EXPECT_EQ(taint_word(TaintEffect::kNone), "none");
+  EXPECT_EQ(taint_word(TaintEffect::kInform), "Inform");
+  EXPECT_EQ(taint_word(TaintEffect::kNoSchedule), "NoSchedule");
+  EXPECT_EQ(taint_word(TaintEffect::kNoExecute), "NoExecute");
 }
 
 TEST(DeviceReportTest, AClaimHoldsADeviceOfADriver) {

@@ -1,0 +1,32 @@
+// What messages of all kinds consist of.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cardcage/admin.pb.h"
+#include "host/view/daemon_view.h"
+
+namespace cardcage {
+
+template <class Rep, class Period>
+std::int64_t milliseconds(std::chrono::duration<Rep, Period> duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+inline std::int64_t milliseconds(WallTime time) { return milliseconds(time.time_since_epoch()); }
+
+// Paths and texts from elsewhere may hold any bytes; a protobuf string holds only UTF-8.
+std::string text(std::string_view bytes);
+
+void fill(admin::v1::Condition& message, const Condition& condition);
+// The health of the device, its causes and its cordon.
+void fill_health(admin::v1::Device& message, const DeviceReport& report);
+
+// Of requests.
+std::string operator_name(const std::string& given);
+Duration command_limit(std::int64_t given_ms);
+std::int64_t history_limit(std::uint32_t given);
+
+}  // namespace cardcage
