@@ -53,6 +53,9 @@ Status Daemon::open() {
   writes_->records = std::make_unique<DriverRecords>(config_.node.state_dir / "drivers", ledger_->boot_id());
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
   adopt_services();
+  node_events_ = std::make_unique<EventRecorder>(core_, clock_, *cluster_, config_.node.name);
+  for (const ModuleConfig& module : config_.modules)
+    for (const CauseRecord& known : ledger_->health().causes(module.name)) node_events_->remember(known);
   supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);
   writes_->stuck->listen([this](const std::string& module) {
     if (Supervisor* const supervisor = supervisors_->find(module)) supervisor->stuck_changed();
@@ -283,7 +286,8 @@ void Daemon::run() {
   loops_.spawn(tidy());
   loops_.spawn(reconcile_pods());
   loops_.spawn(keep_run_files());
-  // Not among the loops: a look that waits for the API server does not hold the end of the daemon up.
+  // Not among the loops: what waits for the API server does not hold the end of the daemon up.
+  spawn(core_, node_events_->run());
   if (orphans_) spawn(core_, orphans_->run());
   if (::getpid() == 1) spawn(core_, reap_orphans());
   spawn(core_, stop_on_signal());

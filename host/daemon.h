@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/admin/admin_server.h"
+#include "host/apiserver/event_recorder.h"
 #include "host/cdi/writer.h"
 #include "host/claim/cdi_keeper.h"
 #include "host/config/live_config.h"
@@ -106,6 +107,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<QuiesceMarks> quiesced_;
   FeatureFile features_;
   EventSources events_{core_, clock_, config_.node.roots.devfs / "kmsg"};
+  std::unique_ptr<EventRecorder> node_events_;
   std::unique_ptr<Supervisors> supervisors_;
   Metrics metrics_;
   MetricsCollector collector_{core_, clock_, [this] { return metrics_sources(); }};

@@ -24,8 +24,8 @@ bool has_device(const Supervisor& supervisor, const std::string& name_or_id) {
 
 void Daemon::note(const HealthEvent& event) {
   if (modules_end_) return;
-  health_counters_.note(event);
-  node_events_->note(event);
+  metrics_.health().note(event);
+  node_events_->record(event);
 }
 
 // Of the device and of its partitions.

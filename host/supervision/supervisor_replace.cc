@@ -123,6 +123,7 @@ Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
     co_return false;
   }
   if (!reconciled) life_.lose(reconciled.error());
+  if (before.name != config().name) co_await health_.rename(config().name);
   retire(old);
   if (listener_.fault) listener_.fault(FaultPoint::kAfterTakeOver);
   co_return reconciled.has_value();

@@ -28,11 +28,13 @@ class ModuleHealthTest : public CoreFixture {
   static Device device(std::string id, std::string parent = "") {
     return {.id = id, .name = "name-" + id, .parent_id = std::move(parent)};
   }
-  bool list(std::vector<Device> devices) { return module->list({.devices = std::move(devices)}); }
+  bool list(std::vector<Device> devices) {
+    return module->list({.devices = std::move(devices)}) != HealthNews::kNone;
+  }
   // FakeClock stands still, but two statements never come at the same instant.
   bool state(const std::string& id, Health health) {
     clock.advance(1ms);
-    return module->state(id, std::move(health));
+    return module->state(id, std::move(health)) != HealthNews::kNone;
   }
   static Health bad(std::string cause = "Link") {
     return {.state = HealthState::kUnhealthy, .reason = "Bad", .message = "broken", .cause = std::move(cause)};
@@ -242,7 +244,7 @@ TEST_F(ModuleHealthTest, causesThatTheModuleNoLongerDeclaresAreOver) {
   state("a", bad());
   auto rules = HealthRules::make({{.name = "Fan"}}, false, {});
   ASSERT_TRUE(rules);
-  EXPECT_TRUE(module->set_rules(*rules));
+  EXPECT_EQ(module->set_rules(*rules), HealthNews::kState);
   EXPECT_TRUE(module->health(device("a")).causes.empty());
   EXPECT_EQ(store.events.back().kind, HealthEventKind::kEnded);
   EXPECT_TRUE(store.records.empty());
@@ -255,7 +257,7 @@ TEST_F(ModuleHealthTest, whatIsDueHappensWithoutAStatement) {
   EXPECT_EQ(health("a"), HealthState::kHealthy);
   EXPECT_EQ(module->due(), clock.now() + 10s);
   clock.advance(10s);
-  EXPECT_TRUE(module->advance());
+  EXPECT_EQ(module->advance(), HealthNews::kState);
   EXPECT_EQ(health("a"), HealthState::kUnhealthy);
 }
 
