@@ -16,11 +16,11 @@ using namespace std::chrono_literals;
 
 constexpr Duration kGather = 1s, kRepeatWindow = 10min, kWriteLimit = 10s, kRetryPause = 5s;
 // As client-go's spam filter (EventSourceObjectSpamFilter), which refills more slowly, but for each object.
-constexpr int kBurst = 25;
-constexpr Duration kInterval = 30s;
+constexpr int kEventBurst = 25;
+constexpr Duration kEventInterval = 30s;
 // A note of 1 KiB has no room for more.
 constexpr std::size_t kMaxItems = 64, kMaxListedDetail = 100;
-constexpr std::size_t kMaxDevices = 10'000, kMaxBad = 20'000, kMaxWritten = 64;
+constexpr std::size_t kMaxGroupDevices = 10'000, kMaxBad = 20'000, kMaxWritten = 64;
 
 std::string detail_of(const HealthEvent& event) {
   std::string detail = event.cause.empty() ? event.reason : event.cause;
@@ -34,9 +34,9 @@ std::string detail_of(const HealthEvent& event) {
     case HealthEventKind::kReset: detail = event.by; break;
     default: break;
   }
-  const std::string& text = event.message.empty() && !event.by.empty() ? event.reason : event.message;
-  if (detail.empty() || text.empty()) return detail + text;
-  return detail + ": " + text;
+  const std::string& text = event.message.empty() ? event.reason : event.message;
+  if (detail.empty() || detail == text) return text;
+  return text.empty() ? detail : detail + ": " + text;
 }
 
 Task<bool> cancelled() {
@@ -46,26 +46,27 @@ Task<bool> cancelled() {
 
 }  // namespace
 
-using Type = NodeEvent::Type;
-const EventRecorder::Words EventRecorder::kUnhealthy{Type::kWarning, "DeviceUnhealthy", "is unhealthy",
+const EventRecorder::Words EventRecorder::kUnhealthy{NodeEvent::Type::kWarning, "DeviceUnhealthy", "is unhealthy",
                                                      "are unhealthy"};
-const EventRecorder::Words EventRecorder::kDegraded{Type::kWarning, "DeviceDegraded", "is degraded", "are degraded"};
-const EventRecorder::Words EventRecorder::kHealthy{Type::kNormal, "DeviceHealthy", "is healthy again",
+const EventRecorder::Words EventRecorder::kDegraded{NodeEvent::Type::kWarning, "DeviceDegraded", "is degraded",
+                                                    "are degraded"};
+const EventRecorder::Words EventRecorder::kHealthy{NodeEvent::Type::kNormal, "DeviceHealthy", "is healthy again",
                                                    "are healthy again"};
-const EventRecorder::Words EventRecorder::kQuarantined{Type::kWarning, "DeviceQuarantined",
+const EventRecorder::Words EventRecorder::kQuarantined{NodeEvent::Type::kWarning, "DeviceQuarantined",
                                                        "is quarantined until an operator clears it",
                                                        "are quarantined until an operator clears them"};
-const EventRecorder::Words EventRecorder::kGone{Type::kWarning, "DeviceGone", "is gone", "are gone"};
-const EventRecorder::Words EventRecorder::kBack{Type::kNormal, "DeviceBack", "is back", "are back"};
-const EventRecorder::Words EventRecorder::kCordoned{Type::kNormal, "DeviceCordoned", "is cordoned", "are cordoned"};
-const EventRecorder::Words EventRecorder::kUncordoned{Type::kNormal, "DeviceUncordoned", "is not cordoned any more",
-                                                      "are not cordoned any more"};
-const EventRecorder::Words EventRecorder::kReset{Type::kNormal, "DeviceReset", "was reset", "were reset"};
-const EventRecorder::Words EventRecorder::kResetFailed{Type::kWarning, "DeviceResetFailed", "could not be reset",
-                                                       "could not be reset"};
+const EventRecorder::Words EventRecorder::kGone{NodeEvent::Type::kWarning, "DeviceGone", "is gone", "are gone"};
+const EventRecorder::Words EventRecorder::kBack{NodeEvent::Type::kNormal, "DeviceBack", "is back", "are back"};
+const EventRecorder::Words EventRecorder::kCordoned{NodeEvent::Type::kNormal, "DeviceCordoned", "is cordoned",
+                                                    "are cordoned"};
+const EventRecorder::Words EventRecorder::kUncordoned{NodeEvent::Type::kNormal, "DeviceUncordoned",
+                                                      "is not cordoned any more", "are not cordoned any more"};
+const EventRecorder::Words EventRecorder::kReset{NodeEvent::Type::kNormal, "DeviceReset", "was reset", "were reset"};
+const EventRecorder::Words EventRecorder::kResetFailed{NodeEvent::Type::kWarning, "DeviceResetFailed",
+                                                       "could not be reset", "could not be reset"};
 
 EventRecorder::EventRecorder(asio::io_context& core, Clock& clock, Cluster& cluster, std::string node)
-    : clock_(clock), cluster_(cluster), node_(std::move(node)), limit_(kBurst, kInterval), news_(core) {}
+    : clock_(clock), cluster_(cluster), node_(std::move(node)), limit_(kEventBurst, kEventInterval), news_(core) {}
 
 void EventRecorder::remember(const CauseRecord& record) {
   if (record.health.state == HealthState::kUnhealthy || record.health.state == HealthState::kDegraded)
@@ -111,7 +112,7 @@ void EventRecorder::record(const HealthEvent& event) {
     group = groups_.insert(groups_.end(), {words, clock_.now(), event.time, event.time, {}, {}, 0});
   group->last = std::max(group->last, event.time);
   ++group->times;
-  if (group->devices.size() < kMaxDevices) group->devices.insert(event.device);
+  if (group->devices.size() < kMaxGroupDevices) group->devices.insert(event.device);
   auto item = std::ranges::find_if(
       group->items, [&](const Item& one) { return one.device == event.device && one.cause == event.cause; });
   if (item == group->items.end() && group->items.size() < kMaxItems)
@@ -135,7 +136,7 @@ std::string EventRecorder::note_of(const Group& group) const {
   std::string note = one ? fmt::format("{} {}", group.items.front().name, group.words->one)
                          : fmt::format("{} devices {}", group.devices.size(), group.words->many);
   std::string end;
-  if (group.words->type == Type::kWarning) end += "; see 'cagectl health' on the node";
+  if (group.words->type == NodeEvent::Type::kWarning) end += "; see 'cagectl health' on the node";
   if (lost_ > 0) end += fmt::format("; {} earlier events of devices could not be written", lost_);
   constexpr std::string_view kMore = ", and 10000 more";
   const std::size_t room = kMaxEventNote - end.size() - kMore.size();

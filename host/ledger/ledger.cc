@@ -89,7 +89,7 @@ std::vector<std::shared_ptr<const ClaimRecord>> Ledger::holders(const std::strin
                                                                 const std::string& driver,
                                                                 const std::string& device) const {
   std::set<ClaimKey> keys;
-  for (const DeviceKey& found_by : {DeviceKey(module, device_id), DeviceKey("/" + driver, device)})
+  for (const HolderKey& found_by : {HolderKey(module, device_id), HolderKey("/" + driver, device)})
     if (const auto entry = holders_.find(found_by); entry != holders_.end())
       keys.insert(entry->second.begin(), entry->second.end());
   std::vector<std::shared_ptr<const ClaimRecord>> records;
@@ -99,7 +99,7 @@ std::vector<std::shared_ptr<const ClaimRecord>> Ledger::holders(const std::strin
 
 void Ledger::set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record) {
   if (const auto old = find(key)) {
-    each_device(*old, [&](const DeviceKey& device) {
+    each_device(*old, [&](const HolderKey& device) {
       const auto entry = holders_.find(device);
       if (entry == holders_.end()) return;
       entry->second.erase(key);
@@ -110,7 +110,7 @@ void Ledger::set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record)
     claims_.erase(key);
     return;
   }
-  each_device(*record, [&](const DeviceKey& device) { holders_[device].insert(key); });
+  each_device(*record, [&](const HolderKey& device) { holders_[device].insert(key); });
   claims_[key] = std::move(record);
 }
 

@@ -99,7 +99,7 @@ class Ledger {
   struct Written {
     Status claims, health;
   };
-  using DeviceKey = std::pair<std::string, std::string>;
+  using HolderKey = std::pair<std::string, std::string>;
 
   Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
          Intents intents, LoadedHealth health);
@@ -111,7 +111,7 @@ class Ledger {
   void write_soon();
   void write_next();
   Written write(const Batch& batch) const;
-  // Runs `query` on the writer thread, after what is queued.
+  // Runs `query` on the writer thread, after the transaction that is under way or begins now.
   template <class T>
   Task<Result<T>> read(std::function<Result<T>(const LedgerStore&)> query) {
     write_now();
@@ -127,7 +127,7 @@ class Ledger {
   std::unique_ptr<LedgerStore> store_;  // used by the writer thread only, after open()
   Intents intents_;
   Claims claims_;
-  std::map<DeviceKey, std::set<ClaimKey>> holders_;
+  std::map<HolderKey, std::set<ClaimKey>> holders_;
   HealthRecords health_;
   std::vector<Waiting> waiting_;
   std::shared_ptr<Batch> writing_;  // null while the writer is idle

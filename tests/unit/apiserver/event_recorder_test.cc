@@ -181,7 +181,7 @@ TEST_F(EventRecorderTest, ANoteIsNeverTooLong) {
 }
 
 TEST_F(EventRecorderTest, ARepetitionRaisesTheCount) {
-  const WallTime first = clock.wall();
+  const auto first = clock.wall();
   const NodeEvent event = written(began());
   for (int i = 0; i < 3; ++i) {
     record(ended_event());
