@@ -145,6 +145,7 @@ Cause::Cause(const RuleOf& rule_of, const CauseRecord& record, Moment now) {
   for (int level = 1; level <= self_.level; ++level) self_.said.at(level) = stated;
   for (const auto& relapse : record.relapses) self_.relapses.push_back(instant_of(relapse, now));
   std::ranges::sort(self_.relapses);
+  self_.returns = self_.relapses;
   const HealthRule& rule = rule_of(record.health.reason);
   self_.window = window_of(rule);
   if (self_.level > 0) {
@@ -214,7 +215,7 @@ bool Cause::clear(const RuleOf& rule_of, Moment now) {
   set_judged(0, now.now);
   set_level(0, now.now);
   self_.ended.reset();
-  self_.relapses = {};
+  self_.relapses = self_.returns = {};
   return settle(rule_of, now);
 }
 
@@ -304,24 +305,35 @@ void Cause::worsen(const RuleOf& rule_of, Instant now) {
     if (said == self_.newest.end()) continue;
     const HealthRule& rule = rule_of(said->second.health.reason);
     if (later(self_.turned.at(level), rule.hold_down) > now) continue;
-    if (self_.level == 0) begin(rule, now);
+    begin(rule, now);
     self_.began = now;
     self_.level = level;
     return;
   }
 }
 
+// What counts gets worse. If it was milder or over in between, it comes back.
 void Cause::begin(const HealthRule& rule, Instant now) {
-  self_.window = window_of(rule);
-  forget_old(now);
-  std::erase_if(self_.relapses, [&](Instant relapse) { return now >= later(relapse, self_.window); });
+  const bool from_well = self_.level == 0;
+  if (from_well) {
+    self_.window = window_of(rule);
+    forget_old(now);
+  }
+  const auto remember = [&](std::vector<Instant>& times) {
+    std::erase_if(times, [&](Instant time) { return now >= later(time, self_.window); });
+    if (times.size() >= kMaxRelapses) times.erase(times.begin());
+    times.push_back(now);
+  };
+  if (from_well ? self_.ended.has_value() : self_.eased) {
+    remember(self_.returns);
+    self_.damping = damping_of(self_.returns.size(), self_.window);
+  }
   if (self_.ended) {
-    if (self_.relapses.size() >= kMaxRelapses) self_.relapses.erase(self_.relapses.begin());
-    self_.relapses.push_back(now);
-    self_.damping = damping_of(self_.relapses.size(), self_.window);
+    remember(self_.relapses);
     self_.quarantined = rule.relapses > 0 && self_.relapses.size() >= rule.relapses;
   }
   self_.ended.reset();
+  self_.eased = false;
 }
 
 Instant Cause::recovers_at(const RuleOf& rule_of) const {
@@ -355,6 +367,7 @@ void Cause::recover(const RuleOf& rule_of, Instant now) {
 void Cause::set_level(int level, Instant now) {
   self_.level = level;
   std::erase_if(self_.newest, [&](const auto& entry) { return entry.first > std::max(level, self_.judged); });
+  self_.eased = level > 0;
   if (level > 0) return;
   self_.ended = now;
   self_.quarantined = false;
@@ -364,7 +377,7 @@ void Cause::set_level(int level, Instant now) {
 void Cause::forget_old(Instant now) {
   if (!self_.ended || now < later(*self_.ended, self_.window)) return;
   self_.ended.reset();
-  self_.relapses = {};
+  self_.relapses = self_.returns = {};
 }
 
 Instant Cause::next(const RuleOf& rule_of) const {

@@ -33,8 +33,8 @@ struct Moment {
   std::chrono::system_clock::time_point wall;
 };
 
-// A cause that comes back within the window of its rule (10 min without one) has to stay away longer each time: from
-// the third relapse on for 10 s, 20 s, 40 s, ..., at most for the window.
+// A cause that comes back, or gets worse again, within the window of its rule (10 min without one) has to stay away
+// longer each time: from the third time on for 10 s, 20 s, 40 s, ..., at most for the window.
 //
 // Each statement is judged by the rule for its own reason, for as long as it counts.
 class Cause {
@@ -91,7 +91,9 @@ class Cause {
     // The newest statement of each level from 1 on that counts or may count later.
     std::map<int, Said> newest;
     std::optional<Instant> ended;   // while well: when it counted last
+    bool eased = false;             // what counts was worse before
     std::vector<Instant> relapses;  // oldest first
+    std::vector<Instant> returns;   // these, and when it got worse again after it had eased; they damp it
     Duration damping{0}, window{0};
     bool quarantined = false;
     CauseHealth counts;

@@ -42,7 +42,6 @@ void ModuleHealth::load() {
     known.name = cordon.name;
     known.cordon = std::move(cordon);
   }
-  drop_excess();
 }
 
 RuleOf ModuleHealth::rule_of(const std::string& cause) const {
@@ -285,8 +284,8 @@ HealthEvent ModuleHealth::event(HealthEventKind kind, const std::string& device_
   return {.time = clock_.wall(), .kind = kind, .device = {module_, device_id}, .name = known.name};
 }
 
-// A cause that flaps is damped, and so is its history: after the third relapse within the window of its rule it begins
-// and ends at most once in 10 s, then 20 s, and so on up to the window.
+// A cause that flaps is damped, and so is its history: from the third return within the window of its rule on it gets
+// worse at most once in 10 s, then 20 s, and so on up to the window.
 void ModuleHealth::note(HealthEvent event) {
   if (noted_) noted_(event);
   store_.note(std::move(event));

@@ -320,6 +320,21 @@ TEST_F(CauseTest, eachRelapseFromTheThirdOnHasToStayAwayLonger) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
+TEST_F(CauseTest, flappingBetweenBadStatesIsDampedButNoRelapse) {
+  rule.relapses = 1;
+  int changes = 0;
+  state(bad());
+  for (int i = 0; i < 1000; ++i) {
+    wait(1ms);
+    changes += state(with(HealthState::kDegraded)) ? 1 : 0;
+    wait(1ms);
+    changes += state(bad()) ? 1 : 0;
+  }
+  EXPECT_LT(changes, 10);
+  EXPECT_EQ(counts(), HealthState::kUnhealthy);
+  EXPECT_FALSE(cause->quarantined());
+}
+
 TEST_F(CauseTest, tooManyRelapsesAreLeftToAnOperator) {
   rule.relapses = 2;
   rule.window = 10min;

@@ -303,7 +303,7 @@ TEST_F(ModuleHealthTest, theOrderOfStatementsAtOneInstantDoesNotMatter) {
     module->advance();
     other.advance();
     std::vector<std::pair<std::string, Health>> statements;
-    for (unsigned i = random() % 6; i > 0; --i)
+    for (auto i = random() % 6; i > 0; --i)
       statements.emplace_back(random() % 2 == 0 ? "a" : "b", Health{.state = static_cast<HealthState>(random() % 5),
                                                                     .cause = random() % 2 == 0 ? "Link" : "Fan"});
     for (const auto& [id, health] : statements) module->state(id, health);

@@ -95,5 +95,19 @@ TEST(HealthTest, ACauseThatIsWaitedForKeepsItsRoomLonger) {
   EXPECT_FALSE(statements.contains("Ok07"));
 }
 
+TEST(HealthTest, theKubeletIsToldTheWorstThatACauseAmountsToOrItsRuleSays) {
+  EXPECT_EQ(told_to_kubelet(DeviceHealth{}), KubeletHealth::kUnknown);
+  const auto told = [](std::vector<CauseHealth> causes) { return told_to_kubelet(compose(std::move(causes))); };
+  CauseHealth degraded{{.state = HealthState::kDegraded}, {}}, unknown{{.state = HealthState::kUnmonitored}, {}},
+      bad{{.state = HealthState::kUnhealthy}, {}};
+  EXPECT_EQ(told({degraded}), KubeletHealth::kHealthy);
+  EXPECT_EQ(told({degraded, unknown}), KubeletHealth::kUnknown);
+  EXPECT_EQ(told({unknown, bad, degraded}), KubeletHealth::kUnhealthy);
+  bad.kubelet = KubeletHealth::kHealthy;
+  EXPECT_EQ(told({bad, degraded}), KubeletHealth::kHealthy);
+  degraded.kubelet = KubeletHealth::kUnhealthy;
+  EXPECT_EQ(told({bad, degraded}), KubeletHealth::kUnhealthy);
+}
+
 }  // namespace
 }  // namespace cardcage
