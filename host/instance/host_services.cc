@@ -179,7 +179,7 @@ void HostServices::note_health(const cage_health* given) {
   auto health = copy_health(*adopted);
   if (!health) return refuse(health.error().message);
   if (health->first.empty()) return refuse("health.device_id is empty: say which device it is about");
-  causes_.check(health->first, health->second);
+  causes_.check(health->second);
   auto kept = KeptHealth::Outcome::kKept;
   note([&](ModuleNews&) { kept = health_.put(health->first, health->second); });
   switch (kept) {

@@ -92,7 +92,7 @@ Status SnapshotSink::add(const cage_device* given) {
   if (!device->name.empty() && names_.contains(device->name))
     return refuse({Code::kAlreadyExists,
                    fmt::format("another device has the name '{}': names are unique in an instance", device->name)});
-  causes_.check(device->id, device->health);
+  causes_.check(device->health);
   std::string id = device->id, name = device->name;
   if (!devices_.emplace(std::move(id), std::move(*device)).second)
     return refuse({Code::kAlreadyExists, "another device has this id: ids are unique in an instance"});

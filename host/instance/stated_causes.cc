@@ -9,12 +9,11 @@ StatedCauses::StatedCauses(std::string module, const std::vector<CauseDeclaratio
   for (const CauseDeclaration& cause : declared) has_unit_[cause.name] = !cause.unit.empty();
 }
 
-void StatedCauses::check(const std::string& device_id, Health& health) const {
+void StatedCauses::check(Health& health) const {
   const auto found = has_unit_.find(health.cause);
   const bool declared = found != has_unit_.end();
   const auto warn = [&](std::string_view text) {
-    log_limited(LogLevel::kWarn, module_ + "/causes/" + health.cause, text,
-                {{"module", module_}, {"device", device_id}, {"cause", health.cause}});
+    log_limited(LogLevel::kWarn, module_ + "/causes", text, {{"module", module_}, {"cause", health.cause}});
   };
   if (!declared && !has_unit_.empty() && !health.cause.empty())
     warn("module states a cause that it does not declare [R23]");

@@ -15,7 +15,7 @@ class StatedCauses {
 
   // [any-thread] Logs a cause that is not declared, though some are; the statement counts all the same. Logs a value
   // without a unit, and takes it away.
-  void check(const std::string& device_id, Health& health) const;
+  void check(Health& health) const;
 
  private:
   std::string module_;
