@@ -166,9 +166,8 @@ const cage_module* cage_module_v0(uint32_t host_minor) {
                                    .choice_count = 2};
   static const cage_option* const options[] = {&device_dir};
   static const cage_option* const params[] = {&mode};
-  static const cage_cause fault = {.struct_size = sizeof fault,
-                                   .name = CAGE_LIT("Fault"),
-                                   .help = CAGE_LIT("what the card says of itself")};
+  static const cage_cause fault = {
+      .struct_size = sizeof fault, .name = CAGE_LIT("Fault"), .help = CAGE_LIT("what the card says of itself")};
   static const cage_cause* const causes[] = {&fault};
   static const cage_module table = {.magic = CAGE_MAGIC,
                                     .struct_size = sizeof table,
