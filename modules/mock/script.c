@@ -129,19 +129,52 @@ static bool drain_watch(const struct script* script) {
   return ours;
 }
 
+void script_storm(struct script* script, uint64_t rate, uint64_t duration_ns) {
+  uint64_t now = now_ns();
+  script->storm = (struct storm){.next_ns = now, .end_ns = now + duration_ns, .step_ns = 1000000000u / rate};
+}
+
+/* One device after the other states its temperature; in each second round also that its link is slow, or well again. */
+static void send_signal(struct script* script) {
+  const struct storm* storm = &script->storm;
+  uint64_t round = storm->sent / script->devices->count;
+  struct device* device = &script->devices->all[storm->sent % script->devices->count];
+  cage_health health = {.struct_size = sizeof health, .state = CAGE_HEALTH_OK, .cause = text_of("Temperature")};
+  health.value = 40.0 + (double)(storm->sent % 16);
+  health.has_value = 1;
+  if (round % 2 == 1) {
+    bool slow = round % 4 == 1;
+    health = (cage_health){.struct_size = sizeof health, .state = CAGE_HEALTH_OK, .cause = text_of("Link")};
+    if (slow) health.state = CAGE_HEALTH_DEGRADED;
+    if (slow) health.reason = text_of("Slow");
+  }
+  devices_state_health(script->devices, device, &health, script->host);
+}
+
+/* Returns when the next signal is due; 0 = never. */
+static uint64_t run_storm(struct script* script) {
+  struct storm* storm = &script->storm;
+  for (; storm->next_ns < storm->end_ns && storm->next_ns <= now_ns(); ++storm->sent) {
+    send_signal(script);
+    storm->next_ns += storm->step_ns;
+  }
+  return storm->next_ns < storm->end_ns ? storm->next_ns : 0;
+}
+
 static void* script_thread(void* argument) {
   struct script* script = argument;
   if (script->watch_fd >= 0) read_file(script, true);
   for (;;) {
     run_due(script);
-    uint64_t now = now_ns();
+    uint64_t due_ns = run_storm(script), now = now_ns();
+    if (script->events != NULL && (due_ns == 0 || script->events->due_ns < due_ns)) due_ns = script->events->due_ns;
     struct timespec left = {0};
-    if (script->events != NULL && script->events->due_ns > now) {
-      left.tv_sec = (time_t)((script->events->due_ns - now) / 1000000000u);
-      left.tv_nsec = (long)((script->events->due_ns - now) % 1000000000u);
+    if (due_ns > now) {
+      left.tv_sec = (time_t)((due_ns - now) / 1000000000u);
+      left.tv_nsec = (long)((due_ns - now) % 1000000000u);
     }
     struct pollfd ready[] = {{.fd = script->stop_fd, .events = POLLIN}, {.fd = script->watch_fd, .events = POLLIN}};
-    ppoll(ready, 2, script->events != NULL ? &left : NULL, NULL);
+    ppoll(ready, 2, due_ns != 0 ? &left : NULL, NULL);
     if (ready[0].revents != 0) return NULL;
     if (ready[1].revents != 0 && drain_watch(script)) read_file(script, false);
   }

@@ -13,6 +13,10 @@ struct event { /* a line that is due later */
   uint64_t due_ns;
   char line[];
 };
+struct storm { /* signals of health, as verb storm says */
+  uint64_t next_ns, end_ns, step_ns;
+  uint64_t sent;
+};
 struct script {
   const cage_host* host;
   struct devices* devices;
@@ -20,6 +24,7 @@ struct script {
   const char* path; /* "" = no file */
   const char* name; /* the last component of `path`, once the folder is watched */
   struct event* events;
+  struct storm storm;
   pthread_t thread;
   bool running;
   int stop_fd, watch_fd;
@@ -29,6 +34,8 @@ struct script {
 
 void script_init(struct script* script, const cage_host* host, struct devices* devices, struct faults* faults,
                  const char* path);
+/* From now on until then, so many signals per second. */
+void script_storm(struct script* script, uint64_t rate, uint64_t duration_ns);
 /* Checks and adds a line "[DURATION] VERB ..."; the duration counts from script_start(). */
 cage_status script_add(struct script* script, const cage_call* call, cage_str line);
 /* Starts the thread if there is anything to do. It executes the lines that the file already has, except `crash`. */

@@ -10,6 +10,7 @@ struct arguments { /* of a command; each verb reads those that it needs */
   enum call_kind kind;
   cage_health health;
   uint64_t delay_ns;
+  uint64_t rate;
   cage_str rest;
 };
 
@@ -165,6 +166,19 @@ static void run_delay(struct script* script, const struct arguments* arguments) 
   faults_delay(script->faults, arguments->kind, arguments->delay_ns);
 }
 
+static const char* parse_storm(const struct devices* devices, cage_str line, struct arguments* arguments) {
+  (void)devices;
+  double rate = 0;
+  if (!read_value(text_word(&line), &rate) || !(rate >= 1 && rate <= 100000) ||
+      !text_duration(text_word(&line), &arguments->delay_ns))
+    return "write: storm SIGNALS_PER_SECOND DURATION, with at most 100000 signals";
+  arguments->rate = (uint64_t)rate;
+  return NULL;
+}
+static void run_storm(struct script* script, const struct arguments* arguments) {
+  script_storm(script, arguments->rate, arguments->delay_ns);
+}
+
 static const struct verb {
   const char* name;
   const char* (*parse)(const struct devices* devices, cage_str line, struct arguments* arguments);
@@ -172,7 +186,8 @@ static const struct verb {
 } verbs[] = {
     {"health", parse_health, run_health}, {"add", parse_device, run_add},   {"remove", parse_device, run_remove},
     {"rescan", parse_none, run_rescan},   {"crash", parse_none, run_crash}, {"fail", parse_fail, run_fail},
-    {"hang", parse_kind, run_hang},       {"heal", parse_kind, run_heal},   {"delay", parse_delay, run_delay}};
+    {"hang", parse_kind, run_hang},       {"heal", parse_kind, run_heal},   {"delay", parse_delay, run_delay},
+    {"storm", parse_storm, run_storm}};
 
 static const struct verb* find_verb(cage_str* command) {
   cage_str name = text_word(command);
@@ -188,7 +203,7 @@ const char* verbs_check(const struct devices* devices, cage_str line, uint64_t* 
   if (text_duration(text_word(&line), delay_ns)) *command = line;
   cage_str rest = *command;
   const struct verb* verb = find_verb(&rest);
-  if (verb == NULL) return "the verb is not one of health, add, remove, rescan, fail, delay, hang, heal and crash";
+  if (verb == NULL) return "the verb is not one of health, storm, add, remove, rescan, fail, delay, hang, heal and crash";
   struct arguments arguments;
   return verb->parse(devices, rest, &arguments);
 }

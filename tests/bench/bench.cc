@@ -16,6 +16,7 @@
 #include "tests/bench/bench_node.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/fpga_figures.h"
+#include "tests/bench/health_figures.h"
 #include "tests/bench/metrics_figures.h"
 #include "tests/bench/nvidia_figures.h"
 #include "tests/bench/resource_figures.h"
@@ -185,6 +186,7 @@ int run(bool quick, const std::string& only) {
       {"process", [&] { measure_process(table, quick); }},
       {"claims", [&] { measure_rpcs(table, quick ? 100 : 1000); }},
       {"resources", [&] { measure_resources(table, quick); }},
+      {"health", [&] { measure_health(table, quick); }},
       {"workers", [&] { measure_workers(table, quick); }},
       {"nvidia", [&] { measure_nvidia(table, quick); }},
       {"fpga", [&] { measure_fpga(table, quick); }},
