@@ -46,10 +46,14 @@ std::string taint_text(const std::string& key, const std::string& value, const s
   return key.empty() ? effect : fmt::format("{}{}{}:{}", key, value.empty() ? "" : "=", value, effect);
 }
 
-std::string cause_text(const wire::Cause& cause, std::string_view unit) {
+std::string value_text(double value, const std::string& unit) {
+  return unit.empty() || unit == "1" ? fmt::to_string(value) : fmt::format("{} {}", value, unit);
+}
+
+std::string cause_text(const wire::Cause& cause, const std::string& unit) {
   std::string text = fmt::format("{} {} since {}", cause.name().empty() ? "general" : cause.name(),
                                  state_text(cause.health(), cause.reason()), to_rfc3339(cause.since()));
-  if (cause.has_value()) text += fmt::format(", value {}{}{}", cause.value(), unit.empty() ? "" : " ", unit);
+  if (cause.has_value()) text += ", value " + value_text(cause.value(), unit);
   if (!cause.of_parent().empty()) text += ", of its parent " + cause.of_parent();
   if (cause.quarantined()) text += ", quarantined";
   if (cause.taint_effect() != wire::TAINT_EFFECT_NONE)

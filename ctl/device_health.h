@@ -3,7 +3,6 @@
 
 #include <boost/json/array.hpp>
 #include <string>
-#include <string_view>
 
 #include "cardcage/admin.pb.h"
 
@@ -19,8 +18,10 @@ bool is_healthy(const Message& message) {
 std::string health_text(const admin::v1::Device& device);
 // "by alice since 2027-01-15T08:00:00Z: loose cable"; "" unless it is cordoned
 std::string cordon_text(const admin::v1::Device& device);
-// "Ecc unhealthy (RowRemap) since 2027-01-15T08:00:00Z, value 3, taint NoSchedule: bank 3"
-std::string cause_text(const admin::v1::Cause& cause, std::string_view unit = "");
+// "91.5 Cel"; the unit of a plain number, "1", is left out
+std::string value_text(double value, const std::string& unit);
+// "Ecc unhealthy (RowRemap) since 2027-01-15T08:00:00Z, value 3, quarantined, taint NoSchedule: bank 3"
+std::string cause_text(const admin::v1::Cause& cause, const std::string& unit = "");
 // "NoSchedule", or "example.com/ecc=Dbe:NoExecute" if the key was chosen
 std::string taint_text(const std::string& key, const std::string& value, const std::string& effect);
 

@@ -88,7 +88,7 @@ void print_details(const wire::Device& device) {
                {"numa", numa(device)},
                {"shared", device.shared() ? "yes" : ""},
                {"health", health_text(device)},
-               {"cordoned", cordon_text(device)},
+               {"cordon", cordon_text(device)},
                {"message", device.health().detail()},
                {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
                {"held by", holders(device)}},

@@ -171,7 +171,7 @@ void print_device(const wire::Device& device, const wire::ListHealthRulesRespons
                {"health", health_text(device)},
                {"message", device.health().detail()},
                {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
-               {"cordoned", cordon_text(device)}},
+               {"cordon", cordon_text(device)}},
               2);
   for (const auto& cause : device.causes())
     if (!is_healthy(cause)) fmt::print("  cause {}\n", printable(cause_text(cause, unit_of(rules, cause.name()))));

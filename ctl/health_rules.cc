@@ -19,8 +19,7 @@ double seconds(std::int64_t milliseconds) { return static_cast<double>(milliseco
 std::string limit_text(const wire::HealthRule& rule) {
   if (!rule.has_limit()) return "";
   const wire::HealthLimit& limit = rule.limit();
-  std::string text = fmt::format("{} {}", limit.below() ? "<=" : ">=", limit.limit());
-  if (!rule.unit().empty()) text += " " + rule.unit();
+  const std::string text = fmt::format("{} {}", limit.below() ? "<=" : ">=", value_text(limit.limit(), rule.unit()));
   return limit.clear() == limit.limit() ? text : fmt::format("{}, clear at {}", text, limit.clear());
 }
 
@@ -54,10 +53,10 @@ std::string quarantine_text(const wire::HealthRule& rule) {
   return rule.relapses() == 0 ? "" : fmt::format("{} in {}", rule.relapses(), time_text(rule.window_ms()));
 }
 
-std::string taint_text(const wire::TaintRule& taint) { return taint_text(taint.key(), taint.value(), taint.effect()); }
-std::string taint_text(const wire::HealthRule& rule) {
-  if (rule.has_taint()) return taint_text(rule.taint());
-  return rule.has_default_taint() ? taint_text(rule.default_taint()) + " unless stated" : "as stated";
+std::string text_of(const wire::TaintRule& taint) { return taint_text(taint.key(), taint.value(), taint.effect()); }
+std::string text_of_taint(const wire::HealthRule& rule) {
+  if (rule.has_taint()) return text_of(rule.taint());
+  return rule.has_default_taint() ? text_of(rule.default_taint()) + " unless stated" : "as stated";
 }
 
 std::string kubelet_word(wire::KubeletHealth health) {
@@ -132,7 +131,7 @@ void print(const wire::ListHealthRulesResponse& list) {
     for (const auto& rule : module.rules())
       table.row({module.module(), rule.cause(), rule.reason().empty() ? "*" : rule.reason(), limit_text(rule),
                  rule.hold_down_ms() == 0 ? "" : time_text(rule.hold_down_ms()), severity_word(rule.severity()),
-                 recovery_text(rule), quarantine_text(rule), taint_text(rule), kubelet_word(rule.kubelet()),
+                 recovery_text(rule), quarantine_text(rule), text_of_taint(rule), kubelet_word(rule.kubelet()),
                  remedy_text(rule), rule.origin()});
   table.print();
 }

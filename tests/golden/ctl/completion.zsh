@@ -4,7 +4,7 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
-      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" catalogue"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
+      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" device"|"device cordon"|"device uncordon"|"device clear"|"device reset"|" health"|"health rules"|" catalogue"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
@@ -12,13 +12,18 @@ _cagectl() {
     "modules --options") words=$(cagectl names modules 2>/dev/null) ;;
     "devices --module") words=$(cagectl names modules 2>/dev/null) ;;
     "devices --driver") words=$(cagectl names drivers 2>/dev/null) ;;
+    "device cordon --module") words=$(cagectl names modules 2>/dev/null) ;;
+    "device uncordon --module") words=$(cagectl names modules 2>/dev/null) ;;
+    "device clear --module") words=$(cagectl names modules 2>/dev/null) ;;
+    "device reset --module") words=$(cagectl names modules 2>/dev/null) ;;
+    "health --module") words=$(cagectl names modules 2>/dev/null) ;;
     "history --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "history --device") words=$(cagectl names devices 2>/dev/null) ;;
     "prepare --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "unprepare --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "watch-health --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     *) case $command in
-      "") words="status ready modules module devices catalogue claims history reload prepare unprepare watch-health import completion --help --socket --json --version" ;;
+      "") words="status ready modules module devices device health catalogue claims history reload prepare unprepare watch-health import completion --help --socket --json --version" ;;
       "status") words="--help --socket --json --version" ;;
       "ready") words="--help --socket --json --version" ;;
       "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
@@ -29,6 +34,13 @@ _cagectl() {
       "module new") words="--help --language --folder --templates --socket --json --version" ;;
       "module check") words="--help --option --program --write --device --no-prepare --timeout --socket --json --version" ;;
       "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
+      "device") words="--help --socket --json --version cordon uncordon clear reset" ;;
+      "device cordon") words="--help --module --reason --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
+      "device uncordon") words="--help --module --reason --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
+      "device clear") words="--help --module --reason --socket --json --version $(cagectl names devices 2>/dev/null) $(cagectl names causes 2>/dev/null)" ;;
+      "device reset") words="--help --module --reason --force --timeout --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
+      "health") words="--help --module --since --limit --socket --json --version rules $(cagectl names devices 2>/dev/null)" ;;
+      "health rules") words="--help --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "catalogue") words="--help --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "claims") words="--help --socket --json --version forget" ;;
       "claims forget") words="--help --force --socket --json --version" ;;

@@ -53,6 +53,7 @@ const GoldenCase kCases[] = {
     {"health.json", {"health", "--json"}},
     {"health_device.txt", {"health", "gpu-1"}},
     {"health_device.json", {"health", "GPU-1", "--json"}},
+    {"health_degraded.txt", {"health", "gpu-2"}},
     {"health_partition.txt", {"health", "gpu-1-mig-0"}},
     {"health_unlisted.txt", {"health", "gpu-7"}},
     {"health_unlisted.json", {"health", "gpu-7", "--json"}},
@@ -92,7 +93,7 @@ TEST_F(HealthTest, HealthyDevicesAreOneLine) {
   stop();
   daemon.rules_reports.push_back({.module = "other", .rules = {{.cause = "*", .origin = "built in"}}});
   start();
-  EXPECT_THAT(cagectl({"health", "gpu-0", "--module", "other"}).out, HasSubstr("module  other\n"));
+  EXPECT_THAT(cagectl({"health", "gpu-0", "--module", "other"}).out, HasSubstr("  module   other\n"));
 }
 
 TEST_F(HealthTest, TheHistoryIsAskedForTheDeviceItself) {
