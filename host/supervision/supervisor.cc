@@ -12,6 +12,8 @@ namespace {
 // How often a module that has check() is asked.
 constexpr Duration kHealthInterval = std::chrono::seconds(30);
 constexpr Duration kSweepBudget = std::chrono::seconds(10);  // of the checks of all devices
+// So that a claim does not wait for the whole sweep.
+constexpr std::size_t kChecksPerCall = 16;
 // Nobody tells when a stuck thread or process is gone.
 constexpr Duration kLeftoverPollInterval = std::chrono::seconds(1);
 // A burst of rescan requests, as when a bus is enumerated again, costs one discover.
@@ -377,12 +379,20 @@ Task<void> Supervisor::check_devices() {
     if (!quiesce_mark_of(device)) ids.push_back(device.id);
   if (ids.empty()) co_return;
   std::ranges::rotate(ids, std::ranges::lower_bound(ids, next_checked_));
-  const auto checked = co_await module_->check(ids, clock_.now() + kSweepBudget);
-  if (!checked)
+  const Instant end = clock_.now() + kSweepBudget;
+  std::size_t reached = 0;
+  while (reached < ids.size() && clock_.now() < end && !life_.stop_requested() && !life_.lost() && !order_) {
+    const auto first = ids.begin() + static_cast<std::ptrdiff_t>(reached);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(kChecksPerCall, ids.size() - reached));
+    std::vector<std::string> next(first, first + count);
+    const auto checked = co_await module_->check(std::move(next), end);
+    // The next sweep begins after a failure: a device whose check hangs must not hold up the others for ever.
+    reached += checked ? std::max<std::size_t>(*checked, 1) : 1;
+    if (checked) continue;
     log_limited(LogLevel::kWarn, config().name + "/checks", "health checks failed",
                 {{"module", config().name}, {"error", checked.error().message}});
-  // After a failure the next sweep begins one further: a device whose check hangs must not hold up the others for ever.
-  const std::size_t reached = checked ? *checked : 1;
+    break;
+  }
   next_checked_ = reached < ids.size() ? ids[reached] : std::string();
 }
 

@@ -29,23 +29,56 @@ TEST_F(SupervisorHealthTest, ADeviceFallsSilentWhenItIsDue) {
   EXPECT_EQ(changes, before + 1) << "nothing new";
 }
 
-TEST_F(SupervisorHealthTest, AFlappingDeviceIsToldOfEvery100Milliseconds) {
+TEST_F(SupervisorHealthTest, AChangeOfStateIsToldAtOnceAndOthersSoonAfterItTogether) {
+  for (const char* id : {"gpu-1", "gpu-2", "gpu-3"})
+    module->devices.devices.push_back(Device{.id = id, .name = id, .kind = "gpu"});
   settle();
   const int before = changes;
-  const auto flap = [&] {
-    for (int i = 0; i < 1000; ++i)
-      module->events.health("gpu-0", Health{.state = i % 2 == 0 ? HealthState::kUnhealthy : HealthState::kHealthy});
-    settle();
-  };
-  flap();
+  for (const char* id : {"gpu-0", "gpu-1", "gpu-2", "gpu-3"})
+    module->events.health(id, Health{.state = HealthState::kUnhealthy});
+  settle();
   EXPECT_EQ(changes, before + 1) << "the first change is told at once";
-  clock.advance(100ms);
+  clock.advance(5ms);
   settle();
   EXPECT_EQ(changes, before + 2) << "the others together";
-  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
-  clock.advance(100ms);
+  EXPECT_EQ(supervisor.health(supervisor.snapshot()->devices[3]).health.state, HealthState::kUnhealthy);
+  clock.advance(5ms);
   settle();
   EXPECT_EQ(changes, before + 2) << "nothing new";
+}
+
+TEST_F(SupervisorHealthTest, ADeviceThatFlapsIsDamped) {
+  settle();
+  const int before = changes;
+  for (int i = 0; i < 1000; ++i) {
+    clock.advance(10ms);
+    module->events.health("gpu-0", Health{.state = i % 2 == 0 ? HealthState::kUnhealthy : HealthState::kHealthy});
+    settle();
+  }
+  EXPECT_LE(changes, before + 8) << "a few times, and then it stays unhealthy for a while";
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnhealthy);
+  clock.advance(10min);
+  settle();
+  EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
+}
+
+TEST_F(SupervisorHealthTest, ChangesOfTextAreToldOnceInASecond) {
+  settle();
+  module->events.health("gpu-0", Health{.state = HealthState::kDegraded, .message = "91 degrees"});
+  settle();
+  clock.advance(1s);
+  settle();
+  const int before = changes;
+  for (int i = 0; i < 100; ++i) {
+    clock.advance(1ms);
+    module->events.health("gpu-0", Health{.state = HealthState::kDegraded, .message = fmt::format("{} degrees", i)});
+    settle();
+  }
+  EXPECT_LE(changes, before + 1);
+  clock.advance(1s);
+  settle();
+  EXPECT_LE(changes, before + 2);
+  EXPECT_EQ(supervisor.health(device()).health.message, "99 degrees");
 }
 
 TEST_F(SupervisorHealthTest, AModuleThatRescansInALoopListsItsDevicesOnceInAWhile) {
