@@ -10,6 +10,7 @@
 #include "modules/nvidia/device_nodes.h"
 #include "modules/nvidia/gpu_modes.h"
 #include "modules/nvidia/mig_changes.h"
+#include "modules/nvidia/reset.h"
 #include "modules/nvidia/sharing.h"
 
 namespace cardcage::nvidia {
@@ -400,30 +401,14 @@ void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& devic
 }
 
 void Claims::reset_whole_gpus(const cage::Call& call, const cage::Claim& claim) {
-  std::vector<std::string> bus_ids;
-  std::vector<Gpu> persistent;
+  std::vector<Gpu> gpus;
   driver_.look();
   for (const cage::Allocation& device : claim.allocations()) {
     const Target target = find_target(driver_.inventory(), device.device());
     if (target.gpu == nullptr || !is_whole(target) || device.admin()) continue;
-    const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id);
-    if (seen == nullptr) continue;  // it needs more than this reset
-    bus_ids.push_back(seen->gpu.bus_id);
-    if (is_persistent(driver_.nvml(), driver_.handle(seen->gpu))) persistent.push_back(seen->gpu);
+    if (const SeenGpu* seen = find_to_undo(target.gpu->gpu.bus_id)) gpus.push_back(seen->gpu);  // else it needs more
   }
-  if (bus_ids.empty()) return;
-  const auto set_all = [&](bool on) {  // nvidia-persistenced has such a GPU open
-    for (const Gpu& gpu : persistent) set_persistent(driver_.nvml(), driver_.handle(gpu), gpu, on);
-  };
-  set_all(false);
-  driver_.close();
-  try {
-    reset_gpus(call, host_, bus_ids);
-  } catch (...) {
-    set_all(true);
-    throw;
-  }
-  set_all(true);
+  if (!gpus.empty()) reset_together(call, host_, driver_, gpus);
 }
 
 }  // namespace cardcage::nvidia

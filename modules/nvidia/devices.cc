@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "modules/nvidia/health/declared_causes.h"
+
 namespace cardcage::nvidia {
 namespace {
 
@@ -21,15 +23,6 @@ bool is_partitionable(const SeenGpu& seen, const Offer& offer) {
 // Instances that an administrator has made are not given away with their GPU.
 bool offers_function(const SeenGpu& seen, const Offer& offer) {
   return offer.passthrough && (is_partitionable(seen, offer) || !seen.gpu.mig_enabled);
-}
-
-cage::Health health_of(const SeenGpu& seen) {
-  const cage::Health health =
-      seen.fault.empty() ? cage::Health::ok()
-      : seen.has_driver
-          ? cage::Health::bad("GpuLost", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/gpu-lost")
-          : cage::Health::bad("DriverFault", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/driver");
-  return health.about("Access");
 }
 
 // Attributes that a GPU and its partitions have in common. Returns how many.
@@ -106,7 +99,7 @@ cage::Quantities counters(const MigProfile& profile, nvml::Placement placement) 
 cage::Device gpu_device(const SeenGpu& seen, const DriverVersions& versions) {
   const Gpu& gpu = seen.gpu;
   cage::Device device(gpu.uuid, "gpu");
-  device.name(device_name(gpu)).pci(gpu.bus_id).health(health_of(seen));
+  device.name(device_name(gpu)).pci(gpu.bus_id).health(access_of(seen));
   device.attribute("type", "gpu").attribute("uuid", gpu.uuid);
   add_common_attributes(device, gpu, versions);
   if (!gpu.serial.empty()) device.attribute("nvidia.cardcage.dev/serial", gpu.serial);
@@ -122,7 +115,7 @@ cage::Device mig_device(const SeenGpu& seen, const DriverVersions& versions, con
   const Gpu& gpu = seen.gpu;
   cage::Device device(id, "mig");
   device.name(mig_device_name(gpu, profile, placement.start)).parent(gpu.uuid).pci(gpu.bus_id);
-  device.health(health_of(seen));
+  device.health(access_of(seen));
   device.attribute("type", "mig").attribute("parentUUID", gpu.uuid).attribute("profile", profile.name);
   std::size_t room = kRoom - 3;
   if (!uuid.empty()) {
@@ -152,9 +145,10 @@ void report_instances(const SeenGpu& seen, const DriverVersions& versions, cage:
 cage::Device function_device(const PciGpu& function, const SeenGpu* seen) {
   cage::Device device(function.uuid, "vfio");
   device.name("gpu-vfio-" + std::to_string(function.index)).pci(function.bus_id);
-  device.health(seen != nullptr
-                    ? health_of(*seen)
-                    : cage::Health::unmonitored("NoDriver", "it is not bound to NVIDIA's driver").about("Access"));
+  device.health(
+      seen != nullptr
+          ? access_of(*seen)
+          : cage::Health::unmonitored("NoDriver", "it is not bound to NVIDIA's driver").about(cause::kAccess));
   device.attribute("type", "vfio").attribute("uuid", function.uuid);
   device.attribute("vendorID", function.vendor).attribute("deviceID", function.device);
   if (!function.product.empty()) device.attribute("productName", function.product);
@@ -227,6 +221,23 @@ bool is_device(const SeenGpu& seen, const Offer& offer) {
 std::string device_id(const SeenGpu& seen, const MigInstance& instance, const Offer& offer) {
   if (!is_partitionable(seen, offer)) return instance.uuid;
   return dynamic_mig_id(seen.gpu, instance.profile, instance.placement.start);
+}
+
+cage::Health access_of(const SeenGpu& seen) {
+  const cage::Health health =
+      seen.fault.empty() ? cage::Health::ok()
+      : seen.has_driver
+          ? cage::Health::bad("GpuLost", seen.fault).tainted(cage::Taint::no_schedule, taint_key_of(cause::kAccess))
+          : cage::Health::bad("DriverFault", seen.fault).tainted(cage::Taint::no_schedule, "gpu.nvidia.com/driver");
+  return health.about(cause::kAccess);
+}
+
+std::vector<std::string> whole_ids(const SeenGpu& seen, const Offer& offer) {
+  std::vector<std::string> ids;
+  const bool has_partitions = is_partitionable(seen, offer) ? offers_partitions(seen.gpu) : !seen.instances.empty();
+  if (is_device(seen, offer) || has_partitions) ids.push_back(seen.gpu.uuid);
+  if (offers_function(seen, offer)) ids.push_back(function_uuid(seen.gpu.bus_id));
+  return ids;
 }
 
 std::vector<std::string> device_ids(const SeenGpu& seen, const Offer& offer) {

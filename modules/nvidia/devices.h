@@ -26,6 +26,13 @@ void report_devices(const Inventory& inventory, const std::vector<PciGpu>& funct
 // Whether the GPU is a device itself, or its partitions alone are.
 bool is_device(const SeenGpu& seen, const Offer& offer);
 
+// Whether the GPU responds: the cause Access of each of its devices.
+cage::Health access_of(const SeenGpu& seen);
+
+// The ids about which faults of the GPU as a whole are stated. The host marks its partitions with them, also where the
+// GPU itself is no device. Its sibling for virtual machines is no partition: it can be reset like the GPU.
+std::vector<std::string> whole_ids(const SeenGpu& seen, const Offer& offer);
+
 // The ids of the devices that depend on this GPU, as report_devices() reports them.
 std::vector<std::string> device_ids(const SeenGpu& seen, const Offer& offer);
 

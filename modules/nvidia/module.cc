@@ -8,11 +8,13 @@
 #include "modules/nvidia/claims.h"
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
+#include "modules/nvidia/health/declared_causes.h"
 #include "modules/nvidia/health/monitor.h"
 #include "modules/nvidia/links.h"
 #include "modules/nvidia/metrics/figures.h"
 #include "modules/nvidia/metrics/metrics.h"
 #include "modules/nvidia/node_labels.h"
+#include "modules/nvidia/reset.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -46,6 +48,7 @@ class Nvidia final : public cage::Module {
   static constexpr auto declared_uevents = cage::texts("module", "pci");
   static constexpr auto declared_kernel_log = cage::texts("NVRM: Xid");
   static constexpr auto declared_metrics = figures::all;
+  static constexpr auto& declared_causes = kDeclaredCauses;
   static constexpr cage::Option declared_options[] = {
       cage::Option::list("driver_capabilities", R"(["compute", "utility"])",
                          "what containers get of the driver: compute, utility, video, graphics, display, all"),
@@ -75,7 +78,7 @@ class Nvidia final : public cage::Module {
         driver_(
             {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
             host),
-        monitor_(driver_, host, offer_),
+        monitor_(driver_, host, offer_, health_interval_),
         metrics_(driver_, monitor_, offer_),
         claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),
                 Passthrough(driver_, host, std::string(options.text("vfio_driver")))) {}
@@ -126,6 +129,16 @@ class Nvidia final : public cage::Module {
     if (const std::string bus_id = bus_id_of(device); !bus_id.empty()) driver_.release(bus_id);
   }
   void resume_device(const cage::Call&, std::string_view device) override { driver_.take_back(bus_id_of(device)); }
+  void reset(const cage::Call& call, std::string_view device) override {
+    if (quiesced_)
+      throw cage::Error(CAGE_UNAVAILABLE, "the NVIDIA module is quiesced; resume it: cagectl module resume");
+    const Gpu gpu = gpu_to_reset(driver_, device, offer_);
+    monitor_.forget();
+    reset_together(call, host_, driver_, {gpu});
+    driver_.look();
+    monitor_.start_anew(gpu.bus_id);
+    host_.rescan();  // its partitions are gone
+  }
   // The timer has expired, the kernel has logged an error of a GPU, its module was loaded or removed, or a GPU was
   // bound to another driver.
   void events(const cage::Call&, const cage::Events& events) override {

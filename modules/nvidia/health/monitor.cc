@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
+#include <cmath>
+
+#include "modules/nvidia/health/declared_causes.h"
+#include "modules/nvidia/health/judgement.h"
 
 namespace cardcage::nvidia {
 namespace {
@@ -12,26 +15,19 @@ constexpr int kMostEvents = 64;  // of a GPU in a tick
 // A GPU is well again once the driver has asked for nothing at three looks, or, if the driver is too old to ask, ten
 // minutes after the error.
 constexpr int kWellLooks = 3, kQuarantineLooks = 60;
-constexpr const char *kXidCause = "Xid", *kXidTaint = "gpu.nvidia.com/xid";
+// The end of a process may bring thousands of errors at once.
+constexpr std::chrono::seconds kHarmlessPause{1};
 
 constexpr unsigned long long kWanted =
     nvml::kEventXid | nvml::kEventMigConfigChange | nvml::kEventGpuUnavailable | nvml::kEventRecoveryAction;
 
-cage::Health health_of(const Rule* rule, const Readings& now) {
-  if (rule == nullptr) return cage::Health::ok();
-  if (rule->bad)
-    return cage::Health::bad(rule->reason, rule->describe(now)).tainted(cage::Taint::no_schedule, rule->taint);
-  cage::Health marked = cage::Health::ok().tainted(cage::Taint::inform, rule->taint);
-  marked.reason = rule->reason;
-  marked.message = rule->describe(now);
-  return marked;
-}
-
 cage::Health health_after(unsigned long long xid, XidClass what) {
-  const std::string number = std::to_string(xid);
-  return cage::Health::bad("Xid" + number, "the driver reports XID " + number + "; " + remedy_of(what))
-      .tainted(cage::Taint::no_schedule, kXidTaint, number)
-      .about(kXidCause);
+  const std::string number = std::to_string(xid), text = "the driver reports XID " + number + "; ";
+  const bool is_bad = what >= XidClass::kReset;
+  const cage::Health health = is_bad ? cage::Health::bad("Xid" + number, text + remedy_of(what))
+                                     : cage::Health::degraded("Xid" + number, text + meaning_of(what));
+  return health.tainted(cage::Taint::no_schedule, taint_key_of(cause::kXid), number)
+      .about(is_bad ? cause::kXid : cause::kAppXid);
 }
 
 template <class Number>
@@ -52,8 +48,7 @@ void Monitor::tick() {
     host_.debug() << error.what();
   }
   if (driver_.generation() != before) host_.rescan();
-  if (driver_.generation() != generation_) forget();
-  generation_ = driver_.generation();
+  follow_driver();
   const Inventory inventory = driver_.inventory();
   for (const SeenGpu& seen : inventory.gpus) {
     if (seen.released) continue;
@@ -72,6 +67,12 @@ void Monitor::tick() {
       host_.rescan();  // discover states what is wrong with it
     }
   }
+}
+
+// What is watched belongs to the library that was open.
+void Monitor::follow_driver() {
+  if (driver_.generation() != generation_) forget();
+  generation_ = driver_.generation();
 }
 
 std::optional<unsigned long long> Monitor::last_xid(const std::string& gpu_uuid) const {
@@ -99,7 +100,7 @@ void Monitor::look_at_faulty(const SeenGpu& seen) {
 void Monitor::watch(const SeenGpu& seen) {
   const nvml::Library& nvml = driver_.nvml();
   Watched watched{.device = driver_.handle(seen.gpu), .events = nullptr};
-  for (const std::string& device : device_ids(seen, offer_)) faults_.try_emplace(device);
+  for (const std::string& device : all_ids(seen)) faults_.try_emplace(device);
   unsigned long long supported = 0;
   const bool has_events = nvml->nvmlEventSetCreate != nullptr && nvml->nvmlDeviceRegisterEvents != nullptr &&
                           nvml->nvmlEventSetWait_v2 != nullptr && nvml->nvmlDeviceGetSupportedEventTypes != nullptr &&
@@ -160,13 +161,23 @@ void Monitor::take_kernel_message(std::string_view text) {
 void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
   last_xids_[seen.gpu.uuid] = event.eventData;
   const XidClass what = classify_xid(event.eventData);
-  if (what != XidClass::kIgnored) host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
+  // The recovery action tells what a suspect one means.
+  if (what < XidClass::kReset) return note_harmless(seen, event, what);
+  host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
   if (what == XidClass::kReboot) host_.rescan();  // it may not respond any more
-  if (what < XidClass::kReset) return;            // the recovery action tells what a suspect one means
   for (const std::string& device : devices_of(seen, event)) {
     faults_[device] = {.xid = event.eventData, .well = 0};
     state(device, health_after(event.eventData, what));
   }
+}
+
+// Operators may give such an XID a rule of their own.
+void Monitor::note_harmless(const SeenGpu& seen, const nvml::EventData& event, XidClass what) {
+  const auto now = cage::Call::Clock::now();
+  std::erase_if(harmless_, [&](const auto& entry) { return now - entry.second >= kHarmlessPause; });
+  if (!harmless_.try_emplace({seen.gpu.uuid, event.gpuInstanceId, event.eventData}, now).second) return;
+  if (what != XidClass::kIgnored) host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
+  for (const std::string& device : devices_of(seen, event)) state(device, health_after(event.eventData, what));
 }
 
 // An error of a MIG instance concerns that one; if nobody knows whose it is, all.
@@ -177,45 +188,56 @@ std::vector<std::string> Monitor::devices_of(const SeenGpu& seen, const nvml::Ev
     } catch (const cage::Error& error) {
       host_.debug() << error.what();
     }
-  return device_ids(seen, offer_);
+  return whole_ids(seen, offer_);
+}
+
+std::set<std::string> Monitor::all_ids(const SeenGpu& seen) const {
+  std::set<std::string> ids;
+  for (std::string& id : device_ids(seen, offer_)) ids.insert(std::move(id));
+  for (std::string& id : whole_ids(seen, offer_)) ids.insert(std::move(id));
+  return ids;
 }
 
 void Monitor::look(const SeenGpu& seen, Watched& watched) {
-  const nvml::Library& nvml = library();
-  Readings now = read_health(nvml, watched.device, seen.gpu.bus_id);
+  Readings now = read_health(library(), watched.device, seen.gpu.bus_id);
   now.most_nvlinks = watched.most_nvlinks = std::max(watched.most_nvlinks, now.nvlinks);
-  const auto replays = nvml::get<unsigned>(nvml->nvmlDeviceGetPcieReplayCounter, watched.device);
-  if (replays && watched.replays && *replays > *watched.replays) now.replays = *replays - *watched.replays;
-  watched.replays = replays;
+  if (now.replay_count && watched.replays) {
+    const unsigned more = *now.replay_count > *watched.replays ? *now.replay_count - *watched.replays : 0;
+    now.replays = more * (std::chrono::minutes(1) / std::chrono::duration<double>(interval_ * kTicksPerLook));
+  }
+  watched.replays = now.replay_count;
+  std::vector<cage::Health> all = judge(now);
   const cage::Health watching = watched.events != nullptr
                                     ? cage::Health::ok()
                                     : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
-  for (const std::string& device : device_ids(seen, offer_)) state(device, watching.about("Events"));
-  judge(seen, now);
+  all.push_back(watching.about(cause::kEvents));
+  for (const std::string& device : whole_ids(seen, offer_))
+    for (const cage::Health& one : all) state(device, one);
   look_for_recovery(seen, now);
 }
 
-void Monitor::judge(const SeenGpu& seen, const Readings& now) {
-  std::map<std::string, const Rule*> applying;
-  for (const Rule& rule : health_rules()) {
-    const Rule*& first = applying[rule.cause];
-    if (first == nullptr && rule.test(now)) first = &rule;
+void Monitor::start_anew(const std::string& bus_id) {
+  follow_driver();
+  const SeenGpu* seen = driver_.inventory().at(bus_id);
+  if (seen == nullptr || !seen->responds())
+    throw cage::Error(CAGE_UNAVAILABLE,
+                      "GPU " + bus_id + " has not come back from its reset: " +
+                          (seen == nullptr ? std::string("the driver does not list it") : seen->fault));
+  for (const std::string& device : all_ids(*seen)) {
+    said_.erase(device);
+    state(device, access_of(*seen));
+    state(device, cage::Health::ok().about(cause::kXid));
   }
-  for (const auto& [cause, rule] : applying) {
-    Judged& judged = judged_[seen.gpu.uuid][cause];
-    judged.looks = rule == judged.next ? judged.looks + 1 : 1;
-    judged.next = rule;
-    const Rule* decisive = rule != nullptr ? rule : judged.counts;
-    if (decisive == nullptr || judged.looks >= decisive->hold) judged.counts = rule;
-    if (judged.counts != rule) continue;  // what was stated before holds
-    for (const std::string& device : device_ids(seen, offer_)) state(device, health_of(rule, now).about(cause));
-  }
+  stop_watching(*seen);
+  watch(*seen);
+  for (const std::string& device : all_ids(*seen)) faults_.erase(device);
+  look(*seen, watched_.at(seen->gpu.uuid));
 }
 
 void Monitor::look_for_recovery(const SeenGpu& seen, const Readings& now) {
   const bool asks = now.recovery_action.value_or(nvml::kActionNone) != nvml::kActionNone;
   const int needed = now.recovery_action ? kWellLooks : kQuarantineLooks;
-  for (const std::string& device : device_ids(seen, offer_)) {
+  for (const std::string& device : all_ids(seen)) {
     const auto fault = faults_.find(device);
     if (fault == faults_.end() || classify_xid(fault->second.xid) == XidClass::kHardware) continue;
     fault->second.well = asks ? 0 : fault->second.well + 1;
@@ -224,22 +246,25 @@ void Monitor::look_for_recovery(const SeenGpu& seen, const Readings& now) {
       continue;
     }
     faults_.erase(fault);
-    state(device, cage::Health::ok().about(kXidCause));
+    state(device, cage::Health::ok().about(cause::kXid));
   }
 }
 
 void Monitor::keep_statements(const Inventory& listed) {
   std::set<std::string> ids;
-  for (const SeenGpu& seen : listed.gpus)
-    for (std::string& id : device_ids(seen, offer_)) ids.insert(std::move(id));
+  for (const SeenGpu& seen : listed.gpus) ids.merge(all_ids(seen));
   std::erase_if(said_, [&](const auto& entry) { return !ids.contains(entry.first); });
 }
 
+// What is well is stated once, and again when its value has changed. What is not is stated each time: a cause may end
+// with silence, and one that an operator has ended counts again only when it is repeated.
 void Monitor::state(const std::string& device, const cage::Health& health) {
-  std::string text = std::to_string(health.state) + health.reason + ": " + health.message;
-  std::string& said = said_[device][health.cause];
-  if (said == text) return;
-  said = std::move(text);
+  constexpr double kNoticeable = 1;  // in the unit of the cause
+  Said& said = said_[device][health.cause];
+  const bool is_same_value = said.value && health.value ? std::abs(*said.value - *health.value) < kNoticeable
+                                                        : said.value.has_value() == health.value.has_value();
+  if (health.state == CAGE_HEALTH_OK && said.state == CAGE_HEALTH_OK && is_same_value) return;
+  said = {.state = health.state, .value = health.value};
   host_.health(device, health);
 }
 

@@ -1,10 +1,13 @@
-// Watches GPUs: errors that the driver reports, and what a look at counters and sensors finds. States each cause of
-// each device when it changes, also that it is over.
+// Watches GPUs: errors that the driver reports, and what a look at counters and sensors finds. States each cause at
+// each look as it is seen; the host decides what counts, and from when on.
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <chrono>
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
@@ -15,9 +18,11 @@ namespace cardcage::nvidia {
 
 class Monitor {
  public:
-  Monitor(Driver& driver, cage::Host host, const Offer& offer) : driver_(driver), host_(host), offer_(offer) {}
+  // tick() is called so often.
+  Monitor(Driver& driver, cage::Host host, const Offer& offer, std::chrono::nanoseconds interval)
+      : driver_(driver), host_(host), offer_(offer), interval_(interval) {}
 
-  // Takes the errors that have come, and looks at the GPUs every tenth time. Called once per second.
+  // Takes the errors that have come, and looks at the GPUs every tenth time.
   void tick();
   // A message of the kernel such as "NVRM: Xid (PCI:0000:3b:00): 79, ...". It counts if NVML may not tell of the error.
   void take_kernel_message(std::string_view text);
@@ -25,6 +30,9 @@ class Monitor {
   void keep_statements(const Inventory& listed);
   // Forgets what it watches, before the driver is closed.
   void forget() { watched_.clear(); }
+  // Looks at a GPU that was reset since the last look of the driver, and states all of its causes. Throws cage::Error
+  // if it does not respond.
+  void start_anew(const std::string& bus_id);
 
   // The last XID of the GPU or one of its instances since the start, 0 if there was none; nothing if its errors are not
   // watched.
@@ -34,13 +42,8 @@ class Monitor {
   struct Watched {
     nvml::Device device = nullptr;
     nvml::EventSet events = nullptr;  // one per GPU: a set with a GPU that is lost tells of no other
-    std::optional<unsigned> replays;  // of PCIe packets, at the last look
+    std::optional<unsigned> replays;  // the counter at the last look
     unsigned most_nvlinks = 0;        // that have been up at a time
-  };
-  // What counts of the rules of a cause, and for how many looks another one has applied.
-  struct Judged {
-    const Rule *counts = nullptr, *next = nullptr;
-    int looks = 0;
   };
   // An XID that makes a device unusable. After a start nobody knows whether there was one: its number is 0.
   struct Fault {
@@ -48,29 +51,41 @@ class Monitor {
     int well = 0;  // looks in a row at which the driver asked for nothing
   };
 
+  // What was stated of a cause last.
+  struct Said {
+    std::uint32_t state = CAGE_HEALTH_UNKNOWN;
+    std::optional<double> value;
+  };
+  // An XID of a GPU and perhaps an instance of it: its UUID, gpuInstanceId, the XID.
+  using Origin = std::tuple<std::string, unsigned, unsigned long long>;
+
   // The one that what is watched belongs to. Throws cage::Error if it is closed.
   const nvml::Library& library() const;
+  void follow_driver();
   void look_at_faulty(const SeenGpu& seen);
   void watch(const SeenGpu& seen);
   void stop_watching(const SeenGpu& seen);
   void take_events(const SeenGpu& seen, Watched& watched);
   void take_xid(const SeenGpu& seen, const nvml::EventData& event);
+  void note_harmless(const SeenGpu& seen, const nvml::EventData& event, XidClass what);
   void look(const SeenGpu& seen, Watched& watched);
-  void judge(const SeenGpu& seen, const Readings& now);
   void look_for_recovery(const SeenGpu& seen, const Readings& now);
   std::vector<std::string> devices_of(const SeenGpu& seen, const nvml::EventData& event) const;
+  // Those that may have a fault: the GPU, its sibling for virtual machines, and its partitions.
+  std::set<std::string> all_ids(const SeenGpu& seen) const;
   void state(const std::string& device, const cage::Health& health);
 
   Driver& driver_;
   cage::Host host_;
   const Offer offer_;
+  const std::chrono::nanoseconds interval_;
   unsigned long long generation_ = 0;
   unsigned ticks_ = 0;
-  std::map<std::string, Watched> watched_;                          // by UUID of the GPU
-  std::map<std::string, std::map<std::string, Judged>> judged_;     // by UUID and cause
-  std::map<std::string, Fault> faults_;                             // by device id
-  std::map<std::string, unsigned long long> last_xids_;             // by UUID
-  std::map<std::string, std::map<std::string, std::string>> said_;  // by device id and cause
+  std::map<std::string, Watched> watched_;                    // by UUID of the GPU
+  std::map<std::string, Fault> faults_;                       // by device id
+  std::map<std::string, unsigned long long> last_xids_;       // by UUID
+  std::map<Origin, cage::Call::Clock::time_point> harmless_;  // when it was stated last, within a second
+  std::map<std::string, std::map<std::string, Said>> said_;   // by device id and cause
 };
 
 }  // namespace cardcage::nvidia

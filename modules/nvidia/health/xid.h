@@ -20,7 +20,9 @@ enum class XidClass : std::uint8_t {
 // An unknown number is kSuspect.
 XidClass classify_xid(unsigned long long xid);
 
-// "reset the GPU", for people.
+// "reset the GPU", for people; of one that makes the GPU unusable.
 const char* remedy_of(XidClass what);
+// "the program that caused it ends", for people; of one that does not.
+const char* meaning_of(XidClass what);
 
 }  // namespace cardcage::nvidia

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "modules/nvidia/health/readings.h"
 #include "modules/nvidia/metrics/figures.h"
 
 namespace cardcage::nvidia {
@@ -58,14 +59,6 @@ std::optional<unsigned> first_of_two(nvml::Return (*function)(nvml::Device, unsi
   unsigned value = 0, period_us = 0;
   if (function == nullptr || function(device, &value, &period_us) != nvml::kSuccess) return std::nullopt;
   return value;
-}
-
-std::optional<int> temperature_of(const nvml::Library& nvml, nvml::Device device) {
-  constexpr unsigned kCore = 0;
-  if (const auto found = get_tagged<nvml::Temperature>(nvml->nvmlDeviceGetTemperatureV, device))
-    return found->temperature;
-  if (const auto found = get<unsigned>(nvml->nvmlDeviceGetTemperature, device, kCore)) return static_cast<int>(*found);
-  return std::nullopt;
 }
 
 bool has_uuid(const nvml::Library& nvml, nvml::Device device, const std::string& uuid) {
@@ -132,7 +125,7 @@ class Metrics::Row {
     constexpr double kWattsPerMilliwatt = 0.001;
     add(figures::sm_clock, get<unsigned>(nvml->nvmlDeviceGetClockInfo, device, nvml::kSmClock));
     add(figures::memory_clock, get<unsigned>(nvml->nvmlDeviceGetClockInfo, device, nvml::kMemoryClock));
-    add(figures::temperature, temperature_of(nvml, device));
+    add(figures::temperature, read_temperature(nvml, device));
     if (const auto milliwatts = get<unsigned>(nvml->nvmlDeviceGetPowerUsage, device))
       add(figures::power, std::optional(*milliwatts * kWattsPerMilliwatt));
     if (const auto rates = get<nvml::Utilization>(nvml->nvmlDeviceGetUtilizationRates, device)) {
