@@ -113,6 +113,17 @@ void Claims::pre_start(const cage::Call& call, const cage::Claim& claim) {
   }
 }
 
+std::string Claims::reset(const cage::Call& call, std::string_view device) {
+  const auto target = find(call, device);
+  if (!target) throw_gone(device);
+  if (const std::string why = target->why_not_resettable(); !why.empty())
+    throw cage::Error(CAGE_UNIMPLEMENTED, describe(target->identity()) + " cannot be reset: " + why);
+  const auto hold = locks_.take(call, target->identity());
+  target->reset(call);
+  clear_errors(call, *target);
+  return target->identity().card;
+}
+
 // Checks everything that can be known before the hardware is touched.
 Claims::Work Claims::plan(const cage::Call& call, const cage::Allocation& allocation) const {
   Work work{.allocation = allocation,
@@ -295,13 +306,18 @@ void Claims::clean(const cage::Call& call, const Target& target, const Duty& dut
   when_idle(call, [&] { target.reset(call); });
   if (!duty.scrub_program.empty()) scrub(call, target, duty);
   if (!duty.blank.empty()) program(call, target, catalogue_.find(duty.blank));
-  try {
-    target.clear_errors(call);
-  } catch (const cage::Error& error) {  // they count as long as they stand, and a card that is too hot keeps them
-    tools_.host.warn() << error.what();
-  }
+  clear_errors(call, target);
   if (const auto fence = fences_.find(target.identity()); fence && !fence->owed.empty())
     fences_.remove(target.identity());
+}
+
+// Those that stay count as long as they stand, and a card that is too hot keeps them.
+void Claims::clear_errors(const cage::Call& call, const Target& target) const {
+  try {
+    target.clear_errors(call);
+  } catch (const cage::Error& error) {
+    tools_.host.warn() << error.what();
+  }
 }
 
 void Claims::scrub(const cage::Call& call, const Target& target, const Duty& duty) {

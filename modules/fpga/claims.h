@@ -27,6 +27,9 @@ class Claims {
   void unprepare(const cage::Call& call, const cage::Claim& claim);
   // Before each start of a container, with the device-plugin API.
   void pre_start(const cage::Call& call, const cage::Claim& claim);
+  // For an operator; what is fenced stays so. Returns the address of the card. Throws UNIMPLEMENTED for a device that
+  // cannot be reset.
+  std::string reset(const cage::Call& call, std::string_view device);
   void reconcile(const cage::Call& call) const;
   // Whether a call is programming the card, or resets it; for the device.
   bool is_changing(const std::string& card) { return locks_.is_taken(card); }
@@ -61,6 +64,7 @@ class Claims {
 
   void release(const cage::Call& call, const Duty& duty, bool was_prepared);
   void clean(const cage::Call& call, const Target& target, const Duty& duty);
+  void clear_errors(const cage::Call& call, const Target& target) const;
   void scrub(const cage::Call& call, const Target& target, const Duty& duty);
   void try_to_restore(const cage::Call& call, const Duties& duties);
   void restore_drivers(const cage::Call& call, const Duty& duty) const;

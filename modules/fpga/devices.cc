@@ -4,31 +4,15 @@
 #include <map>
 
 #include "modules/common/pci_function.h"
+#include "modules/fpga/health/declared_causes.h"
 #include "modules/fpga/inventory.h"
 
 namespace cardcage::fpga {
 namespace {
 
-constexpr const char* kTaint = "fpga.cardcage.dev/region";
 constexpr const char* kParts = "parts";  // the counter that the parts of a card share
 
 std::string counter_set_of(const std::string& card) { return name_of_card(card) + "-" + kParts; }
-
-// Whether the device can be used as it is.
-cage::Health region_health(const Target& target, const Fences& fences, const IsChanging& is_changing) {
-  const auto bad = [](const char* reason, std::string message) {
-    return cage::Health::bad(reason, std::move(message)).about("Region").tainted(cage::Taint::no_schedule, kTaint);
-  };
-  const auto fence = fences.find(target.identity());
-  if (is_changing(target)) return cage::Health::ok().about("Region");  // it is fenced meanwhile
-  if (fence)
-    return bad("NotProgrammed",
-               fence->why + "; a claim with a bitstream that tolerates the taint " + kTaint + " repairs it");
-  const std::string function = target.function().id;
-  if (!function.empty() && function.find_first_not_of('f') == std::string::npos)
-    return bad("ShellCrashed", "the id of its function reads as all ones: its shell or firmware has crashed");
-  return cage::Health::ok().about("Region");
-}
 
 cage::Device device_of(const Target& target, const Fences& fences, const IsChanging& is_changing) {
   const Identity& about = target.identity();
@@ -67,6 +51,22 @@ void report_catalogue(const Catalogue& from, cage::Catalogue& to) {
     if (!entry.card.empty()) line.attribute("card", entry.card);
     to.add(line);
   }
+}
+
+cage::Health region_health(const Target& target, const Fences& fences, const IsChanging& is_changing) {
+  const std::string taint = taint_key_of(cause::kRegion);
+  const auto bad = [&taint](const char* reason, std::string message) {
+    return cage::Health::bad(reason, std::move(message)).about(cause::kRegion).tainted(cage::Taint::no_schedule, taint);
+  };
+  const auto fence = fences.find(target.identity());
+  if (is_changing(target)) return cage::Health::ok().about(cause::kRegion);  // it is fenced meanwhile
+  if (fence)
+    return bad("NotProgrammed",
+               fence->why + "; a claim with a bitstream that tolerates the taint " + taint + " repairs it");
+  const std::string function = target.function().id;
+  if (!function.empty() && function.find_first_not_of('f') == std::string::npos)
+    return bad("ShellCrashed", "the id of its function reads as all ones: its shell or firmware has crashed");
+  return cage::Health::ok().about(cause::kRegion);
 }
 
 void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,

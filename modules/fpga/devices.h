@@ -10,6 +10,9 @@ namespace cardcage::fpga {
 // Every bitstream of the catalogue, with what is wrong with it.
 void report_catalogue(const Catalogue& from, cage::Catalogue& to);
 
+// The cause Region: whether the device can be used as it is.
+cage::Health region_health(const Target& target, const Fences& fences, const IsChanging& is_changing);
+
 void report_devices(const Targets& targets, const Fences& fences, const IsChanging& is_changing,
                     cage::Snapshot& snapshot);
 

@@ -7,6 +7,7 @@
 #include "modules/common/timer.h"
 #include "modules/fpga/claims.h"
 #include "modules/fpga/devices.h"
+#include "modules/fpga/health/declared_causes.h"
 #include "modules/fpga/health/monitor.h"
 #include "modules/fpga/inventory.h"
 #include "modules/fpga/metrics/metrics.h"
@@ -25,6 +26,7 @@ class Fpga final : public cage::Module {
   static constexpr std::uint32_t claim_call_limit_s = 900;  // a large bitstream over a slow configuration port
   static constexpr auto declared_uevents = cage::texts("pci", "fpga_region", "fpga_manager");
   static constexpr auto declared_metrics = figures::all;
+  static constexpr auto& declared_causes = kDeclaredCauses;
   static constexpr cage::Option declared_options[] = {
       cage::Option::duration("health_interval", "5s", "how often the errors and sensors of cards are read")
           .range(kMillisecond, 60'000 * kMillisecond),
@@ -81,6 +83,16 @@ class Fpga final : public cage::Module {
   void resume_device(const cage::Call&, std::string_view device) override {
     quiesced_devices_.erase(std::string(device));
   }
+  void reset(const cage::Call& call, std::string_view device) override {
+    require_running(device);
+    const std::string card = claims_.reset(call, device);
+    const Targets targets = find_targets(tools_);
+    monitor_.start_anew(card, targets);
+    for (const auto& target : targets)
+      if (target->identity().card == card)
+        tools_.host.health(target->identity().id, region_health(*target, fences_, device_is_changing_));
+    tools_.host.rescan();  // a card may have lost its function
+  }
   void collect_metrics(const cage::Call&, cage::Samples& samples) override {
     report_metrics(monitor_.cards(), samples);
   }
@@ -100,12 +112,18 @@ class Fpga final : public cage::Module {
   bool is_programmed_elsewhere(const Target& target) {
     return !claims_.is_changing(target.identity().card) && target.is_being_programmed();
   }
-  void require_running(const cage::Claim& claim) const {
+  void require_running() const {
     if (quiesced_) throw cage::Error(CAGE_UNAVAILABLE, "the FPGA module is quiesced; resume it: cagectl module resume");
-    for (const cage::Allocation& allocation : claim.allocations())
-      if (quiesced_devices_.contains(std::string(allocation.device())))
-        throw cage::Error(CAGE_UNAVAILABLE, "device '" + std::string(allocation.device()) +
-                                                "' is quiesced; resume it: cagectl module resume");
+  }
+  void require_running(std::string_view device) const {
+    require_running();
+    if (quiesced_devices_.contains(std::string(device)))
+      throw cage::Error(CAGE_UNAVAILABLE,
+                        "device '" + std::string(device) + "' is quiesced; resume it: cagectl module resume");
+  }
+  void require_running(const cage::Claim& claim) const {
+    require_running();
+    for (const cage::Allocation& allocation : claim.allocations()) require_running(allocation.device());
   }
 
   const std::chrono::nanoseconds health_interval_;
@@ -119,7 +137,7 @@ class Fpga final : public cage::Module {
   const RunIfUnchanged run_if_unchanged_ = [this](const Target& target, const std::function<void()>& action) {
     return !is_programmed_elsewhere(target) && claims_.run_if_unchanged(target.identity(), action);
   };
-  Monitor monitor_{tools_, run_if_unchanged_};
+  Monitor monitor_{tools_, run_if_unchanged_, health_interval_};
   hardware::Timer timer_{tools_.host};
   bool quiesced_ = false;
   std::set<std::string> quiesced_devices_;  // by id

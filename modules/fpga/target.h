@@ -72,6 +72,8 @@ class Target {
   // Stops what is loaded and brings it to its initial state. Throws FAILED_PRECONDITION, with the holder, if
   // somebody has it open.
   virtual void reset(const cage::Call& call) const = 0;
+  // Why an operator cannot have it reset, though claims come and go without; empty if one can.
+  virtual std::string why_not_resettable() const { return {}; }
   // Throws like reset() if somebody has it open, before it is programmed, which resets it.
   virtual void require_idle(const cage::Call& call) const { reset(call); }
   // Whether what is loaded is still there after a reset.

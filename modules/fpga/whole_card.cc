@@ -70,6 +70,12 @@ void WholeCard::reset(const cage::Call& call) const {
   for (const auto& part : parts_) part->reset(call);
 }
 
+std::string WholeCard::why_not_resettable() const {
+  for (const auto& part : parts_)
+    if (const std::string why = part->why_not_resettable(); !why.empty()) return part->identity().id + ": " + why;
+  return {};
+}
+
 void WholeCard::clear_errors(const cage::Call& call) const {
   for (const auto& part : parts_) part->clear_errors(call);
   clear_engine_errors(call, tools_, card_, identity().id);

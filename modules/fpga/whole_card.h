@@ -21,6 +21,7 @@ class WholeCard final : public Target {
   // Loads it into every region of the card.
   void program(const cage::Call& call, const Entry& bitstream) const override;
   void reset(const cage::Call& call) const override;
+  std::string why_not_resettable() const override;
   void clear_errors(const cage::Call& call) const override;
   std::vector<std::string> functions_to_bind() const override;
   void bind(const cage::Call& call) const override;

@@ -192,6 +192,7 @@ class ListeningHost {
     health.taint = static_cast<cage::Taint>(from.taint);
     health.cause = text(from.cause);
     health.taint_key = text(from.taint_key);
+    if (from.has_value != 0) health.value = from.value;
     statements.emplace_back(text(from.device_id), health);
   }
 

@@ -61,10 +61,12 @@ class FpgaMetrics : public ::testing::Test {
   ListeningHost host{files.sysfs()};
   const Tools tools = host.tools();
   bool is_changing = false;
-  Monitor monitor{tools, [this](const Target&, const std::function<void()>& action) {
+  Monitor monitor{tools,
+                  [this](const Target&, const std::function<void()>& action) {
                     if (!is_changing) action();
                     return !is_changing;
-                  }};
+                  },
+                  std::chrono::seconds(5)};
   Targets targets;
   std::map<std::string, double> samples;
 

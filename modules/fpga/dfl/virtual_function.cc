@@ -63,13 +63,20 @@ void VirtualFunction::reset(const cage::Call& call) const {
                       "virtual function " + identity().bus_id + " cannot be reset: /dev/vfio/" + group + ": " +
                           std::strerror(error) + (holders.empty() ? "" : ", it is open in " + holders));
   }
-  const std::filesystem::path file = hardware::path_of(tools_.node.sysfs, identity().bus_id) / "reset";
-  if (!std::filesystem::exists(file)) return;  // the kernel knows no way to reset it
+  if (!why_not_resettable().empty()) return;
   cage::FileWrite write;
   write.device = identity().id;
-  write.path = file;
+  write.path = reset_file();
   write.data = "1";
   tools_.host.write_file(call, write);
+}
+
+std::string VirtualFunction::why_not_resettable() const {
+  return std::filesystem::exists(reset_file()) ? std::string() : "the kernel knows no way to reset it";
+}
+
+std::filesystem::path VirtualFunction::reset_file() const {
+  return hardware::path_of(tools_.node.sysfs, identity().bus_id) / "reset";
 }
 
 std::vector<std::string> VirtualFunction::functions_to_bind() const {

@@ -20,11 +20,14 @@ class VirtualFunction final : public Target {
   void require_fit(const Entry& bitstream) const override;
   void program(const cage::Call& call, const Entry& bitstream) const override;
   void reset(const cage::Call& call) const override;
+  std::string why_not_resettable() const override;
   std::vector<std::string> functions_to_bind() const override;
   void bind(const cage::Call& call) const override;
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
  private:
+  std::filesystem::path reset_file() const;
+
   const Tools& tools_;
   const DflCard card_;
   const bool is_part_;

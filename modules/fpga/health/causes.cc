@@ -1,9 +1,11 @@
 #include "modules/fpga/health/causes.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string_view>
 
+#include "modules/fpga/health/declared_causes.h"
 #include "modules/fpga/health/error_bits.h"
 
 namespace cardcage::fpga {
@@ -17,6 +19,10 @@ constexpr const char *kLookAtSlot = "; look at the slot and the seating of the c
 Finding well() { return {}; }
 Finding marked(const char* reason, std::string message) { return {Grade::kMarked, reason, std::move(message)}; }
 Finding bad(const char* reason, std::string message) { return {Grade::kBad, reason, std::move(message)}; }
+Finding measured(Finding finding, double value) {
+  finding.value = value;
+  return finding;
+}
 
 std::span<const ErrorBit> if_documented(bool is_documented, std::span<const ErrorBit> bits) {
   return is_documented ? bits : std::span<const ErrorBit>();
@@ -131,8 +137,7 @@ std::string describe_sensor(const Sensor& sensor, const Unit& unit, const char* 
   return text + "; " + unit.remedy;
 }
 
-Result judge_sensors(const std::vector<Sensor>& sensors, const Unit& unit) {
-  if (sensors.empty()) return std::nullopt;
+Finding judge_limits(const std::vector<Sensor>& sensors, const Unit& unit) {
   const auto reaches = [](const Sensor& sensor, const std::optional<double>& limit) {
     return limit && sensor.value >= *limit;
   };
@@ -142,6 +147,11 @@ Result judge_sensors(const std::vector<Sensor>& sensors, const Unit& unit) {
   for (const Sensor& one : sensors)
     if (one.max_alarm || reaches(one, one.max)) return marked("High", describe_sensor(one, unit, "limit", one.max));
   return well();
+}
+
+Result judge_sensors(const std::vector<Sensor>& sensors, const Unit& unit) {
+  if (sensors.empty()) return std::nullopt;
+  return measured(judge_limits(sensors, unit), std::ranges::max_element(sensors, {}, &Sensor::value)->value);
 }
 
 Result judge_temperature(const Readings& now) {
@@ -181,9 +191,7 @@ Result judge_throttling(const Readings& now) {
   return worst;
 }
 
-Result judge_link(const Readings& now) {
-  const hardware::PciLink& link = now.link;
-  if (!link.width || !link.max_width) return std::nullopt;
+Finding judge_lanes(const hardware::PciLink& link) {
   if (*link.width < *link.max_width)
     return marked("LinkNarrow", "the PCIe link has " + std::to_string(*link.width) + " of " +
                                     std::to_string(*link.max_width) + " lanes" + kLookAtSlot);
@@ -193,19 +201,31 @@ Result judge_link(const Readings& now) {
   return well();
 }
 
-Result judge_pcie_errors(const Readings& now) {
-  constexpr std::uint64_t kManyCorrectable = 100;  // in a look; a few are normal
+Result judge_link(const Readings& now) {
+  if (!now.link.width || !now.link.max_width) return std::nullopt;
+  return measured(judge_lanes(now.link), static_cast<double>(*now.link.width));
+}
+
+Finding judge_new_errors(const Readings& now) {
+  constexpr double kManyCorrected = 1200;  // in a minute; a few are normal
   const hardware::PciErrors& errors = now.new_errors;
-  if (!errors.fatal && !errors.nonfatal && !errors.correctable) return std::nullopt;
   const auto say = [](std::uint64_t count, const char* what) {
     return std::to_string(count) + " " + what + " PCIe errors since the last look" + kLookAtSlot +
            ", and at the kernel's log";
   };
   if (errors.fatal.value_or(0) > 0) return bad("FatalErrors", say(*errors.fatal, "fatal"));
   if (errors.nonfatal.value_or(0) > 0) return marked("NonFatalErrors", say(*errors.nonfatal, "non-fatal"));
-  if (errors.correctable.value_or(0) >= kManyCorrectable)
-    return marked("CorrectedErrors", say(*errors.correctable, "corrected"));
+  if (now.corrected_errors.value_or(0) >= kManyCorrected)
+    return marked("CorrectedErrors", say(errors.correctable.value_or(0), "corrected"));
   return well();
+}
+
+Result judge_pcie_errors(const Readings& now) {
+  const hardware::PciErrors& errors = now.new_errors;
+  if (!errors.fatal && !errors.nonfatal && !errors.correctable) return std::nullopt;
+  Finding finding = judge_new_errors(now);
+  finding.value = now.corrected_errors;
+  return finding;
 }
 
 Result judge_ready(const Readings& now) {
@@ -243,23 +263,21 @@ Result judge_memory(const Readings& now) {
       "its memory has lost its calibration (mig_calibration 0); load the xclbin again, or reset it: xbutil reset");
 }
 
-constexpr int kQuietLooks = 60;  // PCIe errors are events, which leave nothing that could be looked at
 constexpr std::array kCauses{
-    Cause{"Access", "fpga.cardcage.dev/access", 1, 1, true, judge_access},
-    Cause{"Shell", "fpga.cardcage.dev/shell", 1, 1, true, judge_shell},
-    Cause{"PortErrors", "fpga.cardcage.dev/port-errors", 1, 1, true, judge_port_errors},
-    Cause{"EngineErrors", "fpga.cardcage.dev/engine-errors", 1, 1, true, judge_engine_errors},
-    Cause{"Seu", "fpga.cardcage.dev/seu", 1, 1, true, judge_upsets},
-    // Like a region that this module could not program: what tolerates the taint repairs it.
-    Cause{"Manager", "fpga.cardcage.dev/region", 1, 1, true, judge_manager},
-    Cause{"Temperature", "fpga.cardcage.dev/temperature", 2, 2, false, judge_temperature},
-    Cause{"Power", "fpga.cardcage.dev/power", 2, 2, false, judge_power},
-    Cause{"Throttling", "fpga.cardcage.dev/throttling", 2, 2, false, judge_throttling},
-    Cause{"PcieLink", "fpga.cardcage.dev/pcie-link", 2, 2, false, judge_link},
-    Cause{"PcieErrors", "fpga.cardcage.dev/pcie-errors", 1, kQuietLooks, true, judge_pcie_errors},
-    Cause{"Ready", "fpga.cardcage.dev/ready", 2, 1, false, judge_ready},
-    Cause{"Firewall", "fpga.cardcage.dev/firewall", 1, 1, true, judge_firewall},
-    Cause{"Memory", "fpga.cardcage.dev/memory", 1, 1, true, judge_memory},
+    Cause{cause::kAccess, judge_access},
+    Cause{cause::kShell, judge_shell},
+    Cause{cause::kPortErrors, judge_port_errors},
+    Cause{cause::kEngineErrors, judge_engine_errors},
+    Cause{cause::kSeu, judge_upsets},
+    Cause{cause::kManager, judge_manager},
+    Cause{cause::kTemperature, judge_temperature},
+    Cause{cause::kPower, judge_power},
+    Cause{cause::kThrottling, judge_throttling},
+    Cause{cause::kPcieLink, judge_link},
+    Cause{cause::kPcieErrors, judge_pcie_errors},
+    Cause{cause::kReady, judge_ready},
+    Cause{cause::kFirewall, judge_firewall},
+    Cause{cause::kMemory, judge_memory},
 };
 
 }  // namespace

@@ -17,14 +17,12 @@ enum class Grade {
 
 struct Finding {
   Grade grade = Grade::kWell;
-  std::string reason, message;  // empty if it is well
+  std::string reason, message;       // empty if it is well
+  std::optional<double> value = {};  // what was measured, in the unit of the cause
 };
 
 struct Cause {
-  const char* name;
-  const char* taint;  // the key
-  int begins, ends;   // for how many looks in a row something must be wrong until it counts, or right until it is over
-  bool follows_message;  // the message has a register's value: it is stated again when that changes
+  const char* name;  // as declared
   // Nothing if the readings do not tell.
   std::optional<Finding> (*judge)(const Readings& now);
 };

@@ -1,20 +1,23 @@
 #include "modules/fpga/health/monitor.h"
 
+#include <cmath>
 #include <utility>
+
+#include "modules/fpga/health/declared_causes.h"
 
 namespace cardcage::fpga {
 namespace {
 
 cage::Health health_of(const Cause& cause, const Finding& finding) {
-  if (finding.grade == Grade::kBad)
-    return cage::Health::bad(finding.reason, finding.message)
-        .tainted(cage::Taint::no_schedule, cause.taint)
-        .about(cause.name);
-  cage::Health health = cage::Health::ok().about(cause.name);
-  if (finding.grade == Grade::kWell) return health;
-  health.reason = finding.reason;
-  health.message = finding.message;
-  return health.tainted(cage::Taint::inform, cause.taint);
+  cage::Health health = cage::Health::ok();
+  if (finding.grade != Grade::kWell) {
+    const bool is_bad = finding.grade == Grade::kBad;
+    health = is_bad ? cage::Health::bad(finding.reason, finding.message)
+                    : cage::Health::degraded(finding.reason, finding.message);
+    health = health.tainted(is_bad ? cage::Taint::no_schedule : cage::Taint::inform, taint_key_of(cause.name));
+  }
+  health.value = finding.value;
+  return health.about(cause.name);
 }
 
 // Nothing if it cannot be known. A counter that has fallen was made anew with its device.
@@ -39,11 +42,8 @@ Readings concerning(Readings now, const Identity& device) {
 
 void Monitor::look(const Targets& targets) {
   std::map<std::string, Card> before = std::exchange(cards_, {});
-  std::map<std::string, std::map<std::string, Judged>> judged_before = std::exchange(judged_, {});
   for (const auto& target : targets) {
     const Identity& about = target->identity();
-    if (auto known = judged_before.find(about.id); known != judged_before.end())
-      judged_[about.id] = std::move(known->second);
     const bool is_first = !cards_.contains(about.card);
     if (is_first) cards_.emplace(about.card, look_at(*target, std::move(before[about.card])));
     Card& card = cards_.at(about.card);
@@ -65,7 +65,7 @@ Monitor::Card Monitor::look_at(const Target& target, Card before) const {
   return card;
 }
 
-void Monitor::compare(Card& card, const Readings& before) {
+void Monitor::compare(Card& card, const Readings& before) const {
   Readings& now = card.now;
   if (now.lost_function && !now.lost_function->empty()) return;
   const hardware::PciErrors last = card.is_known ? before.errors : now.errors;
@@ -77,7 +77,12 @@ void Monitor::compare(Card& card, const Readings& before) {
   count(card.pcie_errors.nonfatal, more.nonfatal, now.errors.nonfatal);
   count(card.pcie_errors.fatal, more.fatal, now.errors.fatal);
   // A reset of the card takes its link down, which is no fault.
-  if (card.was_changed) more = {};
+  if (card.was_changed)
+    for (std::optional<std::uint64_t>* number : {&more.correctable, &more.nonfatal, &more.fatal})
+      if (*number) *number = 0;
+  if (more.correctable)
+    now.corrected_errors =
+        static_cast<double>(*more.correctable) * (std::chrono::minutes(1) / std::chrono::duration<double>(interval_));
   card.is_known = true;
   if (!now.xrt) return;
   if (now.xrt->calibration.value_or(0) != 0) card.calibrated_design = now.xrt->design;
@@ -87,24 +92,27 @@ void Monitor::compare(Card& card, const Readings& before) {
 
 void Monitor::judge(const Identity& device, Readings now) {
   now = concerning(std::move(now), device);
-  for (const Cause& cause : health_causes()) {
-    if (auto found = cause.judge(now)) judge_cause(device.id, cause, std::move(*found));
-  }
+  for (const Cause& cause : health_causes())
+    if (const auto found = cause.judge(now)) state(device.id, cause, *found);
 }
 
-void Monitor::judge_cause(const std::string& device, const Cause& cause, Finding found) {
-  Judged& judged = judged_[device][cause.name];
-  judged.looks = found.reason == judged.next ? judged.looks + 1 : 1;
-  judged.next = found.reason;
-  const int needed = found.grade < judged.counts.grade ? cause.ends : cause.begins;
-  const bool is_same = found.reason == judged.counts.reason;
-  if (!is_same && judged.looks < needed) return;  // what was stated before holds
-  const bool is_news =
-      !judged.is_stated || !is_same || (cause.follows_message && found.message != judged.counts.message);
-  if (!is_news) return;
-  judged.counts = std::move(found);
-  judged.is_stated = true;
-  tools_.host.health(device, health_of(cause, judged.counts));
+// What is well is stated once, and again when its value has changed. What is not is stated each time: a cause may end
+// with silence, and one that an operator has ended counts again only when it is repeated.
+void Monitor::state(const std::string& device, const Cause& cause, const Finding& found) {
+  constexpr double kNoticeable = 1;  // in the unit of the cause
+  Said& said = said_[device][cause.name];
+  const bool is_same_value = said.value && found.value ? std::abs(*said.value - *found.value) < kNoticeable
+                                                       : said.value.has_value() == found.value.has_value();
+  if (found.grade == Grade::kWell && said.grade == Grade::kWell && is_same_value) return;
+  said = {.grade = found.grade, .value = found.value};
+  tools_.host.health(device, health_of(cause, found));
+}
+
+void Monitor::start_anew(const std::string& card, const Targets& targets) {
+  for (const auto& target : targets)
+    if (target->identity().card == card) said_.erase(target->identity().id);
+  cards_[card].was_changed = true;
+  look(targets);
 }
 
 void Monitor::notice_function(const Target& target) {
@@ -118,12 +126,8 @@ void Monitor::notice_function(const Target& target) {
 
 void Monitor::list(const Targets& targets) {
   functions_.clear();
-  std::map<std::string, std::map<std::string, Judged>> judged_before = std::exchange(judged_, {});
-  for (const auto& target : targets) {
-    const std::string& id = target->identity().id;
-    functions_[id] = target->function().id;
-    if (auto known = judged_before.find(id); known != judged_before.end()) judged_[id] = std::move(known->second);
-  }
+  for (const auto& target : targets) functions_[target->identity().id] = target->function().id;
+  std::erase_if(said_, [this](const auto& entry) { return !functions_.contains(entry.first); });
 }
 
 }  // namespace cardcage::fpga

@@ -1,11 +1,13 @@
-// Watches cards: reads what the kernel knows of them every few seconds, and states each cause of each device when it
-// changes, also that it is over.
+// Watches cards: reads what the kernel knows of them every few seconds, and states each cause of each device as it is
+// seen; the host decides what counts, and from when on.
 //
 // On the module's thread only: the host makes calls of discover, events and collect one at a time.
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "modules/fpga/devices.h"
@@ -17,9 +19,9 @@ namespace cardcage::fpga {
 
 class Monitor {
  public:
-  // `tools` outlives this.
-  Monitor(const Tools& tools, RunIfUnchanged run_if_unchanged)
-      : tools_(tools), run_if_unchanged_(std::move(run_if_unchanged)) {}
+  // `tools` outlives this. look() is called so often.
+  Monitor(const Tools& tools, RunIfUnchanged run_if_unchanged, std::chrono::nanoseconds interval)
+      : tools_(tools), run_if_unchanged_(std::move(run_if_unchanged)), interval_(interval) {}
 
   struct Card {
     Readings now;                     // of the last look while nobody was changing the card
@@ -40,6 +42,8 @@ class Monitor {
   // Notes what the host was told: it has forgotten all statements about other devices. A function that differs from
   // what is listed makes look() ask for discover(), since no event tells that somebody else has programmed a region.
   void list(const Targets& targets);
+  // Looks at a card that was reset, and states all causes of its devices anew. The reset has taken its link down.
+  void start_anew(const std::string& card, const Targets& targets);
   // Forgets what was read, before the module lets go of the hardware. What was stated remains so.
   void forget() { cards_.clear(); }
 
@@ -47,25 +51,24 @@ class Monitor {
   const std::map<std::string, Card>& cards() const { return cards_; }
 
  private:
-  // What counts of a cause, and for how many looks in a row something else was found.
-  struct Judged {
-    Finding counts;
-    std::string next;
-    int looks = 0;
-    bool is_stated = false;
+  // What was stated of a cause last.
+  struct Said {
+    Grade grade = Grade::kBad;
+    std::optional<double> value;
   };
 
   Card look_at(const Target& target, Card before) const;
-  static void compare(Card& card, const Readings& before);
+  void compare(Card& card, const Readings& before) const;
   void judge(const Identity& device, Readings now);
-  void judge_cause(const std::string& device, const Cause& cause, Finding found);
+  void state(const std::string& device, const Cause& cause, const Finding& found);
   void notice_function(const Target& target);
 
   const Tools& tools_;
   const RunIfUnchanged run_if_unchanged_;
-  std::map<std::string, Card> cards_;                            // by address
-  std::map<std::string, std::map<std::string, Judged>> judged_;  // by device id and cause
-  std::map<std::string, std::string> functions_;                 // by device id, as listed
+  const std::chrono::nanoseconds interval_;
+  std::map<std::string, Card> cards_;                        // by address
+  std::map<std::string, std::map<std::string, Said>> said_;  // by device id and cause
+  std::map<std::string, std::string> functions_;             // by device id, as listed
 };
 
 }  // namespace cardcage::fpga

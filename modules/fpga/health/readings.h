@@ -64,6 +64,7 @@ struct Readings {
 
   // What comparing with earlier readings has shown.
   hardware::PciErrors new_errors;
+  std::optional<double> corrected_errors;  // of PCIe, in a minute
   bool lost_calibration = false;
 };
 

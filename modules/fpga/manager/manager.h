@@ -29,6 +29,9 @@ class Manager final : public Target {
   void program(const cage::Call& call, const Entry& bitstream) const override;
   // Takes away the devices of what is loaded, if an overlay of this module brought them.
   void reset(const cage::Call& call) const override;
+  std::string why_not_resettable() const override {
+    return "an FPGA of a system on chip is programmed anew instead, by the next claim that names a bitstream";
+  }
   bool reset_keeps_function() const override { return false; }
   // The nodes of the bitstream, because the FPGA has none of its own.
   void add_to(cage::Edit edit, const Entry* loaded) const override;

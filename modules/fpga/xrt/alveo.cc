@@ -230,10 +230,15 @@ void Alveo::reset(const cage::Call& call) const {
   const std::string purpose = "card " + identity().bus_id + " cannot be reset";
   if (const std::string users = holders(); !users.empty())
     throw cage::Error(CAGE_FAILED_PRECONDITION, purpose + ": it is open in " + users);
-  if (identity().model == "U30") return;  // XRT resets both of its FPGAs at once, and the other may be in use
+  if (!why_not_resettable().empty()) return;
   run(call, purpose, {"reset", "--device", identity().bus_id, "--force"});
   if (const std::string why = why_not_ready(); !why.empty())
     throw cage::Error(CAGE_UNAVAILABLE, "card " + identity().bus_id + " has not come back from its reset: " + why);
+}
+
+std::string Alveo::why_not_resettable() const {
+  return identity().model == "U30" ? "XRT resets both of its FPGAs at once, and the other may be in use"
+                                   : std::string();
 }
 
 std::string Alveo::render_node() const { return entry_in(folder_ / "drm", "renderD").filename(); }

@@ -30,6 +30,7 @@ class Alveo final : public Target {
   void program(const cage::Call& call, const Entry& bitstream) const override;
   // Leaves the card without a function.
   void reset(const cage::Call& call) const override;
+  std::string why_not_resettable() const override;
   bool reset_keeps_function() const override { return false; }
   void add_to(cage::Edit edit, const Entry* loaded) const override;
 
