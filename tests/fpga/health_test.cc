@@ -357,7 +357,7 @@ TEST_F(FpgaHealth, WhatCannotBeReadChangesNothing) {
   files.write(card.power() + "/power1_input", "");
   EXPECT_THAT(look_at("PortErrors"), UnorderedElementsAre(Pair(kClassicCard, IsWell())))
       << "the card knows its other port";
-  EXPECT_THAT(host.statements, SizeIs(1));
+  EXPECT_THAT(host.statements, Each(Pair(testing::_, IsWell()))) << "another sensor is the hottest now";
 }
 
 TEST_F(FpgaHealth, AFailedProgrammingOfADflCardIsMarked) {

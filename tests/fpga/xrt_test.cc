@@ -229,6 +229,7 @@ TEST_F(AlveoTest, DoesNotResetTheOtherHalfOfACard) {
   set("rom.u.25857/VBNV", "xilinx_u30_gen3x4_base_2\n");
   card()->reset(host.call());
   EXPECT_THAT(host.commands, IsEmpty());
+  EXPECT_THAT(card()->why_not_resettable(), HasSubstr("resets both of its FPGAs")) << "an operator is told";
 }
 
 TEST_F(AlveoTest, NoticesThatAResetFailed) {
