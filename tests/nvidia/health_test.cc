@@ -144,18 +144,20 @@ TEST_P(NvidiaHealth, AnXidHealsOnceTheDriverAsksForNothing) {
 TEST_P(NvidiaHealth, ErrorsThatDoNotConcernTheGpuHaveACauseOfTheirOwn) {
   ASSERT_TRUE(watch({.product = "h100"}));
   reports.clear();
-  for (const unsigned xid : {13U, 31U, 43U, 45U, 63U, 74U, 94U, 154U}) gpus->raise_xid(0, xid);
+  for (const unsigned xid : {13U, 31U, 63U, 74U, 94U}) {
+    gpus->raise_xid(0, xid);
+    pass_ticks(1);
+    EXPECT_TRUE(eventually([&] { return about(gpus->uuid(0), "AppXid").reason == fmt::format("Xid{}", xid); })) << xid;
+  }
+  for (const unsigned follower : {43U, 45U, 154U}) gpus->raise_xid(0, follower);
   pass_looks(1);
-  std::vector<std::string> reasons;
   for (const auto& [id, health] : reports) {
     EXPECT_EQ(health.cause, "AppXid");
     EXPECT_EQ(health.state, HealthState::kDegraded);
-    reasons.push_back(health.reason);
   }
-  EXPECT_THAT(reasons, ElementsAre("Xid13", "Xid31", "Xid43", "Xid45", "Xid63", "Xid74", "Xid94", "Xid154"));
   const Health last = about(gpus->uuid(0), "AppXid");
   EXPECT_EQ(last.taint_key, "gpu.nvidia.com/xid") << "for who gives it a rule";
-  EXPECT_EQ(last.taint_value, "154");
+  EXPECT_EQ(last.taint_value, "94") << "those that only follow others are not stated";
 }
 
 TEST_P(NvidiaHealth, AStormOfErrorsIsStatedOnceInASecond) {
@@ -163,16 +165,16 @@ TEST_P(NvidiaHealth, AStormOfErrorsIsStatedOnceInASecond) {
   reports.clear();
   const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < 500; ++i) {
-    gpus->raise_xid(0, 45);
+    gpus->raise_xid(0, 31);
     if (i % 50 == 49) pass_ticks(1);
   }
-  gpus->raise_xid(1, 45);
+  gpus->raise_xid(1, 31);
   pass_ticks(1);
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
   const auto of_first = std::ranges::count_if(reports, [&](const auto& one) { return one.first == gpus->uuid(0); });
   EXPECT_GE(of_first, 1);
   EXPECT_LE(of_first, 1 + seconds.count());
-  EXPECT_EQ(about(gpus->uuid(1), "AppXid").reason, "Xid45") << "of another GPU";
+  EXPECT_EQ(about(gpus->uuid(1), "AppXid").reason, "Xid31") << "of another GPU";
 }
 
 TEST_P(NvidiaHealth, AnXidOfAMigInstanceConcernsOnlyThatOne) {

@@ -161,6 +161,7 @@ void Monitor::take_kernel_message(std::string_view text) {
 void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
   last_xids_[seen.gpu.uuid] = event.eventData;
   const XidClass what = classify_xid(event.eventData);
+  if (what == XidClass::kIgnored) return;
   // The recovery action tells what a suspect one means.
   if (what < XidClass::kReset) return note_harmless(seen, event, what);
   host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
@@ -176,7 +177,7 @@ void Monitor::note_harmless(const SeenGpu& seen, const nvml::EventData& event, X
   const auto now = cage::Call::Clock::now();
   std::erase_if(harmless_, [&](const auto& entry) { return now - entry.second >= kHarmlessPause; });
   if (!harmless_.try_emplace({seen.gpu.uuid, event.gpuInstanceId, event.eventData}, now).second) return;
-  if (what != XidClass::kIgnored) host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
+  host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
   for (const std::string& device : devices_of(seen, event)) state(device, health_after(event.eventData, what));
 }
 

@@ -75,7 +75,6 @@ const char* remedy_of(XidClass what) {
 
 const char* meaning_of(XidClass what) {
   switch (what) {
-    case XidClass::kIgnored: return "alone it says nothing of the GPU";
     case XidClass::kInformation: return "the GPU has recorded it and goes on";
     case XidClass::kApplication: return "it concerns the program that caused it";
     default: return "what it means is in the kernel log";

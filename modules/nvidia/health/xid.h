@@ -22,7 +22,7 @@ XidClass classify_xid(unsigned long long xid);
 
 // "reset the GPU", for people; of one that makes the GPU unusable.
 const char* remedy_of(XidClass what);
-// "the program that caused it ends", for people; of one that does not.
+// "the program that caused it ends", for people; of one that does not, and is not ignored.
 const char* meaning_of(XidClass what);
 
 }  // namespace cardcage::nvidia
