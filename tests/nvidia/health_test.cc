@@ -12,8 +12,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::IsSubsetOf;
-using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
