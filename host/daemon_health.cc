@@ -15,7 +15,9 @@ std::string to_text(const ClaimRef& ref) {
 }
 
 bool has_device(const Supervisor& supervisor, const std::string& name_or_id) {
-  const auto is_meant = [&](const Device& device) { return device.name == name_or_id || device.id == name_or_id; };
+  const auto is_meant = [&](const Device& device) {
+    return device.name == name_or_id || device.id == name_or_id || device.parent_id == name_or_id;
+  };
   return (supervisor.snapshot() && std::ranges::any_of(supervisor.snapshot()->devices, is_meant)) ||
          supervisor.device_health().find_cordon(name_or_id);
 }

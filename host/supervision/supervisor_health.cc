@@ -77,10 +77,15 @@ DeviceHealth Supervisor::reported_health(const Device& device) const {
 
 // -- operators -------------------------------------------------------------------------------------------------------
 
+// Also one that is not listed, but whose partitions are.
 Result<Device> Supervisor::find_device(const std::string& name_or_id) const {
+  const Device* partition = nullptr;
   if (snapshot())
-    for (const Device& device : snapshot()->devices)
+    for (const Device& device : snapshot()->devices) {
       if (device.name == name_or_id || device.id == name_or_id) return device;
+      if (device.parent_id == name_or_id) partition = &device;
+    }
+  if (partition) return Device{.id = partition->parent_id, .name = partition->parent_id};
   return fail(Code::kNotFound, "module '{}' has no device '{}'; 'cagectl devices' lists them", config().name,
               name_or_id);
 }

@@ -39,10 +39,10 @@ TEST_F(DeviceQuiesceTest, OnlyTheDeviceAndItsPartitionsAreUnavailable) {
     EXPECT_EQ(health(index).reason, "Quiesced");
     EXPECT_EQ(health(index).message, kQuiesced);
     EXPECT_EQ(health(index).taint, TaintEffect::kNoSchedule);
-    EXPECT_EQ(supervisor.why_quiesced(supervisor.snapshot()->devices[index]), kQuiesced);
+    EXPECT_EQ(supervisor.why_withheld(supervisor.snapshot()->devices[index]), kQuiesced);
   }
   EXPECT_EQ(health(2).state, HealthState::kHealthy);
-  EXPECT_EQ(supervisor.why_quiesced(supervisor.snapshot()->devices[2]), "");
+  EXPECT_EQ(supervisor.why_withheld(supervisor.snapshot()->devices[2]), "");
   EXPECT_THAT(supervisor.warning(), HasSubstr(kQuiesced));
   EXPECT_TRUE(quiesce("GPU-0")) << "a repeat is made, by the id as well";
   EXPECT_EQ(module->count(Verb::kQuiesceDevice), 2);

@@ -19,18 +19,18 @@ class ListedDevicesTest : public ::testing::Test {
     devices.adopt(list({"gpu-0"}));
   }
 
-  static SnapshotPtr list(const std::vector<std::string>& ids, Health health = {}) {
+  static SnapshotPtr list(const std::vector<std::string>& ids, const Health& stated = {}) {
     auto snapshot = std::make_shared<Snapshot>();
-    for (const std::string& id : ids) snapshot->devices.push_back({.id = id, .name = id, .health = health});
+    for (const std::string& id : ids) snapshot->devices.push_back({.id = id, .name = id, .health = stated});
     return snapshot;
   }
   static Health ok(const std::string& cause) { return {.state = HealthState::kHealthy, .cause = cause}; }
   static Health bad(const std::string& cause) {
     return {.state = HealthState::kUnhealthy, .reason = cause + "Error", .cause = cause};
   }
-  HealthNews note(const std::string& id, const Health& health) {
+  HealthNews note(const std::string& id, const Health& stated) {
     clock.advance(1ms);
-    return devices.note(id, health);
+    return devices.note(id, stated);
   }
   DeviceHealth health_of(const std::string& id) const { return health.health(*devices.snapshot()->find(id)); }
 

@@ -2,6 +2,7 @@
 
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_health_store.h"
 #include "tests/fakes/fake_module.h"
 #include "tests/fakes/scratch_folder.h"
 
@@ -42,12 +43,14 @@ class SupervisorsTest : public CoreFixture {
   std::size_t held = 0;
   ScratchFolder folder;
   QuiesceMarks marks{folder / "quiesced", "this boot"};
+  FakeHealthStore records;
   Supervisors supervisors{
       {.core = core,
        .clock = clock,
        .loader = {.stage = [](const ModuleConfig&, Instant, Leftover&) { return stage(); },
                   .load = [this](const ModuleConfig&, const ModuleBuild&, Instant, Leftover&) { return load(); }},
        .quiesced = marks,
+       .health = records,
        .listener = {[](const Supervisor&) {}, [](const std::string&) { return std::vector<ModuleClaim>(); }},
        .arranged = [](const auto&) {},
        .held = [this](const std::string&) { return held; }},
