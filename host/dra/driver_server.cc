@@ -47,7 +47,7 @@ DriverServer::DriverServer(asio::io_context& core, Clock& clock, ClaimService& c
     : PluginServer(core, clock, {Api::kDra, options.driver}, plugin_info(options.driver, sockets.service)),
       sockets_(std::move(sockets)),
       dra_(core, clock, claims, options.limits),
-      health_(core, clock, health, options.health),
+      health_(core, clock, health, options.driver, options.health),
       server_(std::array{dra_.services()[0], dra_.services()[1], health_.services()[0], health_.services()[1],
                          registration().service()}),
       silence_(clock.now()),

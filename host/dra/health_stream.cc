@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/core/log.h"
+
 namespace cardcage {
 namespace {
 
@@ -9,13 +11,13 @@ namespace {
 constexpr std::size_t kMaxDevicesPerWrite = 1000;
 
 struct HealthV1 {
-  using Service = api::health_v1::DRAResourceHealth::CallbackService;
+  using Rpc = api::health_v1::DRAResourceHealth;
   using Request = api::health_v1::NodeWatchResourcesRequest;
   using Response = api::health_v1::NodeWatchResourcesResponse;
   using HealthStatus = api::health_v1::HealthStatus;
 };
 struct HealthV1Alpha1 {
-  using Service = api::health_v1alpha1::DRAResourceHealth::CallbackService;
+  using Rpc = api::health_v1alpha1::DRAResourceHealth;
   using Request = api::health_v1alpha1::NodeWatchResourcesRequest;
   using Response = api::health_v1alpha1::NodeWatchResourcesResponse;
   using HealthStatus = api::health_v1alpha1::HealthStatus;
@@ -71,11 +73,13 @@ class HealthService::Stream final : public StreamReactor<HealthStream, typename 
 };
 
 template <class Version>
-class HealthService::Service final : public Version::Service {
+class HealthService::Service final : public Version::Rpc::CallbackService {
  public:
   explicit Service(HealthService& health) : health_(health) {}
   grpc::ServerWriteReactor<typename Version::Response>* NodeWatchResources(grpc::CallbackServerContext*,
                                                                            const typename Version::Request*) override {
+    log(LogLevel::kInfo, "a client watches the health of the driver's devices",
+        {{"driver", health_.driver_}, {"service", Version::Rpc::service_full_name()}});
     return Stream<Version>::template open<Stream<Version>>(health_);
   }
 
@@ -83,8 +87,10 @@ class HealthService::Service final : public Version::Service {
   HealthService& health_;
 };
 
-HealthService::HealthService(asio::io_context& core, Clock& clock, HealthBoard& board, HealthTiming timing)
-    : clock_(clock),
+HealthService::HealthService(asio::io_context& core, Clock& clock, HealthBoard& board, std::string driver,
+                             HealthTiming timing)
+    : driver_(std::move(driver)),
+      clock_(clock),
       board_(board),
       timing_(timing),
       services_{std::make_unique<Service<HealthV1>>(*this), std::make_unique<Service<HealthV1Alpha1>>(*this)},

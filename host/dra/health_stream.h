@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "host/dra/health_board.h"
 #include "host/kubelet/protocol.h"
@@ -31,7 +32,7 @@ class HealthStream : public LatestStream<HealthList> {
 class HealthService {
  public:
   // `board` outlives the service.
-  HealthService(asio::io_context& core, Clock& clock, HealthBoard& board, HealthTiming timing = {});
+  HealthService(asio::io_context& core, Clock& clock, HealthBoard& board, std::string driver, HealthTiming timing = {});
   ~HealthService();
   HealthService(const HealthService&) = delete;
   HealthService& operator=(const HealthService&) = delete;
@@ -49,6 +50,7 @@ class HealthService {
   class Stream;
   void begin(HealthStream& stream);
 
+  const std::string driver_;
   Clock& clock_;
   HealthBoard& board_;
   const HealthTiming timing_;
