@@ -17,12 +17,9 @@ KUBECONFIGS = Path("/etc/kubernetes")
 KUBELET_ROOT = Path("/var/lib/kubelet")
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "cardcage.test/pause:1"
-GATES = {"ResourceHealthStatus": True}
-NEWEST, OLDEST = "kubelet", "kubelet-1.34"  # the kubelets that the daemon supports; all other programs are of the newest release
-
-
-def gates() -> str:
-    return "--feature-gates=" + ",".join(f"{name}={str(on).lower()}" for name, on in GATES.items())
+# The kubelets that the daemon supports, and their releases; all other programs are of the newest one.
+NEWEST = "kubelet"
+KUBELETS = {NEWEST: "v1.37.", "kubelet-1.36": "v1.36.", "kubelet-1.34": "v1.34."}
 
 
 def etcd() -> Program:
@@ -33,7 +30,7 @@ def etcd() -> Program:
 
 def kube_apiserver() -> Program:
     return Program(
-        "kube-apiserver", gates(), "--etcd-servers=http://127.0.0.1:2379", "--authorization-mode=Node,RBAC",
+        "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
         "--runtime-config=resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true",
         "--kubelet-preferred-address-types=InternalIP", "--bind-address=0.0.0.0", "--secure-port=443", f"--advertise-address={NODE_ADDRESS}",
@@ -58,13 +55,13 @@ def audit_policy() -> Path:
 
 def kube_controller_manager() -> Program:
     return Program(
-        "kube-controller-manager", gates(), f"--kubeconfig={KUBECONFIGS}/controller-manager.conf", "--leader-elect=false",
+        "kube-controller-manager", f"--kubeconfig={KUBECONFIGS}/controller-manager.conf", "--leader-elect=false",
         "--use-service-account-credentials", f"--root-ca-file={CERTIFICATES}/ca.crt",
         f"--service-account-private-key-file={CERTIFICATES}/service-accounts.key", "--bind-address=127.0.0.1")
 
 
 def kube_scheduler() -> Program:
-    return Program("kube-scheduler", gates(), f"--kubeconfig={KUBECONFIGS}/scheduler.conf", "--leader-elect=false",
+    return Program("kube-scheduler", f"--kubeconfig={KUBECONFIGS}/scheduler.conf", "--leader-elect=false",
                    "--bind-address=127.0.0.1")
 
 
@@ -114,7 +111,8 @@ def kubelet(program: str = NEWEST, topology_policy: str = "none") -> Program:
     config = KUBELET_ROOT / "config.json"
     config.write_text(json.dumps({
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-        "featureGates": {**GATES, "KubeletCrashLoopBackOffMax": True}, "topologyManagerPolicy": topology_policy,
+        "featureGates": {"ResourceHealthStatus": True, "KubeletCrashLoopBackOffMax": True},  # the defaults since 1.36 and 1.35
+        "topologyManagerPolicy": topology_policy,
         "authentication": {"x509": {"clientCAFile": f"{CERTIFICATES}/ca.crt"}, "webhook": {"enabled": True},
                            "anonymous": {"enabled": False}},
         "authorization": {"mode": "Webhook"},

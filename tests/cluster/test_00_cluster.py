@@ -1,12 +1,12 @@
 """The cluster without Cardcage: if one of these tests fails, no other failure tells anything about Cardcage."""
 
-from node import API_ADDRESS, NODE
+from node import API_ADDRESS, KUBELETS, NEWEST, NODE
 from scene import container, pod
 
 
 def test_node_is_ready(cluster):
     node = cluster.api.get(f"/api/v1/nodes/{NODE}")
-    assert node["status"]["nodeInfo"]["kubeletVersion"].startswith("v1.36.")
+    assert node["status"]["nodeInfo"]["kubeletVersion"].startswith(KUBELETS[NEWEST])
 
 
 def test_every_version_of_the_resource_api_is_served(cluster):

@@ -1,31 +1,54 @@
-"""The same daemon under the newest and the oldest kubelet that it supports, both with a topology policy."""
+"""The same daemon under each kubelet that it supports, with a topology policy."""
 
+import re
 import time
 
 import pytest
 
-from mock import assert_given, claim, use
-from node import NEWEST, NODE, OLDEST
+from mock import DRIVER, allocated, assert_given, claim, tell, use
+from node import KUBELETS, NEWEST, NODE
 from resources import DSP, FPGA, FPGAS_OF_A_SOCKET, VPU, held, restart_kubelet, wait_allocatable, wait_listed
 from scene import container, pod
 from waiting import until
 
 
-@pytest.fixture(scope="module", params=[NEWEST, OLDEST])
+@pytest.fixture(scope="module", params=KUBELETS)
 def kubelet(cluster, daemon, request):
     started = time.time()
     cluster.use_kubelet(request.param, "single-numa-node")
     wait_listed(started)  # until then the API server shows what the previous kubelet had
     wait_allocatable(cluster.api)
     yield request.param
-    if request.param == OLDEST:
+    if request.param == [*KUBELETS][-1]:
         cluster.use_kubelet(NEWEST)
 
 
 def test_version(cluster, kubelet):
-    version = {NEWEST: "v1.36.", OLDEST: "v1.34."}[kubelet]
-    until(lambda: cluster.api.get(f"/api/v1/nodes/{NODE}")["status"]["nodeInfo"]["kubeletVersion"].startswith(version),
-          f"the node reports kubelet {version}x", 10)
+    until(lambda: cluster.api.get(f"/api/v1/nodes/{NODE}")["status"]["nodeInfo"]["kubeletVersion"].startswith(KUBELETS[kubelet]),
+          f"the node reports kubelet {KUBELETS[kubelet]}x", 10)
+
+
+def test_newest_apis_of_the_kubelet_are_used(cluster, daemon, kubelet):
+    """Since 1.37 kubelets open the stream v1 for the health of a driver's devices, and serve the Pods API."""
+    earlier = len(daemon.log())
+    cluster.restart_kubelet()
+    lines = until(lambda: [line for line in daemon.log()[earlier:] if "watches the health" in line and f"driver={DRIVER} " in line],
+                  "the kubelet watches the health of devices", 20)
+    services = {re.search(r" service=(\S+)", line)[1] for line in lines}
+    assert services == {"v1.DRAResourceHealth" if kubelet == NEWEST else "v1alpha1.DRAResourceHealth"}
+    if kubelet == NEWEST:
+        until(lambda: [line for line in daemon.log()[earlier:] if "watching the kubelet's pods" in line], "the daemon watches the kubelet's pods", 40)
+
+
+def test_health_is_in_the_pod_status(scene, daemon, kubelet):
+    scene.apply(claim("sick"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="sick")]))
+    scene.wait_running("user")
+    [device] = allocated(scene.get("resourceclaims", "sick"))
+    scene.wait_health("user", "Healthy")
+    tell(f"health {device} bad XidError the bus fell off")
+    scene.wait_health("user", "Unhealthy")
+    tell(f"health {device} ok")
+    scene.wait_health("user", "Healthy")
 
 
 def test_more_than_a_socket_has_is_refused(scene, kubelet):
