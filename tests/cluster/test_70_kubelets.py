@@ -30,7 +30,7 @@ def test_version(cluster, kubelet):
 
 def test_newest_apis_of_the_kubelet_are_used(cluster, daemon, kubelet):
     """Since 1.37 kubelets open the stream v1 for the health of a driver's devices, and serve the Pods API."""
-    earlier = len(daemon.log())
+    earlier = len(until(daemon.log, "the kubelet, which has just started, shows logs", 20))
     cluster.restart_kubelet()
     lines = until(lambda: [line for line in daemon.log()[earlier:] if "watches the health" in line and f"driver={DRIVER} " in line],
                   "the kubelet watches the health of devices", 20)
@@ -41,9 +41,10 @@ def test_newest_apis_of_the_kubelet_are_used(cluster, daemon, kubelet):
 
 
 def test_health_is_in_the_pod_status(scene, daemon, kubelet):
-    scene.apply(claim("sick"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="sick")]))
+    """The claim is called gpu in the pod, too: kubelet 1.34 reports no health of claims that have another name there."""
+    scene.apply(claim("gpu"), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="gpu")]))
     scene.wait_running("user")
-    [device] = allocated(scene.get("resourceclaims", "sick"))
+    [device] = allocated(scene.get("resourceclaims", "gpu"))
     scene.wait_health("user", "Healthy")
     tell(f"health {device} bad XidError the bus fell off")
     scene.wait_health("user", "Unhealthy")

@@ -18,7 +18,7 @@ from waiting import until
 SECONDS = float(os.environ.get("CARDCAGE_CHAOS_SECONDS", "0"))
 SEED = int(os.environ.get("CARDCAGE_CHAOS_SEED", time.time()))
 HARDWARE = STATE / "mock"  # the mock's mount_dir: a file per device that is set up for a claim
-# The kubelet rejects what it admits while nobody serves the node; no plugin can prevent that up to kubelet 1.36.
+# The kubelet rejects what it admits while nobody serves the node, which no plugin can prevent.
 MAY_REJECT = {"daemon killed", "kubelet killed", "kubelet restarted"}
 
 
