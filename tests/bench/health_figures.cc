@@ -14,7 +14,6 @@
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/fake_device_manager.h"
-#include "tests/fakes/kubelet_calls.h"
 
 namespace cardcage::bench {
 namespace {
@@ -105,7 +104,11 @@ class HealthNode {
  private:
   static std::filesystem::path plugin_socket(const std::filesystem::path& registration) {
     const DriverClients registrar(registration);
-    return info_of(registrar).endpoint();
+    grpc::ClientContext context;
+    api::registration::PluginInfo info;
+    const grpc::Status asked = registrar.registration->GetInfo(&context, {}, &info);
+    if (!asked.ok()) throw std::runtime_error("GetInfo failed: " + asked.error_message());
+    return info.endpoint();
   }
   // In its own folder: the module watches the folder, and in the daemon's each line of the log would wake it.
   std::filesystem::path script() const { return script_.path() / "script"; }

@@ -238,6 +238,7 @@ TEST_F(ResourcePatternsTest, AResourceHasOnlyTheDevicesOfTheFirstModule) {
                   core,
                   clock,
                   marks,
+                  records,
                   {.changed = [](const Supervisor&) {},
                    .live_claims = [](const std::string&) { return std::vector<ModuleClaim>(); },
                    .sources = &sources,
