@@ -42,7 +42,8 @@ std::string Daemon::holders_of(const Supervisor& supervisor, const Device& devic
   }
   const std::size_t all = names.size();
   names.resize(std::min(all, kMaxHolders));
-  return fmt::format("{}{}", fmt::join(names, ", "), all > kMaxHolders ? fmt::format(" and {} more", all - kMaxHolders) : "");
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     all > kMaxHolders ? fmt::format(" and {} more", all - kMaxHolders) : "");
 }
 
 Result<Supervisor*> Daemon::module_of(const DeviceCommand& command) const {
@@ -60,8 +61,8 @@ Result<Supervisor*> Daemon::module_of(const DeviceCommand& command) const {
   if (having.empty())
     return fail(Code::kNotFound, "no device '{}'{}; 'cagectl devices' lists them", command.device,
                 nearest_hint(command.device, devices));
-  return fail(Code::kInvalidArgument, "several modules have a device '{}': say --module with one of {}",
-              command.device, fmt::join(having, ", "));
+  return fail(Code::kInvalidArgument, "several modules have a device '{}': say --module with one of {}", command.device,
+              fmt::join(having, ", "));
 }
 
 Task<Result<std::string>> Daemon::command(DeviceCommand command) {

@@ -49,7 +49,7 @@ RuleOf ModuleHealth::rule_of(const std::string& cause) const {
 }
 
 HealthNews ModuleHealth::set_rules(HealthRules rules) {
-  rules_ = std::move(rules);
+  const HealthRules former = std::exchange(rules_, std::move(rules));
   has_remedy_ = std::ranges::any_of(rules_.all(), [](const NamedRule& rule) { return rule.rule.resets_per_day > 0; });
   const Moment now = moment();
   HealthNews news = HealthNews::kNone;
@@ -57,7 +57,8 @@ HealthNews ModuleHealth::set_rules(HealthRules rules) {
     for (auto next = device->second.causes.begin(); next != device->second.causes.end();) {
       const auto cause = next++;
       const Shown before = shown(cause->second);
-      if (rules_.declares(cause->first)) {
+      // One that was never declared is stated all the same.
+      if (cause->first.empty() || rules_.declares(cause->first) || !former.declares(cause->first)) {
         const bool changed = cause->second.cause.advance(rule_of(cause->first), now);
         news = std::max(news, follow(device, cause, before, changed, now, "the rule has changed"));
         continue;
@@ -72,14 +73,20 @@ HealthNews ModuleHealth::set_rules(HealthRules rules) {
   return news;
 }
 
-HealthNews ModuleHealth::list(const Snapshot& snapshot) {
+HealthNews ModuleHealth::list(const Snapshot& snapshot, const std::map<std::string, Statements>& newer) {
   const Moment now = moment();
   mark_listed(snapshot);
   mark_left(now.now);
   HealthNews news = HealthNews::kNone;
   // A list without health does not override earlier reports: a module may learn of health from events only.
-  for (const Device& device : snapshot.devices)
-    if (device.health != Health{}) news = std::max(news, state(devices_.find(device.id), device.health, now));
+  for (const Device& device : snapshot.devices) {
+    const auto later = newer.find(device.id);
+    if (device.health == Health{} || (later != newer.end() && later->second.contains(device.health.cause))) continue;
+    news = std::max(news, state(devices_.find(device.id), device.health, now));
+  }
+  for (const auto& [device_id, statements] : newer)
+    if (const auto device = devices_.find(device_id); device != devices_.end())
+      for (const auto& [cause, health] : statements) news = std::max(news, state(device, health, now));
   drop_excess();
   return news;
 }
@@ -149,7 +156,8 @@ ModuleHealth::Shown ModuleHealth::shown(const Tracked& tracked) {
   const CauseHealth& counts = tracked.cause.counts();
   const Health& health = counts.health;
   return {.state = health.state,
-          .taint = {advised_taint(health), health.taint_key, health.taint_value.empty() ? health.reason : health.taint_value},
+          .taint = {advised_taint(health), health.taint_key,
+                    health.taint_value.empty() ? health.reason : health.taint_value},
           .kubelet = counts.kubelet,
           .quarantined = counts.quarantined};
 }

@@ -35,13 +35,14 @@ class ModuleHealth {
   // this object sees. The clock and the store outlive this.
   ModuleHealth(std::string module, Clock& clock, HealthStore& store, std::function<void(const HealthEvent&)> noted);
 
-  // Judges everything anew; what was stated is kept. `declared`: causes that are not among them, while some are
-  // declared, are over: the module does not know them any more.
+  // Judges everything anew; what was stated is kept. Causes that the module does not declare any more are over, since
+  // nobody could end them.
   HealthNews set_rules(HealthRules rules);
 
   // The devices from now on, with the health that the list states. Devices that left are kept, with what counts, for a
-  // day and at most kMaxAbsent of them; cordons stay until an operator ends them.
-  HealthNews list(const Snapshot& snapshot);
+  // day and at most kMaxAbsent of them; cordons stay until an operator ends them. Statements that are newer than the
+  // list take the place of its own about the same device and cause.
+  HealthNews list(const Snapshot& snapshot, const std::map<std::string, Statements>& newer = {});
   // The module's statement about a device that it knows. It is refused if there is no room for another cause.
   HealthNews state(const std::string& device_id, Health health);
   // Logs that there is no room.

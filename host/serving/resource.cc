@@ -100,7 +100,8 @@ bool Resource::usable(const ServedDevice& served) const {
   const auto end = grace_end(supervisor);
   const bool spared = end && context().clock.now() < *end;
   const DeviceHealth known = spared ? supervisor.reported_health(served.device) : supervisor.health(served.device);
-  if (known.kubelet) return told_to_kubelet(known) != KubeletHealth::kUnhealthy;
+  const auto ruled = [](const CauseHealth& cause) { return cause.kubelet.has_value(); };
+  if (std::ranges::any_of(known.causes, ruled)) return told_to_kubelet(known) != KubeletHealth::kUnhealthy;
   const Health& health = known.health;
   return health.state == HealthState::kHealthy || health.state == HealthState::kDegraded ||
          health.state == HealthState::kUnmonitored ||

@@ -20,10 +20,7 @@ ListedDevices::Changes ListedDevices::adopt(SnapshotPtr snapshot) {
   discovering_ = false;
   Changes changes{.list = !snapshot_ || *snapshot_ != *snapshot};
   snapshot_ = std::move(snapshot);
-  changes.health = health_.list(*snapshot_) != HealthNews::kNone;
-  for (auto& [device_id, statements] : kept_.take())
-    if (health_.knows(device_id))
-      for (auto& [cause, health] : statements) changes.health |= health_.state(device_id, health) != HealthNews::kNone;
+  changes.health = health_.list(*snapshot_, kept_.take()) != HealthNews::kNone;
   return changes;
 }
 

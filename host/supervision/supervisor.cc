@@ -338,6 +338,7 @@ Task<void> Supervisor::serve_until_away() {
       co_await collect_labels();
     } else if (std::exchange(check_soon_, false) || clock_.now() >= next_check) {
       next_check = clock_.now() + kHealthInterval;
+      heal_devices();  // a new day may have begun for a remedy
       co_await check_devices();
     } else if (clock_.now() >= rescan_due()) {
       co_await rescan();

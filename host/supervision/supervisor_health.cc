@@ -114,11 +114,12 @@ Task<Result<std::string>> Supervisor::execute(DeviceCommand command) {
 Task<Result<std::string>> Supervisor::cordon(DeviceCommand command, Device device) {
   if (const CordonRecord* const before = health_.find_cordon(device.id))
     co_return fmt::format("device '{}' is cordoned already, by {}", device.name, before->by);
-  const Status done = co_await health_.cordon({.device = {config().name, device.id},
-                                               .name = device.name,
-                                               .by = command.by,
-                                               .reason = command.reason,
-                                               .since = clock_.wall()});
+  CordonRecord record{.device = {config().name, device.id},
+                      .name = device.name,
+                      .by = command.by,
+                      .reason = command.reason,
+                      .since = clock_.wall()};
+  const Status done = co_await health_.cordon(std::move(record));
   if (!done) co_return within(done.error(), "device '{}' is not cordoned", device.name);
   tell_health(HealthNews::kState);
   co_return fmt::format("device '{0}' is cordoned: no new pod gets it until 'cagectl device uncordon {0}'",
@@ -143,8 +144,7 @@ bool Supervisor::is_being_reset(const Device& device) const {
 Task<Result<std::string>> Supervisor::reset(DeviceCommand command, Device device) {
   const auto instance = module();
   if (!instance) co_return std::unexpected(instance.error());
-  if (!identity_->has_reset)
-    co_return fail(Code::kUnimplemented, "module '{}' cannot reset devices", config().name);
+  if (!identity_->has_reset) co_return fail(Code::kUnimplemented, "module '{}' cannot reset devices", config().name);
   if (!device.parent_id.empty())
     co_return fail(Code::kFailedPrecondition, "device '{}' is a partition: name the device that it is a part of, '{}'",
                    device.name, device.parent_id);

@@ -44,9 +44,9 @@ void Supervisors::configure(const Config& config, const ConfigPlan& plan) {
       entry.file_gone &= entry.supervisor->wanted().path == module.path;
       entry.supervisor->configure(module, config.deadlines);
     } else {
-      entry.supervisor = std::make_unique<Supervisor>(module, config.deadlines, environment_.loader, environment_.core,
-                                                      environment_.clock, environment_.quiesced, environment_.health,
-                                                      listener());
+      entry.supervisor =
+          std::make_unique<Supervisor>(module, config.deadlines, environment_.loader, environment_.core,
+                                       environment_.clock, environment_.quiesced, environment_.health, listener());
       spawn(environment_.core, entry.supervisor->run());
     }
     configured.push_back(std::move(entry));

@@ -183,11 +183,11 @@ static const struct verb {
   const char* name;
   const char* (*parse)(const struct devices* devices, cage_str line, struct arguments* arguments);
   void (*run)(struct script* script, const struct arguments* arguments);
-} verbs[] = {
-    {"health", parse_health, run_health}, {"add", parse_device, run_add},   {"remove", parse_device, run_remove},
-    {"rescan", parse_none, run_rescan},   {"crash", parse_none, run_crash}, {"fail", parse_fail, run_fail},
-    {"hang", parse_kind, run_hang},       {"heal", parse_kind, run_heal},   {"delay", parse_delay, run_delay},
-    {"storm", parse_storm, run_storm}};
+} verbs[] = {{"health", parse_health, run_health}, {"add", parse_device, run_add},
+             {"remove", parse_device, run_remove}, {"rescan", parse_none, run_rescan},
+             {"crash", parse_none, run_crash},     {"fail", parse_fail, run_fail},
+             {"hang", parse_kind, run_hang},       {"heal", parse_kind, run_heal},
+             {"delay", parse_delay, run_delay},    {"storm", parse_storm, run_storm}};
 
 static const struct verb* find_verb(cage_str* command) {
   cage_str name = text_word(command);
@@ -203,7 +203,8 @@ const char* verbs_check(const struct devices* devices, cage_str line, uint64_t* 
   if (text_duration(text_word(&line), delay_ns)) *command = line;
   cage_str rest = *command;
   const struct verb* verb = find_verb(&rest);
-  if (verb == NULL) return "the verb is not one of health, storm, add, remove, rescan, fail, delay, hang, heal and crash";
+  if (verb == NULL)
+    return "the verb is not one of health, storm, add, remove, rescan, fail, delay, hang, heal and crash";
   struct arguments arguments;
   return verb->parse(devices, rest, &arguments);
 }

@@ -204,7 +204,7 @@ TEST_F(DaemonTest, AGoodCauseOfHealthMasksNoBadOne) {
     return kubelet.health(kDriver, "node1", "gpu-1").state == HealthState::kUnhealthy &&
            kubelet.health(kDriver, "node1", "gpu-0").message == "not monitored";
   }));
-  EXPECT_EQ(kubelet.health(kDriver, "node1", "gpu-1").message, "bank 3");
+  EXPECT_EQ(kubelet.health(kDriver, "node1", "gpu-1").message, "RowRemapFailure: bank 3");
   EXPECT_EQ(kubelet.health(kDriver, "node1", "gpu-0").state, HealthState::kUnknown);
   const auto slice = [&] {
     std::string text;

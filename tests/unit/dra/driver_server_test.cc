@@ -221,9 +221,7 @@ TEST_F(DriverServerTest, SaysWhichFolderItCannotUse) {
 TEST_F(DriverServerTest, ShowsItsHealthInThePodsUntilItAges) {
   run_kubelet();
   start();
-  live.call([&] {
-    health.set({{"node-1", "gpu-0", KubeletHealth::kUnhealthy, "Xid 79", clock.wall()}});
-  });
+  live.call([&] { health.set({{"node-1", "gpu-0", KubeletHealth::kUnhealthy, "Xid 79", clock.wall()}}); });
   ASSERT_TRUE(kubelet->wait_registered(kDriver));
   const auto shown = [&] { return kubelet->health(kDriver, "node-1", "gpu-0"); };
   const FakeKubelet::ShownHealth unhealthy{HealthState::kUnhealthy, "Xid 79"};

@@ -64,7 +64,7 @@ auto output(const Cause& cause, const Rules& rules, Moment now) {
   return std::tuple(cause.counts(), cause.record(rules.rule_of, {"m", "d"}, now), cause.due());
 }
 
-TEST(CausePropertiesTest, steppingFromDueToDueShowsTheSameAsLookingEachMillisecond) {
+TEST(CausePropertiesTest, SteppingFromDueToDueShowsTheSameAsLookingEachMillisecond) {
   for (int round = 0; round < kRounds / 10; ++round) {
     Dice dice(static_cast<unsigned>(round));
     Rules rules(dice);
@@ -92,7 +92,7 @@ TEST(CausePropertiesTest, steppingFromDueToDueShowsTheSameAsLookingEachMilliseco
   }
 }
 
-TEST(CausePropertiesTest, theOrderOfStatementsAtOneInstantDoesNotMatter) {
+TEST(CausePropertiesTest, TheOrderOfStatementsAtOneInstantDoesNotMatter) {
   for (int round = 0; round < kRounds; ++round) {
     Dice dice(1000U + static_cast<unsigned>(round));
     Rules rules(dice);
@@ -113,7 +113,7 @@ TEST(CausePropertiesTest, theOrderOfStatementsAtOneInstantDoesNotMatter) {
   }
 }
 
-TEST(CausePropertiesTest, neverHealthyWhileABadStatementHasStoodForTheHoldDown) {
+TEST(CausePropertiesTest, NeverHealthyWhileABadStatementHasStoodForTheHoldDown) {
   for (int round = 0; round < kRounds; ++round) {
     Dice dice(2000U + static_cast<unsigned>(round));
     Rules rules(dice);
@@ -139,7 +139,7 @@ TEST(CausePropertiesTest, neverHealthyWhileABadStatementHasStoodForTheHoldDown) 
   }
 }
 
-TEST(CausePropertiesTest, neverStuckWithoutALiveCause) {
+TEST(CausePropertiesTest, NeverStuckWithoutALiveCause) {
   for (int round = 0; round < kRounds; ++round) {
     Dice dice(3000U + static_cast<unsigned>(round));
     Rules rules(dice);
@@ -168,7 +168,7 @@ TEST(CausePropertiesTest, neverStuckWithoutALiveCause) {
   }
 }
 
-TEST(CausePropertiesTest, aRestartLaundersNothing) {
+TEST(CausePropertiesTest, ARestartLaundersNothing) {
   for (int round = 0; round < kRounds; ++round) {
     Dice dice(4000U + static_cast<unsigned>(round));
     Rules rules(dice);

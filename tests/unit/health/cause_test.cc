@@ -54,7 +54,7 @@ class CauseTest : public ::testing::Test {
   std::optional<Cause> cause;
 };
 
-TEST_F(CauseTest, countsAtOnceAndEndsWithTheReportByDefault) {
+TEST_F(CauseTest, CountsAtOnceAndEndsWithTheReportByDefault) {
   state(good());
   EXPECT_EQ(counts(), HealthState::kHealthy);
   wait(1s);
@@ -66,7 +66,7 @@ TEST_F(CauseTest, countsAtOnceAndEndsWithTheReportByDefault) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
-TEST_F(CauseTest, holdDownWaitsUntilItHasLasted) {
+TEST_F(CauseTest, HoldDownWaitsUntilItHasLasted) {
   rule.hold_down = 10s;
   state(bad());
   EXPECT_EQ(counts(), HealthState::kHealthy);
@@ -76,7 +76,7 @@ TEST_F(CauseTest, holdDownWaitsUntilItHasLasted) {
   EXPECT_EQ(counts(), HealthState::kUnhealthy);
 }
 
-TEST_F(CauseTest, aBreakStartsTheHoldDownAnew) {
+TEST_F(CauseTest, ABreakStartsTheHoldDownAnew) {
   rule.hold_down = 10s;
   state(bad());
   wait(9s);
@@ -89,7 +89,7 @@ TEST_F(CauseTest, aBreakStartsTheHoldDownAnew) {
   EXPECT_EQ(counts(), HealthState::kUnhealthy);
 }
 
-TEST_F(CauseTest, flappingBetweenTwoBadStatesCountsAsTheMilderOne) {
+TEST_F(CauseTest, FlappingBetweenTwoBadStatesCountsAsTheMilderOne) {
   rule.hold_down = 10s;
   for (int i = 0; i < 5; ++i) {
     state(bad());
@@ -101,7 +101,7 @@ TEST_F(CauseTest, flappingBetweenTwoBadStatesCountsAsTheMilderOne) {
   EXPECT_EQ(cause->counts().health.reason, "Slow");
 }
 
-TEST_F(CauseTest, getsMilderOnlyAfterTheRecoveryTime) {
+TEST_F(CauseTest, GetsMilderOnlyAfterTheRecoveryTime) {
   rule.recovery_time = 30s;
   state(bad());
   wait(1s);
@@ -114,7 +114,7 @@ TEST_F(CauseTest, getsMilderOnlyAfterTheRecoveryTime) {
   EXPECT_EQ(cause->counts().health.reason, "Slow");
 }
 
-TEST_F(CauseTest, aStatementAsBadBreaksTheRecovery) {
+TEST_F(CauseTest, AStatementAsBadBreaksTheRecovery) {
   rule.recovery_time = 30s;
   state(bad());
   wait(1s);
@@ -129,7 +129,7 @@ TEST_F(CauseTest, aStatementAsBadBreaksTheRecovery) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
-TEST_F(CauseTest, anotherTextReplacesTheTextButNotTheTimeOfTheChange) {
+TEST_F(CauseTest, AnotherTextReplacesTheTextButNotTheTimeOfTheChange) {
   state(bad("first"));
   const auto changed = cause->counts().changed;
   wait(1s);
@@ -140,7 +140,7 @@ TEST_F(CauseTest, anotherTextReplacesTheTextButNotTheTimeOfTheChange) {
   EXPECT_EQ(cause->counts().changed, changed);
 }
 
-TEST_F(CauseTest, silenceEndsAnEventUntilItIsRepeated) {
+TEST_F(CauseTest, SilenceEndsAnEventUntilItIsRepeated) {
   rule.recovery = Recovery::kSilence;
   rule.recovery_time = 60s;
   state(bad());
@@ -157,7 +157,7 @@ TEST_F(CauseTest, silenceEndsAnEventUntilItIsRepeated) {
   EXPECT_EQ(counts(), HealthState::kUnhealthy);
 }
 
-TEST_F(CauseTest, aReportDoesNotEndWhatOnlySilenceEnds) {
+TEST_F(CauseTest, AReportDoesNotEndWhatOnlySilenceEnds) {
   rule.recovery = Recovery::kSilence;
   rule.recovery_time = 60s;
   state(bad());
@@ -169,7 +169,7 @@ TEST_F(CauseTest, aReportDoesNotEndWhatOnlySilenceEnds) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
-TEST_F(CauseTest, silenceOfTheWorstLeavesTheMilderOne) {
+TEST_F(CauseTest, SilenceOfTheWorstLeavesTheMilderOne) {
   rule.recovery = Recovery::kSilence;
   rule.recovery_time = 60s;
   state(bad());
@@ -181,7 +181,7 @@ TEST_F(CauseTest, silenceOfTheWorstLeavesTheMilderOne) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
-TEST_F(CauseTest, aStableValueEndsACounterThatStaysHigh) {
+TEST_F(CauseTest, AStableValueEndsACounterThatStaysHigh) {
   rule.recovery = Recovery::kStable;
   rule.recovery_time = 60s;
   rule.limit = ValueLimit{.limit = 5, .clear = 5};
@@ -201,7 +201,7 @@ TEST_F(CauseTest, aStableValueEndsACounterThatStaysHigh) {
   EXPECT_EQ(counts(), HealthState::kUnhealthy);
 }
 
-TEST_F(CauseTest, onlyAnOperatorEndsWhatTheRuleLeavesToOne) {
+TEST_F(CauseTest, OnlyAnOperatorEndsWhatTheRuleLeavesToOne) {
   rule.recovery = Recovery::kOperator;
   state(bad());
   wait(1s);
@@ -213,7 +213,7 @@ TEST_F(CauseTest, onlyAnOperatorEndsWhatTheRuleLeavesToOne) {
   EXPECT_FALSE(cause->clear(rule_of, now()));
 }
 
-TEST_F(CauseTest, whatIsClearedCountsAgainWhenItIsRepeatedAndIsNoRelapse) {
+TEST_F(CauseTest, WhatIsClearedCountsAgainWhenItIsRepeatedAndIsNoRelapse) {
   rule.relapses = 1;
   state(bad());
   wait(1s);
@@ -225,7 +225,7 @@ TEST_F(CauseTest, whatIsClearedCountsAgainWhenItIsRepeatedAndIsNoRelapse) {
   EXPECT_FALSE(cause->quarantined());
 }
 
-TEST_F(CauseTest, aValueCountsFromItsLimitUntilItIsClear) {
+TEST_F(CauseTest, AValueCountsFromItsLimitUntilItIsClear) {
   rule.limit = ValueLimit{.limit = 90, .clear = 80};
   rule.severity = HealthState::kDegraded;
   state(measured(85));
@@ -245,7 +245,7 @@ TEST_F(CauseTest, aValueCountsFromItsLimitUntilItIsClear) {
   EXPECT_NE(cause->counts().health.message.find("90"), std::string::npos);
 }
 
-TEST_F(CauseTest, theLimitOverridesTheStateOfTheModule) {
+TEST_F(CauseTest, TheLimitOverridesTheStateOfTheModule) {
   rule.limit = ValueLimit{.side = ValueLimit::Side::kBelow, .limit = 10, .clear = 20};
   Health stated = bad("the fan is slow");
   stated.value = 30;
@@ -259,7 +259,7 @@ TEST_F(CauseTest, theLimitOverridesTheStateOfTheModule) {
   EXPECT_EQ(cause->counts().health.message, "the fan is slow");
 }
 
-TEST_F(CauseTest, theRuleDecidesSeverityAndTaint) {
+TEST_F(CauseTest, TheRuleDecidesSeverityAndTaint) {
   rule.severity = HealthState::kDegraded;
   rule.taint = TaintRule{.effect = TaintEffect::kNoExecute, .key = "example.com/link", .value = "down"};
   rule.kubelet = KubeletHealth::kUnhealthy;
@@ -270,7 +270,7 @@ TEST_F(CauseTest, theRuleDecidesSeverityAndTaint) {
   EXPECT_EQ(cause->counts().kubelet, KubeletHealth::kUnhealthy);
 }
 
-TEST_F(CauseTest, aSilentModuleMakesTheCauseUnknownButNeverMilder) {
+TEST_F(CauseTest, ASilentModuleMakesTheCauseUnknownButNeverMilder) {
   Health stated = good();
   stated.timeout = 30s;
   state(stated);
@@ -291,7 +291,7 @@ TEST_F(CauseTest, aSilentModuleMakesTheCauseUnknownButNeverMilder) {
   EXPECT_EQ(cause->counts().health.reason, "Bad");
 }
 
-TEST_F(CauseTest, aTaintOutlastsSilence) {
+TEST_F(CauseTest, ATaintOutlastsSilence) {
   Health stated = with(HealthState::kDegraded, "Slow");
   stated.timeout = 30s;
   stated.taint = TaintEffect::kNoSchedule;
@@ -300,7 +300,7 @@ TEST_F(CauseTest, aTaintOutlastsSilence) {
   EXPECT_EQ(counts(), HealthState::kDegraded);
 }
 
-TEST_F(CauseTest, eachRelapseFromTheThirdOnHasToStayAwayLonger) {
+TEST_F(CauseTest, EachRelapseFromTheThirdOnHasToStayAwayLonger) {
   state(bad());
   wait(1s);
   state(good());
@@ -320,7 +320,7 @@ TEST_F(CauseTest, eachRelapseFromTheThirdOnHasToStayAwayLonger) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
-TEST_F(CauseTest, flappingBetweenBadStatesIsDampedButNoRelapse) {
+TEST_F(CauseTest, FlappingBetweenBadStatesIsDampedButNoRelapse) {
   rule.relapses = 1;
   int changes = 0;
   state(bad());
@@ -335,7 +335,7 @@ TEST_F(CauseTest, flappingBetweenBadStatesIsDampedButNoRelapse) {
   EXPECT_FALSE(cause->quarantined());
 }
 
-TEST_F(CauseTest, tooManyRelapsesAreLeftToAnOperator) {
+TEST_F(CauseTest, TooManyRelapsesAreLeftToAnOperator) {
   rule.relapses = 2;
   rule.window = 10min;
   state(bad());
@@ -359,7 +359,7 @@ TEST_F(CauseTest, tooManyRelapsesAreLeftToAnOperator) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
-TEST_F(CauseTest, theWorstStatementOfAnInstantStandsWhateverTheOrder) {
+TEST_F(CauseTest, TheWorstStatementOfAnInstantStandsWhateverTheOrder) {
   for (const bool worst_first : {true, false}) {
     cause.reset();
     state(bad("first"));
@@ -379,7 +379,7 @@ TEST_F(CauseTest, theWorstStatementOfAnInstantStandsWhateverTheOrder) {
   }
 }
 
-TEST_F(CauseTest, aRecordCountsUntilTheModuleStatesTheEnd) {
+TEST_F(CauseTest, ARecordCountsUntilTheModuleStatesTheEnd) {
   state(bad());
   wait(5s);
   const CauseRecord record = cause->record(rule_of, {"m", "d"}, now()).value();
@@ -394,7 +394,7 @@ TEST_F(CauseTest, aRecordCountsUntilTheModuleStatesTheEnd) {
   EXPECT_EQ(counts(), HealthState::kHealthy);
 }
 
-TEST_F(CauseTest, aRecordGoesOnCountingSilenceRelapsesAndQuarantine) {
+TEST_F(CauseTest, ARecordGoesOnCountingSilenceRelapsesAndQuarantine) {
   rule.recovery = Recovery::kSilence;
   rule.recovery_time = 60s;
   CauseRecord record{.health = bad(), .changed = now().wall - 70s, .stated = now().wall - 50s};
@@ -413,7 +413,7 @@ TEST_F(CauseTest, aRecordGoesOnCountingSilenceRelapsesAndQuarantine) {
   EXPECT_EQ(cause->due(), now().now + 60s);
 }
 
-TEST_F(CauseTest, aWellCauseHasNoRecordOnceItsRelapsesAreOld) {
+TEST_F(CauseTest, AWellCauseHasNoRecordOnceItsRelapsesAreOld) {
   state(good());
   EXPECT_FALSE(cause->record(rule_of, {}, now()));
   relapse();
@@ -423,7 +423,7 @@ TEST_F(CauseTest, aWellCauseHasNoRecordOnceItsRelapsesAreOld) {
   EXPECT_EQ(cause->due(), Instant::max());
 }
 
-TEST_F(CauseTest, otherRulesApplyToWhatCountsAtOnce) {
+TEST_F(CauseTest, OtherRulesApplyToWhatCountsAtOnce) {
   rule.recovery = Recovery::kOperator;
   state(bad());
   wait(1s);
@@ -439,7 +439,7 @@ TEST_F(CauseTest, otherRulesApplyToWhatCountsAtOnce) {
   EXPECT_TRUE(cause->record(rule_of, {}, now())->relapses.empty());
 }
 
-TEST_F(CauseTest, anIgnoredReasonLeavesWhatCountsForAnotherOne) {
+TEST_F(CauseTest, AnIgnoredReasonLeavesWhatCountsForAnotherOne) {
   by_reason["Harmless"].severity = HealthState::kHealthy;
   rule.recovery = Recovery::kOperator;
   state(bad());

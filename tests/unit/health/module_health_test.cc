@@ -28,9 +28,7 @@ class ModuleHealthTest : public CoreFixture {
   static Device device(std::string id, std::string parent = "") {
     return {.id = id, .name = "name-" + id, .parent_id = std::move(parent)};
   }
-  bool list(std::vector<Device> devices) {
-    return module->list({.devices = std::move(devices)}) != HealthNews::kNone;
-  }
+  bool list(std::vector<Device> devices) { return module->list({.devices = std::move(devices)}) != HealthNews::kNone; }
   // FakeClock stands still, but two statements never come at the same instant.
   bool state(const std::string& id, Health health) {
     clock.advance(1ms);
@@ -62,7 +60,7 @@ class ModuleHealthTest : public CoreFixture {
   std::optional<ModuleHealth> module;
 };
 
-TEST_F(ModuleHealthTest, statementsAreNotedKeptAndForgotten) {
+TEST_F(ModuleHealthTest, StatementsAreNotedKeptAndForgotten) {
   list({device("a")});
   EXPECT_TRUE(state("a", bad()));
   EXPECT_EQ(health("a"), HealthState::kUnhealthy);
@@ -79,7 +77,7 @@ TEST_F(ModuleHealthTest, statementsAreNotedKeptAndForgotten) {
   EXPECT_GT(module->due(), clock.now());
 }
 
-TEST_F(ModuleHealthTest, repetitionsAreWrittenAtMostOnceAMinute) {
+TEST_F(ModuleHealthTest, RepetitionsAreWrittenAtMostOnceAMinute) {
   list({device("a")});
   for (int i = 0; i < 1000; ++i) {
     clock.advance(100ms);
@@ -90,7 +88,7 @@ TEST_F(ModuleHealthTest, repetitionsAreWrittenAtMostOnceAMinute) {
   EXPECT_EQ(store.events.size(), 1);
 }
 
-TEST_F(ModuleHealthTest, unknownDevicesAreRefusedAndParentsAreKnown) {
+TEST_F(ModuleHealthTest, UnknownDevicesAreRefusedAndParentsAreKnown) {
   EXPECT_FALSE(state("a", bad()));
   list({device("a", "board")});
   EXPECT_TRUE(module->knows("board"));
@@ -106,7 +104,7 @@ TEST_F(ModuleHealthTest, unknownDevicesAreRefusedAndParentsAreKnown) {
   EXPECT_EQ(module->health(device("a", "board")).health.message, "broken");
 }
 
-TEST_F(ModuleHealthTest, theListMayStateHealth) {
+TEST_F(ModuleHealthTest, TheListMayStateHealth) {
   Device listed = device("a");
   listed.health = bad("");
   EXPECT_TRUE(list({listed}));
@@ -117,7 +115,7 @@ TEST_F(ModuleHealthTest, theListMayStateHealth) {
   EXPECT_EQ(health("a"), HealthState::kUnhealthy);
 }
 
-TEST_F(ModuleHealthTest, causesAreBoundedAndTheLeastSevereMakesRoom) {
+TEST_F(ModuleHealthTest, CausesAreBoundedAndTheLeastSevereMakesRoom) {
   list({device("a")});
   for (std::size_t i = 0; i < kMaxCauses; ++i) EXPECT_TRUE(state("a", good("Cause" + std::to_string(i))));
   EXPECT_FALSE(state("a", good("Another")));
@@ -127,7 +125,7 @@ TEST_F(ModuleHealthTest, causesAreBoundedAndTheLeastSevereMakesRoom) {
   EXPECT_FALSE(state("a", bad("TooMany")));
 }
 
-TEST_F(ModuleHealthTest, aRestartOfTheDaemonLaundersNothing) {
+TEST_F(ModuleHealthTest, ARestartOfTheDaemonLaundersNothing) {
   list({device("a")});
   state("a", bad());
   const auto since = module->health(device("a")).changed;
@@ -142,7 +140,7 @@ TEST_F(ModuleHealthTest, aRestartOfTheDaemonLaundersNothing) {
   EXPECT_EQ(health("a"), HealthState::kHealthy);
 }
 
-TEST_F(ModuleHealthTest, whatIsAwaySaysNothingButTaintsAndQuarantines) {
+TEST_F(ModuleHealthTest, WhatIsAwaySaysNothingButTaintsAndQuarantines) {
   list({device("a")});
   state("a", bad());
   Health tainted = bad("Fan");
@@ -153,7 +151,7 @@ TEST_F(ModuleHealthTest, whatIsAwaySaysNothingButTaintsAndQuarantines) {
   EXPECT_EQ(away.causes.front().health.cause, "Fan");
 }
 
-TEST_F(ModuleHealthTest, theHostsOwnCausesTakeThePlaceOfTheSameName) {
+TEST_F(ModuleHealthTest, TheHostsOwnCausesTakeThePlaceOfTheSameName) {
   list({device("a")});
   state("a", bad("Stuck"));
   const CauseHealth own{{.state = HealthState::kUnknown, .reason = "Own", .cause = "Stuck"}, clock.wall()};
@@ -162,7 +160,7 @@ TEST_F(ModuleHealthTest, theHostsOwnCausesTakeThePlaceOfTheSameName) {
   EXPECT_EQ(shown.health.reason, "Own");
 }
 
-TEST_F(ModuleHealthTest, aCordonKeepsPodsAwayUntilAnOperatorEndsIt) {
+TEST_F(ModuleHealthTest, ACordonKeepsPodsAwayUntilAnOperatorEndsIt) {
   list({device("a")});
   state("a", good());
   EXPECT_TRUE(run(module->cordon(cordon_of("a"))));
@@ -188,14 +186,14 @@ TEST_F(ModuleHealthTest, aCordonKeepsPodsAwayUntilAnOperatorEndsIt) {
   EXPECT_EQ(store.events.back().message, "fan replaced");
 }
 
-TEST_F(ModuleHealthTest, aCordonThatIsNotOnTheDiskDoesNotCount) {
+TEST_F(ModuleHealthTest, ACordonThatIsNotOnTheDiskDoesNotCount) {
   list({device("a")});
   store.disk = fail(Code::kUnavailable, "the disk is full");
   EXPECT_EQ(run(module->cordon(cordon_of("a"))).error().code, Code::kUnavailable);
   EXPECT_EQ(module->find_cordon("a"), nullptr);
 }
 
-TEST_F(ModuleHealthTest, devicesThatLeaveAreKeptForADay) {
+TEST_F(ModuleHealthTest, DevicesThatLeaveAreKeptForADay) {
   list({device("a"), device("b")});
   state("a", bad());
   list({device("b")});
@@ -217,7 +215,7 @@ TEST_F(ModuleHealthTest, devicesThatLeaveAreKeptForADay) {
   EXPECT_TRUE(store.records.empty());
 }
 
-TEST_F(ModuleHealthTest, absentDevicesAreBoundedAndThoseWithoutCausesGoFirst) {
+TEST_F(ModuleHealthTest, AbsentDevicesAreBoundedAndThoseWithoutCausesGoFirst) {
   std::vector<Device> devices;
   for (std::size_t i = 0; i < ModuleHealth::kMaxAbsent + 10; ++i) devices.push_back(device(fmt::format("d{:04}", i)));
   list(devices);
@@ -229,7 +227,7 @@ TEST_F(ModuleHealthTest, absentDevicesAreBoundedAndThoseWithoutCausesGoFirst) {
   EXPECT_EQ(known, ModuleHealth::kMaxAbsent);
 }
 
-TEST_F(ModuleHealthTest, otherRulesJudgeWhatWasStated) {
+TEST_F(ModuleHealthTest, OtherRulesJudgeWhatWasStated) {
   list({device("a")});
   state("a", bad());
   clock.advance(1s);
@@ -239,7 +237,7 @@ TEST_F(ModuleHealthTest, otherRulesJudgeWhatWasStated) {
   EXPECT_EQ(store.events.back().message, "the rule has changed");
 }
 
-TEST_F(ModuleHealthTest, causesThatTheModuleNoLongerDeclaresAreOver) {
+TEST_F(ModuleHealthTest, CausesThatTheModuleNoLongerDeclaresAreOver) {
   list({device("a")});
   state("a", bad());
   auto rules = HealthRules::make({{.name = "Fan"}}, false, {});
@@ -250,7 +248,18 @@ TEST_F(ModuleHealthTest, causesThatTheModuleNoLongerDeclaresAreOver) {
   EXPECT_TRUE(store.records.empty());
 }
 
-TEST_F(ModuleHealthTest, whatIsDueHappensWithoutAStatement) {
+TEST_F(ModuleHealthTest, ACauseThatWasNeverDeclaredOutlivesNewRules) {
+  auto rules = HealthRules::make({{.name = "Fan"}}, false, {});
+  ASSERT_TRUE(rules);
+  module->set_rules(*rules);
+  list({device("a")});
+  state("a", bad(""));
+  state("a", bad("Odd"));
+  EXPECT_EQ(module->set_rules(*rules), HealthNews::kNone);
+  EXPECT_EQ(module->health(device("a")).causes.size(), 2u);
+}
+
+TEST_F(ModuleHealthTest, WhatIsDueHappensWithoutAStatement) {
   set_rule({.cause = "Link", .hold_down = 10s});
   list({device("a")});
   state("a", bad());
@@ -261,7 +270,7 @@ TEST_F(ModuleHealthTest, whatIsDueHappensWithoutAStatement) {
   EXPECT_EQ(health("a"), HealthState::kUnhealthy);
 }
 
-TEST_F(ModuleHealthTest, anOperatorClearsACause) {
+TEST_F(ModuleHealthTest, AnOperatorClearsACause) {
   set_rule({.cause = "*", .recovery = Recovery::kOperator});
   list({device("a")});
   state("a", bad());
@@ -277,7 +286,7 @@ TEST_F(ModuleHealthTest, anOperatorClearsACause) {
   EXPECT_TRUE(store.records.empty());
 }
 
-TEST_F(ModuleHealthTest, remediesAreLimitedPerDay) {
+TEST_F(ModuleHealthTest, RemediesAreLimitedPerDay) {
   set_rule({.cause = "Link", .resets_per_day = 2});
   list({device("a"), device("b")});
   EXPECT_TRUE(module->resets_wanted().empty());
@@ -292,7 +301,7 @@ TEST_F(ModuleHealthTest, remediesAreLimitedPerDay) {
   EXPECT_EQ(module->resets_wanted(), std::vector<std::string>{"a"});
 }
 
-TEST_F(ModuleHealthTest, theOrderOfStatementsAtOneInstantDoesNotMatter) {
+TEST_F(ModuleHealthTest, TheOrderOfStatementsAtOneInstantDoesNotMatter) {
   std::mt19937 random(7);
   FakeHealthStore other_store;
   ModuleHealth other("gpus", clock, other_store, {});

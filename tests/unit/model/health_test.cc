@@ -95,7 +95,7 @@ TEST(HealthTest, ACauseThatIsWaitedForKeepsItsRoomLonger) {
   EXPECT_FALSE(statements.contains("Ok07"));
 }
 
-TEST(HealthTest, theKubeletIsToldTheWorstThatACauseAmountsToOrItsRuleSays) {
+TEST(HealthTest, TheKubeletIsToldTheWorstThatACauseAmountsToOrItsRuleSays) {
   EXPECT_EQ(told_to_kubelet(DeviceHealth{}), KubeletHealth::kUnknown);
   const auto told = [](std::vector<CauseHealth> causes) { return told_to_kubelet(compose(std::move(causes))); };
   CauseHealth degraded{{.state = HealthState::kDegraded}, {}}, unknown{{.state = HealthState::kUnmonitored}, {}},

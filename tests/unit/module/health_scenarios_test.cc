@@ -34,7 +34,8 @@ TEST_P(HealthScenarios, OneCallChecksManyDevicesAndAFailureStopsNone) {
 
 TEST_P(HealthScenarios, ASweepOfChecksEndsBeforeItsDeadline) {
   modules_dir = CARDCAGE_MODULES;
-  ASSERT_TRUE(start("libcardcage_mock.so", {{"script", std::vector<std::string>{"delay check 400ms"}}}));
+  ASSERT_TRUE(start("libcardcage_mock.so", {{"script", std::vector<std::string>{"delay check 400ms", "rescan"}}}));
+  ASSERT_TRUE(eventually([&] { return rescans == 1; })) << "the delay is set";
   const auto checked = run(module->check({"gpu-0", "gpu-1", "gpu-2", "gpu-3"}, clock.now() + seconds(1)));
   ASSERT_TRUE(checked) << checked.error().message;
   EXPECT_GE(*checked, 1u);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_health_store.h"
 
@@ -101,6 +103,7 @@ TEST_F(ListedDevicesTest, WhatWaitsIsBoundedInBytes) {
       note(ids.back(), long_text);
     }
   }
+  std::ranges::sort(ids);
   devices.begin_discover();
   devices.adopt(list(ids));
   std::size_t kept = 0;
