@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "instance.h"
 #include "text.h"
 
 struct statement* statement_about(const struct device* device, cage_str cause) {
@@ -51,8 +52,20 @@ static bool copy(struct statement* to, const cage_health* from) {
   return false;
 }
 
+static bool is_event(cage_str cause) {
+  for (size_t i = 0; i < MOCK_CAUSE_COUNT; ++i)
+    if (text_is(cause, mock_causes[i]->name.data)) return (mock_causes[i]->flags & CAGE_CAUSE_EVENT) != 0;
+  return false;
+}
+
 bool devices_state_health(struct devices* devices, struct device* device, const cage_health* health,
                           const cage_host* host) {
+  if (is_event(health->cause)) { /* stated when it happens, and not again by a check */
+    cage_health happened = *health;
+    happened.device_id = text_of(device->id);
+    host->health(host, &happened);
+    return true;
+  }
   struct statement* fresh = calloc(1, sizeof *fresh);
   if (fresh == NULL || !copy(fresh, health)) {
     free(fresh);

@@ -171,7 +171,7 @@ static const char* parse_storm(const struct devices* devices, cage_str line, str
   double rate = 0;
   if (!read_value(text_word(&line), &rate) || !(rate >= 1 && rate <= 100000) ||
       !text_duration(text_word(&line), &arguments->delay_ns))
-    return "write: storm SIGNALS_PER_SECOND DURATION, with at most 100000 signals";
+    return "write: storm SIGNALS_PER_SECOND DURATION, at most 100000 signals per second";
   arguments->rate = (uint64_t)rate;
   return NULL;
 }

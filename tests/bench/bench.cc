@@ -179,22 +179,27 @@ void measure_process(Table& table, bool quick) {
   table.budget("idle CPU, share of one core", 100 * used / std::chrono::duration<double>(span).count(), 0.1, "%");
 }
 
+struct Part {
+  std::string_view name;
+  void (*measure)(Table& table, bool quick);
+};
+constexpr Part kParts[] = {
+    {"process", measure_process},
+    {"claims", [](Table& table, bool quick) { measure_rpcs(table, quick ? 100 : 1000); }},
+    {"resources", measure_resources},
+    {"health", measure_health},
+    {"workers", measure_workers},
+    {"nvidia", measure_nvidia},
+    {"fpga", measure_fpga},
+    {"metrics", measure_scrapes},
+    {"growth", [](Table& table, bool quick) { measure_growth(table, quick ? 1000 : kManyClaims); }},
+};
+
 // `only` runs one part of the table, for instance under a profiler; empty = all.
-int run(bool quick, const std::string& only) {
+int run(bool quick, std::string_view only) {
   Table table;
-  const std::pair<std::string_view, std::function<void()>> parts[] = {
-      {"process", [&] { measure_process(table, quick); }},
-      {"claims", [&] { measure_rpcs(table, quick ? 100 : 1000); }},
-      {"resources", [&] { measure_resources(table, quick); }},
-      {"health", [&] { measure_health(table, quick); }},
-      {"workers", [&] { measure_workers(table, quick); }},
-      {"nvidia", [&] { measure_nvidia(table, quick); }},
-      {"fpga", [&] { measure_fpga(table, quick); }},
-      {"metrics", [&] { measure_scrapes(table, quick); }},
-      {"growth", [&] { measure_growth(table, quick ? 1000 : kManyClaims); }},
-  };
-  for (const auto& [name, measure] : parts)
-    if (only.empty() || only == name) measure();
+  for (const Part& part : kParts)
+    if (only.empty() || only == part.name) part.measure(table, quick);
   return table.all_met() ? 0 : 1;
 }
 
@@ -207,8 +212,9 @@ int main(int argc, char** argv) {
   bool quick = false;
   std::string only;
   app.add_flag("--quick", quick, "run fewer rounds: one minute instead of several");
-  app.add_option("--only", only, "run one part of the table")
-      ->check(CLI::IsMember({"process", "claims", "resources", "workers", "nvidia", "fpga", "metrics", "growth"}));
+  std::vector<std::string> parts;
+  for (const cardcage::bench::Part& part : cardcage::bench::kParts) parts.emplace_back(part.name);
+  app.add_option("--only", only, "run one part of the table")->check(CLI::IsMember(parts));
   CLI11_PARSE(app, argc, argv);
   try {
     return cardcage::bench::run(quick, only);

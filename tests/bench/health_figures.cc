@@ -113,12 +113,8 @@ class HealthNode {
   // In its own folder: the module watches the folder, and in the daemon's each line of the log would wake it.
   std::filesystem::path script() const { return script_.path() / "script"; }
   void wait_listed(const std::string& device, bool healthy) {
-    const auto there = [&] {
-      const auto devices = manager_.devices(kResource);
-      const auto found = devices.find(device);
-      return found != devices.end() && (found->second.health() == "Healthy") == healthy;
-    };
-    if (!manager_.wait_for(there)) throw std::runtime_error("timed out waiting for the list with " + device);
+    if (!manager_.wait_health(kResource, device, healthy))
+      throw std::runtime_error("timed out waiting for the list with " + device);
   }
 
   ScratchFolder cdi_{"/dev/shm"}, run_{"/dev/shm"};  // see BenchNode

@@ -93,8 +93,8 @@ void measure_resources(Table& table, bool quick) {
   for (int i = 0; i < 64; ++i) available.push_back(fmt::format("fpga-{}", count + i));
   for (int i = 0; i < count; ++i) prefer.time([&] { node.prefer(available, 16); });
   for (int i = 0; i < 20; ++i) {
-    std::this_thread::sleep_for(150ms);  // a stream sends at most one list per 100 ms
-    health.time([&] { node.set_health(available[0], i % 2 == 1); });
+    std::this_thread::sleep_for(150ms);                                   // a stream sends at most one list per 100 ms
+    health.time([&] { node.set_health(available[i / 2], i % 2 == 1); });  // each once, so that none flaps
   }
   for (int i = 0; i < 10; ++i) restart.time([&] { node.restart_kubelet(); });
 

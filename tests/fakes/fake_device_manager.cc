@@ -273,6 +273,15 @@ std::optional<FakeDeviceManager::Amounts> FakeDeviceManager::amounts(const std::
   return Amounts{sets.healthy.size() + sets.unhealthy.size(), sets.healthy.size()};
 }
 
+bool FakeDeviceManager::wait_health(const std::string& resource, const std::string& device, bool healthy,
+                                    milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, limit, [&] {
+    const auto found = resources_.find(resource);
+    return found != resources_.end() && (healthy ? found->second.healthy : found->second.unhealthy).contains(device);
+  });
+}
+
 std::map<std::string, plugin::Device> FakeDeviceManager::devices(const std::string& resource) const {
   const std::lock_guard lock(mutex_);
   const auto found = resources_.find(resource);

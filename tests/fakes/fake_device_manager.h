@@ -78,6 +78,9 @@ class FakeDeviceManager {
       return now && now->allocatable == count;
     });
   }
+  // Returns as soon as a list has told it.
+  bool wait_health(const std::string& resource, const std::string& device, bool healthy,
+                   std::chrono::milliseconds limit = std::chrono::seconds(5));
   // The last list, by id.
   std::map<std::string, api::device_plugin::Device> devices(const std::string& resource) const;
 
