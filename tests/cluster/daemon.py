@@ -100,6 +100,24 @@ class Daemon:
         """The log lines of the running daemon."""
         return logs(NAMESPACE, self.wait_ready()).splitlines()
 
+    def metric(self, name: str, **labels: str) -> float | None:
+        """The value of the series with these labels, or nothing."""
+        page = kubectl("get", "--raw", f"/api/v1/namespaces/{NAMESPACE}/pods/{self.wait_ready()}:9471/proxy/metrics")
+        for line in page.splitlines():
+            if line.startswith(name + "{") and all(f'{key}="{value}"' in line for key, value in labels.items()):
+                return float(line.rsplit(" ", 1)[1])
+        return None
+
+    def node_events(self, reason: str, device: str) -> list[str]:
+        """The messages of the node's Events about a device."""
+        events = self.api.items("/api/v1/namespaces/default/events", fieldSelector=f"involvedObject.kind=Node,reason={reason}")
+        return [event["message"] for event in events if device in event["message"]]
+
+    def live_causes(self, device: str) -> dict[str, dict]:
+        """The causes of a device that are not healthy, by name."""
+        [found] = json.loads(self.cagectl("devices", "--json", device))
+        return {cause["cause"]: cause for cause in found["health"]["causes"] if cause["state"] != "healthy"}
+
     @staticmethod
     def process_ids(program: str = "cardcage") -> list[int]:
         """The process ids of the daemon or its workers; no other daemon is in the process namespace of the suite."""

@@ -22,26 +22,8 @@ def taints(daemon, device: str) -> list[dict]:
     return found.get("taints", [])
 
 
-def live_causes(daemon, device: str) -> dict[str, dict]:
-    """The causes of a device that are not healthy, by name."""
-    [found] = [each for each in json.loads(daemon.cagectl("devices", "--json", device))]
-    return {cause["cause"]: cause for cause in found["health"]["causes"] if cause["state"] != "healthy"}
-
-
 def history(daemon, device: str) -> list[dict]:
     return json.loads(daemon.cagectl("health", "--json", device))["events"]
-
-
-def metric(daemon, name: str, **labels: str) -> float | None:
-    page = kubectl("get", "--raw", f"/api/v1/namespaces/cardcage/pods/{daemon.wait_ready()}:9471/proxy/metrics")
-    for line in page.splitlines():
-        if line.startswith(name + "{") and all(f'{key}="{value}"' in line for key, value in labels.items()):
-            return float(line.rsplit(" ", 1)[1])
-    return None
-
-
-def node_events(scene, reason: str) -> list[dict]:
-    return scene.api.items("/api/v1/namespaces/default/events", fieldSelector=f"involvedObject.kind=Node,reason={reason}")
 
 
 def toleration(effect: str) -> list[dict]:
@@ -81,14 +63,14 @@ def test_xid_reaches_everybody_and_heals_by_itself(scene, daemon, measured):
     measured(f"Xid: taint in its slice after {time.monotonic() - started:.2f} s")
     _, seen = scene.wait_health("user", "Unhealthy")
     assert seen["message"] == "Xid79: the GPU has fallen off the bus", seen
-    assert live_causes(daemon, device)["Xid"]["reason"] == "Xid79"
-    assert metric(daemon, "cardcage_device_cause", device=device, cause="Xid") == 1
-    until(lambda: [event for event in node_events(scene, "DeviceUnhealthy") if device in event["message"]], "an Event on the node", 10)
+    assert daemon.live_causes(device)["Xid"]["reason"] == "Xid79"
+    assert daemon.metric("cardcage_device_cause", device=device, cause="Xid") == 1
+    until(lambda: daemon.node_events("DeviceUnhealthy", device), "an Event on the node", 10)
 
     until(lambda: not taints(daemon, device), "the taint is gone by itself", 30)
     scene.wait_health("user", "Healthy")
-    until(lambda: [event for event in node_events(scene, "DeviceHealthy") if device in event["message"]], "the Event of its end", 10)
-    assert metric(daemon, "cardcage_device_cause", device=device, cause="Xid") is None
+    until(lambda: daemon.node_events("DeviceHealthy", device), "the Event of its end", 10)
+    assert daemon.metric("cardcage_device_cause", device=device, cause="Xid") is None
     assert [entry["kind"] for entry in history(daemon, device) if entry["cause"] == "Xid"][:2] == ["ended", "began"]
     assert daemon.process_ids() == daemons, "nothing was restarted"
     assert scene.get("pods", "user")["status"]["containerStatuses"][0]["restartCount"] == restarts
@@ -98,12 +80,12 @@ def test_a_degraded_device_stays_in_use(scene, daemon):
     device = running_with_gpu(scene, "user")
     scene.wait_health("user", "Healthy")
     tell(f"health {device} ok {HOT}")
-    until(lambda: live_causes(daemon, device).get("Temperature", {}).get("state") == "degraded", "the device is degraded", 10)
+    until(lambda: daemon.live_causes(device).get("Temperature", {}).get("state") == "degraded", "the device is degraded", 10)
     time.sleep(1)
     _, seen = scene.wait_health("user", "Healthy")
     assert "97" in seen.get("message", ""), seen
     tell(f"health {device} ok {COOL}")
-    until(lambda: not live_causes(daemon, device), "it has cooled down", 10)
+    until(lambda: not daemon.live_causes(device), "it has cooled down", 10)
 
 
 def test_a_taint_keeps_new_pods_away_and_tolerating_ones_come(scene, daemon):
@@ -131,7 +113,7 @@ def test_no_execute_evicts_and_the_tolerating_one_stays(scene, daemon):
     for device in (victim, stays):  # only an operator ends this cause
         tell(f"health {device} ok cause=Broken")
         time.sleep(0.5)
-        assert "Broken" in live_causes(daemon, device)
+        assert "Broken" in daemon.live_causes(device)
         daemon.cagectl("device", "clear", device, "Broken", "--reason", "the card was replaced")
         until(lambda device=device: not taints(daemon, device), "the taint is gone", 10)
         assert history(daemon, device)[0]["kind"] == "cleared" and "replaced" in json.dumps(history(daemon, device)[0])
@@ -140,7 +122,7 @@ def test_no_execute_evicts_and_the_tolerating_one_stays(scene, daemon):
 def test_a_resource_loses_only_its_sick_device(scene, daemon, cluster):
     [before] = allocatable(cluster.api, FPGA)
     tell("health fpga-1 degraded cause=Link Slow half of its lanes")
-    until(lambda: live_causes(daemon, "fpga-1"), "it is degraded", 10)
+    until(lambda: daemon.live_causes("fpga-1"), "it is degraded", 10)
     time.sleep(1)
     assert allocatable(cluster.api, FPGA) == [before], "a degraded device stays"
     tell("health fpga-1 bad cause=Link LinkDown no carrier")
@@ -180,10 +162,10 @@ def test_cordon_outlives_the_daemon(scene, daemon, cluster):
 def test_causes_and_history_outlive_daemon_and_kubelet(scene, daemon, cluster):
     device = running_with_gpu(scene, "user")
     tell(f"health {device} bad cause=Broken taint=NoSchedule Broken the card is broken")
-    until(lambda: "Broken" in live_causes(daemon, device), "the cause counts", 10)
+    until(lambda: "Broken" in daemon.live_causes(device), "the cause counts", 10)
     entries = len(history(daemon, device))
     daemon.kill()
-    until(lambda: "Broken" in live_causes(daemon, device), "the cause still counts", 20)
+    until(lambda: "Broken" in daemon.live_causes(device), "the cause still counts", 20)
     assert len(history(daemon, device)) >= entries
     scene.wait_health("user", "Unhealthy")
     cluster.restart_kubelet()
@@ -216,11 +198,11 @@ def test_lost_heartbeats_are_unknown_and_come_back(scene, daemon):
 def test_a_reset_heals_and_waits_for_the_pod(scene, daemon):
     device = running_with_gpu(scene, "user")
     tell(f"health {device} bad cause=Ecc Ecc two errors")
-    until(lambda: "Ecc" in live_causes(daemon, device), "the cause counts", 10)
+    until(lambda: "Ecc" in daemon.live_causes(device), "the cause counts", 10)
     with pytest.raises(AssertionError, match="is held by"):
         daemon.cagectl("device", "reset", device)
     scene.delete("pods", "user")
     scene.wait_gone("pods", "user")
     until(lambda: "is reset" in daemon.cagectl("device", "reset", device), "the device is free", 20)
-    until(lambda: not live_causes(daemon, device), "the reset has ended the cause", 10)
+    until(lambda: not daemon.live_causes(device), "the reset has ended the cause", 10)
     assert "reset" in [entry["kind"] for entry in history(daemon, device)]

@@ -296,17 +296,23 @@ def test_xid_in_the_pod_status(scene, daemon, gpus):
     scene.apply(gpu_claim("one", cel=f"{of('uuid')} == '{uuid(0)}'"), user("user", "one"))
     scene.wait_running("user")
     scene.wait_health("user", "Healthy")
+    daemons, workers = daemon.process_ids(), daemon.process_ids("cardcage-worker")
     fake("xid", "0", "119")
     fake("action", "0", "1")
     try:
         _, seen = scene.wait_health("user", "Unhealthy")
         assert "119" in seen["message"] or "reset" in seen["message"], seen
         until(lambda: f"{DRIVER}/xid=119" in taints(), "a taint on the GPU", 10)
+        until(lambda: daemon.node_events("DeviceUnhealthy", "gpu-0"), "an Event on the node", 10)
+        assert daemon.metric("cardcage_device_cause", device="gpu-0", cause="Xid") == 1
         assert scene.get("pods", "user")["status"]["phase"] == "Running"
     finally:
         fake("action", "0", "0")
     until(lambda: not taints(), "the taint is gone", LOOK)
     scene.wait_health("user", "Healthy")
+    until(lambda: daemon.node_events("DeviceHealthy", "gpu-0"), "the Event of its end", 10)
+    assert daemon.metric("cardcage_device_cause", device="gpu-0", cause="Xid") is None
+    assert daemon.process_ids() == daemons and daemon.process_ids("cardcage-worker") == workers, "nothing was restarted"
 
 
 def test_driver_upgrade(scene, daemon, gpus):

@@ -314,6 +314,36 @@ def neighbour(scene, cards):
     assert not [line for line in fake("log").splitlines() if f" {node} " in line], "its port was touched"
 
 
+def test_health_in_the_pod_status(scene, daemon, cards):
+    """A running pod learns of errors of its port and of their end, and new pods stay away meanwhile. Heat is told, and takes nothing away."""
+    scene.apply(fpga_claim("one", f"{of('type')} == 'port' && {of('card')} == '{N3000}'"), user("user", "one"))
+    scene.wait_running("user")
+    scene.wait_health("user", "Healthy")
+    device, daemons, processes = name_of(N3000), daemon.process_ids(), workers(daemon)
+
+    fake("set-error", N3000, "0", "0x1")
+    _, seen = scene.wait_health("user", "Unhealthy")
+    assert seen["message"].startswith("PortErrors: "), seen
+    until(lambda: f"{DRIVER}/port-errors" in taints(daemon, N3000), "a taint on the port", 5)
+    until(lambda: daemon.node_events("DeviceUnhealthy", device), "an Event on the node", 10)
+    assert daemon.metric("cardcage_device_cause", device=device, cause="PortErrors") == 1
+    fake("set-error", N3000, "0", "0")
+    scene.wait_health("user", "Healthy")
+    until(lambda: not taints(daemon, N3000), "the taint is gone", 5)
+    until(lambda: daemon.node_events("DeviceHealthy", device), "the Event of its end", 10)
+
+    fake("sensor", N3000, "dfl_fme_thermal", "temp1_input", "92000")
+    try:
+        until(lambda: daemon.live_causes(device), "the port's card is too hot", 30)
+        hot = daemon.live_causes(device)["Temperature"]
+        assert hot["state"] == "degraded" and hot["value"] == 92, hot
+        scene.wait_health("user", "Healthy")
+    finally:
+        fake("sensor", N3000, "dfl_fme_thermal", "temp1_input", "40000")
+    until(lambda: not daemon.live_causes(device), "it has cooled down", 40)
+    assert daemon.process_ids() == daemons and workers(daemon) == processes, "nothing was restarted"
+
+
 def begin_to_program(scene) -> None:
     approve("aes", AES, FOUR_PORTS_INTERFACE)
     hold_programming(scene, programmed("aes", "aes", FOUR_PORTS_INTERFACE, f"{of('portId')} == 1"), user("user", "aes"))
