@@ -62,7 +62,8 @@ struct device* devices_find(const struct devices* devices, cage_str id);
 bool devices_present(struct devices* devices, const struct device* device);
 /* Plugs the device in or unplugs it, with its partitions. Returns false if nothing changed. */
 bool devices_plug(struct devices* devices, struct device* device, bool present);
-/* Keeps the statement and reports it to the host; its device is ignored. Returns false if memory is out. */
+/* Keeps the statement and reports it to the host, if there is one; its device is ignored. Returns false if memory is
+ * out. */
 bool devices_state_health(struct devices* devices, struct device* device, const cage_health* health,
                           const cage_host* host);
 /* Reports every statement about the device to the host. */

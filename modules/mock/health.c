@@ -63,7 +63,7 @@ bool devices_state_health(struct devices* devices, struct device* device, const 
   if (is_event(health->cause)) { /* stated when it happens, and not again by a check */
     cage_health happened = *health;
     happened.device_id = text_of(device->id);
-    host->health(host, &happened);
+    if (host != NULL) host->health(host, &happened);
     return true;
   }
   struct statement* fresh = calloc(1, sizeof *fresh);
@@ -83,7 +83,7 @@ bool devices_state_health(struct devices* devices, struct device* device, const 
     *fresh = old;
   }
   cage_health told = health_of(device, known);
-  host->health(host, &told); /* under the lock, so that a later statement cannot overtake this one */
+  if (host != NULL) host->health(host, &told); /* under the lock, so that a later statement cannot overtake this one */
   pthread_mutex_unlock(&devices->lock);
   if (known != fresh) {
     free_texts(fresh);

@@ -161,9 +161,20 @@ static uint64_t run_storm(struct script* script) {
   return storm->next_ns < storm->end_ns ? storm->next_ns : 0;
 }
 
+/* The lines that a file had at the start are history: the hardware is as the last of them say. */
+static void run_old_lines(struct script* script) {
+  script->quiet = true;
+  read_file(script, true);
+  run_due(script);
+  script->quiet = false;
+  for (size_t i = 0; i < script->devices->count; ++i)
+    if (script->devices->all[i].health != NULL)
+      devices_tell_health(script->devices, &script->devices->all[i], script->host);
+}
+
 static void* script_thread(void* argument) {
   struct script* script = argument;
-  if (script->watch_fd >= 0) read_file(script, true);
+  if (script->watch_fd >= 0) run_old_lines(script);
   for (;;) {
     run_due(script);
     uint64_t due_ns = run_storm(script), now = now_ns();

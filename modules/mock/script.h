@@ -27,6 +27,7 @@ struct script {
   struct storm storm;
   pthread_t thread;
   bool running;
+  bool quiet; /* health is noted, and told later */
   int stop_fd, watch_fd;
   off_t offset; /* of the first unread byte in the file `inode` */
   ino_t inode;
@@ -38,7 +39,8 @@ void script_init(struct script* script, const cage_host* host, struct devices* d
 void script_storm(struct script* script, uint64_t rate, uint64_t duration_ns);
 /* Checks and adds a line "[DURATION] VERB ..."; the duration counts from script_start(). */
 cage_status script_add(struct script* script, const cage_call* call, cage_str line);
-/* Starts the thread if there is anything to do. It executes the lines that the file already has, except `crash`. */
+/* Starts the thread if there is anything to do. It executes the lines that the file already has, except `crash`; of the
+ * health that they state, only the last about each cause is reported. */
 cage_status script_start(struct script* script, const cage_call* call);
 /* Ends and joins the thread. Idempotent. */
 void script_stop(struct script* script);

@@ -107,7 +107,8 @@ static const char* parse_health(const struct devices* devices, cage_str line, st
   return NULL;
 }
 static void run_health(struct script* script, const struct arguments* arguments) {
-  devices_state_health(script->devices, arguments->device, &arguments->health, script->host);
+  const cage_host* host = script->quiet ? NULL : script->host;
+  devices_state_health(script->devices, arguments->device, &arguments->health, host);
 }
 
 static const char* parse_device(const struct devices* devices, cage_str line, struct arguments* arguments) {

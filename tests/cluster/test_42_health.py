@@ -184,6 +184,7 @@ def test_lost_heartbeats_are_unknown_and_come_back(scene, daemon):
             return scene.wait_health("user", health, seconds=2)
         until(probe, f"the kubelet says {health}", 60, every=2)
 
+    until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "nobody waits for the daemon that is stopped", 60)
     running_with_gpu(scene, "user")
     scene.wait_health("user", "Healthy")
     [stopped] = daemon.process_ids()
