@@ -27,8 +27,10 @@ def losses(stream: Stream, chaos: Chaos) -> list[tuple[str, str]]:
     lost = []
     for found in stream.finished(180):
         if text := complaint(found["status"]):
-            created = datetime.datetime.fromisoformat(found["metadata"]["creationTimestamp"].replace("Z", "+00:00"))
-            lost.append((chaos.cause(created.timestamp() + 1), f"{found['metadata']['name']}: {text}"))
+            # A rejected pod starts when it is rejected, perhaps long after its creation: Allocate waits for a module.
+            start = found["status"].get("startTime", found["metadata"]["creationTimestamp"])
+            moment = datetime.datetime.fromisoformat(start.replace("Z", "+00:00")).timestamp() + 1
+            lost.append((chaos.cause(moment), f"{found['metadata']['name']}: {text}"))
     return lost
 
 
