@@ -26,17 +26,6 @@ class NvidiaHealth : public NvidiaFixture {
     }
     NvidiaFixture::TearDown();
   }
-  Status watch(const FakeNode& node, Options options = {}) {
-    gpus = std::make_unique<FakeGpus>(folder / "node", node);
-    return watch_again(std::move(options));
-  }
-  Status watch_again(Options options = {}) {
-    options.emplace("health_interval", std::string("1ms"));
-    if (auto started = start_again(options); !started) return started;
-    discover();
-    pass_looks(3);  // after a start the module waits before it calls a GPU well
-    return {};
-  }
   // A message of the kernel about the GPU, or about an instance of it.
   void log(int gpu, const std::string& rest, const std::string& instance = "") {
     Event event;

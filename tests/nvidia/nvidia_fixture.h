@@ -33,6 +33,19 @@ class NvidiaFixture : public HardwareFixture {
     return start_module(wanted, services);
   }
 
+  // The same, with health that is looked at often, and after the first looks.
+  Status watch(const FakeNode& node, Options options = {}) {
+    gpus = std::make_unique<FakeGpus>(folder / "node", node);
+    return watch_again(std::move(options));
+  }
+  Status watch_again(Options options = {}) {
+    options.emplace("health_interval", std::string("1ms"));
+    if (auto started = start_again(options); !started) return started;
+    discover();
+    pass_looks(3);  // after a start the module waits before it calls a GPU well
+    return {};
+  }
+
   ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params = {},
                        const std::string& kind = "GpuConfig") {
     return HardwareFixture::claim_of(uid, wanted, params, kind);

@@ -10,17 +10,6 @@ using ::testing::Not;
 
 class NvidiaReset : public NvidiaFixture {
  protected:
-  Status watch(const FakeNode& node, Options options = {}) {
-    gpus = std::make_unique<FakeGpus>(folder / "node", node);
-    return watch_again(std::move(options));
-  }
-  Status watch_again(Options options = {}) {
-    options.emplace("health_interval", std::string("1ms"));
-    if (auto started = start_again(options); !started) return started;
-    discover();
-    pass_looks(3);
-    return {};
-  }
   Status reset(const std::string& id) { return run(module->reset_device(id, soon())); }
   std::string refusal_of(const std::string& id, Code code) {
     const Status refused = reset(id);

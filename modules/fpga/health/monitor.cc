@@ -1,6 +1,6 @@
 #include "modules/fpga/health/monitor.h"
 
-#include <cmath>
+#include <set>
 #include <utility>
 
 #include "modules/fpga/health/declared_causes.h"
@@ -93,24 +93,12 @@ void Monitor::compare(Card& card, const Readings& before) const {
 void Monitor::judge(const Identity& device, Readings now) {
   now = concerning(std::move(now), device);
   for (const Cause& cause : health_causes())
-    if (const auto found = cause.judge(now)) state(device.id, cause, *found);
-}
-
-// What is well is stated once, and again when its value has changed. What is not is stated each time: a cause may end
-// with silence, and one that an operator has ended counts again only when it is repeated.
-void Monitor::state(const std::string& device, const Cause& cause, const Finding& found) {
-  constexpr double kNoticeable = 1;  // in the unit of the cause
-  Said& said = said_[device][cause.name];
-  const bool is_same_value = said.value && found.value ? std::abs(*said.value - *found.value) < kNoticeable
-                                                       : said.value.has_value() == found.value.has_value();
-  if (found.grade == Grade::kWell && said.grade == Grade::kWell && is_same_value) return;
-  said = {.grade = found.grade, .value = found.value};
-  tools_.host.health(device, health_of(cause, found));
+    if (const auto found = cause.judge(now)) statements_.state(device.id, health_of(cause, *found));
 }
 
 void Monitor::start_anew(const std::string& card, const Targets& targets) {
   for (const auto& target : targets)
-    if (target->identity().card == card) said_.erase(target->identity().id);
+    if (target->identity().card == card) statements_.forget(target->identity().id);
   cards_[card].was_changed = true;
   look(targets);
 }
@@ -126,8 +114,13 @@ void Monitor::notice_function(const Target& target) {
 
 void Monitor::list(const Targets& targets) {
   functions_.clear();
-  for (const auto& target : targets) functions_[target->identity().id] = target->function().id;
-  std::erase_if(said_, [this](const auto& entry) { return !functions_.contains(entry.first); });
+  std::set<std::string> ids;
+  for (const auto& target : targets) {
+    const std::string& id = target->identity().id;
+    functions_[id] = target->function().id;
+    ids.insert(id);
+  }
+  statements_.keep(ids);
 }
 
 }  // namespace cardcage::fpga

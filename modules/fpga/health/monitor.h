@@ -7,9 +7,9 @@
 #include <cardcage/sdk.hpp>
 #include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 
+#include "modules/common/health_statements.h"
 #include "modules/fpga/devices.h"
 #include "modules/fpga/health/causes.h"
 #include "modules/fpga/health/readings.h"
@@ -21,7 +21,7 @@ class Monitor {
  public:
   // `tools` outlives this. look() is called so often.
   Monitor(const Tools& tools, RunIfUnchanged run_if_unchanged, std::chrono::nanoseconds interval)
-      : tools_(tools), run_if_unchanged_(std::move(run_if_unchanged)), interval_(interval) {}
+      : tools_(tools), run_if_unchanged_(std::move(run_if_unchanged)), interval_(interval), statements_(tools.host) {}
 
   struct Card {
     Readings now;                     // of the last look while nobody was changing the card
@@ -51,24 +51,17 @@ class Monitor {
   const std::map<std::string, Card>& cards() const { return cards_; }
 
  private:
-  // What was stated of a cause last.
-  struct Said {
-    Grade grade = Grade::kBad;
-    std::optional<double> value;
-  };
-
   Card look_at(const Target& target, Card before) const;
   void compare(Card& card, const Readings& before) const;
   void judge(const Identity& device, Readings now);
-  void state(const std::string& device, const Cause& cause, const Finding& found);
   void notice_function(const Target& target);
 
   const Tools& tools_;
   const RunIfUnchanged run_if_unchanged_;
   const std::chrono::nanoseconds interval_;
-  std::map<std::string, Card> cards_;                        // by address
-  std::map<std::string, std::map<std::string, Said>> said_;  // by device id and cause
-  std::map<std::string, std::string> functions_;             // by device id, as listed
+  std::map<std::string, Card> cards_;  // by address
+  hardware::HealthStatements statements_;
+  std::map<std::string, std::string> functions_;  // by device id, as listed
 };
 
 }  // namespace cardcage::fpga

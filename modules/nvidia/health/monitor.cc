@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "modules/nvidia/health/declared_causes.h"
 #include "modules/nvidia/health/judgement.h"
@@ -168,7 +167,7 @@ void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
   if (what == XidClass::kReboot) host_.rescan();  // it may not respond any more
   for (const std::string& device : devices_of(seen, event)) {
     faults_[device] = {.xid = event.eventData, .well = 0};
-    state(device, health_after(event.eventData, what));
+    statements_.state(device, health_after(event.eventData, what));
   }
 }
 
@@ -178,7 +177,8 @@ void Monitor::note_harmless(const SeenGpu& seen, const nvml::EventData& event, X
   std::erase_if(harmless_, [&](const auto& entry) { return now - entry.second >= kHarmlessPause; });
   if (!harmless_.try_emplace({seen.gpu.uuid, event.gpuInstanceId, event.eventData}, now).second) return;
   host_.warn() << "XID " << event.eventData << " of GPU " << seen.gpu.bus_id;
-  for (const std::string& device : devices_of(seen, event)) state(device, health_after(event.eventData, what));
+  for (const std::string& device : devices_of(seen, event))
+    statements_.state(device, health_after(event.eventData, what));
 }
 
 // An error of a MIG instance concerns that one; if nobody knows whose it is, all.
@@ -213,7 +213,7 @@ void Monitor::look(const SeenGpu& seen, Watched& watched) {
                                     : cage::Health::unmonitored("NoEvents", "the driver reports no errors of this GPU");
   all.push_back(watching.about(cause::kEvents));
   for (const std::string& device : whole_ids(seen, offer_))
-    for (const cage::Health& one : all) state(device, one);
+    for (const cage::Health& one : all) statements_.state(device, one);
   look_for_recovery(seen, now);
 }
 
@@ -225,9 +225,9 @@ void Monitor::start_anew(const std::string& bus_id) {
                       "GPU " + bus_id + " has not come back from its reset: " +
                           (seen == nullptr ? std::string("the driver does not list it") : seen->fault));
   for (const std::string& device : all_ids(*seen)) {
-    said_.erase(device);
-    state(device, access_of(*seen));
-    state(device, cage::Health::ok().about(cause::kXid));
+    statements_.forget(device);
+    statements_.state(device, access_of(*seen));
+    statements_.state(device, cage::Health::ok().about(cause::kXid));
   }
   stop_watching(*seen);
   watch(*seen);
@@ -243,30 +243,19 @@ void Monitor::look_for_recovery(const SeenGpu& seen, const Readings& now) {
     if (fault == faults_.end() || classify_xid(fault->second.xid) == XidClass::kHardware) continue;
     fault->second.well = asks ? 0 : fault->second.well + 1;
     if (fault->second.well < needed) {
-      if (fault->second.xid != 0) state(device, health_after(fault->second.xid, classify_xid(fault->second.xid)));
+      if (fault->second.xid != 0)
+        statements_.state(device, health_after(fault->second.xid, classify_xid(fault->second.xid)));
       continue;
     }
     faults_.erase(fault);
-    state(device, cage::Health::ok().about(cause::kXid));
+    statements_.state(device, cage::Health::ok().about(cause::kXid));
   }
 }
 
 void Monitor::keep_statements(const Inventory& listed) {
   std::set<std::string> ids;
   for (const SeenGpu& seen : listed.gpus) ids.merge(all_ids(seen));
-  std::erase_if(said_, [&](const auto& entry) { return !ids.contains(entry.first); });
-}
-
-// What is well is stated once, and again when its value has changed. What is not is stated each time: a cause may end
-// with silence, and one that an operator has ended counts again only when it is repeated.
-void Monitor::state(const std::string& device, const cage::Health& health) {
-  constexpr double kNoticeable = 1;  // in the unit of the cause
-  Said& said = said_[device][health.cause];
-  const bool is_same_value = said.value && health.value ? std::abs(*said.value - *health.value) < kNoticeable
-                                                        : said.value.has_value() == health.value.has_value();
-  if (health.state == CAGE_HEALTH_OK && said.state == CAGE_HEALTH_OK && is_same_value) return;
-  said = {.state = health.state, .value = health.value};
-  host_.health(device, health);
+  statements_.keep(ids);
 }
 
 }  // namespace cardcage::nvidia

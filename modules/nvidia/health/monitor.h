@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "modules/common/health_statements.h"
 #include "modules/nvidia/devices.h"
 #include "modules/nvidia/driver.h"
 #include "modules/nvidia/health/readings.h"
@@ -20,7 +21,7 @@ class Monitor {
  public:
   // tick() is called so often.
   Monitor(Driver& driver, cage::Host host, const Offer& offer, std::chrono::nanoseconds interval)
-      : driver_(driver), host_(host), offer_(offer), interval_(interval) {}
+      : driver_(driver), host_(host), offer_(offer), interval_(interval), statements_(host) {}
 
   // Takes the errors that have come, and looks at the GPUs every tenth time.
   void tick();
@@ -51,11 +52,6 @@ class Monitor {
     int well = 0;  // looks in a row at which the driver asked for nothing
   };
 
-  // What was stated of a cause last.
-  struct Said {
-    std::uint32_t state = CAGE_HEALTH_UNKNOWN;
-    std::optional<double> value;
-  };
   // An XID of a GPU and perhaps an instance of it: its UUID, gpuInstanceId, the XID.
   using Origin = std::tuple<std::string, unsigned, unsigned long long>;
 
@@ -73,7 +69,6 @@ class Monitor {
   std::vector<std::string> devices_of(const SeenGpu& seen, const nvml::EventData& event) const;
   // Those that may have a fault: the GPU, its sibling for virtual machines, and its partitions.
   std::set<std::string> all_ids(const SeenGpu& seen) const;
-  void state(const std::string& device, const cage::Health& health);
 
   Driver& driver_;
   cage::Host host_;
@@ -85,7 +80,7 @@ class Monitor {
   std::map<std::string, Fault> faults_;                       // by device id
   std::map<std::string, unsigned long long> last_xids_;       // by UUID
   std::map<Origin, cage::Call::Clock::time_point> harmless_;  // when it was stated last, within a second
-  std::map<std::string, std::map<std::string, Said>> said_;   // by device id and cause
+  hardware::HealthStatements statements_;
 };
 
 }  // namespace cardcage::nvidia
