@@ -9,6 +9,17 @@ namespace {
 
 std::uint32_t count(const auto& list) { return static_cast<std::uint32_t>(list.size()); }
 
+// The API server's "10Gi" arrives as a multiple of a power of ten, but binary quantities of the ABI have no exponent.
+// Modules that look at the value alone are right for all whole amounts.
+cage_quantity raw(const Quantity& quantity) {
+  const auto whole = quantity.in_units(0);
+  const bool binary = whole && quantity.format == Quantity::Format::kBinary;
+  return {{},
+          whole.value_or(quantity.value),
+          whole ? 0 : quantity.exp10,
+          static_cast<std::uint32_t>(binary ? CAGE_QTY_BINARY : CAGE_QTY_DECIMAL)};
+}
+
 }  // namespace
 
 ClaimView::ClaimView(const ModuleClaim& claim, const std::vector<ParamsSchema>* schemas, const std::string& module)
@@ -38,9 +49,8 @@ ClaimView::ClaimView(const ModuleClaim& claim, const std::vector<ParamsSchema>* 
 void ClaimView::add_allocation(const ModuleAllocation& allocation, bool with_values, const std::string& module) {
   AllocationView& view = allocation_views_.emplace_back();
   for (const auto& [name, quantity] : allocation.consumed_capacity) {
-    const bool binary = quantity.format == Quantity::Format::kBinary;
-    view.consumed.push_back({lent(name), quantity.value, quantity.exp10,
-                             static_cast<std::uint32_t>(binary ? CAGE_QTY_BINARY : CAGE_QTY_DECIMAL)});
+    view.consumed.push_back(raw(quantity));
+    view.consumed.back().name = lent(name);
   }
   view.table = {};
   view.table.struct_size = sizeof view.table;

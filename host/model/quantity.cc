@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
@@ -10,11 +11,12 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-constexpr std::int64_t kNano = -9;                           // Kubernetes rounds anything smaller away from zero
-constexpr std::int64_t kExa = 18;                            // the largest decimal suffix
-constexpr std::size_t kMaxText = 128;                        // longer than any quantity
-constexpr int kMaxDigits = 20;                               // significant digits; times 2^60 they still fit in Wide
-constexpr std::int32_t kMaxExponent = 100;                   // "1e100"
+constexpr std::int64_t kNano = -9;          // Kubernetes rounds anything smaller away from zero
+constexpr std::int64_t kExa = 18;           // the largest decimal suffix
+constexpr std::size_t kMaxText = 128;       // longer than any quantity
+constexpr int kMaxDigits = 20;              // significant digits; times 2^60 they still fit in Wide
+constexpr std::int32_t kMaxExponent = 100;  // "1e100"
+constexpr std::int64_t kMaxShift = 19;      // by so many digits a value of 64 bits can be shifted in Wide
 constexpr std::string_view kDecimalSuffixes = "num kMGTPE";  // from nano up; the blank stands for no suffix
 constexpr std::string_view kBinarySuffixes = "KMGTPE";
 
@@ -22,7 +24,6 @@ struct Amount {
   Wide value = 0;
   std::int64_t exponent = 0;
   bool more = false;  // digits beyond kMaxDigits were dropped, so the real amount is a little larger
-  friend bool operator==(const Amount& a, const Amount& b) { return a.value == b.value && a.exponent == b.exponent; }
 };
 
 // The unique form of an amount whose value does not end in zero.
@@ -159,8 +160,42 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   return quantity;
 }
 
-bool operator==(const Quantity& a, const Quantity& b) {
-  return normalized({a.value, a.exp10}) == normalized({b.value, b.exp10});
+std::optional<std::int64_t> Quantity::in_units(std::int32_t unit) const {
+  const Amount amount = normalized({value, exp10});
+  std::int64_t exponent = amount.value == 0 ? 0 : amount.exponent - unit;
+  if (exponent < 0 || exponent > kMaxShift) return std::nullopt;
+  Wide units = amount.value;
+  for (; exponent > 0; --exponent) units *= 10;
+  if (units < std::numeric_limits<std::int64_t>::min() || units > std::numeric_limits<std::int64_t>::max())
+    return std::nullopt;
+  return static_cast<std::int64_t>(units);
+}
+
+bool Quantity::is_whole() const { return normalized({value, exp10}).exponent >= 0; }
+
+Quantity Quantity::rounded_up() const {
+  if (is_whole()) return *this;
+  std::int64_t whole = value;
+  for (std::int32_t exponent = exp10; exponent < 0; ++exponent) whole /= 10;
+  return {whole + 1, 0, format};
+}
+
+bool operator==(const Quantity& a, const Quantity& b) { return (a <=> b) == std::strong_ordering::equal; }
+
+std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) {
+  Amount left = normalized({a.value, a.exp10}), right = normalized({b.value, b.exp10});
+  const auto sign = [](const Amount& amount) { return amount.value < 0 ? -1 : amount.value > 0 ? 1 : 0; };
+  if (sign(left) != sign(right) || sign(left) == 0) return sign(left) <=> sign(right);
+  const bool left_coarser = left.exponent > right.exponent;
+  Amount& coarse = left_coarser ? left : right;
+  std::int64_t shift = std::abs(left.exponent - right.exponent);
+  // A value of 64 bits has at most 19 digits, so the coarser amount is the larger one beyond that.
+  if (shift > kMaxShift)
+    return left_coarser == (sign(left) > 0) ? std::strong_ordering::greater : std::strong_ordering::less;
+  for (; shift > 0; --shift) coarse.value *= 10;
+  return left.value < right.value   ? std::strong_ordering::less
+         : left.value > right.value ? std::strong_ordering::greater
+                                    : std::strong_ordering::equal;
 }
 
 }  // namespace cardcage

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,15 @@ struct Quantity {
   // Reads any quantity that the API server may send: "1024Mi", "1e3", "0.5", "12E".
   static Result<Quantity> parse(std::string_view text);
 
-  // Compares amounts, not formats: 1024Mi equals 1Gi.
+  // How many times 10^exp10 it is; nothing unless that is a whole number that fits in 64 bits.
+  std::optional<std::int64_t> in_units(std::int32_t exp10) const;
+  bool is_whole() const;
+  // The smallest whole amount that is not less. [not negative]
+  Quantity rounded_up() const;
+
+  // Compare amounts, not formats: 1024Mi equals 1Gi.
   friend bool operator==(const Quantity& a, const Quantity& b);
+  friend std::strong_ordering operator<=>(const Quantity& a, const Quantity& b);
 };
 
 }  // namespace cardcage

@@ -310,6 +310,25 @@ TEST(CallContextTest, RunsOnceOrIsAbandoned) {
   EXPECT_FALSE(run.is_abandoned());
 }
 
+TEST(ClaimViewTest, ShowsWholeAmountsWithoutAnExponent) {
+  ModuleClaim claim;
+  claim.allocations.emplace_back().consumed_capacity = {{"a", *Quantity::parse("10Gi")},
+                                                        {"b", *Quantity::parse("20k")},
+                                                        {"c", *Quantity::parse("1500m")},
+                                                        {"d", *Quantity::parse("1e30")},
+                                                        {"e", *Quantity::parse("0.3Ki")}};
+  const std::vector<ParamsSchema> schemas;
+  const ClaimView view(claim, &schemas, "m");
+  ASSERT_EQ(view.table()->allocs[0]->consumed_count, 5u);
+  const cage_quantity* seen = view.table()->allocs[0]->consumed;
+  const auto shown = [&](std::size_t i) { return std::tuple(seen[i].value, seen[i].exp10, seen[i].format); };
+  EXPECT_EQ(shown(0), std::tuple(10LL << 30, 0, std::uint32_t{CAGE_QTY_BINARY}));
+  EXPECT_EQ(shown(1), std::tuple(20'000, 0, std::uint32_t{CAGE_QTY_DECIMAL}));
+  EXPECT_EQ(shown(2), std::tuple(15, -1, std::uint32_t{CAGE_QTY_DECIMAL}));
+  EXPECT_EQ(shown(3), std::tuple(1, 30, std::uint32_t{CAGE_QTY_DECIMAL}));
+  EXPECT_EQ(shown(4), std::tuple(3072, -1, std::uint32_t{CAGE_QTY_DECIMAL})) << "307.2 bytes";
+}
+
 TEST(ClaimViewTest, ShowsTheClaimAsTheModuleReadsIt) {
   ModuleClaim claim;
   claim.ref = {"ns", "c", "u1"};

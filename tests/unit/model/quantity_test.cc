@@ -121,6 +121,44 @@ TEST(Quantity, IsEqualByAmountWhateverItsForm) {
   EXPECT_NE((Quantity{.value = 1, .exp10 = 30}), (Quantity{.value = 1, .exp10 = 31}));
 }
 
+TEST(Quantity, IsOrderedByAmount) {
+  const Quantity ascending[] = {{-1, 31},
+                                {-1, 30},
+                                {-5, 0},
+                                {-1, -9},
+                                {0, 7},
+                                {1, -9},
+                                {500, -3},
+                                {1, 0},
+                                {1 << 10, 0},
+                                {std::numeric_limits<std::int64_t>::max(), 0},
+                                {1, 19},
+                                {1, 40},
+                                {std::numeric_limits<std::int64_t>::max(), 100}};
+  for (std::size_t i = 0; i < std::size(ascending); ++i)
+    for (std::size_t j = 0; j < std::size(ascending); ++j)
+      EXPECT_EQ(ascending[i] <=> ascending[j], i <=> j) << ascending[i].to_string() << " " << ascending[j].to_string();
+}
+
+TEST(Quantity, IsCountedInUnits) {
+  EXPECT_EQ((Quantity{32LL << 30, 0}).in_units(0), 32LL << 30);
+  EXPECT_EQ((Quantity{2, 3}).in_units(-3), 2'000'000);
+  EXPECT_EQ((Quantity{1500, -3}).in_units(-3), 1500);
+  EXPECT_EQ((Quantity{1500, -3}).in_units(0), std::nullopt);
+  EXPECT_EQ((Quantity{0, 40}).in_units(-3), 0);
+  EXPECT_EQ((Quantity{1, 18}).in_units(0), 1'000'000'000'000'000'000);
+  EXPECT_EQ((Quantity{1, 19}).in_units(0), std::nullopt);
+  EXPECT_EQ((Quantity{1, 100}).in_units(0), std::nullopt);
+}
+
+TEST(Quantity, IsRoundedUpToAWholeAmount) {
+  EXPECT_FALSE((Quantity{1500, -3}).is_whole());
+  EXPECT_TRUE((Quantity{1000, -3}).is_whole());
+  EXPECT_EQ((Quantity{1500, -3}).rounded_up(), (Quantity{2, 0}));
+  EXPECT_EQ((Quantity{1, -9}).rounded_up(), (Quantity{1, 0}));
+  EXPECT_EQ((Quantity{7, 3}).rounded_up(), (Quantity{7000, 0}));
+}
+
 TEST(Quantity, SurvivesARoundTrip) {
   for (std::int64_t value : {1L, 7L, 1000L, 1024L, 1536L, 123456789L, -5L, std::numeric_limits<std::int64_t>::max()})
     for (std::int32_t exponent : {-9, -4, -1, 0, 1, 3, 5})
