@@ -10,7 +10,7 @@
 
 #include "host/core/shared_map.h"
 #include "host/model/health.h"
-#include "host/model/quantity.h"
+#include "host/model/request_policy.h"
 
 namespace cardcage {
 
@@ -44,6 +44,7 @@ struct Device {
   std::vector<std::int32_t> numa_nodes;
   Attributes attributes;  // a name without a domain is in the driver's domain
   std::map<std::string, Quantity> capacity;
+  RequestPolicies policies;  // of a shared device only
   std::vector<CounterUse> consumes;
   Health health;  // the default = no statement
 

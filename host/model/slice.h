@@ -21,6 +21,7 @@ struct SliceDevice {
   std::string name;
   Attributes attributes;
   std::map<std::string, Quantity> capacity;
+  RequestPolicies policies;
   std::vector<CounterUse> consumes;
   std::vector<DeviceTaint> taints;
   bool allow_multiple_allocations = false;
