@@ -188,6 +188,28 @@ typedef struct cage_snapshot_counters {
                           const cage_quantity *, uint32_t count);
 } cage_snapshot_counters;
 
+#define CAGE_SNAPSHOT_POLICY "cage.snapshot.policy/1"  /* amounts of a shared device, since 0.3 */
+/* What claims may consume of one capacity of a device with CAGE_DEVICE_SHARED (KEP-5075). The names
+ * of the amounts are not read. Ranges of amounts that are not whole need Kubernetes 1.37. */
+typedef struct cage_request_policy {
+  uint32_t struct_size;
+  uint32_t value_count;
+  const cage_quantity *default_amount;  /* of a request that names none; never NULL */
+  const cage_quantity *values;     /* the only amounts, ascending, at most 10: a request consumes
+                                      the first one that is enough */
+  const cage_quantity *min, *max, *step;  /* or a range: a request consumes min and as many steps as
+                                      it needs, at most max. NULL = none; max and step need min */
+} cage_request_policy;
+/* set: before or after device(), once for each capacity that has a policy. Without one a request
+ * consumes what it names, or all if it names nothing. The host leaves out a device with a policy that
+ * Kubernetes would refuse, and logs why. cage_alloc.consumed is what a claim has of the device. */
+typedef struct cage_snapshot_policy {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*set)(cage_snapshot *, cage_str device_id, cage_str capacity,
+                     const cage_request_policy *);
+} cage_snapshot_policy;
+
 #define CAGE_HOST_EXEC "cage.exec/1"  /* of cage_host, since 0.3: runs a program of the node */
 typedef struct cage_command {
   uint32_t struct_size;

@@ -17,6 +17,7 @@ std::string_view changed_part(const Device& before, const Device& after) {
   if (before.numa_nodes != after.numa_nodes) return "other NUMA nodes";
   if (!(before.attributes == after.attributes)) return "other attributes";
   if (before.capacity != after.capacity) return "another capacity";
+  if (before.policies != after.policies) return "another request policy";
   if (before.consumes != after.consumes) return "other counters";
   return "";
 }

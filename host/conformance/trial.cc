@@ -317,7 +317,12 @@ Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* sc
   ModuleAllocation allocation;
   allocation.device_id = device.id;
   allocation.request = "main";
-  if (device.shared) allocation.share_id = fmt::format("5a5e5a5e-0000-4000-8000-{:012}", claims_);
+  if (device.shared) {
+    allocation.share_id = fmt::format("5a5e5a5e-0000-4000-8000-{:012}", claims_);
+    // What a request without amounts consumes.
+    allocation.consumed_capacity = device.capacity;
+    for (const auto& [name, policy] : device.policies) allocation.consumed_capacity[name] = *policy.default_amount;
+  }
   allocation.values = std::move(*values);
   claim.allocations.push_back(std::move(allocation));
   return claim;

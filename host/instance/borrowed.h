@@ -50,6 +50,9 @@ constexpr std::size_t first_size(const cage_cause*) {
 constexpr std::size_t first_size(const cage_catalogue_entry*) {
   return offsetof(cage_catalogue_entry, reserved) + sizeof(cage_catalogue_entry::reserved);
 }
+constexpr std::size_t first_size(const cage_request_policy*) {
+  return offsetof(cage_request_policy, step) + sizeof(cage_request_policy::step);
+}
 constexpr std::size_t first_size(const cage_command*) {
   return offsetof(cage_command, env_count) + sizeof(cage_command::env_count);
 }

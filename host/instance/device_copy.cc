@@ -190,6 +190,31 @@ Result<std::map<std::string, Quantity>> copy_quantities(std::span<const cage_qua
   return copies;
 }
 
+Result<RequestPolicy> copy_request_policy(const cage_request_policy& given) {
+  RequestPolicy policy;
+  const auto values = items_of(given.values, given.value_count, kMaxPolicyValues, "values");
+  if (!values) return std::unexpected(values.error());
+  for (const cage_quantity& value : *values) {
+    const auto copy = copy_quantity(value);
+    if (!copy) return within(copy.error(), "values[{}]", policy.values.size());
+    policy.values.push_back(*copy);
+  }
+  struct Part {
+    std::string_view name;
+    const cage_quantity* given;
+    std::optional<Quantity>& copy;
+  };
+  for (const Part& part :
+       {Part{"default_amount", given.default_amount, policy.default_amount}, Part{"min", given.min, policy.min},
+        Part{"max", given.max, policy.max}, Part{"step", given.step, policy.step}}) {
+    if (part.given == nullptr) continue;
+    const auto copy = copy_quantity(*part.given);
+    if (!copy) return within(copy.error(), "{}", part.name);
+    part.copy = *copy;
+  }
+  return policy;
+}
+
 Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
   const auto optional_id = [](std::string_view text) { return text.empty() || is_device_id(text); };
   const auto optional_word = [](std::string_view text) { return text.empty() || is_camel_case(text, 64); };

@@ -34,8 +34,7 @@ SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDec
     return self.guard_.run([&] { return self.add(device); });
   };
   table_.extension = [](cage_snapshot* table, const char* id) -> const void* {
-    const bool known = id != nullptr && std::string_view(id) == CAGE_SNAPSHOT_COUNTERS;
-    return known ? &self_of(table).counters_ : nullptr;
+    return id == nullptr ? nullptr : self_of(table).extension(id);
   };
   counters_.struct_size = sizeof counters_;
   counters_.set = [](cage_snapshot* table, cage_str name, const cage_quantity* counters,
@@ -48,6 +47,18 @@ SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDec
     SnapshotSink& self = self_of(table);
     return self.guard_.run([&] { return self.add_use(device_id, set, counters, count); });
   };
+  policy_.struct_size = sizeof policy_;
+  policy_.set = [](cage_snapshot* table, cage_str device_id, cage_str capacity,
+                   const cage_request_policy* given) -> cage_status {
+    SnapshotSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_policy(device_id, capacity, given); });
+  };
+}
+
+const void* SnapshotSink::extension(std::string_view id) const {
+  if (id == CAGE_SNAPSHOT_COUNTERS) return &counters_;
+  if (id == CAGE_SNAPSHOT_POLICY) return &policy_;
+  return nullptr;
 }
 
 cage_snapshot* SnapshotSink::open() {
@@ -62,6 +73,7 @@ void SnapshotSink::abandon() {
   names_.clear();
   counter_sets_.clear();
   uses_.clear();
+  policies_.clear();
   spoiled_.clear();
   left_out_.clear();
   text_ = 0;
@@ -71,6 +83,11 @@ void SnapshotSink::leave_out(const std::string& device_id, const std::string& wh
   if (left_out_.size() < kMaxLeftOut) left_out_.try_emplace(device_id, why);
   log_limited(LogLevel::kError, guard_.module() + "/device/" + device_id, "device is left out: " + why,
               {{"module", guard_.module()}, {"device", device_id}});
+}
+
+void SnapshotSink::spoil(const std::string& device_id, const std::string& why) {
+  if (spoiled_.size() < kMaxDevices) spoiled_.insert(device_id);
+  leave_out(device_id, why);
 }
 
 Status SnapshotSink::add(const cage_device* given) {
@@ -125,8 +142,7 @@ Status SnapshotSink::add_use(cage_str device_id, cage_str set, const cage_quanti
   auto id = ruled_text(device_id, is_device_id, "device_id", "a device id");
   if (!id) return std::unexpected(id.error());
   const auto refuse = [&](const Error& error) -> Status {
-    if (spoiled_.size() < kMaxDevices) spoiled_.insert(*id);
-    leave_out(*id, "its use of counters is refused: " + error.message);
+    spoil(*id, "its use of counters is refused: " + error.message);
     return std::unexpected(error);
   };
   auto name = ruled_text(set, is_dns_label, "counter set name", kLabel);
@@ -144,6 +160,29 @@ Status SnapshotSink::add_use(cage_str device_id, cage_str set, const cage_quanti
   return {};
 }
 
+Status SnapshotSink::add_policy(cage_str device_id, cage_str capacity, const cage_request_policy* given) {
+  auto id = ruled_text(device_id, is_device_id, "device_id", "a device id");
+  if (!id) return std::unexpected(id.error());
+  const auto refuse = [&](const Error& error) -> Status {
+    spoil(*id, error.message);
+    return std::unexpected(error);
+  };
+  auto name = ruled_text(capacity, is_qualified_name, "capacity name", "the name of a capacity of the device");
+  if (!name) return refuse(name.error());
+  const auto adopted = adopt(given, "cage_request_policy");
+  if (!adopted) return refuse(adopted.error());
+  auto policy = copy_request_policy(*adopted);
+  if (!policy) return refuse(within(policy.error(), "request policy of capacity '{}'", *name).error());
+  if (policies_.size() == kMaxDevices && !policies_.contains(*id))
+    return refuse({Code::kResourceExhausted, fmt::format("at most {} devices are allowed", kMaxDevices)});
+  auto& policies = policies_[*id];
+  if (policies.size() == kMaxAttributes)
+    return refuse({Code::kInvalidArgument, fmt::format("a device has at most {} request policies", kMaxAttributes)});
+  if (!policies.emplace(*name, std::move(*policy)).second)
+    return refuse({Code::kAlreadyExists, fmt::format("capacity '{}' has a request policy already", *name)});
+  return {};
+}
+
 // Runs at the end, when all sets and devices are known: the module may name them in any order.
 void SnapshotSink::resolve_uses() {
   for (auto& [id, uses] : uses_) {
@@ -156,16 +195,27 @@ void SnapshotSink::resolve_uses() {
         if (missing.empty() && !set->second.contains(counter.first))
           missing = fmt::format("counter set '{}' has no counter '{}'", use.set, counter.first);
       if (missing.empty()) continue;
-      leave_out(id, missing);
-      spoiled_.insert(id);
+      spoil(id, missing);
     }
     device->second.consumes = std::move(uses);
+  }
+}
+
+// Runs at the end, too: the policy of a capacity may come before its device.
+void SnapshotSink::resolve_policies() {
+  for (auto& [id, policies] : policies_) {
+    const auto found = devices_.find(id);
+    if (found == devices_.end()) continue;
+    Device& device = found->second;
+    if (const auto flaw = flaw_of(policies, device.capacity, device.shared)) spoil(id, *flaw);
+    device.policies = std::move(policies);
   }
 }
 
 Snapshot SnapshotSink::finish() {
   guard_.close();
   resolve_uses();
+  resolve_policies();
   Snapshot snapshot;
   for (auto& [id, device] : devices_)  // in the order of ids, as a Snapshot requires
     if (!spoiled_.contains(id)) snapshot.devices.push_back(std::move(device));

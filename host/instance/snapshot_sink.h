@@ -28,7 +28,7 @@ class SnapshotSink {
   SnapshotSink& operator=(const SnapshotSink&) = delete;
 
   cage_snapshot* open();
-  // The snapshot so far, sorted, with names. Devices whose counters do not fit together are left out.
+  // The snapshot so far, sorted, with names. Devices whose counters or policies do not fit are left out.
   Snapshot finish();
   // Drops the collected devices.
   void abandon();
@@ -39,8 +39,12 @@ class SnapshotSink {
   Status add(const cage_device* given);
   Status add_counter_set(cage_str name, const cage_quantity* counters, std::uint32_t count);
   Status add_use(cage_str device_id, cage_str set, const cage_quantity* counters, std::uint32_t count);
+  Status add_policy(cage_str device_id, cage_str capacity, const cage_request_policy* given);
   void resolve_uses();
+  void resolve_policies();
   void leave_out(const std::string& device_id, const std::string& why);
+  void spoil(const std::string& device_id, const std::string& why);
+  const void* extension(std::string_view id) const;
 
   static SnapshotSink& self_of(const cage_snapshot* table) { return *static_cast<SnapshotSink*>(table->host_data); }
 
@@ -48,11 +52,15 @@ class SnapshotSink {
   const StatedCauses causes_;
   cage_snapshot table_{};
   cage_snapshot_counters counters_{};
+  cage_snapshot_policy policy_{};
   std::map<std::string, Device> devices_;
   std::set<std::string> names_;  // that the module chose
   std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
   std::map<std::string, std::vector<CounterUse>> uses_;  // by device id
-  std::set<std::string> spoiled_;  // devices with a refused use of counters: without it they would be overcommitted
+  std::map<std::string, RequestPolicies> policies_;      // by device id
+  // Devices with a refused use of counters, without which they would be overcommitted, or with a refused policy,
+  // without which claims would get amounts that the device cannot give.
+  std::set<std::string> spoiled_;
   std::map<std::string, std::string> left_out_;
   std::size_t text_ = 0;
 };

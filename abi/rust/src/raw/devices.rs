@@ -48,6 +48,27 @@ pub struct cage_snapshot_counters {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+pub struct cage_request_policy {
+    pub struct_size: u32,
+    pub value_count: u32,
+    pub default_amount: *const cage_quantity,
+    pub values: *const cage_quantity,
+    pub min: *const cage_quantity,
+    pub max: *const cage_quantity,
+    pub step: *const cage_quantity,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_snapshot_policy {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub set:
+        Option<unsafe extern "C" fn(*mut cage_snapshot, cage_str, cage_str, *const cage_request_policy) -> cage_status>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 pub struct cage_id_sink {
     pub struct_size: u32,
     pub reserved: u32,

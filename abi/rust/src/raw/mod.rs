@@ -64,6 +64,7 @@ pub const CAGE_HOST_POLL: &str = "cage.poll/1";
 pub const CAGE_HOST_WRITE: &str = "cage.write/1";
 pub const CAGE_EDITS_JOURNAL: &str = "cage.edits.journal/1";
 pub const CAGE_SNAPSHOT_COUNTERS: &str = "cage.snapshot.counters/1";
+pub const CAGE_SNAPSHOT_POLICY: &str = "cage.snapshot.policy/1";
 
 pub const CAGE_OK: cage_status = 0;
 pub const CAGE_CANCELLED: cage_status = 1;
