@@ -58,6 +58,35 @@ Enum known(std::uint32_t number, Enum last, Enum worst) {
   return number > static_cast<std::uint32_t>(last) ? worst : static_cast<Enum>(number);
 }
 
+void write_quantity(const Quantity& from, wire::Quantity& to) {
+  to.set_value(from.value);
+  to.set_exp10(from.exp10);
+  to.set_binary(from.format == Quantity::Format::kBinary);
+}
+
+Quantity read_quantity(const wire::Quantity& from) {
+  return {from.value(), from.exp10(), from.binary() ? Quantity::Format::kBinary : Quantity::Format::kDecimal};
+}
+
+void write_policy(const std::string& capacity, const RequestPolicy& from, wire::RequestPolicy& to) {
+  to.set_capacity(capacity);
+  if (from.default_amount) write_quantity(*from.default_amount, *to.mutable_default_amount());
+  for (const Quantity& value : from.values) write_quantity(value, *to.add_values());
+  if (from.min) write_quantity(*from.min, *to.mutable_min());
+  if (from.max) write_quantity(*from.max, *to.mutable_max());
+  if (from.step) write_quantity(*from.step, *to.mutable_step());
+}
+
+RequestPolicy read_policy(const wire::RequestPolicy& from) {
+  RequestPolicy policy;
+  if (from.has_default_amount()) policy.default_amount = read_quantity(from.default_amount());
+  for (const wire::Quantity& value : from.values()) policy.values.push_back(read_quantity(value));
+  if (from.has_min()) policy.min = read_quantity(from.min());
+  if (from.has_max()) policy.max = read_quantity(from.max());
+  if (from.has_step()) policy.step = read_quantity(from.step());
+  return policy;
+}
+
 }  // namespace
 
 void write(const Attributes& from, AttributeValues& to) {
@@ -83,9 +112,7 @@ void write(const std::map<std::string, Quantity>& from, NamedQuantities& to) {
   for (const auto& [name, quantity] : from) {
     wire::NamedQuantity& out = *to.Add();
     out.set_name(name);
-    out.mutable_quantity()->set_value(quantity.value);
-    out.mutable_quantity()->set_exp10(quantity.exp10);
-    out.mutable_quantity()->set_binary(quantity.format == Quantity::Format::kBinary);
+    write_quantity(quantity, *out.mutable_quantity());
   }
 }
 
@@ -96,9 +123,7 @@ void write(const std::string& name, const std::map<std::string, Quantity>& from,
 
 std::map<std::string, Quantity> read(const NamedQuantities& from) {
   std::map<std::string, Quantity> quantities;
-  for (const wire::NamedQuantity& in : from)
-    quantities[in.name()] = {in.quantity().value(), in.quantity().exp10(),
-                             in.quantity().binary() ? Quantity::Format::kBinary : Quantity::Format::kDecimal};
+  for (const wire::NamedQuantity& in : from) quantities[in.name()] = read_quantity(in.quantity());
   return quantities;
 }
 
@@ -137,6 +162,7 @@ void write(const Device& from, wire::Device& to) {
   to.mutable_numa_nodes()->Add(from.numa_nodes.begin(), from.numa_nodes.end());
   write(from.attributes, *to.mutable_attributes());
   write(from.capacity, *to.mutable_capacity());
+  for (const auto& [capacity, policy] : from.policies) write_policy(capacity, policy, *to.add_policies());
   for (const CounterUse& use : from.consumes) cardcage::write(use.set, use.counters, *to.add_consumes());
   cardcage::write({}, from.health, *to.mutable_health());
 }
@@ -154,6 +180,7 @@ Result<Device> read(const wire::Device& from) {
   if (!attributes) return within(attributes.error(), "device '{}'", from.id());
   device.attributes = std::move(*attributes);
   device.capacity = read(from.capacity());
+  for (const wire::RequestPolicy& policy : from.policies()) device.policies[policy.capacity()] = read_policy(policy);
   for (const wire::CounterSet& use : from.consumes()) device.consumes.push_back({use.name(), read(use.counters())});
   device.health = read(from.health());
   return device;

@@ -36,6 +36,13 @@ TEST(WireTest, ADeviceWithEveryKindOfAttribute) {
                                {"lv", std::vector<SemVer>{{"1.0.0"}, {"2.0.0"}}},
                                {"none", std::vector<std::int64_t>{}}},
                 .capacity = {{"memory", {80, 9, Quantity::Format::kBinary}}},
+                .policies = {{"cores", {.default_amount = Quantity{1}, .values = {Quantity{1}, Quantity{500, -3}}}},
+                             {"memory",
+                              {.default_amount = Quantity{8},
+                               .min = Quantity{4, 0, Quantity::Format::kBinary},
+                               .max = Quantity{16},
+                               .step = Quantity{4}}},
+                             {"open", {.default_amount = Quantity{0}, .min = Quantity{0}}}},
                 .consumes = {{"slices", {{"a", {1, 0, {}}}}}},
                 .health = {HealthState::kUnmonitored, "TooHot", "93 degrees", std::chrono::seconds(30),
                            TaintEffect::kInform, "Thermal", "example.com/hot", "93", 93.5}};
