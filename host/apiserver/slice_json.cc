@@ -47,13 +47,34 @@ json::object quantities_json(const std::map<std::string, Quantity>& quantities) 
   return object;
 }
 
+json::object policy_json(const RequestPolicy& policy) {
+  json::object object, range;
+  if (policy.default_amount) object["default"] = policy.default_amount->to_string();
+  for (const Quantity& value : policy.values) {
+    if (!object.contains("validValues")) object["validValues"] = json::array();
+    object["validValues"].get_array().push_back(json::value(value.to_string()));
+  }
+  if (policy.min) range["min"] = policy.min->to_string();
+  if (policy.max) range["max"] = policy.max->to_string();
+  if (policy.step) range["step"] = policy.step->to_string();
+  if (!range.empty()) object["validRange"] = std::move(range);
+  return object;
+}
+
+json::object capacity_json(const SliceDevice& device) {
+  json::object object = quantities_json(device.capacity);
+  for (const auto& [name, policy] : device.policies)
+    if (auto* capacity = object.if_contains(name)) capacity->get_object()["requestPolicy"] = policy_json(policy);
+  return object;
+}
+
 json::object device_body(const SliceDevice& device) {
   json::object body;
   for (const auto& [name, value] : device.attributes) {
     if (!body.contains("attributes")) body["attributes"] = json::object();
     body["attributes"].get_object()[name] = attribute_json(value);
   }
-  if (!device.capacity.empty()) body["capacity"] = quantities_json(device.capacity);
+  if (!device.capacity.empty()) body["capacity"] = capacity_json(device);
   if (!device.consumes.empty()) {
     auto& uses = (body["consumesCounters"] = json::array()).get_array();
     for (const auto& use : device.consumes)
@@ -150,6 +171,37 @@ std::map<std::string, Quantity> quantities_from(const json::object& object) {
   return quantities;
 }
 
+std::optional<Quantity> quantity_at(const json::object& object, std::string_view key) {
+  const auto quantity = Quantity::parse(text_at(object, key));
+  return quantity ? std::optional(*quantity) : std::nullopt;
+}
+
+RequestPolicy policy_from(const json::object& object) {
+  RequestPolicy policy;
+  policy.default_amount = quantity_at(object, "default");
+  for (const auto& item : array_at(object, "validValues")) {
+    if (policy.values.size() == kMaxEntries) break;
+    const auto* text = item.if_string();
+    if (text == nullptr) continue;
+    if (const auto value = Quantity::parse(*text)) policy.values.push_back(*value);
+  }
+  const auto& range = object_at(object, "validRange");
+  policy.min = quantity_at(range, "min");
+  policy.max = quantity_at(range, "max");
+  policy.step = quantity_at(range, "step");
+  return policy;
+}
+
+RequestPolicies policies_from(const json::object& capacities) {
+  RequestPolicies policies;
+  for (const auto& [name, value] : capacities) {
+    if (policies.size() == kMaxEntries) break;
+    const auto* policy = as_object(value).if_contains("requestPolicy");
+    if (policy != nullptr && policy->is_object()) policies.emplace(name, policy_from(policy->get_object()));
+  }
+  return policies;
+}
+
 SliceDevice device_from(const json::object& object) {
   SliceDevice device;
   device.name = text_at(object, "name");
@@ -159,6 +211,7 @@ SliceDevice device_from(const json::object& object) {
     if (auto attribute = attribute_from(as_object(value))) device.attributes.emplace(name, std::move(*attribute));
   }
   device.capacity = quantities_from(object_at(body, "capacity"));
+  device.policies = policies_from(object_at(body, "capacity"));
   for (const auto& item : array_at(body, "consumesCounters")) {
     if (device.consumes.size() == kMaxEntries) break;
     const auto& use = as_object(item);

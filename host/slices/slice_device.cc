@@ -46,6 +46,7 @@ SliceDevice slice_device(const Device& device, const std::vector<CauseHealth>& c
   published.name = device.name;
   published.attributes = device.attributes;
   published.capacity = device.capacity;
+  published.policies = device.policies;
   published.consumes = device.consumes;
   published.allow_multiple_allocations = device.shared;
   if (strongest_taint(causes) != TaintEffect::kNone) published.taints = taints_of(causes, driver);

@@ -276,6 +276,11 @@ void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& er
     gates_.taints_of_1_35 = false;
     return reset_views();
   }
+  const auto fractional = [](const SliceDevice* device) { return needs_fractions(*device); };
+  if (pool.view && std::ranges::any_of(pool.view->devices, fractional)) {
+    gates_.fractional_capacity = false;
+    return reset_views();
+  }
   if (pool.view && !pool.view->counters.empty() && !pool.tried_both_placements) {
     // The release of the server decides whether counters go beside their consumers.
     const bool separate = pool.placement == CounterPlacement::kSeparate;
@@ -286,7 +291,10 @@ void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& er
     return;
   }
   pool.tried_both_placements = false;
-  if (!std::exchange(gates_.taints_of_1_35, true)) reset_views();  // they were not the reason
+  // They were not the reason.
+  const bool taints = std::exchange(gates_.taints_of_1_35, true);
+  const bool fractions = std::exchange(gates_.fractional_capacity, true);
+  if (!taints || !fractions) reset_views();
   pool.rejected_until = clock_.now() + kRejectedRetry;
   pool.rejection = error.message;
   status_.last_error = fmt::format("pool '{}' is not published until its devices change: {}", name, error.message);

@@ -28,6 +28,9 @@ std::optional<std::string> withheld_by_gate(const SliceDevice& device, const Fea
     return "is a partition, and the cluster drops consumesCounters: enable its feature gate DRAPartitionableDevices";
   if (!device.consumes.empty() && gates.partitionable == kUnknown)
     return "is a partition, and the cluster has not yet shown that it keeps consumesCounters";
+  if (gates.consumable_capacity && !gates.fractional_capacity && needs_fractions(device))
+    return "has amounts of a capacity that differ by less than one, and the cluster refuses them: enable its feature "
+           "gate DRAFractionalCapacityRange (Kubernetes 1.37)";
   if (!gates.taints && must_not_be_scheduled(device))
     return "is tainted, and the cluster drops taints: enable its feature gate DRADeviceTaints";
   return std::nullopt;
@@ -47,7 +50,10 @@ const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, 
     copy.taints.resize(std::min(copy.taints.size(), kMaxTaintsOf134));  // the strongest come first
   }
   if (lists) copy.attributes.erase_if([](const auto& attribute) { return is_list(attribute.second); });
-  if (multiple) copy.allow_multiple_allocations = false;
+  if (multiple) {
+    copy.allow_multiple_allocations = false;
+    copy.policies.clear();
+  }
   return &copy;
 }
 
@@ -74,6 +80,10 @@ bool needs_taints_of_1_35(const SliceDevice& device) {
   return device.taints.size() > kMaxTaintsOf134 || std::ranges::any_of(device.taints, informs);
 }
 
+bool needs_fractions(const SliceDevice& device) {
+  return std::ranges::any_of(device.policies, [](const auto& policy) { return needs_fractions(policy.second); });
+}
+
 bool is_special(const SliceDevice& device) {
   return !device.taints.empty() || !device.consumes.empty() || has_list(device);
 }
@@ -97,7 +107,7 @@ std::vector<std::string> FeatureGates::learn(const Slice& sent, const Slice& sto
 
 void FeatureGates::forget_off() {
   if (partitionable == State::kOff) partitionable = State::kUnknown;
-  taints = taints_of_1_35 = consumable_capacity = list_attributes = true;
+  taints = taints_of_1_35 = consumable_capacity = fractional_capacity = list_attributes = true;
 }
 
 std::vector<std::string> FeatureGates::off() const {
@@ -105,6 +115,7 @@ std::vector<std::string> FeatureGates::off() const {
   if (partitionable == State::kOff) names.emplace_back("DRAPartitionableDevices");
   if (!taints) names.emplace_back("DRADeviceTaints");
   if (!consumable_capacity) names.emplace_back("DRAConsumableCapacity");
+  if (!fractional_capacity) names.emplace_back("DRAFractionalCapacityRange");
   if (!list_attributes) names.emplace_back("DRAListTypeAttributes");
   return names;
 }

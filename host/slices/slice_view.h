@@ -36,6 +36,8 @@ inline constexpr std::size_t kMaxTaints = 16;  // of a device
 
 // True for a device whose taints Kubernetes 1.34 refuses.
 bool needs_taints_of_1_35(const SliceDevice& device);
+// True for a device whose request policies a server without the feature gate DRAFractionalCapacityRange refuses.
+bool needs_fractions(const SliceDevice& device);
 // True for a device that lowers the limit of its slice: it has taints, counters or list attributes.
 bool is_special(const SliceDevice& device);
 
@@ -49,6 +51,7 @@ struct FeatureGates {
   // Not a gate: Kubernetes 1.34 refuses a slice with the effect None or with more than 4 taints of a device. Only its
   // refusal shows that.
   bool taints_of_1_35 = true;
+  bool fractional_capacity = true;  // DRAFractionalCapacityRange, which also shows in a refusal alone
 
   // Compares what was sent with what the server stored. Returns the names of the gates that newly turn out to be off.
   std::vector<std::string> learn(const Slice& sent, const Slice& stored);

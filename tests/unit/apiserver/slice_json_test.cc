@@ -30,7 +30,9 @@ Slice every_field() {
                        {"parts", std::vector<bool>{true, false}},
                        {"resource.kubernetes.io/pciBusID", std::string("0000:3b:00.0")},
                        {"versions", std::vector<SemVer>{{"1.0.0"}, {"2.0.0"}}}};
-  device.capacity = {{"memory", gi(32)}};
+  device.capacity = {{"cores", {2}}, {"memory", gi(32)}};
+  device.policies = {{"cores", {.default_amount = Quantity{1}, .values = {Quantity{500, -3}, Quantity{1}}}},
+                     {"memory", {.default_amount = gi(4), .min = gi(4), .max = gi(16), .step = gi(4)}}};
   device.consumes = {{"npu-0", {{"memory", gi(32)}}}};
   device.taints = {{"npu.acme.dev/hot", "", "None", ""},
                    {"npu.acme.dev/unhealthy", "ecc", "NoSchedule", "2030-01-01T00:00:00Z"}};
@@ -97,6 +99,24 @@ TEST(SliceJsonDetailTest, ASliceWithoutDevicesIsLegal) {
   EXPECT_FALSE(written.at("spec").get_object().contains("devices"));
   EXPECT_FALSE(written.at("metadata").get_object().contains("ownerReferences"));
   expect_equal(slice_from_json(written).value(), slice);
+}
+
+TEST(SliceJsonDetailTest, AnEditedRequestPolicyDiffers) {
+  json::object with_name = slice_to_json(every_field(), ResourceApi::kV1);
+  with_name["metadata"].get_object()["name"] = "s1";
+  for (const auto& [place, value] : {std::pair("memory/requestPolicy/default", json::value("8Gi")),
+                                     std::pair("memory/requestPolicy/default", json::value(nullptr)),
+                                     std::pair("memory/requestPolicy/validRange/step", json::value("2Gi")),
+                                     std::pair("memory/requestPolicy/validRange", json::value(nullptr)),
+                                     std::pair("cores/requestPolicy/validValues/0", json::value("1")),
+                                     std::pair("cores/requestPolicy", json::value(nullptr))}) {
+    json::value changed(with_name);
+    changed.at_pointer(fmt::format("/spec/devices/0/capacity/{}", place)) = value;
+    EXPECT_NE(slice_from_json(changed)->devices, every_field().devices) << place;
+  }
+  json::value same(with_name);
+  same.at_pointer("/spec/devices/0/capacity/memory/requestPolicy/validRange/step") = "4096Mi";
+  EXPECT_EQ(slice_from_json(same)->devices, every_field().devices);
 }
 
 TEST(SliceJsonDetailTest, CanonicalQuantitiesOfTheServerAreEqual) {

@@ -17,6 +17,7 @@ Device gpu() {
   device.name = "gpu-7";
   device.attributes["model"] = std::string("A1");
   device.capacity["memory"] = Quantity{.value = 1};
+  device.policies["memory"] = {.default_amount = Quantity{.value = 1}};
   device.consumes = {{"card", {{"slots", Quantity{.value = 1}}}}};
   device.shared = true;
   return device;
@@ -42,6 +43,7 @@ TEST(SliceDevice, PublishesWhatTheModuleReported) {
   EXPECT_EQ(published.capacity, gpu().capacity);
   EXPECT_EQ(published.consumes, gpu().consumes);
   EXPECT_TRUE(published.allow_multiple_allocations);
+  EXPECT_EQ(published.policies, gpu().policies);
   EXPECT_THAT(published.taints, IsEmpty());
 }
 

@@ -96,6 +96,26 @@ TEST_F(SliceGatesTest, FindsOutWhichTaintsTheServerTakes) {
   expect_published(content);
 }
 
+TEST_F(SliceGatesTest, FindsOutThatTheServerTakesWholeAmountsOnly) {
+  start();
+  PoolContent content = numbered_pool(1);
+  content.devices.push_back(shared_device("halves"));
+  content.devices[1].policies["memory"] = {.default_amount = Quantity{.value = 1},
+                                           .values = {Quantity{.value = 500, .exp10 = -3}, Quantity{.value = 1}}};
+  // Kubernetes 1.36.
+  cluster.fail_next(Verb::kCreate, 1, {Code::kInvalidArgument, "requestPolicy.validValues[1]: Duplicate value: \"1\""});
+  want(content);
+  EXPECT_TRUE(converges());
+  expect_published(numbered_pool(1));
+  EXPECT_THAT(publisher.status().disabled_gates, ElementsAre("DRAFractionalCapacityRange"));
+  EXPECT_THAT(publisher.status().pools.at("node7").withheld, SizeIs(1));
+
+  // The server is upgraded, which ends its watches.
+  cluster.end_watches(fail(Code::kUnavailable, "connection reset"));
+  EXPECT_TRUE((pass(100ms), converges()));
+  expect_published(content);
+}
+
 TEST_F(SliceGatesTest, ARefusalForAnotherReasonCostsOtherPoolsNoTaint) {
   start();
   PoolContent content = numbered_pool(1);

@@ -212,6 +212,19 @@ TEST_F(SlicePlanTest, ForeignChangesAreCorrected) {
   EXPECT_TRUE(plan(content).empty()) << "any generation is good if all slices have it";
 }
 
+TEST_F(SlicePlanTest, AForeignChangeOfARequestPolicyIsCorrected) {
+  PoolContent content;
+  content.devices = {shared_device("gpu-0")};
+  publish(content);
+  RequestPolicy& policy = stored[0].devices[0].policies["memory"];
+  policy.step = Quantity::parse("4096Mi").value();
+  EXPECT_TRUE(plan(content).empty()) << "the same amount in another form";
+  policy.step = Quantity::parse("2Gi").value();
+  EXPECT_EQ(publish(content).writes(), 1u);
+  stored[0].devices[0].policies.clear();
+  EXPECT_EQ(publish(content).writes(), 1u);
+}
+
 TEST_F(SlicePlanTest, AReplacedNodeOnlyChangesTheOwner) {
   const PoolContent content = numbered_pool(300);
   publish(content);

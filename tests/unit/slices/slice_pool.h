@@ -27,6 +27,16 @@ inline SliceDevice tainted_device(const std::string& name, const std::string& ef
   return device;
 }
 
+inline SliceDevice shared_device(const std::string& name) {
+  const auto gi = [](std::int64_t count) {
+    return Quantity{.value = count << 30, .format = Quantity::Format::kBinary};
+  };
+  SliceDevice device = plain_device(name);
+  device.allow_multiple_allocations = true;
+  device.policies["memory"] = {.default_amount = gi(4), .min = gi(4), .max = gi(16), .step = gi(4)};
+  return device;
+}
+
 inline SliceDevice partition(const std::string& name, const std::string& set) {
   SliceDevice device = plain_device(name);
   device.consumes.push_back({set, {{"slots", Quantity{.value = 1}}}});

@@ -79,6 +79,18 @@ TEST(SliceView, FindsCountersAndTaintsThatTheApiServerWouldRefuse) {
   EXPECT_THAT(flaw(device), HasSubstr("more than 16"));
 }
 
+TEST(SliceView, FindsRequestPoliciesThatTheApiServerWouldRefuse) {
+  SliceDevice device = shared_device("gpu-0");
+  EXPECT_EQ(flaw(device), "none");
+  device.allow_multiple_allocations = false;
+  EXPECT_THAT(flaw(device), HasSubstr("the device is not shared"));
+  device = shared_device("gpu-0");
+  device.policies["memory"].step = Quantity{.value = 5};
+  EXPECT_THAT(flaw(device), HasSubstr("a multiple of validRange.step 5"));
+  device.policies = {{"cores", {.default_amount = Quantity{.value = 1}}}};
+  EXPECT_THAT(flaw(device), HasSubstr("capacity 'cores', which the device lacks"));
+}
+
 TEST(SliceView, OneBadDeviceDoesNotHideTheOthers) {
   PoolContent content = numbered_pool(3);
   content.devices[1].attributes["bad-name"] = true;
@@ -114,7 +126,7 @@ TEST(SliceView, LeavesOutFieldsThatDisabledGatesWouldDrop) {
   content.devices = {plain_device("list"), plain_device("multiple"), tainted_device("sick"),
                      tainted_device("note", "None")};
   content.devices[0].attributes["ports"] = std::vector<std::int64_t>{1, 2};
-  content.devices[1].allow_multiple_allocations = true;
+  content.devices[1] = shared_device("multiple");
   FeatureGates gates;
   gates.taints = gates.consumable_capacity = gates.list_attributes = false;
   const auto view = view_pool(shared(content), CounterPlacement::kSeparate, gates);
@@ -122,8 +134,28 @@ TEST(SliceView, LeavesOutFieldsThatDisabledGatesWouldDrop) {
   EXPECT_FALSE(view->devices[0]->attributes.contains("ports"));
   EXPECT_TRUE(view->devices[0]->attributes.contains("model"));
   EXPECT_FALSE(view->devices[1]->allow_multiple_allocations);
+  EXPECT_THAT(view->devices[1]->policies, IsEmpty());
   EXPECT_THAT(view->devices[2]->taints, IsEmpty());
   EXPECT_THAT(view->withheld, ElementsAre(testing::Field(&WithheldDevice::reason, HasSubstr("DRADeviceTaints"))));
+}
+
+TEST(SliceView, WithholdsPoliciesThatKubernetesBefore137Refuses) {
+  PoolContent content;
+  content.devices = {shared_device("whole"), shared_device("halves")};
+  content.devices[1].policies["memory"] = {.default_amount = Quantity{.value = 1},
+                                           .values = {Quantity{.value = 500, .exp10 = -3}, Quantity{.value = 1}}};
+  FeatureGates gates = all_on();
+  EXPECT_THAT(names(*view_pool(shared(content), CounterPlacement::kSeparate, gates)), ElementsAre("whole", "halves"));
+  gates.fractional_capacity = false;
+  const auto view = view_pool(shared(content), CounterPlacement::kSeparate, gates);
+  EXPECT_THAT(names(*view), ElementsAre("whole"));
+  EXPECT_THAT(view->withheld[0].reason, HasSubstr("DRAFractionalCapacityRange"));
+  gates.consumable_capacity = false;
+  EXPECT_THAT(names(*view_pool(shared(content), CounterPlacement::kSeparate, gates)), ElementsAre("whole", "halves"))
+      << "the server drops the policies before it looks at them";
+  EXPECT_THAT(gates.off(), testing::Contains("DRAFractionalCapacityRange"));
+  gates.forget_off();
+  EXPECT_TRUE(gates.fractional_capacity);
 }
 
 TEST(SliceView, LeavesOutTaintsThatKubernetes134Refuses) {
