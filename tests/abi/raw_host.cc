@@ -220,6 +220,30 @@ const cage_snapshot_counters kCounters = {
       return cage_status{CAGE_OK};
     }};
 
+std::string amount_text(const cage_quantity& amount) {
+  return amount.exp10 == 0 ? fmt::format("{}", amount.value) : fmt::format("{}e{}", amount.value, amount.exp10);
+}
+
+std::string policy_text(const cage_request_policy& policy) {
+  EXPECT_EQ(policy.struct_size, sizeof policy);
+  std::string text = amount_text(*policy.default_amount);
+  std::vector<std::string> values;
+  for (std::uint32_t i = 0; i < policy.value_count; ++i) values.push_back(amount_text(policy.values[i]));
+  if (!values.empty()) text += fmt::format(" of {}", fmt::join(values, ", "));
+  if (policy.min != nullptr) text += " of " + amount_text(*policy.min);
+  if (policy.max != nullptr) text += " to " + amount_text(*policy.max);
+  if (policy.step != nullptr) text += " by " + amount_text(*policy.step);
+  return text;
+}
+
+const cage_snapshot_policy kPolicy = {
+    sizeof(cage_snapshot_policy), 0,
+    [](cage_snapshot* self, cage_str device, cage_str capacity, const cage_request_policy* policy) {
+      auto& policies = static_cast<Snapshot*>(self->host_data)->policies[owned(device)];
+      EXPECT_TRUE(policies.emplace(owned(capacity), policy_text(*policy)).second) << owned(capacity);
+      return cage_status{CAGE_OK};
+    }};
+
 }  // namespace
 
 std::string attribute_text(const cage_attr& attr) {
@@ -236,13 +260,14 @@ std::string attribute_text(const cage_attr& attr) {
   return fmt::format("[{}]", fmt::join(values, ", "));
 }
 
-Snapshot::Snapshot(bool with_counters) : with_counters_(with_counters) {
+Snapshot::Snapshot(bool with_families) : with_families_(with_families) {
   snapshot_.struct_size = sizeof snapshot_;
   snapshot_.host_data = this;
   snapshot_.device = take;
   snapshot_.extension = [](cage_snapshot* self, const char* id) -> const void* {
-    const bool known = std::string_view(id) == CAGE_SNAPSHOT_COUNTERS;
-    return known && static_cast<Snapshot*>(self->host_data)->with_counters_ ? &kCounters : nullptr;
+    if (!static_cast<Snapshot*>(self->host_data)->with_families_) return nullptr;
+    if (std::string_view(id) == CAGE_SNAPSHOT_COUNTERS) return &kCounters;
+    return std::string_view(id) == CAGE_SNAPSHOT_POLICY ? &kPolicy : nullptr;
   };
 }
 

@@ -111,7 +111,7 @@ struct FoundDevice {
 };
 class Snapshot {
  public:
-  explicit Snapshot(bool with_counters = true);
+  explicit Snapshot(bool with_families = true);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   cage_snapshot* get() { return &snapshot_; }
@@ -119,11 +119,13 @@ class Snapshot {
   std::map<std::string, FoundDevice> devices;
   std::map<std::string, std::map<std::string, std::int64_t>> counter_sets;
   std::map<std::string, std::map<std::string, std::int64_t>> consumes;  // by device; all from one set
+  // By device and capacity: "2 of 1 to 4 by 1", "1 of 500e-3, 1".
+  std::map<std::string, std::map<std::string, std::string>> policies;
 
  private:
   static cage_status take(cage_snapshot* self, const cage_device* device);
   cage_snapshot snapshot_{};
-  bool with_counters_;
+  bool with_families_;
 };
 
 // What containers get, one line per edit: "env A=b", "node /dev/x <- /dev/null rw", "mount /a -> /b ro,bind".

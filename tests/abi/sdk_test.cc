@@ -114,6 +114,8 @@ TEST_P(Sdk, DevicesArriveWithAllTheirAttributes) {
   EXPECT_TRUE(part.shared);
   EXPECT_FALSE(part.has_health);
   EXPECT_THAT(snapshot->consumes.at("part"), ElementsAre(Pair("memory", 1)));
+  EXPECT_THAT(snapshot->policies.at("part"),
+              ElementsAre(Pair("cores", "1 of 500e-3, 1"), Pair("memory", "2 of 1 to 4 by 1")));
 }
 
 TEST_P(Sdk, EditsArriveAndTheStateComesBack) {

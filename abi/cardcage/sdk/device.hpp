@@ -75,12 +75,22 @@ class Device {
   std::optional<Health> health_;
 };
 
+// What claims may consume of a capacity of a shared device (KEP-5075). The scheduler rounds a request up to the next
+// amount that the policy allows.
+struct RequestPolicy {
+  Quantity default_amount;       // of a request that names none
+  std::vector<Quantity> values;  // the only amounts, at most 10 in ascending order
+  // Or a range: from `min` on, up to `max`, in steps of `step`. Max and step need min.
+  std::optional<Quantity> min, max, step;
+};
+
 // The full list of devices, never a change to it [R6].
 class Snapshot {
  public:
   explicit Snapshot(cage_snapshot* sink)
       : sink_(sink),
-        counters_(static_cast<const cage_snapshot_counters*>(sink->extension(sink, CAGE_SNAPSHOT_COUNTERS))) {}
+        counters_(static_cast<const cage_snapshot_counters*>(sink->extension(sink, CAGE_SNAPSHOT_COUNTERS))),
+        policy_(static_cast<const cage_snapshot_policy*>(sink->extension(sink, CAGE_SNAPSHOT_POLICY))) {}
 
   // Returns false if the host refused this device and logged why; the other devices still count.
   bool add(const Device& device) { return device.report(sink_) == CAGE_OK; }
@@ -97,7 +107,33 @@ class Snapshot {
                                      static_cast<std::uint32_t>(list.size())));
   }
 
+  // Claims share a device in amounts (KEP-5075). Without policies a request consumes what it names, or the whole
+  // capacity.
+  bool has_policies() const { return policy_ != nullptr; }
+  // What claims may consume of a capacity of a shared device. The host leaves the device out if this throws, and if
+  // Kubernetes would refuse the policy.
+  void policy(std::string_view device, std::string_view capacity, const RequestPolicy& given) {
+    if (policy_ == nullptr) throw Error(CAGE_UNIMPLEMENTED, "request policies need a host with " CAGE_SNAPSHOT_POLICY);
+    std::vector<cage_quantity> values;
+    for (const Quantity& value : given.values) values.push_back(unnamed(value));
+    const cage_quantity initial = unnamed(given.default_amount);
+    const cage_quantity min = unnamed(given.min.value_or(Quantity{})), max = unnamed(given.max.value_or(Quantity{})),
+                        step = unnamed(given.step.value_or(Quantity{}));
+    cage_request_policy policy{};
+    policy.struct_size = sizeof policy;
+    policy.value_count = static_cast<std::uint32_t>(values.size());
+    policy.default_amount = &initial;
+    policy.values = values.data();
+    policy.min = given.min ? &min : nullptr;
+    policy.max = given.max ? &max : nullptr;
+    policy.step = given.step ? &step : nullptr;
+    detail::must(policy_->set(sink_, detail::raw(device), detail::raw(capacity), &policy));
+  }
+
  private:
+  static cage_quantity unnamed(const Quantity& amount) {
+    return {{nullptr, 0}, amount.value, amount.exp10, amount.format};
+  }
   const cage_snapshot_counters& counters() const {
     if (counters_ == nullptr) throw Error(CAGE_UNIMPLEMENTED, "partitions need a host with " CAGE_SNAPSHOT_COUNTERS);
     return *counters_;
@@ -105,6 +141,7 @@ class Snapshot {
 
   cage_snapshot* sink_;
   const cage_snapshot_counters* counters_;
+  const cage_snapshot_policy* policy_;
 };
 
 }  // namespace cage

@@ -121,6 +121,39 @@ impl Quantity {
     }
 }
 
+/// What claims may consume of a capacity of a shared device (KEP-5075). The scheduler rounds a request up to the next
+/// amount that the policy allows. Chain: `RequestPolicy::new(gib(4)).range(gib(4), Some(gib(32))).step(gib(4))`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestPolicy {
+    pub(crate) default: Quantity,
+    pub(crate) values: Vec<Quantity>,
+    pub(crate) min: Option<Quantity>,
+    pub(crate) max: Option<Quantity>,
+    pub(crate) step: Option<Quantity>,
+}
+
+impl RequestPolicy {
+    /// `default` is consumed by a request that names no amount.
+    pub fn new(default: Quantity) -> RequestPolicy {
+        RequestPolicy { default, values: Vec::new(), min: None, max: None, step: None }
+    }
+    /// The only amounts, at most 10 in ascending order.
+    pub fn values(mut self, values: &[Quantity]) -> RequestPolicy {
+        self.values = values.to_vec();
+        self
+    }
+    /// Instead of values: any amount from `min` on, up to `max` if there is one.
+    pub fn range(mut self, min: Quantity, max: Option<Quantity>) -> RequestPolicy {
+        (self.min, self.max) = (Some(min), max);
+        self
+    }
+    /// Of a range: `min` and a multiple of this.
+    pub fn step(mut self, step: Quantity) -> RequestPolicy {
+        self.step = Some(step);
+        self
+    }
+}
+
 /// A device to report. Setters chain: `Device::new(uuid, "gpu").pci(bus).attribute("model", "X1")`.
 #[derive(Clone, Debug)]
 pub struct Device {

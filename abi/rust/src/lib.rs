@@ -60,7 +60,7 @@ pub use catalogue::{Catalogue, Entry};
 pub use cause::{Cause, Recovery, Severity};
 pub use claim::{Allocation, Claim, Params};
 pub use declared::{Choice, Declared, Schema};
-pub use device::{Attribute, Device, Quantity};
+pub use device::{Attribute, Device, Quantity, RequestPolicy};
 pub use edits::{DeviceNode, Edit, Edits, Hook, Mount};
 pub use error::{Error, Result, Status};
 pub use health::{Health, Taint};

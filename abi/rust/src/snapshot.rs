@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-use crate::device::{Attributes, Device, Quantity};
+use crate::device::{Attributes, Device, Quantity, RequestPolicy};
 use crate::error::{Error, Result, Status};
 use crate::{raw, text};
 use std::ffi::CString;
+use std::os::raw::c_void;
 
 /// The full list of devices, never a change to it [R6].
 pub struct Snapshot {
     raw: *mut raw::cage_snapshot,
     counters: *const raw::cage_snapshot_counters,
+    policy: *const raw::cage_snapshot_policy,
 }
 
 fn raw_quantities<N: AsRef<str>>(quantities: &[(N, Quantity)]) -> Vec<raw::cage_quantity> {
     quantities.iter().map(|(name, quantity)| quantity.to_raw(name.as_ref())).collect()
 }
 
+fn extension(raw: *mut raw::cage_snapshot, id: &str) -> *const c_void {
+    let id = CString::new(id).expect("a constant without a zero byte");
+    unsafe { (*raw).extension.map_or(std::ptr::null(), |extension| extension(raw, id.as_ptr())) }
+}
+
 impl Snapshot {
     pub(crate) fn new(raw: *mut raw::cage_snapshot) -> Snapshot {
-        let id = CString::new(raw::CAGE_SNAPSHOT_COUNTERS).expect("a constant without a zero byte");
-        let counters = unsafe { (*raw).extension.map_or(std::ptr::null(), |extension| extension(raw, id.as_ptr())) };
-        Snapshot { raw, counters: counters as *const raw::cage_snapshot_counters }
+        let counters = extension(raw, raw::CAGE_SNAPSHOT_COUNTERS) as *const raw::cage_snapshot_counters;
+        let policy = extension(raw, raw::CAGE_SNAPSHOT_POLICY) as *const raw::cage_snapshot_policy;
+        Snapshot { raw, counters, policy }
     }
 
     /// Returns false if the host refused this device and logged why; the other devices still count.
@@ -63,6 +70,34 @@ impl Snapshot {
         text::must(unsafe { function(self.raw, device, set, list.as_ptr(), list.len() as u32) })
     }
 
+    /// Claims share a device in amounts (KEP-5075). Without policies a request consumes what it names, or the whole
+    /// capacity.
+    pub fn has_policies(&self) -> bool {
+        !self.policy.is_null()
+    }
+    /// What claims may consume of a capacity of a shared device. The host leaves the device out if this fails, and if
+    /// Kubernetes would refuse the policy.
+    pub fn policy(&mut self, device: &str, capacity: &str, policy: &RequestPolicy) -> Result {
+        let family = unsafe { self.policy.as_ref() }.ok_or_else(no_policies)?;
+        let function = family.set.ok_or_else(no_policies)?;
+        let unnamed = |quantity: &Quantity| quantity.to_raw("");
+        let values: Vec<raw::cage_quantity> = policy.values.iter().map(unnamed).collect();
+        let default = unnamed(&policy.default);
+        let [min, max, step] = [policy.min, policy.max, policy.step].map(|part| part.as_ref().map(unnamed));
+        let optional =
+            |part: &Option<raw::cage_quantity>| part.as_ref().map_or(std::ptr::null(), |raw| raw as *const _);
+        let raw = raw::cage_request_policy {
+            struct_size: std::mem::size_of::<raw::cage_request_policy>() as u32,
+            value_count: values.len() as u32,
+            default_amount: &default,
+            values: values.as_ptr(),
+            min: optional(&min),
+            max: optional(&max),
+            step: optional(&step),
+        };
+        text::must(unsafe { function(self.raw, text::to_raw(device), text::to_raw(capacity), &raw) })
+    }
+
     fn counters(&self) -> Result<&raw::cage_snapshot_counters> {
         unsafe { self.counters.as_ref() }.ok_or_else(no_counters)
     }
@@ -70,4 +105,8 @@ impl Snapshot {
 
 fn no_counters() -> Error {
     Error::new(Status::Unimplemented, "partitions need a host with cage.snapshot.counters/1")
+}
+
+fn no_policies() -> Error {
+    Error::new(Status::Unimplemented, "request policies need a host with cage.snapshot.policy/1")
 }

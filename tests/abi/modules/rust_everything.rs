@@ -3,8 +3,8 @@
 use cardcage::{
     raw, Attribute, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels, CollectMetrics, Configure,
     Declared, Device, DeviceAction, DeviceNode, Edits, Entry, Error, Event, Events, FileWrite, HandleEvents, Health,
-    Hook, Host, Ioctl, Labels, Metric, Module, Mount, PreStart, Prefer, Program, Quantity, Reconcile, Recovery, Result,
-    Samples, Schema, Severity, Snapshot, Source, Status, Taint, Values, Watch, Wish,
+    Hook, Host, Ioctl, Labels, Metric, Module, Mount, PreStart, Prefer, Program, Quantity, Reconcile, Recovery,
+    RequestPolicy, Result, Samples, Schema, Severity, Snapshot, Source, Status, Taint, Values, Watch, Wish,
 };
 use std::time::Duration;
 
@@ -280,7 +280,14 @@ impl Module for Everything {
             .capacity("memory", Quantity::gib(2))
             .capacity("slots", Quantity::count(3));
         out.add(&whole);
-        out.add(&Device::new("part", "gpu").name("half").parent("whole").shared());
+        let part = Device::new("part", "gpu").name("half").parent("whole").shared();
+        out.add(&part.capacity("memory", Quantity::bytes(8)).capacity("cores", Quantity::count(2)));
+        if out.has_policies() {
+            let memory = RequestPolicy::new(Quantity::bytes(2)).range(Quantity::bytes(1), Some(Quantity::bytes(4)));
+            out.policy("part", "memory", &memory.step(Quantity::bytes(1)))?;
+            let cores = [Quantity::milli(500), Quantity::count(1)];
+            out.policy("part", "cores", &RequestPolicy::new(Quantity::count(1)).values(&cores))?;
+        }
         if out.has_counters() {
             out.counter_set("whole", &[("memory", Quantity::bytes(2))])?;
             out.consumes("part", "whole", &[("memory", Quantity::bytes(1))])?;

@@ -96,10 +96,27 @@ class Everything final : public cage::Module {
                 .capacity("memory", cage::Quantity::gib(2))
                 .capacity("slots", cage::Quantity::count(3))
                 .health(cage::Health::bad("Fan", "the fan is stuck", cage::Taint::no_execute)));
-    out.add(cage::Device("part", "gpu").name("half").parent("whole").shared());
+    out.add(cage::Device("part", "gpu")
+                .name("half")
+                .parent("whole")
+                .shared()
+                .capacity("memory", cage::Quantity::bytes(8))
+                .capacity("cores", cage::Quantity::count(2)));
+    if (out.has_policies()) report_policies(out);
     if (!out.has_counters()) return;
     out.counter_set("whole", {{"memory", cage::Quantity::bytes(2)}});
     out.consumes("part", "whole", {{"memory", cage::Quantity::bytes(1)}});
+  }
+
+  static void report_policies(cage::Snapshot& out) {
+    cage::RequestPolicy memory;
+    memory.default_amount = cage::Quantity::bytes(2);
+    memory.min = cage::Quantity::bytes(1);
+    memory.max = cage::Quantity::bytes(4);
+    memory.step = cage::Quantity::bytes(1);
+    out.policy("part", "memory", memory);
+    out.policy("part", "cores",
+               {cage::Quantity::count(1), {cage::Quantity::milli(500), cage::Quantity::count(1)}, {}, {}, {}});
   }
 
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
