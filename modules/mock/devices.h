@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "policies.h"
+
 enum { MAX_DEVICES = 10000, MAX_SOCKETS = 8, MAX_PARTITIONS = 8, MAX_KINDS = 16 };
 
 struct device_group { /* "gpu:8" */
@@ -19,6 +21,7 @@ struct hardware { /* what the options ask for; devices_make() builds it */
   uint32_t sockets, partitions; /* partitions per gpu, 0 = none */
   bool shared, uuid_ids, partitions_only;
   char seed[64];
+  struct policies policies;
 };
 
 struct holder { /* a claim that has the device prepared */
@@ -72,7 +75,7 @@ void devices_tell_health(struct devices* devices, const struct device* device, c
 void devices_heal(struct devices* devices, struct device* device, const cage_host* host);
 void devices_forget_health(struct device* device);
 
-/* Reports every present device and, for gpus with partitions, their counters. */
+/* Reports every present device, its request policies and, for gpus with partitions, their counters. */
 cage_status devices_report(struct devices* devices, const cage_call* call, cage_snapshot* snapshot);
 
 #endif /* MOCK_DEVICES_H_ */

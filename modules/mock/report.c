@@ -120,12 +120,21 @@ cage_status devices_report(struct devices* devices, const cage_call* call, cage_
                   "partitions need a host with %s, or the same gpu could be allocated twice; set 'partitions' to 0",
                   CAGE_SNAPSHOT_COUNTERS);
   }
+  const cage_snapshot_policy* policy = snapshot->extension(snapshot, CAGE_SNAPSHOT_POLICY);
+  if (devices->hardware->policies.count > 0 && policy == NULL) {
+    return refuse(call, CAGE_FAILED_PRECONDITION,
+                  "policies need a host with %s, or claims could consume any amount; set 'shared_capacity' to []",
+                  CAGE_SNAPSHOT_POLICY);
+  }
   cage_status status = CAGE_OK;
   pthread_mutex_lock(&devices->lock);
   for (uint32_t i = 0; i < devices->count && status == CAGE_OK; ++i) {
     const struct device* device = &devices->all[i];
     if (!device->present) continue;
-    if (is_offered(devices->hardware, device)) report_device(devices, device, snapshot);
+    if (is_offered(devices->hardware, device)) {
+      report_device(devices, device, snapshot);
+      policies_report(&devices->hardware->policies, text_of(device->id), device->kind, snapshot, policy);
+    }
     if (device->part_count > 0 || device->parent != NULL) status = report_counters(devices, device, snapshot, counters);
   }
   pthread_mutex_unlock(&devices->lock);

@@ -27,6 +27,8 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("partitions_only", BOOL, "false", "gpus with partitions are not offered as a whole")),
     OPTION(NAMED("uuid_ids", BOOL, "false", "ids are the uuids, and gpu-0 is only a name")),
     OPTION(NAMED("shared", BOOL, "false", "several claims may hold one device")),
+    OPTION(NAMED("shared_capacity", LIST, "[]", "what they may consume: \"gpu memory 4Gi range 2Gi 16Gi 2Gi\""),
+           .max = MAX_POLICIES),
     OPTION(NAMED("device_node", STRING, "/dev/null", "host device node that containers see as /dev/mock/<id>"),
            .min = 1, .max = 255),
     OPTION(NAMED("mount_dir", STRING, "", "host folder for a file per prepared device; empty = none"), .max = 200),
@@ -109,7 +111,7 @@ static cage_status read_hardware(const cage_call* call, const cage_values* optio
   hardware->partitions_only = options->boolean(options, "partitions_only") != 0;
   hardware->shared = options->boolean(options, "shared") != 0;
   hardware->uuid_ids = options->boolean(options, "uuid_ids") != 0;
-  return CAGE_OK;
+  return policies_read(call, options, &hardware->policies);
 }
 
 static cage_status read_refusals(const cage_call* call, const cage_values* options, const char* name,

@@ -33,7 +33,7 @@ struct settings {
   uint32_t write_limit_ms;
 };
 
-enum { MOCK_OPTION_COUNT = 38 };
+enum { MOCK_OPTION_COUNT = 39 };
 extern const cage_option* const mock_options[MOCK_OPTION_COUNT];
 
 /* Reads `options` into settings, devices and faults, and keeps no pointer to them. */

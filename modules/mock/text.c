@@ -80,6 +80,25 @@ bool text_duration(cage_str text, uint64_t* nanoseconds) {
   return true;
 }
 
+bool text_amount(cage_str text, cage_quantity* amount) {
+  static const struct {
+    const char* name;
+    uint32_t shift; /* of a binary suffix */
+    int32_t exp10;
+  } suffixes[] = {{"", 0, 0},  {"m", 0, -3},  {"k", 0, 3},   {"M", 0, 6},
+                  {"G", 0, 9}, {"Ki", 10, 0}, {"Mi", 20, 0}, {"Gi", 30, 0}};
+  uint64_t number = 0;
+  if (!take_number(&text, UINT32_MAX, &number)) return false;
+  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
+    if (!text_is(text, suffixes[i].name)) continue;
+    *amount = (cage_quantity){.value = (int64_t)(number << suffixes[i].shift),
+                              .exp10 = suffixes[i].exp10,
+                              .format = suffixes[i].shift > 0 ? CAGE_QTY_BINARY : CAGE_QTY_DECIMAL};
+    return true;
+  }
+  return false;
+}
+
 uint64_t text_hash(uint64_t hash, cage_str text) {
   for (size_t i = 0; i < text.size; ++i) hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
   return hash;

@@ -19,6 +19,9 @@ bool text_number(cage_str text, uint32_t max, uint32_t* number);
 /* Reads whole numbers with units: "250ms", "2s", "1m30s". */
 bool text_duration(cage_str text, uint64_t* nanoseconds);
 
+/* Reads a quantity of Kubernetes that is a whole number with m, k, M, G, Ki, Mi, Gi or no suffix: "4Gi". */
+bool text_amount(cage_str text, cage_quantity* amount);
+
 /* FNV-1a, for identities that look random and are the same at every start. */
 uint64_t text_hash(uint64_t hash, cage_str text);
 #define TEXT_HASH_START 0xcbf29ce484222325u

@@ -128,6 +128,35 @@ TEST(MockDevices, PartitionsAreNotOfferedToAHostWithoutCounters) {
   EXPECT_TRUE(snapshot.devices.empty());
 }
 
+TEST(MockDevices, RequestPoliciesAreThoseOfTheKind) {
+  Instance instance(mock(), {{"devices", Strings{"gpu:1", "fpga:1"}},
+                             {"shared", true},
+                             {"shared_capacity", Strings{"gpu memory 4Gi range 2Gi 16Gi 2Gi",
+                                                         "gpu slices 1 values 500m 1", "fpga memory 1k"}}});
+  const auto snapshot = instance.discover();
+  EXPECT_THAT(snapshot->policies.at("gpu-0"),
+              testing::ElementsAre(Pair("memory", "4294967296 of 2147483648 to 17179869184 by 2147483648"),
+                                   Pair("slices", "1 of 500e-3, 1")));
+  EXPECT_THAT(snapshot->policies.at("fpga-0"), testing::ElementsAre(Pair("memory", "1e3")));
+}
+
+TEST(MockDevices, AMalformedPolicyIsNamedInTheError) {
+  for (const char* line : {"gpu", "gpu memory", "gpu memory much", "gpu memory 4 range", "gpu memory 4 some 1",
+                           "gpu memory 4 range 1 2 3 4", "gpu memory 4 values 1 2x"}) {
+    const Instance instance(mock(), {{"shared_capacity", Strings{line}}});
+    EXPECT_EQ(instance.created, CAGE_INVALID_ARGUMENT) << line;
+    EXPECT_THAT(instance.explanation, HasSubstr("'shared_capacity'")) << line;
+  }
+}
+
+TEST(MockDevices, PoliciesAreNotDroppedByAHostWithoutThem) {
+  Instance instance(mock(), {{"shared_capacity", Strings{"gpu memory 4Gi"}}});
+  Snapshot snapshot(false);
+  const Call call;
+  EXPECT_EQ(mock()->discover(instance.get(), call.get(), snapshot.get()), CAGE_FAILED_PRECONDITION);
+  EXPECT_THAT(call.explanation, HasSubstr("cage.snapshot.policy/1"));
+}
+
 TEST(MockDevices, SharedDevicesAreMarkedAsShared) {
   Instance instance(mock(), {{"shared", true}});
   EXPECT_TRUE(instance.discover()->devices.at("gpu-0").shared);
