@@ -30,10 +30,31 @@ auto sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
 }
 
+json::value policy_json(const wire::RequestPolicy& policy) {
+  json::array values;
+  for (const auto& value : policy.values()) values.emplace_back(value);
+  return {{"default", policy.default_amount()},
+          {"values", std::move(values)},
+          {"min", text_json(policy.min())},
+          {"max", text_json(policy.max())},
+          {"step", text_json(policy.step())}};
+}
+
+// "1 by default, one of 1, 2, 4", "2Gi by default, 1Gi to 8Gi in steps of 1Gi"
+std::string policy_text(const wire::RequestPolicy& policy) {
+  std::string text = policy.default_amount() + " by default";
+  if (policy.values_size() > 0) text += fmt::format(", one of {}", fmt::join(policy.values(), ", "));
+  if (!policy.min().empty())
+    text += policy.max().empty() ? ", at least " + policy.min() : fmt::format(", {} to {}", policy.min(), policy.max());
+  if (!policy.step().empty()) text += " in steps of " + policy.step();
+  return text;
+}
+
 json::value device_json(const wire::Device& device) {
-  json::object attributes, capacity;
+  json::object attributes, capacity, policies;
   for (const auto& [name, value] : sorted(device.attributes())) attributes[name] = to_json(value);
   for (const auto& [name, quantity] : sorted(device.capacity())) capacity[name] = quantity;
+  for (const auto& [name, policy] : sorted(device.request_policies())) policies[name] = policy_json(policy);
   json::array holders, numa;
   for (const auto& holder : device.holders()) holders.push_back(to_json(holder));
   for (const auto node : device.numa_nodes()) numa.emplace_back(node);
@@ -51,6 +72,7 @@ json::value device_json(const wire::Device& device) {
           {"cordon", cordon_json(device)},
           {"attributes", std::move(attributes)},
           {"capacity", std::move(capacity)},
+          {"requestPolicies", std::move(policies)},
           {"claims", std::move(holders)}};
 }
 
@@ -97,8 +119,12 @@ void print_details(const wire::Device& device) {
     for (const auto& cause : device.causes()) fmt::print("  cause {}\n", printable(cause_text(cause)));
   for (const auto& [name, value] : sorted(device.attributes()))
     fmt::print("  attribute {} = {}\n", printable(name), printable(to_text(value)));
-  for (const auto& [name, quantity] : sorted(device.capacity()))
-    fmt::print("  capacity {} = {}\n", printable(name), printable(quantity));
+  const auto policies = sorted(device.request_policies());
+  for (const auto& [name, quantity] : sorted(device.capacity())) {
+    const auto policy = policies.find(name);
+    const std::string share = policy == policies.end() ? "" : "; a claim gets " + policy_text(policy->second);
+    fmt::print("  capacity {} = {}{}\n", printable(name), printable(quantity), printable(share));
+  }
 }
 
 Status check_names(const DeviceQuery& query, const wire::ListDevicesResponse& list) {

@@ -164,6 +164,14 @@ void fill_attributes(Map& message, const Attributes& attributes) {
     std::visit([&, &key = name](const auto& value) { fill(message[key], value); }, attribute);
 }
 
+void fill(wire::RequestPolicy& message, const RequestPolicy& policy) {
+  if (policy.default_amount) message.set_default_amount(policy.default_amount->to_string());
+  for (const Quantity& value : policy.values) message.add_values(value.to_string());
+  if (policy.min) message.set_min(policy.min->to_string());
+  if (policy.max) message.set_max(policy.max->to_string());
+  if (policy.step) message.set_step(policy.step->to_string());
+}
+
 void fill(wire::Device& message, const DeviceReport& report) {
   const Device& device = report.device;
   message.set_name(device.name);
@@ -179,6 +187,7 @@ void fill(wire::Device& message, const DeviceReport& report) {
   fill_health(message, report);
   fill_attributes(*message.mutable_attributes(), device.attributes);
   for (const auto& [name, quantity] : device.capacity) (*message.mutable_capacity())[name] = quantity.to_string();
+  for (const auto& [name, policy] : device.policies) fill((*message.mutable_request_policies())[name], policy);
   for (const ClaimRef& holder : report.holders) fill(*message.add_holders(), holder);
 }
 

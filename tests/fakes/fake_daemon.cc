@@ -110,6 +110,19 @@ DeviceReport gpu(int number, HealthState health) {
           .pool = "node1"};
 }
 
+Device spare() {
+  Device device{.id = "spare", .name = "spare", .kind = "Lüfter", .shared = true};
+  device.capacity = {{"air", Quantity{.value = 400, .exp10 = 9}}, {"blades", Quantity{4}}, {"noise", Quantity{8}}};
+  device.policies = {{"air",
+                      {.default_amount = Quantity{.value = 100, .exp10 = 9},
+                       .min = Quantity{.value = 50, .exp10 = 9},
+                       .max = Quantity{.value = 200, .exp10 = 9},
+                       .step = Quantity{.value = 50, .exp10 = 9}}},
+                     {"blades", {.default_amount = Quantity{1}, .values = {Quantity{1}, Quantity{2}, Quantity{4}}}},
+                     {"noise", {.default_amount = Quantity{2}, .min = Quantity{1}}}};
+  return device;
+}
+
 std::shared_ptr<const ClaimRecord> claim(const std::string& name, const std::string& uid, WallTime prepared) {
   const std::string driver = "gpu.mock.cardcage.dev";
   ClaimRecord record{.driver = driver,
@@ -258,9 +271,8 @@ FakeDaemon FakeDaemon::busy_node() {
        .last_end = ModuleEnd{kNow - 2min,
                              kWhyAway,
                              {{kNow - 2min - 1s, "looking for cards"}, {kNow - 2min, "printed: no card in slot 3"}}}}};
-  daemon.device_reports = {gpu(0, HealthState::kHealthy),
-                           gpu(1, HealthState::kUnhealthy),
-                           {.module = "mock", .device = {.id = "spare", .name = "spare", .kind = "Lüfter"}}};
+  daemon.device_reports = {
+      gpu(0, HealthState::kHealthy), gpu(1, HealthState::kUnhealthy), {.module = "mock", .device = spare()}};
   daemon.device_reports[0].holders = {{"default", "training", "uid-1"}};
   daemon.claim_records = {claim("training", "uid-1", kNow - 90min), claim("inference-with-a-long-name", "uid-2", kNow),
                           fpga_in_use()};
