@@ -192,11 +192,10 @@ RequestPolicy policy_from(const json::object& object) {
   return policy;
 }
 
-RequestPolicies policies_from(const json::object& capacities) {
+RequestPolicies policies_from(const json::object& object, const std::map<std::string, Quantity>& capacity) {
   RequestPolicies policies;
-  for (const auto& [name, value] : capacities) {
-    if (policies.size() == kMaxEntries) break;
-    const auto* policy = as_object(value).if_contains("requestPolicy");
+  for (const auto& [name, amount] : capacity) {
+    const auto* policy = object_at(object, name).if_contains("requestPolicy");
     if (policy != nullptr && policy->is_object()) policies.emplace(name, policy_from(policy->get_object()));
   }
   return policies;
@@ -211,7 +210,7 @@ SliceDevice device_from(const json::object& object) {
     if (auto attribute = attribute_from(as_object(value))) device.attributes.emplace(name, std::move(*attribute));
   }
   device.capacity = quantities_from(object_at(body, "capacity"));
-  device.policies = policies_from(object_at(body, "capacity"));
+  device.policies = policies_from(object_at(body, "capacity"), device.capacity);
   for (const auto& item : array_at(body, "consumesCounters")) {
     if (device.consumes.size() == kMaxEntries) break;
     const auto& use = as_object(item);

@@ -114,6 +114,9 @@ TEST(SliceJsonDetailTest, AnEditedRequestPolicyDiffers) {
     changed.at_pointer(fmt::format("/spec/devices/0/capacity/{}", place)) = value;
     EXPECT_NE(slice_from_json(changed)->devices, every_field().devices) << place;
   }
+  json::value without_amount(with_name);
+  without_amount.at_pointer("/spec/devices/0/capacity/memory/value") = "much";
+  EXPECT_FALSE(slice_from_json(without_amount)->devices[0].policies.contains("memory")) << "as the capacity";
   json::value same(with_name);
   same.at_pointer("/spec/devices/0/capacity/memory/requestPolicy/validRange/step") = "4096Mi";
   EXPECT_EQ(slice_from_json(same)->devices, every_field().devices);
