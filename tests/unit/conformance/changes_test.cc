@@ -26,6 +26,13 @@ TEST(DeviceChangesTest, NamesTheDeviceAndThePart) {
             "device 'a' has another name, device 'b' has other attributes, device 'c' is missing and 1 more");
 }
 
+TEST(DeviceChangesTest, NamesARequestPolicy) {
+  Snapshot before{.devices = {device("a")}, .counter_sets = {}, .left_out = {}};
+  Snapshot after = before;
+  after.devices[0].policies["memory"] = {.default_amount = Quantity{1}};
+  EXPECT_EQ(device_changes(before, after), "device 'a' has another request policy");
+}
+
 TEST(EditChangesTest, NamesTheKindsOfEdits) {
   PreparedEdits before;
   before.allocations.resize(1);
