@@ -1,4 +1,6 @@
 // Slices, CDI files and responses are the same wherever the module runs.
+#include <fstream>
+
 #include "host/core/file.h"
 #include "tests/daemon/daemon_fixture.h"
 
@@ -14,15 +16,15 @@ class IsolationTest : public DaemonTest {
     std::map<std::string, std::string> slices, cdi;
     std::vector<PreparedDevice> response;
   };
-  // Prepares and unprepares the claim on a fresh node.
-  Outputs run_claim(const ClaimRef& claim, const std::string& isolation) {
-    configure("devices = [\"gpu:3\", \"fpga:2\", \"nic:2\"]\npartitions = 2", kDriver, isolation);
+  // Prepares and unprepares the claim on a fresh node that has so many slices, the last of them with the text.
+  Outputs run_claim(const ClaimRef& claim, const std::string& isolation, const std::string& options, std::size_t count,
+                    const std::string& text) {
+    configure(options, kDriver, isolation);
     start_and_register();
     const auto slices = daemon.folder() / "node/slices", cdi = daemon.folder() / "cdi";
-    // Devices that consume counters are published after the slice that has the counters.
     EXPECT_TRUE(kubelet.wait_for([&] {
       const auto now = specs(slices);
-      return now.size() == 2 && now.rbegin()->second.find("gpu-2-part-1") != std::string::npos;
+      return now.size() == count && now.rbegin()->second.find(text) != std::string::npos;
     })) << daemon.log();
     Outputs seen{.slices = {}, .cdi = {}, .response = prepare(claim)};
     seen.slices = specs(slices);
@@ -49,7 +51,12 @@ class IsolationTest : public DaemonTest {
 
 TEST_F(IsolationTest, SlicesAndCdiFilesAreTheSameByteForByte) {
   const ClaimRef claim = add_claim("one", {"gpu-0", "fpga-1", "nic-0"});
-  const Outputs inside = run_claim(claim, "in-process"), outside = run_claim(claim, "process");
+  const auto run = [&](const std::string& isolation) {
+    // Devices that consume counters are published after the slice that has the counters.
+    return run_claim(claim, isolation, "devices = [\"gpu:3\", \"fpga:2\", \"nic:2\"]\npartitions = 2", 2,
+                     "gpu-2-part-1");
+  };
+  const Outputs inside = run("in-process"), outside = run("process");
   ASSERT_EQ(inside.slices.size(), 2u);
   for (const auto& [name, spec] : inside.slices) {
     ASSERT_GT(spec.size(), 100u);
@@ -58,6 +65,31 @@ TEST_F(IsolationTest, SlicesAndCdiFilesAreTheSameByteForByte) {
   EXPECT_EQ(inside.cdi, outside.cdi);
   EXPECT_EQ(inside.response, outside.response);
   EXPECT_EQ(inside.cdi.size(), 1u);
+}
+
+TEST_F(IsolationTest, AShareOfADeviceIsTheSame) {
+  const ClaimRef claim = add_claim("one", {"nic-0"});
+  const fs::path file = daemon.folder() / "node/claims/default_one.json";
+  std::string text = read_file(file, 1 << 20).value();
+  const std::string share =
+      R"(,"shareID":"5b2c9f1e-0000-4000-8000-000000000001","consumedCapacity":{"bandwidth":"150G"})";
+  const std::string_view device = R"("device":"nic-0")";
+  text.insert(text.find(device) + device.size(), share);
+  std::ofstream(file) << text;
+  const auto run = [&](const std::string& isolation) {
+    return run_claim(claim, isolation,
+                     "devices = [\"nic:1\"]\nshared = true\n"
+                     "shared_capacity = [\"nic bandwidth 100G range 50G 200G 50G\"]",
+                     1, R"("validRange":{"min":"50G","max":"200G","step":"50G"})");
+  };
+  const Outputs inside = run("in-process"), outside = run("process");
+  EXPECT_EQ(inside.slices, outside.slices);
+  EXPECT_EQ(inside.cdi, outside.cdi);
+  EXPECT_EQ(inside.response, outside.response);
+  ASSERT_EQ(inside.cdi.size(), 1u);
+  EXPECT_NE(inside.cdi.begin()->second.find("MOCK_NIC_0_BANDWIDTH=150000000000"), std::string::npos);
+  EXPECT_NE(inside.cdi.begin()->second.find("MOCK_NIC_0_SHARE=5b2c9f1e-0000-4000-8000-000000000001"),
+            std::string::npos);
 }
 
 }  // namespace
