@@ -190,7 +190,7 @@ typedef struct cage_snapshot_counters {
 
 #define CAGE_SNAPSHOT_POLICY "cage.snapshot.policy/1"  /* amounts of a shared device, since 0.3 */
 /* What claims may consume of one capacity of a device with CAGE_DEVICE_SHARED (KEP-5075). The names
- * of the amounts are not read. Ranges of amounts that are not whole need Kubernetes 1.37. */
+ * of the amounts are not read. Some that are not whole need DRAFractionalCapacityRange (1.37). */
 typedef struct cage_request_policy {
   uint32_t struct_size;
   uint32_t value_count;

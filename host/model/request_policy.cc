@@ -120,9 +120,15 @@ std::optional<std::string> flaw_of(const RequestPolicies& policies, const std::m
 }
 
 bool needs_fractions(const RequestPolicy& policy) {
-  // Such a server rounds each value up to a whole number.
+  // Such a server rounds each amount up to a whole number before it compares values and counts steps.
   const auto rounded = [](const Quantity& amount) { return amount.rounded_up(); };
-  return std::ranges::adjacent_find(policy.values, {}, rounded) != policy.values.end();
+  if (std::ranges::adjacent_find(policy.values, {}, rounded) != policy.values.end()) return true;
+  if (!policy.min || !policy.step) return false;
+  const std::int64_t min = *rounded(*policy.min).in_units(kWhole), step = *rounded(*policy.step).in_units(kWhole);
+  const auto is_off = [&](const std::optional<Quantity>& amount) {
+    return amount && (*rounded(*amount).in_units(kWhole) - min) % step != 0;
+  };
+  return is_off(policy.default_amount) || is_off(policy.max);
 }
 
 }  // namespace cardcage

@@ -29,8 +29,8 @@ using RequestPolicies = std::map<std::string, RequestPolicy>;
 std::optional<std::string> flaw_of(const RequestPolicies& policies, const std::map<std::string, Quantity>& capacity,
                                    bool shared);
 
-// True for amounts that differ by less than one. A server without the feature gate DRAFractionalCapacityRange, new in
-// Kubernetes 1.37, refuses them as equal.
+// True for amounts that are right only if the server does not round them to whole numbers: one without the feature gate
+// DRAFractionalCapacityRange (new in Kubernetes 1.37) refuses them. [of a policy without a flaw]
 bool needs_fractions(const RequestPolicy& policy);
 
 }  // namespace cardcage

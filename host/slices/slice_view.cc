@@ -29,8 +29,8 @@ std::optional<std::string> withheld_by_gate(const SliceDevice& device, const Fea
   if (!device.consumes.empty() && gates.partitionable == kUnknown)
     return "is a partition, and the cluster has not yet shown that it keeps consumesCounters";
   if (gates.consumable_capacity && !gates.fractional_capacity && needs_fractions(device))
-    return "has amounts of a capacity that differ by less than one, and the cluster refuses them: enable its feature "
-           "gate DRAFractionalCapacityRange (Kubernetes 1.37)";
+    return "has a request policy with amounts that are not whole, and the cluster refuses it: enable its feature gate "
+           "DRAFractionalCapacityRange (new in Kubernetes 1.37)";
   if (!gates.taints && must_not_be_scheduled(device))
     return "is tainted, and the cluster drops taints: enable its feature gate DRADeviceTaints";
   return std::nullopt;

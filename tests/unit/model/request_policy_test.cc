@@ -98,11 +98,15 @@ TEST(RequestPolicy, BelongsToACapacityOfASharedDevice) {
   EXPECT_EQ(flaw_of({}, {{"cores", amount("2")}}, false), std::nullopt);
 }
 
-TEST(RequestPolicy, OnlyCloseValuesNeedFractions) {
+TEST(RequestPolicy, NeedsFractionsIfRoundedAmountsWouldNotFit) {
   EXPECT_FALSE(needs_fractions(values("1", {"1", "2"})));
   EXPECT_FALSE(needs_fractions(values("500m", {"500m", "2"})));
   EXPECT_TRUE(needs_fractions(values("500m", {"500m", "1", "2"})));
   EXPECT_FALSE(needs_fractions(range("500m", "100m")));
+  EXPECT_FALSE(needs_fractions(range("2Gi", "1Gi", "8Gi", "1Gi")));
+  EXPECT_FALSE(needs_fractions(range("1500m", "500m", "", "500m"))) << "2 is 1 and a step of 1";
+  EXPECT_TRUE(needs_fractions(range("5", "0", "", "2500m"))) << "5 is no multiple of 3";
+  EXPECT_TRUE(needs_fractions(range("1500m", "1500m", "3", "1500m"))) << "3 is not 2 and a multiple of 2";
 }
 
 }  // namespace

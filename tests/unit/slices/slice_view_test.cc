@@ -139,7 +139,7 @@ TEST(SliceView, LeavesOutFieldsThatDisabledGatesWouldDrop) {
   EXPECT_THAT(view->withheld, ElementsAre(testing::Field(&WithheldDevice::reason, HasSubstr("DRADeviceTaints"))));
 }
 
-TEST(SliceView, WithholdsPoliciesThatKubernetesBefore137Refuses) {
+TEST(SliceView, WithholdsPoliciesThatNeedFractionsFromAServerWithoutThem) {
   PoolContent content;
   content.devices = {shared_device("whole"), shared_device("halves")};
   content.devices[1].policies["memory"] = {.default_amount = Quantity{.value = 1},
