@@ -201,8 +201,8 @@ typedef struct cage_request_policy {
                                       it needs, at most max. NULL = none; max and step need min */
 } cage_request_policy;
 /* set: before or after device(), once for each capacity that has a policy. Without one a request
- * consumes what it names, or all if it names nothing. The host leaves out a device with a policy that
- * Kubernetes would refuse, and logs why. cage_alloc.consumed is what a claim has of the device. */
+ * consumes what it names, or all if it names nothing. The host leaves out a device with a policy
+ * that Kubernetes would refuse, and logs why. cage_alloc.consumed is what a claim has of it. */
 typedef struct cage_snapshot_policy {
   uint32_t struct_size;
   uint32_t reserved;
