@@ -25,7 +25,14 @@ void Table::value(const std::string& what, double value, const std::string& unit
 }
 
 void Table::budget(const std::string& what, double value, double budget, const std::string& unit) {
-  const bool met = value <= budget;
+  compare(what, value, budget, unit, value <= budget);
+}
+
+void Table::at_least(const std::string& what, double value, double least, const std::string& unit) {
+  compare(what, value, least, unit, value >= least);
+}
+
+void Table::compare(const std::string& what, double value, double budget, const std::string& unit, bool met) {
   missed_ += met ? 0 : 1;
   fmt::print("{:<58} {:>12.2f} {:>12.2f}  {:<5} {}\n", what, value, budget, unit, met ? "ok" : "MISSED");
 }

@@ -15,6 +15,7 @@ class Figures {
     action();
     samples_.push_back(std::chrono::steady_clock::now() - start);
   }
+  void add(const Figures& others) { samples_.insert(samples_.end(), others.samples_.begin(), others.samples_.end()); }
   double p50_us() const { return percentile_us(0.50); }
   double p99_us() const { return percentile_us(0.99); }
 
@@ -31,9 +32,13 @@ class Table {
   void value(const std::string& what, double value, const std::string& unit);
   // Misses the budget if `value` is larger.
   void budget(const std::string& what, double value, double budget, const std::string& unit);
+  // Misses the budget if `value` is smaller.
+  void at_least(const std::string& what, double value, double least, const std::string& unit);
   bool all_met() const { return missed_ == 0; }
 
  private:
+  void compare(const std::string& what, double value, double budget, const std::string& unit, bool met);
+
   int missed_ = 0;
 };
 

@@ -24,11 +24,11 @@ class Cluster:
 
     def boot(self) -> "Cluster":
         started = time.monotonic()
-        for address in (node.API_ADDRESS, node.NODE_ADDRESS):
-            subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
         with ThreadPoolExecutor(1) as background:
             runtime = background.submit(self._boot_runtime)
-            self._boot_control_plane()
+            self.boot_api_server()
+            self._start(node.kube_controller_manager())
+            self._start(node.kube_scheduler())
             runtime.result()
         self.kubelet = self._start(node.kubelet())
         self._until(self._node_ready, "the node is Ready", 60)
@@ -41,7 +41,10 @@ class Cluster:
             ["ctr", f"--address={node.CONTAINERD_SOCKET}", "version"], capture_output=True).returncode == 0, "containerd responds", 30)
         images.load_busybox()
 
-    def _boot_control_plane(self) -> None:
+    def boot_api_server(self) -> "Cluster":
+        """Boots etcd and kube-apiserver alone: without a scheduler nothing allocates claims, and there is no node."""
+        for address in (node.API_ADDRESS, node.NODE_ADDRESS):
+            subprocess.run(["ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
         self._start(node.etcd())
         certificates.make(node.CERTIFICATES, ["127.0.0.1", node.API_ADDRESS, node.NODE_ADDRESS])
         for client in ("admin", "controller-manager", "scheduler", "kubelet"):
@@ -49,8 +52,7 @@ class Cluster:
         self.api_server = self._start(node.kube_apiserver())
         self.api = Api()
         self._until(self.api.ready, "kube-apiserver /readyz", 60)
-        self._start(node.kube_controller_manager())
-        self._start(node.kube_scheduler())
+        return self
 
     def _start(self, program: Program) -> Program:
         self.programs.append(program)

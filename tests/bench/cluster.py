@@ -1,0 +1,180 @@
+"""Measures the daemon beside a driver on the Go helper library, both on a real API server. Runs inside `isolate`.
+
+Nothing allocates the claims: this program writes their allocation. Nothing is a kubelet either: cluster_bench calls the
+drivers, so what is measured are the drivers and the API server, and not the rest of a cluster.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/cluster"))
+
+from api import RESOURCES, Api  # noqa: E402
+from cluster import Cluster  # noqa: E402
+from daemon import build_folder  # noqa: E402
+from kubectl import kubectl  # noqa: E402
+from node import API_URL, CERTIFICATES, KUBELET_ROOT, NODE  # noqa: E402
+from programs import Program  # noqa: E402
+from waiting import until  # noqa: E402
+
+NAMESPACE = "bench"
+DRIVERS = 4  # of each side, for the comparison of memory
+CALLERS = 16
+WORK = Path("/run/bench")  # in memory, as is /run/cdi
+KUBECONFIG = WORK / "kubeconfig"
+# Directly on the bench's ext4, where the peers' checkpoints are, too; /var/lib is an overlay on it.
+STATE = KUBELET_ROOT / "cardcage"
+
+
+@dataclass
+class Side:
+    """Cardcage or its peers: what runs, and which drivers it serves."""
+    name: str
+    drivers: list[str]
+    programs: list[Program]
+
+    def pids(self) -> list[int]:
+        """The programs and their workers."""
+        found = [program.process.pid for program in self.programs]
+        for pid in list(found):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                found += map(int, (task / "children").read_text().split())
+        return found
+
+    def arguments(self) -> list[str]:
+        sockets = [f"{KUBELET_ROOT}/plugins_registry/{driver}-reg.sock" for driver in self.drivers]
+        return [f"--{self.name}", *sockets, f"--{self.name}-pids", *map(str, self.pids())]
+
+
+def create_account(api: Api) -> None:
+    """Both sides use one service account with the rights that the daemon is installed with, and a bearer token, as in a pod.
+
+    It is not the daemon's own account, whose requests the cluster's API server writes to its audit log."""
+    api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    kubectl("apply", f"--namespace={NAMESPACE}", "-f", str(ROOT / "config/kubernetes/base/access.yaml"))
+    api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+        "metadata": {"name": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cardcage"},
+        "subjects": [{"kind": "ServiceAccount", "name": "cardcage", "namespace": NAMESPACE}]})
+    token = api.create(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/cardcage/token", {"spec": {"expirationSeconds": 86400}})
+    KUBECONFIG.touch(mode=0o600)
+    KUBECONFIG.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "bench",
+        "clusters": [{"name": "bench", "cluster": {"server": API_URL, "certificate-authority": f"{CERTIFICATES}/ca.crt"}}],
+        "users": [{"name": "bench", "user": {"token": token["status"]["token"]}}],
+        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}]}))
+
+
+def create_claims(api: Api, driver: str) -> list[str]:
+    """Creates a claim for each caller, allocated to a device of its own. Returns the lines that cluster_bench reads."""
+    lines = []
+    folder = f"{RESOURCES}/namespaces/{NAMESPACE}/resourceclaims"
+    for i in range(CALLERS):
+        name = f"{driver.replace('.', '-')}-{i}"
+        claim = api.create(folder, {"metadata": {"name": name}, "spec": {"devices": {"requests": [
+            {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]}}})
+        result = {"request": "gpu", "driver": driver, "pool": NODE, "device": f"gpu-{i}"}
+        claim["status"] = {"allocation": {"devices": {"results": [result]}}}
+        status, body = api.request("PUT", f"{folder}/{name}/status", claim)
+        assert status == 200, f"allocation of {name}: {status} {body.decode(errors='replace')}"
+        lines.append(f"{driver} {NAMESPACE} {name} {claim['metadata']['uid']}")
+    return lines
+
+
+def start_cardcage() -> Side:
+    build, modules = build_folder(), WORK / "modules"
+    modules.mkdir()
+    STATE.mkdir()
+    drivers = [f"gpu{i}.mock.cardcage.dev" for i in range(DRIVERS)]
+    toml = f"""[node]
+name = "{NODE}"
+state_dir = "{STATE}"
+cdi_dir = "/run/cdi/cardcage"
+modules_dir = "{modules}"
+features_dir = ""
+[apiserver]
+kubeconfig = "{KUBECONFIG}"
+[metrics]
+listen = ""
+"""
+    for i, driver in enumerate(drivers):
+        # Four vendors ship four files.
+        shutil.copy(build / "lib/cardcage/modules/libcardcage_mock.so", modules / f"libmock{i}.so")
+        toml += f"""[[module]]
+name = "mock{i}"
+path = "libmock{i}.so"
+[module.options]
+devices = ["gpu:{CALLERS}"]
+[[module.serve]]
+api = "dra"
+driver = "{driver}"
+"""
+    (WORK / "cardcage.toml").write_text(toml)
+    return Side("cardcage", drivers, [Program(str(build / "bin/cardcage"), "--config", str(WORK / "cardcage.toml")).start()])
+
+
+def start_peers() -> Side:
+    drivers, programs = [f"gpu{i}.peer.cardcage.dev" for i in range(DRIVERS)], []
+    for i, driver in enumerate(drivers):
+        # A copy each: four vendors ship four programs, which share no memory of their code.
+        program = Path(shutil.copy(os.environ["CARDCAGE_BENCH_PEER"], WORK / f"peer{i}"))
+        programs.append(Program(str(program), f"--driver={driver}", f"--node={NODE}", f"--kubeconfig={KUBECONFIG}",
+                                "--cdi=/run/cdi/peer", f"--devices={CALLERS}").start())
+    return Side("peer", drivers, programs)
+
+
+def wait_for_slices(api: Api, side: Side) -> None:
+    def published() -> bool:
+        for program in side.programs:
+            program.check()
+        return all(api.slices(driver) for driver in side.drivers)
+    until(published, f"slices of {side.name}", 60)
+
+
+def measure(api: Api, arguments: list[str]) -> int:
+    for folder in (WORK, Path("/run/cdi/cardcage"), Path("/run/cdi/peer"), KUBELET_ROOT / "plugins", KUBELET_ROOT / "plugins_registry"):
+        folder.mkdir(parents=True)
+    create_account(api)
+    api.create("/api/v1/nodes", {"metadata": {"name": NODE}})
+    sides = []
+    try:
+        for start in (start_cardcage, start_peers):
+            sides.append(start())
+            wait_for_slices(api, sides[-1])
+        claims = WORK / "claims"
+        claims.write_text("\n".join(line for side in sides for driver in side.drivers for line in create_claims(api, driver)))
+        client = ROOT / "build/release/bin/cluster_bench"
+        print(f"state on {filesystem(STATE)}; load average before: {os.getloadavg()[0]:.1f}", flush=True)
+        return subprocess.run([client, f"--claims={claims}", f"--callers={CALLERS}", *arguments,
+                               *(argument for side in sides for argument in side.arguments())]).returncode
+    finally:
+        for side in sides:
+            for program in side.programs:
+                program.stop()
+
+
+def filesystem(path: Path) -> str:
+    return subprocess.run(["stat", "--file-system", "--format=%T", path], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests/bench/run cluster", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: ten seconds instead of a minute")
+    quick = parser.parse_args().quick
+    cluster = Cluster()
+    try:
+        cluster.boot_api_server()
+        return measure(cluster.api, ["--rounds=300", "--seconds=5"] if quick else ["--rounds=3000", "--seconds=30"])
+    finally:
+        cluster.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

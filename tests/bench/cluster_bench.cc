@@ -1,0 +1,262 @@
+// Calls the daemon and a driver built on the Go helper library in turn, as a kubelet does, and compares them
+// (docs/performance.md). tests/bench/cluster.py starts both on a real API server.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "host/kubelet/clients.h"
+#include "tests/bench/figures.h"
+#include "tests/fakes/proc.h"
+
+namespace cardcage::bench {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+struct BenchClaim {
+  std::string uid;
+  api::dra_v1::NodePrepareResourcesRequest prepare;
+  api::dra_v1::NodeUnprepareResourcesRequest unprepare;
+};
+
+template <class Request>
+Request request_for(const std::string& name_space, const std::string& name, const std::string& uid) {
+  Request request;
+  auto& claim = *request.add_claims();
+  claim.set_namespace_(name_space);
+  claim.set_name(name);
+  claim.set_uid(uid);
+  return request;
+}
+
+// By driver. A line is "driver namespace name uid".
+std::map<std::string, std::vector<BenchClaim>> read_claims(const std::string& path) {
+  std::map<std::string, std::vector<BenchClaim>> claims;
+  std::ifstream file(path);
+  for (std::string driver, name_space, name, uid; file >> driver >> name_space >> name >> uid;) {
+    claims[driver].push_back({uid, request_for<api::dra_v1::NodePrepareResourcesRequest>(name_space, name, uid),
+                              request_for<api::dra_v1::NodeUnprepareResourcesRequest>(name_space, name, uid)});
+  }
+  return claims;
+}
+
+// One driver, called over one connection, which is what a kubelet has.
+class Driver {
+ public:
+  Driver(const std::string& registration_socket, std::map<std::string, std::vector<BenchClaim>>& claims) {
+    const DriverClients registrar(registration_socket);
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(std::chrono::system_clock::now() + 10s);
+    api::registration::PluginInfo info;
+    const auto status = registrar.registration->GetInfo(&context, {}, &info);
+    if (!status.ok()) throw std::runtime_error(fmt::format("{}: {}", registration_socket, status.error_message()));
+    clients_ = std::make_unique<DriverClients>(info.endpoint());
+    claims_ = std::move(claims[info.name()]);
+    if (claims_.empty()) throw std::runtime_error("no claims for driver " + info.name());
+  }
+
+  const BenchClaim& claim(std::size_t index) const { return claims_[index % claims_.size()]; }
+  std::size_t claims() const { return claims_.size(); }
+
+  void call_empty() const {
+    api::dra_v1::NodePrepareResourcesResponse response;
+    call([&](auto& context) { return clients_->dra_v1->NodePrepareResources(&context, {}, &response); });
+  }
+
+  void prepare(const BenchClaim& claim) const {
+    api::dra_v1::NodePrepareResourcesResponse response;
+    call([&](auto& context) { return clients_->dra_v1->NodePrepareResources(&context, claim.prepare, &response); });
+    const auto found = response.claims().find(claim.uid);
+    if (found == response.claims().end()) throw std::runtime_error("the driver skipped the claim");
+    if (!found->second.error().empty()) throw std::runtime_error(found->second.error());
+    if (found->second.devices_size() != 1) throw std::runtime_error("the driver did not prepare one device");
+  }
+
+  void unprepare(const BenchClaim& claim) const {
+    api::dra_v1::NodeUnprepareResourcesResponse response;
+    call([&](auto& context) { return clients_->dra_v1->NodeUnprepareResources(&context, claim.unprepare, &response); });
+    const auto found = response.claims().find(claim.uid);
+    if (found == response.claims().end()) throw std::runtime_error("the driver skipped the claim");
+    if (!found->second.error().empty()) throw std::runtime_error(found->second.error());
+  }
+
+ private:
+  template <class Rpc>
+  static void call(Rpc&& rpc) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + 45s);  // the kubelet's
+    if (const grpc::Status status = rpc(context); !status.ok()) throw std::runtime_error(status.error_message());
+  }
+
+  std::unique_ptr<DriverClients> clients_;
+  std::vector<BenchClaim> claims_;
+};
+
+// One of the two that are compared. Its first driver is measured; all of them share its memory figure.
+struct Side {
+  std::string name;
+  std::vector<Driver> drivers;
+  std::vector<pid_t> pids;
+
+  const Driver& measured() const { return drivers.front(); }
+  double pss_mb() const {
+    std::size_t kib = 0;
+    for (const pid_t pid : pids) kib += proc::pss_kib(pid);
+    return static_cast<double>(kib) / 1024;
+  }
+};
+using Sides = std::array<Side, 2>;  // Cardcage, then its peer
+
+// Calls every driver, so that what memory grows to with the first calls is counted, too.
+void warm_up(const Sides& sides, std::size_t rounds) {
+  for (const Side& side : sides) {
+    for (const Driver& driver : side.drivers) {
+      for (std::size_t i = 0; i < rounds; ++i) {
+        driver.prepare(driver.claim(i));
+        driver.unprepare(driver.claim(i));
+      }
+    }
+  }
+}
+
+// Takes turns call by call. The order within a round alternates, because a sync is cheaper just after another one.
+void measure_one_caller(Table& table, const Sides& sides, std::size_t rounds) {
+  std::array<Figures, 2> empty, prepare, unprepare;
+  for (std::size_t i = 0; i < rounds; ++i) {
+    const std::array<std::size_t, 2> order =
+        i % 2 == 0 ? std::array<std::size_t, 2>{0, 1} : std::array<std::size_t, 2>{1, 0};
+    const auto each = [&](std::array<Figures, 2>& figures, auto&& action) {
+      for (const std::size_t side : order) {
+        const Driver& driver = sides[side].measured();
+        figures[side].time([&] { action(driver, driver.claim(i)); });
+      }
+    };
+    each(empty, [](const Driver& driver, const BenchClaim&) { driver.call_empty(); });
+    each(prepare, [](const Driver& driver, const BenchClaim& claim) { driver.prepare(claim); });
+    each(unprepare, [](const Driver& driver, const BenchClaim& claim) { driver.unprepare(claim); });
+  }
+  for (std::size_t side = 0; side < 2; ++side) {
+    table.figure(sides[side].name + ": empty NodePrepareResources", empty[side]);
+    table.figure(sides[side].name + ": NodePrepareResources", prepare[side]);
+    table.figure(sides[side].name + ": NodeUnprepareResources", unprepare[side]);
+  }
+  table.budget("prepare / peer's, p50", prepare[0].p50_us() / prepare[1].p50_us(), 0.7, "x");
+  table.budget("prepare / peer's, p99", prepare[0].p99_us() / prepare[1].p99_us(), 1, "x");
+  table.budget("unprepare / peer's, p50", unprepare[0].p50_us() / unprepare[1].p50_us(), 0.6, "x");
+}
+
+struct Load {
+  Figures prepare, unprepare;
+  std::size_t cycles = 0;
+  steady_clock::duration took{};
+
+  double cycles_per_second() const { return static_cast<double>(cycles) / std::chrono::duration<double>(took).count(); }
+};
+
+// Each caller prepares and unprepares a claim of its own until the time is up.
+void load(const Driver& driver, std::size_t callers, std::chrono::milliseconds span, Load& sum) {
+  std::vector<Load> loads(callers);
+  std::vector<std::exception_ptr> failures(callers);
+  const auto begin = steady_clock::now();
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < callers; ++i) {
+      threads.emplace_back([&, i] {
+        try {
+          while (steady_clock::now() - begin < span) {
+            loads[i].prepare.time([&] { driver.prepare(driver.claim(i)); });
+            loads[i].unprepare.time([&] { driver.unprepare(driver.claim(i)); });
+            ++loads[i].cycles;
+          }
+        } catch (...) {
+          failures[i] = std::current_exception();
+        }
+      });
+    }
+  }
+  sum.took += steady_clock::now() - begin;
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  for (const Load& one : loads) {
+    sum.prepare.add(one.prepare);
+    sum.unprepare.add(one.unprepare);
+    sum.cycles += one.cycles;
+  }
+}
+
+// The sides take turns block by block: both at once would compete for the processor and the disk.
+void measure_many_callers(Table& table, const Sides& sides, std::size_t callers, std::chrono::milliseconds span) {
+  constexpr int kBlocks = 5;
+  for (const Side& side : sides)
+    if (side.measured().claims() < callers) throw std::runtime_error("each caller needs a claim of its own");
+  std::array<Load, 2> loads;
+  for (int block = 0; block < kBlocks; ++block)
+    for (std::size_t i = 0; i < 2; ++i) load(sides[i].measured(), callers, span / (2 * kBlocks), loads[i]);
+  for (std::size_t i = 0; i < 2; ++i) {
+    table.figure(fmt::format("{}: NodePrepareResources, {} callers", sides[i].name, callers), loads[i].prepare);
+    table.figure(fmt::format("{}: NodeUnprepareResources, {} callers", sides[i].name, callers), loads[i].unprepare);
+    table.value(fmt::format("{}: cycles of {} callers", sides[i].name, callers), loads[i].cycles_per_second(), "1/s");
+  }
+  table.at_least(fmt::format("cycles of {} callers / peer's", callers),
+                 loads[0].cycles_per_second() / loads[1].cycles_per_second(), 3, "x");
+}
+
+void measure_memory(Table& table, const Sides& sides) {
+  std::array<double, 2> pss{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    pss[i] = sides[i].pss_mb();
+    table.value(fmt::format("{}: {} drivers in {} processes, PSS", sides[i].name, sides[i].drivers.size(),
+                            sides[i].pids.size()),
+                pss[i], "MB");
+  }
+  table.budget("memory / peer's", pss[0] / pss[1], 1.0 / 6, "x");
+}
+
+}  // namespace
+}  // namespace cardcage::bench
+
+int main(int argc, char** argv) {
+  using namespace cardcage::bench;
+  CLI::App app("Compares the daemon with a driver on the Go helper library; exits with 1 if a budget is missed.",
+               "cluster_bench");
+  std::array<std::vector<std::string>, 2> sockets;
+  Sides sides{Side{"cardcage", {}, {}}, Side{"peer", {}, {}}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    app.add_option("--" + sides[i].name, sockets[i], "registration sockets")->required();
+    app.add_option("--" + sides[i].name + "-pids", sides[i].pids, "processes, for their memory")->required();
+  }
+  std::string claim_list;
+  std::size_t rounds = 2000, callers = 16;
+  double seconds = 20;
+  app.add_option("--claims", claim_list, "file with a line \"driver namespace name uid\" for each claim")->required();
+  app.add_option("--rounds", rounds, "of one caller");
+  app.add_option("--callers", callers, "how many call at once");
+  app.add_option("--seconds", seconds, "of many callers");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    auto claims = read_claims(claim_list);
+    for (std::size_t i = 0; i < 2; ++i)
+      for (const std::string& socket : sockets[i]) sides[i].drivers.emplace_back(socket, claims);
+    Table table;
+    warm_up(sides, 50);
+    measure_one_caller(table, sides, rounds);
+    measure_many_callers(table, sides, callers, std::chrono::milliseconds(static_cast<int>(seconds * 1000)));
+    measure_memory(table, sides);
+    return table.all_met() ? 0 : 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "cluster_bench: {}\n", error.what());
+    return 2;
+  }
+}
