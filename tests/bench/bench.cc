@@ -1,7 +1,5 @@
 // Measures the daemon against its budgets (docs/performance.md). Each is a ratio within one run or an absolute figure.
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstring>
@@ -10,8 +8,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "host/apiserver/api_server.h"
-#include "host/core/unique_fd.h"
 #include "tests/bench/bare_server.h"
 #include "tests/bench/bench_node.h"
 #include "tests/bench/figures.h"
@@ -21,7 +17,7 @@
 #include "tests/bench/nvidia_figures.h"
 #include "tests/bench/resource_figures.h"
 #include "tests/bench/worker_figures.h"
-#include "tests/fakes/run_task.h"
+#include "tests/bench/yardsticks.h"
 
 namespace cardcage::bench {
 namespace {
@@ -31,43 +27,6 @@ using namespace std::chrono_literals;
 double ms(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
-
-// GETs a claim with the daemon's own API client from the same server.
-class ClaimReader {
- public:
-  explicit ClaimReader(const BenchNode& node)
-      : api_(ApiServer::make(core_, clock_, ApiServerConfig{.kubeconfig = node.kubeconfig()}).value()) {}
-
-  void read(const ClaimRef& claim) {
-    if (!run_task(core_, get(claim))) throw std::runtime_error("the claim GET failed");
-  }
-
- private:
-  Task<bool> get(ClaimRef claim) {
-    const auto found = co_await api_->get_claim(claim.name_space, claim.name, clock_.now() + 5s);
-    co_return found.has_value();
-  }
-
-  asio::io_context core_;
-  SystemClock clock_;
-  std::unique_ptr<ApiServer> api_;
-};
-
-// The minimum of a durable commit: an append to a file in the same folder and one fsync.
-class SyncedFile {
- public:
-  explicit SyncedFile(const std::string& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)) {}
-  void append() {
-    char block[4096];
-    std::memset(block, 'x', sizeof block);
-    if (::write(fd_.get(), block, sizeof block) != static_cast<ssize_t>(sizeof block) || ::fsync(fd_.get()) != 0) {
-      throw std::runtime_error("cannot append to the synced file");
-    }
-  }
-
- private:
-  UniqueFd fd_;
-};
 
 void call_empty(const DriverClients& clients) {
   grpc::ClientContext context;
@@ -99,7 +58,7 @@ void measure_rpcs(Table& table, int rounds) {
   node.wait_for_slices();
   const BareServer bare_server(node.daemon().folder() / "bare.sock");
   const DriverClients bare_clients(bare_server.socket());
-  ClaimReader reader(node);
+  ClaimReader reader(node.kubeconfig());
   SyncedFile file(node.daemon().folder() / "state/bench");
 
   // Interleaved, so that other load on the machine affects all of them alike.

@@ -31,6 +31,7 @@ WORK = Path("/run/bench")  # in memory, as is /run/cdi
 KUBECONFIG = WORK / "kubeconfig"
 # Directly on the bench's ext4, where the peers' checkpoints are, too; /var/lib is an overlay on it.
 STATE = KUBELET_ROOT / "cardcage"
+PROGRAMS = KUBELET_ROOT / "programs"
 
 
 @dataclass
@@ -89,15 +90,13 @@ def create_claims(api: Api, driver: str) -> list[str]:
 
 
 def start_cardcage() -> Side:
-    build, modules = build_folder(), WORK / "modules"
-    modules.mkdir()
-    STATE.mkdir()
+    build = build_folder()
     drivers = [f"gpu{i}.mock.cardcage.dev" for i in range(DRIVERS)]
     toml = f"""[node]
 name = "{NODE}"
 state_dir = "{STATE}"
 cdi_dir = "/run/cdi/cardcage"
-modules_dir = "{modules}"
+modules_dir = "{PROGRAMS}"
 features_dir = ""
 [apiserver]
 kubeconfig = "{KUBECONFIG}"
@@ -106,7 +105,7 @@ listen = ""
 """
     for i, driver in enumerate(drivers):
         # Four vendors ship four files.
-        shutil.copy(build / "lib/cardcage/modules/libcardcage_mock.so", modules / f"libmock{i}.so")
+        shutil.copy(build / "lib/cardcage/modules/libcardcage_mock.so", PROGRAMS / f"libmock{i}.so")
         toml += f"""[[module]]
 name = "mock{i}"
 path = "libmock{i}.so"
@@ -124,7 +123,7 @@ def start_peers() -> Side:
     drivers, programs = [f"gpu{i}.peer.cardcage.dev" for i in range(DRIVERS)], []
     for i, driver in enumerate(drivers):
         # A copy each: four vendors ship four programs, which share no memory of their code.
-        program = Path(shutil.copy(os.environ["CARDCAGE_BENCH_PEER"], WORK / f"peer{i}"))
+        program = Path(shutil.copy(os.environ["CARDCAGE_BENCH_PEER"], PROGRAMS / f"peer{i}"))
         programs.append(Program(str(program), f"--driver={driver}", f"--node={NODE}", f"--kubeconfig={KUBECONFIG}",
                                 "--cdi=/run/cdi/peer", f"--devices={CALLERS}").start())
     return Side("peer", drivers, programs)
@@ -139,7 +138,8 @@ def wait_for_slices(api: Api, side: Side) -> None:
 
 
 def measure(api: Api, arguments: list[str]) -> int:
-    for folder in (WORK, Path("/run/cdi/cardcage"), Path("/run/cdi/peer"), KUBELET_ROOT / "plugins", KUBELET_ROOT / "plugins_registry"):
+    for folder in (WORK, STATE, PROGRAMS, Path("/run/cdi/cardcage"), Path("/run/cdi/peer"),
+                   KUBELET_ROOT / "plugins", KUBELET_ROOT / "plugins_registry"):
         folder.mkdir(parents=True)
     create_account(api)
     api.create("/api/v1/nodes", {"metadata": {"name": NODE}})
@@ -152,7 +152,7 @@ def measure(api: Api, arguments: list[str]) -> int:
         claims.write_text("\n".join(line for side in sides for driver in side.drivers for line in create_claims(api, driver)))
         client = ROOT / "build/release/bin/cluster_bench"
         print(f"state on {filesystem(STATE)}; load average before: {os.getloadavg()[0]:.1f}", flush=True)
-        return subprocess.run([client, f"--claims={claims}", f"--callers={CALLERS}", *arguments,
+        return subprocess.run([client, f"--claims={claims}", f"--kubeconfig={KUBECONFIG}", f"--state={STATE}", f"--callers={CALLERS}", *arguments,
                                *(argument for side in sides for argument in side.arguments())]).returncode
     finally:
         for side in sides:

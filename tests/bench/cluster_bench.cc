@@ -16,6 +16,7 @@
 
 #include "host/kubelet/clients.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/yardsticks.h"
 #include "tests/fakes/proc.h"
 
 namespace cardcage::bench {
@@ -25,7 +26,7 @@ using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
 struct BenchClaim {
-  std::string uid;
+  ClaimRef ref;
   api::dra_v1::NodePrepareResourcesRequest prepare;
   api::dra_v1::NodeUnprepareResourcesRequest unprepare;
 };
@@ -45,7 +46,8 @@ std::map<std::string, std::vector<BenchClaim>> read_claims(const std::string& pa
   std::map<std::string, std::vector<BenchClaim>> claims;
   std::ifstream file(path);
   for (std::string driver, name_space, name, uid; file >> driver >> name_space >> name >> uid;) {
-    claims[driver].push_back({uid, request_for<api::dra_v1::NodePrepareResourcesRequest>(name_space, name, uid),
+    claims[driver].push_back({{name_space, name, uid},
+                              request_for<api::dra_v1::NodePrepareResourcesRequest>(name_space, name, uid),
                               request_for<api::dra_v1::NodeUnprepareResourcesRequest>(name_space, name, uid)});
   }
   return claims;
@@ -78,7 +80,7 @@ class Driver {
   void prepare(const BenchClaim& claim) const {
     api::dra_v1::NodePrepareResourcesResponse response;
     call([&](auto& context) { return clients_->dra_v1->NodePrepareResources(&context, claim.prepare, &response); });
-    const auto found = response.claims().find(claim.uid);
+    const auto found = response.claims().find(claim.ref.uid);
     if (found == response.claims().end()) throw std::runtime_error("the driver skipped the claim");
     if (!found->second.error().empty()) throw std::runtime_error(found->second.error());
     if (found->second.devices_size() != 1) throw std::runtime_error("the driver did not prepare one device");
@@ -87,7 +89,7 @@ class Driver {
   void unprepare(const BenchClaim& claim) const {
     api::dra_v1::NodeUnprepareResourcesResponse response;
     call([&](auto& context) { return clients_->dra_v1->NodeUnprepareResources(&context, claim.unprepare, &response); });
-    const auto found = response.claims().find(claim.uid);
+    const auto found = response.claims().find(claim.ref.uid);
     if (found == response.claims().end()) throw std::runtime_error("the driver skipped the claim");
     if (!found->second.error().empty()) throw std::runtime_error(found->second.error());
   }
@@ -131,9 +133,15 @@ void warm_up(const Sides& sides, std::size_t rounds) {
   }
 }
 
+struct Yardsticks {
+  ClaimReader reader;
+  SyncedFile file;
+};
+
 // Takes turns call by call. The order within a round alternates, because a sync is cheaper just after another one.
-void measure_one_caller(Table& table, const Sides& sides, std::size_t rounds) {
+void measure_one_caller(Table& table, const Sides& sides, Yardsticks& yardsticks, std::size_t rounds) {
   std::array<Figures, 2> empty, prepare, unprepare;
+  Figures get, sync;
   for (std::size_t i = 0; i < rounds; ++i) {
     const std::array<std::size_t, 2> order =
         i % 2 == 0 ? std::array<std::size_t, 2>{0, 1} : std::array<std::size_t, 2>{1, 0};
@@ -143,14 +151,20 @@ void measure_one_caller(Table& table, const Sides& sides, std::size_t rounds) {
         figures[side].time([&] { action(driver, driver.claim(i)); });
       }
     };
+    get.time([&] { yardsticks.reader.read(sides[0].measured().claim(i).ref); });
+    sync.time([&] { yardsticks.file.append(); });
     each(empty, [](const Driver& driver, const BenchClaim&) { driver.call_empty(); });
     each(prepare, [](const Driver& driver, const BenchClaim& claim) { driver.prepare(claim); });
     each(unprepare, [](const Driver& driver, const BenchClaim& claim) { driver.unprepare(claim); });
   }
+  table.figure("claim GET alone, from C++", get);
+  table.figure("append and fsync alone", sync);
   for (std::size_t side = 0; side < 2; ++side) {
     table.figure(sides[side].name + ": empty NodePrepareResources", empty[side]);
     table.figure(sides[side].name + ": NodePrepareResources", prepare[side]);
     table.figure(sides[side].name + ": NodeUnprepareResources", unprepare[side]);
+    table.value(sides[side].name + ": prepare over GET, sync and empty RPC",
+                prepare[side].p50_us() - get.p50_us() - sync.p50_us() - empty[side].p50_us(), "us");
   }
   table.budget("prepare / peer's, p50", prepare[0].p50_us() / prepare[1].p50_us(), 0.7, "x");
   table.budget("prepare / peer's, p99", prepare[0].p99_us() / prepare[1].p99_us(), 1, "x");
@@ -237,10 +251,12 @@ int main(int argc, char** argv) {
     app.add_option("--" + sides[i].name, sockets[i], "registration sockets")->required();
     app.add_option("--" + sides[i].name + "-pids", sides[i].pids, "processes, for their memory")->required();
   }
-  std::string claim_list;
+  std::string claim_list, kubeconfig, state;
   std::size_t rounds = 2000, callers = 16;
   double seconds = 20;
   app.add_option("--claims", claim_list, "file with a line \"driver namespace name uid\" for each claim")->required();
+  app.add_option("--kubeconfig", kubeconfig, "for a claim GET without a driver")->required();
+  app.add_option("--state", state, "folder for a sync without a driver")->required();
   app.add_option("--rounds", rounds, "of one caller");
   app.add_option("--callers", callers, "how many call at once");
   app.add_option("--seconds", seconds, "of many callers");
@@ -249,9 +265,10 @@ int main(int argc, char** argv) {
     auto claims = read_claims(claim_list);
     for (std::size_t i = 0; i < 2; ++i)
       for (const std::string& socket : sockets[i]) sides[i].drivers.emplace_back(socket, claims);
+    Yardsticks yardsticks{ClaimReader(kubeconfig), SyncedFile(state + "/bench")};
     Table table;
     warm_up(sides, 50);
-    measure_one_caller(table, sides, rounds);
+    measure_one_caller(table, sides, yardsticks, rounds);
     measure_many_callers(table, sides, callers, std::chrono::milliseconds(static_cast<int>(seconds * 1000)));
     measure_memory(table, sides);
     return table.all_met() ? 0 : 1;

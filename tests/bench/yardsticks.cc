@@ -1,0 +1,37 @@
+#include "tests/bench/yardsticks.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <stdexcept>
+
+#include "tests/fakes/run_task.h"
+
+namespace cardcage::bench {
+
+using namespace std::chrono_literals;
+
+ClaimReader::ClaimReader(const std::filesystem::path& kubeconfig)
+    : api_(ApiServer::make(core_, clock_, ApiServerConfig{.kubeconfig = kubeconfig}).value()) {}
+
+void ClaimReader::read(const ClaimRef& claim) {
+  if (!run_task(core_, get(claim))) throw std::runtime_error("the claim GET failed");
+}
+
+Task<bool> ClaimReader::get(ClaimRef claim) {
+  const auto found = co_await api_->get_claim(claim.name_space, claim.name, clock_.now() + 5s);
+  co_return found.has_value();
+}
+
+SyncedFile::SyncedFile(const std::string& path) : fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)) {}
+
+void SyncedFile::append() {
+  char block[4096];
+  std::memset(block, 'x', sizeof block);
+  if (::write(fd_.get(), block, sizeof block) != static_cast<ssize_t>(sizeof block) || ::fsync(fd_.get()) != 0) {
+    throw std::runtime_error("cannot append to the synced file");
+  }
+}
+
+}  // namespace cardcage::bench

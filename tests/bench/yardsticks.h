@@ -1,0 +1,38 @@
+// The parts that a prepare cannot do without, each measured alone beside it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "host/apiserver/api_server.h"
+#include "host/core/unique_fd.h"
+#include "host/model/claim.h"
+
+namespace cardcage::bench {
+
+// GETs a claim with the daemon's own API client. Throws if that fails.
+class ClaimReader {
+ public:
+  explicit ClaimReader(const std::filesystem::path& kubeconfig);
+  void read(const ClaimRef& claim);
+
+ private:
+  Task<bool> get(ClaimRef claim);
+
+  asio::io_context core_;
+  SystemClock clock_;
+  std::unique_ptr<ApiServer> api_;
+};
+
+// The minimum of a durable commit: an append to a file in the same folder and one fsync.
+class SyncedFile {
+ public:
+  explicit SyncedFile(const std::string& path);
+  void append();
+
+ private:
+  UniqueFd fd_;
+};
+
+}  // namespace cardcage::bench
