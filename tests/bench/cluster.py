@@ -119,13 +119,13 @@ driver = "{driver}"
     return Side("cardcage", drivers, [Program(str(build / "bin/cardcage"), "--config", str(WORK / "cardcage.toml")).start()])
 
 
-def start_peers() -> Side:
+def start_peers(flags: list[str]) -> Side:
     drivers, programs = [f"gpu{i}.peer.cardcage.dev" for i in range(DRIVERS)], []
     for i, driver in enumerate(drivers):
         # A copy each: four vendors ship four programs, which share no memory of their code.
         program = Path(shutil.copy(os.environ["CARDCAGE_BENCH_PEER"], PROGRAMS / f"peer{i}"))
         programs.append(Program(str(program), f"--driver={driver}", f"--node={NODE}", f"--kubeconfig={KUBECONFIG}",
-                                "--cdi=/run/cdi/peer", f"--devices={CALLERS}").start())
+                                "--cdi=/run/cdi/peer", f"--devices={CALLERS}", *flags).start())
     return Side("peer", drivers, programs)
 
 
@@ -137,7 +137,7 @@ def wait_for_slices(api: Api, side: Side) -> None:
     until(published, f"slices of {side.name}", 60)
 
 
-def measure(api: Api, arguments: list[str]) -> int:
+def measure(api: Api, arguments: list[str], peer_flags: list[str]) -> int:
     for folder in (WORK, STATE, PROGRAMS, Path("/run/cdi/cardcage"), Path("/run/cdi/peer"),
                    KUBELET_ROOT / "plugins", KUBELET_ROOT / "plugins_registry"):
         folder.mkdir(parents=True)
@@ -145,7 +145,7 @@ def measure(api: Api, arguments: list[str]) -> int:
     api.create("/api/v1/nodes", {"metadata": {"name": NODE}})
     sides = []
     try:
-        for start in (start_cardcage, start_peers):
+        for start in (start_cardcage, lambda: start_peers(peer_flags)):
             sides.append(start())
             wait_for_slices(api, sides[-1])
         claims = WORK / "claims"
@@ -167,11 +167,13 @@ def filesystem(path: Path) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tests/bench/run cluster", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds: ten seconds instead of a minute")
-    quick = parser.parse_args().quick
+    parser.add_argument("--durable-peer", action="store_true", help="the peer syncs the folder of its checkpoint, too")
+    chosen = parser.parse_args()
     cluster = Cluster()
     try:
         cluster.boot_api_server()
-        return measure(cluster.api, ["--rounds=300", "--seconds=5"] if quick else ["--rounds=3000", "--seconds=30"])
+        return measure(cluster.api, ["--rounds=300", "--seconds=5"] if chosen.quick else ["--rounds=3000", "--seconds=30"],
+                       ["--sync-folder"] if chosen.durable_peer else [])
     finally:
         cluster.stop()
 

@@ -91,7 +91,7 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 		return nil, err
 	}
 	d.prepared[claim.UID] = planned
-	if err := writeCheckpoint(d.checkpointFile, d.prepared); err != nil {
+	if err := d.writeCheckpoint(); err != nil {
 		delete(d.prepared, claim.UID)
 		return nil, errors.Join(err, os.Remove(d.cdiFile(claim.UID)))
 	}
@@ -148,7 +148,7 @@ func (d *driver) unprepare(uid types.UID) error {
 		return err
 	}
 	delete(d.prepared, uid)
-	if err := writeCheckpoint(d.checkpointFile, d.prepared); err != nil {
+	if err := d.writeCheckpoint(); err != nil {
 		d.prepared[uid] = known
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,12 +33,19 @@ func readCheckpoint(path string) (map[types.UID]preparedClaim, error) {
 	return read.Prepared, nil
 }
 
-func writeCheckpoint(path string, prepared map[types.UID]preparedClaim) error {
-	data, err := json.Marshal(checkpoint{Version: "v1", Prepared: prepared})
+func (d *driver) writeCheckpoint() error {
+	data, err := json.Marshal(checkpoint{Version: "v1", Prepared: d.prepared})
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, data, true)
+	if err := replaceFile(d.checkpointFile, data, true); err != nil || !d.syncFolder {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(d.checkpointFile))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // writeCDI tells the container runtime what containers of the claim get. The folder is in memory, so a sync has no purpose.
@@ -61,8 +69,7 @@ func (d *driver) writeCDI(uid types.UID, claim preparedClaim) error {
 	return replaceFile(d.cdiFile(uid), data, false)
 }
 
-// replaceFile writes a whole file under another name first, so that readers see the old or the new one. The folder is
-// not synced: the journal keeps the order, and a lost rename after a power failure is a prepare that is repeated.
+// replaceFile writes a whole file under another name first, so that readers see the old or the new one.
 func replaceFile(path string, data []byte, sync bool) error {
 	temporary := path + ".tmp"
 	file, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -24,6 +24,7 @@ import (
 type settings struct {
 	driver, node, kubeconfig, kubeletRoot, cdi string
 	devices                                    int
+	syncFolder                                 bool
 }
 
 func main() {
@@ -34,6 +35,8 @@ func main() {
 	flag.StringVar(&s.kubeletRoot, "kubelet-root", "/var/lib/kubelet", "the kubelet's --root-dir")
 	flag.StringVar(&s.cdi, "cdi", "/var/run/cdi", "folder of CDI files")
 	flag.IntVar(&s.devices, "devices", 8, "how many devices the driver has")
+	// Off in the drivers that vendors start from. Their checkpoint survives a power failure some seconds after the call.
+	flag.BoolVar(&s.syncFolder, "sync-folder", false, "make the new checkpoint durable before a call returns, as the daemon does")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
