@@ -210,6 +210,50 @@ typedef struct cage_snapshot_policy {
                      const cage_request_policy *);
 } cage_snapshot_policy;
 
+#define CAGE_SNAPSHOT_BINDING "cage.snapshot.binding/1"  /* devices to be made ready, since 0.3 */
+enum { CAGE_BINDING_TO_NODE = 1u << 0 };  /* the claim stays on the node that was chosen for it */
+typedef struct cage_binding {
+  uint32_t struct_size;
+  uint32_t flags;                  /* CAGE_BINDING_* */
+  const cage_str *conditions;      /* types: all must be TRUE before a pod gets the device */
+  const cage_str *failures;        /* types: if one is TRUE, the pod gets another device */
+  uint32_t condition_count;        /* 1 to 4 of each; no type comes twice */
+  uint32_t failure_count;
+} cage_binding;
+/* set: before or after device(); needs cage.bind. The scheduler allocates the device, but lets the
+ * pod wait for these conditions (KEP-5007). Without the call a device is ready at once. */
+typedef struct cage_snapshot_binding {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*set)(cage_snapshot *, cage_str device_id, const cage_binding *);
+} cage_snapshot_binding;
+
+enum { CAGE_CONDITION_FALSE = 0, CAGE_CONDITION_TRUE = 1, CAGE_CONDITION_UNKNOWN = 2 };
+typedef struct cage_condition {    /* of a claim's device, since 0.3; the host adds times */
+  uint32_t struct_size;
+  uint32_t status;                 /* CAGE_CONDITION_* */
+  cage_str type;                   /* "Ready", "example.com/Attached"; at most 8 per device */
+  cage_str reason;                 /* CamelCase token, never empty */
+  cage_str message;                /* for people; at most 1024 bytes */
+} cage_condition;
+
+#define CAGE_EXT_BIND "cage.bind/1"               /* make devices ready for a claim, since 0.3 */
+typedef struct cage_bind_sink {
+  uint32_t struct_size;
+  uint32_t reserved;
+  void    *host_data;
+  cage_status (*condition)(struct cage_bind_sink *, int32_t alloc, const cage_condition *);
+} cage_bind_sink;
+/* bind: a pod waits for devices of this claim that have binding conditions. Begins to make them
+ * ready, or goes on with it, and states how far each condition is. The claim is as in prepare().
+ * The host repeats the call every few seconds, and after a restart, until all conditions are TRUE
+ * or a failure is; if nobody waits any more, it calls unprepare() [R25]. */
+typedef struct cage_bind {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*bind)(cage_instance *, const cage_call *, const cage_claim *, cage_bind_sink *);
+} cage_bind;
+
 #define CAGE_HOST_EXEC "cage.exec/1"  /* of cage_host, since 0.3: runs a program of the node */
 typedef struct cage_command {
   uint32_t struct_size;
@@ -322,6 +366,37 @@ typedef struct cage_journal {
   uint32_t reserved;
   cage_status (*write)(cage_edits *, cage_bytes blob);
 } cage_journal;
+
+#define CAGE_EDITS_STATUS "cage.edits.status/1"  /* of cage_edits: what users see, since 0.3 */
+typedef struct cage_network_data {
+  uint32_t struct_size;
+  uint32_t ip_count;
+  cage_str interface_name;         /* in the pod; at most 256 bytes */
+  cage_str hardware_address;       /* at most 128 bytes */
+  const cage_str *ips;             /* with the length of the prefix, "10.1.2.3/24"; at most 16 */
+} cage_network_data;
+/* The entry of a device in ResourceClaim.status.devices (KEP-4817). The host writes it after
+ * prepare(), which does not wait for it, and removes it after unprepare(). `alloc` is an index. The
+ * last call counts, for condition() that of each type. data: a JSON object of at most 10 KiB. With
+ * the device-plugin API there is no claim that could show it. */
+typedef struct cage_device_status {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*condition)(cage_edits *, int32_t alloc, const cage_condition *);
+  cage_status (*data)(cage_edits *, int32_t alloc, cage_str json);
+  cage_status (*network)(cage_edits *, int32_t alloc, const cage_network_data *);
+} cage_device_status;
+
+#define CAGE_EDITS_METADATA "cage.edits.metadata/1"  /* of cage_edits: files, since 0.3 */
+/* describe: containers with the device get a file that describes it (KEP-5304): the attributes that
+ * discover() reported and those of the host, these ones, which replace others of the same name, and
+ * the network data of cage.edits.status. `alloc` is an index; the last call counts. With the
+ * device-plugin API there is no such file. */
+typedef struct cage_device_metadata {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*describe)(cage_edits *, int32_t alloc, const cage_attr *attrs, uint32_t count);
+} cage_device_metadata;
 
 #ifdef __cplusplus
 }

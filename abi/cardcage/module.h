@@ -361,8 +361,11 @@ typedef struct cage_instance cage_instance;  /* the module's own, opaque to the 
 enum {
   CAGE_MODULE_UNLOADABLE   = 1u << 0,  /* may be unmapped after destroy; default: never */
   CAGE_MODULE_PROCESS_ONLY = 1u << 1,  /* refuse isolation = "in-process" */
-  CAGE_MODULE_CONCURRENT   = 1u << 2   /* calls for a claim have threads of their own and overlap
+  CAGE_MODULE_CONCURRENT   = 1u << 2,  /* calls for a claim have threads of their own and overlap
                                           other calls [R8]; honoured since 0.3 */
+  CAGE_MODULE_NO_PREPARE   = 1u << 3   /* since 0.3: prepare() and unprepare() change nothing, and
+                                          containers get nothing: a kubelet may leave both out
+                                          (KEP-5945) */
 };
 typedef struct cage_module {       /* static const storage in the module */
   uint32_t magic;

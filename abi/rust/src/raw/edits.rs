@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a container gets.
 
-use super::{cage_bytes, cage_status, cage_str};
+use super::{cage_attr, cage_bytes, cage_condition, cage_status, cage_str};
 use std::os::raw::{c_char, c_void};
 
 #[repr(C)]
@@ -75,4 +75,32 @@ pub struct cage_journal {
     pub struct_size: u32,
     pub reserved: u32,
     pub write: Option<unsafe extern "C" fn(*mut cage_edits, cage_bytes) -> cage_status>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_network_data {
+    pub struct_size: u32,
+    pub ip_count: u32,
+    pub interface_name: cage_str,
+    pub hardware_address: cage_str,
+    pub ips: *const cage_str,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_device_status {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub condition: Option<unsafe extern "C" fn(*mut cage_edits, i32, *const cage_condition) -> cage_status>,
+    pub data: Option<unsafe extern "C" fn(*mut cage_edits, i32, cage_str) -> cage_status>,
+    pub network: Option<unsafe extern "C" fn(*mut cage_edits, i32, *const cage_network_data) -> cage_status>,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct cage_device_metadata {
+    pub struct_size: u32,
+    pub reserved: u32,
+    pub describe: Option<unsafe extern "C" fn(*mut cage_edits, i32, *const cage_attr, u32) -> cage_status>,
 }

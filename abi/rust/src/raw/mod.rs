@@ -3,6 +3,7 @@
 //! they have in this version of the header; read a member of the host's only if the host's `struct_size` covers it [R2].
 #![allow(non_camel_case_types)]
 
+mod binding;
 mod calls;
 mod claims;
 mod devices;
@@ -14,6 +15,7 @@ mod values;
 mod watch;
 mod writes;
 
+pub use binding::*;
 pub use calls::*;
 pub use claims::*;
 pub use devices::*;
@@ -48,6 +50,7 @@ pub const CAGE_ABI_MAJOR: u32 = 0;
 pub const CAGE_ABI_MINOR: u32 = 3;
 pub const CAGE_MAGIC: u32 = 0x45474143;
 pub const CAGE_ENTRY: &str = "cage_module_v0";
+pub const CAGE_EXT_BIND: &str = "cage.bind/1";
 pub const CAGE_EXT_CATALOGUE: &str = "cage.catalogue/1";
 pub const CAGE_EXT_CONFIGURE: &str = "cage.configure/1";
 pub const CAGE_EXT_LABELS: &str = "cage.labels/1";
@@ -63,6 +66,9 @@ pub const CAGE_HOST_SERVICE: &str = "cage.service/1";
 pub const CAGE_HOST_POLL: &str = "cage.poll/1";
 pub const CAGE_HOST_WRITE: &str = "cage.write/1";
 pub const CAGE_EDITS_JOURNAL: &str = "cage.edits.journal/1";
+pub const CAGE_EDITS_METADATA: &str = "cage.edits.metadata/1";
+pub const CAGE_EDITS_STATUS: &str = "cage.edits.status/1";
+pub const CAGE_SNAPSHOT_BINDING: &str = "cage.snapshot.binding/1";
 pub const CAGE_SNAPSHOT_COUNTERS: &str = "cage.snapshot.counters/1";
 pub const CAGE_SNAPSHOT_POLICY: &str = "cage.snapshot.policy/1";
 
@@ -91,6 +97,8 @@ pub const CAGE_ATTR_STRING: u32 = 3;
 pub const CAGE_ATTR_VERSION: u32 = 4;
 pub const CAGE_ATTR_LIST: u32 = 0x100;
 
+pub const CAGE_BINDING_TO_NODE: u32 = 1 << 0;
+
 pub const CAGE_CAUSE_EVENT: u32 = 1 << 0;
 pub const CAGE_CAUSE_ABOVE: u32 = 1 << 1;
 pub const CAGE_CAUSE_BELOW: u32 = 1 << 2;
@@ -99,6 +107,10 @@ pub const CAGE_CLAIM_OTHER_BOOT: u32 = 1 << 0;
 
 pub const CAGE_COMMAND_TIMED_OUT: u32 = 1 << 0;
 pub const CAGE_COMMAND_CUT: u32 = 1 << 1;
+
+pub const CAGE_CONDITION_FALSE: u32 = 0;
+pub const CAGE_CONDITION_TRUE: u32 = 1;
+pub const CAGE_CONDITION_UNKNOWN: u32 = 2;
 
 pub const CAGE_DEVICE_SHARED: u32 = 1 << 0;
 
@@ -129,6 +141,7 @@ pub const CAGE_METRIC_COUNTER: u32 = 2;
 pub const CAGE_MODULE_UNLOADABLE: u32 = 1 << 0;
 pub const CAGE_MODULE_PROCESS_ONLY: u32 = 1 << 1;
 pub const CAGE_MODULE_CONCURRENT: u32 = 1 << 2;
+pub const CAGE_MODULE_NO_PREPARE: u32 = 1 << 3;
 
 pub const CAGE_OPTION_REQUIRED: u32 = 1 << 0;
 pub const CAGE_OPTION_STRING: u32 = 1;
