@@ -92,7 +92,7 @@ Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shar
   switch (operation->kind) {
     case Kind::kPrepare: outcome = co_await self->execute_prepare(*operation, ref, deadline); break;
     case Kind::kUnprepare: outcome = co_await self->execute_unprepare(*operation, ref, deadline); break;
-    case Kind::kDrop: outcome = co_await self->execute_drop(*operation, ref); break;
+    case Kind::kDrop: outcome = co_await self->execute_drop(ref); break;
   }
   const auto [done, failed] = words_of(operation->kind);
   if (!outcome) outcome = within(outcome.error(), "{}", claim_subject(self->driver_, ref));
@@ -141,8 +141,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
   record.phase = ClaimPhase::kPrepared;
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
-  Status committed = co_await commit(operation, record);
-  if (!committed) co_return std::unexpected(committed.error());
+  if (auto committed = commit(record); !committed) co_return std::unexpected(committed.error());
   co_return prepared_devices(record);
 }
 
@@ -253,21 +252,13 @@ Task<void> ClaimPreparer::roll_back(Operation& operation, ClaimRecord& record, s
     log(LogLevel::kWarn, "cannot write the roll-back to the ledger", {{"cause", noted.error().message}});
 }
 
-// Writes the file while the ledger syncs, because it can be made again from the record. If the record need not survive
-// the node, nobody waits for it: the intent says enough until it is written.
-Task<Status> ClaimPreparer::commit(Operation& operation, const ClaimRecord& record) {
-  std::optional<Task<Status>> committing;
-  if (environment_.durability == Durability::kNode)
-    committing = environment_.ledger.put(record);
-  else
-    environment_.ledger.note(record);
-  const Status written = environment_.cdi.write(driver_, record.ref.uid, cdi_spec(record));
-  reach(FaultPoint::kAfterCdiWrite);
-  if (!committing) co_return written;
-  operation.waits_for = "the ledger";
-  const Status committed = co_await std::move(*committing);
+// The record comes first: a file that is missing is made again from it.
+Status ClaimPreparer::commit(const ClaimRecord& record) const {
+  if (auto kept = environment_.ledger.put(record, environment_.durability); !kept) return kept;
   reach(FaultPoint::kAfterPrepared);
-  co_return committed ? written : committed;
+  auto written = environment_.cdi.write(driver_, record.ref.uid, cdi_spec(record));
+  reach(FaultPoint::kAfterCdiWrite);
+  return written;
 }
 
 // -- unprepare -------------------------------------------------------------------------------------------------------
@@ -290,29 +281,28 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operati
     Status released = co_await unprepare_parts(operation, record, deadline);
     if (!released) co_return std::unexpected(released.error());
   }
-  co_return co_await erase(operation, ref);
+  co_return erase(ref);
 }
 
-Task<ClaimPreparer::Outcome> ClaimPreparer::erase(Operation& operation, const ClaimRef& ref) {
+ClaimPreparer::Outcome ClaimPreparer::erase(const ClaimRef& ref) const {
   const ClaimKey key{driver_, ref.uid};
   const auto known = environment_.ledger.find(key);
-  if (auto removed = environment_.cdi.remove(driver_, ref.uid); !removed) co_return std::unexpected(removed.error());
+  if (auto removed = environment_.cdi.remove(driver_, ref.uid); !removed) return std::unexpected(removed.error());
   reach(FaultPoint::kAfterCdiRemove);
-  operation.waits_for = "the ledger";
-  Status forgotten = co_await environment_.ledger.release(key, environment_.clock.wall(), environment_.durability);
-  if (!forgotten) co_return std::unexpected(forgotten.error());
+  if (auto released = environment_.ledger.release(key, environment_.clock.wall(), environment_.durability); !released)
+    return std::unexpected(released.error());
   reach(FaultPoint::kAfterRelease);
   if (known) tell_partitions(*known);
-  co_return Outcome{};
+  return Outcome{};
 }
 
-Task<ClaimPreparer::Outcome> ClaimPreparer::execute_drop(Operation& operation, const ClaimRef& ref) {
+Task<ClaimPreparer::Outcome> ClaimPreparer::execute_drop(const ClaimRef& ref) {
   if (const auto known = environment_.ledger.find({driver_, ref.uid}))
     for (const ModulePart& part : known->parts)
       if (const Status stopped = co_await stop_services(*known, part); !stopped)
         log(LogLevel::kWarn, "a service of a forgotten claim goes on",
             {{"claim", claim_label(ref)}, {"cause", stopped.error().message}});
-  co_return co_await erase(operation, ref);
+  co_return erase(ref);
 }
 
 // Calls all modules even if one fails, and returns the first error.

@@ -1,8 +1,8 @@
 // Prepares and unprepares the claims of one driver, or the devices of one device-plugin resource.
 //
-// A prepare makes a plan, writes the intent, calls the modules, writes the CDI file and the durable record together,
-// and responds. An unprepare writes the intent, calls the modules, removes the CDI file and writes the release. If a
-// crash cuts either off, the kubelet's next call repeats all of it; modules are idempotent.
+// A prepare makes a plan, writes the intent, calls the modules, writes the record and the CDI file, and responds. An
+// unprepare writes the intent, calls the modules, removes the CDI file and writes the release. If a crash cuts either
+// off, the kubelet's next call repeats all of it; modules are idempotent. No call waits for a disk.
 #pragma once
 
 #include <functional>
@@ -85,8 +85,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
                             Instant deadline);
   Task<Outcome> execute_prepare(Operation& operation, const ClaimRef& ref, Instant deadline);
   Task<Outcome> execute_unprepare(Operation& operation, const ClaimRef& ref, Instant deadline);
-  Task<Outcome> execute_drop(Operation& operation, const ClaimRef& ref);
-  Task<Outcome> erase(Operation& operation, const ClaimRef& ref);
+  Task<Outcome> execute_drop(const ClaimRef& ref);
+  Outcome erase(const ClaimRef& ref) const;
 
   Outcome repeat_outcome(const ClaimRecord& known) const;
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
@@ -98,7 +98,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   // Keeps what the module writes down while it prepares its part.
   Status keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);
-  Task<Status> commit(Operation& operation, const ClaimRecord& record);
+  Status commit(const ClaimRecord& record) const;
   Task<Status> unprepare_parts(Operation& operation, const ClaimRecord& record, Instant deadline);
   Task<Status> unprepare_part(Operation& operation, const ClaimRecord& record, const ModulePart& part,
                               Instant deadline);

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <sstream>
 
+#include "host/core/bounded.h"
 #include "host/core/file.h"
 #include "host/core/log.h"
 #include "host/ledger/damaged_file.h"
@@ -16,10 +18,15 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kRewriteAbove = 1u << 20, kMaxBytes = 256u << 20;
-// A claim that comes into doubt has its record after the sign, one that leaves it a record with the key only.
-constexpr char kInDoubt = '+', kSettled = '-';
+// Each sign has a record after it, which is only a key for a settled claim. Before the record of a released one is the
+// time in milliseconds.
+constexpr char kSet = '+', kReleased = '~', kSettled = '-';
 
-std::string line_of(char sign, const ClaimRecord& record) { return sign + record_to_json(record) + "\n"; }
+std::string line_of(const Intents::Entry& entry) {
+  const std::string record = record_to_json(*entry.record);
+  if (!entry.released) return fmt::format("{}{}\n", kSet, record);
+  return fmt::format("{}{} {}\n", kReleased, to_ms(*entry.released), record);
+}
 
 std::unexpected<Error> with_remedy(const Error& error) {
   return fail(error.code, "{}; make its folder writable, with free space, or set [node] run_dir to one that is",
@@ -62,8 +69,8 @@ Status Intents::restore() {
   if (!is_at(lock_, file_.parent_path()))
     if (auto locked = lock_folder(); !locked) return locked;
   if (auto written = rewrite(); !written) return written;
-  log(LogLevel::kWarn, "wrote the claims in doubt again; somebody had removed their file",
-      {{"file", file_.native()}, {"claims", std::to_string(records_.size())}});
+  log(LogLevel::kWarn, "wrote the latest changes of claims again; somebody had removed their file",
+      {{"file", file_.native()}, {"claims", std::to_string(entries_.size())}});
   return {};
 }
 
@@ -81,38 +88,55 @@ Status Intents::read(WallTime now) {
   const auto aside = set_aside(file_, now);
   if (!aside) return std::unexpected(aside.error());
   log(LogLevel::kError,
-      "the file of claims in doubt is damaged and was set aside; its readable lines count, "
+      "the file of the latest changes of claims is damaged and was set aside; its readable lines count, "
       "and the modules release what the others were about",
       {{"file", file_.native()}, {"aside", aside->native()}});
   return {};
 }
 
 bool Intents::read_line(std::string_view line) {
-  if (line.empty() || (line[0] != kInDoubt && line[0] != kSettled)) return false;
-  auto record = record_from_json(line.substr(1));
+  if (line.empty() || (line[0] != kSet && line[0] != kReleased && line[0] != kSettled)) return false;
+  const char sign = line[0];
+  line.remove_prefix(1);
+  Entry entry;
+  if (sign == kReleased) {
+    std::int64_t ms = 0;
+    const auto [end, bad] = std::from_chars(line.data(), line.data() + line.size(), ms);
+    if (bad != std::errc() || end == line.data() + line.size() || *end != ' ') return false;
+    entry.released = bounded_wall_time(ms);
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()) + 1);
+  }
+  auto record = record_from_json(line);
   if (!record) return false;
   const ClaimKey key = record->key();
-  if (line[0] == kInDoubt)
-    records_[key] = std::make_shared<const ClaimRecord>(std::move(*record));
+  entry.record = std::make_shared<const ClaimRecord>(std::move(*record));
+  if (sign == kSettled)
+    entries_.erase(key);
   else
-    records_.erase(key);
+    entries_[key] = std::move(entry);
   return true;
 }
 
-Status Intents::set(std::shared_ptr<const ClaimRecord> record) {
-  if (auto written = append(line_of(kInDoubt, *record)); !written) return written;
-  const ClaimKey key = record->key();
-  records_[key] = std::move(record);
+Status Intents::set(std::shared_ptr<const ClaimRecord> record) { return put({std::move(record), std::nullopt}); }
+
+Status Intents::set_released(std::shared_ptr<const ClaimRecord> record, WallTime when) {
+  return put({std::move(record), when});
+}
+
+Status Intents::put(Entry entry) {
+  if (auto written = append(line_of(entry)); !written) return written;
+  const ClaimKey key = entry.record->key();
+  entries_[key] = std::move(entry);
   return {};
 }
 
 void Intents::clear(const ClaimKey& key) {
-  if (records_.erase(key) == 0) return;
+  if (entries_.erase(key) == 0) return;
   ClaimRecord settled;
   settled.driver = key.driver;
   settled.ref.uid = key.uid;
-  if (const auto written = append(line_of(kSettled, settled)); !written)
-    log(LogLevel::kWarn, "cannot write that a claim is settled; it will be in doubt after the next start",
+  if (const auto written = append(fmt::format("{}{}\n", kSettled, record_to_json(settled))); !written)
+    log(LogLevel::kWarn, "cannot write that a claim is settled; the next start will look at it once more",
         {{"claim", key.uid}, {"error", written.error().message}});
 }
 
@@ -134,7 +158,7 @@ Status Intents::append(std::string_view line) {
 // Without the lines of settled claims.
 Status Intents::rewrite() {
   std::string content = boot_id_ + "\n";
-  for (const auto& [key, record] : records_) content += line_of(kInDoubt, *record);
+  for (const auto& [key, entry] : entries_) content += line_of(entry);
   if (auto written = write_file_atomically(file_, content, 0600, false); !written) return with_remedy(written.error());
   journal_ = UniqueFd(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!journal_) return with_remedy(fail_errno(errno, fmt::format("cannot open '{}'", file_.native())).error());

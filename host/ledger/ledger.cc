@@ -7,8 +7,11 @@
 namespace cardcage {
 namespace {
 
-// Long enough for the kubelet's call that made the note to end first.
-constexpr Duration kNoteDelay = std::chrono::milliseconds(10);
+// Long enough for the kubelet's call that made the change to end first, and short enough for a crash of the node.
+constexpr Duration kWriteDelay = std::chrono::milliseconds(10);
+constexpr Duration kFirstRetry = std::chrono::seconds(1), kLongestRetry = std::chrono::seconds(30);
+// More than a node has pods. A disk that stays full must not fill the memory.
+constexpr std::size_t kMaxWaiting = 1000;
 
 // The two keys that a device is found by: the module's id for it, and its name in Kubernetes. No module's name has a
 // slash, so they do not collide.
@@ -51,20 +54,20 @@ Ledger::Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std:
       store_(std::move(store)),
       intents_(std::move(intents)),
       health_(core, *this, std::move(health)),
-      writing_soon_(core, clock) {}
+      writing_soon_(core, clock),
+      retry_(kFirstRetry, kLongestRetry, options_.boot_id) {}
 
-// The process may have ended after it wrote to the file and before it cleared the intent.
+// The file may lack the last changes of each claim, and never has later ones.
 void Ledger::adopt_intents() {
-  const Intents::Records intents = intents_.records();  // a copy: clear() changes them
-  for (const auto& [key, intent] : intents) {
-    const auto known = find(key);
-    if (known && intent->phase == ClaimPhase::kPreparing && is_whole(*known, options_.boot_id)) {
+  const Intents::Entries entries = intents_.entries();  // a copy: clear() changes them
+  for (const auto& [key, entry] : entries) {
+    if (entry.released && !find(key)) {
       intents_.clear(key);
       continue;
     }
-    auto record = std::make_shared<ClaimRecord>(*intent);
-    if (!known) record->prepared = {};  // the history has its row already, or there was none
-    set(std::move(record));
+    set(key, entry.released ? nullptr : entry.record);
+    if (entry.released || entry.record->phase == ClaimPhase::kPrepared)
+      enqueue({entry.record, entry.released, Durability::kNode});
   }
 }
 
@@ -74,6 +77,7 @@ Ledger::~Ledger() {
   const Batch last{nullptr, std::move(waiting_), health_.take()};
   if (last.changes.empty() && last.health->empty()) return;
   const Written written = write(last);
+  if (written.claims) settle(last);
   for (const Status& part : {written.claims, written.health})
     if (!part)
       log_limited(LogLevel::kError, "ledger", "cannot write the last changes to the ledger",
@@ -120,41 +124,44 @@ void Ledger::set(std::shared_ptr<const ClaimRecord> record) {
 }
 
 Status Ledger::intend(ClaimRecord record) {
+  if (last_error_ && waiting_.size() >= kMaxWaiting && record.phase == ClaimPhase::kPreparing)
+    return fail(last_error_->code, "{} changes wait for the ledger: {}", waiting_.size(), last_error_->message);
   auto intent = std::make_shared<const ClaimRecord>(std::move(record));
   Status written = intents_.set(intent);
   if (written) set(std::move(intent));
   return written;
 }
 
-Task<Status> Ledger::put(ClaimRecord record) {
-  auto before = find(record.key());
+Status Ledger::put(ClaimRecord record, Durability durability) {
   auto now = std::make_shared<const ClaimRecord>(std::move(record));
+  if (auto kept = intents_.set(now); !kept) return kept;
   set(now);
-  return enqueue({std::move(now), std::nullopt, Durability::kNode}, std::move(before));
+  enqueue({std::move(now), std::nullopt, durability});
+  return {};
 }
 
-Task<Status> Ledger::release(const ClaimKey& key, WallTime when, Durability durability) {
+Status Ledger::release(const ClaimKey& key, WallTime when, Durability durability) {
   auto record = find(key);
-  if (!record) return [] -> Task<Status> { co_return Status{}; }();
-  return enqueue({record, when, durability}, record);
-}
-
-Task<Status> Ledger::enqueue(LedgerChange change, std::shared_ptr<const ClaimRecord> before) {
-  const OneShot<Status> done(core_);
-  waiting_.push_back({std::move(change), std::move(before), done});
-  write_now();
-  return [](OneShot<Status> outcome) -> Task<Status> { co_return co_await outcome.wait(); }(done);
+  if (!record) return {};
+  if (auto kept = intents_.set_released(record, when); !kept) return kept;
+  set(key, nullptr);
+  enqueue({std::move(record), when, durability});
+  return {};
 }
 
 void Ledger::note(ClaimRecord record, std::vector<HistoryEntry> left) {
   auto now = std::make_shared<const ClaimRecord>(std::move(record));
   set(now);
-  waiting_.push_back({{std::move(now), std::nullopt, Durability::kProcess, std::move(left)}, nullptr, std::nullopt});
+  enqueue({std::move(now), std::nullopt, Durability::kProcess, std::move(left)});
+}
+
+void Ledger::enqueue(LedgerChange change) {
+  waiting_.push_back(std::move(change));
   write_soon();
 }
 
 void Ledger::write_soon() {
-  if (!writing_ && !writing_soon_.pending()) writing_soon_.call_after(kNoteDelay, [this] { write_now(); });
+  if (!writing_ && !writing_soon_.pending()) writing_soon_.call_after(kWriteDelay, [this] { write_now(); });
 }
 
 void Ledger::write_now() {
@@ -175,14 +182,12 @@ void Ledger::write_next() {
 
 // The backlog of a full disk may be too much for a transaction that would fit without it.
 Ledger::Written Ledger::write(const Batch& batch) const {
-  std::vector<LedgerChange> changes;
-  for (const Waiting& one : batch.changes) changes.push_back(one.change);
   const auto before_commit = [&] {
-    if (options_.fault && !changes.empty()) options_.fault(FaultPoint::kBeforeCommit);
+    if (options_.fault && !batch.changes.empty()) options_.fault(FaultPoint::kBeforeCommit);
   };
-  const Status together = store_->write(changes, *batch.health, before_commit);
-  if (together || changes.empty() || batch.health->empty()) return {together, together};
-  return {store_->write(changes, {}, before_commit), together};
+  const Status together = store_->write(batch.changes, *batch.health, before_commit);
+  if (together || batch.changes.empty() || batch.health->empty()) return {together, together};
+  return {store_->write(batch.changes, {}, before_commit), together};
 }
 
 void Ledger::finish(const Batch& batch, const Written& written) {
@@ -190,26 +195,30 @@ void Ledger::finish(const Batch& batch, const Written& written) {
   last_error_ = written.health ? std::optional<Error>() : written.health.error();
   if (!written.claims) last_error_ = written.claims.error();
   if (options_.fault && !batch.changes.empty()) options_.fault(FaultPoint::kAfterCommit);
-  for (const Waiting& one : batch.changes) settle(one, written.claims);
   health_.finish(written.health);
-  write_now();
+  if (written.claims) {
+    retry_.reset();
+    settle(batch);
+  } else {
+    log_limited(LogLevel::kError, "ledger", "cannot write changes of claims to the ledger; they are kept in memory",
+                {{"changes", std::to_string(batch.changes.size())}, {"error", written.claims.error().message}});
+    waiting_.insert(waiting_.begin(), batch.changes.begin(), batch.changes.end());
+    writing_soon_.call_after(retry_.next(), [this] { write_now(); });
+  }
+  if (health_.changed())
+    write_now();
+  else if (!waiting_.empty())
+    write_soon();
 }
 
-void Ledger::settle(const Waiting& one, const Status& written) {
-  const ClaimKey key = one.change.record->key();
-  const auto now = find(key);
-  if (written && one.change.released) {
-    intents_.clear(key);
-    set(key, nullptr);
-  } else if (written && now && now->phase == ClaimPhase::kPrepared) {
-    intents_.clear(key);
-  } else if (!written && one.done && now == one.change.record) {
-    set(key, one.before);
+// A claim that changed again since then is still to be written.
+void Ledger::settle(const Batch& written) {
+  for (const LedgerChange& change : written.changes) {
+    const ClaimKey key = change.record->key();
+    const auto entry = intents_.entries().find(key);
+    if (entry == intents_.entries().end()) continue;
+    if (entry->second.record == change.record && entry->second.released == change.released) intents_.clear(key);
   }
-  if (one.done) return one.done->set(written);
-  if (!written)
-    log_limited(LogLevel::kWarn, "holder", "the ledger cannot write who holds a device",
-                {{"error", written.error().message}});
 }
 
 Task<Result<std::vector<HistoryEntry>>> Ledger::history(HistoryQuery query) {

@@ -1,8 +1,8 @@
 // The record of what is prepared for which claim, and of the health of devices.
 //
-// The core owns the current state, all of it in memory: reads never touch the disk. Claims in doubt are in Intents at
-// once, the others are in the ledger's file. Changes of the file are queued while a transaction is under way and go
-// together into the next one, on the writer thread (group commit).
+// The core owns the current state, all of it in memory: reads never touch the disk. A change of a claim is in Intents
+// at once, where it survives this process, and soon afterwards in the ledger's file, where it survives the node. Nobody
+// waits for the file: the changes of some milliseconds share a transaction on the writer thread.
 #pragma once
 
 #include <boost/asio/thread_pool.hpp>
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "host/core/backoff.h"
 #include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
 #include "host/core/task.h"
@@ -57,25 +58,23 @@ class Ledger {
                                                           const std::string& driver, const std::string& device) const;
   const std::string& boot_id() const { return options_.boot_id; }
 
-  // [core] Call it before a module call for the claim. The claim is in doubt, even after a kill -9, until its next
-  // change is written.
+  // [core] Call it before a module call for the claim. The claim is in doubt, even after a kill -9, until put() or
+  // release().
   Status intend(ClaimRecord record);
-  // [core] Writes the file of intents again if somebody removed it.
+  // [core] Writes the file of Intents again if somebody removed it.
   Status restore_intents() { return intents_.restore(); }
 
-  // [core] A change begins at the call, not when its task is awaited. Callers make one change of a claim at a time. A
-  // put is visible at once, so that its devices are held, and is undone if it fails. A release is visible when it is
-  // written. kResourceExhausted when the disk is full; later changes try again. A disk that hangs is waited for:
-  // callers with a deadline do not await the task themselves.
-  Task<Status> put(ClaimRecord record);
-  Task<Status> release(const ClaimKey& key, WallTime when, Durability durability = Durability::kNode);
-  // A put that nobody waits for. It goes with the next transaction, or starts one soon, and survives a crash of the
-  // node only once the kernel has written it. If it fails, it stays visible until this process ends. `left` are holders
-  // that are no longer in the record; they go to the history.
+  // [core] A module holds the claim, or has released it. Both are visible, and survive this process, when they return.
+  // They reach the file within some milliseconds, and the disk, too, with Durability::kNode. While the file cannot be
+  // written, they wait and are tried again; when too many wait, intend() refuses further claims with what is wrong.
+  Status put(ClaimRecord record, Durability durability = Durability::kNode);
+  Status release(const ClaimKey& key, WallTime when, Durability durability = Durability::kNode);
+  // Who uses a held device, which the kubelet tells again if it is lost. It is in the file alone, as soon as put() is.
+  // `left` are holders that are no longer in the record; they go to the history.
   void note(ClaimRecord record, std::vector<HistoryEntry> left = {});
   Task<Result<std::vector<HistoryEntry>>> history(HistoryQuery query);
 
-  // [core] Written with the same transactions, but what fails of it does not make a change of a claim fail.
+  // [core] Written with the same transactions, but what fails of it does not hold changes of claims up.
   HealthRecords& health() { return health_; }
 
   // [core] For status and metrics.
@@ -85,15 +84,10 @@ class Ledger {
 
  private:
   friend class HealthRecords;
-  struct Waiting {
-    LedgerChange change;
-    std::shared_ptr<const ClaimRecord> before;
-    std::optional<OneShot<Status>> done;  // empty for a note
-  };
   // A transaction. The writer thread and the core share it.
   struct Batch {
     Ledger* ledger;  // [core] null once the ledger is gone
-    std::vector<Waiting> changes;
+    std::vector<LedgerChange> changes;
     std::shared_ptr<const HealthChanges> health;
   };
   struct Written {
@@ -106,7 +100,7 @@ class Ledger {
   void adopt_intents();
   void set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record);
   void set(std::shared_ptr<const ClaimRecord> record);
-  Task<Status> enqueue(LedgerChange change, std::shared_ptr<const ClaimRecord> before);
+  void enqueue(LedgerChange change);
   void write_now();
   void write_soon();
   void write_next();
@@ -120,7 +114,7 @@ class Ledger {
     co_return co_await done.wait();
   }
   void finish(const Batch& batch, const Written& written);
-  void settle(const Waiting& one, const Status& written);
+  void settle(const Batch& written);
 
   asio::io_context& core_;
   LedgerOptions options_;
@@ -129,9 +123,10 @@ class Ledger {
   Claims claims_;
   std::map<HolderKey, std::set<ClaimKey>> holders_;
   HealthRecords health_;
-  std::vector<Waiting> waiting_;
+  std::vector<LedgerChange> waiting_;
   std::shared_ptr<Batch> writing_;  // null while the writer is idle
   DelayedCall writing_soon_;
+  Backoff retry_;
   std::uint64_t transactions_ = 0;
   std::optional<Error> last_error_;
   bool rebuilt_ = false;

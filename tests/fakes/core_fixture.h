@@ -33,8 +33,10 @@ class CoreFixture : public ::testing::Test {
   // Runs the core until `done`; false if that takes longer than 5 s of real time.
   bool runs_until(const std::function<bool()>& done) {
     const Instant end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    core.restart();
-    while (!done() && std::chrono::steady_clock::now() < end) core.run_one_for(std::chrono::milliseconds(10));
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      core.restart();  // it stops when only another thread has work
+      core.run_one_for(std::chrono::milliseconds(10));
+    }
     return done();
   }
 

@@ -47,13 +47,6 @@ class AllocatorWorld : public ClaimWorld {
   std::optional<Health> unavailable(const Device& device) const {
     return allocator->unavailable(HeldDevices("gpus", directory.snapshot("gpus"), *ledger), device);
   }
-  // Notes about holders are written without anybody waiting.
-  void let_the_ledger_write() {
-    for (int round = 0; round < 3; ++round) {
-      settle();
-      (void)run(ledger->history({}));  // runs after the writes that are queued
-    }
-  }
   void reboot() {
     let_the_ledger_write();
     boot_id = "another boot";

@@ -46,6 +46,7 @@ class CrashTest : public ClaimWorld {
         if (at == point && ++reached == nth) ::kill(::getpid(), SIGKILL);
       });
       call();
+      let_the_ledger_write();
       // End without destructors and sanitizers: the files belong to the parent.
       ::kill(::getpid(), SIGTERM);
       ::pause();
@@ -150,36 +151,70 @@ TEST_P(KilledUnprepareTest, IsFollowedByAPrepareOfAnotherPod) {
   check();
 }
 
-TEST_F(CrashTest, EveryPreparedClaimSurvivesAPowerLoss) {
-  const auto image = folder / "image";
-  std::filesystem::create_directories(image);
-  const SyncCounter disk([&] {
+// The node loses its power: the disk has what was synced last, and the memory of the node is empty.
+class PowerLossTest : public CrashTest {
+ protected:
+  void lose_power() {
+    const auto frozen = folder / "frozen";
+    std::filesystem::copy(image_, frozen);
+    preparer.reset();
+    ledger.reset();
+    for (const char* name : {"ledger.db", "ledger.db-wal"}) {
+      std::filesystem::remove(folder / "state" / name);
+      std::filesystem::copy_file(frozen / name, folder / "state" / name);
+    }
+    std::filesystem::remove_all(cdi.folder());
+    boot_id = "boot-2";
+    start();
+  }
+
+  std::filesystem::path image_ = [this] {
+    std::filesystem::create_directories(folder / "image");
+    return folder / "image";
+  }();
+  const SyncCounter disk_{[this] {
     for (const char* name : {"ledger.db", "ledger.db-wal"})
       if (std::filesystem::exists(folder / "state" / name))
-        std::filesystem::copy_file(folder / "state" / name, image / name,
+        std::filesystem::copy_file(folder / "state" / name, image_ / name,
                                    std::filesystem::copy_options::overwrite_existing);
-  });
+  }};
+};
+
+TEST_F(PowerLossTest, KeepsWhatWasSynced) {
   start();
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
+  let_the_ledger_write();
   ASSERT_TRUE(unprepare("u2"));
+  let_the_ledger_write();
   gpus->fail(Verb::kPrepare, {Code::kInternal, "power was lost here"});
   ASSERT_FALSE(prepare_new("u3", {an_allocation("gpu-2")}));
-  const auto frozen = folder / "frozen";
-  std::filesystem::copy(image, frozen);
-  preparer.reset();
-  ledger.reset();
-  for (const char* name : {"ledger.db", "ledger.db-wal"}) {
-    std::filesystem::remove(folder / "state" / name);
-    std::filesystem::copy_file(frozen / name, folder / "state" / name);
-  }
-  boot_id = "boot-2";
-  start();
+  lose_power();
   EXPECT_EQ(record("u1")->parts[0].state, "state of u1");
   EXPECT_EQ(record("u2"), nullptr) << "a released device stays released";
   EXPECT_EQ(record("u3"), nullptr);
   EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1)) << "reconcile frees the rest";
   EXPECT_TRUE(prepare("u1"));
+  ledger.reset();
+}
+
+TEST_F(PowerLossTest, ForgetsTheLastMillisecondsAndTheKubeletRepeatsThem) {
+  start();
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  let_the_ledger_write();
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1")}));
+  ASSERT_TRUE(prepare_new("u3", {an_allocation("gpu-2")}));
+  ASSERT_TRUE(unprepare("u1"));
+  lose_power();
+  EXPECT_EQ(record("u2"), nullptr);
+  EXPECT_EQ(record("u3"), nullptr);
+  EXPECT_FALSE(is_whole(*record("u1"), boot_id)) << "it is back, as a claim of another boot";
+  EXPECT_THAT(live_claims(*ledger, directory, "gpus"), SizeIs(1)) << "reconcile frees the rest";
+  ASSERT_TRUE(prepare("u2")) << "its pod runs again after the boot";
+  EXPECT_TRUE(has_cdi_file("u2"));
+  EXPECT_TRUE(unprepare("u3")) << "its pod was deleted meanwhile";
+  EXPECT_TRUE(unprepare("u1")) << "once the search for orphans has found it";
+  EXPECT_THAT(ledger->claims(), SizeIs(1));
   ledger.reset();
 }
 

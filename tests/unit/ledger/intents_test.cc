@@ -32,7 +32,7 @@ class IntentsTest : public ::testing::Test {
   }
   static std::vector<ClaimRecord> records(const Intents& intents) {
     std::vector<ClaimRecord> all;
-    for (const auto& [key, record] : intents.records()) all.push_back(*record);
+    for (const auto& [key, entry] : intents.entries()) all.push_back(*entry.record);
     return all;
   }
   std::string content() const { return read_file(file_, 1 << 24).value_or(""); }
@@ -53,6 +53,25 @@ TEST_F(IntentsTest, RecordsSurviveAReopen) {
     intents.clear({kDriver, "never"});
   }
   EXPECT_THAT(records(open()), ElementsAre(a_full_record("u1"), an_intent("u2", 2)));
+}
+
+TEST_F(IntentsTest, AReleaseKeepsItsTimeAndIsReplacedByALaterIntent) {
+  const auto released = [](const Intents& intents, const std::string& uid) {
+    return intents.entries().at({kDriver, uid}).released;
+  };
+  {
+    Intents intents = open();
+    for (const char* uid : {"u1", "u2"})
+      ASSERT_TRUE(intents.set_released(std::make_shared<const ClaimRecord>(a_full_record(uid)), kNow));
+    ASSERT_TRUE(set(intents, an_intent("u2", 2)));
+  }
+  {
+    const Intents intents = open();
+    EXPECT_THAT(records(intents), ElementsAre(a_full_record("u1"), an_intent("u2", 2)));
+    EXPECT_EQ(released(intents, "u1"), kNow);
+    EXPECT_EQ(released(intents, "u2"), std::nullopt);
+  }
+  EXPECT_EQ(released(open(), "u1"), kNow) << "opening writes the file anew";
 }
 
 TEST_F(IntentsTest, AreDroppedAfterAReboot) {
@@ -88,7 +107,7 @@ TEST_F(IntentsTest, ReadableLinesOfADamagedFileCount) {
   {
     Intents intents = open();
     ASSERT_TRUE(set(intents, an_intent("u1")));
-    std::ofstream(file_, std::ios::app) << "\n+{\"driver\":7}\nnonsense\n";
+    std::ofstream(file_, std::ios::app) << "\n+{\"driver\":7}\nnonsense\n~soon {}\n~12\n";
     ASSERT_TRUE(set(intents, an_intent("u2", 2)));
   }
   EXPECT_THAT(records(open()), ElementsAre(an_intent("u1"), an_intent("u2", 2)));

@@ -44,7 +44,22 @@ class LedgerTest : public CoreFixture {
     auto ledger = Ledger::open(core, clock, options());
     return ledger ? Error{Code::kOk, "opened"} : ledger.error();
   }
-  Status put(Ledger& ledger, ClaimRecord record) { return run(ledger.put(std::move(record))); }
+  static Status put(Ledger& ledger, ClaimRecord record) { return ledger.put(std::move(record)); }
+  // Puts the changes that wait into the file.
+  void write(Ledger& ledger) { EXPECT_TRUE(run(ledger.history({}))); }
+  // What a process does before it is killed.
+  void run_until_killed(const std::function<void(Ledger&)>& act) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      core.notify_fork(asio::io_context::fork_child);
+      const auto ledger = Ledger::open(core, clock, options());
+      if (ledger) act(**ledger);
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
   std::vector<std::string> files_aside() {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
@@ -77,101 +92,122 @@ TEST_F(LedgerTest, TwoDriversMayHoldTheSameClaim) {
   other.driver = "nic.example.com";
   ASSERT_TRUE(put(*ledger, a_record("u1")));
   ASSERT_TRUE(put(*ledger, other));
-  ASSERT_TRUE(run(ledger->release({kDriver, "u1"}, kLater)));
+  ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
   EXPECT_EQ(ledger->find({kDriver, "u1"}), nullptr);
   EXPECT_EQ(*ledger->find({"nic.example.com", "u1"}), other);
 }
 
-TEST_F(LedgerTest, ADeviceIsHeldAtOnceAndFreeOnceTheReleaseIsDurable) {
+TEST_F(LedgerTest, ADeviceIsHeldAndFreeAtOnce) {
   auto ledger = open();
   const auto holders = [&] { return ledger->holders("gpus", "GPU-0", kDriver, "gpu-0").size(); };
-  Task<Status> putting = ledger->put(a_record("u1"));
-  EXPECT_EQ(holders(), 1u) << "before it is written";
-  ASSERT_TRUE(run(std::move(putting)));
-  Task<Status> releasing = ledger->release({kDriver, "u1"}, kLater);
-  EXPECT_EQ(holders(), 1u) << "until it is durable";
-  ASSERT_TRUE(run(std::move(releasing)));
+  ASSERT_TRUE(put(*ledger, a_record("u1")));
+  EXPECT_EQ(holders(), 1u);
+  ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
   EXPECT_EQ(holders(), 0u);
-  EXPECT_TRUE(run(ledger->release({kDriver, "u1"}, kLater))) << "releasing is idempotent";
+  EXPECT_TRUE(ledger->release({kDriver, "u1"}, kLater)) << "releasing is idempotent";
+  EXPECT_EQ(ledger->transactions(), 0u) << "nobody waits for the file";
 }
 
-TEST_F(LedgerTest, ConcurrentWritesShareATransaction) {
+TEST_F(LedgerTest, ChangesOfSomeMillisecondsShareATransaction) {
   auto ledger = open();
-  std::vector<Task<Status>> puts;
-  for (int i = 0; i < 64; ++i) puts.push_back(ledger->put(a_record(fmt::format("u{}", i), i)));
-  for (auto& one : puts) EXPECT_TRUE(run(std::move(one)));
-  EXPECT_LE(ledger->transactions(), 2u);
+  for (int i = 0; i < 64; ++i) ASSERT_TRUE(put(*ledger, a_record(fmt::format("u{}", i), i)));
+  runs_until([&] { return ledger->transactions() == 1; });
+  write(*ledger);
+  EXPECT_EQ(ledger->transactions(), 1u);
   EXPECT_THAT(ledger->claims(), SizeIs(64));
 }
 
-TEST_F(LedgerTest, APreparedRecordCostsOneSyncAndAnIntentNone) {
+TEST_F(LedgerTest, OnlyChangesThatMustSurviveTheNodeAreSynced) {
   const SyncCounter counter;
   auto ledger = open();
-  ASSERT_TRUE(put(*ledger, a_record("warm-up")));  // a new log syncs its header once
-  const int before = counter.syncs();
+  ASSERT_TRUE(put(*ledger, a_record("warm-up")));
+  write(*ledger);  // a new log syncs its header once
+  auto syncs = [&, before = counter.syncs()]() mutable {
+    write(*ledger);
+    return counter.syncs() - std::exchange(before, counter.syncs());
+  };
   ASSERT_TRUE(ledger->intend(an_intent("u1")));
-  EXPECT_EQ(counter.syncs(), before);
+  EXPECT_EQ(syncs(), 0);
   ASSERT_TRUE(put(*ledger, a_record("u1")));
-  EXPECT_EQ(counter.syncs(), before + 1);
+  EXPECT_EQ(syncs(), 1);
   ledger->note(a_record("u1", 2));
-  EXPECT_TRUE(run(ledger->history({})));
-  EXPECT_EQ(counter.syncs(), before + 1);
+  EXPECT_EQ(syncs(), 0);
+  ASSERT_TRUE(ledger->put(a_record("u2", 2), Durability::kProcess));
+  ASSERT_TRUE(ledger->release({kDriver, "u2"}, kLater, Durability::kProcess));
+  EXPECT_EQ(syncs(), 0);
+  ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
+  EXPECT_EQ(syncs(), 1);
 }
 
-TEST_F(LedgerTest, AnIntentSurvivesAKilledProcess) {
-  ClaimRecord intent = a_full_record("u1");
-  intent.phase = ClaimPhase::kUnpreparing;
-  intent.prepared = {};
-  const pid_t child = ::fork();
-  if (child == 0) {
-    core.notify_fork(asio::io_context::fork_child);
-    auto ledger = Ledger::open(core, clock, options());
-    if (ledger && (*ledger)->intend(intent)) ::kill(::getpid(), SIGKILL);
-    ::_exit(1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
-  const auto ledger = open();
-  ASSERT_NE(ledger->find({kDriver, "u1"}), nullptr);
-  EXPECT_EQ(*ledger->find({kDriver, "u1"}), intent);
-  EXPECT_THAT(ledger->holders("gpus", "GPU-1", kDriver, "gpu-0"), SizeIs(1));
-}
-
-// A process that is killed between two writes leaves the claim in both files.
-TEST_F(LedgerTest, AnIntentCountsUntilTheNextChangeIsWritten) {
-  auto intents = Intents::open(options().intents, kBoot, clock.wall());
-  ASSERT_TRUE(intents);
-  ClaimRecord undone = an_intent("u2"), again = an_intent("u3", 3);
-  undone.phase = ClaimPhase::kUnpreparing;
-  for (const ClaimRecord& one : {an_intent("u1"), undone, again})
-    ASSERT_TRUE(intents->set(std::make_shared<const ClaimRecord>(one)));
-  intents = fail(Code::kCancelled, "the process ended");
-  ClaimRecord before_reboot = a_record("u3");
-  before_reboot.boot_id = "boot-0";
+TEST_F(LedgerTest, EveryChangeSurvivesAKilledProcess) {
+  ClaimRecord undoing = a_full_record("u1");
+  undoing.phase = ClaimPhase::kUnpreparing;
+  put(*open(), a_record("u3", 3));
+  run_until_killed([&](Ledger& ledger) {
+    (void)ledger.intend(undoing);
+    (void)ledger.put(a_record("u2", 2));
+    (void)ledger.release({kDriver, "u3"}, kLater);
+  });
   {
-    const auto store = LedgerStore::open(options().file, {});
-    std::vector<LedgerChange> changes;
-    for (const ClaimRecord& one : {a_record("u1"), a_record("u2"), before_reboot})
-      changes.push_back({std::make_shared<ClaimRecord>(one), std::nullopt, Durability::kNode});
-    ASSERT_TRUE((*store)->write(changes));
+    const auto ledger = open();
+    ASSERT_THAT(ledger->claims(), SizeIs(2));
+    EXPECT_EQ(*ledger->find({kDriver, "u1"}), undoing);
+    EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
+    EXPECT_THAT(ledger->holders("gpus", "GPU-1", kDriver, "gpu-0"), SizeIs(1));
+    EXPECT_THAT(run(ledger->history({})).value(), SizeIs(1)) << "of the claim that was released";
+  }
+  const auto intents = Intents::open(options().intents, kBoot, clock.wall());
+  ASSERT_TRUE(intents);
+  EXPECT_THAT(intents->entries(), SizeIs(1)) << "only one claim is in doubt";
+}
+
+// The process may be killed after it wrote to the file and before it took the entry back.
+TEST_F(LedgerTest, AnEntryThatIsInTheFileAlreadyChangesNothing) {
+  {
+    auto ledger = open();
+    ASSERT_TRUE(put(*ledger, a_record("u1")));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2)));
+    ASSERT_TRUE(ledger->release({kDriver, "u2"}, kLater));
+  }
+  {
+    auto intents = Intents::open(options().intents, kBoot, clock.wall());
+    ASSERT_TRUE(intents);
+    ASSERT_TRUE(intents->set(std::make_shared<const ClaimRecord>(a_record("u1"))));
+    ASSERT_TRUE(intents->set_released(std::make_shared<const ClaimRecord>(a_record("u2", 2)), kLater));
+  }
+  const auto ledger = open();
+  ASSERT_THAT(ledger->claims(), SizeIs(1));
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1"));
+  EXPECT_THAT(run(ledger->history({})).value(), SizeIs(1)) << "no second row";
+}
+
+TEST_F(LedgerTest, AClaimInDoubtStaysSoWhateverTheFileSays) {
+  ClaimRecord undoing = a_record("u1"), again = an_intent("u2", 3);
+  undoing.phase = ClaimPhase::kUnpreparing;
+  {
+    auto ledger = open();
+    ASSERT_TRUE(put(*ledger, a_record("u1")));
+    ClaimRecord before_reboot = a_record("u2", 2);
+    before_reboot.boot_id = "boot-0";
+    ASSERT_TRUE(put(*ledger, before_reboot));
+    ASSERT_TRUE(ledger->intend(undoing)) << "before the file has the record";
+    write(*ledger);
+    ASSERT_TRUE(ledger->intend(again));
   }
   auto ledger = open();
-  EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1")) << "the prepare was written after the intent";
-  EXPECT_EQ(*ledger->find({kDriver, "u2"}), undone) << "the release was not";
-  EXPECT_EQ(*ledger->find({kDriver, "u3"}), again) << "prepared anew after a reboot";
-  ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
-  ASSERT_TRUE(put(*ledger, a_record("u3")));
+  EXPECT_EQ(*ledger->find({kDriver, "u1"}), undoing);
+  EXPECT_EQ(*ledger->find({kDriver, "u2"}), again) << "prepared anew after a reboot";
+  ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
+  ASSERT_TRUE(put(*ledger, a_record("u2")));
   ledger.reset();
-  intents = Intents::open(options().intents, kBoot, clock.wall());
+  const auto intents = Intents::open(options().intents, kBoot, clock.wall());
   ASSERT_TRUE(intents);
-  EXPECT_THAT(intents->records(), SizeIs(0)) << "nothing is in doubt any more";
+  EXPECT_THAT(intents->entries(), SizeIs(0)) << "nothing is in doubt any more";
 }
 
 TEST_F(LedgerTest, ANoteIsVisibleAtOnceAndWrittenBeforeTheLedgerCloses) {
   {
     auto ledger = open();
-    ASSERT_TRUE(ledger->intend(an_intent("u1")));
     ledger->note(a_record("u1"));
     EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_record("u1"));
     EXPECT_EQ(ledger->transactions(), 0u) << "nobody waits";
@@ -183,18 +219,6 @@ TEST_F(LedgerTest, ANoteIsVisibleAtOnceAndWrittenBeforeTheLedgerCloses) {
   EXPECT_EQ(*ledger->find({kDriver, "u2"}), a_record("u2", 2));
 }
 
-TEST_F(LedgerTest, ANoteDoesNotClearALaterIntent) {
-  ClaimRecord undoing = a_record("u1");
-  undoing.phase = ClaimPhase::kUnpreparing;
-  {
-    auto ledger = open();
-    ledger->note(a_record("u1"));
-    ASSERT_TRUE(ledger->intend(undoing));
-    ASSERT_TRUE(put(*ledger, a_record("u2", 2))) << "writes the note, too";
-  }
-  EXPECT_EQ(*open()->find({kDriver, "u1"}), undoing);
-}
-
 TEST_F(LedgerTest, HistoryTellsWhoHeldADeviceAndForHowLong) {
   auto ledger = open();
   ASSERT_TRUE(put(*ledger, a_record("u1")));
@@ -202,8 +226,8 @@ TEST_F(LedgerTest, HistoryTellsWhoHeldADeviceAndForHowLong) {
   never.phase = ClaimPhase::kPreparing;
   never.prepared = {};
   ASSERT_TRUE(put(*ledger, never));
-  ASSERT_TRUE(run(ledger->release({kDriver, "u1"}, kLater)));
-  ASSERT_TRUE(run(ledger->release({kDriver, "u2"}, kLater)));
+  ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
+  ASSERT_TRUE(ledger->release({kDriver, "u2"}, kLater));
   const auto all = run(ledger->history({}));
   ASSERT_TRUE(all);
   ASSERT_THAT(*all, SizeIs(1)) << "a claim that was never prepared is not in the history";
@@ -232,15 +256,15 @@ TEST_F(LedgerTest, HistoryIsBoundedByRowsAndAge) {
   };
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(put(*ledger, a_record("u", i)));
-    ASSERT_TRUE(run(ledger->release({kDriver, "u"}, kLater)));
+    ASSERT_TRUE(ledger->release({kDriver, "u"}, kLater));
   }
   EXPECT_THAT(devices(), ElementsAre("gpu-4", "gpu-3", "gpu-2"));
   ASSERT_TRUE(put(*ledger, a_record("u", 9)));
-  ASSERT_TRUE(run(ledger->release({kDriver, "u"}, kLater + std::chrono::hours(2))));
+  ASSERT_TRUE(ledger->release({kDriver, "u"}, kLater + std::chrono::hours(2)));
   EXPECT_THAT(devices(), ElementsAre("gpu-9"));
 }
 
-TEST_F(LedgerTest, AFullDiskIsAnErrorWithoutOtherDamage) {
+TEST_F(LedgerTest, WhatAFullDiskRefusesIsWrittenOnceThereIsSpace) {
   SmallDisk disk(folder_ / "small", "size=512k");
   if (!disk.works()) GTEST_SKIP() << "needs to be able to mount";
   LedgerOptions small = options();
@@ -248,26 +272,52 @@ TEST_F(LedgerTest, AFullDiskIsAnErrorWithoutOtherDamage) {
   {
     auto ledger = open(small);
     ASSERT_TRUE(put(*ledger, a_record("old")));
+    write(*ledger);
     disk.fill();
     ClaimRecord large = a_record("new", 1);
     large.parts[0].state.assign(200'000, 's');
-    const Status refused = put(*ledger, large);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-    EXPECT_THAT(refused.error().message, HasSubstr("free space"));
-    EXPECT_EQ(ledger->last_error(), refused.error());
-    EXPECT_EQ(ledger->find({kDriver, "new"}), nullptr);
-    EXPECT_TRUE(ledger->holders("gpus", "GPU-1", kDriver, "gpu-1").empty());
-    large.ref.uid = "old";
-    EXPECT_FALSE(put(*ledger, large));
-    EXPECT_EQ(*ledger->find({kDriver, "old"}), a_record("old")) << "as it was";
+    ASSERT_TRUE(put(*ledger, large)) << "the memory of the node has it";
+    ASSERT_TRUE(ledger->release({kDriver, "old"}, kLater));
+    runs_until([&] { return ledger->last_error().has_value(); });
+    EXPECT_EQ(ledger->last_error()->code, Code::kResourceExhausted);
+    EXPECT_THAT(ledger->last_error()->message, HasSubstr("free space"));
+    EXPECT_EQ(*ledger->find({kDriver, "new"}), large);
+    EXPECT_EQ(ledger->find({kDriver, "old"}), nullptr);
     disk.free();
-    EXPECT_TRUE(put(*ledger, a_record("new", 1)));
-    EXPECT_EQ(ledger->last_error(), std::nullopt);
+    runs_until([&] { return !ledger->last_error(); });
+    EXPECT_THAT(run(ledger->history({})).value(), SizeIs(1));
   }
+  std::filesystem::remove(options().intents);
   auto again = open(small);
-  EXPECT_EQ(*again->find({kDriver, "old"}), a_record("old"));
-  EXPECT_EQ(*again->find({kDriver, "new"}), a_record("new", 1));
+  ASSERT_THAT(again->claims(), SizeIs(1));
+  EXPECT_NE(again->find({kDriver, "new"}), nullptr);
+}
+
+TEST_F(LedgerTest, ADiskThatStaysFullEndsInRefusals) {
+  SmallDisk disk(folder_ / "small", "size=512k");
+  if (!disk.works()) GTEST_SKIP() << "needs to be able to mount";
+  LedgerOptions small = options();
+  small.file = disk.path() / "ledger.db";
+  auto ledger = open(small);
+  ASSERT_TRUE(put(*ledger, a_record("old")));
+  write(*ledger);
+  disk.fill();
+  Status accepted;
+  int count = 0;
+  for (; accepted && count < 5000; ++count) {
+    const std::string uid = fmt::format("u{}", count);
+    accepted = ledger->intend(an_intent(uid, count));
+    if (accepted) accepted = put(*ledger, a_record(uid, count));
+    if (count % 500 == 499) runs_until([&] { return ledger->last_error().has_value(); });
+  }
+  ASSERT_FALSE(accepted);
+  EXPECT_GT(count, 1000);
+  EXPECT_THAT(accepted.error().message, HasSubstr("changes wait for the ledger"));
+  EXPECT_THAT(accepted.error().message, HasSubstr("free space"));
+  ClaimRecord undoing = a_record("old");
+  undoing.phase = ClaimPhase::kUnpreparing;
+  EXPECT_TRUE(ledger->intend(undoing)) << "pods can still end";
+  disk.free();
 }
 
 TEST_F(LedgerTest, ASecondHostIsRefused) {
@@ -405,7 +455,7 @@ TEST_F(LedgerTest, ADamagedRowCostsOnlyItsClaim) {
     ASSERT_TRUE(put(*ledger, a_record("bad")));
     ASSERT_TRUE(put(*ledger, a_full_record("good")));
     ASSERT_TRUE(put(*ledger, a_record("past")));
-    ASSERT_TRUE(run(ledger->release({kDriver, "past"}, kLater)));
+    ASSERT_TRUE(ledger->release({kDriver, "past"}, kLater));
   }
   const CdiWriter cdi(folder_ / "cdi");
   for (const char* uid : {"bad", "good", "gone"}) ASSERT_TRUE(cdi.write(kDriver, uid, cdi_spec(a_record(uid))));
@@ -429,16 +479,13 @@ TEST_F(LedgerTest, ADamagedRowCostsOnlyItsClaim) {
 }
 
 TEST_F(LedgerTest, ATornLogLosesOnlyItsTail) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    core.notify_fork(asio::io_context::fork_child);
-    auto ledger = Ledger::open(core, clock, options());
-    if (ledger && put(**ledger, a_record("u1")) && put(**ledger, a_record("u2", 2))) ::kill(::getpid(), SIGKILL);
-    ::_exit(1);
-  }
-  int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  run_until_killed([&](Ledger& ledger) {
+    for (const char* uid : {"u1", "u2"}) {
+      (void)put(ledger, a_record(uid));
+      write(ledger);
+    }
+  });
+  std::filesystem::remove(options().intents);
   const auto log = folder_ / "ledger.db-wal";
   std::filesystem::resize_file(log, std::filesystem::file_size(log) - 100);
   auto ledger = open();
@@ -450,6 +497,7 @@ TEST_F(LedgerTest, ATornLogLosesOnlyItsTail) {
 TEST_F(LedgerTest, TheFileIsPrivate) {
   auto ledger = open();
   ASSERT_TRUE(put(*ledger, a_record("u1")));
+  write(*ledger);
   for (const char* name : {"ledger.db", "ledger.db-wal"})
     EXPECT_EQ(std::filesystem::status(folder_ / name).permissions(),
               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)

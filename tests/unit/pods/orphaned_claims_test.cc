@@ -30,7 +30,7 @@ class OrphanedClaimsTest : public CoreFixture {
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger = std::move(*opened);
     for (const std::string uid : {"u1", "u2"}) {
-      EXPECT_TRUE(run(ledger->put(a_record(uid))));
+      EXPECT_TRUE(ledger->put(a_record(uid)));
       put_claim("claim-" + uid, uid);
     }
     write_claim_checkpoint(folder.path(), {"u2"});
@@ -54,7 +54,7 @@ class OrphanedClaimsTest : public CoreFixture {
     released.push_back(driver + " " + claim.uid);
     if (failing) co_return fail(Code::kUnavailable, "it is not running");
     ClaimKey key{driver, claim.uid};
-    co_return co_await ledger->release(std::move(key), clock.wall());
+    co_return ledger->release(key, clock.wall());
   }
   void look() {
     clock.advance(OrphanedClaims::kLookInterval);
@@ -146,7 +146,7 @@ TEST_F(OrphanedClaimsTest, AReleaseThatFailsIsTriedAgain) {
 TEST_F(OrphanedClaimsTest, ARecordWithoutANameIsLeftToAnOperator) {
   ClaimRecord nameless = a_record("u3");
   nameless.ref.name.clear();
-  ASSERT_TRUE(run(ledger->put(nameless)));
+  ASSERT_TRUE(ledger->put(nameless));
   look();
   look();
   EXPECT_THAT(released, IsEmpty());
