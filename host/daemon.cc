@@ -191,11 +191,25 @@ Supervisors::Environment Daemon::supervisors_environment() {
           .held = [this](const std::string& module) { return count_claims(*ledger_, table_, module); }};
 }
 
+void Daemon::create_pods_watch() {
+  const NodeConfig& node = config_.node;
+  claims_ = std::make_unique<ClaimReader>(core_, clock_, *cluster_, [this](std::string uid, Instant deadline) {
+    return pods_watch_->has_pod(std::move(uid), deadline);
+  });
+  pods_watch_ = std::make_unique<PodsWatch>(
+      core_, clock_, kubelet_, KubeletSockets::below(node.kubelet_root, node.device_plugins_dir).pods,
+      PodsWatch::Listener{.gone = [this] { pods_->nudge(); },
+                          .coming = [this](ComingPod pod) { claims_->expect(std::move(pod)); },
+                          .left = [this](const std::string& uid) { claims_->forget(uid); }},
+      static_cast<std::uint32_t>(std::hash<std::string>{}(node.name)));
+}
+
 void Daemon::create_served_names() {
   const ServingContext context{.core = core_,
                                .clock = clock_,
                                .config = config_,
                                .cluster = *cluster_,
+                               .claims = *claims_,
                                .ledger = *ledger_,
                                .cdi = cdi_,
                                .table = table_,
@@ -217,6 +231,7 @@ void Daemon::create_served_names() {
   const NodeConfig& node = config_.node;
   pods_ = std::make_unique<PodReconciler>(
       core_, clock_, kubelet_, *resources_, KubeletSockets::below(node.kubelet_root, node.device_plugins_dir),
+      *pods_watch_,
       PodReconcilerOptions{.kubelet_root = node.kubelet_root,
                            .device_plugins = node.device_plugins_dir,
                            .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(node.name)),
@@ -284,6 +299,7 @@ void Daemon::run() {
   loops_.spawn(live_config_.run());
   loops_.spawn(reload_on_signal());
   loops_.spawn(tidy());
+  loops_.spawn(pods_watch_->run());
   loops_.spawn(reconcile_pods());
   loops_.spawn(keep_run_files());
   // Not among the loops: what waits for the API server does not hold the end of the daemon up.
@@ -316,6 +332,7 @@ Task<void> Daemon::shut_down() {
   pods_wanted_.wake();
   run_files_changed_.wake();
   pods_->stop();
+  pods_watch_->stop();
   if (orphans_) orphans_->stop();
   co_await loops_.join(clock_, deadline);
   // Drivers first: the kubelet repeats their calls. It rejects a pod whose resource nobody serves, so resources keep

@@ -61,6 +61,7 @@ class Daemon final : public DaemonView {
   Result<std::unique_ptr<Ledger>> wait_for_ledger();
   void adopt_services();
   Supervisors::Environment supervisors_environment();
+  void create_pods_watch();
   void create_served_names();
   void create_orphan_search();
   Task<void> reconcile_pods();
@@ -112,8 +113,10 @@ class Daemon final : public DaemonView {
   Metrics metrics_;
   MetricsCollector collector_{core_, clock_, [this] { return metrics_sources(); }};
   asio::thread_pool page_writer_{1};
-  std::unique_ptr<Drivers> drivers_;
   ClientSlot<KubeletClients> kubelet_;
+  std::unique_ptr<PodsWatch> pods_watch_;
+  std::unique_ptr<ClaimReader> claims_;
+  std::unique_ptr<Drivers> drivers_;
   std::unique_ptr<Resources> resources_;
   std::unique_ptr<PodReconciler> pods_;
   std::unique_ptr<OrphanedClaims> orphans_;  // null without an API server

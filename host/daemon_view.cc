@@ -73,6 +73,8 @@ StatusReport Daemon::status() const {
                       .config = live_config_.state(),
                       .ledger = ledger_condition(ledger_->rebuilt(), ledger_->last_error()),
                       .live_claims = ledger_->claims().size(),
+                      .early_claims = claims_->early(),
+                      .late_claims = claims_->late(),
                       .warnings = warnings()};
   std::vector<const PublisherStatus*> publishers;
   for (const Driver* driver : drivers_->all()) {

@@ -200,6 +200,17 @@ Task<Result<Claim>> ApiServer::get_claim(std::string name_space, std::string nam
   co_return claim_from_json(*answer);
 }
 
+Task<Result<PodClaims>> ApiServer::get_pod_claims(std::string name_space, std::string pod, Instant deadline) {
+  if (auto valid = check_namespace(name_space); !valid) co_return std::unexpected(valid.error());
+  if (auto valid = check_object_name(pod, "Pod name"); !valid) co_return std::unexpected(valid.error());
+  ApiCall get{fmt::format("get Pod '{}/{}'", name_space, pod),
+              {.path = fmt::format("/api/v1/namespaces/{}/pods/{}", name_space, pod), .max_body = kMaxObject}};
+  const auto body = co_await session_.call(std::move(get), deadline);
+  const auto answer = parse_answer(body);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return pod_claims_from_json(*answer);
+}
+
 Task<Result<std::string>> ApiServer::get_node_uid(std::string node_name, Instant deadline) {
   if (auto valid = check_object_name(node_name, "node name"); !valid) co_return std::unexpected(valid.error());
   ApiCall get{fmt::format("get Node '{}'", node_name),

@@ -9,6 +9,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxResults = 128, kMaxConfigs = 256, kMaxRequests = 128, kMaxCapacities = 128;
+constexpr std::size_t kMaxConsumers = 1024, kMaxPodClaims = 64;
 constexpr std::size_t kMaxText = 253;
 constexpr std::size_t kMaxParameters = std::size_t{32} << 10;
 
@@ -104,6 +105,17 @@ Result<OpaqueConfig> config_from(const json::object& entry, std::string_view wha
   return config;
 }
 
+// Others than pods, such as groups of them, have no UID of a pod.
+std::vector<std::string> pods_from(const json::array& consumers) {
+  std::vector<std::string> pods;
+  for (const auto& item : consumers) {
+    const auto& consumer = as_object(item);
+    if (text_at(consumer, "resource") == "pods" && text_at(consumer, "apiGroup").empty() && pods.size() < kMaxConsumers)
+      pods.emplace_back(text_at(consumer, "uid"));
+  }
+  return pods;
+}
+
 template <class T, class Parse>
 Status read_list(const json::array& array, std::size_t limit, std::string_view what, std::vector<T>& target,
                  Parse parse) {
@@ -125,6 +137,7 @@ Result<Claim> claim_from_json(const json::value& value) {
   Claim claim;
   claim.ref = std::move(*ref);
   const auto& status = object_at(root, "status");
+  claim.reserved_for = pods_from(array_at(status, "reservedFor"));
   const auto* allocation = status.if_contains("allocation");
   claim.allocated = allocation != nullptr && allocation->is_object();
   if (!claim.allocated) return claim;
@@ -137,6 +150,20 @@ Result<Claim> claim_from_json(const json::value& value) {
                      config_from);
   if (!read) return within(read.error(), "ResourceClaim '{}/{}'", claim.ref.name_space, claim.ref.name);
   return claim;
+}
+
+PodClaims pod_claims_from_json(const json::value& pod) {
+  const auto& root = as_object(pod);
+  const auto& status = object_at(root, "status");
+  PodClaims claims{std::string(text_at(object_at(root, "metadata"), "uid")), {}};
+  const auto add = [&](const json::object& claim) {
+    const auto name = text_at(claim, "resourceClaimName");
+    if (check_object_name(name, "ResourceClaim name") && claims.names.size() < kMaxPodClaims)
+      claims.names.emplace_back(name);
+  };
+  for (const auto& made : array_at(status, "resourceClaimStatuses")) add(as_object(made));
+  add(object_at(status, "extendedResourceClaimStatus"));
+  return claims;
 }
 
 }  // namespace cardcage

@@ -100,6 +100,10 @@ Task<Result<Claim>> EmbeddedNode::get_claim(std::string name_space, std::string 
   co_return claim;
 }
 
+Task<Result<PodClaims>> EmbeddedNode::get_pod_claims(std::string name_space, std::string pod, Instant) {
+  co_return fail(Code::kNotFound, "Pod '{}/{}' not found: an embedded node has no pods", name_space, pod);
+}
+
 Task<Result<std::string>> EmbeddedNode::get_node_uid(std::string, Instant) { co_return node_uid_; }
 
 void EmbeddedNode::record(SliceEvent::Kind kind, Slice slice) {

@@ -63,14 +63,14 @@ constexpr Duration kComparisonLimit = std::chrono::seconds(1);
 
 struct ClusterPlanner {
   std::string driver;
-  Cluster& cluster;
+  ClaimReader& claims;
   const DeviceDirectory& devices;
   const Ledger& ledger;
   Clock& clock;
 
   Task<Result<ClaimRecord>> plan(const ClaimRef& ref, std::string& waits_for, Instant deadline) const {
     waits_for = "its ResourceClaim";
-    const Result<Claim> claim = co_await cluster.get_claim(ref.name_space, ref.name, deadline);
+    const Result<Claim> claim = co_await claims.read(ref, deadline);
     if (!claim) co_return cannot_read(claim.error());
     waits_for = "the start of its modules";
     co_await devices.started(driver, deadline);
@@ -85,7 +85,7 @@ struct ClusterPlanner {
   // A claim may be allocated anew while its pod is replaced and the kubelet is away.
   Task<bool> is_current(const ClaimRef& ref, const ClaimRecord& prepared, Instant deadline) const {
     const Instant limit = std::min(deadline, clock.now() + kComparisonLimit);
-    const Result<Claim> claim = co_await cluster.get_claim(ref.name_space, ref.name, limit);
+    const Result<Claim> claim = co_await claims.read(ref, limit);
     if (!claim) co_return true;
     std::vector<Allocation> allocations = claim->allocations;
     std::erase_if(allocations, [&](const Allocation& allocation) { return allocation.driver != driver; });
@@ -95,9 +95,9 @@ struct ClusterPlanner {
 
 }  // namespace
 
-ClaimPlanner plan_from_cluster(std::string driver, Cluster& cluster, const DeviceDirectory& devices,
+ClaimPlanner plan_from_cluster(std::string driver, ClaimReader& claims, const DeviceDirectory& devices,
                                const Ledger& ledger, Clock& clock) {
-  const ClusterPlanner planner{std::move(driver), cluster, devices, ledger, clock};
+  const ClusterPlanner planner{std::move(driver), claims, devices, ledger, clock};
   return {.plan = [planner](const ClaimRef& ref, std::string& waits_for,
                             Instant deadline) { return planner.plan(ref, waits_for, deadline); },
           .is_current = [planner](const ClaimRef& ref, const ClaimRecord& prepared,

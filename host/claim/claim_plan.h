@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "host/claim/claim_reader.h"
 #include "host/claim/device_directory.h"
 #include "host/core/clock.h"
 #include "host/ledger/ledger.h"
-#include "host/model/cluster.h"
 
 namespace cardcage {
 
@@ -35,7 +35,7 @@ struct ClaimPlanner {
 
 // Plans the claims of a DRA driver from the API server, once the driver's modules have started. All arguments outlive
 // it.
-ClaimPlanner plan_from_cluster(std::string driver, Cluster& cluster, const DeviceDirectory& devices,
+ClaimPlanner plan_from_cluster(std::string driver, ClaimReader& claims, const DeviceDirectory& devices,
                                const Ledger& ledger, Clock& clock);
 
 }  // namespace cardcage

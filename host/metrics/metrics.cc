@@ -149,6 +149,11 @@ void add_status(Page& page, const StatusReport& status) {
   add_config(page, status.config);
   page.single("cardcage_claims", "number of prepared claims and handed-out devices",
               static_cast<double>(status.live_claims));
+  MetricFamily& reads = page.family("cardcage_claim_reads_total",
+                                    "claims that were read before the kubelet asked to prepare them, or only then",
+                                    prometheus::MetricType::Counter);
+  Page::add(reads, {{"when", "early"}}, static_cast<double>(status.early_claims));
+  Page::add(reads, {{"when", "late"}}, static_cast<double>(status.late_claims));
   page.single("cardcage_ledger_ok", "0 while the ledger cannot be written", status.ledger.level != Level::kBad);
   page.single("cardcage_api_server_ok", "0 while requests to the API server fail",
               status.api_server.level != Level::kBad);

@@ -43,6 +43,7 @@ struct Claim {
   bool allocated = false;
   std::vector<Allocation> allocations;  // for every driver, not only ours
   std::vector<OpaqueConfig> configs;
+  std::vector<std::string> reserved_for;  // UIDs of pods
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 

@@ -19,6 +19,12 @@ struct SliceList {
   std::string resource_version;
 };
 
+// The claims that were made for a pod, from its status.
+struct PodClaims {
+  std::string pod_uid;
+  std::vector<std::string> names;
+};
+
 struct SliceEvent {
   enum class Kind { kAdded, kModified, kDeleted } kind = Kind::kAdded;
   Slice slice;
@@ -33,6 +39,7 @@ class Cluster {
   virtual ~Cluster() = default;
 
   virtual Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) = 0;
+  virtual Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) = 0;
   virtual Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;

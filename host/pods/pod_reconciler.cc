@@ -38,14 +38,14 @@ bool is_uid(std::string_view text) {
 }  // namespace
 
 PodReconciler::PodReconciler(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients,
-                             HandedOut& handed_out, const KubeletSockets& sockets, PodReconcilerOptions options)
+                             HandedOut& handed_out, const KubeletSockets& sockets, const PodsWatch& pods,
+                             PodReconcilerOptions options)
     : core_(core),
       clock_(clock),
       handed_out_(handed_out),
       options_(std::move(options)),
       resources_(core, clock, clients, sockets.pod_resources),
-      pods_(
-          core, clock, clients, sockets.pods, [this] { nudge(); }, options_.jitter_seed),
+      pods_(pods),
       checkpoint_watch_(core, [this] { nudge(); }),
       retry_(kFirstRetry, kLongestListRetry, options_.jitter_seed + 1),
       wake_(core),
@@ -61,7 +61,7 @@ void PodReconciler::run_by(Instant when) {
 }
 
 Task<void> PodReconciler::run() {
-  co_await (reconcile_forever() || pods_.run() || stopped_.wait());
+  co_await (reconcile_forever() || stopped_.wait());
   while (!under_way_.empty()) co_await idle_.wait();
 }
 

@@ -43,14 +43,15 @@ struct PodReconcilerStatus {
 // after a hint, every 10 s while something is handed out or wanted, otherwise every minute.
 class PodReconciler {
  public:
-  // The references outlive the reconciler, which outlives run().
+  // The references outlive the reconciler, which outlives run(). `pods` has the UIDs; who runs it calls nudge() when a
+  // pod is gone.
   PodReconciler(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, HandedOut& handed_out,
-                const KubeletSockets& sockets, PodReconcilerOptions options);
+                const KubeletSockets& sockets, const PodsWatch& pods, PodReconcilerOptions options);
 
   // Returns after stop(), once the releases and adoptions under way have ended.
   Task<void> run();
   void stop() { stopped_.wake(); }
-  // An Allocate has ended, or what is served has changed.
+  // An Allocate or a pod has ended, or what is served has changed.
   void nudge();
 
   PodReconcilerStatus status() const;
@@ -82,7 +83,7 @@ class PodReconciler {
   HandedOut& handed_out_;
   const PodReconcilerOptions options_;
   PodResources resources_;
-  PodsWatch pods_;
+  const PodsWatch& pods_;
   FolderWatch checkpoint_watch_;
   PodHolders holders_;
 

@@ -3,6 +3,7 @@
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <condition_variable>
 #include <mutex>
 
@@ -14,12 +15,18 @@ namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace asio::experimental::awaitable_operators;
 
 constexpr Duration kSocketPollInterval = 30s;
 // A shorter stream counts as failed, so that the pauses grow if the kubelet ends streams at once.
 constexpr Duration kGoodWatch = 5s;
 // A node runs hundreds. Further pods are ignored, to bound the memory.
 constexpr std::size_t kMaxPods = 10'000;
+constexpr std::chrono::seconds kCallLimit{10};
+
+bool is_over(const api::core::Pod& pod) {
+  return pod.status().phase() == "Succeeded" || pod.status().phase() == "Failed";
+}
 
 }  // namespace
 
@@ -101,15 +108,19 @@ class PodsWatch::Stream final : public grpc::ClientReadReactor<api::pods::WatchP
 };
 
 PodsWatch::PodsWatch(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients,
-                     std::filesystem::path socket, std::function<void()> gone, std::uint32_t jitter_seed)
+                     std::filesystem::path socket, Listener listener, std::uint32_t jitter_seed)
     : core_(core),
       clock_(clock),
       clients_(clients),
       socket_(std::move(socket)),
-      gone_(std::move(gone)),
-      retry_(1s, 30s, jitter_seed) {}
+      listener_(std::move(listener)),
+      retry_(1s, 30s, jitter_seed),
+      stopped_(core),
+      calls_(core) {}
 
-Task<void> PodsWatch::run() {
+Task<void> PodsWatch::run() { co_await (watch_forever() || stopped_.wait()); }
+
+Task<void> PodsWatch::watch_forever() {
   for (;;) {
     const auto socket = socket_identity(socket_);
     if (!socket || !socket->is_socket) {
@@ -159,9 +170,9 @@ Task<Status> PodsWatch::watch() {
 void PodsWatch::handle(const api::pods::WatchPodsEvent& event) {
   const bool syncing = view_.state == State::kSyncing;
   if (event.type() == api::pods::INITIAL_SYNC_COMPLETE) {
-    pods_ = std::exchange(listing_, {});
+    adopt_list();
     show(State::kWatching, "");
-    return gone_();
+    return listener_.gone();
   }
   api::core::Pod pod;
   if (!pod.ParseFromString(event.pod()) || pod.metadata().uid().empty()) {
@@ -174,15 +185,52 @@ void PodsWatch::handle(const api::pods::WatchPodsEvent& event) {
     over = remove(pods, pod);
   else if (event.type() == api::pods::ADDED || event.type() == api::pods::MODIFIED)
     over = put(pods, pod);
+  tell_claims(pod);
   view_.pods = pods_.ended.size();
-  if (over && !syncing) gone_();
+  if (over && !syncing) listener_.gone();
+}
+
+void PodsWatch::tell_claims(const api::core::Pod& pod) const {
+  const auto& about = pod.metadata();
+  // The event of a deletion has neither claims nor a phase.
+  const bool coming = pod.status().phase() == "Pending" && !about.has_deletiontimestamp();
+  if (!coming && pod.status().phase() != "Running") return listener_.left(about.uid());
+  if (!coming || pod.spec().resourceclaims().empty()) return;
+  ComingPod with_claims{about.uid(), about.namespace_(), about.name(), {}, false};
+  for (const auto& claim : pod.spec().resourceclaims()) {
+    if (claim.resourceclaimname().empty())
+      with_claims.has_templates = true;
+    else
+      with_claims.claims.push_back(claim.resourceclaimname());
+  }
+  listener_.coming(std::move(with_claims));
+}
+
+// The end of a pod is not in the stream if it came between two streams.
+void PodsWatch::adopt_list() {
+  const Pods before = std::exchange(pods_, std::exchange(listing_, {}));
+  for (const auto& [uid, ended] : before.ended)
+    if (!pods_.ended.contains(uid)) listener_.left(uid);
+}
+
+Task<bool> PodsWatch::has_pod(std::string uid, Instant deadline) {
+  using namespace api::pods;
+  GetPodRequest request;
+  request.set_poduid(uid);
+  const auto begin = [](const KubeletClients& set, auto... call) { set.pods->async()->GetPod(call...); };
+  const auto done =
+      calls_.begin<GetPodRequest, GetPodResponse>(clients_.current(), std::move(request), kCallLimit, begin);
+  const auto response = co_await done.wait_until(clock_, deadline);
+  api::core::Pod pod;
+  co_return response && *response&& pod.ParseFromString((*response)->pod()) && pod.metadata().uid() == uid &&
+      !pod.metadata().has_deletiontimestamp() && !is_over(pod);
 }
 
 // Returns whether the pod has just ended.
 bool PodsWatch::put(Pods& pods, const api::core::Pod& pod) {
   const auto& about = pod.metadata();
   if (std::max(pods.ended.size(), pods.uids.size()) >= kMaxPods && !pods.ended.contains(about.uid())) return false;
-  const bool ended = pod.status().phase() == "Succeeded" || pod.status().phase() == "Failed";
+  const bool ended = is_over(pod);
   pods.uids[{about.namespace_(), about.name()}] = about.uid();
   return !std::exchange(pods.ended[about.uid()], ended) && ended;
 }

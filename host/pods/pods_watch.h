@@ -1,5 +1,5 @@
 // Follows the pods of the node through the kubelet's Pods API (KEP-4188): on by default since Kubernetes 1.37, off in
-// 1.36, absent before. It is optional: it has the UIDs of pods, and tells early that a pod is gone.
+// 1.36, absent before. It is optional: it has the UIDs of pods, and tells early that a pod comes or is gone.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "host/claim/claim_reader.h"
 #include "host/core/backoff.h"
 #include "host/core/wakeup.h"
 #include "host/kubelet/clients.h"
+#include "host/rpc/client_calls.h"
 #include "host/rpc/client_slot.h"
 
 namespace cardcage {
@@ -33,18 +35,28 @@ std::string_view to_string(PodsWatchView::State state);
 // [core]
 class PodsWatch {
  public:
-  // `socket` is where `clients` dial. `clients` outlives this. `gone` is called when a pod has ended or was deleted,
-  // and when a list of all pods is complete, because it may lack a pod.
+  struct Listener {
+    // A pod has ended or was deleted, or a list of all pods is complete, which may lack one.
+    std::function<void()> gone;
+    // A pod with claims has not started yet. Repeated with each change of it.
+    std::function<void(ComingPod)> coming = [](const ComingPod&) {};
+    // A pod that was coming has ended, or is gone.
+    std::function<void(const std::string& uid)> left = [](const std::string&) {};
+  };
+  // `socket` is where `clients` dial. `clients` outlives this.
   PodsWatch(asio::io_context& core, Clock& clock, ClientSlot<KubeletClients>& clients, std::filesystem::path socket,
-            std::function<void()> gone, std::uint32_t jitter_seed);
+            Listener listener, std::uint32_t jitter_seed);
 
-  // Ends only by cancellation.
+  // Returns after stop().
   Task<void> run();
+  void stop() { stopped_.wake(); }
 
   // Empty if it is not known. Remembers the last complete list until the next one is complete.
   std::string uid_of(const std::string& name_space, const std::string& pod) const;
   // Whether the pod's containers have ended for good, though the pod may still exist.
   bool has_ended(const std::string& uid) const;
+  // Asks the kubelet itself, which may know of the pod's end before the stream does. False if it does not say.
+  Task<bool> has_pod(std::string uid, Instant deadline);
   const PodsWatchView& view() const { return view_; }
 
  private:
@@ -56,20 +68,25 @@ class PodsWatch {
     std::map<std::string, bool> ended;  // by UID
   };
 
+  Task<void> watch_forever();
   Task<Status> watch();
   void handle(const api::pods::WatchPodsEvent& event);
   static bool put(Pods& pods, const api::core::Pod& pod);
   static bool remove(Pods& pods, const api::core::Pod& pod);
+  void tell_claims(const api::core::Pod& pod) const;
+  void adopt_list();
   void show(State state, std::string error);
 
   asio::io_context& core_;
   Clock& clock_;
   ClientSlot<KubeletClients>& clients_;
   const std::filesystem::path socket_;
-  const std::function<void()> gone_;
+  const Listener listener_;
   Backoff retry_;
+  Wakeup stopped_;
   Pods pods_, listing_;  // listing_: until the list is complete
   PodsWatchView view_;
+  ClientCalls calls_;  // last, so that its calls end before the other members do
 };
 
 }  // namespace cardcage

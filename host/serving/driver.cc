@@ -28,7 +28,7 @@ std::unique_ptr<SlicePublisher> make_publisher(const std::string& driver, const 
 Driver::Driver(ServedName served, const ServingContext& shared)
     : Served(std::move(served), shared),
       claims_(ClaimPreparer::create(
-          name().name, plan_from_cluster(name().name, shared.cluster, shared.table, shared.ledger, shared.clock),
+          name().name, plan_from_cluster(name().name, shared.claims, shared.table, shared.ledger, shared.clock),
           {.core = shared.core,
            .ledger = shared.ledger,
            .devices = shared.table,

@@ -8,6 +8,7 @@
 
 #include "host/cdi/writer.h"
 #include "host/claim/call_meter.h"
+#include "host/claim/claim_reader.h"
 #include "host/config/config.h"
 #include "host/core/backoff.h"
 #include "host/core/fault_point.h"
@@ -26,6 +27,7 @@ struct ServingContext {
   Clock& clock;
   const Config& config;
   Cluster& cluster;
+  ClaimReader& claims;
   Ledger& ledger;
   const CdiWriter& cdi;
   const DeviceTable& table;

@@ -50,6 +50,7 @@ struct StatusReport {
   Condition api_server;  // "connected", or "embedded" without a cluster; "waiting"; "unreachable"
   Condition ledger;      // "ok", or "rebuilt" after corruption; "failing"
   std::uint64_t live_claims = 0;
+  std::uint64_t early_claims = 0, late_claims = 0;  // read before the kubelet asked for them, and when it did
   std::vector<DriverReport> drivers;
   std::vector<ResourceReport> resources;
   std::optional<Condition> pod_resources;  // "ok"; "waiting" or "absent"; "failing"; nothing without resources

@@ -26,6 +26,7 @@ class EndlessCluster final : public Cluster {
     claim.allocations.push_back({.request = "main", .driver = kDriver, .pool = "node", .device = "gpu-" + name});
     co_return claim;
   }
+  Task<Result<PodClaims>> get_pod_claims(std::string, std::string, Instant) override { co_return PodClaims{}; }
   Task<Result<std::string>> get_node_uid(std::string, Instant) override { co_return "uid"; }
   Task<Result<SliceList>> list_slices(std::string, std::string, Instant) override { co_return SliceList{}; }
   std::size_t parallel_writes() const override { return 8; }
@@ -71,7 +72,7 @@ class Host {
                                 .fault = {}});
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger_ = std::move(*opened);
-    preparer_ = ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, cluster_, directory_, *ledger_, clock_),
+    preparer_ = ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, reader_, directory_, *ledger_, clock_),
                                       {.core = core_,
                                        .ledger = *ledger_,
                                        .devices = directory_,
@@ -120,6 +121,7 @@ class Host {
   SystemClock clock_;
   const DeadlineConfig deadlines_;
   EndlessCluster cluster_;
+  ClaimReader reader_{core_, clock_, cluster_, [](const std::string&, Instant) -> Task<bool> { co_return false; }};
   std::shared_ptr<FakeModule> module_ = std::make_shared<FakeModule>(core_);
   EndlessDirectory directory_{module_};
   CdiWriter cdi_{folder_ / "cdi"};

@@ -59,7 +59,7 @@ def allowed(cluster, verb: str, group: str, resource: str, subresource: str = ""
     ("nodes", "", {"get"}),
     ("events", "", {"create", "patch"}),
     ("events", "events.k8s.io", set()),
-    ("pods", "", set()),
+    ("pods", "", {"get"}),
     ("secrets", "", set()),
     ("configmaps", "", set()),
     ("deviceclasses", "resource.k8s.io", set()),

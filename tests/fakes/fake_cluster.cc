@@ -90,6 +90,15 @@ Task<Result<Claim>> FakeCluster::get_claim(std::string name_space, std::string n
   co_return result;
 }
 
+Task<Result<PodClaims>> FakeCluster::get_pod_claims(std::string name_space, std::string pod, Instant deadline) {
+  const Status arrived = co_await arrive(Verb::kGetPod, name_space + "/" + pod, deadline);
+  if (!arrived) co_return std::unexpected(arrived.error());
+  Result<PodClaims> result = fail(Code::kNotFound, "pod '{}/{}' does not exist", name_space, pod);
+  if (const auto found = pods_.find({name_space, pod}); found != pods_.end()) result = found->second;
+  if (!co_await deliver(Verb::kGetPod)) co_return fail(Code::kUnavailable, "the response was lost");
+  co_return result;
+}
+
 Task<Result<std::string>> FakeCluster::get_node_uid(std::string node_name, Instant deadline) {
   const Status arrived = co_await arrive(Verb::kGetNode, node_name, deadline);
   if (!arrived) co_return std::unexpected(arrived.error());

@@ -21,7 +21,7 @@ namespace cardcage {
 
 class FakeCluster final : public Cluster {
  public:
-  enum class Verb { kGetClaim, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent };
+  enum class Verb { kGetClaim, kGetPod, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent };
   struct Call {
     Verb verb;
     std::string subject;  // "namespace/name" of a claim, the generateName of a create, otherwise the name
@@ -33,6 +33,9 @@ class FakeCluster final : public Cluster {
   // Changes by others. A claim is stored under the namespace and name in its ref.
   void put_claim(Claim claim);
   void remove_claim(const std::string& name_space, const std::string& name);
+  void put_pod(const std::string& name_space, const std::string& name, PodClaims claims) {
+    pods_[{name_space, name}] = std::move(claims);
+  }
   void put_node(const std::string& name, const std::string& uid) { nodes_[name] = uid; }
   void remove_node(const std::string& name) { nodes_.erase(name); }
   // Creates or replaces a slice and returns it as stored. Generates a name if it has none.
@@ -66,6 +69,7 @@ class FakeCluster final : public Cluster {
   std::size_t watchers() const { return watchers_.size(); }
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
+  Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   std::size_t parallel_writes() const override { return 8; }
@@ -100,6 +104,7 @@ class FakeCluster final : public Cluster {
   asio::io_context& core_;
   Clock& clock_;
   std::map<std::pair<std::string, std::string>, Claim> claims_;
+  std::map<std::pair<std::string, std::string>, PodClaims> pods_;
   std::map<std::string, std::string> nodes_;
   std::map<std::string, Slice> slices_;
   std::vector<Event> events_;

@@ -16,15 +16,35 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-api::pods::WatchPodsEvent event_of(api::pods::EventType type, const FakePod& pod) {
+api::core::Pod named(const FakePod& pod) {
   api::core::Pod object;
   object.mutable_metadata()->set_name(pod.name);
   object.mutable_metadata()->set_namespace_(pod.name_space);
   object.mutable_metadata()->set_uid(pod.uid);
-  if (type != api::pods::DELETED) object.mutable_status()->set_phase(pod.phase);
+  return object;
+}
+
+api::core::Pod object_of(const FakePod& pod) {
+  api::core::Pod object = named(pod);
+  if (pod.deleting) object.mutable_metadata()->mutable_deletiontimestamp()->set_seconds(1'800'000'000);
+  object.mutable_status()->set_phase(pod.phase);
+  for (const std::string& name : pod.claims) {
+    auto& claim = *object.mutable_spec()->add_resourceclaims();
+    claim.set_name("direct");
+    claim.set_resourceclaimname(name);
+  }
+  if (pod.has_templates) {
+    auto& claim = *object.mutable_spec()->add_resourceclaims();
+    claim.set_name("made");
+    claim.set_resourceclaimtemplatename("a-template");
+  }
+  return object;
+}
+
+api::pods::WatchPodsEvent event_of(api::pods::EventType type, const FakePod& pod) {
   api::pods::WatchPodsEvent event;
   event.set_type(type);
-  event.set_pod(object.SerializeAsString());
+  event.set_pod((type == api::pods::DELETED ? named(pod) : object_of(pod)).SerializeAsString());
   return event;
 }
 
@@ -144,6 +164,17 @@ class FakePodResources::PodsApi final : public api::pods::Pods::Service {
       lock.lock();
     }
     return {grpc::StatusCode::UNAVAILABLE, "the kubelet is stopping"};
+  }
+
+  grpc::Status GetPod(grpc::ServerContext*, const api::pods::GetPodRequest* request,
+                      api::pods::GetPodResponse* response) override {
+    const std::lock_guard lock(fake_.mutex_);
+    ++fake_.gets_;
+    if (!fake_.pods_status_.ok()) return fake_.pods_status_;
+    const auto pod = fake_.pods_.find(request->poduid());
+    if (pod == fake_.pods_.end()) return {grpc::StatusCode::NOT_FOUND, "pod not found"};
+    response->set_pod(object_of(pod->second).SerializeAsString());
+    return grpc::Status::OK;
   }
 
  private:
@@ -280,6 +311,11 @@ int FakePodResources::offers() const {
 int FakePodResources::watches() const {
   const std::lock_guard lock(mutex_);
   return watches_;
+}
+
+int FakePodResources::gets() const {
+  const std::lock_guard lock(mutex_);
+  return gets_;
 }
 
 }  // namespace cardcage

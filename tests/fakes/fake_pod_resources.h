@@ -30,6 +30,9 @@ struct FakePod {
   std::string name_space, name, uid;
   std::vector<FakeContainer> containers;
   std::string phase = "Running";
+  std::vector<std::string> claims = {};  // that the pod names
+  bool has_templates = false;            // the pod has one more claim, of a template
+  bool deleting = false;
 };
 
 class FakePodResources {
@@ -72,6 +75,7 @@ class FakePodResources {
   int lists() const;
   int offers() const;
   int watches() const;  // streams opened so far
+  int gets() const;     // of a pod
 
  private:
   class Lister;
@@ -87,7 +91,7 @@ class FakePodResources {
   std::size_t padding_ = 0;
   grpc::Status status_, pods_status_;
   std::deque<api::pods::WatchPodsEvent> events_;  // since the start of the test
-  int lists_ = 0, offers_ = 0, watches_ = 0;
+  int lists_ = 0, offers_ = 0, watches_ = 0, gets_ = 0;
   std::uint64_t cut_offs_ = 0;
   bool pods_stopping_ = false;
 

@@ -31,6 +31,7 @@ TEST(ClaimJsonTest, AnAllocatedClaimIsReadCompletely) {
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_EQ(claim->ref, (ClaimRef{"ns", "c1", "3f0c2a52-6a3c-4a3e-9a55-0d8b3f5f2f11"}));
   EXPECT_TRUE(claim->allocated);
+  EXPECT_THAT(claim->reserved_for, ElementsAre("u")) << "only pods";
   const Quantity four_gi{4LL << 30, 0, Quantity::Format::kBinary};
   EXPECT_THAT(
       claim->allocations,

@@ -148,7 +148,7 @@ class ClaimWorld : public CoreFixture {
     if (!opened) throw std::runtime_error(opened.error().message);
     ledger = std::move(*opened);
     recover_cdi(*ledger, cdi);
-    preparer = ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, cluster, directory, *ledger, clock),
+    preparer = ClaimPreparer::create(kDriver, plan_from_cluster(kDriver, reader, directory, *ledger, clock),
                                      {.core = core,
                                       .ledger = *ledger,
                                       .devices = directory,
@@ -166,6 +166,13 @@ class ClaimWorld : public CoreFixture {
   Devices prepare_new(const std::string& uid, std::vector<Allocation> allocations) {
     cluster.put_claim(a_claim(uid, std::move(allocations)));
     return prepare(uid);
+  }
+  // Nobody waits for the file, so a test has to.
+  void let_the_ledger_write() {
+    for (int round = 0; round < 3; ++round) {
+      settle();
+      (void)run(ledger->history({}));  // runs after the writes that are queued
+    }
   }
   template <class T>
   static std::string text_of(const Result<T>& result) {
@@ -207,6 +214,9 @@ class ClaimWorld : public CoreFixture {
   SystemClock real_clock;
   DeadlineConfig deadlines;
   FakeCluster cluster{core, real_clock};
+  bool kubelet_has_pods = true;
+  ClaimReader reader{core, real_clock, cluster,
+                     [this](std::string, Instant) -> Task<bool> { co_return kubelet_has_pods; }};
   std::shared_ptr<FakeModule> gpus = std::make_shared<FakeModule>(core);
   std::shared_ptr<FakeModule> nics = std::make_shared<FakeModule>(core);
   FakeDirectory directory{core};

@@ -87,15 +87,21 @@ class PodReconcilerTest : public CoreFixture {
   }
   ~PodReconcilerTest() override {
     reconciler.stop();
-    EXPECT_TRUE(!started || until([&] { return ended; }));
+    pods.stop();
+    EXPECT_TRUE(!started || until([&] { return ended == 2; }));
   }
 
-  void start() {
+  void run_loops() {
     started = true;
-    spawn(core, [](PodReconciler& r, bool& end) -> Task<void> {
-      co_await r.run();
-      end = true;
-    }(reconciler, ended));
+    const auto run_to_end = [](Task<void> task, int& ends) -> Task<void> {
+      co_await std::move(task);
+      ++ends;
+    };
+    spawn(core, run_to_end(reconciler.run(), ended));
+    spawn(core, run_to_end(pods.run(), ended));
+  }
+  void start() {
+    run_loops();
     ASSERT_TRUE(until([&] { return reconciler.status().rounds == 1 && at_rest(); }));
   }
   // Whether the reconciler waits for time, not for the kubelet: its loop for the next round, the watch of the Pods API
@@ -134,8 +140,10 @@ class PodReconcilerTest : public CoreFixture {
   FakeClock clock;
   ClientSlot<KubeletClients> clients{sockets};
   FakeHandedOut ledger{clock};
-  PodReconciler reconciler{core, clock, clients, ledger, sockets, {root.path(), root / "device-plugins", 1}};
-  bool started = false, ended = false, pods_api = false;
+  PodsWatch pods{core, clock, clients, sockets.pods, {.gone = [this] { reconciler.nudge(); }}, 1};
+  PodReconciler reconciler{core, clock, clients, ledger, sockets, pods, {root.path(), root / "device-plugins", 1}};
+  bool started = false, pods_api = false;
+  int ended = 0;  // loops
 };
 
 TEST_F(PodReconcilerTest, FollowsAPodFromAllocateToItsEnd) {
@@ -326,11 +334,7 @@ TEST_F(PodReconcilerTest, AFailingListChangesNothing) {
 TEST_F(PodReconcilerTest, ANodeWithoutTheSocketIsNotAnError) {
   kubelet.stop();
   ledger.allocate(kOne);
-  started = true;
-  spawn(core, [](PodReconciler& r, bool& end) -> Task<void> {
-    co_await r.run();
-    end = true;
-  }(reconciler, ended));
+  run_loops();
   ASSERT_TRUE(until([&] { return at_rest(); }));
   pass(600s, 5s);
   EXPECT_EQ(reconciler.status().resources.state, State::kAbsent);
@@ -353,11 +357,7 @@ TEST_F(PodReconcilerTest, ABurstOfHintsCostsOneList) {
 
 TEST_F(PodReconcilerTest, WithoutResourcesTheKubeletIsNotAsked) {
   ledger.resources.clear();
-  started = true;
-  spawn(core, [](PodReconciler& r, bool& end) -> Task<void> {
-    co_await r.run();
-    end = true;
-  }(reconciler, ended));
+  run_loops();
   ASSERT_TRUE(until([&] { return at_rest(); }));
   pass(600s, 10s);
   EXPECT_EQ(kubelet.lists() + kubelet.offers(), 0);

@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <boost/asio/experimental/awaitable_operators.hpp>
-
 #include "host/rpc/client_slot.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
@@ -21,25 +19,24 @@ const FakePod kTrainer{"ml", "trainer-0", "uid-1", {}, "Running"}, kOther{"ml", 
 class PodsWatchTest : public CoreFixture {
  protected:
   ~PodsWatchTest() override {
-    stop.wake();
+    watch.stop();
     EXPECT_TRUE(!started || until([&] { return ended; }));
   }
 
   void start() {
     started = true;
-    spawn(core, [](PodsWatch& w, Wakeup& s, bool& end) -> Task<void> {
-      using namespace asio::experimental::awaitable_operators;
-      co_await (w.run() || s.wait());
+    spawn(core, [](PodsWatch& w, bool& end) -> Task<void> {
+      co_await w.run();
       end = true;
-    }(watch, stop, ended));
+    }(watch, ended));
     settle();
   }
   // Runs the core in real time until then.
   bool until(const std::function<bool()>& condition, Duration limit = 5s) {
     const Instant end = std::chrono::steady_clock::now() + limit;
-    core.restart();
     while (!condition()) {
       if (std::chrono::steady_clock::now() > end) return false;
+      core.restart();  // it stops when only another thread has work
       core.run_one_for(5ms);
     }
     return true;
@@ -66,8 +63,16 @@ class PodsWatchTest : public CoreFixture {
   FakeClock clock;
   ClientSlot<KubeletClients> clients{sockets};
   int gone = 0;
-  PodsWatch watch{core, clock, clients, sockets.pods, [this] { ++gone; }, 1};
-  Wakeup stop{core};
+  std::vector<ComingPod> coming;
+  std::vector<std::string> left;
+  PodsWatch watch{core,
+                  clock,
+                  clients,
+                  sockets.pods,
+                  {.gone = [this] { ++gone; },
+                   .coming = [this](ComingPod pod) { coming.push_back(std::move(pod)); },
+                   .left = [this](const std::string& uid) { left.push_back(uid); }},
+                  1};
   bool started = false, ended = false;
 };
 
@@ -136,6 +141,81 @@ TEST_F(PodsWatchTest, ARestartOfTheKubeletSendsTheListAgain) {
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1");
 }
 
+TEST_F(PodsWatchTest, TellsWhichPodsComeWithClaimsAndWhenTheyAreGone) {
+  const auto coming_pod = [](const std::string& uid) {
+    return FakePod{"ml", "pod-" + uid, uid, {}, "Pending", {"shared", "own"}};
+  };
+  auto templates = coming_pod("uid-4");
+  templates.claims.clear();
+  templates.has_templates = true;
+  auto deleting = coming_pod("uid-5");
+  deleting.deleting = true;
+  kubelet.put_pod(coming_pod("uid-3"));
+  start_synced();
+  kubelet.put_pod(templates);
+  kubelet.put_pod(deleting);
+  kubelet.put_pod(kOther);
+  kubelet.put_pod({"ml", "plain", "uid-6", {}, "Pending"});
+  ASSERT_TRUE(until([&] { return watch.uid_of("ml", "plain") == "uid-6"; }));
+  ASSERT_EQ(coming.size(), 2u) << "one without claims, one that runs and one that ends do not come";
+  EXPECT_EQ(coming[0].uid + " " + coming[0].name_space + "/" + coming[0].name, "uid-3 ml/pod-uid-3");
+  EXPECT_THAT(coming[0].claims, ::testing::ElementsAre("shared", "own"));
+  EXPECT_FALSE(coming[0].has_templates);
+  EXPECT_THAT(coming[1].claims, ::testing::IsEmpty());
+  EXPECT_TRUE(coming[1].has_templates);
+  EXPECT_THAT(left, ::testing::ElementsAre("uid-5"));
+
+  left.clear();
+  auto ran = coming_pod("uid-3");
+  ran.phase = "Running";
+  kubelet.put_pod(ran);
+  ran.phase = "Failed";
+  kubelet.put_pod(ran);
+  kubelet.remove_pod("uid-4");
+  ASSERT_TRUE(until([&] { return left.size() == 2; }));
+  EXPECT_THAT(left, ::testing::ElementsAre("uid-3", "uid-4"));
+}
+
+TEST_F(PodsWatchTest, ThePodsThatWentBetweenTwoStreamsAreGone) {
+  kubelet.put_pod({"ml", "stays", "uid-3", {}, "Pending", {"one"}});
+  kubelet.put_pod({"ml", "goes", "uid-4", {}, "Pending", {"two"}});
+  start_synced();
+  kubelet.cut_off_watchers();
+  ASSERT_TRUE(until(State::kFailing));
+  kubelet.remove_pod("uid-4");
+  ASSERT_TRUE(until_watching_again(2));
+  EXPECT_THAT(left, ::testing::ElementsAre("uid-4"));
+}
+
+TEST_F(PodsWatchTest, AsksTheKubeletWhetherItHasAPod) {
+  const auto has = [&](const std::string& uid) {
+    std::optional<bool> answer;
+    spawn(core, [](PodsWatch& w, Instant by, std::string pod, std::optional<bool>& a) -> Task<void> {
+      a = co_await w.has_pod(std::move(pod), by);
+    }(watch, clock.now() + 1s, uid, answer));
+    EXPECT_TRUE(until([&] { return answer.has_value(); }));
+    return answer.value_or(false);
+  };
+  kubelet.put_pod(kTrainer);
+  auto done = kOther, deleting = kOther;
+  done.uid = "uid-3";
+  done.phase = "Succeeded";
+  deleting.uid = "uid-4";
+  deleting.deleting = true;
+  kubelet.put_pod(done);
+  kubelet.put_pod(deleting);
+  start_synced();
+  EXPECT_TRUE(has("uid-1"));
+  EXPECT_FALSE(has("uid-2")) << "unknown";
+  EXPECT_FALSE(has("uid-3")) << "ended";
+  EXPECT_FALSE(has("uid-4")) << "ends";
+  EXPECT_EQ(kubelet.gets(), 4);
+  kubelet.set_pods_status({grpc::StatusCode::FAILED_PRECONDITION, "Kubelet is initializing"});
+  EXPECT_FALSE(has("uid-1")) << "it does not say";
+  kubelet.stop_pods_api();
+  EXPECT_FALSE(has("uid-1")) << "nobody serves the API";
+}
+
 TEST_F(PodsWatchTest, AMissingSocketIsPolled) {
   start();
   EXPECT_EQ(watch.view().state, State::kAbsent);
@@ -179,7 +259,7 @@ TEST_F(PodsWatchTest, UnreadablePodsAreIgnored) {
 TEST_F(PodsWatchTest, CanBeDestroyedWhileTheStreamIsOpen) {
   start_synced();
   const auto set = clients.current();
-  stop.wake();
+  watch.stop();
   ASSERT_TRUE(until([&] { return ended; }));
   for (int i = 0; i < 20; ++i) kubelet.put_pod(kTrainer);
   // Only the slot and this test hold the clients once gRPC has let go.

@@ -90,6 +90,7 @@ class ResourcePatternsTest : public SupervisorFixture {
 
   Config config{.node = {.kubelet_root = folder.path(), .device_plugins_dir = folder / "device-plugins"}};
   FakeCluster cluster{core, clock};
+  ClaimReader claims{core, clock, cluster, [](const std::string&, Instant) -> Task<bool> { co_return false; }};
   std::unique_ptr<Ledger> ledger = open_ledger().value();
   CdiWriter cdi{folder / "cdi"};
   DeviceTable table{core, clock, "node-1", folder / "sys"};
@@ -99,6 +100,7 @@ class ResourcePatternsTest : public SupervisorFixture {
                                      .clock = clock,
                                      .config = config,
                                      .cluster = cluster,
+                                     .claims = claims,
                                      .ledger = *ledger,
                                      .cdi = cdi,
                                      .table = table,

@@ -1,0 +1,114 @@
+#include "host/claim/claim_reader.h"
+
+#include <algorithm>
+
+#include "host/core/log.h"
+
+namespace cardcage {
+namespace {
+
+// Long enough for a busy API server. A prepare that waits has its own deadline.
+constexpr Duration kReadLimit = std::chrono::seconds(10);
+// The kubelet responds in a fraction of a millisecond. If it does not, a GET is the better choice.
+constexpr Duration kAskLimit = std::chrono::seconds(1);
+
+}  // namespace
+
+void ClaimReader::expect(ComingPod pod) {
+  if (pods_.size() >= kMaxPods || !pods_.try_emplace(pod.uid).second) return;
+  for (const std::string& claim : pod.claims) add(pod.uid, {pod.name_space, claim});
+  queue_.push_back(std::move(pod));
+  begin_next();
+}
+
+// The first pod that expects a shared claim has it read. Null for the others.
+std::shared_ptr<ClaimReader::Reading> ClaimReader::add(const std::string& pod_uid, const Name& name) {
+  const auto pod = pods_.find(pod_uid);
+  if (pod == pods_.end() || readings_.contains(name)) return nullptr;
+  pod->second.push_back(name);
+  auto reading = std::make_shared<Reading>();
+  reading->pod_uid = pod_uid;
+  readings_[name] = reading;
+  return reading;
+}
+
+void ClaimReader::forget(const std::string& pod_uid) {
+  const auto pod = pods_.extract(pod_uid);
+  if (pod.empty()) return;
+  for (const Name& name : pod.mapped()) readings_.erase(name);
+  std::erase_if(queue_, [&](const ComingPod& queued) { return queued.uid == pod_uid; });
+}
+
+void ClaimReader::begin_next() {
+  while (!queue_.empty() && under_way_ < kMaxUnderWay) {
+    ComingPod pod = std::move(queue_.front());
+    queue_.pop_front();
+    ++under_way_;
+    spawn(core_, read_all(std::move(pod)));
+  }
+}
+
+Task<void> ClaimReader::read_all(ComingPod pod) {
+  const auto begin = [&](const Name& name, const std::shared_ptr<Reading>& reading) {
+    reading->begun = true;
+    spawn(core_, read_early(name, reading));
+  };
+  for (const std::string& claim : pod.claims) {
+    const Name name(pod.name_space, claim);
+    const auto found = readings_.find(name);
+    if (found != readings_.end() && found->second->pod_uid == pod.uid) begin(name, found->second);
+  }
+  if (pod.has_templates) {
+    const auto made = co_await cluster_.get_pod_claims(pod.name_space, pod.name, clock_.now() + kReadLimit);
+    if (!made)
+      log_limited(LogLevel::kDebug, "pod claims", "cannot read the claims of a pod before they are prepared",
+                  {{"pod", fmt::format("{}/{}", pod.name_space, pod.name)}, {"error", made.error().message}});
+    if (made && made->pod_uid == pod.uid) {
+      for (const std::string& claim : made->names) {
+        const Name name(pod.name_space, claim);
+        if (const auto reading = add(pod.uid, name)) begin(name, reading);
+      }
+    }
+  }
+  --under_way_;
+  begin_next();
+}
+
+Task<void> ClaimReader::read_early(Name name, std::shared_ptr<Reading> reading) {
+  auto claim = co_await cluster_.get_claim(name.first, name.second, clock_.now() + kReadLimit);
+  const auto reserved = [&] {
+    return std::ranges::find(claim->reserved_for, reading->pod_uid) != claim->reserved_for.end();
+  };
+  if (claim && claim->allocated && reserved()) reading->claim = std::move(*claim);
+  reading->ended = true;
+  for (const OneShot<bool>& waiter : std::exchange(reading->waiting, {})) waiter.set(true);
+}
+
+Task<Result<Claim>> ClaimReader::read(ClaimRef ref, Instant deadline) {
+  std::optional<Claim> early = co_await early_claim(ref, deadline);
+  if (early) {
+    ++early_;
+    co_return *std::move(early);
+  }
+  ++late_;
+  co_return co_await cluster_.get_claim(ref.name_space, ref.name, deadline);
+}
+
+// Asks the kubelet last: what it says must hold after the caller's request came in.
+Task<std::optional<Claim>> ClaimReader::early_claim(const ClaimRef& ref, Instant deadline) {
+  const auto found = readings_.find({ref.name_space, ref.name});
+  if (found == readings_.end() || !found->second->begun) co_return std::nullopt;
+  const std::shared_ptr<Reading> reading = found->second;
+  if (!reading->ended) {
+    const OneShot<bool> ended(core_);
+    reading->waiting.push_back(ended);
+    co_await ended.wait_until(clock_, deadline);
+  }
+  if (!reading->claim || reading->claim->ref.uid != ref.uid) co_return std::nullopt;
+  const bool has_pod = co_await has_pod_(reading->pod_uid, std::min(deadline, clock_.now() + kAskLimit));
+  if (has_pod) co_return reading->claim;
+  forget(reading->pod_uid);
+  co_return std::nullopt;
+}
+
+}  // namespace cardcage

@@ -1,0 +1,81 @@
+// Reads ResourceClaims for prepares: those of pods that the kubelet is about to start before it asks to prepare them,
+// the others when they are asked for.
+//
+// A claim that is allocated and reserved for a pod keeps its allocation until that pod has ended or is gone. So one
+// that was read early is as good as one that is read now while the kubelet still has that pod (decision 21).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/core/clock.h"
+#include "host/model/cluster.h"
+
+namespace cardcage {
+
+// A pod that came to the node and has not started yet.
+struct ComingPod {
+  std::string uid, name_space, name;
+  std::vector<std::string> claims;  // those that it names
+  bool has_templates = false;       // it has others, whose names only its status tells
+};
+
+// [core] At most kMaxPods are known at a time, and kMaxUnderWay of them read; claims of others are read when they are
+// asked for. The owner destroys it after the core has stopped.
+class ClaimReader {
+ public:
+  static constexpr std::size_t kMaxPods = 1000, kMaxUnderWay = 8;
+  // Whether the kubelet has this pod, and the pod has not ended. Another answer than a certain yes is a no.
+  using HasPod = std::function<Task<bool>(std::string pod_uid, Instant deadline)>;
+
+  // All outlive this.
+  ClaimReader(asio::io_context& core, Clock& clock, Cluster& cluster, HasPod has_pod)
+      : core_(core), clock_(clock), cluster_(cluster), has_pod_(std::move(has_pod)) {}
+
+  // Begins to read the claims of the pod, unless it did already.
+  void expect(ComingPod pod);
+  // The pod has ended, or is gone.
+  void forget(const std::string& pod_uid);
+
+  // As Cluster::get_claim(). An early claim has the UID of `ref`.
+  Task<Result<Claim>> read(ClaimRef ref, Instant deadline);
+
+  // For metrics: how many claims were there before they were asked for, and how many were not.
+  std::uint64_t early() const { return early_; }
+  std::uint64_t late() const { return late_; }
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // namespace, name
+  // The reading of one claim for one pod. Callers hold it beyond the pod.
+  struct Reading {
+    std::string pod_uid;
+    bool begun = false, ended = false;
+    std::optional<Claim> claim;  // if it is allocated, and reserved for the pod
+    std::vector<OneShot<bool>> waiting;
+  };
+
+  void begin_next();
+  Task<void> read_all(ComingPod pod);
+  Task<void> read_early(Name name, std::shared_ptr<Reading> reading);
+  Task<std::optional<Claim>> early_claim(const ClaimRef& ref, Instant deadline);
+  std::shared_ptr<Reading> add(const std::string& pod_uid, const Name& name);
+
+  asio::io_context& core_;
+  Clock& clock_;
+  Cluster& cluster_;
+  const HasPod has_pod_;
+  std::map<Name, std::shared_ptr<Reading>> readings_;
+  std::map<std::string, std::vector<Name>> pods_;  // by UID: the readings that belong to it
+  std::deque<ComingPod> queue_;
+  std::size_t under_way_ = 0;
+  std::uint64_t early_ = 0, late_ = 0;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,225 @@
+#include "host/claim/claim_reader.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/fakes/core_fixture.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/fake_cluster.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+using Verb = FakeCluster::Verb;
+
+// Pod "p1" comes to the node with claim "c1", which has the UID "u1" and device "gpu-0".
+class ClaimReaderTest : public CoreFixture {
+ protected:
+  ClaimReaderTest() { put("gpu-0", {"p1"}); }
+
+  void put(const std::string& device, std::vector<std::string> pods, const std::string& uid = "u1") {
+    Claim claim{.ref = {"ml", "c1", uid}, .allocated = true};
+    claim.allocations.push_back({.request = "main", .driver = "d", .pool = "node", .device = device});
+    claim.reserved_for = std::move(pods);
+    cluster.put_claim(claim);
+  }
+  void expect(std::vector<std::string> claims = {"c1"}, const std::string& pod = "p1") {
+    reader.expect({pod, "ml", pod, std::move(claims), false});
+  }
+  Result<Claim> read(const std::string& uid = "u1") { return run(reader.read({"ml", "c1", uid}, clock.now() + 40s)); }
+  std::string device(const std::string& uid = "u1") {
+    const auto claim = read(uid);
+    return claim ? claim->allocations.at(0).device : claim.error().message;
+  }
+  std::size_t gets() const { return cluster.count(Verb::kGetClaim); }
+
+  FakeClock clock;
+  FakeCluster cluster{core, clock};
+  bool has_pod = true;
+  std::vector<std::string> asked;  // UIDs of pods
+  ClaimReader reader{core, clock, cluster, [this](std::string uid, Instant) -> Task<bool> {
+                       asked.push_back(std::move(uid));
+                       co_return has_pod;
+                     }};
+};
+
+TEST_F(ClaimReaderTest, AClaimOfAComingPodIsThereBeforeItIsAskedFor) {
+  expect();
+  settle();
+  EXPECT_EQ(gets(), 1u);
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(gets(), 1u);
+  EXPECT_THAT(asked, ::testing::ElementsAre("p1"));
+  EXPECT_EQ(reader.early(), 1u);
+  EXPECT_EQ(reader.late(), 0u);
+}
+
+TEST_F(ClaimReaderTest, AReaderJoinsAGetThatIsUnderWay) {
+  cluster.pause();
+  expect();
+  settle();
+  std::optional<Result<Claim>> claim;
+  spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
+    c = co_await r.read({"ml", "c1", "u1"}, by);
+  }(reader, clock.now() + 40s, claim));
+  settle();
+  EXPECT_FALSE(claim);
+  cluster.resume();
+  settle();
+  ASSERT_TRUE(claim && *claim);
+  EXPECT_EQ(gets(), 1u);
+}
+
+TEST_F(ClaimReaderTest, WithoutAComingPodEachReadIsAGet) {
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(gets(), 2u);
+  EXPECT_TRUE(asked.empty());
+  EXPECT_EQ(reader.late(), 2u);
+}
+
+TEST_F(ClaimReaderTest, APodThatTellsOftenIsReadOnce) {
+  for (int i = 0; i < 5; ++i) expect();
+  settle();
+  EXPECT_EQ(gets(), 1u);
+}
+
+// The pod was deleted by force before it was prepared, its claim went to another pod, and the stream lags behind.
+TEST_F(ClaimReaderTest, AClaimThatWasAllocatedAnewIsReadAgain) {
+  expect();
+  settle();
+  put("gpu-7", {"p2"});
+  has_pod = false;
+  EXPECT_EQ(device(), "gpu-7");
+  has_pod = true;
+  put("gpu-8", {"p3"});
+  EXPECT_EQ(device(), "gpu-8") << "the early one is forgotten";
+}
+
+TEST_F(ClaimReaderTest, AClaimThatWasRecreatedIsReadAgain) {
+  expect();
+  settle();
+  put("gpu-7", {"p2"}, "u2");
+  EXPECT_EQ(device("u2"), "gpu-7");
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(ClaimReaderTest, AClaimThatMayStillChangeIsReadAgain) {
+  put("gpu-0", {});
+  expect();
+  settle();
+  put("gpu-1", {"p1"});
+  EXPECT_EQ(device(), "gpu-1") << "it was not reserved yet";
+  reader.forget("p1");
+  put("gpu-1", {"another"});
+  expect();
+  settle();
+  put("gpu-2", {"p1"});
+  EXPECT_EQ(device(), "gpu-2") << "it was reserved for another pod";
+  reader.forget("p1");
+  cluster.put_claim({.ref = {"ml", "c1", "u1"}, .reserved_for = {"p1"}});
+  expect();
+  settle();
+  put("gpu-3", {"p1"});
+  EXPECT_EQ(device(), "gpu-3") << "it was not allocated yet";
+}
+
+TEST_F(ClaimReaderTest, AStreamThatNamesClaimsOfNobodyCostsNothingButAGet) {
+  expect({"c1", "never-made"}, "p9");
+  settle();
+  EXPECT_EQ(device(), "gpu-0") << "the pod is not one that the claim is reserved for";
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(ClaimReaderTest, AFailureIsNotKept) {
+  cluster.fail_next(Verb::kGetClaim, 1, {Code::kUnavailable, "no route to host"});
+  expect();
+  settle();
+  EXPECT_EQ(device(), "gpu-0");
+}
+
+TEST_F(ClaimReaderTest, TheClaimsOfAPodGoWithIt) {
+  expect();
+  settle();
+  reader.forget("p1");
+  reader.forget("p1");
+  put("gpu-7", {"p2"});
+  EXPECT_EQ(device(), "gpu-7");
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(ClaimReaderTest, AGetThatIsUnderWayWhenItsPodGoesHasNoEffect) {
+  cluster.pause();
+  expect();
+  settle();
+  reader.forget("p1");
+  cluster.resume();
+  settle();
+  put("gpu-7", {"p2"});
+  EXPECT_EQ(device(), "gpu-7");
+}
+
+TEST_F(ClaimReaderTest, TheNamesOfClaimsOfTemplatesComeFromThePod) {
+  cluster.put_pod("ml", "p1", {"p1", {"c1"}});
+  reader.expect({"p1", "ml", "p1", {}, true});
+  settle();
+  EXPECT_EQ(cluster.count(Verb::kGetPod), 1u);
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(gets(), 1u);
+  EXPECT_EQ(reader.early(), 1u);
+}
+
+TEST_F(ClaimReaderTest, AnotherPodOfTheSameNameHasOtherClaims) {
+  cluster.put_pod("ml", "p1", {"another", {"c1"}});
+  reader.expect({"p1", "ml", "p1", {}, true});
+  settle();
+  EXPECT_EQ(gets(), 0u);
+}
+
+TEST_F(ClaimReaderTest, PodsThatShareAClaimHaveItReadOnce) {
+  put("gpu-0", {"p1", "p2"});
+  expect();
+  expect({"c1"}, "p2");
+  settle();
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(gets(), 1u);
+  reader.forget("p1");
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(gets(), 2u) << "it went with the first pod";
+}
+
+TEST_F(ClaimReaderTest, ManyPodsAtOnceDoNotFloodTheApiServer) {
+  cluster.pause();
+  for (int i = 0; i < 100; ++i) {
+    const std::string pod = fmt::format("pod-{}", i);
+    cluster.put_pod("ml", pod, {pod, {}});
+    reader.expect({pod, "ml", pod, {}, true});
+  }
+  settle();
+  EXPECT_EQ(cluster.count(Verb::kGetPod), ClaimReader::kMaxUnderWay);
+  expect({"c1"});
+  std::optional<Result<Claim>> claim;
+  spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
+    c = co_await r.read({"ml", "c1", "u1"}, by);
+  }(reader, clock.now() + 40s, claim));
+  settle();
+  EXPECT_EQ(gets(), 1u) << "who asks does not queue";
+  cluster.resume();
+  settle();
+  EXPECT_EQ(cluster.count(Verb::kGetPod), 100u);
+  EXPECT_TRUE(claim && *claim);
+}
+
+TEST_F(ClaimReaderTest, TheMemoryIsBounded) {
+  for (std::size_t i = 0; i < ClaimReader::kMaxPods; ++i) expect({}, fmt::format("pod-{}", i));
+  expect();
+  settle();
+  EXPECT_EQ(gets(), 0u);
+  reader.forget("pod-0");
+  expect();
+  settle();
+  EXPECT_EQ(gets(), 1u);
+}
+
+}  // namespace
+}  // namespace cardcage
