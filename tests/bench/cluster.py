@@ -82,10 +82,11 @@ def create_claims(api: Api, driver: str) -> list[str]:
         claim = api.create(folder, {"metadata": {"name": name}, "spec": {"devices": {"requests": [
             {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}}]}}})
         result = {"request": "gpu", "driver": driver, "pool": NODE, "device": f"gpu-{i}"}
-        claim["status"] = {"allocation": {"devices": {"results": [result]}}}
+        claim["status"] = {"allocation": {"devices": {"results": [result]}},
+                           "reservedFor": [{"resource": "pods", "name": name, "uid": f"pod-of-{name}"}]}
         status, body = api.request("PUT", f"{folder}/{name}/status", claim)
         assert status == 200, f"allocation of {name}: {status} {body.decode(errors='replace')}"
-        lines.append(f"{driver} {NAMESPACE} {name} {claim['metadata']['uid']}")
+        lines.append(f"{driver} {NAMESPACE} {name} {claim['metadata']['uid']} pod-of-{name}")
     return lines
 
 
@@ -152,7 +153,8 @@ def measure(api: Api, arguments: list[str], peer_flags: list[str]) -> int:
         claims.write_text("\n".join(line for side in sides for driver in side.drivers for line in create_claims(api, driver)))
         client = ROOT / "build/release/bin/cluster_bench"
         print(f"state on {filesystem(STATE)}; load average before: {os.getloadavg()[0]:.1f}", flush=True)
-        return subprocess.run([client, f"--claims={claims}", f"--kubeconfig={KUBECONFIG}", f"--state={STATE}", f"--callers={CALLERS}", *arguments,
+        return subprocess.run([client, f"--claims={claims}", f"--kubeconfig={KUBECONFIG}", f"--state={STATE}", f"--kubelet-root={KUBELET_ROOT}",
+                               f"--callers={CALLERS}", *arguments,
                                *(argument for side in sides for argument in side.arguments())]).returncode
     finally:
         for side in sides:

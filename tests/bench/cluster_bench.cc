@@ -17,6 +17,7 @@
 #include "host/kubelet/clients.h"
 #include "tests/bench/figures.h"
 #include "tests/bench/yardsticks.h"
+#include "tests/fakes/fake_pod_resources.h"
 #include "tests/fakes/proc.h"
 
 namespace cardcage::bench {
@@ -27,6 +28,7 @@ using std::chrono::steady_clock;
 
 struct BenchClaim {
   ClaimRef ref;
+  FakePod pod;  // that the claim is reserved for
   api::dra_v1::NodePrepareResourcesRequest prepare;
   api::dra_v1::NodeUnprepareResourcesRequest unprepare;
 };
@@ -41,12 +43,13 @@ Request request_for(const std::string& name_space, const std::string& name, cons
   return request;
 }
 
-// By driver. A line is "driver namespace name uid".
+// By driver. A line is "driver namespace name uid pod-uid".
 std::map<std::string, std::vector<BenchClaim>> read_claims(const std::string& path) {
   std::map<std::string, std::vector<BenchClaim>> claims;
   std::ifstream file(path);
-  for (std::string driver, name_space, name, uid; file >> driver >> name_space >> name >> uid;) {
+  for (std::string driver, name_space, name, uid, pod; file >> driver >> name_space >> name >> uid >> pod;) {
     claims[driver].push_back({{name_space, name, uid},
+                              {name_space, name, pod, {}, "Pending", {name}},
                               request_for<api::dra_v1::NodePrepareResourcesRequest>(name_space, name, uid),
                               request_for<api::dra_v1::NodeUnprepareResourcesRequest>(name_space, name, uid)});
   }
@@ -106,6 +109,24 @@ class Driver {
   std::vector<BenchClaim> claims_;
 };
 
+// The kubelet's Pods API. A pod comes for each prepare, as on a node, so each prepare has a GET of its own.
+class Pods {
+ public:
+  explicit Pods(const std::string& kubelet_root) : fake_(kubelet_root, kubelet_root + "/device-plugins") {
+    fake_.start_pods_api();
+  }
+  // Nobody follows the pods until then. The daemon looks for the socket every 30 s.
+  void wait_for_the_daemon() const {
+    for (int i = 0; i < 400 && fake_.watches() == 0; ++i) std::this_thread::sleep_for(100ms);
+    if (fake_.watches() == 0) throw std::runtime_error("the daemon does not follow the pods");
+  }
+  void come(const BenchClaim& claim) { fake_.put_pod(claim.pod); }
+  void go(const BenchClaim& claim) { fake_.remove_pod(claim.pod.uid); }
+
+ private:
+  FakePodResources fake_;
+};
+
 // One of the two that are compared. Its first driver is measured; all of them share its memory figure.
 struct Side {
   std::string name;
@@ -138,8 +159,16 @@ struct Yardsticks {
   SyncedFile file;
 };
 
-// Takes turns call by call. The order within a round alternates, because a sync is cheaper just after another one.
-void measure_one_caller(Table& table, const Sides& sides, Yardsticks& yardsticks, std::size_t rounds) {
+// What the two sides are compared with, and whether Cardcage knows of each pod before it is asked.
+struct Way {
+  std::string name;
+  Pods* pods;  // null without the Pods API
+  double prepare_budget;
+};
+
+// Takes turns call by call. The order within a round alternates, because a sync is cheaper just after another one. A
+// pod comes before the yardsticks of its round: a kubelet needs ten times as long until it prepares.
+void measure_one_caller(Table& table, const Sides& sides, Yardsticks& yardsticks, std::size_t rounds, const Way& way) {
   std::array<Figures, 2> empty, prepare, unprepare;
   Figures get, sync;
   for (std::size_t i = 0; i < rounds; ++i) {
@@ -151,24 +180,29 @@ void measure_one_caller(Table& table, const Sides& sides, Yardsticks& yardsticks
         figures[side].time([&] { action(driver, driver.claim(i)); });
       }
     };
-    get.time([&] { yardsticks.reader.read(sides[0].measured().claim(i).ref); });
+    const BenchClaim& ours = sides[0].measured().claim(i);
+    if (way.pods != nullptr) way.pods->come(ours);
+    get.time([&] { yardsticks.reader.read(ours.ref); });
     sync.time([&] { yardsticks.file.append(); });
     each(empty, [](const Driver& driver, const BenchClaim&) { driver.call_empty(); });
     each(prepare, [](const Driver& driver, const BenchClaim& claim) { driver.prepare(claim); });
     each(unprepare, [](const Driver& driver, const BenchClaim& claim) { driver.unprepare(claim); });
+    if (way.pods != nullptr) way.pods->go(ours);
   }
-  table.figure("claim GET alone, from C++", get);
-  table.figure("append and fsync alone", sync);
+  table.figure(way.name + ": claim GET alone, from C++", get);
+  table.figure(way.name + ": append and fsync alone", sync);
   for (std::size_t side = 0; side < 2; ++side) {
-    table.figure(sides[side].name + ": empty NodePrepareResources", empty[side]);
-    table.figure(sides[side].name + ": NodePrepareResources", prepare[side]);
-    table.figure(sides[side].name + ": NodeUnprepareResources", unprepare[side]);
-    table.value(sides[side].name + ": prepare over GET, sync and empty RPC",
-                prepare[side].p50_us() - get.p50_us() - sync.p50_us() - empty[side].p50_us(), "us");
+    const std::string who = fmt::format("{}: {}", way.name, sides[side].name);
+    table.figure(who + ", empty NodePrepareResources", empty[side]);
+    table.figure(who + ", NodePrepareResources", prepare[side]);
+    table.figure(who + ", NodeUnprepareResources", unprepare[side]);
   }
-  table.budget("prepare / peer's, p50", prepare[0].p50_us() / prepare[1].p50_us(), 0.7, "x");
-  table.budget("prepare / peer's, p99", prepare[0].p99_us() / prepare[1].p99_us(), 1, "x");
-  table.budget("unprepare / peer's, p50", unprepare[0].p50_us() / unprepare[1].p50_us(), 0.6, "x");
+  const double own = prepare[0].p50_us() - empty[0].p50_us() - (way.pods == nullptr ? get.p50_us() : 0);
+  table.budget(way.name + ": prepare over empty RPC" + (way.pods == nullptr ? " and GET" : ""), own, 300, "us");
+  table.budget(way.name + ": prepare / peer's, p50", prepare[0].p50_us() / prepare[1].p50_us(), way.prepare_budget,
+               "x");
+  table.budget(way.name + ": prepare / peer's, p99", prepare[0].p99_us() / prepare[1].p99_us(), 1, "x");
+  table.budget(way.name + ": unprepare / peer's, p50", unprepare[0].p50_us() / unprepare[1].p50_us(), 0.6, "x");
 }
 
 struct Load {
@@ -179,8 +213,8 @@ struct Load {
   double cycles_per_second() const { return static_cast<double>(cycles) / std::chrono::duration<double>(took).count(); }
 };
 
-// Each caller prepares and unprepares a claim of its own until the time is up.
-void load(const Driver& driver, std::size_t callers, std::chrono::milliseconds span, Load& sum) {
+// Each caller prepares and unprepares a claim of its own until the time is up, for a new pod each time.
+void load(const Driver& driver, std::size_t callers, std::chrono::milliseconds span, Pods* pods, Load& sum) {
   std::vector<Load> loads(callers);
   std::vector<std::exception_ptr> failures(callers);
   const auto begin = steady_clock::now();
@@ -189,9 +223,12 @@ void load(const Driver& driver, std::size_t callers, std::chrono::milliseconds s
     for (std::size_t i = 0; i < callers; ++i) {
       threads.emplace_back([&, i] {
         try {
+          const BenchClaim& claim = driver.claim(i);
           while (steady_clock::now() - begin < span) {
-            loads[i].prepare.time([&] { driver.prepare(driver.claim(i)); });
-            loads[i].unprepare.time([&] { driver.unprepare(driver.claim(i)); });
+            if (pods != nullptr) pods->come(claim);
+            loads[i].prepare.time([&] { driver.prepare(claim); });
+            loads[i].unprepare.time([&] { driver.unprepare(claim); });
+            if (pods != nullptr) pods->go(claim);
             ++loads[i].cycles;
           }
         } catch (...) {
@@ -211,19 +248,22 @@ void load(const Driver& driver, std::size_t callers, std::chrono::milliseconds s
 }
 
 // The sides take turns block by block: both at once would compete for the processor and the disk.
-void measure_many_callers(Table& table, const Sides& sides, std::size_t callers, std::chrono::milliseconds span) {
+void measure_many_callers(Table& table, const Sides& sides, std::size_t callers, std::chrono::milliseconds span,
+                          const Way& way) {
   constexpr int kBlocks = 5;
   for (const Side& side : sides)
     if (side.measured().claims() < callers) throw std::runtime_error("each caller needs a claim of its own");
   std::array<Load, 2> loads;
   for (int block = 0; block < kBlocks; ++block)
-    for (std::size_t i = 0; i < 2; ++i) load(sides[i].measured(), callers, span / (2 * kBlocks), loads[i]);
+    for (std::size_t i = 0; i < 2; ++i)
+      load(sides[i].measured(), callers, span / (2 * kBlocks), i == 0 ? way.pods : nullptr, loads[i]);
   for (std::size_t i = 0; i < 2; ++i) {
-    table.figure(fmt::format("{}: NodePrepareResources, {} callers", sides[i].name, callers), loads[i].prepare);
-    table.figure(fmt::format("{}: NodeUnprepareResources, {} callers", sides[i].name, callers), loads[i].unprepare);
-    table.value(fmt::format("{}: cycles of {} callers", sides[i].name, callers), loads[i].cycles_per_second(), "1/s");
+    const std::string who = fmt::format("{}: {}, {} callers", way.name, sides[i].name, callers);
+    table.figure(who + ", NodePrepareResources", loads[i].prepare);
+    table.figure(who + ", NodeUnprepareResources", loads[i].unprepare);
+    table.value(who + ", cycles", loads[i].cycles_per_second(), "1/s");
   }
-  table.at_least(fmt::format("cycles of {} callers / peer's", callers),
+  table.at_least(fmt::format("{}: cycles of {} callers / peer's", way.name, callers),
                  loads[0].cycles_per_second() / loads[1].cycles_per_second(), 3, "x");
 }
 
@@ -251,12 +291,14 @@ int main(int argc, char** argv) {
     app.add_option("--" + sides[i].name, sockets[i], "registration sockets")->required();
     app.add_option("--" + sides[i].name + "-pids", sides[i].pids, "processes, for their memory")->required();
   }
-  std::string claim_list, kubeconfig, state;
+  std::string claim_list, kubeconfig, state, kubelet_root;
   std::size_t rounds = 2000, callers = 16;
   double seconds = 20;
-  app.add_option("--claims", claim_list, "file with a line \"driver namespace name uid\" for each claim")->required();
+  app.add_option("--claims", claim_list, "file with a line \"driver namespace name uid pod-uid\" for each claim")
+      ->required();
   app.add_option("--kubeconfig", kubeconfig, "for a claim GET without a driver")->required();
   app.add_option("--state", state, "folder for a sync without a driver")->required();
+  app.add_option("--kubelet-root", kubelet_root, "folder for the socket of the Pods API")->required();
   app.add_option("--rounds", rounds, "of one caller");
   app.add_option("--callers", callers, "how many call at once");
   app.add_option("--seconds", seconds, "of many callers");
@@ -268,8 +310,15 @@ int main(int argc, char** argv) {
     Yardsticks yardsticks{ClaimReader(kubeconfig), SyncedFile(state + "/bench")};
     Table table;
     warm_up(sides, 50);
-    measure_one_caller(table, sides, yardsticks, rounds);
-    measure_many_callers(table, sides, callers, std::chrono::milliseconds(static_cast<int>(seconds * 1000)));
+    const std::chrono::milliseconds span(static_cast<int>(seconds * 1000));
+    const auto measure = [&](const Way& way) {
+      measure_one_caller(table, sides, yardsticks, rounds, way);
+      measure_many_callers(table, sides, callers, span, way);
+    };
+    measure({"without Pods API", nullptr, 0.7});
+    Pods pods(kubelet_root);
+    pods.wait_for_the_daemon();
+    measure({"Pods API", &pods, 0.4});
     measure_memory(table, sides);
     return table.all_met() ? 0 : 1;
   } catch (const std::exception& error) {
