@@ -1,16 +1,19 @@
 """Random faults of a node: processes are killed or frozen, and files that others need are deleted."""
 
+import math
 import os
 import random
 import signal
+import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from cluster import Cluster
 from daemon import CDI, Daemon
 from mock import DRIVER
 from node import KUBELET_ROOT
-from resources import DEVICE_PLUGINS, KUBELET_SOCKET
+from resources import COUNTS, DEVICE_PLUGINS, FPGA, KUBELET_SOCKET, listed
 
 
 @dataclass
@@ -21,37 +24,80 @@ class Fault:
     undone: float
 
 
+@dataclass
+class Outage:
+    """The kubelet may have no healthy device of FPGA, and reject pods for that, from `begun` until `ended` (time.time)."""
+    fault: str
+    begun: float
+    over: float  # what the kubelet writes down later is what it has after the fault
+    ended: float = math.inf
+
+
 class Chaos:
-    """Causes one fault after the other. Equal seeds give equal faults at equal moments."""
+    """Causes one fault after the other while the context is open. Equal seeds give equal faults at equal moments.
+
+    No plugin can prevent that the kubelet rejects pods during an outage. It marks all devices of a resource unhealthy when
+    the connection to the plugin ends, and it knows no device when it starts; both last until it has the next list. So only
+    an end of the daemon or of the kubelet is an outage. A frozen process keeps its connections, the daemon lists devices as
+    healthy while a worker restarts and lets Allocate wait for it, and it makes a deleted socket anew without a new
+    registration.
+    """
 
     def __init__(self, cluster: Cluster, daemon: Daemon, seed: int):
         self.cluster, self.daemon = cluster, daemon
         self.random = random.Random(seed)
         self.faults: list[Fault] = []
+        self.outages: list[Outage] = []
+        self.closed = threading.Event()
+        self.watching: Future | None = None
         self.choices = {
             "daemon killed": self._daemon_killed, "daemon frozen": self._daemon_frozen,
             "worker killed": self._worker_killed, "worker frozen": self._worker_frozen,
-            "kubelet killed": lambda: self.cluster.restart_kubelet(signal.SIGKILL),
-            "kubelet restarted": self.cluster.restart_kubelet, "kubelet frozen": self._kubelet_frozen,
+            "kubelet killed": lambda: self._kubelet_ended(signal.SIGKILL),
+            "kubelet restarted": lambda: self._kubelet_ended(signal.SIGTERM), "kubelet frozen": self._kubelet_frozen,
             "API server killed": self.cluster.restart_api_server, "API server frozen": self._api_server_frozen,
             "slices deleted": self._slices_deleted, "sockets deleted": self._sockets_deleted,
             "CDI files deleted": self._cdi_files_deleted,
         }
+
+    def __enter__(self) -> "Chaos":
+        executor = ThreadPoolExecutor(1)
+        self.watching = executor.submit(self._watch_lists)
+        executor.shutdown(wait=False)
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.closed.set()
+        self.watching.result()
 
     def run(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             name = self.random.choice(list(self.choices))
             begun = time.time()
-            self.choices[name]()
+            over = self.choices[name]()
             self.faults.append(Fault(name, begun, time.time()))
+            if over:
+                self.outages.append(Outage(name, begun, over))
             time.sleep(self.random.uniform(0.5, 4))
 
-    def cause(self, moment: float) -> str:
-        """The last fault that began before the moment and whose consequences may have lasted until then."""
-        recovery = 5
-        near = [fault for fault in self.faults if fault.begun <= moment <= fault.undone + recovery]
-        return near[-1].name if near else "no fault"
+    def _watch_lists(self) -> None:
+        """Ends each outage when the kubelet has all devices again, however long this machine needs for that."""
+        while not self.closed.wait(0.05):
+            written, devices = listed()
+            if len(devices.get(FPGA, ())) == COUNTS[FPGA]:
+                for outage in self.outages:
+                    if outage.over < written < outage.ended:
+                        outage.ended = written
+
+    def outage(self, moment: float) -> Outage | None:
+        """The outage in which something happened in the second from this moment."""
+        return next((outage for outage in self.outages if outage.begun < moment + 1 and moment < outage.ended), None)
+
+    def last_fault(self, moment: float) -> str:
+        """The last fault that began before the end of the second from this moment; a hint for the reader."""
+        begun = [fault for fault in self.faults if fault.begun < moment + 1]
+        return f"{moment - begun[-1].undone:.0f} s after {begun[-1].name}" if begun else "before all faults"
 
     def _kill(self, program: str) -> None:
         for pid in self.daemon.process_ids(program):
@@ -67,8 +113,13 @@ class Chaos:
             except ProcessLookupError:
                 pass  # somebody has ended it
 
-    def _daemon_killed(self) -> None:
+    def _daemon_killed(self) -> float:
         self._kill("cardcage")
+        return time.time() + 0.5  # the kubelet reads the end of a connection at once, and starts no container that soon
+
+    def _kubelet_ended(self, how: signal.Signals) -> float:
+        started = self.cluster.restart_kubelet(how)
+        return time.time() - (time.monotonic() - started)
 
     def _worker_killed(self) -> None:
         self._kill("cardcage-worker")

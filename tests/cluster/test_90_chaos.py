@@ -3,8 +3,10 @@
 import collections
 import datetime
 import json
+import math
 import os
 import time
+from dataclasses import dataclass
 
 import pytest
 
@@ -12,26 +14,46 @@ from chaos import Chaos
 from daemon import CDI, STATE
 from mock import DRIVER, template
 from resources import FPGA, wait_allocatable
+from scene import Scene
 from stream import Stream, complaint
 from waiting import until
 
 SECONDS = float(os.environ.get("CARDCAGE_CHAOS_SECONDS", "0"))
 SEED = int(os.environ.get("CARDCAGE_CHAOS_SEED", time.time()))
 HARDWARE = STATE / "mock"  # the mock's mount_dir: a file per device that is set up for a claim
-# The kubelet rejects what it admits while nobody serves the node, which no plugin can prevent.
-MAY_REJECT = {"daemon killed", "kubelet killed", "kubelet restarted"}
+REJECTED = "UnexpectedAdmissionError"
 
 
-def losses(stream: Stream, chaos: Chaos) -> list[tuple[str, str]]:
-    """The cause and the complaint of each pod that did not succeed."""
-    lost = []
-    for found in stream.finished(180):
-        if text := complaint(found["status"]):
-            # A rejected pod starts when it is rejected, perhaps long after its creation: Allocate waits for a module.
-            start = found["status"].get("startTime", found["metadata"]["creationTimestamp"])
-            moment = datetime.datetime.fromisoformat(start.replace("Z", "+00:00")).timestamp() + 1
-            lost.append((chaos.cause(moment), f"{found['metadata']['name']}: {text}"))
-    return lost
+@dataclass
+class Loss:
+    """A pod that did not succeed."""
+    moment: float  # the begin of the second (time.time)
+    complaint: str
+
+    def rejected_in(self, chaos: Chaos) -> bool:
+        return REJECTED in self.complaint and chaos.outage(self.moment) is not None
+
+
+def seconds(timestamp: str) -> float:
+    return datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+
+
+def moment_of(scene: Scene, pod: dict) -> float:
+    """When the kubelet rejected or started the pod. A kubelet that starts rejects pods, too, that an earlier one had admitted:
+    they keep the time of their start, but the Event has the time of the rejection. An Event may get lost."""
+    name = pod["metadata"]["name"]
+    events = scene.items("events", fieldSelector=f"involvedObject.name={name},reason={REJECTED}")
+    times = [event["lastTimestamp"] for event in events if event.get("lastTimestamp")]
+    return seconds(max(times, default=pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"]))
+
+
+def losses(scene: Scene, stream: Stream) -> list[Loss]:
+    lost = ((found, complaint(found["status"])) for found in stream.finished(180))
+    return [Loss(moment_of(scene, found), f"{found['metadata']['name']}: {text}") for found, text in lost if text]
+
+
+def causes(lost: list[Loss], chaos: Chaos) -> str:
+    return counted(outage.fault if (outage := chaos.outage(loss.moment)) else chaos.last_fault(loss.moment) for loss in lost)
 
 
 def counted(names) -> str:
@@ -64,14 +86,18 @@ def test_chaos(cluster, scene, daemon, measured):
     scene.apply(template("one"))
     chaos = Chaos(cluster, daemon, SEED)
     try:
-        with Stream(scene, template="one", kind="gpu", every=1) as claims, Stream(scene, FPGA, every=1) as resources:
-            chaos.run(SECONDS)
-            time.sleep(2)
+        with chaos:
+            with Stream(scene, template="one", kind="gpu", every=1) as claims, Stream(scene, FPGA, every=1) as resources:
+                chaos.run(SECONDS)
+                time.sleep(2)
+            claims_lost, resources_lost = losses(scene, claims), losses(scene, resources)
+            until(lambda: all(outage.ended < math.inf for outage in chaos.outages), "the kubelet has all devices again", 60)
     finally:
         measured(f"chaos: seed {SEED}, {len(chaos.faults)} faults in {SECONDS:g} s: {counted(fault.name for fault in chaos.faults)}")
-    claims_lost, resources_lost = losses(claims, chaos), losses(resources, chaos)
-    measured(f"chaos: pods with claims lost: {len(claims_lost)} of {len(claims.names)}: {counted(cause for cause, _ in claims_lost)}")
-    measured(f"chaos: pods with resources lost: {len(resources_lost)} of {len(resources.names)}: {counted(cause for cause, _ in resources_lost)}")
+    measured(f"chaos: pods with claims lost: {len(claims_lost)} of {len(claims.names)}: {causes(claims_lost, chaos)}")
+    measured(f"chaos: pods with resources lost: {len(resources_lost)} of {len(resources.names)}: {causes(resources_lost, chaos)}")
+    spans = [outage.ended - outage.begun for outage in chaos.outages]
+    measured(f"chaos: {len(spans)} times without healthy devices, at most {max(spans, default=0):.1f} s")
 
     uids = {found["metadata"]["uid"] for found in scene.items("resourceclaims")}
     scene.delete("pods", *claims.names, *resources.names)
@@ -88,4 +114,5 @@ def test_chaos(cluster, scene, daemon, measured):
              f"{len(resources.names) - len(resources_lost)} pods with resources that ran; memory {before:.1f} MiB before, {after:.1f} MiB after")
     assert not claims_lost
     assert len(held) == len(set(held)) == len(claims.names), f"history: {len(held)} rows, {len(uids - set(held))} claims without one"
-    assert not [lost for lost in resources_lost if lost[0] not in MAY_REJECT or "UnexpectedAdmissionError" not in lost[1]]
+    avoidable = [loss for loss in resources_lost if not loss.rejected_in(chaos)]
+    assert not avoidable, [f"{loss.complaint} ({chaos.last_fault(loss.moment)})" for loss in avoidable]
