@@ -11,7 +11,7 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kQuotedValue = 80, kMaxDurationError = 256, kMaxMapEntries = 128, kMaxMapKey = 253;
+constexpr std::size_t kQuotedValue = 80, kMaxDurationError = 256;
 
 std::string_view type_name(const OptionValue& value) {
   static constexpr std::string_view kNames[] = {"a string", "an integer", "a boolean", "a list of strings",

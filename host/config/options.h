@@ -13,6 +13,9 @@
 
 namespace cardcage {
 
+// Of a map, whatever its declaration says.
+constexpr std::size_t kMaxMapEntries = 128, kMaxMapKey = 253;
+
 // Returns the value as the module will read it: durations in nanoseconds. Errors have no subject: "is 9, expected 1 to
 // 8".
 Result<OptionValue> check_value(const OptionDeclaration& declaration, const OptionValue& written);
