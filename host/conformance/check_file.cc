@@ -32,6 +32,10 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+std::unexpected<Error> no_scratch_folder() {
+  return fail_errno(errno, "cannot make a temporary folder; set TMPDIR to a writable one");
+}
+
 Status check_programs() {
   for (const auto& file : {worker_file(), access_file()}) {
     if (!file) return std::unexpected(file.error());
@@ -62,6 +66,13 @@ Task<void> check_rules(asio::io_context& core, Trial& trial, std::vector<Finding
   core.stop();  // nothing else matters that still waits
 }
 
+Task<void> load_only(asio::io_context& core, Trial& trial, Status& outcome) {
+  outcome = co_await trial.stage();
+  if (outcome) outcome = co_await trial.load();
+  std::ignore = co_await trial.stop();
+  core.stop();
+}
+
 }  // namespace
 
 std::size_t Report::count(Verdict verdict) const {
@@ -72,7 +83,7 @@ std::size_t Report::count(Verdict verdict) const {
 Result<Report> check_file(CheckRequest request) {
   if (auto found = check_programs(); !found) return std::unexpected(found.error());
   const ScratchFolder scratch;
-  if (scratch.path().empty()) return fail_errno(errno, "cannot make a temporary folder; set TMPDIR to a writable one");
+  if (scratch.path().empty()) return no_scratch_folder();
   Report report;
   report.file = request.file;
   asio::io_context core;
@@ -82,6 +93,20 @@ Result<Report> check_file(CheckRequest request) {
   core.run();
   if (trial.identity()) report.identity = *trial.identity();
   return report;
+}
+
+Result<ModuleIdentity> read_declarations(const std::filesystem::path& file) {
+  if (auto found = check_programs(); !found) return std::unexpected(found.error());
+  const ScratchFolder scratch;
+  if (scratch.path().empty()) return no_scratch_folder();
+  asio::io_context core;
+  SystemClock clock;
+  Trial trial(core, clock, {.file = file}, scratch.path());
+  Status loaded;
+  spawn(core, load_only(core, trial, loaded));
+  core.run();
+  if (!loaded) return std::unexpected(loaded.error());
+  return *trial.identity();
 }
 
 }  // namespace cardcage

@@ -1,4 +1,4 @@
-// Checks a module file against the rules of abi/RULES.md, for its author and for whoever installs it.
+// Module files without a daemon: for their authors and for whoever installs them.
 #pragma once
 
 #include "host/conformance/report.h"
@@ -6,8 +6,11 @@
 
 namespace cardcage {
 
-// Loads the module in workers and calls it as the daemon does. Whatever the module does is a finding; an error says
-// why nothing could be checked. Blocks.
+// Checks the file against the rules of abi/RULES.md: loads it in workers and calls it as the daemon does. Whatever the
+// module does is a finding; an error says why nothing could be checked. Blocks.
 Result<Report> check_file(CheckRequest request);
+
+// What the module declares. It is loaded in a worker; nothing of it runs but its constructors and its entry. Blocks.
+Result<ModuleIdentity> read_declarations(const std::filesystem::path& file);
 
 }  // namespace cardcage
