@@ -133,12 +133,14 @@ void add_verb(CLI::App& app, Session& session, const Verb& verb) {
 }  // namespace
 
 void add_module(CLI::App& app, Session& session) {
-  auto* command =
-      app.add_subcommand("module", "command a module: quiesce, resume or restart it; begin a new one, or check a file");
+  auto* command = app.add_subcommand("module",
+                                     "command a module: quiesce, resume or restart it; begin a new one, check a file, "
+                                     "or print an admission policy");
   command->require_subcommand(1);
   for (const Verb* verb : {&kQuiesce, &kResume, &kRestart}) add_verb(*command, session, *verb);
   add_module_new(*command, session);
   add_module_check(*command, session);
+  add_module_admission(*command, session);
 }
 
 }  // namespace cardcage

@@ -76,6 +76,7 @@ void fill(wire::ParamsSchema& message, const ParamsSchema& schema) {
   message.set_kind(schema.kind);
   for (const auto& declared : schema.fields) fill(*message.add_fields(), declared);
   message.mutable_device_kinds()->Add(schema.device_kinds.begin(), schema.device_kinds.end());
+  message.set_raw(schema.raw);
 }
 
 void fill_value(wire::Option& message, const OptionValues& values) {
@@ -118,6 +119,7 @@ void fill(wire::Module& message, const ModuleReport& report) {
   if (report.last_end) fill(*message.mutable_last_end(), *report.last_end);
   for (const auto& [name, value] : report.labels) (*message.mutable_labels())[name] = value;
   for (const ServiceReport& service : report.services) fill(*message.add_services(), service);
+  message.mutable_drivers()->Add(report.drivers.begin(), report.drivers.end());
   if (!report.identity) return;
   const ModuleIdentity& identity = *report.identity;
   for (const MetricDeclaration& metric : identity.metrics)

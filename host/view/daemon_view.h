@@ -71,7 +71,8 @@ struct ModuleReport {
   std::optional<ModuleIdentity> identity;     // nothing until the module was loaded
   std::map<std::string, std::string> labels;  // that it wants on the node
   std::vector<ServiceReport> services = {};
-  OptionValues options;  // includes secrets, which never leave the process
+  std::vector<std::string> drivers = {};  // DRA drivers under which its configuration serves devices
+  OptionValues options;                   // includes secrets, which never leave the process
 };
 
 // The pod and container that use a device; empty texts are not known.

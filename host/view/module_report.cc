@@ -1,5 +1,7 @@
 #include "host/view/module_report.h"
 
+#include <algorithm>
+
 #include "host/config/options.h"
 
 namespace cardcage {
@@ -16,6 +18,15 @@ Level level_of(ModuleState state) {
     case ModuleState::kStopped: break;
   }
   return Level::kInProgress;
+}
+
+// Each once, in the order of the configuration.
+std::vector<std::string> drivers_of(const ModuleConfig& config) {
+  std::vector<std::string> drivers;
+  for (const ServeConfig& rule : config.serve)
+    if (rule.api == Api::kDra && std::ranges::find(drivers, rule.driver) == drivers.end())
+      drivers.push_back(rule.driver);
+  return drivers;
 }
 
 }  // namespace
@@ -59,7 +70,8 @@ ModuleReport module_report(const Supervisor& supervisor, std::string draining,
                       .lines = supervisor.last_lines(),
                       .last_end = supervisor.last_end(),
                       .identity = supervisor.identity(),
-                      .labels = supervisor.labels().values};
+                      .labels = supervisor.labels().values,
+                      .drivers = drivers_of(config)};
   if (report.identity) report.options = check_options(config, report.identity->options).value_or(OptionValues{});
   return report;
 }

@@ -108,6 +108,7 @@ TEST_F(LiveConfigTest, AnAddedModuleAppearsAndDoesNotDisturbTheOthers) {
   EXPECT_TRUE(kubelet.wait_for([&] { return offers(kDriver, "gpu-3"); }));
   expect_no_traffic_since(before);
   EXPECT_EQ(admin.modules().modules(0).name(), "gpu") << "in the order of the file";
+  EXPECT_THAT(admin.modules().modules(0).drivers(), ElementsAre(kDriver));
 }
 
 TEST_F(LiveConfigTest, ARemovedModuleDrains) {

@@ -59,7 +59,8 @@ ModuleReport mock_module() {
                       .state = kReady,
                       .devices = 2,
                       .identity = identity,
-                      .labels = {{"mock.cardcage.dev/gpus", "2"}}};
+                      .labels = {{"mock.cardcage.dev/gpus", "2"}},
+                      .drivers = {"gpu.mock.cardcage.dev"}};
   report.options.entries = {{"devices", {std::int64_t{2}, true}},
                             {"mode", {std::string("shared"), false}},
                             {"token", {std::string("very-secret"), true}},

@@ -4,12 +4,13 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
-      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|" devices"|" device"|"device cordon"|"device uncordon"|"device clear"|"device reset"|" health"|"health rules"|" catalogue"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
+      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|"module admission"|" devices"|" device"|"device cordon"|"device uncordon"|"device clear"|"device reset"|" health"|"health rules"|" catalogue"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
-    *" "--cdi-dir|*" "--claim|*" "--config|*" "--device|*" "--driver-socket|*" "--folder|*" "--kubelet-root|*" "--language|*" "--limit|*" "--messages|*" "--option|*" "--output|*" "--program|*" "--reason|*" "--since|*" "--socket|*" "--templates|*" "--timeout|*" "--write) COMPREPLY=(); return ;;
+    *" "--cdi-dir|*" "--claim|*" "--config|*" "--device|*" "--driver-socket|*" "--file|*" "--folder|*" "--kubelet-root|*" "--language|*" "--limit|*" "--messages|*" "--option|*" "--output|*" "--program|*" "--reason|*" "--since|*" "--socket|*" "--templates|*" "--timeout|*" "--write) COMPREPLY=(); return ;;
     "modules --options") words=$(cagectl names modules 2>/dev/null) ;;
+    "module admission --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "devices --module") words=$(cagectl names modules 2>/dev/null) ;;
     "devices --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "device cordon --module") words=$(cagectl names modules 2>/dev/null) ;;
@@ -27,12 +28,13 @@ _cagectl() {
       "status") words="--help --socket --json --version" ;;
       "ready") words="--help --socket --json --version" ;;
       "modules") words="--help --options --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
-      "module") words="--help --socket --json --version quiesce resume restart new check" ;;
+      "module") words="--help --socket --json --version quiesce resume restart new check admission" ;;
       "module quiesce") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null) $(cagectl names devices 2>/dev/null)" ;;
       "module resume") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null) $(cagectl names devices 2>/dev/null)" ;;
       "module restart") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module new") words="--help --language --folder --templates --socket --json --version" ;;
       "module check") words="--help --option --program --write --device --no-prepare --timeout --socket --json --version" ;;
+      "module admission") words="--help --driver --file --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
       "device") words="--help --socket --json --version cordon uncordon clear reset" ;;
       "device cordon") words="--help --module --reason --socket --json --version $(cagectl names devices 2>/dev/null)" ;;

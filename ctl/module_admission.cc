@@ -1,0 +1,146 @@
+// cagectl module admission MODULE: what the module declares of its parameters, as a policy of the API server.
+#include <algorithm>
+#include <set>
+
+#include "ctl/admin.h"
+#include "ctl/print.h"
+#include "ctl/session.h"
+#include "ctl/yaml_output.h"
+#include "host/admission/policy.h"
+#include "host/config/names.h"
+#include "host/conformance/check_file.h"
+#include "host/core/nearest.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+namespace wire = admin::v1;
+
+constexpr const char* kFooter =
+    "Apply it with 'cagectl module admission MODULE | kubectl apply -f -'. From then on the API server refuses wrong\n"
+    "parameters in a ResourceClaim, ResourceClaimTemplate or DeviceClass. Print it again when the module is updated.";
+
+struct AdmissionOptions {
+  std::string module;
+  std::filesystem::path file;
+  std::vector<std::string> drivers;
+};
+
+OptionDeclaration declaration_of(const wire::Option& option) {
+  OptionDeclaration declaration;
+  declaration.name = option.name();
+  declaration.type = static_cast<OptionType>(option.value_type());  // both count as the module ABI does
+  declaration.required = option.required();
+  declaration.class_only = option.class_only();
+  declaration.choices.assign(option.choices().begin(), option.choices().end());
+  declaration.min = option.min();
+  declaration.max = option.max();
+  return declaration;
+}
+
+DeclaredParams declared_by(const wire::Module& module) {
+  DeclaredParams declared{module.name(), {}};
+  for (const wire::ParamsSchema& params : module.params()) {
+    ParamsSchema& schema = declared.schemas.emplace_back();
+    schema.api_version = params.api_version();
+    schema.kind = params.kind();
+    schema.raw = params.raw();
+    for (const wire::Option& field : params.fields()) schema.fields.push_back(declaration_of(field));
+  }
+  return declared;
+}
+
+// The module itself, and the others that serve the driver.
+Result<std::vector<DeclaredParams>> declared_for(const std::string& driver, const std::string& name,
+                                                 const wire::ListModulesResponse& list) {
+  std::vector<DeclaredParams> declared;
+  for (const wire::Module& module : list.modules()) {
+    const bool serves = std::ranges::find(module.drivers(), driver) != module.drivers().end();
+    if (module.name() != name && !serves) continue;
+    if (module.id().empty())
+      return fail(Code::kFailedPrecondition,
+                  "module '{}' has not been loaded yet, so its parameters are unknown; it is {}", module.name(),
+                  to_text(module.state()));
+    declared.push_back(declared_by(module));
+  }
+  return declared;
+}
+
+Result<std::vector<AdmissionPolicy>> policies_of_daemon(const Session& session, const AdmissionOptions& options) {
+  const auto list = ask(session.socket, &wire::Admin::Stub::ListModules);
+  if (!list) return std::unexpected(list.error());
+  std::vector<std::string> names;
+  for (const wire::Module& module : list->modules()) names.push_back(module.name());
+  const auto module = std::ranges::find(list->modules(), options.module, &wire::Module::name);
+  if (module == list->modules().end())
+    return fail(Code::kNotFound, "no module '{}'{}", options.module, nearest_hint(options.module, names));
+  std::vector<std::string> drivers = options.drivers;
+  if (drivers.empty()) drivers.assign(module->drivers().begin(), module->drivers().end());
+  if (drivers.empty())
+    return fail(Code::kFailedPrecondition, "module '{}' serves no DRA driver; name one with --driver", options.module);
+  std::vector<AdmissionPolicy> policies;
+  for (const std::string& driver : drivers) {
+    const auto declared = declared_for(driver, options.module, *list);
+    if (!declared) return std::unexpected(declared.error());
+    auto policy = admission_policy(driver, *declared);
+    if (!policy) return std::unexpected(policy.error());
+    policies.push_back(std::move(*policy));
+  }
+  return policies;
+}
+
+Result<std::vector<AdmissionPolicy>> policies_of_file(const AdmissionOptions& options) {
+  const auto identity = read_declarations(options.file);
+  if (!identity) return std::unexpected(identity.error());
+  const DeclaredParams declared[] = {{identity->id, identity->schemas}};
+  std::vector<AdmissionPolicy> policies;
+  for (const std::string& driver : options.drivers) {
+    auto policy = admission_policy(driver, declared);
+    if (!policy) return std::unexpected(policy.error());
+    policies.push_back(std::move(*policy));
+  }
+  return policies;
+}
+
+Status run(const Session& session, const AdmissionOptions& options) {
+  const auto policies = options.file.empty() ? policies_of_daemon(session, options) : policies_of_file(options);
+  if (!policies) return std::unexpected(policies.error());
+  json::array objects;
+  for (const AdmissionPolicy& made : *policies) objects.insert(objects.end(), {made.policy, made.binding});
+  if (session.json) {
+    print_json({{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(objects)}});
+    return {};
+  }
+  for (const json::value& object : objects)
+    fmt::print("{}{}", &object == objects.begin() ? "" : "---\n", to_yaml(object));
+  return {};
+}
+
+std::string check_driver(const std::string& name) {
+  const auto valid = check_driver_name(name);
+  return valid ? std::string() : valid.error().message;
+}
+
+}  // namespace
+
+void add_module_admission(CLI::App& module, Session& session) {
+  auto* command = module.add_subcommand("admission", "print a policy by which the API server refuses wrong parameters");
+  command->footer(kFooter);
+  auto options = std::make_shared<AdmissionOptions>();
+  auto* name = command->add_option("MODULE", options->module, "its name in the configuration");
+  auto* driver = command->add_option("--driver", options->drivers, "for this driver, by default for all that it serves")
+                     ->type_name("DRIVER")
+                     ->allow_extra_args(false)
+                     ->check(check_driver);
+  auto* file = command->add_option("--file", options->file, "a module file instead, without a daemon")
+                   ->type_name("FILE")
+                   ->needs(driver)
+                   ->excludes(name);
+  command->callback([&session, name, file, options] {
+    if (name->count() + file->count() == 0) throw CLI::RequiredError("MODULE or --file");
+    session.outcome = run(session, *options);
+  });
+}
+
+}  // namespace cardcage

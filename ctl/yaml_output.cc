@@ -1,0 +1,56 @@
+#include "ctl/yaml_output.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+
+#include "host/core/ascii.h"
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+
+// Such a text is a string for every reader of YAML; of a shorter one some make a boolean ("y", "off").
+bool is_plain(std::string_view text) {
+  return text.size() > 5 && is_letter(text[0]) &&
+         std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '.' || c == '/'; });
+}
+
+void write(YAML::Emitter& out, std::string_view text) {
+  if (text.contains('\n'))
+    out << YAML::Literal;
+  else if (!is_plain(text))
+    out << YAML::DoubleQuoted;
+  out << std::string(text);
+}
+
+void write(YAML::Emitter& out, const json::value& value) {
+  if (const auto* object = value.if_object()) {
+    out << YAML::BeginMap;
+    for (const auto& member : *object) {
+      out << YAML::Key << std::string(member.key()) << YAML::Value;
+      write(out, member.value());
+    }
+    out << YAML::EndMap;
+  } else if (const auto* array = value.if_array()) {
+    out << YAML::BeginSeq;
+    for (const json::value& item : *array) write(out, item);
+    out << YAML::EndSeq;
+  } else if (const auto* text = value.if_string()) {
+    write(out, std::string_view(*text));
+  } else {
+    out << json::serialize(value);
+  }
+}
+
+}  // namespace
+
+std::string to_yaml(const json::value& value) {
+  YAML::Emitter out;
+  write(out, value);
+  return std::string(out.c_str(), out.size()) + "\n";
+}
+
+}  // namespace cardcage
