@@ -3,6 +3,7 @@
 #include <set>
 
 #include "ctl/admin.h"
+#include "ctl/module_options.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
 #include "ctl/yaml_output.h"
@@ -24,7 +25,7 @@ constexpr const char* kFooter =
 struct AdmissionOptions {
   std::string module;
   std::filesystem::path file;
-  std::vector<std::string> drivers;
+  std::vector<std::string> drivers, options;
 };
 
 OptionDeclaration declaration_of(const wire::Option& option) {
@@ -91,7 +92,7 @@ Result<std::vector<AdmissionPolicy>> policies_of_daemon(const Session& session, 
 }
 
 Result<std::vector<AdmissionPolicy>> policies_of_file(const AdmissionOptions& options) {
-  const auto identity = read_declarations(options.file);
+  const auto identity = read_declarations({.file = options.file, .options = module_options(options.options)});
   if (!identity) return std::unexpected(identity.error());
   const DeclaredParams declared[] = {{identity->id, identity->schemas}};
   std::vector<AdmissionPolicy> policies;
@@ -137,6 +138,8 @@ void add_module_admission(CLI::App& module, Session& session) {
                    ->type_name("FILE")
                    ->needs(driver)
                    ->excludes(name);
+  add_module_options(*command, options->options);
+  command->get_option("--option")->needs(file);
   command->callback([&session, name, file, options] {
     if (name->count() + file->count() == 0) throw CLI::RequiredError("MODULE or --file");
     session.outcome = run(session, *options);

@@ -1,9 +1,9 @@
 // cagectl module check FILE: the rules of abi/RULES.md, checked on a module file without a daemon.
 #include <fcntl.h>
 
-#include <boost/json/parse.hpp>
 #include <mutex>
 
+#include "ctl/module_options.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
 #include "host/config/names.h"
@@ -51,22 +51,6 @@ class LoggedLines {
   std::mutex mutex_;
   std::vector<std::string> lines_;
 };
-
-// Integers, booleans and lists are written as in TOML; anything else is a string, with or without quotes.
-RawOption option_of(const std::string& text) {
-  boost::system::error_code failed;
-  const json::value value = json::parse(text, failed);
-  if (!failed && value.is_int64()) return {value.get_int64(), {}};
-  if (!failed && value.is_bool()) return {value.get_bool(), {}};
-  if (!failed && value.is_string()) return {std::string(value.get_string()), {}};
-  if (failed || !value.is_array()) return {text, {}};
-  std::vector<std::string> items;
-  for (const json::value& item : value.get_array()) {
-    if (!item.is_string()) return {text, {}};
-    items.emplace_back(item.get_string());
-  }
-  return {std::move(items), {}};
-}
 
 std::string_view word_of(Verdict verdict) {
   switch (verdict) {
@@ -120,10 +104,7 @@ Status run(const Session& session, const CheckOptions& options) {
   request.programs.assign(options.programs.begin(), options.programs.end());
   request.writes = options.writes;
   if (const auto limit = parse_duration(options.limit)) request.limit = *limit;
-  for (const std::string& option : options.options) {
-    const std::size_t equals = option.find('=');
-    request.options[option.substr(0, equals)] = option_of(option.substr(equals + 1));
-  }
+  request.options = module_options(options.options);
   const auto logged = std::make_shared<LoggedLines>();  // a thread that is stuck in the disk may outlive the check
   configure_log(LogLevel::kWarn, LogFormat::kText);
   divert_log([logged](LogLevel, std::string_view message, std::initializer_list<LogField>) { logged->add(message); });
@@ -143,11 +124,6 @@ Status run(const Session& session, const CheckOptions& options) {
 std::string check_readable(const std::string& file) {
   const UniqueFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   return opened ? std::string() : fail_errno(errno, fmt::format("cannot open '{}'", file)).error().message;
-}
-
-std::string check_option(const std::string& option) {
-  const std::size_t equals = option.find('=');
-  return equals != 0 && equals != std::string::npos ? std::string() : fmt::format("'{}' is not KEY=VALUE", option);
 }
 
 std::string check_program(const std::string& path) {
@@ -172,12 +148,7 @@ void add_module_check(CLI::App& module, Session& session) {
   command->footer(kFooter);
   auto options = std::make_shared<CheckOptions>();
   command->add_option("FILE", options->file, "the shared object")->required()->check(check_readable);
-  command
-      ->add_option("--option", options->options,
-                   "an option of the module; the value as in TOML, strings without quotes")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false)
-      ->check(check_option);
+  add_module_options(*command, options->options);
   command
       ->add_option("--program", options->programs,
                    "a program that the module may run, as in the key programs of its configuration")

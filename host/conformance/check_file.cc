@@ -95,13 +95,13 @@ Result<Report> check_file(CheckRequest request) {
   return report;
 }
 
-Result<ModuleIdentity> read_declarations(const std::filesystem::path& file) {
+Result<ModuleIdentity> read_declarations(CheckRequest request) {
   if (auto found = check_programs(); !found) return std::unexpected(found.error());
   const ScratchFolder scratch;
   if (scratch.path().empty()) return no_scratch_folder();
   asio::io_context core;
   SystemClock clock;
-  Trial trial(core, clock, {.file = file}, scratch.path());
+  Trial trial(core, clock, std::move(request), scratch.path());
   Status loaded;
   spawn(core, load_only(core, trial, loaded));
   core.run();

@@ -10,7 +10,8 @@ namespace cardcage {
 // module does is a finding; an error says why nothing could be checked. Blocks.
 Result<Report> check_file(CheckRequest request);
 
-// What the module declares. It is loaded in a worker; nothing of it runs but its constructors and its entry. Blocks.
-Result<ModuleIdentity> read_declarations(const std::filesystem::path& file);
+// What the module declares. It is loaded in a worker with the options of the request, and nothing of it runs but its
+// constructors and its entry. Blocks.
+Result<ModuleIdentity> read_declarations(CheckRequest request);
 
 }  // namespace cardcage

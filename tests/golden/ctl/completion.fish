@@ -47,6 +47,7 @@ complete -c cagectl -n '__fish_seen_subcommand_from module; and __fish_seen_subc
 complete -c cagectl -n '__fish_seen_subcommand_from module; and __fish_seen_subcommand_from admission' -f -a '(cagectl names modules 2>/dev/null)'
 complete -c cagectl -n '__fish_seen_subcommand_from module; and __fish_seen_subcommand_from admission' -l driver -x -a '(cagectl names drivers 2>/dev/null)' -d 'for this driver, by default for all that it serves'
 complete -c cagectl -n '__fish_seen_subcommand_from module; and __fish_seen_subcommand_from admission' -l file -r -d 'a module file instead, without a daemon'
+complete -c cagectl -n '__fish_seen_subcommand_from module; and __fish_seen_subcommand_from admission' -l option -r -d 'an option of the module; the value as in TOML, strings without quotes'
 complete -c cagectl -n __fish_use_subcommand -f -a devices -d 'show the devices: health, driver, holder; all details of those named'
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -l help -d 'Print this help message and exit'
 complete -c cagectl -n '__fish_seen_subcommand_from devices' -f -a '(cagectl names devices 2>/dev/null)'

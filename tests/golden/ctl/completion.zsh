@@ -34,7 +34,7 @@ _cagectl() {
       "module restart") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module new") words="--help --language --folder --templates --socket --json --version" ;;
       "module check") words="--help --option --program --write --device --no-prepare --timeout --socket --json --version" ;;
-      "module admission") words="--help --driver --file --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
+      "module admission") words="--help --driver --file --option --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
       "device") words="--help --socket --json --version cordon uncordon clear reset" ;;
       "device cordon") words="--help --module --reason --socket --json --version $(cagectl names devices 2>/dev/null)" ;;

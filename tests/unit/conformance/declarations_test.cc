@@ -28,7 +28,7 @@ Status judge(const ModuleIdentity& identity, std::string_view source, const json
 }
 
 void expect_judged_as_written(const std::filesystem::path& module, const std::string& table) {
-  const auto identity = read_declarations(module);
+  const auto identity = read_declarations({.file = module});
   ASSERT_TRUE(identity) << identity.error().message;
   const auto text = read_file(source_folder() / "tests/admission" / table, 1u << 20);
   ASSERT_TRUE(text) << text.error().message;
@@ -53,7 +53,7 @@ TEST(DeclarationsTest, TheHostJudgesTheTableOfEveryParameter) {
 }
 
 TEST(DeclarationsTest, AFileThatIsNoModuleIsAnError) {
-  const auto identity = read_declarations(CARDCAGE_TEST_MODULES "/no_entry.so");
+  const auto identity = read_declarations({.file = CARDCAGE_TEST_MODULES "/no_entry.so"});
   ASSERT_FALSE(identity);
   EXPECT_THAT(identity.error().message, HasSubstr("no_entry"));
 }

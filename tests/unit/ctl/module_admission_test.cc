@@ -89,6 +89,14 @@ TEST_F(ModuleAdmissionTest, WrongUsageIsExitCodeTwo) {
   EXPECT_EQ(admission({"--file", "a.so"}).code, 2);
   EXPECT_EQ(admission({"mock", "--file", "a.so", "--driver", "gpu.example.com"}).code, 2);
   EXPECT_EQ(admission({"mock", "--driver", "Gpu!"}).code, 2);
+  EXPECT_EQ(admission({"mock", "--option", "devices=1"}).code, 2);
+}
+
+TEST(ModuleFileAdmissionTest, TheFileIsLoadedWithTheOptions) {
+  const Ended ended = run_cagectl({"module", "admission", "--file", CARDCAGE_MODULES "/libcardcage_mock.so", "--driver",
+                                   "gpu.mock.cardcage.dev", "--option", "device=1"});
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("has no option 'device' (did you mean 'devices'?)"));
 }
 
 struct Shipped {

@@ -1,0 +1,50 @@
+#include "ctl/module_options.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+
+namespace cardcage {
+namespace {
+
+namespace json = boost::json;
+
+RawOption option_of(const std::string& text) {
+  boost::system::error_code failed;
+  const json::value value = json::parse(text, failed);
+  if (!failed && value.is_int64()) return {value.get_int64(), {}};
+  if (!failed && value.is_bool()) return {value.get_bool(), {}};
+  if (!failed && value.is_string()) return {std::string(value.get_string()), {}};
+  if (failed || !value.is_array()) return {text, {}};
+  std::vector<std::string> items;
+  for (const json::value& item : value.get_array()) {
+    if (!item.is_string()) return {text, {}};
+    items.emplace_back(item.get_string());
+  }
+  return {std::move(items), {}};
+}
+
+std::string check_option(const std::string& option) {
+  const std::size_t equals = option.find('=');
+  return equals != 0 && equals != std::string::npos ? std::string() : fmt::format("'{}' is not KEY=VALUE", option);
+}
+
+}  // namespace
+
+void add_module_options(CLI::App& command, std::vector<std::string>& written) {
+  command.add_option("--option", written, "an option of the module; the value as in TOML, strings without quotes")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false)
+      ->check(check_option);
+}
+
+std::map<std::string, RawOption> module_options(const std::vector<std::string>& written) {
+  std::map<std::string, RawOption> options;
+  for (const std::string& option : written) {
+    const std::size_t equals = option.find('=');
+    options[option.substr(0, equals)] = option_of(option.substr(equals + 1));
+  }
+  return options;
+}
+
+}  // namespace cardcage
