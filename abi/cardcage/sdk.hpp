@@ -62,6 +62,7 @@ class Module {
   static constexpr std::array<Schema, 0> declared_schemas{};
   // What can be wrong with the devices, and how it is judged. None: the module may state any cause [R23].
   static constexpr std::array<Cause, 0> declared_causes{};
+  // With CAGE_MODULE_NO_PREPARE kubelets may leave prepare and unprepare out: they do nothing [R26].
   static constexpr std::uint32_t flags = 0, state_version = 0;
   // How long prepare and unprepare may take, if that is longer than the host's own limit; at most an hour.
   static constexpr std::uint32_t claim_call_limit_s = 0;

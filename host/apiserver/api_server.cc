@@ -23,9 +23,6 @@ constexpr std::size_t kMaxSlices = 10'000;
 // another one costs a request and no list. The times differ so that nodes that lost a server together drift apart.
 constexpr int kMinWatchSeconds = 20, kMaxWatchSeconds = 25;
 constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
-// Only the metadata of a Node is read; the whole object would list every image on the node.
-constexpr std::string_view kMetadataOnly =
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 std::string percent_encode(std::string_view text) {
   std::string encoded;
@@ -211,16 +208,18 @@ Task<Result<PodClaims>> ApiServer::get_pod_claims(std::string name_space, std::s
   co_return pod_claims_from_json(*answer);
 }
 
-Task<Result<std::string>> ApiServer::get_node_uid(std::string node_name, Instant deadline) {
+Task<Result<ClusterNode>> ApiServer::get_node(std::string node_name, Instant deadline) {
   if (auto valid = check_object_name(node_name, "node name"); !valid) co_return std::unexpected(valid.error());
-  ApiCall get{fmt::format("get Node '{}'", node_name),
-              {.path = "/api/v1/nodes/" + node_name, .accept = std::string(kMetadataOnly)}};
+  ApiCall get{fmt::format("get Node '{}'", node_name), {.path = "/api/v1/nodes/" + node_name}};
   const auto body = co_await session_.call(std::move(get), deadline);
   const auto answer = parse_answer(body);
   if (!answer) co_return std::unexpected(answer.error());
-  const auto uid = text_at(object_at(as_object(*answer), "metadata"), "uid");
-  if (uid.empty()) co_return fail(Code::kInternal, "Node '{}' has no metadata.uid", node_name);
-  co_return std::string(uid);
+  const auto& object = as_object(*answer);
+  ClusterNode node{.uid = std::string(text_at(object_at(object, "metadata"), "uid")), .declared_features = {}};
+  if (node.uid.empty()) co_return fail(Code::kInternal, "Node '{}' has no metadata.uid", node_name);
+  for (const auto& item : array_at(object_at(object, "status"), "declaredFeatures"))
+    if (const auto* feature = item.if_string()) node.declared_features.emplace_back(*feature);
+  co_return node;
 }
 
 // Adds a page to the list and returns where the next one begins; empty after the last.

@@ -104,7 +104,9 @@ Task<Result<PodClaims>> EmbeddedNode::get_pod_claims(std::string name_space, std
   co_return fail(Code::kNotFound, "Pod '{}/{}' not found: an embedded node has no pods", name_space, pod);
 }
 
-Task<Result<std::string>> EmbeddedNode::get_node_uid(std::string, Instant) { co_return node_uid_; }
+Task<Result<ClusterNode>> EmbeddedNode::get_node(std::string, Instant) {
+  co_return ClusterNode{.uid = node_uid_, .declared_features = {}};
+}
 
 void EmbeddedNode::record(SliceEvent::Kind kind, Slice slice) {
   slice.resource_version = std::to_string(++version_);

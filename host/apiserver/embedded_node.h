@@ -29,7 +29,7 @@ class EmbeddedNode final : public Cluster {
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
-  Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
+  Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   // They run one after the other anyway.
   std::size_t parallel_writes() const override { return 1; }

@@ -260,6 +260,10 @@ json::object slice_to_json(const Slice& slice, ResourceApi version) {
     for (const auto& [name, counters] : slice.shared_counters)
       sets.push_back(json::object{{"name", name}, {"counters", quantities_json(counters)}});
   }
+  if (!slice.skip_node_operations.empty()) {
+    auto& skipped = (spec["skipNodeOperations"] = json::array()).get_array();
+    for (const std::string& operation : slice.skip_node_operations) skipped.push_back(json::value(operation));
+  }
   return json::object{{"apiVersion", fmt::format("resource.k8s.io/{}", to_string(version))},
                       {"kind", "ResourceSlice"},
                       {"metadata", metadata_json(slice)},
@@ -292,6 +296,10 @@ Result<Slice> slice_from_json(const json::value& value) {
     if (slice.shared_counters.size() == kMaxEntries) break;
     const auto& set = as_object(item);
     slice.shared_counters.emplace(text_at(set, "name"), quantities_from(object_at(set, "counters")));
+  }
+  for (const auto& item : array_at(spec, "skipNodeOperations")) {
+    if (slice.skip_node_operations.size() == kMaxEntries) break;
+    if (const auto* operation = item.if_string()) slice.skip_node_operations.emplace_back(*operation);
   }
   return slice;
 }

@@ -150,6 +150,7 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   identity.process_only = (table.flags & CAGE_MODULE_PROCESS_ONLY) != 0;
   // Modules of earlier minors set the flag for prepare and unprepare alone, when it had no effect.
   identity.concurrent = (table.flags & CAGE_MODULE_CONCURRENT) != 0 && table.abi_minor >= 3;
+  identity.no_prepare = (table.flags & CAGE_MODULE_NO_PREPARE) != 0;
   if (table.claim_call_limit_s > kMaxClaimCallLimit.count())
     return fail(Code::kInvalidArgument, "its table: claim_call_limit_s {} is more than an hour",
                 table.claim_call_limit_s);

@@ -127,6 +127,10 @@ Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& cal
   if (!edits && (status || context.explanation().empty()))
     return failure(context, Code::kInternal, "it asks for an invalid edit: " + edits.error().message);
   if (!status) return std::unexpected(status.error());
+  if (identity_.no_prepare && !edits->gives_nothing())
+    return failure(context, Code::kInternal,
+                   "it returns edits, and containers miss them wherever the kubelet leaves the call out, as the "
+                   "module's flag CAGE_MODULE_NO_PREPARE allows: clear the flag, or return no edits [R26]");
   edits->state_version = identity_.state_version;
   return edits;
 }

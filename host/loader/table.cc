@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kSmallestTable = offsetof(cage_module, destroy) + sizeof(cage_module::destroy);
 // A size beyond this is not a table but garbage.
 constexpr std::size_t kLargestTable = 4096;
-constexpr std::uint32_t kFlags = CAGE_MODULE_UNLOADABLE | CAGE_MODULE_PROCESS_ONLY | CAGE_MODULE_CONCURRENT;
+constexpr std::uint32_t kFlags =
+    CAGE_MODULE_UNLOADABLE | CAGE_MODULE_PROCESS_ONLY | CAGE_MODULE_CONCURRENT | CAGE_MODULE_NO_PREPARE;
 
 Status check_functions(const cage_module& table) {
   const std::pair<const char*, bool> required[] = {{"create", table.create != nullptr},

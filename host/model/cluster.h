@@ -14,6 +14,12 @@
 
 namespace cardcage {
 
+struct ClusterNode {
+  std::string uid;
+  std::vector<std::string> declared_features;  // of its kubelet (KEP-5328), by feature gate
+  friend bool operator==(const ClusterNode&, const ClusterNode&) = default;
+};
+
 struct SliceList {
   std::vector<Slice> slices;
   std::string resource_version;
@@ -40,7 +46,7 @@ class Cluster {
 
   virtual Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) = 0;
   virtual Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) = 0;
-  virtual Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) = 0;
+  virtual Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
   // How many slices to write at the same time.

@@ -1,6 +1,7 @@
 // A claim as a module sees it, and the container edits that the module returns for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -48,6 +49,9 @@ struct PreparedEdits {
   std::vector<Edits> allocations;  // by index in ModuleClaim::allocations
   std::string state;
   std::uint32_t state_version = 0;
+
+  // True if no container sees the claim in them.
+  bool gives_nothing() const { return claim.empty() && std::ranges::all_of(allocations, &Edits::empty); }
   friend bool operator==(const PreparedEdits&, const PreparedEdits&) = default;
 };
 

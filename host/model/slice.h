@@ -45,6 +45,7 @@ struct Slice {
   SlicePool pool;
   std::vector<SliceDevice> devices;
   std::map<std::string, std::map<std::string, Quantity>> shared_counters;
+  std::vector<std::string> skip_node_operations;  // calls of the driver that the kubelet leaves out (KEP-5945)
 };
 
 }  // namespace cardcage

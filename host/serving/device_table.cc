@@ -229,7 +229,11 @@ SlicePublisher::Pools DeviceTable::pools(const ServedName& name) const {
         pool.counters.insert(entry.snapshot->counter_sets.begin(), entry.snapshot->counter_sets.end());
     }
   }
-  for (const ServedDevice* one : devices(name)) pools[one->pool].devices.push_back(published(*one));
+  for (const ServedDevice* one : devices(name)) {
+    PoolContent& pool = pools[one->pool];
+    pool.no_prepare = one->supervisor->identity()->no_prepare && (pool.devices.empty() || pool.no_prepare);
+    pool.devices.push_back(published(*one));
+  }
   for (auto& [pool, content] : pools) drop_unused_counters(content);
   SlicePublisher::Pools wanted;
   for (auto& [pool, content] : pools) wanted[pool] = std::make_shared<const PoolContent>(std::move(content));

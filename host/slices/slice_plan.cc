@@ -111,15 +111,17 @@ Planner::State Planner::state_of(std::size_t index) const {
   const Slice* const stored = stored_at(index);
   if (stored == nullptr || stored->pool.generation < plan_.generation) return State::kMissing;
   const SliceBin& bin = bins_[index];
-  const bool same =
-      stored->pool.slice_count == static_cast<std::int64_t>(bins_.size()) &&
-      std::ranges::equal(bin.devices, stored->devices,
-                         [&](std::size_t wanted, const SliceDevice& other) {
-                           const SliceHomes::Home& home = homes_.devices[wanted];
-                           return home.same && home.device == &other;
-                         }) &&
-      std::ranges::equal(bin.counters, stored->shared_counters,
-                         [&](std::size_t wanted, const CounterSet& other) { return *view_.counters[wanted] == other; });
+  const bool same = stored->pool.slice_count == static_cast<std::int64_t>(bins_.size()) &&
+                    std::ranges::equal(bin.devices, stored->devices,
+                                       [&](std::size_t wanted, const SliceDevice& other) {
+                                         const SliceHomes::Home& home = homes_.devices[wanted];
+                                         return home.same && home.device == &other;
+                                       }) &&
+                    std::ranges::equal(bin.counters, stored->shared_counters,
+                                       [&](std::size_t wanted, const CounterSet& other) {
+                                         return *view_.counters[wanted] == other;
+                                       }) &&
+                    stored->skip_node_operations == view_.skip_node_operations;
   if (!same) return State::kChanged;
   return stored->owner_node_uid == owner_.node_uid ? State::kSame : State::kSameButOwner;
 }
@@ -140,6 +142,7 @@ Slice Planner::slice(std::size_t index) const {
   slice.devices.reserve(bin.devices.size());
   for (const std::size_t i : bin.devices) slice.devices.push_back(device(i));
   for (const std::size_t i : bin.counters) slice.shared_counters.insert(*view_.counters[i]);
+  slice.skip_node_operations = view_.skip_node_operations;
   return slice;
 }
 
@@ -180,7 +183,8 @@ std::optional<std::size_t> slice_index(const std::string& name) {
 }
 
 bool is_same_content(const Slice& sent, const Slice& stored) {
-  return std::ranges::equal(sent.devices, stored.devices, is_same) && sent.shared_counters == stored.shared_counters;
+  return std::ranges::equal(sent.devices, stored.devices, is_same) && sent.shared_counters == stored.shared_counters &&
+         sent.skip_node_operations == stored.skip_node_operations;
 }
 
 }  // namespace cardcage

@@ -43,7 +43,7 @@ std::string slice_name_base(std::size_t index, const std::string& driver, const 
 // The index in a name that begins with slice_name_base.
 std::optional<std::size_t> slice_index(const std::string& name);
 
-// True if the server stored the devices and counters that were sent.
+// True if the server stored the devices, the counters and the calls to leave out that were sent.
 bool is_same_content(const Slice& sent, const Slice& stored);
 
 }  // namespace cardcage

@@ -28,6 +28,9 @@ constexpr Duration kRejectedRetry = 10min;
 // A shorter watch counts as failed. Otherwise a server that ends watches at once would be asked in a tight loop.
 constexpr Duration kMinWatchTime = 5s;
 
+// The scheduler sends no pod with a device that skips calls to a node whose kubelet does not declare this.
+constexpr std::string_view kSkips = "DRAOptionalNodeOperations";
+
 // Equal attributes are kept once. They are most of a slice, and the next plan compares them.
 void share_attributes(const Slice& sent, Slice& stored) {
   for (std::size_t i = 0; i < stored.devices.size(); ++i) stored.devices[i].attributes = sent.devices[i].attributes;
@@ -183,9 +186,11 @@ Task<Status> SlicePublisher::list_if_needed() {
     listed_wake_.wake();
   }
   if (node_uid_.empty()) {
-    auto uid = co_await cluster_.get_node_uid(options_.node_name, clock_.now() + options_.request_timeout);
-    if (!uid) co_return within(uid.error(), "cannot read node '{}', the owner of the slices", options_.node_name);
-    node_uid_ = *std::move(uid);
+    auto node = co_await cluster_.get_node(options_.node_name, clock_.now() + options_.request_timeout);
+    if (!node) co_return within(node.error(), "cannot read node '{}', the owner of the slices", options_.node_name);
+    node_uid_ = std::move(node->uid);
+    const bool skips = std::ranges::find(node->declared_features, kSkips) != node->declared_features.end();
+    if (std::exchange(gates_.kubelet_skips, skips) != skips) reset_views();
   }
   co_return Status{};
 }
@@ -255,11 +260,7 @@ void SlicePublisher::store_response(const Slice& sent, Slice stored) {
 
 void SlicePublisher::learn_gates(const Slice& sent, const Slice& stored) {
   const FeatureGates before = gates_;
-  for (const std::string& gate : gates_.learn(sent, stored)) {
-    if (!reported_gates_.insert(gate).second) continue;
-    log(LogLevel::kWarn, "the cluster drops fields of devices; enable its feature gate to publish them",
-        {{"gate", gate}, {"driver", options_.driver}});
-  }
+  gates_.learn(sent, stored);
   if (gates_ != before) reset_views();
 }
 
@@ -271,16 +272,7 @@ void SlicePublisher::reset_views() {
 }
 
 void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& error) {
-  const auto needs_new_taints = [](const SliceDevice* device) { return needs_taints_of_1_35(*device); };
-  if (pool.view && std::ranges::any_of(pool.view->devices, needs_new_taints)) {
-    gates_.taints_of_1_35 = false;
-    return reset_views();
-  }
-  const auto fractional = [](const SliceDevice* device) { return needs_fractions(*device); };
-  if (pool.view && std::ranges::any_of(pool.view->devices, fractional)) {
-    gates_.fractional_capacity = false;
-    return reset_views();
-  }
+  if (pool.view && gates_.suspect(*pool.view)) return reset_views();
   if (pool.view && !pool.view->counters.empty() && !pool.tried_both_placements) {
     // The release of the server decides whether counters go beside their consumers.
     const bool separate = pool.placement == CounterPlacement::kSeparate;
@@ -291,10 +283,7 @@ void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& er
     return;
   }
   pool.tried_both_placements = false;
-  // They were not the reason.
-  const bool taints = std::exchange(gates_.taints_of_1_35, true);
-  const bool fractions = std::exchange(gates_.fractional_capacity, true);
-  if (!taints || !fractions) reset_views();
+  if (gates_.absolve()) reset_views();
   pool.rejected_until = clock_.now() + kRejectedRetry;
   pool.rejection = error.message;
   status_.last_error = fmt::format("pool '{}' is not published until its devices change: {}", name, error.message);
@@ -334,10 +323,19 @@ void SlicePublisher::report(const Status& done) {
     status_.last_error = done.error().message;
     log_limited(LogLevel::kWarn, "slices-failed/" + options_.driver, done.error().message);
   } else if (due_ == Instant::max()) {
+    report_gates();
     status_.in_sync = true;
     status_.last_error.clear();
     status_.last_success = clock_.wall();
   }
+}
+
+// Once everything else is published, what is off is off.
+void SlicePublisher::report_gates() {
+  for (const std::string& gate : gates_.off())
+    if (reported_gates_.insert(gate).second)
+      log(LogLevel::kWarn, "the cluster does not take all fields of devices; enable its feature gate to publish them",
+          {{"gate", gate}, {"driver", options_.driver}});
 }
 
 Task<void> SlicePublisher::watch() {
@@ -353,11 +351,20 @@ Task<void> SlicePublisher::watch() {
     const Status& status = std::get<0>(end);
     if (status && clock_.now() - began >= kMinWatchTime) {
       watch_retry_.reset();
+      read_node_again();
       continue;
     }
     if (!status) handle_watch_failure(status.error());
     co_await clock_.sleep_for(watch_retry_.next());
   }
+}
+
+// A kubelet of another release wipes the slices some time before its Node says what it can.
+void SlicePublisher::read_node_again() {
+  if (!wanted_ || std::ranges::none_of(*wanted_, [](const auto& pool) { return pool.second.content->no_prepare; }))
+    return;
+  node_uid_.clear();
+  schedule_now();
 }
 
 // Makes the next reconciliation list again. The watch ends before that, since its events may be newer than the list;

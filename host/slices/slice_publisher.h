@@ -89,6 +89,7 @@ class SlicePublisher {
 
   void handle_event(SliceEvent event);
   void handle_watch_failure(const Error& error);
+  void read_node_again();
   void invalidate_store();
   void store_response(const Slice& sent, Slice stored);
   void learn_gates(const Slice& sent, const Slice& stored);
@@ -98,6 +99,7 @@ class SlicePublisher {
   void postpone_publication();
   void count_correction();
   void report(const Status& done);
+  void report_gates();
   void schedule_now();
 
   Clock& clock_;

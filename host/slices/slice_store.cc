@@ -55,6 +55,7 @@ void SliceStore::put(Slice stored) {
 void SliceStore::put_altered(const Slice& sent, Slice stored) {
   stored.devices = sent.devices;
   stored.shared_counters = sent.shared_counters;
+  stored.skip_node_operations = sent.skip_node_operations;
   put(std::move(stored));
 }
 

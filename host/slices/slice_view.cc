@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <unordered_set>
 
+#include "host/model/standard_attributes.h"
 #include "host/slices/slice_layout.h"
 
 namespace cardcage {
@@ -19,6 +20,17 @@ bool has_list(const SliceDevice& device) {
 }
 
 bool informs(const DeviceTaint& taint) { return taint.effect == "None"; }
+
+// Kubernetes 1.34 refuses such taints.
+bool needs_taints_of_1_35(const SliceDevice& device) {
+  return device.taints.size() > kMaxTaintsOf134 || std::ranges::any_of(device.taints, informs);
+}
+
+// A server without the feature gate DRAFractionalCapacityRange refuses such request policies.
+bool needs_fractions(const SliceDevice& device) {
+  return std::ranges::any_of(device.policies,
+                             [](const auto& policy) { return cardcage::needs_fractions(policy.second); });
+}
 
 bool must_not_be_scheduled(const SliceDevice& device) { return !std::ranges::all_of(device.taints, informs); }
 
@@ -36,6 +48,14 @@ std::optional<std::string> withheld_by_gate(const SliceDevice& device, const Fea
   return std::nullopt;
 }
 
+// The standard attribute has a form without a list: the device's own node, which is the first.
+void remove_lists(Attributes& attributes) {
+  const auto numa = attributes.find(kNumaNodeAttribute);
+  const auto* const nodes = numa == attributes.end() ? nullptr : std::get_if<std::vector<std::int64_t>>(&numa->second);
+  if (nodes != nullptr) attributes[kNumaNodeAttribute] = nodes->front();
+  attributes.erase_if([](const auto& attribute) { return is_list(attribute.second); });
+}
+
 // The device without the fields that this API server drops: the device itself, or a copy in `reduced`.
 const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, std::deque<SliceDevice>& reduced) {
   const bool taints = !gates.taints && !device.taints.empty();
@@ -49,7 +69,7 @@ const SliceDevice* reduce(const SliceDevice& device, const FeatureGates& gates, 
     std::erase_if(copy.taints, informs);
     copy.taints.resize(std::min(copy.taints.size(), kMaxTaintsOf134));  // the strongest come first
   }
-  if (lists) copy.attributes.erase_if([](const auto& attribute) { return is_list(attribute.second); });
+  if (lists) remove_lists(copy.attributes);
   if (multiple) {
     copy.allow_multiple_allocations = false;
     copy.policies.clear();
@@ -76,20 +96,11 @@ void withhold_large_groups(PoolView& view) {
 
 }  // namespace
 
-bool needs_taints_of_1_35(const SliceDevice& device) {
-  return device.taints.size() > kMaxTaintsOf134 || std::ranges::any_of(device.taints, informs);
-}
-
-bool needs_fractions(const SliceDevice& device) {
-  return std::ranges::any_of(device.policies, [](const auto& policy) { return needs_fractions(policy.second); });
-}
-
 bool is_special(const SliceDevice& device) {
   return !device.taints.empty() || !device.consumes.empty() || has_list(device);
 }
 
-std::vector<std::string> FeatureGates::learn(const Slice& sent, const Slice& stored) {
-  const std::vector<std::string> before = off();
+void FeatureGates::learn(const Slice& sent, const Slice& stored) {
   if (!sent.shared_counters.empty()) partitionable = stored.shared_counters.empty() ? State::kOff : State::kOn;
   const std::size_t common = std::min(sent.devices.size(), stored.devices.size());
   for (std::size_t i = 0; i < common; ++i) {
@@ -98,16 +109,35 @@ std::vector<std::string> FeatureGates::learn(const Slice& sent, const Slice& sto
     if (!wanted.consumes.empty()) partitionable = got.consumes.empty() ? State::kOff : State::kOn;
     if (!wanted.taints.empty() && got.taints.empty()) taints = false;
     if (wanted.allow_multiple_allocations && !got.allow_multiple_allocations) consumable_capacity = false;
-    if (has_list(wanted) && !has_list(got)) list_attributes = false;
   }
-  std::vector<std::string> found = off();
-  std::erase_if(found, [&](const std::string& name) { return std::ranges::find(before, name) != before.end(); });
-  return found;
+  if (!sent.skip_node_operations.empty() && stored.skip_node_operations.empty()) optional_node_operations = false;
+}
+
+bool FeatureGates::suspect(const PoolView& view) {
+  const auto any = [&](bool (*needs)(const SliceDevice&)) {
+    return std::ranges::any_of(view.devices, [&](const SliceDevice* device) { return needs(*device); });
+  };
+  if (any(needs_taints_of_1_35))
+    taints_of_1_35 = false;
+  else if (any(has_list))
+    list_attributes = false;
+  else if (any(needs_fractions))
+    fractional_capacity = false;
+  else
+    return false;
+  return true;
+}
+
+bool FeatureGates::absolve() {
+  const bool suspected = !taints_of_1_35 || !list_attributes || !fractional_capacity;
+  taints_of_1_35 = list_attributes = fractional_capacity = true;
+  return suspected;
 }
 
 void FeatureGates::forget_off() {
   if (partitionable == State::kOff) partitionable = State::kUnknown;
-  taints = taints_of_1_35 = consumable_capacity = fractional_capacity = list_attributes = true;
+  taints = consumable_capacity = optional_node_operations = true;
+  absolve();
 }
 
 std::vector<std::string> FeatureGates::off() const {
@@ -125,6 +155,8 @@ std::shared_ptr<const PoolView> view_pool(PoolContentPtr content, CounterPlaceme
   auto view = std::make_shared<PoolView>();
   view->content = std::move(content);
   view->placement = placement;
+  if (view->content->no_prepare && gates.optional_node_operations && gates.kubelet_skips)
+    view->skip_node_operations = {"NodePrepareResources", "NodeUnprepareResources"};
   std::unordered_set<std::string_view> names;
   view->devices.reserve(view->content->devices.size());
   for (const SliceDevice& device : view->content->devices) {

@@ -21,6 +21,7 @@ using CounterSets = std::map<std::string, std::map<std::string, Quantity>>;
 struct PoolContent {
   std::vector<SliceDevice> devices;
   CounterSets counters;
+  bool no_prepare = false;  // no device needs a call of the driver before a container gets it (KEP-5945)
 };
 using PoolContentPtr = std::shared_ptr<const PoolContent>;
 
@@ -34,12 +35,10 @@ inline constexpr std::size_t kMaxSpecialSliceDevices = 64;  // if any of them is
 inline constexpr std::size_t kMaxSliceCounterSets = 8;
 inline constexpr std::size_t kMaxTaints = 16;  // of a device
 
-// True for a device whose taints Kubernetes 1.34 refuses.
-bool needs_taints_of_1_35(const SliceDevice& device);
-// True for a device whose request policies a server without the feature gate DRAFractionalCapacityRange refuses.
-bool needs_fractions(const SliceDevice& device);
 // True for a device that lowers the limit of its slice: it has taints, counters or list attributes.
 bool is_special(const SliceDevice& device);
+
+struct PoolView;
 
 // The feature gates of the API server and its limits, which only show in the responses to writes.
 struct FeatureGates {
@@ -47,14 +46,22 @@ struct FeatureGates {
   State partitionable = State::kUnknown;  // DRAPartitionableDevices
   bool taints = true;                     // DRADeviceTaints
   bool consumable_capacity = true;        // DRAConsumableCapacity
-  bool list_attributes = true;            // DRAListTypeAttributes
-  // Not a gate: Kubernetes 1.34 refuses a slice with the effect None or with more than 4 taints of a device. Only its
-  // refusal shows that.
+  // These only show in a refusal. The first one is not a gate: Kubernetes 1.34 refuses a slice with the effect None or
+  // with more than 4 taints of a device.
   bool taints_of_1_35 = true;
-  bool fractional_capacity = true;  // DRAFractionalCapacityRange, which also shows in a refusal alone
+  bool list_attributes = true;      // DRAListTypeAttributes
+  bool fractional_capacity = true;  // DRAFractionalCapacityRange
+  // DRAOptionalNodeOperations of the API server and of this node's kubelet. Without it the kubelet makes every call, so
+  // it is no gate that devices need.
+  bool optional_node_operations = true, kubelet_skips = false;
 
-  // Compares what was sent with what the server stored. Returns the names of the gates that newly turn out to be off.
-  std::vector<std::string> learn(const Slice& sent, const Slice& stored);
+  // Compares what was sent with what the server stored.
+  void learn(const Slice& sent, const Slice& stored);
+  // The server has refused the pool: suspects the first feature of its devices that shows in a refusal alone. False if
+  // none is left.
+  bool suspect(const PoolView& view);
+  // They were not the reason. False if none was suspected.
+  bool absolve();
   // Forgets what the server does not take, since it may have changed.
   void forget_off();
   std::vector<std::string> off() const;
@@ -77,6 +84,7 @@ struct PoolView {
   std::vector<const SliceDevice*> devices;
   std::vector<bool> special;  // is_special() of each device
   std::vector<const CounterSets::value_type*> counters;
+  std::vector<std::string> skip_node_operations;
   std::vector<WithheldDevice> withheld;
   std::deque<SliceDevice> reduced;  // copies of devices without dropped fields; a deque keeps their addresses
 };

@@ -97,6 +97,7 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
   to.set_state_version(from.state_version);
   to.set_process_only(from.process_only);
   to.set_concurrent(from.concurrent);
+  to.set_no_prepare(from.no_prepare);
   to.set_has_check(from.has_check);
   to.set_has_quiesce(from.has_quiesce);
   to.set_has_preferred(from.has_preferred);
@@ -129,6 +130,7 @@ ModuleIdentity read(const wire::Identity& from) {
           .state_version = from.state_version(),
           .process_only = from.process_only(),
           .concurrent = from.concurrent(),
+          .no_prepare = from.no_prepare(),
           .has_check = from.has_check(),
           .has_quiesce = from.has_quiesce(),
           .has_preferred = from.has_preferred(),

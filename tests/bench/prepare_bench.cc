@@ -27,7 +27,7 @@ class EndlessCluster final : public Cluster {
     co_return claim;
   }
   Task<Result<PodClaims>> get_pod_claims(std::string, std::string, Instant) override { co_return PodClaims{}; }
-  Task<Result<std::string>> get_node_uid(std::string, Instant) override { co_return "uid"; }
+  Task<Result<ClusterNode>> get_node(std::string, Instant) override { co_return ClusterNode{"uid", {}}; }
   Task<Result<SliceList>> list_slices(std::string, std::string, Instant) override { co_return SliceList{}; }
   std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant) override { co_return slice; }

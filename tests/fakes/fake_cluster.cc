@@ -99,10 +99,10 @@ Task<Result<PodClaims>> FakeCluster::get_pod_claims(std::string name_space, std:
   co_return result;
 }
 
-Task<Result<std::string>> FakeCluster::get_node_uid(std::string node_name, Instant deadline) {
+Task<Result<ClusterNode>> FakeCluster::get_node(std::string node_name, Instant deadline) {
   const Status arrived = co_await arrive(Verb::kGetNode, node_name, deadline);
   if (!arrived) co_return std::unexpected(arrived.error());
-  Result<std::string> result = fail(Code::kNotFound, "node '{}' does not exist", node_name);
+  Result<ClusterNode> result = fail(Code::kNotFound, "node '{}' does not exist", node_name);
   if (const auto node = nodes_.find(node_name); node != nodes_.end()) result = node->second;
   if (!co_await deliver(Verb::kGetNode)) co_return fail(Code::kUnavailable, "the response was lost");
   co_return result;

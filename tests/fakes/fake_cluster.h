@@ -36,7 +36,9 @@ class FakeCluster final : public Cluster {
   void put_pod(const std::string& name_space, const std::string& name, PodClaims claims) {
     pods_[{name_space, name}] = std::move(claims);
   }
-  void put_node(const std::string& name, const std::string& uid) { nodes_[name] = uid; }
+  void put_node(const std::string& name, const std::string& uid, std::vector<std::string> features = {}) {
+    nodes_[name] = {uid, std::move(features)};
+  }
   void remove_node(const std::string& name) { nodes_.erase(name); }
   // Creates or replaces a slice and returns it as stored. Generates a name if it has none.
   Slice put_slice(Slice slice);
@@ -70,7 +72,7 @@ class FakeCluster final : public Cluster {
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
-  Task<Result<std::string>> get_node_uid(std::string node_name, Instant deadline) override;
+  Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
@@ -105,7 +107,7 @@ class FakeCluster final : public Cluster {
   Clock& clock_;
   std::map<std::pair<std::string, std::string>, Claim> claims_;
   std::map<std::pair<std::string, std::string>, PodClaims> pods_;
-  std::map<std::string, std::string> nodes_;
+  std::map<std::string, ClusterNode> nodes_;
   std::map<std::string, Slice> slices_;
   std::vector<Event> events_;
   std::vector<NodeEvent> node_events_;

@@ -29,6 +29,7 @@ pub trait Module: Send + Sync + Sized + 'static {
     const METRICS: &'static [&'static Metric] = &[];
     /// What the daemon watches for `EVENTS`.
     const WATCH: Watch = Watch::new();
+    /// With `raw::CAGE_MODULE_NO_PREPARE` kubelets may leave `prepare` and `unprepare` out: they do nothing [R26].
     const FLAGS: u32 = 0;
     /// How long `prepare` and `unprepare` may take, if that is longer than the host's own limit; at most an hour.
     const CLAIM_CALL_LIMIT_S: u32 = 0;

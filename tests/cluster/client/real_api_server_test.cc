@@ -141,7 +141,7 @@ TEST_F(RealApiServerTest, AnEventIsCreatedRepeatedAndCreatedAgain) {
 
 TEST_F(RealApiServerTest, RefusalsHaveTheirCodes) {
   EXPECT_EQ(run(api->get_claim("default", "no-such-claim", soon())).error().code, Code::kNotFound);
-  EXPECT_EQ(run(api->get_node_uid("no-such-node", soon())).error().code, Code::kNotFound);
+  EXPECT_EQ(run(api->get_node("no-such-node", soon())).error().code, Code::kNotFound);
   Slice invalid = slice();
   invalid.devices[0].attributes["firmware"] = SemVer{"not semver"};
   const auto refused = run(api->create_slice(invalid, soon()));

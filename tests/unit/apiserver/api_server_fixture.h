@@ -23,7 +23,8 @@ class ApiServerFixture : public CoreFixture {
     write("ca.crt", server.certificates().ca);
     write("token", "t1");
     server.require_token("t1");
-    server.put("nodes", {{"metadata", {{"name", "n1"}, {"uid", "node-uid"}}}});
+    server.put("nodes", {{"metadata", {{"name", "n1"}, {"uid", "node-uid"}}},
+                         {"status", {{"declaredFeatures", {"DRAOptionalNodeOperations"}}}}});
     server.put("namespaces/ns/resourceclaims", json::parse(R"({"metadata":{"namespace":"ns","name":"c1","uid":"u-1"},
       "status":{"allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"n1","device":"x"}]}}}})")
                                                    .as_object());

@@ -15,13 +15,14 @@ TEST_F(ApiServerTest, ReadsAClaimAndANode) {
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_EQ(claim->ref, (ClaimRef{"ns", "c1", "u-1"}));
   EXPECT_THAT(claim->allocations, SizeIs(1));
-  EXPECT_EQ(run(api->get_node_uid("n1", within_time(20s))), "node-uid");
+  const auto node = run(api->get_node("n1", within_time(20s)));
+  EXPECT_EQ(node, (ClusterNode{"node-uid", {"DRAOptionalNodeOperations"}}));
 }
 
 TEST_F(ApiServerTest, InvalidNamesNeverReachTheServer) {
   EXPECT_EQ(run(api->get_claim("ns", "c1/../../x", within_time(1s))).error().code, Code::kInvalidArgument);
   EXPECT_EQ(run(api->get_claim("n s", "c1", within_time(1s))).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(run(api->get_node_uid("n1?watch=1", within_time(1s))).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(run(api->get_node("n1?watch=1", within_time(1s))).error().code, Code::kInvalidArgument);
   EXPECT_EQ(run(api->list_slices("d,x", "n1", within_time(1s))).error().code, Code::kInvalidArgument);
   EXPECT_TRUE(server.requests().empty());
 }

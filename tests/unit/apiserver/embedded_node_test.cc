@@ -100,10 +100,10 @@ TEST_F(EmbeddedNodeTest, ErrorsInClaimFilesAreExplained) {
 }
 
 TEST_F(EmbeddedNodeTest, TheNodeHasAStableUid) {
-  EXPECT_EQ(run(node->get_node_uid("n1", Instant::max())), "01234567-89ab-cdef-0123-456789abcdef");
+  EXPECT_EQ(run(node->get_node("n1", Instant::max())).value().uid, "01234567-89ab-cdef-0123-456789abcdef");
   std::filesystem::remove(folder / "machine-id");
   restart();
-  EXPECT_EQ(run(node->get_node_uid("n1", Instant::max())), "00000000-0000-0000-0000-000000000000");
+  EXPECT_EQ(run(node->get_node("n1", Instant::max())).value().uid, "00000000-0000-0000-0000-000000000000");
 }
 
 TEST_F(EmbeddedNodeTest, SlicesLiveInFilesAndSurviveARestart) {

@@ -39,6 +39,7 @@ Slice every_field() {
   device.allow_multiple_allocations = true;
   slice.devices = {device, {.name = "npu-1"}};
   slice.shared_counters = {{"npu-0", {{"memory", gi(64)}}}};
+  slice.skip_node_operations = {"NodePrepareResources", "NodeUnprepareResources"};
   return slice;
 }
 
@@ -46,6 +47,7 @@ void expect_equal(const Slice& a, const Slice& b) {
   EXPECT_EQ(a.devices, b.devices);
   EXPECT_EQ(a.shared_counters, b.shared_counters);
   EXPECT_EQ(a.pool, b.pool);
+  EXPECT_EQ(a.skip_node_operations, b.skip_node_operations);
   EXPECT_EQ(std::tie(a.driver, a.node_name, a.owner_node_uid, a.name, a.uid, a.resource_version),
             std::tie(b.driver, b.node_name, b.owner_node_uid, b.name, b.uid, b.resource_version));
 }

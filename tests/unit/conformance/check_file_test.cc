@@ -91,6 +91,13 @@ TEST(CheckFileTest, EveryRulePassesForAConcurrentModule) {
   EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
 }
 
+TEST(CheckFileTest, AModuleThatNeedsNoPrepareGivesContainersNothing) {
+  EXPECT_THAT(names(check(request_of(CARDCAGE_MODULES, "libcardcage_mock_no_prepare.so")), Verdict::kFail), IsEmpty());
+  const Report report = check(test_module("needless_edits.so"));
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"prepare"});
+  EXPECT_THAT(evidence(report, "prepare"), HasSubstr("CAGE_MODULE_NO_PREPARE"));
+}
+
 TEST(CheckFileTest, AModuleMayKeepAJournalAndRunAllowedPrograms) {
   CheckRequest request = mock();
   request.options["journal"] = {true, {}};

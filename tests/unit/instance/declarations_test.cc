@@ -47,6 +47,12 @@ TEST_F(DeclarationsTest, CopiesTheIdentity) {
   EXPECT_EQ(identity->options[0].max, 8);
 }
 
+TEST_F(DeclarationsTest, AModuleMayNeedNoPrepare) {
+  EXPECT_FALSE(read_identity(table, "")->no_prepare);
+  table.flags = CAGE_MODULE_NO_PREPARE;
+  EXPECT_TRUE(read_identity(table, "")->no_prepare);
+}
+
 TEST_F(DeclarationsTest, AnOlderModuleWithTheFlagIsNotConcurrent) {
   table.flags = CAGE_MODULE_CONCURRENT;
   table.abi_minor = 2;

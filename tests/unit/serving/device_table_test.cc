@@ -44,6 +44,16 @@ TEST_F(DeviceTableTest, APoolHasTheCounterSetsThatItsDevicesConsume) {
   EXPECT_THAT(pools.at("parts")->counters, ElementsAre(Key("card-1")));
 }
 
+TEST_F(DeviceTableTest, TellsWhetherAPoolNeedsPrepare) {
+  EXPECT_FALSE(table.pools(kGpus).at("whole")->no_prepare);
+  module->about.no_prepare = true;  // the next build
+  module->events.lost({Code::kUnavailable, "killed by signal 9"});
+  settle();
+  clock.advance(1s);
+  settle();
+  EXPECT_TRUE(table.pools(kGpus).at("whole")->no_prepare);
+}
+
 TEST_F(DeviceTableTest, KeepsTheAttributesOfADeviceOnce) {
   const auto pools = table.pools(kGpus);
   const Device& listed = supervisor.snapshot()->devices[0];

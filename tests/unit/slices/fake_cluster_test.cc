@@ -31,7 +31,7 @@ TEST_F(FakeClusterTest, ReadsClaimsAndNodes) {
   cluster.put_node("node7", "node-uid");
   EXPECT_EQ(run(cluster.get_claim("default", "c1", deadline)).value(), claim);
   EXPECT_EQ(run(cluster.get_claim("default", "c2", deadline)).error().code, Code::kNotFound);
-  EXPECT_EQ(run(cluster.get_node_uid("node7", deadline)).value(), "node-uid");
+  EXPECT_EQ(run(cluster.get_node("node7", deadline)).value().uid, "node-uid");
   cluster.fail_next(FakeCluster::Verb::kGetClaim, 1, {Code::kUnavailable, "away"});
   EXPECT_EQ(run(cluster.get_claim("default", "c1", deadline)).error().message, "away");
   cluster.lose_answers(FakeCluster::Verb::kGetClaim, 1);

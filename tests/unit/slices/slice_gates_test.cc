@@ -1,4 +1,5 @@
 // Servers that drop fields, change slices, or want counters in other slices.
+#include "host/model/standard_attributes.h"
 #include "tests/unit/slices/publisher_fixture.h"
 
 namespace cardcage {
@@ -114,6 +115,83 @@ TEST_F(SliceGatesTest, FindsOutThatTheServerTakesWholeAmountsOnly) {
   cluster.end_watches(fail(Code::kUnavailable, "connection reset"));
   EXPECT_TRUE((pass(100ms), converges()));
   expect_published(content);
+}
+
+TEST_F(SliceGatesTest, FindsOutThatTheServerTakesNoLists) {
+  start();
+  PoolContent content = numbered_pool(2);
+  content.devices[1].attributes["ports"] = std::vector<std::int64_t>{1, 2};
+  content.devices[1].attributes[kNumaNodeAttribute] = std::vector<std::int64_t>{1, 0};
+  cluster.fail_next(Verb::kCreate, 1,
+                    {Code::kInvalidArgument, "attributes[ports]: exactly one value must be specified"});
+  want(content);
+  EXPECT_TRUE(converges());
+  PoolContent without = content;
+  without.devices[1].attributes.erase("ports");
+  without.devices[1].attributes[kNumaNodeAttribute] = std::int64_t{1};
+  expect_published(without);
+  EXPECT_THAT(publisher.status().disabled_gates, ElementsAre("DRAListTypeAttributes"));
+
+  // The server is upgraded, which ends its watches.
+  cluster.end_watches(fail(Code::kUnavailable, "connection reset"));
+  EXPECT_TRUE((pass(100ms), converges()));
+  expect_published(content);
+}
+
+TEST_F(SliceGatesTest, CallsMayBeLeftOutWhereTheNodesKubeletDeclaresThat) {
+  const auto skipped = [this] { return stored().at(0).skip_node_operations; };
+  start();
+  PoolContent content = numbered_pool(2);
+  content.no_prepare = true;
+  want(content);
+  ASSERT_TRUE(converges());
+  EXPECT_THAT(skipped(), IsEmpty()) << "the scheduler would send no pod to the node";
+
+  // The kubelet is upgraded, and wipes the slices when it starts.
+  cluster.put_node("node7", "node-uid", {"DRAOptionalNodeOperations"});
+  cluster.wipe_slices();
+  ASSERT_TRUE(converges());
+  EXPECT_THAT(skipped(), ElementsAre("NodePrepareResources", "NodeUnprepareResources"));
+  expect_published(content);
+
+  // An older kubelet wipes the slices before its Node says so.
+  cluster.wipe_slices();
+  ASSERT_TRUE(converges());
+  cluster.put_node("node7", "node-uid");
+  pass(20s, 1s);
+  cluster.end_watches();
+  EXPECT_TRUE((pass(100ms), converges()));
+  EXPECT_THAT(skipped(), IsEmpty());
+}
+
+TEST_F(SliceGatesTest, ADeviceThatNeedsAPrepareEndsThatCallsAreLeftOut) {
+  cluster.put_node("node7", "node-uid", {"DRAOptionalNodeOperations"});
+  start();
+  PoolContent content = numbered_pool(2);
+  content.no_prepare = true;
+  want(content);
+  ASSERT_TRUE(converges());
+  EXPECT_THAT(stored().at(0).skip_node_operations, SizeIs(2));
+  content.no_prepare = false;
+  want(content);
+  ASSERT_TRUE(converges());
+  EXPECT_THAT(stored().at(0).skip_node_operations, IsEmpty());
+  expect_published(content);
+}
+
+TEST_F(SliceGatesTest, AServerThatDropsTheCallsToLeaveOutIsNotAskedAgain) {
+  cluster.put_node("node7", "node-uid", {"DRAOptionalNodeOperations"});
+  cluster.on_store([](Slice& slice) { slice.skip_node_operations.clear(); });
+  start();
+  PoolContent content = numbered_pool(2);
+  content.no_prepare = true;
+  want(content);
+  ASSERT_TRUE(converges());
+  EXPECT_THAT(publisher.status().disabled_gates, IsEmpty()) << "no device needs it";
+  cluster.forget_calls();
+  cluster.wipe_slices();
+  ASSERT_TRUE(converges());
+  EXPECT_EQ(cluster.writes(), 1u);
 }
 
 TEST_F(SliceGatesTest, ARefusalForAnotherReasonCostsOtherPoolsNoTaint) {

@@ -225,6 +225,15 @@ TEST_F(SlicePlanTest, AForeignChangeOfARequestPolicyIsCorrected) {
   EXPECT_EQ(publish(content).writes(), 1u);
 }
 
+TEST_F(SlicePlanTest, AForeignChangeOfTheCallsToLeaveOutIsCorrected) {
+  const PoolContent content = numbered_pool(2);
+  publish(content);
+  stored[0].skip_node_operations = {"*"};
+  const SlicePlan correction = publish(content);
+  ASSERT_THAT(correction.updates, SizeIs(1));
+  EXPECT_THAT(correction.updates[0].skip_node_operations, IsEmpty());
+}
+
 TEST_F(SlicePlanTest, AReplacedNodeOnlyChangesTheOwner) {
   const PoolContent content = numbered_pool(300);
   publish(content);

@@ -185,7 +185,7 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   identity.vendor = "Example";
   identity.abi_minor = 2;
   identity.state_version = 7;
-  identity.process_only = identity.has_check = identity.has_preferred = true;
+  identity.process_only = identity.no_prepare = identity.has_check = identity.has_preferred = true;
   identity.options = {{.name = "o",
                        .type = OptionType::kDuration,
                        .required = true,
@@ -215,7 +215,7 @@ TEST(WireTest, AnIdentityWithItsDeclarations) {
   EXPECT_EQ(back.id, identity.id);
   EXPECT_EQ(back.vendor, "Example");
   EXPECT_EQ(back.state_version, 7u);
-  EXPECT_TRUE(back.process_only && back.has_check && back.has_preferred);
+  EXPECT_TRUE(back.process_only && back.no_prepare && back.has_check && back.has_preferred);
   EXPECT_FALSE(back.concurrent || back.has_quiesce || back.has_pre_start || back.has_reconcile);
   ASSERT_EQ(back.options.size(), 1u);
   EXPECT_EQ(back.options[0].choices, identity.options[0].choices);

@@ -1,0 +1,11 @@
+// The attributes that mean the same in the devices of all drivers (k8s.io/dynamic-resource-allocation/deviceattribute).
+#pragma once
+
+namespace cardcage {
+
+inline constexpr const char* kPcieRootAttribute = "resource.kubernetes.io/pcieRoot";
+inline constexpr const char* kPciBusIdAttribute = "resource.kubernetes.io/pciBusID";
+// A node, or a list of nodes that begins with the device's own (KEP-6072).
+inline constexpr const char* kNumaNodeAttribute = "resource.kubernetes.io/numaNode";
+
+}  // namespace cardcage
