@@ -32,7 +32,7 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault
       live_config_(core_, clock_, std::move(config_file), config_,
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
       cdi_(config_.node.cdi_dir),
-      table_(core_, clock_, config_.node.name, config_.node.roots.sysfs),
+      table_(core_, clock_, config_.node),
       features_(config_.node.features_dir, config_.node.instance),
       kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {
   writes_->sysfs = config_.node.roots.sysfs;

@@ -36,6 +36,13 @@ struct SourcePosition {
   friend bool operator==(const SourcePosition&, const SourcePosition&) = default;
 };
 
+// The form of the attribute resource.kubernetes.io/numaNode. The host cannot see which one the cluster's scheduler
+// matches.
+enum class NumaAttribute : std::uint8_t {
+  kScalar,  // the device's node
+  kList,    // also the nodes near it; needs the feature gate DRAListTypeAttributes
+};
+
 struct NodeConfig {
   std::string name;
   std::filesystem::path kubelet_root = "/var/lib/kubelet";
@@ -53,6 +60,7 @@ struct NodeConfig {
   NodeRoots roots;
   // The features.d of Node Feature Discovery; empty = modules get no labels of the node.
   std::filesystem::path features_dir = "/etc/kubernetes/node-feature-discovery/features.d";
+  NumaAttribute numa_attribute = NumaAttribute::kScalar;
   // Makes socket names unique where two daemons run on one node; usually empty.
   std::string instance;
 };

@@ -38,7 +38,7 @@ Keys changed_restart_keys(const Config& running, const Config& wanted) {
           pair("node.modules_dir", &NodeConfig::modules_dir), pair("node.admin_socket", &NodeConfig::admin_socket),
           pair("node.claims", &NodeConfig::claims_folder),
           pair("node.device_plugins_dir", &NodeConfig::device_plugins_dir),
-          pair("node.instance", &NodeConfig::instance));
+          pair("node.numa_attribute", &NodeConfig::numa_attribute), pair("node.instance", &NodeConfig::instance));
   compare(running.apiserver, wanted.apiserver, keys, pair("apiserver.kubeconfig", &ApiServerConfig::kubeconfig),
           pair("apiserver.request_timeout", &ApiServerConfig::request_timeout));
   return keys;

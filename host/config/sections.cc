@@ -94,6 +94,9 @@ NodeConfig read_node(TableReader table) {
   read_absolute(table, "devfs_root", node.roots.devfs);
   read_absolute(table, "driver_root", node.roots.driver);
   read_absolute(table, "services_cgroup", node.services_cgroup);
+  static constexpr std::pair<std::string_view, NumaAttribute> kNumaAttributes[] = {{"scalar", NumaAttribute::kScalar},
+                                                                                   {"list", NumaAttribute::kList}};
+  node.numa_attribute = table.choice("numa_attribute", kNumaAttributes).value_or(node.numa_attribute);
   read_instance(table, node.instance);
   table.refuse_unknown_keys();
   return node;

@@ -100,9 +100,10 @@ void DeviceTable::take_snapshot(Entry& entry) const {
   entry.devices.clear();
   if (!entry.snapshot) return;
   entry.devices.reserve(entry.snapshot->devices.size());
+  Topology topology(sysfs_, numa_);
   for (const Device& device : entry.snapshot->devices) {
     ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, {}, ""});
-    add_topology(sysfs_, served.device);
+    topology.add_to(served.device);
   }
   apply_rules(entry);
 }

@@ -30,8 +30,8 @@ struct ServedDevice {
 // [core] The supervisors outlive the table.
 class DeviceTable final : public DeviceDirectory {
  public:
-  DeviceTable(asio::io_context& core, Clock& clock, std::string node_name, std::filesystem::path sysfs)
-      : core_(core), clock_(clock), node_name_(std::move(node_name)), sysfs_(std::move(sysfs)) {}
+  DeviceTable(asio::io_context& core, Clock& clock, const NodeConfig& node)
+      : core_(core), clock_(clock), node_name_(node.name), sysfs_(node.roots.sysfs), numa_(node.numa_attribute) {}
 
   // How many names one pattern may give: each has a socket, and modules choose them.
   static constexpr std::size_t kMaxNames = 64;
@@ -121,6 +121,7 @@ class DeviceTable final : public DeviceDirectory {
   Clock& clock_;
   std::string node_name_;
   std::filesystem::path sysfs_;
+  NumaAttribute numa_;
   std::vector<Entry> modules_;                                                    // those that drain come last
   mutable std::vector<std::pair<std::function<bool()>, OneShot<bool>>> waiting_;  // for a condition of the modules
   // A device of a module that drains is here unless another module offers its name.

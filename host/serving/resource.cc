@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "host/core/log.h"
-#include "host/serving/topology.h"
+#include "host/model/standard_attributes.h"
 
 namespace cardcage {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "host/core/file.h"
 #include "host/model/naming.h"
+#include "host/model/standard_attributes.h"
 
 namespace cardcage {
 namespace {
@@ -51,18 +52,28 @@ std::optional<std::int32_t> numa_node_of(const std::filesystem::path& folder) {
 
 }  // namespace
 
-void add_topology(const std::filesystem::path& sysfs, Device& device) {
+void Topology::add_to(Device& device) {
   // Only a checked address becomes part of a path.
   if (is_pci_bus_id(device.pci_bus_id)) {
-    const std::filesystem::path folder = sysfs / "bus/pci/devices" / device.pci_bus_id;
+    const std::filesystem::path folder = sysfs_ / "bus/pci/devices" / device.pci_bus_id;
     device.attributes.emplace(kPciBusIdAttribute, device.pci_bus_id);
     if (auto root = pcie_root_of(folder, device.pci_bus_id))
       device.attributes.emplace(kPcieRootAttribute, *std::move(root));
     if (device.numa_nodes.empty())
       if (const auto node = numa_node_of(folder)) device.numa_nodes.push_back(*node);
   }
-  if (!device.numa_nodes.empty())
-    device.attributes.emplace(kNumaNodeAttribute, std::int64_t{device.numa_nodes.front()});
+  if (device.numa_nodes.empty()) return;
+  const std::int32_t node = device.numa_nodes.front();
+  if (numa_ == NumaAttribute::kScalar) {
+    device.attributes.emplace(kNumaNodeAttribute, std::int64_t{node});
+  } else if (device.numa_nodes.size() > 1) {
+    device.attributes.emplace(kNumaNodeAttribute,
+                              std::vector<std::int64_t>(device.numa_nodes.begin(), device.numa_nodes.end()));
+  } else {
+    const auto [near, is_new] = near_.try_emplace(node);
+    if (is_new) near->second = near_nodes(sysfs_, node);
+    device.attributes.emplace(kNumaNodeAttribute, near->second);
+  }
 }
 
 }  // namespace cardcage

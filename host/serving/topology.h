@@ -1,20 +1,36 @@
 // The place of a PCI device in the machine, as standard attributes of Kubernetes.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
+#include <vector>
 
+#include "host/config/config.h"
 #include "host/model/device.h"
 
 namespace cardcage {
 
-inline constexpr const char* kPcieRootAttribute = "resource.kubernetes.io/pcieRoot";
-inline constexpr const char* kPciBusIdAttribute = "resource.kubernetes.io/pciBusID";
-inline constexpr const char* kNumaNodeAttribute = "resource.kubernetes.io/numaNode";
+// [core] One reading of sysfs, for the devices of a snapshot: a few small reads for each, some microseconds.
+class Topology {
+ public:
+  Topology(std::filesystem::path sysfs, NumaAttribute numa) : sysfs_(std::move(sysfs)), numa_(numa) {}
 
-// Adds from <sysfs>/bus/pci/devices/<address> what the module left out: numa_nodes (of the device or, if that is -1, of
-// the nearest bridge above it) and the three attributes. Values that sysfs does not have, or that cannot be parsed,
-// stay unset. numaNode is the first of numa_nodes, because the list form needs an alpha feature gate. [core] Takes a
-// few small reads of sysfs, some microseconds.
-void add_topology(const std::filesystem::path& sysfs, Device& device);
+  // Adds from <sysfs>/bus/pci/devices/<address> what the module left out: numa_nodes (of the device or, if that is -1,
+  // of the nearest bridge above it) and the three standard attributes. Values that sysfs does not have, or that cannot
+  // be parsed, stay unset. numaNode is the first of numa_nodes, or the list that near_nodes() makes of it. A module
+  // that names several nodes has said which ones are near.
+  void add_to(Device& device);
+
+ private:
+  const std::filesystem::path sysfs_;
+  const NumaAttribute numa_;
+  std::map<std::int32_t, std::vector<std::int64_t>> near_;  // what near_nodes() found, by node
+};
+
+// The node, then in rising order those at the smallest distance from it that are in the same processor package
+// (KEP-6072). A node whose package is unknown, because it has no processor, counts as in the same. Without distances
+// the node alone.
+std::vector<std::int64_t> near_nodes(const std::filesystem::path& sysfs, std::int32_t node);
 
 }  // namespace cardcage

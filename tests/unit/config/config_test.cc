@@ -44,6 +44,7 @@ TEST(ConfigTest, AMinimalFileGetsEveryDefault) {
   EXPECT_EQ(config.node.admin_socket, "/run/cardcage/admin.sock");
   EXPECT_EQ(config.node.claims_folder, "");
   EXPECT_EQ(config.node.instance, "");
+  EXPECT_EQ(config.node.numa_attribute, NumaAttribute::kScalar);
   EXPECT_EQ(config.apiserver.request_timeout, 10s);
   EXPECT_EQ(config.log.level, LogLevel::kInfo);
   EXPECT_EQ(config.deadlines.prepare, 40s);
@@ -66,6 +67,7 @@ modules_dir = "/m"
 admin_socket = "/a.sock"
 claims = "${CARDCAGE_DEMO_DIR}/claims"
 instance = "$POD_UID"
+numa_attribute = "list"
 device_plugins_dir = "${CARDCAGE_DEMO_DIR}/device-plugins/"
 [apiserver]
 kubeconfig = "/kc$$"
@@ -93,6 +95,7 @@ module_call = "8m"
   EXPECT_EQ(config->node.modules_dir.native(), "/m");
   EXPECT_EQ(config->node.admin_socket.native(), "/a.sock");
   EXPECT_EQ(config->node.claims_folder.native(), "/tmp/demo/claims");
+  EXPECT_EQ(config->node.numa_attribute, NumaAttribute::kList);
   EXPECT_EQ(config->node.instance, "0f1d2c3b-aaaa-bbbb-cccc-123456789012");
   EXPECT_EQ(config->apiserver.kubeconfig.native(), "/kc$");
   EXPECT_EQ(config->apiserver.request_timeout, 1500ms);

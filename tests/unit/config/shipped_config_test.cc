@@ -45,26 +45,11 @@ TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
 
 TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   std::string text = shipped("config/cardcage.toml");
-  for (const std::string key : {"kubelet_root",
-                                "state_dir",
-                                "run_dir",
-                                "cdi_dir",
-                                "modules_dir",
-                                "admin_socket",
-                                "claims",
-                                "request_timeout",
-                                "level",
-                                "format",
-                                "prepare",
-                                "unprepare",
-                                "discover",
-                                "start",
-                                "stop",
-                                "isolation",
-                                "device_plugins_dir",
-                                "allocate",
-                                "pre_start",
-                                "module_call"}) {
+  for (const std::string key :
+       {"kubelet_root", "state_dir",      "run_dir",         "cdi_dir", "modules_dir", "admin_socket",
+        "claims",       "numa_attribute", "request_timeout", "level",   "format",      "prepare",
+        "unprepare",    "discover",       "start",           "stop",    "isolation",   "device_plugins_dir",
+        "allocate",     "pre_start",      "module_call"}) {
     const auto at = text.find("\n#" + key + " = ");
     ASSERT_NE(at, std::string::npos) << key;
     text.erase(at + 1, 1);
@@ -79,6 +64,7 @@ TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   EXPECT_EQ(shown->node.modules_dir, defaults->node.modules_dir);
   EXPECT_EQ(shown->node.admin_socket, defaults->node.admin_socket);
   EXPECT_EQ(shown->node.claims_folder, defaults->node.claims_folder);
+  EXPECT_EQ(shown->node.numa_attribute, defaults->node.numa_attribute);
   EXPECT_EQ(shown->apiserver.request_timeout, defaults->apiserver.request_timeout);
   EXPECT_EQ(shown->log.level, defaults->log.level);
   EXPECT_EQ(shown->log.format, defaults->log.format);

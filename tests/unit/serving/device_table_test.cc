@@ -34,7 +34,7 @@ class DeviceTableTest : public SupervisorFixture {
     table.arrange({&supervisor});
   }
 
-  DeviceTable table{core, clock, "node-1", folder / "sys"};
+  DeviceTable table{core, clock, {.name = "node-1", .roots = {.sysfs = folder / "sys"}}};
 };
 
 TEST_F(DeviceTableTest, APoolHasTheCounterSetsThatItsDevicesConsume) {

@@ -93,7 +93,7 @@ class ResourcePatternsTest : public SupervisorFixture {
   ClaimReader claims{core, clock, cluster, [](const std::string&, Instant) -> Task<bool> { co_return false; }};
   std::unique_ptr<Ledger> ledger = open_ledger().value();
   CdiWriter cdi{folder / "cdi"};
-  DeviceTable table{core, clock, "node-1", folder / "sys"};
+  DeviceTable table{core, clock, {.name = "node-1", .roots = {.sysfs = folder / "sys"}}};
   ClientSlot<KubeletClients> kubelet{KubeletSockets::below(folder.path(), folder / "device-plugins")};
   NoMeter meter;
   Resources resources{ServingContext{.core = core,

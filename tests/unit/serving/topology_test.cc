@@ -1,15 +1,18 @@
 #include "host/serving/topology.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
 
+#include "host/model/standard_attributes.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {
 
 using testing::IsEmpty;
+using List = std::vector<std::int64_t>;
 
 class TopologyTest : public testing::Test {
  protected:
@@ -27,10 +30,25 @@ class TopologyTest : public testing::Test {
   Device located(const std::string& address) {
     Device device;
     device.pci_bus_id = address;
-    add_topology(sysfs.path(), device);
+    Topology(sysfs.path(), form).add_to(device);
     return device;
   }
+  void write(const std::string& file, const std::string& text) {
+    const auto path = sysfs / "devices/system" / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  // A machine with a row of distances per node; node n has the processors 2n and 2n + 1, and a package.
+  void add_nodes(const std::vector<int>& packages, const std::vector<std::string>& rows) {
+    write("node/online", fmt::format("0-{}\n", packages.size() - 1));
+    for (std::size_t node = 0; node < packages.size(); ++node) {
+      write(fmt::format("node/node{}/distance", node), rows[node] + "\n");
+      write(fmt::format("node/node{}/cpulist", node), fmt::format("{}-{}\n", 2 * node, 2 * node + 1));
+      write(fmt::format("cpu/cpu{}/topology/physical_package_id", 2 * node), fmt::format("{}\n", packages[node]));
+    }
+  }
 
+  NumaAttribute form = NumaAttribute::kScalar;
   ScratchFolder sysfs;
 };
 
@@ -79,10 +97,55 @@ TEST_F(TopologyTest, KeepsWhatTheModuleSaid) {
   device.pci_bus_id = "0000:3b:00.0";
   device.numa_nodes = {3, 2};
   device.attributes[kPcieRootAttribute] = std::string("pci0000:99");
-  add_topology(sysfs.path(), device);
+  Topology(sysfs.path(), NumaAttribute::kScalar).add_to(device);
   EXPECT_EQ(device.attributes.at(kPcieRootAttribute), AttributeValue(std::string("pci0000:99")));
   EXPECT_EQ(device.attributes.at(kNumaNodeAttribute), AttributeValue(std::int64_t{3}));
   EXPECT_THAT(device.numa_nodes, testing::ElementsAre(3, 2));
+}
+
+TEST_F(TopologyTest, TheListFormBeginsWithTheNodeOfTheDevice) {
+  form = NumaAttribute::kList;
+  plug("0000:3b:00.0", "../../../devices/pci0000:3a/0000:3b:00.0", "1\n");
+  plug("0000:3c:00.0", "../../../devices/pci0000:3a/0000:3c:00.0", "-1\n");
+  EXPECT_EQ(located("0000:3b:00.0").attributes.at(kNumaNodeAttribute), AttributeValue(List{1})) << "no distances";
+  add_nodes({0, 0, 1, 1}, {"10 12 32 32", "12 10 32 32", "32 32 10 12", "32 32 12 10"});
+  const Device device = located("0000:3b:00.0");
+  EXPECT_EQ(device.attributes.at(kNumaNodeAttribute), AttributeValue(List{1, 0}));
+  EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1)) << "the kubelet knows one";
+  EXPECT_FALSE(located("0000:3c:00.0").attributes.contains(kNumaNodeAttribute));
+
+  Device told{.numa_nodes = {3, 1}};
+  Topology(sysfs.path(), form).add_to(told);
+  EXPECT_EQ(told.attributes.at(kNumaNodeAttribute), AttributeValue(List{3, 1})) << "the module knows which are near";
+}
+
+TEST_F(TopologyTest, NearNodesAreThoseAtTheSmallestDistanceInThePackage) {
+  add_nodes({0, 0, 0, 0, 1, 1}, {"10 11 12 12 20 20", "11 10 12 12 20 20", "12 12 10 12 20 20", "12 12 12 10 12 20",
+                                 "20 20 20 20 10 20", "20 20 20 20 20 10"});
+  EXPECT_EQ(near_nodes(sysfs.path(), 0), (List{0, 1}));
+  EXPECT_EQ(near_nodes(sysfs.path(), 2), (List{2, 0, 1, 3}));
+  EXPECT_EQ(near_nodes(sysfs.path(), 3), (List{3, 0, 1, 2})) << "node 4 is as near, but in another package";
+  EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4, 5})) << "of the nodes at distance 20 only node 5 is in its package";
+}
+
+TEST_F(TopologyTest, TheColumnsOfTheDistancesAreTheNodesThatAreOnline) {
+  write("node/online", "0,4-5\n");
+  write("node/node4/distance", "20 10 12\n");
+  EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4, 5})) << "without processors nobody knows the packages";
+  write("node/node4/distance", "20 10\n");
+  EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4})) << "a node went offline in between";
+  write("node/node4/distance", "20 10 x\n");
+  EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4}));
+  write("node/online", "0-999999999\n");
+  EXPECT_EQ(near_nodes(sysfs.path(), 4), (List{4}));
+}
+
+TEST_F(TopologyTest, AListLeavesRoomForOtherAttributes) {
+  write("node/online", "0-99\n");
+  std::string row = "10";
+  for (int node = 1; node < 100; ++node) row += " 40";
+  write("node/node0/distance", row + "\n");
+  EXPECT_EQ(near_nodes(sysfs.path(), 0).size(), 16u);
 }
 
 TEST_F(TopologyTest, IgnoresMalformedFiles) {
