@@ -82,8 +82,9 @@ class Cluster:
         until(lambda: self.kubelet.check() or self._kubelet_healthy(), "the kubelet responds after its restart", 60)
         return moment
 
-    def restart_api_server(self) -> None:
-        """Kills kube-apiserver and starts it again."""
+    def restart_api_server(self, gates: dict[str, bool] = node.GATES) -> None:
+        """Kills kube-apiserver and starts it again, perhaps with other feature gates."""
+        self.api_server.command = node.kube_apiserver(gates).command
         self.api_server.restart(signal.SIGKILL)
         self._until(self.api.ready, "kube-apiserver /readyz", 60)
 

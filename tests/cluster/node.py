@@ -19,6 +19,13 @@ CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "cardcage.test/pause:1"
 # The kubelets that the daemon supports, and their releases; all other programs are of the newest one.
 NEWEST = "kubelet"
+# The gates of the newest release that some features of DRA need and that are off by default; other releases know other
+# gates. Nothing that uses none of the features notices them.
+GATES = {
+    "DRAListTypeAttributes": True,                                # alpha since 1.36: attributes that are lists
+    "DRAOptionalNodeOperations": True,                            # alpha since 1.37: skipNodeOperations
+    "GenericWorkload": True, "DRAWorkloadResourceClaims": True,   # beta in 1.37: PodGroups, and their claims
+}
 KUBELETS = {NEWEST: "v1.37.", "kubelet-1.36": "v1.36.", "kubelet-1.34": "v1.34."}
 
 
@@ -28,11 +35,15 @@ def etcd() -> Program:
                    "--listen-peer-urls=http://127.0.0.1:2380")
 
 
-def kube_apiserver() -> Program:
+def gates_flag(gates: dict[str, bool]) -> str:
+    return "--feature-gates=" + ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
+
+
+def kube_apiserver(gates: dict[str, bool] = GATES) -> Program:
     return Program(
-        "kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--authorization-mode=Node,RBAC",
+        "kube-apiserver", gates_flag(gates), "--etcd-servers=http://127.0.0.1:2379", "--authorization-mode=Node,RBAC",
         "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
-        "--runtime-config=resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true",
+        "--runtime-config=resource.k8s.io/v1beta1=true,resource.k8s.io/v1beta2=true,scheduling.k8s.io/v1beta1=true",
         "--kubelet-preferred-address-types=InternalIP", "--bind-address=0.0.0.0", "--secure-port=443", f"--advertise-address={NODE_ADDRESS}",
         f"--service-cluster-ip-range={SERVICES}", "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={CERTIFICATES}/service-accounts.key",
@@ -55,13 +66,13 @@ def audit_policy() -> Path:
 
 def kube_controller_manager() -> Program:
     return Program(
-        "kube-controller-manager", f"--kubeconfig={KUBECONFIGS}/controller-manager.conf", "--leader-elect=false",
+        "kube-controller-manager", gates_flag(GATES), f"--kubeconfig={KUBECONFIGS}/controller-manager.conf", "--leader-elect=false",
         "--use-service-account-credentials", f"--root-ca-file={CERTIFICATES}/ca.crt",
         f"--service-account-private-key-file={CERTIFICATES}/service-accounts.key", "--bind-address=127.0.0.1")
 
 
 def kube_scheduler() -> Program:
-    return Program("kube-scheduler", f"--kubeconfig={KUBECONFIGS}/scheduler.conf", "--leader-elect=false",
+    return Program("kube-scheduler", gates_flag(GATES), f"--kubeconfig={KUBECONFIGS}/scheduler.conf", "--leader-elect=false",
                    "--bind-address=127.0.0.1")
 
 
@@ -111,7 +122,8 @@ def kubelet(program: str = NEWEST, topology_policy: str = "none") -> Program:
     config = KUBELET_ROOT / "config.json"
     config.write_text(json.dumps({
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-        "featureGates": {"ResourceHealthStatus": True, "KubeletCrashLoopBackOffMax": True},  # the defaults since 1.36 and 1.35
+        "featureGates": {"ResourceHealthStatus": True, "KubeletCrashLoopBackOffMax": True,  # the defaults since 1.36 and 1.35
+                         **(GATES if program == NEWEST else {})},
         "topologyManagerPolicy": topology_policy,
         "authentication": {"x509": {"clientCAFile": f"{CERTIFICATES}/ca.crt"}, "webhook": {"enabled": True},
                            "anonymous": {"enabled": False}},

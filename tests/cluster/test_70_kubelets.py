@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mock import DRIVER, allocated, assert_given, claim, tell, use
+from mock import CLASS, DRIVER, allocated, assert_given, assert_not_given, claim, tell, use
 from node import KUBELETS, NEWEST, NODE
 from resources import DSP, FPGA, FPGAS_OF_A_SOCKET, VPU, held, restart_kubelet, wait_allocatable, wait_listed
 from scene import container, pod
@@ -50,6 +50,18 @@ def test_health_is_in_the_pod_status(scene, daemon, kubelet):
     scene.wait_health("user", "Unhealthy")
     tell(f"health {device} ok")
     scene.wait_health("user", "Healthy")
+
+
+def test_alternative_of_a_request(scene, daemon, kubelet):
+    """A kubelet passes the name of the request to the container, without that of the alternative."""
+    chosen = claim("chosen")
+    chosen["spec"]["devices"]["requests"] = [{"name": "gpu", "firstAvailable": [
+        {"name": "many", "deviceClassName": CLASS, "count": 32}, {"name": "pair", "deviceClassName": CLASS, "count": 2}]}]
+    scene.apply(chosen, pod("user", [container(claims=[{"name": "gpu", "request": "gpu"}]), container("without")], [use("gpu", claim="chosen")]))
+    scene.wait_running("user")
+    found = scene.get("resourceclaims", "chosen")
+    assert {result["request"] for result in found["status"]["allocation"]["devices"]["results"]} == {"gpu/pair"}
+    assert_not_given(scene, assert_given(scene, daemon, found["metadata"]["uid"], "user", "main"), "user", "without")
 
 
 def test_more_than_a_socket_has_is_refused(scene, kubelet):
