@@ -23,6 +23,9 @@ class ApiServer final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
+  // Server-side apply with the driver as field manager.
+  Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+                                  Instant deadline) override;
   // The first list comes from the server's cache, since all nodes start together after an outage; it may be late, and
   // the watch brings what it lacks. Later lists follow a failure and are exact: pages of 50 slices, or of fewer if
   // these are large. Such a list starts again once if it expires between two pages.

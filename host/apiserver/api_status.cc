@@ -1,5 +1,7 @@
 #include "host/apiserver/api_status.h"
 
+#include <algorithm>
+
 #include "host/model/text_rules.h"
 
 namespace cardcage {
@@ -33,6 +35,18 @@ std::string_view remedy_of(long status) {
   }
 }
 
+bool has_cause(const json::object& status, std::string_view field, std::string_view reason) {
+  return std::ranges::any_of(array_at(object_at(status, "details"), "causes"), [&](const json::value& cause) {
+    return text_at(as_object(cause), "field") == field && text_at(as_object(cause), "reason") == reason;
+  });
+}
+
+Code code_of_invalid(const json::object& status) {
+  if (has_cause(status, "metadata.uid", "FieldValueInvalid")) return Code::kAborted;
+  if (has_cause(status, "status.devices", "FieldValueForbidden")) return Code::kPermissionDenied;
+  return Code::kInvalidArgument;
+}
+
 Error make_error(long status, CallKind kind, bool about_object, std::string_view message) {
   while (message.ends_with('\n')) message.remove_suffix(1);
   return {code_of(status, kind, about_object),
@@ -48,7 +62,9 @@ Error api_error(const HttpResponse& response, CallKind kind) {
     return make_error(response.status, kind, false, response.body);
   const auto& status = as_object(*body);
   const bool about_object = !text_at(object_at(status, "details"), "name").empty();
-  return make_error(response.status, kind, about_object, text_at(status, "message"));
+  Error error = make_error(response.status, kind, about_object, text_at(status, "message"));
+  if (response.status == 422) error.code = code_of_invalid(status);
+  return error;
 }
 
 Error api_error(const json::object& status, CallKind kind) {

@@ -1,16 +1,14 @@
 #include "host/apiserver/embedded_node.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
 #include <boost/asio/cancellation_state.hpp>
 #include <charconv>
-#include <ctime>
 
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/event_json.h"
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/slice_json.h"
+#include "host/apiserver/timestamp.h"
 #include "host/apiserver/yaml.h"
 #include "host/core/ascii.h"
 #include "host/core/folder_watch.h"
@@ -60,7 +58,7 @@ void keep_newest(const std::filesystem::path& folder, std::size_t most) {
 Result<std::unique_ptr<EmbeddedNode>> EmbeddedNode::make(asio::io_context& core, Clock& clock,
                                                          const std::filesystem::path& folder,
                                                          const std::filesystem::path& machine_id) {
-  for (const auto* part : {"claims", "slices", "events"}) {
+  for (const auto* part : {"claims", "statuses", "slices", "events"}) {
     if (auto made = make_folder(folder / part, 0755); !made) return within(made.error(), "embedded node");
   }
   std::unique_ptr<EmbeddedNode> node(new EmbeddedNode(core, clock, folder, uid_from(read_machine_id(machine_id))));
@@ -172,10 +170,9 @@ Task<Result<SliceList>> EmbeddedNode::list_slices(std::string driver, std::strin
 
 // Adds what the API server adds: a version, and the time of each new taint.
 Result<Slice> EmbeddedNode::write(Slice slice) {
-  const std::time_t now = std::chrono::system_clock::to_time_t(clock_.wall());
   for (auto& device : slice.devices) {
     for (auto& taint : device.taints) {
-      if (taint.time_added.empty()) taint.time_added = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+      if (taint.time_added.empty()) taint.time_added = timestamp(clock_.wall());
     }
   }
   slice.resource_version = std::to_string(version_);

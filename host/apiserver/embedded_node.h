@@ -1,6 +1,7 @@
 // A cluster in a folder: the whole life of a claim works without Kubernetes.
 //
 //   <folder>/claims/<namespace>_<name>.json   ResourceClaims as `kubectl get -o json` prints them (or .yaml)
+//   <folder>/statuses/<namespace>_<name>.json the status.devices of a claim, apart from it: the daemon changes no claim
 //   <folder>/slices/<name>.json               the ResourceSlices that we publish, v1
 //   <folder>/events/<name>.json               our newest Events on the node, at most 100
 //
@@ -30,6 +31,8 @@ class EmbeddedNode final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
+  Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+                                  Instant deadline) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   // They run one after the other anyway.
   std::size_t parallel_writes() const override { return 1; }

@@ -1,19 +1,10 @@
 #include "host/apiserver/event_json.h"
 
-#include <fmt/chrono.h>
-
 #include "host/apiserver/object_name.h"
+#include "host/apiserver/timestamp.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {
-namespace {
-
-std::string timestamp(std::chrono::system_clock::time_point time) {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
-}
-
-}  // namespace
-
 Status check_event(const NodeEvent& event) {
   if (auto valid = check_object_name(event.node, "node name"); !valid) return valid;
   if (auto valid = check_object_name(event.name, "Event name"); !valid) return valid;

@@ -12,13 +12,13 @@
 
 #include "host/cdi/spec.h"
 #include "host/model/claim.h"
+#include "host/model/claim_status.h"
 #include "host/model/edits.h"
 #include "host/model/module.h"
 #include "host/model/served_name.h"
 
 namespace cardcage {
 
-using WallTime = std::chrono::system_clock::time_point;  // stored in milliseconds
 inline std::int64_t to_ms(WallTime time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }

@@ -1,4 +1,5 @@
-// What Cardcage needs from a cluster: it reads claims and its Node, owns ResourceSlices, and writes Events on its Node.
+// What Cardcage needs from a cluster: it reads claims and its Node, owns ResourceSlices, states what its devices are
+// like in the status of claims, and writes Events on its Node.
 //
 // ApiServer talks to kube-apiserver; EmbeddedNode keeps the same objects in a folder, without a cluster.
 #pragma once
@@ -9,6 +10,7 @@
 
 #include "host/core/task.h"
 #include "host/model/claim.h"
+#include "host/model/claim_status.h"
 #include "host/model/node_event.h"
 #include "host/model/slice.h"
 
@@ -39,7 +41,7 @@ struct SliceEvent {
 // [core] Errors: kNotFound (404), kAlreadyExists (409 on create), kAborted (409 conflict on update or delete),
 // kOutOfRange (410 gone: list again), kInvalidArgument (400, 422: retrying does not help), kPermissionDenied (403),
 // kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no response), kUnimplemented (the
-// server does not serve resource.k8s.io), kCancelled.
+// server does not serve resource.k8s.io, or not this part of it), kCancelled.
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -47,6 +49,10 @@ class Cluster {
   virtual Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) = 0;
   virtual Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) = 0;
   virtual Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) = 0;
+  // Makes `devices` the only entries of `driver` in the claim's status.devices; none removes them. Entries of other
+  // drivers stay as they are. Fails with kAborted if the claim was replaced: it has another UID. Safe to repeat.
+  virtual Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+                                          Instant deadline) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
   // How many slices to write at the same time.

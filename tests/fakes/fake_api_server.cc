@@ -10,14 +10,23 @@ namespace {
 
 namespace json = boost::json;
 
-std::string status_body(unsigned code, std::string_view reason, std::string_view message, std::string_view name) {
+std::string status_body(unsigned code, std::string_view reason, std::string_view message, std::string_view name,
+                        json::array causes = {}) {
   return json::serialize(json::object{{"kind", "Status"},
                                       {"apiVersion", "v1"},
                                       {"status", "Failure"},
                                       {"message", message},
                                       {"reason", reason},
-                                      {"details", json::object{{"name", name}}},
+                                      {"details", json::object{{"name", name}, {"causes", std::move(causes)}}},
                                       {"code", code}});
+}
+
+// Of an entry of status.devices.
+std::string key_of_device(const json::value& entry) {
+  std::string key;
+  for (const char* field : {"driver", "pool", "device", "shareID"})
+    if (const auto* text = entry.as_object().if_contains(field)) key += std::string(text->as_string()) + "\n";
+  return key;
 }
 
 std::string decode(std::string_view text) {
@@ -190,6 +199,8 @@ std::optional<FakeApiServer::Target> FakeApiServer::parse(const std::string& tex
       return std::nullopt;
     path = path.substr(slash + 1);
   }
+  target.status = path.ends_with("/status");
+  if (target.status) path.resize(path.size() - std::string_view("/status").size());
   const bool has_name = std::ranges::count(path, '/') % 2 == 1;
   const auto slash = path.rfind('/');
   target.collection = has_name ? path.substr(0, slash) : path;
@@ -226,7 +237,8 @@ Task<void> FakeApiServer::misbehave(FakeApiServer& fake, Exchange exchange, Faul
   const HttpsRequest& request = exchange->request;
   Response response{fault.status, ""};
   if (fault.kind == Fault::Kind::kStatus) {
-    response.body = status_body(fault.status, "Injected", fmt::format("injected fault {}", fault.status), "x");
+    response.body =
+        status_body(fault.status, "Injected", fmt::format("injected fault {}", fault.status), "x", fault.causes);
   } else if (fault.kind == Fault::Kind::kHuge) {
     response = {200, std::string(std::size_t{32} << 20, ' ')};
   } else if (fault.kind == Fault::Kind::kSilence) {
@@ -340,6 +352,7 @@ FakeApiServer::Response FakeApiServer::execute(const HttpsRequest& request, cons
     return {404, status_body(404, "NotFound", fmt::format("{} \"{}\" not found", target.collection, target.name),
                              target.name)};
   if (request.method == "PUT") return update(target, object);
+  if (request.method == "PATCH" && target.status) return apply_status(target, request, object);
   if (request.method == "PATCH") return patch(target, request, object);
   if (request.method == "DELETE") return erase(target, object);
   return {200, json::serialize(found->second)};
@@ -399,6 +412,40 @@ FakeApiServer::Response FakeApiServer::patch(const Target& target, const HttpsRe
   if (target.collection.ends_with("/events"))
     if (const auto refusal = refusal_of_event(target.collection, object); !refusal.empty())
       return {422, status_body(422, "Invalid", refusal, target.name)};
+  store(target.collection, "MODIFIED", std::move(object));
+  return {200, json::serialize(objects_[target.collection][target.name])};
+}
+
+// Server-side apply to status.devices: the manager owns the entries that it applies, and those that it owned before and
+// applies no more disappear.
+FakeApiServer::Response FakeApiServer::apply_status(const Target& target, const HttpsRequest& request,
+                                                    const json::object& applied) {
+  if (request.content_type != "application/apply-patch+yaml")
+    return {415, status_body(415, "UnsupportedMediaType", "the body of the request was in an unknown format", "")};
+  const auto manager = target.query.find("fieldManager");
+  if (manager == target.query.end())
+    return {422, status_body(422, "Invalid", "fieldManager: Required value: is required for apply patch", target.name)};
+  json::object object = objects_[target.collection][target.name];
+  const auto uid = text_of(object, "metadata", "uid");
+  if (text_of(applied, "metadata", "uid") != uid)
+    return {422, status_body(422, "Invalid", "metadata.uid: Invalid value: field is immutable", target.name,
+                             {json::object{{"reason", "FieldValueInvalid"}, {"field", "metadata.uid"}}})};
+  auto& owned = applied_[uid][manager->second];
+  std::map<std::string, json::value> entries;
+  json::object& status =
+      object["status"].is_object() ? object["status"].as_object() : object["status"].emplace_object();
+  if (const auto* stored = status.if_contains("devices"))
+    for (const auto& entry : stored->as_array())
+      if (!owned.contains(key_of_device(entry))) entries[key_of_device(entry)] = entry;
+  owned.clear();
+  if (applied.contains("status")) {
+    for (const auto& entry : applied.at("status").at("devices").as_array()) {
+      owned.insert(key_of_device(entry));
+      entries[key_of_device(entry)] = entry;
+    }
+  }
+  json::array& devices = status["devices"].emplace_array();
+  for (auto& [key, entry] : entries) devices.push_back(std::move(entry));
   store(target.collection, "MODIFIED", std::move(object));
   return {200, json::serialize(objects_[target.collection][target.name])};
 }

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Fault {
   std::string method = {};   // empty = any
   std::string target = {};   // part of path or query; empty = any
   int times = 1;
+  boost::json::array causes = {};  // of the Status object
 };
 
 class FakeApiServer {
@@ -78,6 +80,7 @@ class FakeApiServer {
   };
   struct Target {
     std::string collection, name, version;
+    bool status = false;  // the subresource
     std::map<std::string, std::string> query;
   };
   using Exchange = std::shared_ptr<HttpsExchange>;
@@ -98,6 +101,7 @@ class FakeApiServer {
   Response create(const Target& target, boost::json::object object);
   Response update(const Target& target, boost::json::object object);
   Response patch(const Target& target, const HttpsRequest& request, const boost::json::object& changes);
+  Response apply_status(const Target& target, const HttpsRequest& request, const boost::json::object& applied);
   Response erase(const Target& target, const boost::json::object& options);
   void store(const std::string& collection, const char* type, boost::json::object object);
   void publish(Event event);
@@ -107,6 +111,7 @@ class FakeApiServer {
   std::vector<std::string> dropped_;
   std::vector<Fault> faults_;
   std::map<std::string, std::map<std::string, boost::json::object>> objects_;
+  std::map<std::string, std::map<std::string, std::set<std::string>>> applied_;  // by UID and manager
   std::vector<Event> events_;
   std::uint64_t version_ = 100, oldest_ = 100;
   std::uint64_t created_ = 0;

@@ -43,6 +43,9 @@ void FakeCluster::put_claim(Claim claim) {
 
 void FakeCluster::remove_claim(const std::string& name_space, const std::string& name) {
   claims_.erase({name_space, name});
+  std::erase_if(statuses_, [&](const auto& stated) {
+    return std::get<0>(stated.first) == name_space && std::get<1>(stated.first) == name;
+  });
 }
 
 Slice FakeCluster::put_slice(Slice slice) {
@@ -97,6 +100,28 @@ Task<Result<PodClaims>> FakeCluster::get_pod_claims(std::string name_space, std:
   if (const auto found = pods_.find({name_space, pod}); found != pods_.end()) result = found->second;
   if (!co_await deliver(Verb::kGetPod)) co_return fail(Code::kUnavailable, "the response was lost");
   co_return result;
+}
+
+Task<Status> FakeCluster::apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+                                             Instant deadline) {
+  const Status arrived = co_await arrive(Verb::kClaimStatus, claim.name_space + "/" + claim.name, deadline);
+  if (!arrived) co_return arrived;
+  Status result;
+  const auto stored = claims_.find({claim.name_space, claim.name});
+  if (stored == claims_.end())
+    result = fail(Code::kNotFound, "claim '{}/{}' does not exist", claim.name_space, claim.name);
+  else if (stored->second.ref.uid != claim.uid)
+    result = fail(Code::kAborted, "claim '{}/{}' was replaced", claim.name_space, claim.name);
+  else
+    statuses_[{claim.name_space, claim.name, driver}] = std::move(devices);
+  if (!co_await deliver(Verb::kClaimStatus)) co_return fail(Code::kUnavailable, "the response was lost");
+  co_return result;
+}
+
+std::vector<DeviceStatus> FakeCluster::claim_status(const std::string& name_space, const std::string& name,
+                                                    const std::string& driver) const {
+  const auto stated = statuses_.find({name_space, name, driver});
+  return stated != statuses_.end() ? stated->second : std::vector<DeviceStatus>();
 }
 
 Task<Result<ClusterNode>> FakeCluster::get_node(std::string node_name, Instant deadline) {

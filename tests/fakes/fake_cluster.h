@@ -21,10 +21,10 @@ namespace cardcage {
 
 class FakeCluster final : public Cluster {
  public:
-  enum class Verb { kGetClaim, kGetPod, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent };
+  enum class Verb { kGetClaim, kGetPod, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent, kClaimStatus };
   struct Call {
     Verb verb;
-    std::string subject;  // "namespace/name" of a claim, the generateName of a create, otherwise the name
+    std::string subject;  // "namespace/name" of a claim or its status, the generateName of a create, otherwise the name
     Instant at;
   };
 
@@ -62,6 +62,9 @@ class FakeCluster final : public Cluster {
 
   // For tests to inspect.
   const std::map<std::string, Slice>& slices() const { return slices_; }
+  // What a driver states of the devices of a claim.
+  std::vector<DeviceStatus> claim_status(const std::string& name_space, const std::string& name,
+                                         const std::string& driver) const;
   const std::vector<NodeEvent>& node_events() const { return node_events_; }  // each write
   const std::vector<Call>& calls() const { return calls_; }
   std::size_t count(Verb verb) const;
@@ -73,6 +76,8 @@ class FakeCluster final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
+  Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+                                  Instant deadline) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
@@ -108,6 +113,7 @@ class FakeCluster final : public Cluster {
   std::map<std::pair<std::string, std::string>, Claim> claims_;
   std::map<std::pair<std::string, std::string>, PodClaims> pods_;
   std::map<std::string, ClusterNode> nodes_;
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<DeviceStatus>> statuses_;  // and driver
   std::map<std::string, Slice> slices_;
   std::vector<Event> events_;
   std::vector<NodeEvent> node_events_;

@@ -13,8 +13,10 @@ namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Kind = SliceEvent::Kind;
 
 Task<void> watch_into(EmbeddedNode& node, std::string& version, std::vector<SliceEvent>& events, Status& ended) {
@@ -97,6 +99,29 @@ TEST_F(EmbeddedNodeTest, ErrorsInClaimFilesAreExplained) {
   EXPECT_THAT(get("c2").error().message, HasSubstr("holds ResourceClaim 'ns/other'"));
   write("claims/ns_c3.json", R"({"metadata":{"namespace":"ns","name":"c3"}})");
   EXPECT_THAT(get("c3").error().message, HasSubstr("metadata.uid is missing"));
+}
+
+TEST_F(EmbeddedNodeTest, StatusOfDevicesIsAFileBesideTheClaim) {
+  write("claims/ns_c1.json", claim("c1"));
+  const auto apply = [&](const std::string& driver, std::vector<DeviceStatus> devices, std::string uid = "u-1") {
+    return run(node->apply_claim_status({"ns", "c1", std::move(uid)}, driver, std::move(devices), Instant::max()));
+  };
+  const auto stored = [&] { return read_file(folder / "statuses/ns_c1.json", 4096).value_or(""); };
+  ASSERT_TRUE(apply("d", {{.driver = "d", .pool = "n1", .device = "x", .data = R"({"a":1})"}}));
+  ASSERT_TRUE(apply("e", {{.driver = "e", .pool = "n1", .device = "y"}}));
+  EXPECT_EQ(stored(), R"({"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",)"
+                      R"("metadata":{"namespace":"ns","name":"c1","uid":"u-1"},"status":{"devices":[)"
+                      R"({"driver":"d","pool":"n1","device":"x","conditions":[],"data":{"a":1}},)"
+                      R"({"driver":"e","pool":"n1","device":"y","conditions":[]}]}})"
+                      "\n");
+  EXPECT_TRUE(get("c1")) << "the claim stays as its user wrote it";
+  EXPECT_EQ(apply("d", {}, "u-2").error().code, Code::kAborted);
+  ASSERT_TRUE(apply("d", {}));
+  EXPECT_THAT(stored(), AllOf(HasSubstr(R"("driver":"e")"), Not(HasSubstr(R"("driver":"d")"))));
+  ASSERT_TRUE(apply("e", {}));
+  EXPECT_FALSE(std::filesystem::exists(folder / "statuses/ns_c1.json"));
+  std::filesystem::remove(folder / "claims/ns_c1.json");
+  EXPECT_EQ(apply("d", {}).error().code, Code::kNotFound);
 }
 
 TEST_F(EmbeddedNodeTest, TheNodeHasAStableUid) {

@@ -1,0 +1,16 @@
+// Times as objects of the API have them.
+#pragma once
+
+#include <fmt/chrono.h>
+
+#include <chrono>
+#include <string>
+
+namespace cardcage {
+
+// RFC 3339 in seconds: the API server cuts the rest off.
+inline std::string timestamp(std::chrono::system_clock::time_point time) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(time)));
+}
+
+}  // namespace cardcage
