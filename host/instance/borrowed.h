@@ -53,6 +53,12 @@ constexpr std::size_t first_size(const cage_catalogue_entry*) {
 constexpr std::size_t first_size(const cage_request_policy*) {
   return offsetof(cage_request_policy, step) + sizeof(cage_request_policy::step);
 }
+constexpr std::size_t first_size(const cage_condition*) {
+  return offsetof(cage_condition, message) + sizeof(cage_condition::message);
+}
+constexpr std::size_t first_size(const cage_network_data*) {
+  return offsetof(cage_network_data, ips) + sizeof(cage_network_data::ips);
+}
 constexpr std::size_t first_size(const cage_command*) {
   return offsetof(cage_command, env_count) + sizeof(cage_command::env_count);
 }

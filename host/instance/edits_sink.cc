@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/instance/borrowed.h"
+#include "host/instance/device_copy.h"
 #include "host/instance/edits_copy.h"
 
 namespace cardcage {
@@ -19,6 +20,10 @@ std::size_t text_in(const Mount& mount) {
 }
 std::size_t text_in(const Hook& hook) { return hook.path.size() + text_in(hook.args) + text_in(hook.env); }
 std::size_t text_in(const NetDevice& device) { return device.host_interface.size() + device.name.size(); }
+
+std::size_t text_in(const DeviceCondition& condition) {
+  return condition.type.size() + condition.reason.size() + condition.message.size();
+}
 
 // Two different edits of one container must not have the same target.
 const std::string& target_of(const DeviceNode& node) { return node.path; }
@@ -99,13 +104,40 @@ EditsSink::EditsSink(const std::string& module, Asks& asks) : asks_(asks), guard
     return self.guard_.run([&] { return self.add_env(alloc, key, value, &Edits::env_lists); });
   };
   table_.extension = [](cage_edits* table, const char* id) -> const void* {
-    const bool known = id != nullptr && std::string_view(id) == CAGE_EDITS_JOURNAL;
-    return known ? &self_of(table).journal_ : nullptr;
+    EditsSink& self = self_of(table);
+    const std::string_view name = id != nullptr ? id : "";
+    if (name == CAGE_EDITS_JOURNAL) return &self.journal_;
+    if (name == CAGE_EDITS_STATUS) return &self.status_;
+    if (name == CAGE_EDITS_METADATA) return &self.metadata_;
+    return nullptr;
   };
+  offer_families();
+}
+
+void EditsSink::offer_families() {
   journal_.struct_size = sizeof journal_;
   journal_.write = [](cage_edits* table, cage_bytes blob) -> cage_status {
     EditsSink& self = self_of(table);
     return self.guard_.run([&] { return self.write_journal(blob); });
+  };
+  status_.struct_size = sizeof status_;
+  status_.condition = [](cage_edits* table, std::int32_t alloc, const cage_condition* condition) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.state_condition(alloc, condition); });
+  };
+  status_.data = [](cage_edits* table, std::int32_t alloc, cage_str json) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.state_data(alloc, json); });
+  };
+  status_.network = [](cage_edits* table, std::int32_t alloc, const cage_network_data* network) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.state_network(alloc, network); });
+  };
+  metadata_.struct_size = sizeof metadata_;
+  metadata_.describe = [](cage_edits* table, std::int32_t alloc, const cage_attr* attributes,
+                          std::uint32_t count) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.describe(alloc, attributes, count); });
   };
 }
 
@@ -177,6 +209,55 @@ Status EditsSink::write_journal(cage_bytes blob) {
   if (!bytes) return std::unexpected(bytes.error());
   const auto kept = asks_.ask(number_, JournalAsk(std::move(*bytes)));
   if (!kept) return within(kept.error(), "its journal is not kept");
+  return {};
+}
+
+Result<DeviceStatement*> EditsSink::statement_of(std::int32_t allocation) {
+  if (allocation == -1)
+    return fail(Code::kOutOfRange, "nothing can be stated of the whole claim: state it of each device");
+  if (const auto known = edits_of(allocation); !known) return std::unexpected(known.error());
+  collected_.statements.resize(collected_.allocations.size());
+  return &collected_.statements[static_cast<std::size_t>(allocation)];
+}
+
+Status EditsSink::state_condition(std::int32_t allocation, const cage_condition* given) {
+  const auto statement = statement_of(allocation);
+  if (!statement) return std::unexpected(statement.error());
+  auto condition = copy_condition(given);
+  if (!condition) return std::unexpected(condition.error());
+  if (auto charged = charge(text_in(*condition)); !charged) return charged;
+  return replace_condition((*statement)->conditions, std::move(*condition));
+}
+
+Status EditsSink::state_data(std::int32_t allocation, cage_str json) {
+  const auto statement = statement_of(allocation);
+  if (!statement) return std::unexpected(statement.error());
+  auto data = copy_status_data(json);
+  if (!data) return std::unexpected(data.error());
+  if (auto charged = charge(data->size()); !charged) return charged;
+  (*statement)->data = std::move(*data);
+  return {};
+}
+
+Status EditsSink::state_network(std::int32_t allocation, const cage_network_data* given) {
+  const auto statement = statement_of(allocation);
+  if (!statement) return std::unexpected(statement.error());
+  auto network = copy_network_data(given);
+  if (!network) return std::unexpected(network.error());
+  if (auto charged = charge(text_in(network->ips) + network->interface_name.size() + network->hardware_address.size());
+      !charged)
+    return charged;
+  (*statement)->network = std::move(*network);
+  return {};
+}
+
+Status EditsSink::describe(std::int32_t allocation, const cage_attr* attributes, std::uint32_t count) {
+  const auto statement = statement_of(allocation);
+  if (!statement) return std::unexpected(statement.error());
+  auto copy = copy_attributes(attributes, count);
+  if (!copy) return std::unexpected(copy.error());
+  if (auto charged = charge(size_of(*copy)); !charged) return charged;
+  (*statement)->metadata = std::move(*copy);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "cardcage/module.h"
 #include "host/instance/asks.h"
 #include "host/instance/sink_guard.h"
+#include "host/instance/statement_copy.h"
 #include "host/model/module.h"
 
 namespace cardcage {
@@ -41,6 +42,12 @@ class EditsSink {
   Status add_group(std::int32_t allocation, std::uint32_t gid);
   Status set_state(cage_bytes blob);
   Status write_journal(cage_bytes blob);
+  void offer_families();
+  Result<DeviceStatement*> statement_of(std::int32_t allocation);
+  Status state_condition(std::int32_t allocation, const cage_condition* given);
+  Status state_data(std::int32_t allocation, cage_str json);
+  Status state_network(std::int32_t allocation, const cage_network_data* given);
+  Status describe(std::int32_t allocation, const cage_attr* attributes, std::uint32_t count);
   template <class Given, class Copy>
   Status add(std::int32_t allocation, const Given* given, std::string_view type, Result<Copy> (*copy)(const Given&),
              std::vector<Copy> Edits::* list);
@@ -51,6 +58,8 @@ class EditsSink {
   SinkGuard guard_;
   cage_edits table_{};
   cage_journal journal_{};
+  cage_device_status status_{};
+  cage_device_metadata metadata_{};
   std::uint64_t number_ = 0;
   PreparedEdits collected_;
   std::size_t count_ = 0, text_ = 0;

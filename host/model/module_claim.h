@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "host/model/claim.h"
+#include "host/model/claim_status.h"
+#include "host/model/device.h"
 #include "host/model/edits.h"
 #include "host/model/option.h"
 
@@ -43,10 +46,21 @@ struct ModuleClaim {
   friend bool operator==(const ModuleClaim&, const ModuleClaim&) = default;
 };
 
+// What prepare states of a device beside its edits.
+struct DeviceStatement {
+  std::vector<DeviceCondition> conditions;  // one of each type, without times
+  std::string data;                         // the text of a JSON object; empty = none
+  std::optional<NetworkData> network;
+  std::optional<Attributes> metadata;  // described: containers with the device get a file about it
+  bool has_status() const { return !conditions.empty() || !data.empty() || network; }
+  friend bool operator==(const DeviceStatement&, const DeviceStatement&) = default;
+};
+
 // The result of prepare, already validated.
 struct PreparedEdits {
-  Edits claim;                     // for every container of the claim
-  std::vector<Edits> allocations;  // by index in ModuleClaim::allocations
+  Edits claim;                                   // for every container of the claim
+  std::vector<Edits> allocations;                // by index in ModuleClaim::allocations
+  std::vector<DeviceStatement> statements = {};  // the same, or none at all
   std::string state;
   std::uint32_t state_version = 0;
 

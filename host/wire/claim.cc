@@ -146,6 +146,7 @@ void write(const PreparedEdits& from, wire::PreparedEdits& to) {
   for (const Edits& edits : from.allocations) write(edits, *to.add_allocations());
   to.set_state(from.state);
   to.set_state_version(from.state_version);
+  for (const DeviceStatement& statement : from.statements) write(statement, *to.add_statements());
 }
 
 PreparedEdits read(const wire::PreparedEdits& from) {
@@ -154,6 +155,7 @@ PreparedEdits read(const wire::PreparedEdits& from) {
   for (const wire::Edits& in : from.allocations()) edits.allocations.push_back(read(in));
   edits.state = from.state();
   edits.state_version = from.state_version();
+  for (const wire::DeviceStatement& in : from.statements()) edits.statements.push_back(read(in));
   return edits;
 }
 

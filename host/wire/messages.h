@@ -49,6 +49,11 @@ EventBatch read(const wire::Events& from);
 void write(const ModuleClaim& from, wire::Claim& to);
 ModuleClaim read(const wire::Claim& from);
 
+void write(const DeviceCondition& from, wire::DeviceCondition& to);
+DeviceCondition read(const wire::DeviceCondition& from);
+void write(const DeviceStatement& from, wire::DeviceStatement& to);
+DeviceStatement read(const wire::DeviceStatement& from);
+
 void write(const PreparedEdits& from, wire::PreparedEdits& to);
 PreparedEdits read(const wire::PreparedEdits& from);
 

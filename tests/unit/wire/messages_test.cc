@@ -173,9 +173,27 @@ TEST(WireTest, EditsWithAndWithoutTheirOptionalParts) {
   edits.allocations[1].env = {{"C", "d"}};
   edits.state = kBytes;
   edits.state_version = 9;
+  edits.statements.resize(2);
+  edits.statements[1] = {.conditions = {{"Ready", DeviceCondition::Status::kTrue, "Up", kBytes, {}}},
+                         .data = "{}",
+                         .network = NetworkData{"net1", {"10.1.2.3/24"}, "02:00"},
+                         .metadata = Attributes{{"model", std::string("X1")}}};
   wire::PreparedEdits message;
   write(edits, message);
   EXPECT_EQ(read(sent(message)), edits);
+}
+
+TEST(WireTest, AConditionOfAnUnknownStatusIsUnknown) {
+  wire::DeviceCondition message;
+  message.set_status(77);
+  EXPECT_EQ(read(message).status, DeviceCondition::Status::kUnknown);
+}
+
+TEST(WireTest, ADescriptionMayBeEmpty) {
+  wire::DeviceStatement message;
+  write(DeviceStatement{.metadata = Attributes()}, message);
+  EXPECT_EQ(read(sent(message)).metadata, Attributes());
+  EXPECT_FALSE(read(wire::DeviceStatement()).metadata);
 }
 
 TEST(WireTest, AnIdentityWithItsDeclarations) {
