@@ -30,6 +30,7 @@
 #include <cardcage/sdk/health.hpp>
 #include <cardcage/sdk/options.hpp>
 #include <cardcage/sdk/reports.hpp>
+#include <cardcage/sdk/statement.hpp>
 #include <cardcage/sdk/text.hpp>
 #include <cardcage/sdk/watch.hpp>
 

@@ -114,6 +114,7 @@ cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const ca
     status = edits->env_list(edits, index, text_of("MOCK_DEVICES"), text_of(device->id));
   }
   if (status == CAGE_OK && alloc->values != NULL) status = add_params(edits, index, device, alloc->values);
+  if (status == CAGE_OK) status = mock_state(mock, index, edits);
   if (status != CAGE_OK) return status;
 
   char inside[96];

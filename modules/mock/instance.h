@@ -62,4 +62,7 @@ const cage_watch* mock_watch(void);
 cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const cage_alloc* alloc, int32_t index,
                       const struct device* device, cage_edits* edits);
 
+/* States the lines of option `statements` of one prepared device. A host without the families hears nothing. */
+cage_status mock_state(const cage_instance* mock, int32_t index, cage_edits* edits);
+
 #endif /* MOCK_INSTANCE_H_ */

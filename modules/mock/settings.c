@@ -42,6 +42,8 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("labels", LIST, "[]", "labels of the node: \"example.com/driver=1.2\""), .max = MAX_LABELS),
     OPTION(NAMED("catalogue", LIST, "[]", "what claims may name: \"bitstream aes usable AES-256 at 300 MHz\""),
            .max = MAX_LINES),
+    OPTION(NAMED("statements", LIST, "[]", "what prepare states of each device: \"condition Ready true Linked\""),
+           .max = MAX_LINES),
     OPTION(NAMED("metrics_lanes", INT, "2", "samples of lane_errors_total for each device"), .min = 0, .max = 1000),
     OPTION(NAMED("metrics_flood", INT, "0", "samples of the metric flood"), .min = 0, .max = 10000000),
     OPTION(NAMED("write", LIST, "[]", "prepare makes these accesses: \"file /sys/.../reset 1\""), .max = MAX_LINES),
@@ -198,6 +200,7 @@ cage_status settings_read(const cage_call* call, const cage_values* options, str
   status = read_lines(call, options, "write", &settings->write);
   if (status == CAGE_OK) status = read_lines(call, options, "write_back", &settings->write_back);
   if (status == CAGE_OK) status = read_lines(call, options, "catalogue", &settings->catalogue);
+  if (status == CAGE_OK) status = read_lines(call, options, "statements", &settings->statements);
   if (status != CAGE_OK) return status;
   settings->write_limit_ms = (uint32_t)(options->integer(options, "write_limit") / 1000000);
   settings->exec_limit_ms = (uint32_t)(options->integer(options, "exec_limit") / 1000000);

@@ -30,10 +30,11 @@ struct settings {
   uint32_t label_count;
   struct lines write, write_back; /* see write.c */
   struct lines catalogue;         /* see catalogue.c */
+  struct lines statements;        /* see statements.c */
   uint32_t write_limit_ms;
 };
 
-enum { MOCK_OPTION_COUNT = 39 };
+enum { MOCK_OPTION_COUNT = 40 };
 extern const cage_option* const mock_options[MOCK_OPTION_COUNT];
 
 /* Reads `options` into settings, devices and faults, and keeps no pointer to them. */

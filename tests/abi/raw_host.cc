@@ -299,6 +299,36 @@ const cage_journal kJournal = {
       return cage_status{CAGE_OK};
     }};
 
+// "condition Ready=1 Linked: up", "data {}", "network net1 02:00 10.1.2.3/24", "describe model=X1"
+const cage_device_status kStatus = {
+    sizeof(cage_device_status), 0,
+    [](cage_edits* edits, std::int32_t alloc, const cage_condition* condition) {
+      EXPECT_EQ(condition->struct_size, sizeof *condition);
+      return static_cast<Edits*>(edits->host_data)
+          ->add(alloc, fmt::format("condition {}={} {}: {}", owned(condition->type), condition->status,
+                                   owned(condition->reason), owned(condition->message)));
+    },
+    [](cage_edits* edits, std::int32_t alloc, cage_str json) {
+      return static_cast<Edits*>(edits->host_data)->add(alloc, "data " + owned(json));
+    },
+    [](cage_edits* edits, std::int32_t alloc, const cage_network_data* network) {
+      EXPECT_EQ(network->struct_size, sizeof *network);
+      std::vector<std::string> ips;
+      for (std::uint32_t i = 0; i < network->ip_count; ++i) ips.push_back(owned(network->ips[i]));
+      return static_cast<Edits*>(edits->host_data)
+          ->add(alloc, fmt::format("network {} {} {}", owned(network->interface_name), owned(network->hardware_address),
+                                   fmt::join(ips, ",")));
+    }};
+
+const cage_device_metadata kMetadata = {
+    sizeof(cage_device_metadata), 0,
+    [](cage_edits* edits, std::int32_t alloc, const cage_attr* attributes, std::uint32_t count) {
+      std::vector<std::string> texts;
+      for (std::uint32_t i = 0; i < count; ++i)
+        texts.push_back(owned(attributes[i].name) + "=" + attribute_text(attributes[i]));
+      return static_cast<Edits*>(edits->host_data)->add(alloc, fmt::format("describe {}", fmt::join(texts, ",")));
+    }};
+
 Edits::Edits() {
   edits_.struct_size = sizeof edits_;
   edits_.host_data = this;
@@ -337,8 +367,11 @@ Edits::Edits() {
     return cage_status{CAGE_OK};
   };
   edits_.extension = [](cage_edits* edits, const char* id) -> const void* {
-    const bool known = std::string_view(id) == CAGE_EDITS_JOURNAL;
-    return known && self(edits).with_journal ? &kJournal : nullptr;
+    if (!self(edits).with_families) return nullptr;
+    const std::string_view name = id;
+    if (name == CAGE_EDITS_JOURNAL) return &kJournal;
+    if (name == CAGE_EDITS_STATUS) return &kStatus;
+    return name == CAGE_EDITS_METADATA ? &kMetadata : nullptr;
   };
 }
 

@@ -138,13 +138,13 @@ class Edits {
 
   std::map<std::int32_t, std::vector<std::string>> lines;  // by index of the allocation; -1 = the claim
   std::string state, journal;
-  bool with_journal = true;
+  bool with_families = true;  // journal, status and metadata
   int accepted = 0;
   int accept_at_most = 1 << 30;  // further ones are refused
   bool has(std::int32_t alloc, const std::string& line) const;
+  cage_status add(std::int32_t alloc, std::string line);
 
  private:
-  cage_status add(std::int32_t alloc, std::string line);
   static Edits& self(cage_edits* edits) { return *static_cast<Edits*>(edits->host_data); }
   cage_edits edits_{};
 };

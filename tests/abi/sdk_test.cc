@@ -138,7 +138,9 @@ TEST_P(Sdk, EditsArriveAndTheStateComesBack) {
               ElementsAre("node /dev/whole <- /dev/null rw", "node /dev/second <-  ", "net eth9 as net0", "group 44",
                           "mount /host -> /inside ro,bind", "hook createContainer /bin/hook", "env REQUEST=r",
                           "env SHARE=s", "env ADMIN=yes", "env MODE=slow", "env KIND=Everything", "list ALL+=whole",
-                          "env FROM=claim", "env A=1Gi", "env B=2Gi", "env MEMORY=8"));
+                          "env FROM=claim", "env A=1Gi", "env B=2Gi", "env MEMORY=8", "condition Ready=1 Linked: up",
+                          "condition Busy=0 Idle: ", "data {\"a\":1}", "network net1 02:00 10.1.2.3/24,::1/64",
+                          "describe model=X1,slot=3"));
   EXPECT_EQ(instance.unprepare(Claim("u-1", {}, edits.state, 7)), CAGE_OK) << instance.explanation;
   EXPECT_EQ(instance.unprepare(Claim("u-1", {}, edits.state, 6)), CAGE_FAILED_PRECONDITION);
   EXPECT_EQ(instance.explanation, "not the state that was saved");
@@ -149,7 +151,7 @@ TEST_P(Sdk, TheJournalIsWrittenAndComesBack) {
   Edits edits, on_an_old_host;
   ASSERT_EQ(instance.prepare(Claim("u-1", {}, "", 0, "earlier notes"), edits), CAGE_OK) << instance.explanation;
   EXPECT_EQ(edits.journal, "undo u-1 after earlier notes");
-  on_an_old_host.with_journal = false;
+  on_an_old_host.with_families = false;
   EXPECT_EQ(instance.prepare(Claim("u-1", {}), on_an_old_host), CAGE_OK) << instance.explanation;
 }
 

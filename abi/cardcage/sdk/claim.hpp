@@ -4,6 +4,7 @@
 #define CARDCAGE_SDK_CLAIM_HPP_
 
 #include <cardcage/sdk/options.hpp>
+#include <cardcage/sdk/statement.hpp>
 
 namespace cage {
 
@@ -174,7 +175,44 @@ class Edit {
   }
   Edit& group(std::uint32_t gid) { return done(sink_->group(sink_, index_, gid)); }
 
+  // What users of the claim see of this device in its status (KEP-4817). The last call counts, for condition() that of
+  // each type. A host without cage.edits.status, older than 0.3, leaves it out.
+  Edit& condition(const Condition& condition) {
+    const auto* const family = status();
+    if (family == nullptr) return *this;
+    const cage_condition raw = detail::raw(condition);
+    return done(family->condition(sink_, index_, &raw));
+  }
+  // A JSON object of at most 10 KiB.
+  Edit& data(std::string_view json) {
+    const auto* const family = status();
+    return family == nullptr ? *this : done(family->data(sink_, index_, detail::raw(json)));
+  }
+  Edit& network(const NetworkData& network) {
+    const auto* const family = status();
+    if (family == nullptr) return *this;
+    const std::vector<cage_str> ips = detail::raw_list(network.ips);
+    cage_network_data raw{};
+    raw.struct_size = sizeof raw;
+    raw.ip_count = static_cast<std::uint32_t>(ips.size());
+    raw.interface_name = detail::raw(network.interface_name);
+    raw.hardware_address = detail::raw(network.hardware_address);
+    raw.ips = ips.data();
+    return done(family->network(sink_, index_, &raw));
+  }
+  // Containers with the device get a file that describes it (KEP-5304). A host without cage.edits.metadata, older than
+  // 0.3, leaves it out.
+  Edit& describe(const Description& description = {}) {
+    const auto* const family = static_cast<const cage_device_metadata*>(sink_->extension(sink_, CAGE_EDITS_METADATA));
+    if (family == nullptr) return *this;
+    const detail::RawAttributes attributes(description.attributes_);
+    return done(family->describe(sink_, index_, attributes.data(), attributes.size()));
+  }
+
  private:
+  const cage_device_status* status() const {
+    return static_cast<const cage_device_status*>(sink_->extension(sink_, CAGE_EDITS_STATUS));
+  }
   Edit& done(cage_status status) {
     detail::must(status);
     return *this;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use crate::claim::Allocation;
+use crate::device::Attributes;
 use crate::error::{Error, Result, Status};
+use crate::statement::{Condition, Description, NetworkData};
 use crate::{raw, text};
 use std::ffi::CString;
 use std::mem::size_of;
@@ -49,6 +51,12 @@ fn raw_bytes(bytes: &[u8]) -> raw::cage_bytes {
     raw::cage_bytes { data: bytes.as_ptr() as *const c_void, size: bytes.len() }
 }
 
+/// Null if the host does not offer it.
+unsafe fn family(edits: *mut raw::cage_edits, id: &str) -> *const c_void {
+    let id = CString::new(id).expect("a constant without a zero byte");
+    (*edits).extension.map_or(std::ptr::null(), |extension| extension(edits, id.as_ptr()))
+}
+
 /// What containers of the claim get.
 pub struct Edits {
     raw: *mut raw::cage_edits,
@@ -57,8 +65,7 @@ pub struct Edits {
 
 impl Edits {
     pub(crate) fn new(raw: *mut raw::cage_edits) -> Edits {
-        let id = CString::new(raw::CAGE_EDITS_JOURNAL).expect("a constant without a zero byte");
-        let journal = unsafe { (*raw).extension.map_or(std::ptr::null(), |extension| extension(raw, id.as_ptr())) };
+        let journal = unsafe { family(raw, raw::CAGE_EDITS_JOURNAL) };
         Edits { raw, journal: journal as *const raw::cage_journal }
     }
     /// For containers that get this device.
@@ -184,6 +191,52 @@ impl<'a> Edit<'a> {
     pub fn group(self, gid: u32) -> Result<Edit<'a>> {
         let index = self.index;
         self.sink.call(unsafe { (*self.sink.raw).group }, |add, sink| unsafe { add(sink, index, gid) })?;
+        Ok(self)
+    }
+
+    /// What users of the claim see of this device in its status (KEP-4817). The last call counts, for `condition` that
+    /// of each type. A host without cage.edits.status, older than 0.3, leaves it out.
+    pub fn condition(self, condition: &Condition) -> Result<Edit<'a>> {
+        let (index, raw) = (self.index, condition.to_raw());
+        self.state(|family, sink| family.condition.map(|state| unsafe { state(sink, index, &raw) }))
+    }
+    /// A JSON object of at most 10 KiB.
+    pub fn data(self, json: &str) -> Result<Edit<'a>> {
+        let (index, json) = (self.index, text::to_raw(json));
+        self.state(|family, sink| family.data.map(|state| unsafe { state(sink, index, json) }))
+    }
+    pub fn network(self, network: &NetworkData) -> Result<Edit<'a>> {
+        let ips = text::to_raw_list(&network.ips);
+        let raw = raw::cage_network_data {
+            struct_size: size_of::<raw::cage_network_data>() as u32,
+            ip_count: ips.len() as u32,
+            interface_name: text::to_raw(&network.interface_name),
+            hardware_address: text::to_raw(&network.hardware_address),
+            ips: ips.as_ptr(),
+        };
+        let index = self.index;
+        self.state(|family, sink| family.network.map(|state| unsafe { state(sink, index, &raw) }))
+    }
+    /// Containers with the device get a file that describes it (KEP-5304). A host without cage.edits.metadata, older
+    /// than 0.3, leaves it out.
+    pub fn describe(self, description: &Description) -> Result<Edit<'a>> {
+        let attributes = Attributes::of(&description.attributes);
+        let (index, count) = (self.index, attributes.raw.len() as u32);
+        let family = unsafe { family(self.sink.raw, raw::CAGE_EDITS_METADATA) as *const raw::cage_device_metadata };
+        if let Some(describe) = unsafe { family.as_ref() }.and_then(|family| family.describe) {
+            text::must(unsafe { describe(self.sink.raw, index, attributes.raw.as_ptr(), count) })?;
+        }
+        Ok(self)
+    }
+
+    fn state(
+        self,
+        run: impl FnOnce(&raw::cage_device_status, *mut raw::cage_edits) -> Option<raw::cage_status>,
+    ) -> Result<Edit<'a>> {
+        let family = unsafe { family(self.sink.raw, raw::CAGE_EDITS_STATUS) as *const raw::cage_device_status };
+        if let Some(status) = unsafe { family.as_ref() }.and_then(|family| run(family, self.sink.raw)) {
+            text::must(status)?;
+        }
         Ok(self)
     }
 }

@@ -49,6 +49,7 @@ mod panics;
 mod program;
 mod reports;
 mod snapshot;
+mod statement;
 mod table;
 mod text;
 mod values;
@@ -72,6 +73,7 @@ pub use module::{
 pub use program::{Program, ProgramResult};
 pub use reports::{Labels, Metric, Samples};
 pub use snapshot::Snapshot;
+pub use statement::{Condition, Description, NetworkData};
 #[doc(hidden)]
 pub use table::Table;
 pub use values::{Source, Values};

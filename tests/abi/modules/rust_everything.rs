@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses all of the crate abi/rust, as sdk_everything.cc uses all of sdk.hpp: the same tests look at both.
 use cardcage::{
-    raw, Attribute, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels, CollectMetrics, Configure,
-    Declared, Device, DeviceAction, DeviceNode, Edits, Entry, Error, Event, Events, FileWrite, HandleEvents, Health,
-    Hook, Host, Ioctl, Labels, Metric, Module, Mount, PreStart, Prefer, Program, Quantity, Reconcile, Recovery,
-    RequestPolicy, Result, Samples, Schema, Severity, Snapshot, Source, Status, Taint, Values, Watch, Wish,
+    raw, Attribute, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels, CollectMetrics, Condition,
+    Configure, Declared, Description, Device, DeviceAction, DeviceNode, Edits, Entry, Error, Event, Events, FileWrite,
+    HandleEvents, Health, Hook, Host, Ioctl, Labels, Metric, Module, Mount, NetworkData, PreStart, Prefer, Program,
+    Quantity, Reconcile, Recovery, RequestPolicy, Result, Samples, Schema, Severity, Snapshot, Source, Status, Taint,
+    Values, Watch, Wish,
 };
 use std::time::Duration;
 
@@ -336,6 +337,15 @@ impl Module for Everything {
             for (name, amount) in device.consumed() {
                 edit = edit.env(name, &amount.value.to_string())?;
             }
+            let network = NetworkData {
+                interface_name: "net1".to_string(),
+                ips: words(&["10.1.2.3/24", "::1/64"]),
+                hardware_address: "02:00".to_string(),
+            };
+            edit = edit.condition(&Condition::new("Ready", Some(true), "Linked").message("up"))?;
+            edit = edit.condition(&Condition::new("Busy", Some(false), "Idle"))?;
+            edit = edit.data(r#"{"a":1}"#)?.network(&network)?;
+            edit.describe(&Description::new().attribute("model", "X1").attribute("slot", 3))?;
         }
         if edits.has_journal() {
             let earlier = String::from_utf8_lossy(claim.journal());

@@ -141,6 +141,9 @@ class Everything final : public cage::Module {
       edit.env("FROM", params.source("mode") == cage::Source::claim ? "claim" : "other");
       for (const auto& [name, limit] : params.map("limits.memory")) edit.env(name, limit);
       for (const auto& [name, amount] : device.consumed()) edit.env(name, std::to_string(amount.value));
+      edit.condition(cage::Condition::yes("Ready", "Linked", "up")).condition(cage::Condition::no("Busy", "Idle"));
+      edit.data(R"({"a":1})").network({"net1", {"10.1.2.3/24", "::1/64"}, "02:00"});
+      edit.describe(cage::Description().attribute("model", "X1").attribute("slot", 3));
     }
     if (edits.has_journal())
       edits.journal("undo " + std::string(claim.uid()) + " after " + std::string(claim.journal()));

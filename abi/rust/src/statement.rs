@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What `prepare` states of a device for the users of the claim.
+
+use crate::device::Attribute;
+use crate::{raw, text};
+use std::mem::size_of;
+
+/// A condition of a device in ResourceClaim.status.devices. The host adds since when it is as it is.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    /// "Ready", "example.com/Attached"
+    pub kind: String,
+    /// `None` = unknown.
+    pub status: Option<bool>,
+    /// A CamelCase token, never empty.
+    pub reason: String,
+    /// For people, at most 1024 bytes.
+    pub message: String,
+}
+
+impl Condition {
+    pub fn new(kind: impl Into<String>, status: Option<bool>, reason: impl Into<String>) -> Condition {
+        Condition { kind: kind.into(), status, reason: reason.into(), message: String::new() }
+    }
+    pub fn message(mut self, text: impl Into<String>) -> Condition {
+        self.message = text.into();
+        self
+    }
+
+    /// Borrows the texts.
+    pub(crate) fn to_raw(&self) -> raw::cage_condition {
+        raw::cage_condition {
+            struct_size: size_of::<raw::cage_condition>() as u32,
+            status: match self.status {
+                Some(true) => raw::CAGE_CONDITION_TRUE,
+                Some(false) => raw::CAGE_CONDITION_FALSE,
+                None => raw::CAGE_CONDITION_UNKNOWN,
+            },
+            r#type: text::to_raw(&self.kind),
+            reason: text::to_raw(&self.reason),
+            message: text::to_raw(&self.message),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct NetworkData {
+    /// In the pod.
+    pub interface_name: String,
+    /// With the length of the prefix: "10.1.2.3/24".
+    pub ips: Vec<String>,
+    pub hardware_address: String,
+}
+
+/// Attributes for the file that describes a device to its containers, beside those that `discover` and the host report.
+#[derive(Clone, Debug, Default)]
+pub struct Description {
+    pub(crate) attributes: Vec<(String, Attribute)>,
+}
+
+impl Description {
+    pub fn new() -> Description {
+        Description::default()
+    }
+    pub fn attribute(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Description {
+        self.attributes.push((name.into(), value.into()));
+        self
+    }
+}
