@@ -57,6 +57,7 @@ json::value status_json(const wire::GetStatusResponse& status) {
           {"liveClaims", status.live_claims()},
           {"podResources", to_json(status.pod_resources())},
           {"nodeLabels", to_json(status.node_labels())},
+          {"claimStatus", to_json(status.claim_status())},
           {"drivers", std::move(drivers)},
           {"resources", std::move(resources)},
           {"warnings", strings_json(status.warnings())}};
@@ -93,7 +94,8 @@ void print(const wire::GetStatusResponse& status) {
        {"api server", to_text(status.api_server())},
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
        {"pod resources", to_text(status.pod_resources())},
-       {"node labels", to_text(status.node_labels())}});
+       {"node labels", to_text(status.node_labels())},
+       {"claim status", to_text(status.claim_status())}});
   if (status.drivers_size() > 0) {
     fmt::print("\n");
     Table table({"DRIVER", "MODULE", "POOL", "DEVICES", "REGISTRATION", "PUBLICATION"});

@@ -31,7 +31,7 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault
       fault_(std::move(fault)),
       live_config_(core_, clock_, std::move(config_file), config_,
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
-      cdi_(config_.node.cdi_dir),
+      cdi_(config_.node.cdi_dir, config_.node.run_dir / "metadata"),
       table_(core_, clock_, config_.node),
       features_(config_.node.features_dir, config_.node.instance),
       kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {
@@ -54,6 +54,9 @@ Status Daemon::open() {
   quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
   adopt_services();
   node_events_ = std::make_unique<EventRecorder>(core_, clock_, *cluster_, config_.node.name);
+  claim_statuses_ = std::make_unique<ClaimStatuses>(core_, clock_, *cluster_);
+  for (const auto& [key, claim] : ledger_->claims())
+    if (claim->phase == ClaimPhase::kPrepared) claim_statuses_->state(*claim);
   for (const ModuleConfig& module : config_.modules)
     for (const CauseRecord& known : ledger_->health().causes(module.name)) node_events_->remember(known);
   supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);
@@ -225,6 +228,7 @@ void Daemon::create_served_names() {
                                    [this](std::string module, std::string claim_uid, Instant deadline) {
                                      return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
                                    },
+                               .statuses = *claim_statuses_,
                                .fault = fault_};
   drivers_ = std::make_unique<Drivers>(context);
   resources_ = std::make_unique<Resources>(context);
@@ -304,6 +308,7 @@ void Daemon::run() {
   loops_.spawn(keep_run_files());
   // Not among the loops: what waits for the API server does not hold the end of the daemon up.
   spawn(core_, node_events_->run());
+  spawn(core_, claim_statuses_->run());
   if (orphans_) spawn(core_, orphans_->run());
   if (::getpid() == 1) spawn(core_, reap_orphans());
   spawn(core_, stop_on_signal());

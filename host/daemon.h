@@ -12,6 +12,7 @@
 #include "host/apiserver/event_recorder.h"
 #include "host/cdi/writer.h"
 #include "host/claim/cdi_keeper.h"
+#include "host/claim/claim_statuses.h"
 #include "host/config/live_config.h"
 #include "host/core/task_group.h"
 #include "host/core/unique_fd.h"
@@ -101,6 +102,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<Ledger> ledger_;
   const CdiWriter cdi_;
   std::unique_ptr<CdiKeeper> cdi_keeper_;
+  std::unique_ptr<ClaimStatuses> claim_statuses_;
   DeviceTable table_;
   std::unique_ptr<WorkerGroups> groups_;
   const std::shared_ptr<HardwareWrites> writes_ = std::make_shared<HardwareWrites>(core_, clock_);

@@ -4,6 +4,7 @@
 
 #include "host/apiserver/object_name.h"
 #include "host/core/ascii.h"
+#include "host/model/naming.h"
 
 namespace cardcage {
 namespace {
@@ -37,6 +38,15 @@ Result<ClaimRef> ref_from(const json::object& metadata) {
   if (ref.uid.empty() || ref.uid.size() > 64 || !plain)
     return fail(Code::kInvalidArgument, "metadata.uid is missing or not a UUID; write any UUID");
   return ref;
+}
+
+// It becomes part of a path in containers.
+Result<std::string> pod_claim_name_from(const json::object& metadata) {
+  constexpr std::string_view kAnnotation = "resource.kubernetes.io/pod-claim-name";
+  const auto name = text_at(object_at(metadata, "annotations"), kAnnotation);
+  if (!name.empty() && !is_dns_label(name))
+    return fail(Code::kInvalidArgument, "annotation {} is not a DNS label", kAnnotation);
+  return std::string(name);
 }
 
 Result<std::map<std::string, Quantity>> capacities_from(const json::object& object, std::string_view what) {
@@ -136,6 +146,9 @@ Result<Claim> claim_from_json(const json::value& value) {
   if (!ref) return within(ref.error(), "ResourceClaim");
   Claim claim;
   claim.ref = std::move(*ref);
+  auto pod_claim_name = pod_claim_name_from(object_at(root, "metadata"));
+  if (!pod_claim_name) return within(pod_claim_name.error(), "ResourceClaim");
+  claim.pod_claim_name = std::move(*pod_claim_name);
   const auto& status = object_at(root, "status");
   claim.reserved_for = pods_from(array_at(status, "reservedFor"));
   const auto* allocation = status.if_contains("allocation");

@@ -4,6 +4,7 @@
 
 #include "host/apiserver/object_name.h"
 #include "host/apiserver/timestamp.h"
+#include "host/model/device_json.h"
 
 namespace cardcage {
 namespace {
@@ -23,14 +24,6 @@ json::object to_json(const DeviceCondition& condition) {
           {"reason", condition.reason},
           {"message", condition.message},
           {"lastTransitionTime", timestamp(condition.since)}};
-}
-
-json::object to_json(const NetworkData& network) {
-  json::object object;
-  if (!network.interface_name.empty()) object["interfaceName"] = network.interface_name;
-  if (!network.ips.empty()) object["ips"] = json::array(network.ips.begin(), network.ips.end());
-  if (!network.hardware_address.empty()) object["hardwareAddress"] = network.hardware_address;
-  return object;
 }
 
 bool is_entry_of(const json::value& entry, const DeviceStatus& device) {
@@ -65,7 +58,7 @@ Result<json::array> claim_status_to_json(const std::vector<DeviceStatus>& device
       if (!data) return std::unexpected(data.error());
       entry["data"] = std::move(*data);
     }
-    if (device.network) entry["networkData"] = to_json(*device.network);
+    if (device.network) entry["networkData"] = network_json(*device.network);
     entries.push_back(std::move(entry));
   }
   return entries;

@@ -3,43 +3,13 @@
 #include <type_traits>
 
 #include "host/apiserver/object_name.h"
+#include "host/model/device_json.h"
 
 namespace cardcage {
 namespace {
 
 // Far more than the API allows (128 devices, 32 attributes, 8 counter sets); nothing beyond that is read.
 constexpr std::size_t kMaxDevices = 1024, kMaxEntries = 512;
-
-template <class T>
-std::string_view attribute_key() {
-  if constexpr (std::is_same_v<T, std::int64_t>) return "int";
-  if constexpr (std::is_same_v<T, bool>) return "bool";
-  if constexpr (std::is_same_v<T, std::string>) return "string";
-  if constexpr (std::is_same_v<T, SemVer>) return "version";
-  if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return "ints";
-  if constexpr (std::is_same_v<T, std::vector<bool>>) return "bools";
-  if constexpr (std::is_same_v<T, std::vector<std::string>>) return "strings";
-  if constexpr (std::is_same_v<T, std::vector<SemVer>>) return "versions";
-}
-
-json::value scalar_json(std::int64_t value) { return value; }
-json::value scalar_json(bool value) { return value; }
-json::value scalar_json(const std::string& value) { return json::value(value); }
-json::value scalar_json(const SemVer& value) { return json::value(value.text); }
-template <class T>
-json::value scalar_json(const std::vector<T>& values) {
-  json::array array;
-  for (const T& value : values) array.push_back(scalar_json(value));
-  return array;
-}
-
-json::value attribute_json(const AttributeValue& attribute) {
-  return std::visit(
-      [](const auto& value) -> json::value {
-        return json::object{{attribute_key<std::decay_t<decltype(value)>>(), scalar_json(value)}};
-      },
-      attribute);
-}
 
 json::object quantities_json(const std::map<std::string, Quantity>& quantities) {
   json::object object;

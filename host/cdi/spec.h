@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/cdi/metadata.h"
 #include "host/core/result.h"
 #include "host/model/edits.h"
 
@@ -20,6 +21,7 @@ struct CdiSpec {
   std::string kind;  // "vendor/class"
   std::vector<CdiDevice> devices;
   Edits edits;  // applied once, before those of the devices, to a container that gets any of them
+  std::vector<MetadataFile> files = {};  // that mounts of the devices need; not part of the spec file
   friend bool operator==(const CdiSpec&, const CdiSpec&) = default;
 };
 

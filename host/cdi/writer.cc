@@ -46,6 +46,8 @@ std::unexpected<Error> CdiWriter::explain(Error error) const {
 Status CdiWriter::write(const std::string& driver, const std::string& claim_uid, const CdiSpec& spec) const {
   const auto content = serialize_cdi(spec);
   if (!content) return std::unexpected(content.error());
+  for (const MetadataFile& file : spec.files)
+    if (auto written = write_metadata(file); !written) return written;
   const auto path = path_of(driver, claim_uid);
   auto written = write_file_atomically(path, *content, 0644, false);
   if (!written && written.error().code == Code::kNotFound) {
@@ -58,8 +60,9 @@ Status CdiWriter::write(const std::string& driver, const std::string& claim_uid,
 
 Status CdiWriter::remove(const std::string& driver, const std::string& claim_uid) const {
   const auto path = path_of(driver, claim_uid);
-  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-  return explain(fail_errno(errno, fmt::format("cannot remove '{}'", path.native())).error());
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    return explain(fail_errno(errno, fmt::format("cannot remove '{}'", path.native())).error());
+  return metadata_.empty() ? Status() : remove_metadata(metadata_folder(driver, claim_uid));
 }
 
 Result<std::vector<ClaimFile>> CdiWriter::list() const {
@@ -92,6 +95,7 @@ Result<std::size_t> CdiWriter::sweep(const std::function<bool(const ClaimFile&)>
       return explain(fail_errno(errno, fmt::format("cannot remove '{}'", path.native())).error());
     ++removed;
   }
+  if (auto swept = sweep_metadata(keep); !swept) return std::unexpected(swept.error());
   return removed;
 }
 

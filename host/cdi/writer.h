@@ -16,19 +16,25 @@ namespace cardcage {
 
 class CdiWriter {
  public:
-  explicit CdiWriter(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // `metadata` is the folder of the files that the specs mount; empty if there are none.
+  explicit CdiWriter(std::filesystem::path folder, std::filesystem::path metadata = {})
+      : folder_(std::move(folder)), metadata_(std::move(metadata)) {}
 
-  // Creates the folder if it is missing; replaces an older file of the claim. Fails with kPermissionDenied if the
-  // folder is read-only and with kResourceExhausted if its file system is full; the texts name the folder and the
-  // remedy.
+  // Where the metadata files of the claim are.
+  std::filesystem::path metadata_folder(const std::string& driver, const std::string& claim_uid) const;
+
+  // Writes the metadata files, then the spec file. Creates the folder if it is missing; replaces an older file of the
+  // claim. Fails with kPermissionDenied if the folder is read-only and with kResourceExhausted if its file system is
+  // full; the texts name the folder and the remedy.
   Status write(const std::string& driver, const std::string& claim_uid, const CdiSpec& spec) const;
-  // Succeeds if there is no such file.
+  // Both, in the other order. Succeeds if there is no such file.
   Status remove(const std::string& driver, const std::string& claim_uid) const;
 
   // The claims for which we wrote files; files of others are ignored. Empty if the folder does not exist.
   Result<std::vector<ClaimFile>> list() const;
   Result<CdiSpec> read(const ClaimFile& file) const;
-  // Removes our files of claims for which `keep` is false, and incomplete files that a crash left. Returns how many.
+  // Removes our files of claims for which `keep` is false, and incomplete files that a crash left. Returns how many
+  // spec files.
   Result<std::size_t> sweep(const std::function<bool(const ClaimFile&)>& keep) const;
 
   const std::filesystem::path& folder() const { return folder_; }
@@ -39,7 +45,11 @@ class CdiWriter {
   }
   std::unexpected<Error> explain(Error error) const;
 
-  std::filesystem::path folder_;
+  Status write_metadata(const MetadataFile& file) const;
+  Status remove_metadata(const std::filesystem::path& claim_folder) const;
+  Status sweep_metadata(const std::function<bool(const ClaimFile&)>& keep) const;
+
+  std::filesystem::path folder_, metadata_;
 };
 
 }  // namespace cardcage

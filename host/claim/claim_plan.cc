@@ -127,7 +127,8 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
                      .boot_id = ledger.boot_id(),
                      .begun = now,
                      .prepared = {},
-                     .parts = {}};
+                     .parts = {},
+                     .pod_claim_name = claim.pod_claim_name};
   std::vector<std::shared_ptr<Module>> modules;  // of each part
   std::vector<ConfigTarget> targets;             // of each part
   std::set<std::string> cdi_names;

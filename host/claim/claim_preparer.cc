@@ -102,6 +102,7 @@ Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shar
     log_limited(
         LogLevel::kWarn, fmt::format("{} {} {}", failed, self->driver_, ref.uid), failed,
         {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}, {"error", outcome.error().message}});
+  if (outcome) self->tell_status({self->driver_, ref.uid});
   self->running_.erase(ref.uid);
   for (const OneShot<Outcome>& caller : operation->callers) caller.set(outcome);
 }
@@ -133,6 +134,9 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
   reach(FaultPoint::kAfterIntent);
   tell_partitions(record);
   Status prepared = co_await prepare_parts(operation, record, deadline);
+  if (prepared)
+    prepared = plan_metadata(record, operation.described, environment_.devices,
+                             environment_.cdi.metadata_folder(driver_, ref.uid), metadata_files(record));
   if (!prepared) co_return std::unexpected(prepared.error());
 
   // Pods may have got or left replicas of the device while the module prepared it.
@@ -172,6 +176,7 @@ Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRec
     part.state = same->state;
     part.state_version = same->state_version;
     part.journal = same->journal;
+    inherit_statements(*same, part);
   }
   co_return Status{};
 }
@@ -223,6 +228,9 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   part.edits = std::move(edits->claim);
   part.state = std::move(edits->state);
   part.state_version = edits->state_version;
+  // A device of a resource has no claim that could show them.
+  if (!record.served().is_resource())
+    adopt_statements(std::move(edits->statements), environment_.clock.wall(), part, operation.described);
   co_return Status{};
 }
 
@@ -344,6 +352,14 @@ Task<Status> ClaimPreparer::stop_services(const ClaimRecord& record, const Modul
 }
 
 // -- common ----------------------------------------------------------------------------------------------------------
+
+void ClaimPreparer::tell_status(const ClaimKey& claim) const {
+  if (!environment_.statuses) return;
+  if (const auto record = environment_.ledger.find(claim))
+    environment_.statuses->state(*record);
+  else
+    environment_.statuses->withdraw(claim);
+}
 
 void ClaimPreparer::reach(FaultPoint point) const {
   if (environment_.fault) environment_.fault(point);

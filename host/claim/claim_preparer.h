@@ -16,6 +16,8 @@
 #include "host/cdi/writer.h"
 #include "host/claim/claim_plan.h"
 #include "host/claim/claim_service.h"
+#include "host/claim/claim_statuses.h"
+#include "host/claim/device_descriptions.h"
 #include "host/claim/device_directory.h"
 #include "host/config/config.h"
 #include "host/core/clock.h"
@@ -40,6 +42,8 @@ struct ClaimEnvironment {
   std::function<void(const std::string& module)> partition_changed = {};
   // Ends what the module keeps running for the claim, once the module has released it.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
+  // Hears of each claim that was prepared or released; null for a resource, which has no claims in the cluster.
+  ClaimStatuses* statuses = nullptr;
   // For the record of a prepared claim, and for its release.
   Durability durability = Durability::kNode;
   // For error texts: what happens next if a module is unavailable.
@@ -75,6 +79,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
     std::string waits_for;    // for people
     std::string module = {};  // that executes a call for it
     std::vector<OneShot<Outcome>> callers;
+    DeviceDescriptions described = {};  // of the devices of the record that is being prepared
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
@@ -104,6 +109,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
                               Instant deadline);
 
   Task<Status> stop_services(const ClaimRecord& record, const ModulePart& part) const;
+  void tell_status(const ClaimKey& claim) const;
   void reach(FaultPoint point) const;
   void tell_partitions(const ClaimRecord& record) const;
   Instant module_deadline(const Module& module) const;

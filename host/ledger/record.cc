@@ -1,5 +1,6 @@
 #include "host/ledger/record.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "host/cdi/names.h"
@@ -78,15 +79,29 @@ static Edits cdi_edits(Edits edits, const ClaimRecord& record) {
   return edits;
 }
 
+// A container that has a request gets all devices of it, so the first one brings the file along.
+static void add_metadata(const ModulePart& part, std::vector<CdiDevice>::iterator first, CdiSpec& spec) {
+  for (const MetadataFile& file : part.metadata) {
+    const auto holder = std::ranges::find(
+        part.devices, file.request, [](const HeldDevice& device) { return base_request(device.allocation.request); });
+    if (holder == part.devices.end()) continue;
+    first[holder - part.devices.begin()].edits.mounts.push_back(
+        {.host_path = file.host_path, .container_path = file.container_path, .type = "", .options = {"ro", "bind"}});
+    spec.files.push_back(file);
+  }
+}
+
 CdiSpec cdi_spec(const ClaimRecord& record) {
   CdiSpec spec;
   spec.kind = cdi_kind(record.served());
   for (const ModulePart& part : record.parts) {
     merge(spec.edits, cdi_edits(part.edits, record));
+    const auto earlier = static_cast<std::ptrdiff_t>(spec.devices.size());
     for (const HeldDevice& device : part.devices) {
       CdiDevice& entry = spec.devices.emplace_back(CdiDevice{device.cdi_name, cdi_edits(device.edits, record)});
       if (entry.edits.empty()) entry.edits.env.push_back(presence_variable(device));
     }
+    add_metadata(part, spec.devices.begin() + earlier, spec);
   }
   return spec;
 }
@@ -103,6 +118,30 @@ std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record) {
     }
   }
   return devices;
+}
+
+// A claim may have a device twice, for administration; it has one entry.
+std::vector<DeviceStatus> device_statuses(const ClaimRecord& record) {
+  std::vector<DeviceStatus> statuses;
+  if (record.served().is_resource()) return statuses;
+  for (const ModulePart& part : record.parts) {
+    for (const HeldDevice& device : part.devices) {
+      if (device.conditions.empty() && device.status_data.empty() && !device.network) continue;
+      const Allocation& from = device.allocation;
+      const auto same = [&](const DeviceStatus& other) {
+        return other.pool == from.pool && other.device == from.device && other.share_id == from.share_id;
+      };
+      if (std::ranges::any_of(statuses, same)) continue;
+      statuses.push_back({.driver = record.driver,
+                          .pool = from.pool,
+                          .device = from.device,
+                          .share_id = from.share_id,
+                          .conditions = device.conditions,
+                          .data = device.status_data,
+                          .network = device.network});
+    }
+  }
+  return statuses;
 }
 
 }  // namespace cardcage

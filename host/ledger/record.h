@@ -6,6 +6,7 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,10 @@ struct HeldDevice {
   OptionValues values;
   Edits edits;
   std::vector<Holder> holders;  // none in a claim
+  // What the module states of it in the claim's status, with times.
+  std::vector<DeviceCondition> conditions;
+  std::string status_data;
+  std::optional<NetworkData> network;
   friend bool operator==(const HeldDevice&, const HeldDevice&) = default;
 };
 
@@ -62,7 +67,8 @@ struct ModulePart {
   Edits edits;  // for every container of the claim
   std::string state;
   std::uint32_t state_version = 0;
-  std::string journal;  // what the module wrote down last
+  std::string journal;                 // what the module wrote down last
+  std::vector<MetadataFile> metadata;  // of requests whose first device is in this part
   friend bool operator==(const ModulePart&, const ModulePart&) = default;
 };
 
@@ -73,6 +79,7 @@ struct ClaimRecord {
   std::string boot_id;
   WallTime begun, prepared;  // `prepared` is the epoch until the claim is prepared
   std::vector<ModulePart> parts;
+  std::string pod_claim_name = {};  // Claim::pod_claim_name, while it is being prepared; not stored
 
   ClaimKey key() const { return {driver, ref.uid}; }
   ServedName served() const { return served_name_from_stored(driver); }
@@ -92,6 +99,8 @@ std::string claim_subject(std::string_view driver, const ClaimRef& ref);
 ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std::string_view boot_id);
 CdiSpec cdi_spec(const ClaimRecord& record);
 std::vector<PreparedDevice> prepared_devices(const ClaimRecord& record);
+// What the modules state of the devices. None for a resource, which has no claim that could show it.
+std::vector<DeviceStatus> device_statuses(const ClaimRecord& record);
 
 // A part without its module and state, for which the ledger has columns of their own, and a complete record. Reading
 // ignores unknown members. kDataLoss for text that no host has written.

@@ -67,6 +67,31 @@ void describe(Fields& fields, Allocation& allocation) {
 }
 
 template <class Fields>
+void describe(Fields& fields, DeviceCondition& condition) {
+  fields("type", condition.type);
+  fields("status", condition.status);
+  fields("reason", condition.reason);
+  fields("message", condition.message);
+  fields("sinceMs", condition.since);
+}
+
+template <class Fields>
+void describe(Fields& fields, NetworkData& network) {
+  fields("interfaceName", network.interface_name);
+  fields("ips", network.ips);
+  fields("hardwareAddress", network.hardware_address);
+}
+
+template <class Fields>
+void describe(Fields& fields, MetadataFile& file) {
+  fields("request", file.request);
+  fields("hostPath", file.host_path);
+  fields("containerPath", file.container_path);
+  fields("generation", file.generation);
+  fields("content", file.content);
+}
+
+template <class Fields>
 void describe(Fields& fields, HeldDevice& device) {
   fields("allocation", device.allocation);
   fields("id", device.device_id);
@@ -75,6 +100,9 @@ void describe(Fields& fields, HeldDevice& device) {
   fields("paramsKind", device.values.kind);
   fields("edits", device.edits);
   fields("holders", device.holders);
+  fields("conditions", device.conditions);
+  fields("statusData", device.status_data);
+  fields("network", device.network);
 }
 
 template <class Fields>
@@ -89,6 +117,7 @@ void describe(Fields& fields, ModulePart& part) {
   fields("devices", part.devices);
   fields("params", part.params);
   fields("edits", part.edits);
+  fields("metadata", part.metadata);
 }
 
 // Without its parts, which carry more than the ledger's own rows of them.

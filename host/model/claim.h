@@ -40,6 +40,7 @@ struct OpaqueConfig {
 
 struct Claim {
   ClaimRef ref;
+  std::string pod_claim_name;  // of a claim made from a template: its name in the pod's spec; otherwise empty
   bool allocated = false;
   std::vector<Allocation> allocations;  // for every driver, not only ours
   std::vector<OpaqueConfig> configs;

@@ -37,7 +37,8 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .deadlines = shared.config.deadlines,
            .fault = shared.fault,
            .partition_changed = shared.partition_changed,
-           .stop_services = shared.stop_services})),
+           .stop_services = shared.stop_services,
+           .statuses = &shared.statuses})),
       measured_(name().name, *claims_, shared.meter, shared.clock),
       publisher_(make_publisher(name().name, shared)) {
   start();

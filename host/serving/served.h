@@ -9,6 +9,7 @@
 #include "host/cdi/writer.h"
 #include "host/claim/call_meter.h"
 #include "host/claim/claim_reader.h"
+#include "host/claim/claim_statuses.h"
 #include "host/config/config.h"
 #include "host/core/backoff.h"
 #include "host/core/fault_point.h"
@@ -38,6 +39,7 @@ struct ServingContext {
   std::function<void(const std::string& module)> partition_changed;
   // See ClaimEnvironment.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
+  ClaimStatuses& statuses;
   FaultHook fault;
 };
 

@@ -47,6 +47,20 @@ TEST(ClaimJsonTest, AnAllocatedClaimIsReadCompletely) {
           Allocation{.request = "nic", .driver = "nic.other.org", .pool = "rack/node7", .device = "eth0"}));
 }
 
+TEST(ClaimJsonTest, AClaimFromATemplateHasItsNameInThePod) {
+  const auto name_of = [](const char* name) {
+    json::value claim = golden("claim.json");
+    auto& annotations = claim.at_pointer("/metadata").get_object()["annotations"].emplace_object();
+    if (name != nullptr) annotations["resource.kubernetes.io/pod-claim-name"] = name;
+    return claim_from_json(claim);
+  };
+  EXPECT_EQ(name_of("accelerator")->pod_claim_name, "accelerator");
+  EXPECT_EQ(name_of(nullptr)->pod_claim_name, "");
+  const auto refused = name_of("../..");
+  ASSERT_FALSE(refused) << "it would become part of a path";
+  EXPECT_THAT(refused.error().message, HasSubstr("pod-claim-name is not a DNS label"));
+}
+
 TEST(ClaimJsonTest, ConfigsKeepOrderSourceAndParameters) {
   const auto claim = claim_from_json(golden("claim.json"));
   ASSERT_EQ(claim->configs.size(), 3u);

@@ -58,6 +58,26 @@ TEST(CdiWriterTest, SweepsOnlyOurFiles) {
                                                              ".other.tmp", claim_file_name(kServed, "keep")));
 }
 
+TEST(CdiWriterTest, MetadataComesAndGoesWithTheSpec) {
+  const ScratchFolder scratch;
+  const CdiWriter writer(scratch / "cdi", scratch / "metadata");
+  const auto folder = writer.metadata_folder(kDriver, "u1");
+  EXPECT_EQ(folder, scratch / "metadata/cardcage.gpu.example.com-claim_u1");
+  CdiSpec spec = spec_of("u1");
+  spec.files = {{.request = "main", .host_path = folder / "main.json", .container_path = "/m", .content = "long"}};
+  ASSERT_TRUE(writer.write(kDriver, "u1", spec));
+  EXPECT_EQ(read_file(folder / "main.json", 64).value(), "long");
+  const FileStamp first = stamp_of(folder / "main.json");
+  ASSERT_TRUE(writer.write(kDriver, "u1", spec));
+  EXPECT_EQ(stamp_of(folder / "main.json"), first) << "the same content is not written again";
+  spec.files[0].content = "new";
+  ASSERT_TRUE(writer.write(kDriver, "u1", spec));
+  EXPECT_EQ(read_file(folder / "main.json", 64).value(), "new") << "the rest of the old content is cut off";
+  EXPECT_EQ(stamp_of(folder / "main.json").inode, first.inode);
+  EXPECT_TRUE(writer.remove(kDriver, "u1"));
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
 TEST(CdiWriterTest, ABrokenFileIsAnErrorThatNamesIt) {
   const ScratchFolder scratch;
   const CdiWriter writer(scratch.path());

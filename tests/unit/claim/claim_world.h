@@ -155,7 +155,8 @@ class ClaimWorld : public CoreFixture {
                                       .cdi = cdi,
                                       .clock = clock,
                                       .deadlines = deadlines,
-                                      .fault = std::move(fault)});
+                                      .fault = std::move(fault),
+                                      .statuses = &statuses});
   }
 
   Instant soon() const { return std::max(clock.now(), real_clock.now()) + std::chrono::seconds(5); }
@@ -220,7 +221,8 @@ class ClaimWorld : public CoreFixture {
   std::shared_ptr<FakeModule> gpus = std::make_shared<FakeModule>(core);
   std::shared_ptr<FakeModule> nics = std::make_shared<FakeModule>(core);
   FakeDirectory directory{core};
-  CdiWriter cdi{folder / "cdi"};
+  CdiWriter cdi{folder / "cdi", folder / "metadata"};
+  ClaimStatuses statuses{core, clock, cluster};
   std::unique_ptr<Ledger> ledger;
   std::shared_ptr<ClaimPreparer> preparer;
 };

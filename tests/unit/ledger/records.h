@@ -56,6 +56,10 @@ inline ClaimRecord a_full_record(const std::string& uid) {
   device.allocation.consumed_capacity["memory"] = Quantity{4, 0, Quantity::Format::kDecimal};
   device.edits.device_nodes = {{"/dev/gpu0", "", "c", "rw", 195, 0, 0666, 0, 44}};
   device.edits.hooks = {{"createContainer", "/usr/bin/hook", {"hook"}, {}, 5}};
+  device.conditions = {{"Ready", DeviceCondition::Status::kTrue, "Linked", "at 400 Gbit/s", record.begun}};
+  device.status_data = R"({"lanes":16})";
+  device.network = NetworkData{"net1", {"10.1.2.3/24"}, "02:00:00:00:00:01"};
+  part.metadata = {{"main", "/run/cardcage/metadata/x/main.json", "/var/run/kubernetes.io/x.json", 2, "{}\n{}\n"}};
   device.holders = {{"GPU-1::0", "team", "train", "main", record.begun}};
   device.values.entries["mode"] = {std::string("fast"), true, ConfigSource::kClaim};
   device.values.entries["limits.gpu"] = {TextMap{{"a", "1"}}, true, ConfigSource::kClass};

@@ -91,6 +91,7 @@ class ResourcePatternsTest : public SupervisorFixture {
   Config config{.node = {.kubelet_root = folder.path(), .device_plugins_dir = folder / "device-plugins"}};
   FakeCluster cluster{core, clock};
   ClaimReader claims{core, clock, cluster, [](const std::string&, Instant) -> Task<bool> { co_return false; }};
+  ClaimStatuses statuses{core, clock, cluster};
   std::unique_ptr<Ledger> ledger = open_ledger().value();
   CdiWriter cdi{folder / "cdi"};
   DeviceTable table{core, clock, {.name = "node-1", .roots = {.sysfs = folder / "sys"}}};
@@ -109,6 +110,7 @@ class ResourcePatternsTest : public SupervisorFixture {
                                      .handed_out = [] {},
                                      .partition_changed = [](const std::string&) {},
                                      .stop_services = {},
+                                     .statuses = statuses,
                                      .fault = {}}};
 };
 
