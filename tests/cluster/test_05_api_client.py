@@ -12,4 +12,4 @@ def test_client(cluster):
     assert program.exists(), f"{program} is not built: `tools/test cluster` builds it"
     done = subprocess.run([program, "--gtest_filter=RealApiServerTest.*"], env={**os.environ, "CARDCAGE_CLUSTER_KUBECONFIG": f"{KUBECONFIGS}/admin.conf"},
                           capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0 and "[  PASSED  ] 5 tests." in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "[  PASSED  ] 6 tests." in done.stdout, done.stdout + done.stderr

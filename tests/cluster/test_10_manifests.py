@@ -26,6 +26,7 @@ def access(cluster):
     ("node-feature-discovery", ["mountPath: /etc/kubernetes/node-feature-discovery/features.d"]),
     ("services", ["hostPID: true", "mountPath: /sys/fs/cgroup/cardcage"]),
     ("driver-root", ["mountPropagation: HostToContainer", "mountPath: /run/nvidia/driver"]),
+    ("claim-status", ["resourceclaims/driver", "associated-node:patch"]),
     ("nvidia-mps", ["mountPropagation: Bidirectional", "mountPath: /run/nvidia/mps"]),
 ])
 def test_components_add_what_some_nodes_need(cluster, tmp_path, component, expected):
@@ -42,14 +43,31 @@ def test_components_add_what_some_nodes_need(cluster, tmp_path, component, expec
     kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=daemon_set_of(manifests))
 
 
+def test_the_status_of_claims_is_for_named_drivers_on_the_own_node(cluster):
+    """The component that modules need which state something: applied alone, and taken away again."""
+    file = SOURCE / "config/kubernetes/components/claim-status/access.yaml"
+    kubectl("apply", "-f", str(file))
+    try:
+        group = "resource.k8s.io"
+        until(lambda: allowed(cluster, "patch", group, "resourceclaims", "status"), "the role holds", 10)
+        assert not allowed(cluster, "update", group, "resourceclaims", "status")
+        assert not allowed(cluster, "patch", group, "resourceclaims")
+        assert not allowed(cluster, "patch", group, "resourceclaims", "binding")
+        assert allowed(cluster, "associated-node:patch", group, "resourceclaims", "driver", name="driver.example.com")
+        assert not allowed(cluster, "associated-node:patch", group, "resourceclaims", "driver", name="other.example.com")
+        assert not allowed(cluster, "arbitrary-node:patch", group, "resourceclaims", "driver", name="driver.example.com")
+    finally:
+        kubectl("delete", "-f", str(file))
+
+
 def daemon_set_of(manifests: str) -> str:
     """The other objects are in a namespace that exists only once they are applied for good."""
     return next(part for part in manifests.split("\n---\n") if "kind: DaemonSet" in part)
 
 
-def allowed(cluster, verb: str, group: str, resource: str, subresource: str = "") -> bool:
+def allowed(cluster, verb: str, group: str, resource: str, subresource: str = "", name: str = "") -> bool:
     review = cluster.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {"spec": {
-        "user": USER, "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": subresource}}})
+        "user": USER, "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": subresource, "name": name}}})
     return review["status"]["allowed"]
 
 

@@ -154,6 +154,33 @@ TEST_F(RealApiServerTest, RefusalsHaveTheirCodes) {
   EXPECT_EQ(run(api->create_slice(again, soon())).error().code, Code::kAlreadyExists);
 }
 
+TEST_F(RealApiServerTest, TheStatusOfDevicesIsForOneClaimOnly) {
+  HttpClient http(core);
+  const std::string claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+  const std::string name = "status-" + std::to_string(::getpid());
+  const auto request = [&](std::string method, std::string path, std::string body) {
+    return run(http.request(peer, {.method = std::move(method), .path = std::move(path), .body = std::move(body)}, 5s));
+  };
+  const auto made =
+      request("POST", claims,
+              fmt::format(R"({{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{{"name":"{}"}},
+      "spec":{{"devices":{{"requests":[{{"name":"r","exactly":{{"deviceClassName":"none"}}}}]}}}}}})",
+                          name));
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_EQ(made->status, 201) << made->body;
+  const std::string uid(json::parse(made->body).at("metadata").at("uid").as_string());
+  const auto apply = [&](std::string of, std::vector<DeviceStatus> devices) {
+    return run(api->apply_claim_status({"default", name, std::move(of)}, kDriver, std::move(devices), soon()));
+  };
+  EXPECT_TRUE(apply(uid, {})) << "nothing is owned, so nothing is removed";
+  EXPECT_EQ(apply("00000000-0000-4000-8000-000000000000", {}).error().code, Code::kAborted);
+  const Status unallocated = apply(uid, {{.driver = kDriver, .pool = node, .device = "x"}});
+  ASSERT_FALSE(unallocated);
+  EXPECT_EQ(unallocated.error().code, Code::kInvalidArgument) << unallocated.error().message;
+  ASSERT_TRUE(request("DELETE", claims + "/" + name, ""));
+  EXPECT_EQ(apply(uid, {}).error().code, Code::kNotFound);
+}
+
 TEST_F(RealApiServerTest, AWatchAndManyRequestsShareOneConnection) {
   std::string version = list().resource_version;
   std::vector<SliceEvent> events;
