@@ -38,6 +38,12 @@ json::object capacity_json(const SliceDevice& device) {
   return object;
 }
 
+json::array texts_json(const std::vector<std::string>& texts) {
+  json::array array;
+  for (const std::string& text : texts) array.emplace_back(text);
+  return array;
+}
+
 json::object device_body(const SliceDevice& device) {
   json::object body;
   for (const auto& [name, value] : device.attributes) {
@@ -60,6 +66,9 @@ json::object device_body(const SliceDevice& device) {
       taints.push_back(std::move(object));
     }
   }
+  if (device.binding.to_node) body["bindsToNode"] = true;
+  if (!device.binding.conditions.empty()) body["bindingConditions"] = texts_json(device.binding.conditions);
+  if (!device.binding.failures.empty()) body["bindingFailureConditions"] = texts_json(device.binding.failures);
   if (device.allow_multiple_allocations) body["allowMultipleAllocations"] = true;
   return body;
 }
@@ -171,6 +180,15 @@ RequestPolicies policies_from(const json::object& object, const std::map<std::st
   return policies;
 }
 
+std::vector<std::string> texts_from(const json::array& array) {
+  std::vector<std::string> texts;
+  for (const auto& item : array) {
+    if (texts.size() == kMaxEntries) break;
+    if (const auto* text = item.if_string()) texts.emplace_back(*text);
+  }
+  return texts;
+}
+
 SliceDevice device_from(const json::object& object) {
   SliceDevice device;
   device.name = text_at(object, "name");
@@ -192,6 +210,8 @@ SliceDevice device_from(const json::object& object) {
     device.taints.push_back({std::string(text_at(taint, "key")), std::string(text_at(taint, "value")),
                              std::string(text_at(taint, "effect")), std::string(text_at(taint, "timeAdded"))});
   }
+  device.binding = {texts_from(array_at(body, "bindingConditions")),
+                    texts_from(array_at(body, "bindingFailureConditions")), bool_at(body, "bindsToNode")};
   device.allow_multiple_allocations = bool_at(body, "allowMultipleAllocations");
   return device;
 }

@@ -19,6 +19,7 @@ std::string_view changed_part(const Device& before, const Device& after) {
   if (before.capacity != after.capacity) return "another capacity";
   if (before.policies != after.policies) return "another request policy";
   if (before.consumes != after.consumes) return "other counters";
+  if (before.binding != after.binding) return "other binding conditions";
   return "";
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/core/shared_map.h"
+#include "host/model/binding.h"
 #include "host/model/health.h"
 #include "host/model/request_policy.h"
 
@@ -46,7 +47,8 @@ struct Device {
   std::map<std::string, Quantity> capacity;
   RequestPolicies policies;  // of a shared device only
   std::vector<CounterUse> consumes;
-  Health health;  // the default = no statement
+  Binding binding;  // empty = ready at once
+  Health health;    // the default = no statement
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -24,6 +24,7 @@ struct SliceDevice {
   RequestPolicies policies;
   std::vector<CounterUse> consumes;
   std::vector<DeviceTaint> taints;
+  Binding binding;
   bool allow_multiple_allocations = false;
   friend bool operator==(const SliceDevice&, const SliceDevice&) = default;
 };

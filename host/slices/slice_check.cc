@@ -93,6 +93,7 @@ std::optional<std::string> flaw_of(const SliceDevice& device, const CounterSets&
   if (!is_dns_label(device.name)) return "the name is not a DNS label";
   if (auto flaw = attribute_flaw(device)) return flaw;
   if (auto flaw = flaw_of(device.policies, device.capacity, device.allow_multiple_allocations)) return flaw;
+  if (auto flaw = flaw_of(device.binding)) return flaw;
   if (auto flaw = counter_flaw(device, counters)) return flaw;
   return taint_flaw(device);
 }

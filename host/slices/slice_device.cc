@@ -48,6 +48,7 @@ SliceDevice slice_device(const Device& device, const std::vector<CauseHealth>& c
   published.capacity = device.capacity;
   published.policies = device.policies;
   published.consumes = device.consumes;
+  published.binding = device.binding;
   published.allow_multiple_allocations = device.shared;
   if (strongest_taint(causes) != TaintEffect::kNone) published.taints = taints_of(causes, driver);
   return published;

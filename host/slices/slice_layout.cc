@@ -219,7 +219,7 @@ bool is_same(const SliceDevice& wanted, const SliceDevice& stored) {
   };
   return wanted.name == stored.name && wanted.allow_multiple_allocations == stored.allow_multiple_allocations &&
          wanted.attributes == stored.attributes && wanted.capacity == stored.capacity &&
-         wanted.policies == stored.policies && wanted.consumes == stored.consumes &&
+         wanted.policies == stored.policies && wanted.consumes == stored.consumes && wanted.binding == stored.binding &&
          std::ranges::equal(wanted.taints, stored.taints, same_taint);
 }
 

@@ -43,6 +43,9 @@ std::optional<std::string> withheld_by_gate(const SliceDevice& device, const Fea
   if (gates.consumable_capacity && !gates.fractional_capacity && needs_fractions(device))
     return "has a request policy with amounts that are not whole, and the cluster refuses it: enable its feature gate "
            "DRAFractionalCapacityRange (new in Kubernetes 1.37)";
+  if (!gates.binding_conditions && !device.binding.empty())
+    return "has to be made ready before a pod gets it, and the cluster drops bindingConditions: enable its feature "
+           "gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus";
   if (!gates.taints && must_not_be_scheduled(device))
     return "is tainted, and the cluster drops taints: enable its feature gate DRADeviceTaints";
   return std::nullopt;
@@ -109,6 +112,7 @@ void FeatureGates::learn(const Slice& sent, const Slice& stored) {
     if (!wanted.consumes.empty()) partitionable = got.consumes.empty() ? State::kOff : State::kOn;
     if (!wanted.taints.empty() && got.taints.empty()) taints = false;
     if (wanted.allow_multiple_allocations && !got.allow_multiple_allocations) consumable_capacity = false;
+    if (!wanted.binding.empty() && got.binding.empty()) binding_conditions = false;
   }
   if (!sent.skip_node_operations.empty() && stored.skip_node_operations.empty()) optional_node_operations = false;
 }
@@ -136,7 +140,7 @@ bool FeatureGates::absolve() {
 
 void FeatureGates::forget_off() {
   if (partitionable == State::kOff) partitionable = State::kUnknown;
-  taints = consumable_capacity = optional_node_operations = true;
+  taints = consumable_capacity = binding_conditions = optional_node_operations = true;
   absolve();
 }
 
@@ -146,6 +150,7 @@ std::vector<std::string> FeatureGates::off() const {
   if (!taints) names.emplace_back("DRADeviceTaints");
   if (!consumable_capacity) names.emplace_back("DRAConsumableCapacity");
   if (!fractional_capacity) names.emplace_back("DRAFractionalCapacityRange");
+  if (!binding_conditions) names.emplace_back("DRADeviceBindingConditions");
   if (!list_attributes) names.emplace_back("DRAListTypeAttributes");
   return names;
 }

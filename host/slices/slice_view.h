@@ -46,6 +46,7 @@ struct FeatureGates {
   State partitionable = State::kUnknown;  // DRAPartitionableDevices
   bool taints = true;                     // DRADeviceTaints
   bool consumable_capacity = true;        // DRAConsumableCapacity
+  bool binding_conditions = true;         // DRADeviceBindingConditions
   // These only show in a refusal. The first one is not a gate: Kubernetes 1.34 refuses a slice with the effect None or
   // with more than 4 taints of a device.
   bool taints_of_1_35 = true;
@@ -77,7 +78,7 @@ struct WithheldDevice {
 //
 // A partition without its counters could be allocated together with the whole device. So devices that consume counters
 // are withheld until a response shows that the server keeps counters. A tainted device that must not be scheduled is
-// withheld if the server drops taints.
+// withheld if the server drops taints, and a device that is not ready at once if it drops binding conditions.
 struct PoolView {
   PoolContentPtr content;
   CounterPlacement placement = CounterPlacement::kSeparate;

@@ -36,6 +36,7 @@ Slice every_field() {
   device.consumes = {{"npu-0", {{"memory", gi(32)}}}};
   device.taints = {{"npu.acme.dev/hot", "", "None", ""},
                    {"npu.acme.dev/unhealthy", "ecc", "NoSchedule", "2030-01-01T00:00:00Z"}};
+  device.binding = {{"Ready", "npu.acme.dev/Attached"}, {"Failed"}, true};
   device.allow_multiple_allocations = true;
   slice.devices = {device, {.name = "npu-1"}};
   slice.shared_counters = {{"npu-0", {{"memory", gi(64)}}}};
@@ -122,6 +123,18 @@ TEST(SliceJsonDetailTest, AnEditedRequestPolicyDiffers) {
   json::value same(with_name);
   same.at_pointer("/spec/devices/0/capacity/memory/requestPolicy/validRange/step") = "4096Mi";
   EXPECT_EQ(slice_from_json(same)->devices, every_field().devices);
+}
+
+TEST(SliceJsonDetailTest, EditedBindingConditionsDiffer) {
+  json::object with_name = slice_to_json(every_field(), ResourceApi::kV1);
+  with_name["metadata"].get_object()["name"] = "s1";
+  for (const auto& [place, value] :
+       {std::pair("bindsToNode", json::value(false)), std::pair("bindingConditions/0", json::value("Loaded")),
+        std::pair("bindingFailureConditions", json::value(nullptr))}) {
+    json::value changed(with_name);
+    changed.at_pointer(fmt::format("/spec/devices/0/{}", place)) = value;
+    EXPECT_NE(slice_from_json(changed)->devices, every_field().devices) << place;
+  }
 }
 
 TEST(SliceJsonDetailTest, CanonicalQuantitiesOfTheServerAreEqual) {

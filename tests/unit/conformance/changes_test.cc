@@ -33,6 +33,13 @@ TEST(DeviceChangesTest, NamesARequestPolicy) {
   EXPECT_EQ(device_changes(before, after), "device 'a' has another request policy");
 }
 
+TEST(DeviceChangesTest, NamesBindingConditions) {
+  Snapshot before{.devices = {device("a")}, .counter_sets = {}, .left_out = {}};
+  Snapshot after = before;
+  after.devices[0].binding = {{"Ready"}, {"Failed"}};
+  EXPECT_EQ(device_changes(before, after), "device 'a' has other binding conditions");
+}
+
 TEST(EditChangesTest, NamesTheKindsOfEdits) {
   PreparedEdits before;
   before.allocations.resize(1);

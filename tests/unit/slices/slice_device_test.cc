@@ -19,6 +19,7 @@ Device gpu() {
   device.capacity["memory"] = Quantity{.value = 1};
   device.policies["memory"] = {.default_amount = Quantity{.value = 1}};
   device.consumes = {{"card", {{"slots", Quantity{.value = 1}}}}};
+  device.binding = {{"Ready"}, {"Failed"}, true};
   device.shared = true;
   return device;
 }
@@ -43,6 +44,7 @@ TEST(SliceDevice, PublishesWhatTheModuleReported) {
   EXPECT_EQ(published.capacity, gpu().capacity);
   EXPECT_EQ(published.consumes, gpu().consumes);
   EXPECT_TRUE(published.allow_multiple_allocations);
+  EXPECT_EQ(published.binding, gpu().binding);
   EXPECT_EQ(published.policies, gpu().policies);
   EXPECT_THAT(published.taints, IsEmpty());
 }

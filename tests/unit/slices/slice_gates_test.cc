@@ -138,6 +138,26 @@ TEST_F(SliceGatesTest, FindsOutThatTheServerTakesNoLists) {
   expect_published(content);
 }
 
+TEST_F(SliceGatesTest, ADeviceIsWithheldIfTheServerDropsItsBindingConditions) {
+  cluster.on_store([](Slice& slice) {
+    for (SliceDevice& device : slice.devices) device.binding = {};
+  });
+  start();
+  PoolContent content = numbered_pool(1);
+  content.devices.push_back(bound_device("later"));
+  want(content);
+  EXPECT_TRUE(converges());
+  expect_published(numbered_pool(1));
+  EXPECT_THAT(publisher.status().disabled_gates, ElementsAre("DRADeviceBindingConditions"));
+  EXPECT_THAT(publisher.status().pools.at("node7").withheld, SizeIs(1));
+
+  // The server is upgraded, which ends its watches.
+  cluster.on_store({});
+  cluster.end_watches(fail(Code::kUnavailable, "connection reset"));
+  EXPECT_TRUE((pass(100ms), converges()));
+  expect_published(content);
+}
+
 TEST_F(SliceGatesTest, CallsMayBeLeftOutWhereTheNodesKubeletDeclaresThat) {
   const auto skipped = [this] { return stored().at(0).skip_node_operations; };
   start();

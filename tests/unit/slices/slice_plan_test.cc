@@ -234,6 +234,16 @@ TEST_F(SlicePlanTest, AForeignChangeOfTheCallsToLeaveOutIsCorrected) {
   EXPECT_THAT(correction.updates[0].skip_node_operations, IsEmpty());
 }
 
+TEST_F(SlicePlanTest, AForeignChangeOfBindingConditionsIsCorrected) {
+  PoolContent content;
+  content.devices = {bound_device("gpu-0")};
+  publish(content);
+  stored[0].devices[0].binding.to_node = true;
+  EXPECT_EQ(publish(content).writes(), 1u);
+  stored[0].devices[0].binding.failures = {"Lost"};
+  EXPECT_EQ(publish(content).writes(), 1u);
+}
+
 TEST_F(SlicePlanTest, AReplacedNodeOnlyChangesTheOwner) {
   const PoolContent content = numbered_pool(300);
   publish(content);

@@ -37,6 +37,12 @@ inline SliceDevice shared_device(const std::string& name) {
   return device;
 }
 
+inline SliceDevice bound_device(const std::string& name) {
+  SliceDevice device = plain_device(name);
+  device.binding = {{"Ready"}, {"Failed"}};
+  return device;
+}
+
 inline SliceDevice partition(const std::string& name, const std::string& set) {
   SliceDevice device = plain_device(name);
   device.consumes.push_back({set, {{"slots", Quantity{.value = 1}}}});

@@ -91,6 +91,13 @@ TEST(SliceView, FindsRequestPoliciesThatTheApiServerWouldRefuse) {
   EXPECT_THAT(flaw(device), HasSubstr("capacity 'cores', which the device lacks"));
 }
 
+TEST(SliceView, FindsBindingConditionsThatTheApiServerWouldRefuse) {
+  SliceDevice device = bound_device("gpu-0");
+  EXPECT_EQ(flaw(device), "none");
+  device.binding.failures = {"Ready"};
+  EXPECT_THAT(flaw(device), HasSubstr("condition 'Ready' comes twice"));
+}
+
 TEST(SliceView, OneBadDeviceDoesNotHideTheOthers) {
   PoolContent content = numbered_pool(3);
   content.devices[1].attributes["bad-name"] = true;
@@ -156,6 +163,23 @@ TEST(SliceView, WithholdsPoliciesThatNeedFractionsFromAServerWithoutThem) {
   EXPECT_THAT(gates.off(), testing::Contains("DRAFractionalCapacityRange"));
   gates.forget_off();
   EXPECT_TRUE(gates.fractional_capacity);
+}
+
+TEST(SliceView, WithholdsADeviceThatWouldBeGivenBeforeItIsReady) {
+  PoolContent content;
+  content.devices = {plain_device("ready"), bound_device("later")};
+  FeatureGates gates = all_on();
+  EXPECT_THAT(names(*view_pool(shared(content), CounterPlacement::kSeparate, gates)), ElementsAre("ready", "later"));
+  Slice sent, stored;
+  sent.devices = stored.devices = content.devices;
+  EXPECT_THAT(gates.learn(sent, stored), IsEmpty());
+  stored.devices[1].binding = {};
+  EXPECT_THAT(gates.learn(sent, stored), ElementsAre("DRADeviceBindingConditions"));
+  const auto view = view_pool(shared(content), CounterPlacement::kSeparate, gates);
+  EXPECT_THAT(names(*view), ElementsAre("ready"));
+  EXPECT_THAT(view->withheld[0].reason, HasSubstr("enable its feature gates DRADeviceBindingConditions"));
+  gates.forget_off();
+  EXPECT_TRUE(gates.binding_conditions);
 }
 
 TEST(SliceView, LeavesOutTaintsThatKubernetes134Refuses) {
