@@ -23,6 +23,7 @@
 #error "cardcage/sdk.hpp needs C++17 or later: compile with -std=c++17"
 #else  // leaves out the rest, whose errors would hide this one
 
+#include <cardcage/sdk/binding.hpp>
 #include <cardcage/sdk/call.hpp>
 #include <cardcage/sdk/catalogue.hpp>
 #include <cardcage/sdk/claim.hpp>
@@ -48,8 +49,8 @@ struct Wish {
   std::uint32_t count = 0;                            // including the required ones
 };
 
-// One running module. One thread makes all calls; with CAGE_MODULE_CONCURRENT in flags, prepare, unprepare and
-// pre_start of different claims overlap on threads of their own, also with discover, check and prefer [R8]. The
+// One running module. One thread makes all calls; with CAGE_MODULE_CONCURRENT in flags, prepare, unprepare, bind
+// and pre_start of different claims overlap on threads of their own, also with discover, check and prefer [R8]. The
 // constructor takes (const Call&, Host, const Values& options). The host sees which functions a module does not
 // override.
 class Module {
@@ -94,6 +95,9 @@ class Module {
   virtual void resume_device(const Call&, std::string_view /*device*/) {}
   // Resets the hardware of a device and of its partitions, which nobody holds, and states its causes anew [R24].
   virtual void reset(const Call&, std::string_view /*device*/) {}
+  // A pod waits for devices of the claim that Snapshot::binding() was called for: begins to make them ready, or goes on
+  // with it, and states how far they are. Called every few seconds; unprepare() follows if nobody waits any more [R25].
+  virtual void bind(const Call&, const Claim&, Conditions&) {}
   // Frees what no live claim holds.
   virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
   virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
@@ -177,6 +181,13 @@ struct Table {
   static cage_status reset(cage_instance* instance, const cage_call* call, cage_str device) noexcept {
     return guarded(call, [&] { self(instance).reset(Call(call), view(device)); });
   }
+  static cage_status bind(cage_instance* instance, const cage_call* call, const cage_claim* claim,
+                          cage_bind_sink* sink) noexcept {
+    return guarded(call, [&] {
+      Conditions conditions(sink);
+      self(instance).bind(Call(call), Claim(claim), conditions);
+    });
+  }
   static cage_status pre_start(cage_instance* instance, const cage_call* call, const cage_claim* claim) noexcept {
     return guarded(call, [&] { self(instance).pre_start(Call(call), Claim(claim)); });
   }
@@ -237,6 +248,7 @@ struct Table {
            !std::is_same_v<Member, void (Module::*)(const Call&, const Values&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const std::vector<Claim>&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&, Conditions&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Samples&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Labels&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Catalogue&)> &&
@@ -250,6 +262,7 @@ struct Table {
     static constexpr cage_configure reconfigure{sizeof(cage_configure), 0, configure};
     static constexpr cage_quiesce quiesce{sizeof(cage_quiesce), 0, quiesce_device, resume_device};
     static constexpr cage_reset renew{sizeof(cage_reset), 0, reset};
+    static constexpr cage_bind binder{sizeof(cage_bind), 0, bind};
     static constexpr cage_reconcile reconcile{sizeof(cage_reconcile), 0, keep};
     static constexpr cage_metrics metrics{sizeof(cage_metrics), static_cast<std::uint32_t>(metric_list.size()),
                                           metric_list.data(), collect_metrics};
@@ -272,6 +285,7 @@ struct Table {
     if (overrides(&T::quiesce_device) && overrides(&T::resume_device) && std::strcmp(id, CAGE_EXT_QUIESCE) == 0)
       return &quiesce;
     if (overrides(&T::reset) && std::strcmp(id, CAGE_EXT_RESET) == 0) return &renew;
+    if (overrides(&T::bind) && std::strcmp(id, CAGE_EXT_BIND) == 0) return &binder;
     if (overrides(&T::reconcile) && std::strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
     return nullptr;
   }

@@ -244,6 +244,24 @@ const cage_snapshot_policy kPolicy = {
       return cage_status{CAGE_OK};
     }};
 
+const cage_snapshot_binding kBinding = {
+    sizeof(cage_snapshot_binding), 0, [](cage_snapshot* self, cage_str device, const cage_binding* binding) {
+      EXPECT_EQ(binding->struct_size, sizeof *binding);
+      const auto joined = [](const cage_str* types, std::uint32_t count) {
+        EXPECT_GE(count, 1U);
+        EXPECT_LE(count, 4U);
+        std::vector<std::string> texts;
+        for (std::uint32_t i = 0; i < count; ++i) texts.push_back(owned(types[i]));
+        return fmt::format("{}", fmt::join(texts, ", "));
+      };
+      auto& bindings = static_cast<Snapshot*>(self->host_data)->bindings;
+      const std::string text = fmt::format("{} or {}{}", joined(binding->conditions, binding->condition_count),
+                                           joined(binding->failures, binding->failure_count),
+                                           (binding->flags & CAGE_BINDING_TO_NODE) != 0 ? " to node" : "");
+      EXPECT_TRUE(bindings.emplace(owned(device), text).second) << owned(device);
+      return cage_status{CAGE_OK};
+    }};
+
 }  // namespace
 
 std::string attribute_text(const cage_attr& attr) {
@@ -267,7 +285,25 @@ Snapshot::Snapshot(bool with_families) : with_families_(with_families) {
   snapshot_.extension = [](cage_snapshot* self, const char* id) -> const void* {
     if (!static_cast<Snapshot*>(self->host_data)->with_families_) return nullptr;
     if (std::string_view(id) == CAGE_SNAPSHOT_COUNTERS) return &kCounters;
-    return std::string_view(id) == CAGE_SNAPSHOT_POLICY ? &kPolicy : nullptr;
+    if (std::string_view(id) == CAGE_SNAPSHOT_POLICY) return &kPolicy;
+    return std::string_view(id) == CAGE_SNAPSHOT_BINDING ? &kBinding : nullptr;
+  };
+}
+
+BindSink::BindSink() {
+  sink_.struct_size = sizeof sink_;
+  sink_.host_data = this;
+  sink_.condition = [](cage_bind_sink* self, std::int32_t index, const cage_condition* given) {
+    EXPECT_EQ(given->struct_size, sizeof *given);
+    EXPECT_GT(given->reason.size, 0U);
+    EXPECT_LE(given->status, std::uint32_t{CAGE_CONDITION_UNKNOWN});
+    constexpr std::string_view kStatus[] = {"false", "true", "unknown"};
+    const std::string message = given->message.size == 0 ? "" : ", " + owned(given->message);
+    static_cast<BindSink*>(self->host_data)
+        ->conditions[index]
+        .push_back(
+            fmt::format("{} is {}: {}{}", view(given->type), kStatus[given->status], view(given->reason), message));
+    return cage_status{CAGE_OK};
   };
 }
 

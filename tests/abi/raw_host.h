@@ -121,11 +121,26 @@ class Snapshot {
   std::map<std::string, std::map<std::string, std::int64_t>> consumes;  // by device; all from one set
   // By device and capacity: "2 of 1 to 4 by 1", "1 of 500e-3, 1".
   std::map<std::string, std::map<std::string, std::string>> policies;
+  std::map<std::string, std::string> bindings;  // by device: "Ready, Attached or Failed to node"
 
  private:
   static cage_status take(cage_snapshot* self, const cage_device* device);
   cage_snapshot snapshot_{};
   bool with_families_;
+};
+
+// What bind() states: "Ready is true: Loaded", "Attached is unknown: Asked, the fabric has not answered".
+class BindSink {
+ public:
+  BindSink();
+  BindSink(const BindSink&) = delete;
+  BindSink& operator=(const BindSink&) = delete;
+  cage_bind_sink* get() { return &sink_; }
+
+  std::map<std::int32_t, std::vector<std::string>> conditions;  // by index of the allocation
+
+ private:
+  cage_bind_sink sink_{};
 };
 
 // What containers get, one line per edit: "env A=b", "node /dev/x <- /dev/null rw", "mount /a -> /b ro,bind".

@@ -116,6 +116,7 @@ TEST_P(Sdk, DevicesArriveWithAllTheirAttributes) {
   EXPECT_THAT(snapshot->consumes.at("part"), ElementsAre(Pair("memory", 1)));
   EXPECT_THAT(snapshot->policies.at("part"),
               ElementsAre(Pair("cores", "1 of 500e-3, 1"), Pair("memory", "2 of 1 to 4 by 1")));
+  EXPECT_THAT(snapshot->bindings, ElementsAre(Pair("whole", "Ready, example.com/Attached or Failed to node")));
 }
 
 TEST_P(Sdk, EditsArriveAndTheStateComesBack) {
@@ -352,6 +353,24 @@ TEST_P(Sdk, AResetReachesTheModule) {
   Call cancelled;
   cancelled.cancel();
   EXPECT_EQ(family->reset(instance.get(), cancelled.get(), CAGE_LIT("whole")), CAGE_CANCELLED);
+}
+
+TEST_P(Sdk, ConditionsOfABindingArrive) {
+  Instance instance(everything(), with());
+  const auto* family = static_cast<const cage_bind*>(everything()->extension(CAGE_EXT_BIND));
+  ASSERT_NE(family, nullptr);
+  ASSERT_EQ(family->struct_size, sizeof *family);
+  const Claim claim("u-1", {{.device = "part"}, {.device = "whole"}});
+  const Call call;
+  BindSink sink;
+  EXPECT_EQ(family->bind(instance.get(), call.get(), claim.get(), sink.get()), CAGE_OK) << call.explanation;
+  const auto stated =
+      ElementsAre("Ready is true: Loaded", "example.com/Attached is unknown: Asked, the fabric has not answered",
+                  "Failed is false: NoFault");
+  EXPECT_THAT(sink.conditions, ElementsAre(Pair(0, stated), Pair(1, stated)));
+  Call cancelled;
+  cancelled.cancel();
+  EXPECT_EQ(family->bind(instance.get(), cancelled.get(), claim.get(), sink.get()), CAGE_CANCELLED);
 }
 
 TEST_P(Sdk, OneDeviceIsQuiescedAndResumed) {

@@ -84,13 +84,21 @@ struct RequestPolicy {
   std::optional<Quantity> min, max, step;
 };
 
+// What makes a device ready after its allocation, before a pod gets it (KEP-5007): 1 to 4 types of conditions that must
+// all be true, and 1 to 4 of which one makes the scheduler give the pod another device.
+struct Binding {
+  std::vector<std::string> conditions, failures;
+  bool to_node = false;  // the claim stays on the node that was chosen for it
+};
+
 // The full list of devices, never a change to it [R6].
 class Snapshot {
  public:
   explicit Snapshot(cage_snapshot* sink)
       : sink_(sink),
         counters_(static_cast<const cage_snapshot_counters*>(sink->extension(sink, CAGE_SNAPSHOT_COUNTERS))),
-        policy_(static_cast<const cage_snapshot_policy*>(sink->extension(sink, CAGE_SNAPSHOT_POLICY))) {}
+        policy_(static_cast<const cage_snapshot_policy*>(sink->extension(sink, CAGE_SNAPSHOT_POLICY))),
+        binding_(static_cast<const cage_snapshot_binding*>(sink->extension(sink, CAGE_SNAPSHOT_BINDING))) {}
 
   // Returns false if the host refused this device and logged why; the other devices still count.
   bool add(const Device& device) { return device.report(sink_) == CAGE_OK; }
@@ -130,6 +138,24 @@ class Snapshot {
     detail::must(policy_->set(sink_, detail::raw(device), detail::raw(capacity), &policy));
   }
 
+  // Pods wait until Module::bind() has made the device ready [R25]. The host leaves the device out if this throws, and
+  // if Kubernetes would refuse the conditions.
+  bool has_bindings() const { return binding_ != nullptr; }
+  void binding(std::string_view device, const Binding& given) {
+    if (binding_ == nullptr)
+      throw Error(CAGE_UNIMPLEMENTED, "binding conditions need a host with " CAGE_SNAPSHOT_BINDING);
+    const std::vector<cage_str> conditions = detail::raw_list(given.conditions),
+                                failures = detail::raw_list(given.failures);
+    cage_binding binding{};
+    binding.struct_size = sizeof binding;
+    binding.flags = given.to_node ? std::uint32_t{CAGE_BINDING_TO_NODE} : 0;
+    binding.conditions = conditions.data();
+    binding.failures = failures.data();
+    binding.condition_count = static_cast<std::uint32_t>(conditions.size());
+    binding.failure_count = static_cast<std::uint32_t>(failures.size());
+    detail::must(binding_->set(sink_, detail::raw(device), &binding));
+  }
+
  private:
   static cage_quantity unnamed(const Quantity& amount) {
     return {{nullptr, 0}, amount.value, amount.exp10, amount.format};
@@ -142,6 +168,7 @@ class Snapshot {
   cage_snapshot* sink_;
   const cage_snapshot_counters* counters_;
   const cage_snapshot_policy* policy_;
+  const cage_snapshot_binding* binding_;
 };
 
 }  // namespace cage

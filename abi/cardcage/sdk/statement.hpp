@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What prepare() states of a device for the users of the claim. Included by sdk.hpp.
+// What prepare() and bind() state of a device for the users of the claim. Included by sdk.hpp.
 #ifndef CARDCAGE_SDK_STATEMENT_HPP_
 #define CARDCAGE_SDK_STATEMENT_HPP_
 
@@ -24,6 +24,9 @@ struct Condition {
   }
   static Condition no(std::string type, std::string reason, std::string message = {}) {
     return {std::move(type), CAGE_CONDITION_FALSE, std::move(reason), std::move(message)};
+  }
+  static Condition unknown(std::string type, std::string reason, std::string message = {}) {
+    return {std::move(type), CAGE_CONDITION_UNKNOWN, std::move(reason), std::move(message)};
   }
 };
 

@@ -34,6 +34,7 @@ macro_rules! has {
     }};
 }
 
+mod binding;
 mod call;
 mod catalogue;
 mod cause;
@@ -56,6 +57,7 @@ mod values;
 mod watch;
 mod write;
 
+pub use binding::{Binding, Conditions};
 pub use call::Call;
 pub use catalogue::{Catalogue, Entry};
 pub use cause::{Cause, Recovery, Severity};
@@ -67,7 +69,7 @@ pub use error::{Error, Result, Status};
 pub use health::{Health, Taint};
 pub use host::Host;
 pub use module::{
-    Action, CollectCatalogue, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module, PreStart,
+    Action, Bind, CollectCatalogue, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module, PreStart,
     Prefer, Reconcile, Wish,
 };
 pub use program::{Program, ProgramResult};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+use crate::binding::Binding;
 use crate::device::{Attributes, Device, Quantity, RequestPolicy};
 use crate::error::{Error, Result, Status};
 use crate::{raw, text};
@@ -11,6 +12,7 @@ pub struct Snapshot {
     raw: *mut raw::cage_snapshot,
     counters: *const raw::cage_snapshot_counters,
     policy: *const raw::cage_snapshot_policy,
+    binding: *const raw::cage_snapshot_binding,
 }
 
 fn raw_quantities<N: AsRef<str>>(quantities: &[(N, Quantity)]) -> Vec<raw::cage_quantity> {
@@ -26,7 +28,8 @@ impl Snapshot {
     pub(crate) fn new(raw: *mut raw::cage_snapshot) -> Snapshot {
         let counters = extension(raw, raw::CAGE_SNAPSHOT_COUNTERS) as *const raw::cage_snapshot_counters;
         let policy = extension(raw, raw::CAGE_SNAPSHOT_POLICY) as *const raw::cage_snapshot_policy;
-        Snapshot { raw, counters, policy }
+        let binding = extension(raw, raw::CAGE_SNAPSHOT_BINDING) as *const raw::cage_snapshot_binding;
+        Snapshot { raw, counters, policy, binding }
     }
 
     /// Returns false if the host refused this device and logged why; the other devices still count.
@@ -98,6 +101,26 @@ impl Snapshot {
         text::must(unsafe { function(self.raw, text::to_raw(device), text::to_raw(capacity), &raw) })
     }
 
+    /// Pods wait until `Module::BIND` has made the device ready [R25]. The host leaves the device out if this fails, and if
+    /// Kubernetes would refuse the conditions.
+    pub fn has_bindings(&self) -> bool {
+        !self.binding.is_null()
+    }
+    pub fn binding(&mut self, device: &str, binding: &Binding) -> Result {
+        let family = unsafe { self.binding.as_ref() }.ok_or_else(no_bindings)?;
+        let function = family.set.ok_or_else(no_bindings)?;
+        let (conditions, failures) = (text::to_raw_list(&binding.conditions), text::to_raw_list(&binding.failures));
+        let raw = raw::cage_binding {
+            struct_size: std::mem::size_of::<raw::cage_binding>() as u32,
+            flags: if binding.to_node { raw::CAGE_BINDING_TO_NODE } else { 0 },
+            conditions: conditions.as_ptr(),
+            failures: failures.as_ptr(),
+            condition_count: conditions.len() as u32,
+            failure_count: failures.len() as u32,
+        };
+        text::must(unsafe { function(self.raw, text::to_raw(device), &raw) })
+    }
+
     fn counters(&self) -> Result<&raw::cage_snapshot_counters> {
         unsafe { self.counters.as_ref() }.ok_or_else(no_counters)
     }
@@ -109,4 +132,8 @@ fn no_counters() -> Error {
 
 fn no_policies() -> Error {
     Error::new(Status::Unimplemented, "request policies need a host with cage.snapshot.policy/1")
+}
+
+fn no_bindings() -> Error {
+    Error::new(Status::Unimplemented, "binding conditions need a host with cage.snapshot.binding/1")
 }

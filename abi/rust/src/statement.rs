@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `prepare` states of a device for the users of the claim.
+//! What `prepare` and `BIND` state of a device for the users of the claim.
 
 use crate::device::Attribute;
 use crate::{raw, text};
@@ -19,8 +19,14 @@ pub struct Condition {
 }
 
 impl Condition {
-    pub fn new(kind: impl Into<String>, status: Option<bool>, reason: impl Into<String>) -> Condition {
-        Condition { kind: kind.into(), status, reason: reason.into(), message: String::new() }
+    pub fn yes(kind: impl Into<String>, reason: impl Into<String>) -> Condition {
+        Condition { kind: kind.into(), status: Some(true), reason: reason.into(), message: String::new() }
+    }
+    pub fn no(kind: impl Into<String>, reason: impl Into<String>) -> Condition {
+        Condition { status: Some(false), ..Condition::yes(kind, reason) }
+    }
+    pub fn unknown(kind: impl Into<String>, reason: impl Into<String>) -> Condition {
+        Condition { status: None, ..Condition::yes(kind, reason) }
     }
     pub fn message(mut self, text: impl Into<String>) -> Condition {
         self.message = text.into();

@@ -3,10 +3,12 @@
 
 use crate::error::{Error, Result, Status};
 use crate::module::{Module, Wish};
-use crate::{panics, raw, text, Call, Catalogue, Claim, Edits, Events, Host, Labels, Samples, Snapshot, Values};
+use crate::{
+    panics, raw, text, Call, Catalogue, Claim, Conditions, Edits, Events, Host, Labels, Samples, Snapshot, Values,
+};
 use raw::{
-    cage_call, cage_catalogue_sink, cage_claim, cage_edits, cage_host, cage_id_sink, cage_instance, cage_label_sink,
-    cage_metrics_sink, cage_snapshot, cage_status, cage_str, cage_values,
+    cage_bind_sink, cage_call, cage_catalogue_sink, cage_claim, cage_edits, cage_host, cage_id_sink, cage_instance,
+    cage_label_sink, cage_metrics_sink, cage_snapshot, cage_status, cage_str, cage_values,
 };
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -129,6 +131,16 @@ unsafe extern "C" fn configure<T: Module>(
 ) -> cage_status {
     guarded(call, |call| T::CONFIGURE.ok_or_else(not_offered)?(module(instance), call, &Values::new(options)))
 }
+unsafe extern "C" fn bind<T: Module>(
+    instance: *mut cage_instance,
+    call: *const cage_call,
+    claim: *const cage_claim,
+    sink: *mut cage_bind_sink,
+) -> cage_status {
+    guarded(call, |call| {
+        T::BIND.ok_or_else(not_offered)?(module(instance), call, &Claim::new(claim), &mut Conditions::new(sink))
+    })
+}
 unsafe extern "C" fn keep<T: Module>(
     instance: *mut cage_instance,
     call: *const cage_call,
@@ -227,6 +239,9 @@ unsafe extern "C" fn extension<T: Module>(id: *const c_char) -> *const c_void {
     if T::RESET.is_some() && id == raw::CAGE_EXT_RESET.as_bytes() {
         return Table::<T>::RESET as *const _ as *const c_void;
     }
+    if T::BIND.is_some() && id == raw::CAGE_EXT_BIND.as_bytes() {
+        return Table::<T>::BIND as *const _ as *const c_void;
+    }
     if T::RECONCILE.is_some() && id == raw::CAGE_EXT_RECONCILE.as_bytes() {
         return Table::<T>::RECONCILE as *const _ as *const c_void;
     }
@@ -272,6 +287,8 @@ impl<T: Module> Table<T> {
     };
     const RESET: &'static raw::cage_reset =
         &raw::cage_reset { struct_size: size_of::<raw::cage_reset>() as u32, reserved: 0, reset: Some(reset::<T>) };
+    const BIND: &'static raw::cage_bind =
+        &raw::cage_bind { struct_size: size_of::<raw::cage_bind>() as u32, reserved: 0, bind: Some(bind::<T>) };
     const RECONCILE: &'static raw::cage_reconcile = &raw::cage_reconcile {
         struct_size: size_of::<raw::cage_reconcile>() as u32,
         reserved: 0,

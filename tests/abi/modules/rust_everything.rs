@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses all of the crate abi/rust, as sdk_everything.cc uses all of sdk.hpp: the same tests look at both.
 use cardcage::{
-    raw, Attribute, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels, CollectMetrics, Condition,
-    Configure, Declared, Description, Device, DeviceAction, DeviceNode, Edits, Entry, Error, Event, Events, FileWrite,
-    HandleEvents, Health, Hook, Host, Ioctl, Labels, Metric, Module, Mount, NetworkData, PreStart, Prefer, Program,
-    Quantity, Reconcile, Recovery, RequestPolicy, Result, Samples, Schema, Severity, Snapshot, Source, Status, Taint,
-    Values, Watch, Wish,
+    raw, Attribute, Bind, Binding, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels,
+    CollectMetrics, Condition, Conditions, Configure, Declared, Description, Device, DeviceAction, DeviceNode, Edits,
+    Entry, Error, Event, Events, FileWrite, HandleEvents, Health, Hook, Host, Ioctl, Labels, Metric, Module, Mount,
+    NetworkData, PreStart, Prefer, Program, Quantity, Reconcile, Recovery, RequestPolicy, Result, Samples, Schema,
+    Severity, Snapshot, Source, Status, Taint, Values, Watch, Wish,
 };
 use std::time::Duration;
 
@@ -150,6 +150,16 @@ impl Everything {
         self.host.info(format_args!("took back {}", device));
         Ok(())
     }
+    fn bind(&self, call: &Call, claim: &Claim, out: &mut Conditions) -> Result {
+        call.checkpoint()?;
+        for device in claim.allocations() {
+            out.state(&device, &Condition::yes("Ready", "Loaded"))?;
+            let asked = Condition::unknown("example.com/Attached", "Asked").message("the fabric has not answered");
+            out.state(&device, &asked)?;
+            out.state(&device, &Condition::no("Failed", "NoFault"))?;
+        }
+        Ok(())
+    }
     fn reset(&self, call: &Call, device: &str) -> Result {
         call.checkpoint()?;
         self.host.health(device, &Health::ok().about("Ecc"));
@@ -236,6 +246,7 @@ impl Module for Everything {
     const QUIESCE_DEVICE: Option<DeviceAction<Self>> = Some(Self::quiesce_device);
     const RESUME_DEVICE: Option<DeviceAction<Self>> = Some(Self::resume_device);
     const RESET: Option<DeviceAction<Self>> = Some(Self::reset);
+    const BIND: Option<Bind<Self>> = Some(Self::bind);
     const CONFIGURE: Option<Configure<Self>> = Some(Self::configure);
     const RECONCILE: Option<Reconcile<Self>> = Some(Self::reconcile);
     const PREFER: Option<Prefer<Self>> = Some(Self::prefer);
@@ -288,6 +299,9 @@ impl Module for Everything {
             out.policy("part", "memory", &memory.step(Quantity::bytes(1)))?;
             let cores = [Quantity::milli(500), Quantity::count(1)];
             out.policy("part", "cores", &RequestPolicy::new(Quantity::count(1)).values(&cores))?;
+        }
+        if out.has_bindings() {
+            out.binding("whole", &Binding::new(&["Ready", "example.com/Attached"], &["Failed"]).to_node())?;
         }
         if out.has_counters() {
             out.counter_set("whole", &[("memory", Quantity::bytes(2))])?;
@@ -342,8 +356,8 @@ impl Module for Everything {
                 ips: words(&["10.1.2.3/24", "::1/64"]),
                 hardware_address: "02:00".to_string(),
             };
-            edit = edit.condition(&Condition::new("Ready", Some(true), "Linked").message("up"))?;
-            edit = edit.condition(&Condition::new("Busy", Some(false), "Idle"))?;
+            edit = edit.condition(&Condition::yes("Ready", "Linked").message("up"))?;
+            edit = edit.condition(&Condition::no("Busy", "Idle"))?;
             edit = edit.data(r#"{"a":1}"#)?.network(&network)?;
             edit.describe(&Description::new().attribute("model", "X1").attribute("slot", 3))?;
         }

@@ -103,6 +103,7 @@ class Everything final : public cage::Module {
                 .capacity("memory", cage::Quantity::bytes(8))
                 .capacity("cores", cage::Quantity::count(2)));
     if (out.has_policies()) report_policies(out);
+    if (out.has_bindings()) out.binding("whole", {{"Ready", "example.com/Attached"}, {"Failed"}, true});
     if (!out.has_counters()) return;
     out.counter_set("whole", {{"memory", cage::Quantity::bytes(2)}});
     out.consumes("part", "whole", {{"memory", cage::Quantity::bytes(1)}});
@@ -204,6 +205,15 @@ class Everything final : public cage::Module {
     host_.info() << "the argument is " << argument;
     host_.bind_driver(call, device, "0000:3b:00.0", "vfio-pci");
     host_.restore_driver(call, device, "0000:3b:00.0");
+  }
+
+  void bind(const cage::Call& call, const cage::Claim& claim, cage::Conditions& out) override {
+    call.checkpoint();
+    for (const cage::Allocation& device : claim.allocations()) {
+      out.state(device, cage::Condition::yes("Ready", "Loaded"));
+      out.state(device, cage::Condition::unknown("example.com/Attached", "Asked", "the fabric has not answered"));
+      out.state(device, cage::Condition::no("Failed", "NoFault"));
+    }
   }
 
   void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override {
