@@ -1,4 +1,4 @@
-/* prepare, unprepare, cage.pre_start and cage.reconcile. */
+/* prepare, unprepare, cage.bind, cage.pre_start and cage.reconcile. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,12 +42,13 @@ static cage_status find_device(cage_instance* mock, const cage_call* call, const
   return refuse(call, CAGE_NOT_FOUND, "no device '%.*s'", (int)alloc->device_id.size, alloc->device_id.data);
 }
 
-static cage_status check_alloc(cage_instance* mock, const cage_call* call, const cage_alloc* alloc, const char* uid) {
+static cage_status check_alloc(cage_instance* mock, enum call_kind kind, const cage_call* call, const cage_alloc* alloc,
+                               const char* uid) {
   struct device* device = NULL;
   cage_status status = find_device(mock, call, alloc, &device);
   if (status != CAGE_OK) return status;
   if (device->quiesced || (device->parent != NULL && device->parent->quiesced)) return refuse_quiesced(call);
-  status = faults_device(&mock->faults, CALL_PREPARE, call, device->id);
+  status = faults_device(&mock->faults, kind, call, device->id);
   if (status != CAGE_OK || is_admin(alloc)) return status;
   return holds_free_for(&mock->devices, device, uid, call);
 }
@@ -95,7 +96,7 @@ cage_status mock_prepare(cage_instance* mock, const cage_call* call, const cage_
   if (status == CAGE_OK) status = mock_write(mock, call, claim, &mock->settings.write, edits);
   pthread_mutex_lock(&mock->holds.lock);
   for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
-    status = check_alloc(mock, call, claim->allocs[i], uid);
+    status = check_alloc(mock, CALL_PREPARE, call, claim->allocs[i], uid);
   }
   if (status == CAGE_OK) {
     status = occupy_and_edit(mock, call, claim, uid, edits);
@@ -127,6 +128,47 @@ cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cag
     if (status == CAGE_OK && !is_admin(claim->allocs[i])) {
       status = holds_release(&mock->holds, device, uid, call);
     }
+  }
+  pthread_mutex_unlock(&mock->holds.lock);
+  return status;
+}
+
+/* The scheduler knows nothing of the failure and would choose the device again. */
+static void taint(cage_instance* mock, struct device* device) {
+  const cage_health health = {.struct_size = sizeof health,
+                              .state = CAGE_HEALTH_BAD,
+                              .reason = CAGE_LIT("NoPath"),
+                              .message = CAGE_LIT("the fabric has no path to this device"),
+                              .taint = CAGE_TAINT_NO_SCHEDULE};
+  devices_state_health(&mock->devices, device, &health, mock->host);
+}
+
+/* A device that is being attached is held, so that nobody else gets it. Admin access needs no attachment of its own. */
+static cage_status bind_device(cage_instance* mock, const cage_call* call, const cage_claim* claim, const char* uid,
+                               int32_t index, cage_bind_sink* sink) {
+  const cage_alloc* alloc = claim->allocs[index];
+  struct device* device = devices_find(&mock->devices, alloc->device_id);
+  const struct bindings* bindings = &mock->settings.hardware.bindings;
+  if (device == NULL || !bindings_include(bindings, device->kind)) return CAGE_OK;
+  if (is_admin(alloc)) return bindings_state(BINDING_DONE, index, sink);
+  cage_status status = check_alloc(mock, CALL_BIND, call, alloc, uid);
+  if (status == CAGE_OK) status = holds_take(&mock->holds, device, uid, claim->name, call);
+  if (status != CAGE_OK) return status;
+  holds_settle(device, uid);
+  enum binding progress = bindings_progress(bindings, alloc->device_id, holds_bound_for(device, uid));
+  if (progress == BINDING_FAILED) taint(mock, device);
+  return bindings_state(progress, index, sink);
+}
+
+cage_status mock_bind(cage_instance* mock, const cage_call* call, const cage_claim* claim, cage_bind_sink* sink) {
+  cage_status status = faults_enter(&mock->faults, CALL_BIND, call);
+  if (status != CAGE_OK) return status;
+  if (mock->quiesced) return refuse_quiesced(call);
+  char uid[MAX_UID];
+  status = read_uid(call, claim, uid);
+  pthread_mutex_lock(&mock->holds.lock);
+  for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
+    status = bind_device(mock, call, claim, uid, (int32_t)i, sink);
   }
   pthread_mutex_unlock(&mock->holds.lock);
   return status;

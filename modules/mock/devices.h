@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "bindings.h"
 #include "policies.h"
 
 enum { MAX_DEVICES = 10000, MAX_SOCKETS = 8, MAX_PARTITIONS = 8, MAX_KINDS = 16 };
@@ -22,12 +23,14 @@ struct hardware { /* what the options ask for; devices_make() builds it */
   bool shared, uuid_ids, partitions_only;
   char seed[64];
   struct policies policies;
+  struct bindings bindings;
 };
 
 struct holder { /* a claim that has the device prepared */
   struct holder* next;
-  bool fresh;   /* taken by the current prepare() */
-  char claim[]; /* uid */
+  bool fresh;        /* taken by the current prepare() */
+  uint64_t bound_ns; /* when bind() first found it, 0 = never */
+  char claim[];      /* uid */
 };
 struct statement { /* about one cause of a device's health */
   struct statement* next;
@@ -75,7 +78,8 @@ void devices_tell_health(struct devices* devices, const struct device* device, c
 void devices_heal(struct devices* devices, struct device* device, const cage_host* host);
 void devices_forget_health(struct device* device);
 
-/* Reports every present device, its request policies and, for gpus with partitions, their counters. */
+/* Reports every present device, its request policies and binding conditions and, for gpus with partitions, their
+ * counters. */
 cage_status devices_report(struct devices* devices, const cage_call* call, cage_snapshot* snapshot);
 
 #endif /* MOCK_DEVICES_H_ */

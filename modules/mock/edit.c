@@ -92,11 +92,14 @@ static cage_status add_params(cage_edits* edits, int32_t index, const struct dev
   return add_device_params(edits, index, device, params);
 }
 
-static cage_status add_identity(cage_edits* edits, int32_t index, const struct device* device,
-                                const cage_alloc* alloc) {
+static cage_status add_identity(cage_edits* edits, int32_t index, const struct device* device, const cage_alloc* alloc,
+                                const char* claim_uid) {
   cage_status status = add_env(edits, index, device, "", text_of(device->uuid));
   if (status == CAGE_OK && (alloc->flags & CAGE_ALLOC_ADMIN) != 0) {
     status = add_env(edits, index, device, "ADMIN", text_of("1"));
+  }
+  if (status == CAGE_OK && holds_was_bound(device, claim_uid)) {
+    status = add_env(edits, index, device, "BOUND", text_of("1"));
   }
   if (status == CAGE_OK && alloc->share_id.size > 0) status = add_env(edits, index, device, "SHARE", alloc->share_id);
   for (uint32_t i = 0; i < alloc->consumed_count && status == CAGE_OK; ++i) {
@@ -109,7 +112,7 @@ static cage_status add_identity(cage_edits* edits, int32_t index, const struct d
 
 cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const cage_alloc* alloc, int32_t index,
                       const struct device* device, cage_edits* edits) {
-  cage_status status = add_identity(edits, index, device, alloc);
+  cage_status status = add_identity(edits, index, device, alloc, claim_uid);
   if (status == CAGE_OK && mock->settings.env_list && CAGE_CAN(edits, env_list)) {
     status = edits->env_list(edits, index, text_of("MOCK_DEVICES"), text_of(device->id));
   }

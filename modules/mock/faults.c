@@ -10,9 +10,9 @@
 
 enum { STEP_NS = 200000000 }; /* progress is told once in this time */
 
-static const char* const names[] = {"create", "start",     "configure", "discover", "prepare", "unprepare",
-                                    "choose", "pre_start", "check",     "metrics",  "labels",  "catalogue",
-                                    "events", "quiesce",   "resume",    "reset",    "stop"};
+static const char* const names[] = {"create",    "start",  "configure", "discover", "prepare", "unprepare",
+                                    "bind",      "choose", "pre_start", "check",    "metrics", "labels",
+                                    "catalogue", "events", "quiesce",   "resume",   "reset",   "stop"};
 
 enum call_kind call_kind_of(cage_str name) {
   enum call_kind kind = CALL_CREATE;

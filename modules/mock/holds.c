@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "text.h"
@@ -180,6 +181,21 @@ cage_status holds_mark_start(const struct holds* holds, const struct device* dev
   if (error == 0) return CAGE_OK;
   return refuse(call, CAGE_UNAVAILABLE, "device '%s': cannot write its file in '%s': %s", device->id, holds->folder,
                 strerrordesc_np(error));
+}
+
+uint64_t holds_bound_for(struct device* device, const char* claim) {
+  struct holder* holder = find(device, claim);
+  if (holder == NULL) return 0;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+  if (holder->bound_ns == 0) holder->bound_ns = now_ns;
+  return now_ns - holder->bound_ns;
+}
+
+bool holds_was_bound(const struct device* device, const char* claim) {
+  const struct holder* holder = find(device, claim);
+  return holder != NULL && holder->bound_ns != 0;
 }
 
 bool holds_fresh(const struct device* device, const char* claim) {

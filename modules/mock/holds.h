@@ -31,6 +31,9 @@ cage_status holds_release(struct holds* holds, struct device* device, const char
 /* Appends a line "start" to the device's file, as a reset before the start of a container would leave a trace. */
 cage_status holds_mark_start(const struct holds* holds, const struct device* device, const char* claim,
                              const cage_call* call);
+/* For how long the claim has been bound to the device that it holds: 0 at the first call. */
+uint64_t holds_bound_for(struct device* device, const char* claim);
+bool holds_was_bound(const struct device* device, const char* claim);
 bool holds_fresh(const struct device* device, const char* claim);
 void holds_settle(struct device* device, const char* claim);
 

@@ -21,6 +21,7 @@ struct cage_instance {
 
 cage_status mock_prepare(cage_instance* mock, const cage_call* call, const cage_claim* claim, cage_edits* edits);
 cage_status mock_unprepare(cage_instance* mock, const cage_call* call, const cage_claim* claim);
+cage_status mock_bind(cage_instance* mock, const cage_call* call, const cage_claim* claim, cage_bind_sink* sink);
 cage_status mock_pre_start(cage_instance* mock, const cage_call* call, const cage_claim* claim);
 cage_status mock_reconcile(cage_instance* mock, const cage_call* call, const cage_claim* const* live,
                            uint32_t live_count);

@@ -140,6 +140,7 @@ static const void* mock_extension(const char* id) {
   static const cage_quiesce quiesce = {
       .struct_size = sizeof quiesce, .quiesce = mock_quiesce_device, .resume = mock_resume_device};
   static const cage_reset reset = {.struct_size = sizeof reset, .reset = mock_reset};
+  static const cage_bind bind = {.struct_size = sizeof bind, .bind = mock_bind};
   static const cage_reconcile reconcile = {.struct_size = sizeof reconcile, .keep = mock_reconcile};
   static const cage_metrics metrics = {.struct_size = sizeof metrics,
                                        .metric_count = MOCK_METRIC_COUNT,
@@ -158,6 +159,7 @@ static const void* mock_extension(const char* id) {
   if (strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &configure;
   if (strcmp(id, CAGE_EXT_QUIESCE) == 0) return &quiesce;
   if (strcmp(id, CAGE_EXT_RESET) == 0) return &reset;
+  if (strcmp(id, CAGE_EXT_BIND) == 0) return &bind;
   if (strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
   return NULL;
 }

@@ -126,6 +126,12 @@ cage_status devices_report(struct devices* devices, const cage_call* call, cage_
                   "policies need a host with %s, or claims could consume any amount; set 'shared_capacity' to []",
                   CAGE_SNAPSHOT_POLICY);
   }
+  const cage_snapshot_binding* binding = snapshot->extension(snapshot, CAGE_SNAPSHOT_BINDING);
+  if (devices->hardware->bindings.kind_count > 0 && binding == NULL) {
+    return refuse(call, CAGE_FAILED_PRECONDITION,
+                  "bindings need a host with %s, or pods would get devices that are not attached; set 'binding' to []",
+                  CAGE_SNAPSHOT_BINDING);
+  }
   cage_status status = CAGE_OK;
   pthread_mutex_lock(&devices->lock);
   for (uint32_t i = 0; i < devices->count && status == CAGE_OK; ++i) {
@@ -134,6 +140,7 @@ cage_status devices_report(struct devices* devices, const cage_call* call, cage_
     if (is_offered(devices->hardware, device)) {
       report_device(devices, device, snapshot);
       policies_report(&devices->hardware->policies, text_of(device->id), device->kind, snapshot, policy);
+      bindings_report(&devices->hardware->bindings, text_of(device->id), device->kind, snapshot, binding);
     }
     if (device->part_count > 0 || device->parent != NULL) status = report_counters(devices, device, snapshot, counters);
   }

@@ -7,10 +7,10 @@
 #include "text.h"
 
 static const cage_str calls[] = {
-    CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"),     CAGE_LIT("configure"), CAGE_LIT("discover"),
-    CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("choose"),    CAGE_LIT("pre_start"), CAGE_LIT("check"),
-    CAGE_LIT("metrics"), CAGE_LIT("labels"),    CAGE_LIT("catalogue"), CAGE_LIT("events"),    CAGE_LIT("quiesce"),
-    CAGE_LIT("resume"),  CAGE_LIT("reset"),     CAGE_LIT("stop")};
+    CAGE_LIT("none"),    CAGE_LIT("create"),    CAGE_LIT("start"),  CAGE_LIT("configure"), CAGE_LIT("discover"),
+    CAGE_LIT("prepare"), CAGE_LIT("unprepare"), CAGE_LIT("bind"),   CAGE_LIT("choose"),    CAGE_LIT("pre_start"),
+    CAGE_LIT("check"),   CAGE_LIT("metrics"),   CAGE_LIT("labels"), CAGE_LIT("catalogue"), CAGE_LIT("events"),
+    CAGE_LIT("quiesce"), CAGE_LIT("resume"),    CAGE_LIT("reset"),  CAGE_LIT("stop")};
 #define LIVE .flags = CAGE_OPTION_LIVE
 
 const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
@@ -29,6 +29,11 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("shared", BOOL, "false", "several claims may hold one device")),
     OPTION(NAMED("shared_capacity", LIST, "[]", "what they may consume: \"gpu memory 4Gi range 2Gi 16Gi 2Gi\""),
            .max = MAX_POLICIES),
+    OPTION(NAMED("binding", LIST, "[]", "kinds of devices that are attached before a pod gets them"),
+           .max = MAX_BOUND_KINDS),
+    OPTION(NAMED("bind_time", DURATION, "1s", "how long it takes to attach a device"), .min = 0, .max = 3600000000000),
+    OPTION(NAMED("bind_failures", LIST, "[]", "ids of devices that cannot be attached"), .max = MAX_BIND_FAILURES),
+    OPTION(NAMED("binds_to_node", BOOL, "false", "claims with such devices stay on their node")),
     OPTION(NAMED("device_node", STRING, "/dev/null", "host device node that containers see as /dev/mock/<id>"),
            .min = 1, .max = 255),
     OPTION(NAMED("mount_dir", STRING, "", "host folder for a file per prepared device; empty = none"), .max = 200),
@@ -113,7 +118,8 @@ static cage_status read_hardware(const cage_call* call, const cage_values* optio
   hardware->partitions_only = options->boolean(options, "partitions_only") != 0;
   hardware->shared = options->boolean(options, "shared") != 0;
   hardware->uuid_ids = options->boolean(options, "uuid_ids") != 0;
-  return policies_read(call, options, &hardware->policies);
+  cage_status status = policies_read(call, options, &hardware->policies);
+  return status == CAGE_OK ? bindings_read(call, options, &hardware->bindings) : status;
 }
 
 static cage_status read_refusals(const cage_call* call, const cage_values* options, const char* name,

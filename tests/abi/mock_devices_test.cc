@@ -25,6 +25,7 @@ TEST(MockDevices, TheTableIsCompleteAndIdentifiesTheModule) {
   EXPECT_EQ(view(mock()->schemas[0]->kind), "DeviceConfig");
   EXPECT_NE(mock()->extension(CAGE_EXT_PREFERRED), nullptr);
   EXPECT_NE(mock()->extension(CAGE_EXT_RECONCILE), nullptr);
+  EXPECT_NE(mock()->extension(CAGE_EXT_BIND), nullptr);
   EXPECT_EQ(mock()->extension("cage.unheard-of/1"), nullptr);
 }
 
@@ -155,6 +156,22 @@ TEST(MockDevices, PoliciesAreNotDroppedByAHostWithoutThem) {
   const Call call;
   EXPECT_EQ(mock()->discover(instance.get(), call.get(), snapshot.get()), CAGE_FAILED_PRECONDITION);
   EXPECT_THAT(call.explanation, HasSubstr("cage.snapshot.policy/1"));
+}
+
+TEST(MockDevices, DevicesOfTheKindHaveBindingConditions) {
+  Instance instance(mock(), {{"devices", Strings{"gpu:1", "fpga:1"}}, {"binding", Strings{"gpu"}}});
+  const std::string conditions = "mock.cardcage.dev/Attached or mock.cardcage.dev/AttachFailed";
+  EXPECT_THAT(instance.discover()->bindings, testing::ElementsAre(Pair("gpu-0", conditions)));
+  Instance to_node(mock(), {{"devices", Strings{"gpu:1"}}, {"binding", Strings{"gpu"}}, {"binds_to_node", true}});
+  EXPECT_THAT(to_node.discover()->bindings, testing::ElementsAre(Pair("gpu-0", conditions + " to node")));
+}
+
+TEST(MockDevices, BindingsAreNotDroppedByAHostWithoutThem) {
+  Instance instance(mock(), {{"binding", Strings{"gpu"}}});
+  Snapshot snapshot(false);
+  const Call call;
+  EXPECT_EQ(mock()->discover(instance.get(), call.get(), snapshot.get()), CAGE_FAILED_PRECONDITION);
+  EXPECT_THAT(call.explanation, HasSubstr("cage.snapshot.binding/1"));
 }
 
 TEST(MockDevices, SharedDevicesAreMarkedAsShared) {
