@@ -53,6 +53,9 @@ constexpr std::size_t first_size(const cage_catalogue_entry*) {
 constexpr std::size_t first_size(const cage_request_policy*) {
   return offsetof(cage_request_policy, step) + sizeof(cage_request_policy::step);
 }
+constexpr std::size_t first_size(const cage_binding*) {
+  return offsetof(cage_binding, failure_count) + sizeof(cage_binding::failure_count);
+}
 constexpr std::size_t first_size(const cage_condition*) {
   return offsetof(cage_condition, message) + sizeof(cage_condition::message);
 }

@@ -64,6 +64,8 @@ Status check_families(const LoadedModule& module) {
         {{CAGE_EXT_QUIESCE, family}, {"quiesce", address(family->quiesce)}, {"resume", address(family->resume)}});
   if (const auto* family = reset_of(module.table()))
     parts.insert(parts.end(), {{CAGE_EXT_RESET, family}, {"reset", address(family->reset)}});
+  if (const auto* family = bind_of(module.table()))
+    parts.insert(parts.end(), {{CAGE_EXT_BIND, family}, {"bind", address(family->bind)}});
   if (const auto* family = reconcile_of(module.table()))
     parts.insert(parts.end(), {{CAGE_EXT_RECONCILE, family}, {"keep", address(family->keep)}});
   if (const auto* family = metrics_of(module.table()))
@@ -104,6 +106,10 @@ const cage_quiesce* quiesce_of(const cage_module& table) {
 
 const cage_reset* reset_of(const cage_module& table) {
   return family_of<cage_reset>(table, CAGE_EXT_RESET, [](const auto* family) { return CAGE_CAN(family, reset); });
+}
+
+const cage_bind* bind_of(const cage_module& table) {
+  return family_of<cage_bind>(table, CAGE_EXT_BIND, [](const auto* family) { return CAGE_CAN(family, bind); });
 }
 
 const cage_reconcile* reconcile_of(const cage_module& table) {
@@ -161,6 +167,7 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   identity.has_pre_start = pre_start_of(table) != nullptr;
   identity.has_configure = configure_of(table) != nullptr;
   identity.has_reset = reset_of(table) != nullptr;
+  identity.has_bind = bind_of(table) != nullptr;
   identity.has_quiesce_device = quiesce_of(table) != nullptr;
   // Without the family nobody could tell the instance.
   for (OptionDeclaration& option : identity.options) option.live = option.live && identity.has_configure;

@@ -215,6 +215,30 @@ Result<RequestPolicy> copy_request_policy(const cage_request_policy& given) {
   return policy;
 }
 
+Result<Binding> copy_binding(const cage_binding& given) {
+  if ((given.flags & ~CAGE_BINDING_TO_NODE) != 0)
+    return fail(Code::kInvalidArgument, "flags {:#x} of cage_binding are unknown [R16]", given.flags);
+  Binding binding;
+  binding.to_node = (given.flags & CAGE_BINDING_TO_NODE) != 0;
+  struct Part {
+    std::string_view name;
+    const cage_str* given;
+    std::uint32_t count;
+    std::vector<std::string>& copies;
+  };
+  for (const Part& part : {Part{"conditions", given.conditions, given.condition_count, binding.conditions},
+                           Part{"failures", given.failures, given.failure_count, binding.failures}}) {
+    const auto types = items_of(part.given, part.count, kMaxBindingConditions, part.name);
+    if (!types) return std::unexpected(types.error());
+    for (const cage_str type : *types) {
+      auto copy = ruled_text(type, is_label_key, part.name, "the type of a condition, such as Ready");
+      if (!copy) return std::unexpected(copy.error());
+      part.copies.push_back(std::move(*copy));
+    }
+  }
+  return binding;
+}
+
 Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
   const auto optional_id = [](std::string_view text) { return text.empty() || is_device_id(text); };
   const auto optional_word = [](std::string_view text) { return text.empty() || is_camel_case(text, 64); };

@@ -26,6 +26,8 @@ Result<std::pair<std::string, Health>> copy_health(const cage_health& given);
 Result<Quantity> copy_quantity(const cage_quantity& given);
 // Errors name the amount. Whether the amounts fit together shows only beside the capacity.
 Result<RequestPolicy> copy_request_policy(const cage_request_policy& given);
+// Whether the types of conditions suit each other is judged by flaw_of().
+Result<Binding> copy_binding(const cage_binding& given);
 // By name. Names must satisfy `rule`, and messages call an item `what`.
 Result<std::map<std::string, Quantity>> copy_quantities(std::span<const cage_quantity> given,
                                                         bool (*rule)(std::string_view), std::string_view what,

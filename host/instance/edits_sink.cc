@@ -261,17 +261,4 @@ Status EditsSink::describe(std::int32_t allocation, const cage_attr* attributes,
   return {};
 }
 
-EditsSink& EditsSinks::take() {
-  const std::lock_guard lock(mutex_);
-  if (unused_.empty()) return all_.emplace_back(module_, asks_);
-  EditsSink& sink = *unused_.back();
-  unused_.pop_back();
-  return sink;
-}
-
-void EditsSinks::give_back(EditsSink& sink) {
-  const std::lock_guard lock(mutex_);
-  unused_.push_back(&sink);
-}
-
 }  // namespace cardcage

@@ -1,8 +1,6 @@
 // Collects the edits that prepare() asks for: copies and checks each, and keeps the first refusal.
 #pragma once
 
-#include <deque>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -63,24 +61,6 @@ class EditsSink {
   std::uint64_t number_ = 0;
   PreparedEdits collected_;
   std::size_t count_ = 0, text_ = 0;
-};
-
-// The sinks of one instance: as many as it had prepares at the same time. None is freed before the instance is, since a
-// module may keep a pointer to it.
-class EditsSinks {
- public:
-  EditsSinks(std::string module, Asks& asks) : module_(std::move(module)), asks_(asks) {}
-
-  // [any-thread] A sink that nobody uses; give it back after its call.
-  EditsSink& take();
-  void give_back(EditsSink& sink);
-
- private:
-  const std::string module_;
-  Asks& asks_;
-  std::mutex mutex_;
-  std::deque<EditsSink> all_;
-  std::vector<EditsSink*> unused_;
 };
 
 }  // namespace cardcage

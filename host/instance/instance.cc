@@ -25,8 +25,9 @@ Instance::Instance(std::string name, LoadedModule module, ModuleIdentity identit
       identity_(std::move(identity)),
       asks_(std::move(channel)),
       services_(name_, std::move(news_arrived), asks_, identity_.watch.has_value(), identity_.causes),
-      snapshot_(name_, identity_.causes),
+      snapshot_(name_, identity_.causes, identity_.has_bind),
       edits_(name_, asks_),
+      bindings_(name_),
       ids_(name_),
       metrics_(name_, identity_.metrics),
       labels_(name_),
@@ -138,6 +139,21 @@ Result<PreparedEdits> Instance::run(CallContext& context, const PrepareCall& cal
 Status Instance::run(CallContext& context, const UnprepareCall& call) {
   const ClaimView view(call.claim, nullptr, name_);
   return enter_running(context, [&] { return module_.table().unprepare(self_, context.table(), view.table()); });
+}
+
+Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
+  const cage_bind* const family = bind_of(module_.table());
+  if (family == nullptr) return std::unexpected(to_status(context, CAGE_UNIMPLEMENTED).error());
+  const ClaimView view(call.claim, &identity_.schemas, name_);
+  BindSink& sink = bindings_.take();
+  cage_bind_sink* const table = sink.open(call.claim.allocations.size());
+  const auto status = enter_running(context, [&] { return family->bind(self_, context.table(), view.table(), table); });
+  auto progress = sink.finish();
+  bindings_.give_back(sink);
+  if (!progress && (status || context.explanation().empty()))
+    return failure(context, Code::kInternal, "it states an invalid condition: " + progress.error().message);
+  if (!status) return std::unexpected(status.error());
+  return progress;
 }
 
 Status Instance::run(CallContext& context, const ReconcileCall& call) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/instance/asks.h"
+#include "host/instance/bind_sink.h"
 #include "host/instance/call_context.h"
 #include "host/instance/catalogue_sink.h"
 #include "host/instance/edits_sink.h"
@@ -18,6 +19,7 @@
 #include "host/instance/id_sink.h"
 #include "host/instance/label_sink.h"
 #include "host/instance/metrics_sink.h"
+#include "host/instance/sink_pool.h"
 #include "host/instance/snapshot_sink.h"
 #include "host/loader/loader.h"
 #include "host/model/module_call.h"
@@ -48,6 +50,7 @@ class Instance {
   Result<SnapshotPtr> run(CallContext& context, const DiscoverCall& call);
   Result<PreparedEdits> run(CallContext& context, const PrepareCall& call);
   Status run(CallContext& context, const UnprepareCall& call);
+  Result<BindProgress> run(CallContext& context, const BindCall& call);
   Status run(CallContext& context, const ReconcileCall& call);
   Result<std::vector<std::string>> run(CallContext& context, const ChooseCall& call);
   Status run(CallContext& context, const PreStartCall& call);
@@ -79,7 +82,8 @@ class Instance {
   Asks asks_;
   HostServices services_;
   SnapshotSink snapshot_;
-  EditsSinks edits_;
+  SinkPool<EditsSink, Asks&> edits_;
+  SinkPool<BindSink> bindings_;
   IdSink ids_;
   MetricsSink metrics_;
   LabelSink labels_;

@@ -25,8 +25,8 @@ std::string shown_id(cage_str id) {
 
 }  // namespace
 
-SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes)
-    : guard_(module, "cage_snapshot"), causes_(module, causes) {
+SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes, bool can_bind)
+    : guard_(module, "cage_snapshot"), causes_(module, causes), can_bind_(can_bind) {
   table_.struct_size = sizeof table_;
   table_.host_data = this;
   table_.device = [](cage_snapshot* table, const cage_device* device) -> cage_status {
@@ -53,11 +53,17 @@ SnapshotSink::SnapshotSink(const std::string& module, const std::vector<CauseDec
     SnapshotSink& self = self_of(table);
     return self.guard_.run([&] { return self.add_policy(device_id, capacity, given); });
   };
+  binding_.struct_size = sizeof binding_;
+  binding_.set = [](cage_snapshot* table, cage_str device_id, const cage_binding* given) -> cage_status {
+    SnapshotSink& self = self_of(table);
+    return self.guard_.run([&] { return self.set_binding(device_id, given); });
+  };
 }
 
 const void* SnapshotSink::extension(std::string_view id) const {
   if (id == CAGE_SNAPSHOT_COUNTERS) return &counters_;
   if (id == CAGE_SNAPSHOT_POLICY) return &policy_;
+  if (id == CAGE_SNAPSHOT_BINDING) return &binding_;
   return nullptr;
 }
 
@@ -74,6 +80,7 @@ void SnapshotSink::abandon() {
   counter_sets_.clear();
   uses_.clear();
   policies_.clear();
+  bindings_.clear();
   spoiled_.clear();
   left_out_.clear();
   text_ = 0;
@@ -183,6 +190,29 @@ Status SnapshotSink::add_policy(cage_str device_id, cage_str capacity, const cag
   return {};
 }
 
+Status SnapshotSink::set_binding(cage_str device_id, const cage_binding* given) {
+  auto id = ruled_text(device_id, is_device_id, "device_id", "a device id");
+  if (!id) return std::unexpected(id.error());
+  const auto refuse = [&](const Error& error) -> Status {
+    spoil(*id, error.message);
+    return std::unexpected(error);
+  };
+  if (!can_bind_)
+    return refuse({Code::kFailedPrecondition,
+                   "it has binding conditions, which nobody could make true: give the module " CAGE_EXT_BIND});
+  const auto adopted = adopt(given, "cage_binding");
+  if (!adopted) return refuse(adopted.error());
+  auto binding = copy_binding(*adopted);
+  if (!binding) return refuse(binding.error());
+  if (binding->empty()) return refuse({Code::kInvalidArgument, "its binding has no conditions: leave it out"});
+  if (const auto flaw = flaw_of(*binding)) return refuse({Code::kInvalidArgument, *flaw});
+  if (bindings_.size() == kMaxDevices && !bindings_.contains(*id))
+    return refuse({Code::kResourceExhausted, fmt::format("at most {} devices are allowed", kMaxDevices)});
+  if (!bindings_.emplace(*id, std::move(*binding)).second)
+    return refuse({Code::kAlreadyExists, "its binding conditions are set already"});
+  return {};
+}
+
 // Runs at the end, when all sets and devices are known: the module may name them in any order.
 void SnapshotSink::resolve_uses() {
   for (auto& [id, uses] : uses_) {
@@ -212,10 +242,16 @@ void SnapshotSink::resolve_policies() {
   }
 }
 
+void SnapshotSink::resolve_bindings() {
+  for (auto& [id, binding] : bindings_)
+    if (const auto device = devices_.find(id); device != devices_.end()) device->second.binding = std::move(binding);
+}
+
 Snapshot SnapshotSink::finish() {
   guard_.close();
   resolve_uses();
   resolve_policies();
+  resolve_bindings();
   Snapshot snapshot;
   for (auto& [id, device] : devices_)  // in the order of ids, as a Snapshot requires
     if (!spoiled_.contains(id)) snapshot.devices.push_back(std::move(device));

@@ -22,13 +22,15 @@ constexpr std::size_t kMaxSnapshotText = 32u << 20;
 // [module thread] between open() and finish(); its C functions refuse other threads and other times.
 class SnapshotSink {
  public:
-  // `causes` are those that the module declares.
-  explicit SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes = {});
+  // `causes` are those that the module declares; `can_bind` says that it has cage.bind.
+  explicit SnapshotSink(const std::string& module, const std::vector<CauseDeclaration>& causes = {},
+                        bool can_bind = false);
   SnapshotSink(const SnapshotSink&) = delete;
   SnapshotSink& operator=(const SnapshotSink&) = delete;
 
   cage_snapshot* open();
-  // The snapshot so far, sorted, with names. Devices whose counters or policies do not fit are left out.
+  // The snapshot so far, sorted, with names. Devices whose counters, policies or bindings do not fit are left
+  // out.
   Snapshot finish();
   // Drops the collected devices.
   void abandon();
@@ -39,9 +41,11 @@ class SnapshotSink {
   Status add(const cage_device* given);
   Status add_counter_set(cage_str name, const cage_quantity* counters, std::uint32_t count);
   Status add_use(cage_str device_id, cage_str set, const cage_quantity* counters, std::uint32_t count);
+  Status set_binding(cage_str device_id, const cage_binding* given);
   Status add_policy(cage_str device_id, cage_str capacity, const cage_request_policy* given);
   void resolve_uses();
   void resolve_policies();
+  void resolve_bindings();
   void leave_out(const std::string& device_id, const std::string& why);
   void spoil(const std::string& device_id, const std::string& why);
   const void* extension(std::string_view id) const;
@@ -50,16 +54,20 @@ class SnapshotSink {
 
   SinkGuard guard_;
   const StatedCauses causes_;
+  const bool can_bind_;
   cage_snapshot table_{};
   cage_snapshot_counters counters_{};
   cage_snapshot_policy policy_{};
+  cage_snapshot_binding binding_{};
   std::map<std::string, Device> devices_;
   std::set<std::string> names_;  // that the module chose
   std::map<std::string, std::map<std::string, Quantity>> counter_sets_;
   std::map<std::string, std::vector<CounterUse>> uses_;  // by device id
   std::map<std::string, RequestPolicies> policies_;      // by device id
-  // Devices with a refused use of counters, without which they would be overcommitted, or with a refused policy,
-  // without which claims would get amounts that the device cannot give.
+  std::map<std::string, Binding> bindings_;              // by device id
+  // Devices that would be offered as what they are not: with a refused use of counters they would be overcommitted,
+  // with a refused policy claims would get amounts that the device cannot give, and with a refused binding it is not
+  // ready.
   std::set<std::string> spoiled_;
   std::map<std::string, std::string> left_out_;
   std::size_t text_ = 0;

@@ -35,7 +35,8 @@ struct ModuleIdentity {
   std::uint32_t state_version = 0;
   bool process_only = false, concurrent = false, no_prepare = false, has_check = false, has_quiesce = false,
        has_preferred = false, has_pre_start = false, has_reconcile = false, has_configure = false,
-       has_quiesce_device = false, has_labels = false, has_catalogue = false, has_reset = false;
+       has_quiesce_device = false, has_labels = false, has_catalogue = false, has_reset = false,
+       has_bind = false;
   std::vector<OptionDeclaration> options;
   std::vector<ParamsSchema> schemas;         // of the parameters of claims
   std::vector<MetricDeclaration> metrics;    // none without cage.metrics
@@ -79,6 +80,9 @@ class Module {
   // `journal` is called for what the module writes down before the call ends. Without it the module cannot.
   virtual Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter journal = {}) = 0;
   virtual Task<Status> unprepare(ModuleClaim claim, Instant deadline) = 0;
+  // A pod waits for devices of the claim that have a binding: goes on with making them ready, and tells how far they
+  // are. Fails with kUnimplemented at once if the module has no cage.bind.
+  virtual Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) = 0;
   // All options from now on; unless it succeeds, the instance goes on with those that it has. Fails with kUnimplemented
   // at once if the module has no cage.configure.
   virtual Task<Status> configure(OptionValues options, Instant deadline) = 0;

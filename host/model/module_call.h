@@ -39,6 +39,12 @@ struct UnprepareCall {
   ModuleClaim claim;
   std::uint32_t attempt = 1;
 };
+struct BindCall {
+  static constexpr std::string_view kName = "bind";
+  using Reply = BindProgress;
+  ModuleClaim claim;
+  std::uint32_t attempt = 1;
+};
 struct ReconcileCall {
   static constexpr std::string_view kName = "reconcile";
   using Reply = void;
@@ -107,13 +113,13 @@ struct StopCall {
   using Reply = void;
 };
 
-using ModuleCall =
-    std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareCall, UnprepareCall, ReconcileCall, ChooseCall,
-                 PreStartCall, CheckCall, ResetCall, CollectMetricsCall, CollectLabelsCall, CollectCatalogueCall,
-                 EventsCall, QuiesceCall, ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
+using ModuleCall = std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareCall, UnprepareCall, BindCall,
+                                ReconcileCall, ChooseCall, PreStartCall, CheckCall, ResetCall, CollectMetricsCall,
+                                CollectLabelsCall, CollectCatalogueCall, EventsCall, QuiesceCall, ResumeCall,
+                                QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
 // Holds the call's Reply, or monostate if that is void.
-using ModuleReply = std::variant<std::monostate, SnapshotPtr, PreparedEdits, std::vector<std::string>, MetricSamplesPtr,
-                                 NodeLabels, Catalogue, std::size_t>;
+using ModuleReply = std::variant<std::monostate, SnapshotPtr, PreparedEdits, BindProgress, std::vector<std::string>,
+                                 MetricSamplesPtr, NodeLabels, Catalogue, std::size_t>;
 
 inline std::string_view name_of(const ModuleCall& call) {
   return std::visit([](const auto& one) { return one.kName; }, call);

@@ -69,4 +69,7 @@ struct PreparedEdits {
   friend bool operator==(const PreparedEdits&, const PreparedEdits&) = default;
 };
 
+// The result of bind: the conditions that the module states, by index in ModuleClaim::allocations.
+using BindProgress = std::vector<std::vector<DeviceCondition>>;
+
 }  // namespace cardcage

@@ -6,6 +6,16 @@
 
 namespace cardcage {
 
+// For how many devices the worker has to answer.
+static std::size_t devices_in(const wire::Request& request) {
+  switch (request.what_case()) {
+    case wire::Request::kCheck: return static_cast<std::size_t>(request.check().texts_size());
+    case wire::Request::kPrepare: return static_cast<std::size_t>(request.prepare().allocations_size());
+    case wire::Request::kBind: return static_cast<std::size_t>(request.bind().allocations_size());
+    default: return 0;
+  }
+}
+
 Leftover leftover_of(std::string module, std::shared_ptr<ChildProcess> worker) {
   return [name = std::move(module), child = std::move(worker)] { return child->survivor("the worker", name); };
 }
@@ -65,9 +75,7 @@ Status RemoteModule::begin(std::uint64_t number, ModuleCall call, Instant deadli
   if (deadline != Instant::max())
     request.set_deadline_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
   const auto asked = request.what_case();
-  const auto devices = static_cast<std::size_t>(asked == wire::Request::kCheck ? request.check().texts_size()
-                                                                               : request.prepare().allocations_size());
-  const auto reader = std::make_shared<ReplyReader>(asked, devices);
+  const auto reader = std::make_shared<ReplyReader>(asked, devices_in(request));
   return link_->call(number, std::move(request),
                      [this, number, reader, what = name_of(call)](const wire::Answer& answer) {
                        if (answer.partial()) return reader->take(answer);

@@ -48,6 +48,10 @@ Task<Status> RunningModule::unprepare(ModuleClaim claim, Instant deadline) {
   return attempt<void>(UnprepareCall(std::move(claim)), deadline);
 }
 
+Task<Result<BindProgress>> RunningModule::bind(ModuleClaim claim, Instant deadline) {
+  return attempt<BindProgress>(BindCall(std::move(claim)), deadline);
+}
+
 Task<Status> RunningModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
   return execute_for<void>(ReconcileCall(std::move(live)), deadline);
 }
@@ -201,6 +205,7 @@ Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
   if (std::holds_alternative<ChooseCall>(call) && !identity_.has_preferred) return lacks(CAGE_EXT_PREFERRED);
   if (std::holds_alternative<ConfigureCall>(call) && !identity_.has_configure) return lacks(CAGE_EXT_CONFIGURE);
   if (std::holds_alternative<PreStartCall>(call) && !identity_.has_pre_start) return lacks(CAGE_EXT_PRE_START);
+  if (std::holds_alternative<BindCall>(call) && !identity_.has_bind) return lacks(CAGE_EXT_BIND);
   if (std::holds_alternative<ResetCall>(call) && !identity_.has_reset) return lacks(CAGE_EXT_RESET);
   const bool of_device =
       std::holds_alternative<QuiesceDeviceCall>(call) || std::holds_alternative<ResumeDeviceCall>(call);

@@ -17,6 +17,7 @@ struct WriteCall {
   void operator()(const DiscoverCall&) const { to.mutable_discover(); }
   void operator()(const PrepareCall& call) const { put(call, *to.mutable_prepare()); }
   void operator()(const UnprepareCall& call) const { put(call, *to.mutable_unprepare()); }
+  void operator()(const BindCall& call) const { put(call, *to.mutable_bind()); }
   void operator()(const ReconcileCall&) const { to.mutable_reconcile(); }
   void operator()(const ChooseCall& call) const {
     write(call.available, *to.mutable_choose()->mutable_available());
@@ -57,6 +58,7 @@ std::optional<ModuleCall> read_call(const wire::Request& from) {
     case wire::Request::kDiscover: return DiscoverCall();
     case wire::Request::kPrepare: return PrepareCall(read(from.prepare()), from.attempt());
     case wire::Request::kUnprepare: return UnprepareCall(read(from.unprepare()), from.attempt());
+    case wire::Request::kBind: return BindCall(read(from.bind()), from.attempt());
     case wire::Request::kReconcile: return ReconcileCall();
     case wire::Request::kChoose:
       return ChooseCall(read(from.choose().available()), read(from.choose().required()), from.choose().want());
@@ -78,6 +80,7 @@ std::optional<ModuleCall> read_call(const wire::Request& from) {
 
 void write(const ModuleReply& from, wire::Answer& to) {
   if (const auto* edits = std::get_if<PreparedEdits>(&from)) write(*edits, *to.mutable_edits());
+  if (const auto* progress = std::get_if<BindProgress>(&from)) write(*progress, *to.mutable_bound());
   if (const auto* chosen = std::get_if<std::vector<std::string>>(&from))
     write(*chosen, *to.mutable_chosen()->mutable_texts());
   if (const auto* checked = std::get_if<std::size_t>(&from)) to.set_checked(*checked);
@@ -124,6 +127,12 @@ Result<ModuleReply> ReplyReader::finish(const wire::Answer& last) {
       if (edits.allocations.size() != devices_)
         return fail(Code::kInternal, "its worker answered for {} devices of {}", edits.allocations.size(), devices_);
       return ModuleReply(std::move(edits));
+    }
+    case wire::Request::kBind: {
+      BindProgress progress = read(last.bound());
+      if (progress.size() != devices_)
+        return fail(Code::kInternal, "its worker answered for {} devices of {}", progress.size(), devices_);
+      return ModuleReply(std::move(progress));
     }
     default: return ModuleReply();
   }

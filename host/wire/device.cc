@@ -87,6 +87,18 @@ RequestPolicy read_policy(const wire::RequestPolicy& from) {
   return policy;
 }
 
+void write_binding(const Binding& from, wire::Binding& to) {
+  to.mutable_conditions()->Add(from.conditions.begin(), from.conditions.end());
+  to.mutable_failures()->Add(from.failures.begin(), from.failures.end());
+  to.set_to_node(from.to_node);
+}
+
+Binding read_binding(const wire::Binding& from) {
+  return {{from.conditions().begin(), from.conditions().end()},
+          {from.failures().begin(), from.failures().end()},
+          from.to_node()};
+}
+
 }  // namespace
 
 void write(const Attributes& from, AttributeValues& to) {
@@ -163,6 +175,7 @@ void write(const Device& from, wire::Device& to) {
   write(from.attributes, *to.mutable_attributes());
   write(from.capacity, *to.mutable_capacity());
   for (const auto& [capacity, policy] : from.policies) write_policy(capacity, policy, *to.add_policies());
+  if (!from.binding.empty()) write_binding(from.binding, *to.mutable_binding());
   for (const CounterUse& use : from.consumes) cardcage::write(use.set, use.counters, *to.add_consumes());
   cardcage::write({}, from.health, *to.mutable_health());
 }
@@ -182,6 +195,7 @@ Result<Device> read(const wire::Device& from) {
   device.capacity = read(from.capacity());
   for (const wire::RequestPolicy& policy : from.policies()) device.policies[policy.capacity()] = read_policy(policy);
   for (const wire::CounterSet& use : from.consumes()) device.consumes.push_back({use.name(), read(use.counters())});
+  if (from.has_binding()) device.binding = read_binding(from.binding());
   device.health = read(from.health());
   return device;
 }

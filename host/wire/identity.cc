@@ -119,6 +119,7 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
   to.set_has_catalogue(from.has_catalogue);
   write(from.causes, *to.mutable_causes());
   to.set_has_reset(from.has_reset);
+  to.set_has_bind(from.has_bind);
   if (from.watch) write(*from.watch, *to.mutable_watch());
 }
 
@@ -141,6 +142,7 @@ ModuleIdentity read(const wire::Identity& from) {
           .has_labels = from.has_labels(),
           .has_catalogue = from.has_catalogue(),
           .has_reset = from.has_reset(),
+          .has_bind = from.has_bind(),
           .options = read(from.options()),
           .schemas = read(from.schemas()),
           .metrics = read(from.metrics()),

@@ -57,6 +57,9 @@ DeviceStatement read(const wire::DeviceStatement& from);
 void write(const PreparedEdits& from, wire::PreparedEdits& to);
 PreparedEdits read(const wire::PreparedEdits& from);
 
+void write(const BindProgress& from, wire::BindProgress& to);
+BindProgress read(const wire::BindProgress& from);
+
 void write(const std::vector<std::string>& from, google::protobuf::RepeatedPtrField<std::string>& to);
 std::vector<std::string> read(const google::protobuf::RepeatedPtrField<std::string>& from);
 

@@ -79,6 +79,14 @@ Task<Status> FakeModule::unprepare(ModuleClaim claim, Instant deadline) {
   co_return status;
 }
 
+Task<Result<BindProgress>> FakeModule::bind(ModuleClaim claim, Instant deadline) {
+  if (!about.has_bind) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.bind/1");
+  const Status status = co_await respond(Verb::kBind, claim.ref.uid, deadline);
+  if (!status) co_return std::unexpected(status.error());
+  if (bound) co_return bound(claim);
+  co_return BindProgress(claim.allocations.size());
+}
+
 Task<Status> FakeModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
   const Status status = co_await respond(Verb::kReconcile, "", deadline);
   if (status) reconciled.push_back(std::move(live));

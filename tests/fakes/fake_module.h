@@ -20,6 +20,7 @@ class FakeModule final : public Module {
     kDiscover,
     kPrepare,
     kUnprepare,
+    kBind,
     kReconcile,
     kChoose,
     kPreStart,
@@ -56,6 +57,8 @@ class FakeModule final : public Module {
   std::function<std::vector<std::string>(const std::vector<std::string>& available,
                                          const std::vector<std::string>& required, std::size_t want)>
       preference;
+  // What bind states; by default nothing of any device.
+  std::function<BindProgress(const ModuleClaim&)> bound;
   MetricSamples samples;
   NodeLabels labels;
   Catalogue catalogue;
@@ -91,6 +94,7 @@ class FakeModule final : public Module {
   Task<Result<SnapshotPtr>> discover(Instant deadline) override;
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter write = {}) override;
   Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
+  Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) override;
   Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
   Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
                                                 std::size_t want, Instant deadline) override;

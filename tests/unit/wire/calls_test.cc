@@ -24,6 +24,7 @@ TEST(CallsTest, EveryCallArrivesAsItself) {
                               DiscoverCall(),
                               PrepareCall(),
                               UnprepareCall(),
+                              BindCall(),
                               ReconcileCall(),
                               ChooseCall(),
                               PreStartCall(),
@@ -55,6 +56,8 @@ TEST(CallsTest, CallsArriveWithTheirArguments) {
   EXPECT_THAT((std::array{start.roots.sysfs, start.roots.procfs, start.roots.devfs, start.roots.driver}),
               ElementsAre("/s", "/p", "/d", "/r"));
   EXPECT_EQ(std::get<UnprepareCall>(received(UnprepareCall(claim))).claim, claim);
+  EXPECT_EQ(std::get<BindCall>(received(BindCall(claim, 2))).claim, claim);
+  EXPECT_EQ(std::get<BindCall>(received(BindCall(claim, 2))).attempt, 2u);
   EXPECT_EQ(std::get<PreStartCall>(received(PreStartCall(claim))).claim, claim);
   EXPECT_THAT(std::get<CheckCall>(received(CheckCall({"dev-1", "dev-0"}))).device_ids, ElementsAre("dev-1", "dev-0"));
   EXPECT_EQ(std::get<ResetCall>(received(ResetCall("dev-0"))).device_id, "dev-0");
@@ -87,6 +90,22 @@ TEST(CallsTest, AReplyForAnotherNumberOfDevicesIsAnError) {
   EXPECT_EQ(std::get<PreparedEdits>(*ReplyReader(wire::Request::kPrepare, 2).finish(answer)), edits);
   EXPECT_EQ(ReplyReader(wire::Request::kPrepare, 3).finish(answer).error(),
             (Error{Code::kInternal, "its worker answered for 2 devices of 3"}));
+}
+
+TEST(CallsTest, ConditionsOfABindingArrive) {
+  using Status = DeviceCondition::Status;
+  const BindProgress progress{{},
+                              {{"Ready", Status::kTrue, "Loaded", "", {}},
+                               {"example.com/Attached", Status::kUnknown, "Asked", "no answer yet", {}},
+                               {"Failed", Status::kFalse, "NoFault", "", {}}}};
+  wire::Answer answer;
+  write(ModuleReply(progress), answer);
+  EXPECT_EQ(std::get<BindProgress>(*ReplyReader(wire::Request::kBind, 2).finish(answer)), progress);
+  EXPECT_EQ(ReplyReader(wire::Request::kBind, 1).finish(answer).error(),
+            (Error{Code::kInternal, "its worker answered for 2 devices of 1"}));
+  answer.mutable_bound()->mutable_allocations(1)->mutable_conditions(0)->set_status(99);
+  EXPECT_EQ(std::get<BindProgress>(*ReplyReader(wire::Request::kBind, 2).finish(answer))[1][0].status,
+            Status::kUnknown);
 }
 
 TEST(CallsTest, NoMoreDevicesWereCheckedThanAsked) {

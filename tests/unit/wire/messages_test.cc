@@ -44,6 +44,7 @@ TEST(WireTest, ADeviceWithEveryKindOfAttribute) {
                                .step = Quantity{4}}},
                              {"open", {.default_amount = Quantity{0}, .min = Quantity{0}}}},
                 .consumes = {{"slices", {{"a", {1, 0, {}}}}}},
+                .binding = {{"Ready", "example.com/Attached"}, {"Failed"}, true},
                 .health = {HealthState::kUnmonitored, "TooHot", "93 degrees", std::chrono::seconds(30),
                            TaintEffect::kInform, "Thermal", "example.com/hot", "93", 93.5}};
   wire::Device message;
@@ -75,6 +76,7 @@ TEST(WireTest, AValueThatIsNotFiniteIsNone) {
 ModuleIdentity with_causes() {
   ModuleIdentity identity;
   identity.has_reset = true;
+  identity.has_bind = true;
   identity.causes = {{.name = "Temperature",
                       .help = "the hottest sensor",
                       .unit = "Cel",
@@ -102,6 +104,7 @@ TEST(WireTest, DeclaredCausesArrive) {
   write(with_causes(), message);
   const ModuleIdentity read_back = read(sent(message));
   EXPECT_TRUE(read_back.has_reset);
+  EXPECT_TRUE(read_back.has_bind);
   EXPECT_EQ(read_back.causes, with_causes().causes);
 }
 
