@@ -50,6 +50,15 @@ std::string policy_text(const wire::RequestPolicy& policy) {
   return text;
 }
 
+json::value binding_json(const wire::Device& device) {
+  if (!device.has_binding()) return nullptr;
+  json::array conditions, failures;
+  for (const auto& type : device.binding().conditions()) conditions.emplace_back(type);
+  for (const auto& type : device.binding().failures()) failures.emplace_back(type);
+  return {
+      {"conditions", std::move(conditions)}, {"failures", std::move(failures)}, {"toNode", device.binding().to_node()}};
+}
+
 json::value device_json(const wire::Device& device) {
   json::object attributes, capacity, policies;
   for (const auto& [name, value] : sorted(device.attributes())) attributes[name] = to_json(value);
@@ -73,6 +82,7 @@ json::value device_json(const wire::Device& device) {
           {"attributes", std::move(attributes)},
           {"capacity", std::move(capacity)},
           {"requestPolicies", std::move(policies)},
+          {"binding", binding_json(device)},
           {"claims", std::move(holders)}};
 }
 
@@ -93,6 +103,14 @@ void print_table(const std::vector<wire::Device>& devices) {
   table.print();
 }
 
+// "a pod waits for Attached, or gets another device if AttachFailed; its claim stays on this node"
+std::string binding_text(const wire::Device& device) {
+  const wire::Binding& binding = device.binding();
+  if (!device.has_binding()) return "";
+  return fmt::format("a pod waits for {}, or gets another device if {}{}", fmt::join(binding.conditions(), " and "),
+                     fmt::join(binding.failures(), " or "), binding.to_node() ? "; its claim stays on this node" : "");
+}
+
 // A module that tells no causes apart has said everything with the health of the device.
 bool tells_causes(const wire::Device& device) {
   return device.causes_size() > 1 || (device.causes_size() == 1 && !device.causes(0).name().empty());
@@ -109,6 +127,7 @@ void print_details(const wire::Device& device) {
                {"pci", device.pci_bus_id()},
                {"numa", numa(device)},
                {"shared", device.shared() ? "yes" : ""},
+               {"binding", binding_text(device)},
                {"health", health_text(device)},
                {"cordon", cordon_text(device)},
                {"message", device.health().detail()},

@@ -174,6 +174,12 @@ void fill(wire::RequestPolicy& message, const RequestPolicy& policy) {
   if (policy.step) message.set_step(policy.step->to_string());
 }
 
+void fill(wire::Binding& message, const Binding& binding) {
+  message.mutable_conditions()->Add(binding.conditions.begin(), binding.conditions.end());
+  message.mutable_failures()->Add(binding.failures.begin(), binding.failures.end());
+  message.set_to_node(binding.to_node);
+}
+
 void fill(wire::Device& message, const DeviceReport& report) {
   const Device& device = report.device;
   message.set_name(device.name);
@@ -190,6 +196,7 @@ void fill(wire::Device& message, const DeviceReport& report) {
   fill_attributes(*message.mutable_attributes(), device.attributes);
   for (const auto& [name, quantity] : device.capacity) (*message.mutable_capacity())[name] = quantity.to_string();
   for (const auto& [name, policy] : device.policies) fill((*message.mutable_request_policies())[name], policy);
+  if (!device.binding.empty()) fill(*message.mutable_binding(), device.binding);
   for (const ClaimRef& holder : report.holders) fill(*message.add_holders(), holder);
 }
 

@@ -121,6 +121,7 @@ Device spare() {
                        .step = Quantity{.value = 50, .exp10 = 9}}},
                      {"blades", {.default_amount = Quantity{1}, .values = {Quantity{1}, Quantity{2}, Quantity{4}}}},
                      {"noise", {.default_amount = Quantity{2}, .min = Quantity{1}}}};
+  device.binding = {{"Ready", "example.com/Attached"}, {"Failed"}, true};
   return device;
 }
 
