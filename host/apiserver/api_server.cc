@@ -7,8 +7,8 @@
 #include "host/apiserver/claim_json.h"
 #include "host/apiserver/event_json.h"
 #include "host/apiserver/object_name.h"
+#include "host/apiserver/percent_encode.h"
 #include "host/apiserver/slice_watch.h"
-#include "host/core/ascii.h"
 
 namespace cardcage {
 namespace {
@@ -23,17 +23,6 @@ constexpr std::size_t kMaxSlices = 10'000;
 // another one costs a request and no list. The times differ so that nodes that lost a server together drift apart.
 constexpr int kMinWatchSeconds = 20, kMaxWatchSeconds = 25;
 constexpr std::chrono::seconds kWatchGrace{5}, kDiscoverLimit{30};
-
-std::string percent_encode(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    if (is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~')
-      encoded += c;
-    else
-      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
-}
 
 std::string slices_path(ResourceApi version) {
   return fmt::format("/apis/resource.k8s.io/{}/resourceslices", to_string(version));

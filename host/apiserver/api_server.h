@@ -23,9 +23,11 @@ class ApiServer final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
-  // Server-side apply with the driver as field manager.
-  Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+  // Server-side apply, with the owner as field manager.
+  Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                   Instant deadline) override;
+  // Pages of 100 claims first, then watches that follow each other.
+  Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   // The first list comes from the server's cache, since all nodes start together after an outage; it may be late, and
   // the watch brings what it lacks. Later lists follow a failure and are exact: pages of 50 slices, or of fewer if
   // these are large. Such a list starts again once if it expires between two pages.
@@ -51,6 +53,7 @@ class ApiServer final : public Cluster {
   Task<Result<ResourceApi>> discover(Instant deadline);
   // Makes a call whose path and body depend on the version.
   Task<Result<std::string>> call(MakeCall make, Instant deadline);
+  Task<Result<std::string>> list_claims(std::function<void(ClaimEvent)> on_event);
   Task<Result<Slice>> write_slice(MakeCall make, Instant deadline);
   Task<Result<std::string>> list_page(std::string query, SliceList& list, Instant deadline);
   Task<Result<SliceList>> list_pages(std::string selector, Instant deadline);

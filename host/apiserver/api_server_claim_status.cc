@@ -1,18 +1,19 @@
 // What drivers state of a claim's devices, by server-side apply.
 #include "host/apiserver/api_server.h"
 #include "host/apiserver/claim_status_json.h"
+#include "host/apiserver/percent_encode.h"
 
 namespace cardcage {
 namespace {
 
 constexpr std::size_t kMaxClaim = std::size_t{4} << 20;  // etcd holds 1.5 MiB
 
-ApiCall apply_call(ResourceApi version, const ClaimRef& claim, const std::string& driver, const json::array& devices) {
+ApiCall apply_call(ResourceApi version, const ClaimRef& claim, const StatusOwner& owner, const json::array& devices) {
   return {
       fmt::format("apply the status of devices to ResourceClaim '{}/{}'", claim.name_space, claim.name),
       {.method = "PATCH",
        .path = fmt::format("/apis/resource.k8s.io/{}/namespaces/{}/resourceclaims/{}/status?fieldManager={}&force=true",
-                           to_string(version), claim.name_space, claim.name, driver),
+                           to_string(version), claim.name_space, claim.name, percent_encode(owner.manager())),
        .body = json::serialize(claim_status_patch(claim, devices, version)),
        .content_type = "application/apply-patch+yaml",
        .max_body = kMaxClaim},
@@ -21,12 +22,12 @@ ApiCall apply_call(ResourceApi version, const ClaimRef& claim, const std::string
 
 }  // namespace
 
-Task<Status> ApiServer::apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+Task<Status> ApiServer::apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                            Instant deadline) {
-  if (auto valid = check_claim_status(claim, driver, devices); !valid) co_return valid;
+  if (auto valid = check_claim_status(claim, owner.driver, devices); !valid) co_return valid;
   const auto entries = claim_status_to_json(devices);
   if (!entries) co_return std::unexpected(entries.error());
-  MakeCall make = [&](ResourceApi version) { return apply_call(version, claim, driver, *entries); };
+  MakeCall make = [&](ResourceApi version) { return apply_call(version, claim, owner, *entries); };
   const auto body = co_await call(std::move(make), deadline);
   if (!body) co_return std::unexpected(body.error());
   const auto stored = parse_json(*body, "the answer of the API server");

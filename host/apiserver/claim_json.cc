@@ -9,8 +9,8 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxResults = 128, kMaxConfigs = 256, kMaxRequests = 128, kMaxCapacities = 128;
-constexpr std::size_t kMaxConsumers = 1024, kMaxPodClaims = 64;
+constexpr std::size_t kMaxResults = 128, kMaxConfigs = 256, kMaxRequests = 128, kMaxCapacities = 128,
+                      kMaxConditions = 16, kMaxReservations = 1024, kMaxPodClaims = 64;
 constexpr std::size_t kMaxText = 253;
 constexpr std::size_t kMaxParameters = std::size_t{32} << 10;
 
@@ -64,6 +64,18 @@ Result<std::map<std::string, Quantity>> capacities_from(const json::object& obje
   return capacities;
 }
 
+Result<std::vector<std::string>> condition_types(const json::array& array, std::string_view what) {
+  std::vector<std::string> types;
+  if (auto fits = check_size(array.size(), kMaxConditions, what); !fits) return std::unexpected(fits.error());
+  for (const auto& item : array) {
+    const auto* type = item.if_string();
+    if (type == nullptr || !is_label_key(*type))
+      return fail(Code::kInvalidArgument, "{} holds something that is not the type of a condition", what);
+    types.emplace_back(*type);
+  }
+  return types;
+}
+
 Result<Allocation> allocation_from(const json::object& result, std::string_view what) {
   Allocation allocation;
   const std::pair<std::string_view, std::string*> fields[] = {{"request", &allocation.request},
@@ -84,6 +96,12 @@ Result<Allocation> allocation_from(const json::object& result, std::string_view 
   auto consumed = capacities_from(object_at(result, "consumedCapacity"), fmt::format("{}.consumedCapacity", what));
   if (!consumed) return std::unexpected(consumed.error());
   allocation.consumed_capacity = std::move(*consumed);
+  for (const auto& [key, types] : {std::pair("bindingConditions", &allocation.binding.conditions),
+                                   std::pair("bindingFailureConditions", &allocation.binding.failures)}) {
+    auto read = condition_types(array_at(result, key), fmt::format("{}.{}", what, key));
+    if (!read) return std::unexpected(read.error());
+    *types = std::move(*read);
+  }
   return allocation;
 }
 
@@ -115,17 +133,6 @@ Result<OpaqueConfig> config_from(const json::object& entry, std::string_view wha
   return config;
 }
 
-// Others than pods, such as groups of them, have no UID of a pod.
-std::vector<std::string> pods_from(const json::array& consumers) {
-  std::vector<std::string> pods;
-  for (const auto& item : consumers) {
-    const auto& consumer = as_object(item);
-    if (text_at(consumer, "resource") == "pods" && text_at(consumer, "apiGroup").empty() && pods.size() < kMaxConsumers)
-      pods.emplace_back(text_at(consumer, "uid"));
-  }
-  return pods;
-}
-
 template <class T, class Parse>
 Status read_list(const json::array& array, std::size_t limit, std::string_view what, std::vector<T>& target,
                  Parse parse) {
@@ -150,10 +157,13 @@ Result<Claim> claim_from_json(const json::value& value) {
   if (!pod_claim_name) return within(pod_claim_name.error(), "ResourceClaim");
   claim.pod_claim_name = std::move(*pod_claim_name);
   const auto& status = object_at(root, "status");
-  claim.reserved_for = pods_from(array_at(status, "reservedFor"));
   const auto* allocation = status.if_contains("allocation");
   claim.allocated = allocation != nullptr && allocation->is_object();
   if (!claim.allocated) return claim;
+  claim.allocated_at = text_at(allocation->get_object(), "allocationTimestamp");
+  for (const auto& consumer : array_at(status, "reservedFor"))
+    if (claim.reserved_for.size() < kMaxReservations)
+      claim.reserved_for.emplace_back(text_at(as_object(consumer), "uid"));
 
   const auto& devices = object_at(allocation->get_object(), "devices");
   auto read = read_list(array_at(devices, "results"), kMaxResults, "status.allocation.devices.results",

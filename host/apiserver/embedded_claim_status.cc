@@ -20,16 +20,16 @@ json::array entries_of_others(const std::filesystem::path& file, const ClaimRef&
 
 }  // namespace
 
-Task<Status> EmbeddedNode::apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+Task<Status> EmbeddedNode::apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                               Instant deadline) {
-  if (auto valid = check_claim_status(claim, driver, devices); !valid) co_return valid;
+  if (auto valid = check_claim_status(claim, owner.driver, devices); !valid) co_return valid;
   const auto stored = co_await get_claim(claim.name_space, claim.name, deadline);
   if (!stored) co_return std::unexpected(stored.error());
   if (stored->ref.uid != claim.uid)
     co_return fail(Code::kAborted, "ResourceClaim '{}/{}' was replaced: its UID is {}, not {}", claim.name_space,
                    claim.name, stored->ref.uid, claim.uid);
   const auto file = folder_ / "statuses" / fmt::format("{}_{}.json", claim.name_space, claim.name);
-  json::array entries = entries_of_others(file, claim, driver);
+  json::array entries = entries_of_others(file, claim, owner.driver);
   auto own = claim_status_to_json(devices);
   if (!own) co_return std::unexpected(own.error());
   for (auto& entry : *own) entries.push_back(std::move(entry));

@@ -98,6 +98,12 @@ Task<Result<Claim>> EmbeddedNode::get_claim(std::string name_space, std::string 
   co_return claim;
 }
 
+Task<Status> EmbeddedNode::follow_claims(std::function<void(ClaimEvent)>) {
+  Wakeup never(core_);
+  co_await never.wait();
+  co_return Status{};
+}
+
 Task<Result<PodClaims>> EmbeddedNode::get_pod_claims(std::string name_space, std::string pod, Instant) {
   co_return fail(Code::kNotFound, "Pod '{}/{}' not found: an embedded node has no pods", name_space, pod);
 }

@@ -31,8 +31,10 @@ class EmbeddedNode final : public Cluster {
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
-  Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+  Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                   Instant deadline) override;
+  // Never returns: there is no scheduler, so no claim waits for anything.
+  Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   // They run one after the other anyway.
   std::size_t parallel_writes() const override { return 1; }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "host/model/binding.h"
 #include "host/model/quantity.h"
 
 namespace cardcage {
@@ -24,6 +25,7 @@ struct Allocation {
   bool admin_access = false;
   std::string share_id;  // empty = none
   std::map<std::string, Quantity> consumed_capacity;
+  Binding binding = {};  // what a pod waits for; the ledger does not keep it
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
@@ -44,7 +46,8 @@ struct Claim {
   bool allocated = false;
   std::vector<Allocation> allocations;  // for every driver, not only ours
   std::vector<OpaqueConfig> configs;
-  std::vector<std::string> reserved_for;  // UIDs of pods
+  std::string allocated_at = {};               // if a pod waits for devices; RFC 3339
+  std::vector<std::string> reserved_for = {};  // UIDs of pods and pod groups; nobody else may use it
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 

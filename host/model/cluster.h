@@ -38,6 +38,22 @@ struct SliceEvent {
   Slice slice;
 };
 
+// A claim that is there, as it is now, or that is gone. kListed has no claim: all that there are have been told.
+struct ClaimEvent {
+  enum class Kind { kThere, kGone, kListed } kind = Kind::kThere;
+  Claim claim;
+};
+
+// Who states something of the devices of a claim. What two parts of a driver state is kept apart: one does not remove
+// what the other has stated.
+struct StatusOwner {
+  StatusOwner(std::string of_driver, std::string which_part = "")
+      : driver(std::move(of_driver)), part(std::move(which_part)) {}
+  // The name of the field manager.
+  std::string manager() const { return part.empty() ? driver : driver + "/" + part; }
+  std::string driver, part;
+};
+
 // [core] Errors: kNotFound (404), kAlreadyExists (409 on create), kAborted (409 conflict on update or delete),
 // kOutOfRange (410 gone: list again), kInvalidArgument (400, 422: retrying does not help), kPermissionDenied (403),
 // kUnauthenticated (401), kResourceExhausted (429 after its retries), kUnavailable (no response), kUnimplemented (the
@@ -49,10 +65,13 @@ class Cluster {
   virtual Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) = 0;
   virtual Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) = 0;
   virtual Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) = 0;
-  // Makes `devices` the only entries of `driver` in the claim's status.devices; none removes them. Entries of other
-  // drivers stay as they are. Fails with kAborted if the claim was replaced: it has another UID. Safe to repeat.
-  virtual Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+  // Makes `devices` all that `owner` states in the claim's status.devices; none removes that. What others state stays
+  // as it is. Fails with kAborted if the claim was replaced: it has another UID. Safe to repeat.
+  virtual Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                           Instant deadline) = 0;
+  // Tells all claims of the cluster, then each change. Runs until it fails or the surrounding coroutine is cancelled;
+  // begin anew after that.
+  virtual Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
   // How many slices to write at the same time.

@@ -28,9 +28,10 @@ class EndlessCluster final : public Cluster {
   }
   Task<Result<PodClaims>> get_pod_claims(std::string, std::string, Instant) override { co_return PodClaims{}; }
   Task<Result<ClusterNode>> get_node(std::string, Instant) override { co_return ClusterNode{"uid", {}}; }
-  Task<Status> apply_claim_status(ClaimRef, std::string, std::vector<DeviceStatus>, Instant) override {
+  Task<Status> apply_claim_status(ClaimRef, StatusOwner, std::vector<DeviceStatus>, Instant) override {
     co_return Status{};
   }
+  Task<Status> follow_claims(std::function<void(ClaimEvent)>) override { co_return Status{}; }
   Task<Result<SliceList>> list_slices(std::string, std::string, Instant) override { co_return SliceList{}; }
   std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant) override { co_return slice; }

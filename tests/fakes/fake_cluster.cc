@@ -39,10 +39,12 @@ class Entry {
 void FakeCluster::put_claim(Claim claim) {
   const auto key = std::pair(claim.ref.name_space, claim.ref.name);
   claims_[key] = std::move(claim);
+  for (Watcher& follower : followers_) follower.wakeup.wake();
 }
 
 void FakeCluster::remove_claim(const std::string& name_space, const std::string& name) {
   claims_.erase({name_space, name});
+  for (Watcher& follower : followers_) follower.wakeup.wake();
   std::erase_if(statuses_, [&](const auto& stated) {
     return std::get<0>(stated.first) == name_space && std::get<1>(stated.first) == name;
   });
@@ -80,6 +82,13 @@ void FakeCluster::end_watches(Status how) {
   }
 }
 
+void FakeCluster::end_following(Status how) {
+  for (Watcher& follower : followers_) {
+    follower.end = how;
+    follower.wakeup.wake();
+  }
+}
+
 std::size_t FakeCluster::count(Verb verb) const {
   return static_cast<std::size_t>(std::ranges::count(calls_, verb, &Call::verb));
 }
@@ -102,7 +111,7 @@ Task<Result<PodClaims>> FakeCluster::get_pod_claims(std::string name_space, std:
   co_return result;
 }
 
-Task<Status> FakeCluster::apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+Task<Status> FakeCluster::apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                              Instant deadline) {
   const Status arrived = co_await arrive(Verb::kClaimStatus, claim.name_space + "/" + claim.name, deadline);
   if (!arrived) co_return arrived;
@@ -113,7 +122,7 @@ Task<Status> FakeCluster::apply_claim_status(ClaimRef claim, std::string driver,
   else if (stored->second.ref.uid != claim.uid)
     result = fail(Code::kAborted, "claim '{}/{}' was replaced", claim.name_space, claim.name);
   else
-    statuses_[{claim.name_space, claim.name, driver}] = std::move(devices);
+    statuses_[{claim.name_space, claim.name, owner.manager()}] = std::move(devices);
   if (!co_await deliver(Verb::kClaimStatus)) co_return fail(Code::kUnavailable, "the response was lost");
   co_return result;
 }
@@ -122,6 +131,26 @@ std::vector<DeviceStatus> FakeCluster::claim_status(const std::string& name_spac
                                                     const std::string& driver) const {
   const auto stated = statuses_.find({name_space, name, driver});
   return stated != statuses_.end() ? stated->second : std::vector<DeviceStatus>();
+}
+
+Task<Status> FakeCluster::follow_claims(std::function<void(ClaimEvent)> on_event) {
+  const Status arrived = co_await arrive(Verb::kFollow, "", Instant::max());
+  if (!arrived) co_return arrived;
+  Entry<Watcher> self(followers_, core_);
+  auto known = claims_;
+  for (const auto& [key, claim] : known) on_event({ClaimEvent::Kind::kThere, claim});
+  on_event({ClaimEvent::Kind::kListed, {}});
+  while (true) {
+    co_await self->wakeup.wait();
+    if (self->end) co_return *self->end;
+    const auto before = std::exchange(known, claims_);
+    for (const auto& [key, claim] : before)
+      if (const auto now = known.find(key); now == known.end() || now->second.ref.uid != claim.ref.uid)
+        on_event({ClaimEvent::Kind::kGone, claim});
+    for (const auto& [key, claim] : known)
+      if (const auto old = before.find(key); old == before.end() || old->second != claim)
+        on_event({ClaimEvent::Kind::kThere, claim});
+  }
 }
 
 Task<Result<ClusterNode>> FakeCluster::get_node(std::string node_name, Instant deadline) {

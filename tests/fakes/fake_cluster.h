@@ -21,7 +21,9 @@ namespace cardcage {
 
 class FakeCluster final : public Cluster {
  public:
-  enum class Verb { kGetClaim, kGetPod, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent, kClaimStatus };
+  enum class Verb {
+    kGetClaim, kGetPod, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent, kClaimStatus, kFollow
+  };
   struct Call {
     Verb verb;
     std::string subject;  // "namespace/name" of a claim or its status, the generateName of a create, otherwise the name
@@ -57,12 +59,14 @@ class FakeCluster final : public Cluster {
   void resume();
   // Ends all watches with this status.
   void end_watches(Status how = {});
+  // Ends whatever follows claims.
+  void end_following(Status how);
   // Forgets the history of events; watches from an older version get kOutOfRange.
   void compact() { compacted_ = version_; }
 
   // For tests to inspect.
   const std::map<std::string, Slice>& slices() const { return slices_; }
-  // What a driver states of the devices of a claim.
+  // What a driver, or "driver/part", states of the devices of a claim.
   std::vector<DeviceStatus> claim_status(const std::string& name_space, const std::string& name,
                                          const std::string& driver) const;
   const std::vector<NodeEvent>& node_events() const { return node_events_; }  // each write
@@ -72,12 +76,14 @@ class FakeCluster final : public Cluster {
   void forget_calls() { calls_.clear(); }
   int most_concurrent_writes() const { return most_concurrent_writes_; }
   std::size_t watchers() const { return watchers_.size(); }
+  std::size_t followers() const { return followers_.size(); }  // of claims
 
   Task<Result<Claim>> get_claim(std::string name_space, std::string name, Instant deadline) override;
   Task<Result<PodClaims>> get_pod_claims(std::string name_space, std::string pod, Instant deadline) override;
   Task<Result<ClusterNode>> get_node(std::string node_name, Instant deadline) override;
-  Task<Status> apply_claim_status(ClaimRef claim, std::string driver, std::vector<DeviceStatus> devices,
+  Task<Status> apply_claim_status(ClaimRef claim, StatusOwner owner, std::vector<DeviceStatus> devices,
                                   Instant deadline) override;
+  Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
   std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
@@ -125,7 +131,7 @@ class FakeCluster final : public Cluster {
   std::function<void(Slice&)> on_store_;
   std::vector<Call> calls_;
   int concurrent_writes_ = 0, most_concurrent_writes_ = 0;
-  std::list<Watcher> watchers_;
+  std::list<Watcher> watchers_, followers_;
   std::list<Wakeup> waiting_;  // calls that wait for resume()
 };
 

@@ -31,7 +31,7 @@ TEST(ClaimJsonTest, AnAllocatedClaimIsReadCompletely) {
   ASSERT_TRUE(claim) << claim.error().message;
   EXPECT_EQ(claim->ref, (ClaimRef{"ns", "c1", "3f0c2a52-6a3c-4a3e-9a55-0d8b3f5f2f11"}));
   EXPECT_TRUE(claim->allocated);
-  EXPECT_THAT(claim->reserved_for, ElementsAre("u")) << "only pods";
+  EXPECT_THAT(claim->reserved_for, ElementsAre("u", "of-a-group"));
   const Quantity four_gi{4LL << 30, 0, Quantity::Format::kBinary};
   EXPECT_THAT(
       claim->allocations,
@@ -59,6 +59,23 @@ TEST(ClaimJsonTest, AClaimFromATemplateHasItsNameInThePod) {
   const auto refused = name_of("../..");
   ASSERT_FALSE(refused) << "it would become part of a path";
   EXPECT_THAT(refused.error().message, HasSubstr("pod-claim-name is not a DNS label"));
+}
+
+TEST(ClaimJsonTest, WhatAPodWaitsForIsRead) {
+  json::value golden_claim = golden("claim.json");
+  json::object& result = golden_claim.at_pointer("/status/allocation/devices/results/0").get_object();
+  result["bindingConditions"] = json::array({"Ready", "npu.acme.dev/Attached"});
+  result["bindingFailureConditions"] = json::array({"Failed"});
+  golden_claim.at_pointer("/status/allocation").get_object()["allocationTimestamp"] = "2030-01-01T00:00:00Z";
+  const auto claim = claim_from_json(golden_claim);
+  ASSERT_TRUE(claim) << claim.error().message;
+  EXPECT_EQ(claim->allocations[0].binding, (Binding{{"Ready", "npu.acme.dev/Attached"}, {"Failed"}}));
+  EXPECT_TRUE(claim->allocations[1].binding.empty());
+  EXPECT_EQ(claim->allocated_at, "2030-01-01T00:00:00Z");
+  EXPECT_EQ(claim->reserved_for.size(), golden_claim.at_pointer("/status/reservedFor").get_array().size());
+  result["bindingConditions"] = json::array({"not ready"});
+  EXPECT_THAT(claim_from_json(golden_claim).error().message,
+              HasSubstr("bindingConditions holds something that is not the type of a condition"));
 }
 
 TEST(ClaimJsonTest, ConfigsKeepOrderSourceAndParameters) {

@@ -1,0 +1,99 @@
+// The list and the watches through which a node follows all claims of the cluster.
+#include <boost/asio/bind_cancellation_slot.hpp>
+
+#include "tests/unit/apiserver/api_server_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::SizeIs;
+using Kind = ClaimEvent::Kind;
+
+// The fake keeps the claims of all namespaces apart from those of one.
+constexpr const char* kClaims = "resourceclaims";
+
+Task<void> follow_into(ApiServer& api, std::vector<ClaimEvent>& events, std::optional<Status>& ended) {
+  std::function<void(ClaimEvent)> take = [&events](ClaimEvent event) { events.push_back(std::move(event)); };
+  ended = co_await api.follow_claims(std::move(take));
+}
+
+class ApiServerClaimsTest : public ApiServerFixture {
+ protected:
+  void put(const std::string& name, const std::string& device) {
+    server.put(kClaims, json::parse(fmt::format(R"({{"metadata":{{"namespace":"ns","name":"{0}","uid":"uid-{0}"}},
+      "status":{{"reservedFor":[{{"uid":"pod-1"}}],"allocation":{{"allocationTimestamp":"2030-01-01T00:00:00Z",
+      "devices":{{"results":[{{"request":"r","driver":"d","pool":"n1","device":"{1}","bindingConditions":["Ready"],
+      "bindingFailureConditions":["Failed"]}}]}}}}}}}})",
+                                                name, device))
+                            .as_object());
+  }
+  void follow() {
+    asio::co_spawn(core, follow_into(*api, events, ended), asio::bind_cancellation_slot(cancel.slot(), asio::detached));
+  }
+
+  std::vector<ClaimEvent> events;
+  std::optional<Status> ended;
+  asio::cancellation_signal cancel;
+};
+
+TEST_F(ApiServerClaimsTest, TellsAllClaimsThenEachChange) {
+  for (int i = 0; i < 205; ++i) put(fmt::format("c{:03}", i), "gpu-0");
+  follow();
+  run_until([&] { return server.watches() > 0; });
+  ASSERT_THAT(events, SizeIs(206));
+  EXPECT_EQ(count_requests("GET", "limit=100"), 3u) << "in pages";
+  EXPECT_EQ(events.back().kind, Kind::kListed);
+  const Claim& first = events.front().claim;
+  EXPECT_EQ(first.ref.uid, "uid-c000");
+  EXPECT_EQ(first.allocations.at(0).binding, (Binding{{"Ready"}, {"Failed"}}));
+  EXPECT_EQ(first.allocated_at, "2030-01-01T00:00:00Z");
+  EXPECT_THAT(first.reserved_for, ::testing::ElementsAre("pod-1"));
+
+  put("c001", "gpu-7");
+  server.remove(kClaims, "c002");
+  run_until([&] { return events.size() == 208; });
+  EXPECT_EQ(events[206].kind, Kind::kThere);
+  EXPECT_EQ(events[206].claim.allocations.at(0).device, "gpu-7");
+  EXPECT_EQ(events[207].kind, Kind::kGone);
+  EXPECT_EQ(events[207].claim.ref.name, "c002");
+}
+
+TEST_F(ApiServerClaimsTest, AWatchFollowsTheOneThatTheServerEnds) {
+  follow();
+  run_until([&] { return server.watches() > 0; });
+  server.end_watches();
+  put("c1", "gpu-0");
+  run_until([&] { return events.size() == 2; });
+  EXPECT_EQ(events[1].claim.ref.name, "c1");
+  EXPECT_EQ(count_requests("GET", "limit=100"), 1u) << "nothing is listed again";
+  EXPECT_FALSE(ended);
+}
+
+TEST_F(ApiServerClaimsTest, AClaimThatCannotBeReadIsSkipped) {
+  put("bad", "not a device");
+  put("good", "gpu-0");
+  follow();
+  run_until([&] { return server.watches() > 0; });
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_EQ(events[0].claim.ref.name, "good");
+}
+
+TEST_F(ApiServerClaimsTest, EndsIfItMayNotOrIfTheVersionIsTooOld) {
+  server.inject({.status = 403, .target = "limit="});
+  follow();
+  run_until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->error().code, Code::kPermissionDenied);
+  EXPECT_TRUE(events.empty());
+
+  ended.reset();
+  follow();
+  run_until([&] { return server.watches() > 0; });
+  put("c1", "gpu-0");
+  server.compact();
+  server.end_watches();
+  run_until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->error().code, Code::kOutOfRange);
+}
+
+}  // namespace
+}  // namespace cardcage
