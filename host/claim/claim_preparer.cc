@@ -48,6 +48,12 @@ Task<Status> ClaimPreparer::unprepare_if(TurnCheck check, ClaimRef claim, Instan
   co_return Status{};
 }
 
+Task<Status> ClaimPreparer::run_alone(ClaimRef claim, std::function<Task<Status>()> work) {
+  const Outcome outcome = co_await run(Kind::kOther, nullptr, std::move(claim), Instant::max(), std::move(work));
+  if (!outcome) co_return std::unexpected(outcome.error());
+  co_return Status{};
+}
+
 Task<Status> ClaimPreparer::drop(ClaimRef claim, Instant deadline) {
   const Outcome outcome = co_await run(Kind::kDrop, nullptr, std::move(claim), deadline);
   if (!outcome) co_return std::unexpected(outcome.error());
@@ -56,14 +62,15 @@ Task<Status> ClaimPreparer::drop(ClaimRef claim, Instant deadline) {
 
 // Calls that come later wait for an operation that is in running_, so nothing can change between the check and the
 // operation.
-Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline) {
+Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline,
+                                                std::function<Task<Status>()> work) {
   // The UID becomes a file name.
   if (!is_claim_uid(ref.uid)) co_return fail(Code::kInvalidArgument, "claim UID '{}' is not a UID", ref.uid);
   while (true) {
     const bool idle = !running_.contains(ref.uid);
     if (const Status allowed = idle && check ? check() : Status{}; !allowed) co_return std::unexpected(allowed.error());
     std::shared_ptr<Operation>& running = running_[ref.uid];
-    if (idle) running = std::make_shared<Operation>(Operation{kind, "its turn", {}});
+    if (idle) running = std::make_shared<Operation>(Operation{kind, "its turn", {}, {}, work});
     const std::shared_ptr<Operation> operation = running;
     const OneShot<Outcome> done(environment_.core);
     operation->callers.push_back(done);
@@ -81,9 +88,20 @@ std::pair<std::string_view, std::string_view> ClaimPreparer::words_of(Kind kind)
   switch (kind) {
     case Kind::kPrepare: return {"prepared", "prepare failed"};
     case Kind::kUnprepare: return {"unprepared", "unprepare failed"};
-    case Kind::kDrop: break;
+    case Kind::kDrop: return {"dropped without its modules", "cannot be dropped"};
+    case Kind::kOther: break;
   }
-  return {"dropped without its modules", "cannot be dropped"};
+  return {"done", "failed"};
+}
+
+void ClaimPreparer::log_outcome(Kind kind, const ClaimRef& ref, const Outcome& outcome) const {
+  const auto [done, failed] = words_of(kind);
+  if (outcome)
+    log(LogLevel::kInfo, done, {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", driver_}});
+  else  // The pod's event says it, too, but expires after an hour. Limited, because the kubelet repeats its calls.
+    log_limited(
+        LogLevel::kWarn, fmt::format("{} {} {}", failed, driver_, ref.uid), failed,
+        {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", driver_}, {"error", outcome.error().message}});
 }
 
 Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation,
@@ -93,16 +111,17 @@ Task<void> ClaimPreparer::execute(std::shared_ptr<ClaimPreparer> self, std::shar
     case Kind::kPrepare: outcome = co_await self->execute_prepare(*operation, ref, deadline); break;
     case Kind::kUnprepare: outcome = co_await self->execute_unprepare(*operation, ref, deadline); break;
     case Kind::kDrop: outcome = co_await self->execute_drop(ref); break;
+    case Kind::kOther: {
+      const Status done = co_await operation->work();
+      if (!done) outcome = std::unexpected(done.error());
+      break;
+    }
   }
-  const auto [done, failed] = words_of(operation->kind);
   if (!outcome) outcome = within(outcome.error(), "{}", claim_subject(self->driver_, ref));
-  if (outcome)
-    log(LogLevel::kInfo, done, {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}});
-  else  // The pod's event says it, too, but expires after an hour. Limited, because the kubelet repeats its calls.
-    log_limited(
-        LogLevel::kWarn, fmt::format("{} {} {}", failed, self->driver_, ref.uid), failed,
-        {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", self->driver_}, {"error", outcome.error().message}});
-  if (outcome) self->tell_status({self->driver_, ref.uid});
+  if (operation->kind != Kind::kOther) {  // whose caller logs it
+    self->log_outcome(operation->kind, ref, outcome);
+    if (outcome) self->tell_status({self->driver_, ref.uid});
+  }
   self->running_.erase(ref.uid);
   for (const OneShot<Outcome>& caller : operation->callers) caller.set(outcome);
 }

@@ -67,25 +67,30 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   // The same, if `check` still allows it when the call does not wait for another one any more.
   Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
+  // Runs `work` when nothing else runs for the claim, and nothing else before it has ended. For one caller at a time.
+  Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work);
   // Forgets a claim that its modules cannot release: removes its CDI file and its record. A module that still has
   // something of it frees that at its next reconcile.
   Task<Status> drop(ClaimRef claim, Instant deadline);
 
  private:
   using Outcome = Result<std::vector<PreparedDevice>>;  // only a prepare has devices
-  enum class Kind { kPrepare, kUnprepare, kDrop };
+  enum class Kind { kPrepare, kUnprepare, kDrop, kOther };
   struct Operation {
     Kind kind;
     std::string waits_for;    // for people
     std::string module = {};  // that executes a call for it
     std::vector<OneShot<Outcome>> callers;
+    std::function<Task<Status>()> work = {};  // of kOther
     DeviceDescriptions described = {};  // of the devices of the record that is being prepared
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
   // For the log: what is done, and what failed.
   static std::pair<std::string_view, std::string_view> words_of(Kind kind);
-  Task<Outcome> run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline);
+  void log_outcome(Kind kind, const ClaimRef& ref, const Outcome& outcome) const;
+  Task<Outcome> run(Kind kind, TurnCheck check, ClaimRef ref, Instant deadline,
+                    std::function<Task<Status>()> work = {});
   static Task<void> execute(std::shared_ptr<ClaimPreparer> self, std::shared_ptr<Operation> operation, ClaimRef ref,
                             Instant deadline);
   Task<Outcome> execute_prepare(Operation& operation, const ClaimRef& ref, Instant deadline);

@@ -27,6 +27,7 @@ std::string_view to_string(ClaimPhase phase) {
     case ClaimPhase::kPreparing: return "preparing";
     case ClaimPhase::kPrepared: return "prepared";
     case ClaimPhase::kUnpreparing: return "unpreparing";
+    case ClaimPhase::kBinding: return "binding";
   }
   return "unknown";
 }

@@ -25,8 +25,8 @@ inline std::int64_t to_ms(WallTime time) {
 }
 
 // The numbers are stored. Only kPrepared says for certain what the modules hold; with the others they may hold anything
-// of the claim.
-enum class ClaimPhase : std::uint8_t { kPreparing = 1, kPrepared = 2, kUnpreparing = 3 };
+// of the claim. In kBinding a module makes devices ready for a pod that is not bound: the kubelet does not know of it.
+enum class ClaimPhase : std::uint8_t { kPreparing = 1, kPrepared = 2, kUnpreparing = 3, kBinding = 4 };
 std::string_view to_string(ClaimPhase phase);
 
 // The driver is part of the key because two drivers of one host may prepare the same claim. A device of a device-plugin

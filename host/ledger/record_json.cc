@@ -248,7 +248,7 @@ Result<ClaimRecord> record_from_json(std::string_view text) {
     }
   }
   if (record.driver.empty() || record.ref.uid.empty() || record.phase < ClaimPhase::kPreparing ||
-      record.phase > ClaimPhase::kUnpreparing)
+      record.phase > ClaimPhase::kBinding)
     return fail(Code::kDataLoss, "the record of a claim lacks its driver, its UID or its phase");
   return record;
 }

@@ -23,6 +23,26 @@ std::unique_ptr<SlicePublisher> make_publisher(const std::string& driver, const 
                        .jitter_seed = static_cast<std::uint32_t>(std::hash<std::string>{}(config.node.name))});
 }
 
+// Those that a claim has to wait for.
+Binder::Devices bound_devices(const SlicePublisher::Pools& pools) {
+  Binder::Devices bound;
+  for (const auto& [pool, content] : pools)
+    for (const SliceDevice& device : content->devices)
+      if (!device.binding.empty()) bound.emplace(pool, device.name);
+  return bound;
+}
+
+std::unique_ptr<Binder> make_binder(const std::string& driver, std::shared_ptr<ClaimPreparer> claims,
+                                    const ServingContext& context) {
+  return std::make_unique<Binder>(driver, std::move(claims),
+                                  BinderEnvironment{.core = context.core,
+                                                    .clock = context.clock,
+                                                    .cluster = context.cluster,
+                                                    .ledger = context.ledger,
+                                                    .devices = context.table,
+                                                    .deadlines = context.config.deadlines});
+}
+
 }  // namespace
 
 Driver::Driver(ServedName served, const ServingContext& shared)
@@ -40,7 +60,8 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .stop_services = shared.stop_services,
            .statuses = &shared.statuses})),
       measured_(name().name, *claims_, shared.meter, shared.clock),
-      publisher_(make_publisher(name().name, shared)) {
+      publisher_(make_publisher(name().name, shared)),
+      binder_(make_binder(name().name, claims_, shared)) {
   start();
   if (has_claims()) serve();
 }
@@ -60,12 +81,14 @@ Instant Driver::refresh() {
   std::ranges::move(gone, std::back_inserter(known));
   health_.set(std::move(known));
   if (has_claims() || table.known(name())) serve();
+  if (!binding_) spawn(context().core, make_ready(binding_.emplace(context().core)));
   if (!table.complete(name())) return next;
   auto pools = table.pools(name());
   if (!pools.empty())
     offers_nothing_.reset();
   else if (!offers_nothing_)
     offers_nothing_ = context().clock.now();
+  binder_->set_devices(bound_devices(pools));
   publisher_->set_pools(std::move(pools));
   if (!publishing_) spawn(context().core, publish(publishing_.emplace(context().core)));
   return next;
@@ -96,6 +119,11 @@ Task<void> Driver::publish(OneShot<bool> ended) {
   ended.set(true);
 }
 
+Task<void> Driver::make_ready(OneShot<bool> ended) {
+  co_await binder_->run();
+  ended.set(true);
+}
+
 Result<std::unique_ptr<DriverServer>> Driver::open_server() {
   const Config& config = context().config;
   const DriverServerOptions options{.driver = name().name,
@@ -113,7 +141,11 @@ Task<Status> Driver::drop(ClaimRef claim) { return claims_->drop(std::move(claim
 Instant Driver::unprepare_deadline() const { return context().clock.now() + context().config.deadlines.unprepare; }
 
 Task<void> Driver::before_stop() {
+  binder_->stop();
   publisher_->stop();
+  if (binding_) co_await binding_->wait();
+  binding_.reset();
+  binder_ = make_binder(name().name, claims_, context());
   if (publishing_) co_await publishing_->wait();
   publishing_.reset();
   offers_nothing_.reset();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "host/binding/binder.h"
 #include "host/claim/claim_preparer.h"
 #include "host/claim/measured_claims.h"
 #include "host/dra/driver_server.h"
@@ -40,12 +41,15 @@ class Driver final : public Served<DriverServer> {
   HealthList gone_devices() const;
   Instant unprepare_deadline() const;
   Task<void> publish(OneShot<bool> ended);
+  Task<void> make_ready(OneShot<bool> ended);
 
   const std::shared_ptr<ClaimPreparer> claims_;
   MeasuredClaims measured_;
   HealthBoard health_;
   std::unique_ptr<SlicePublisher> publisher_;  // never null
   std::optional<OneShot<bool>> publishing_;    // set when the publisher has ended; nothing while it does not run
+  std::unique_ptr<Binder> binder_;             // never null
+  std::optional<OneShot<bool>> binding_;       // as publishing_
   std::optional<Instant> offers_nothing_;      // since when
 };
 

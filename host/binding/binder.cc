@@ -1,0 +1,300 @@
+#include "host/binding/binder.h"
+
+#include <algorithm>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
+#include "host/binding/device_statuses.h"
+#include "host/claim/conflicts.h"
+#include "host/core/log.h"
+
+namespace cardcage {
+
+using namespace asio::experimental::awaitable_operators;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Duration kApplyLimit = 10s, kReleaseLimit = 30s;
+constexpr const char* kPart = "binding";  // of the driver, as the owner of conditions
+
+std::vector<Allocation> allocations_for(const Claim& claim, const std::string& driver) {
+  std::vector<Allocation> allocations = claim.allocations;
+  std::erase_if(allocations, [&](const Allocation& allocation) { return allocation.driver != driver; });
+  return allocations;
+}
+
+bool has_bindings(const ModulePart& part) {
+  return std::ranges::any_of(part.devices, [](const HeldDevice& held) { return !held.allocation.binding.empty(); });
+}
+
+}  // namespace
+
+Binder::Binder(std::string driver, std::shared_ptr<ClaimPreparer> preparer, const BinderEnvironment& environment)
+    : driver_(std::move(driver)),
+      preparer_(std::move(preparer)),
+      environment_(environment),
+      follow_again_(1s, 60s, driver_),
+      calls_(environment.core),
+      wake_(environment.core),
+      need_changed_(environment.core),
+      stopped_(environment.core) {}
+
+void Binder::set_devices(Devices devices) {
+  if (devices == devices_) return;
+  devices_ = std::move(devices);
+  need_changed_.wake();  // claims that were not for this node may be so now
+}
+
+Task<void> Binder::run() {
+  co_await (follow() || work() || stopped_.wait());
+  co_await calls_.join(environment_.clock, Instant::max());
+}
+
+// -- the claims that wait --------------------------------------------------------------------------------------------
+
+bool Binder::is_needed() const { return !devices_.empty() || !all_begun().empty(); }
+
+Task<void> Binder::follow() {
+  while (true) {
+    if (is_needed()) {
+      co_await (follow_once() || need_changed_.wait());
+      continue;
+    }
+    waiting_.clear();
+    complete_ = false;
+    co_await need_changed_.wait();
+  }
+}
+
+Task<void> Binder::follow_once() {
+  while (true) {
+    listed_.clear();
+    std::function<void(ClaimEvent)> on_event = [this](ClaimEvent event) {
+      if (event.kind == ClaimEvent::Kind::kListed) follow_again_.reset();
+      take(std::move(event));
+    };
+    const Status ended = co_await environment_.cluster.follow_claims(std::move(on_event));
+    if (!ended)
+      log_limited(LogLevel::kWarn, "follow claims " + driver_,
+                  "cannot follow the ResourceClaims that wait for devices with binding conditions",
+                  {{"driver", driver_}, {"error", ended.error().message}});
+    co_await environment_.clock.sleep_for(follow_again_.next());
+  }
+}
+
+// Whether a pod waits, or has waited, for devices of this node.
+bool Binder::is_ours(const Claim& claim) const {
+  const auto is_bound = [&](const Allocation& allocation) {
+    return allocation.driver == driver_ && !allocation.binding.empty() &&
+           (devices_.contains({allocation.pool, allocation.device}) || begun(claim.ref.uid));
+  };
+  return std::ranges::any_of(claim.allocations, is_bound);
+}
+
+void Binder::take(ClaimEvent event) {
+  if (event.kind == ClaimEvent::Kind::kListed) {
+    std::erase_if(waiting_, [&](const auto& known) { return !listed_.contains(known.first); });
+    listed_.clear();
+    complete_ = true;
+    return wake_.wake();
+  }
+  const std::string uid = event.claim.ref.uid;
+  if (event.kind == ClaimEvent::Kind::kGone || !is_ours(event.claim)) {
+    if (waiting_.erase(uid) > 0) wake_.wake();
+    return;
+  }
+  listed_.insert(uid);
+  Waiting& waiting = waiting_[uid];
+  if (waiting.claim == event.claim) return;
+  const Claim before = std::exchange(waiting.claim, std::move(event.claim));
+  const bool allocated_anew =
+      before.allocated_at != waiting.claim.allocated_at || before.allocations != waiting.claim.allocations;
+  const bool reserved_anew = !std::ranges::all_of(waiting.claim.reserved_for, [&](const std::string& consumer) {
+    return std::ranges::find(before.reserved_for, consumer) != before.reserved_for.end();
+  });
+  if (allocated_anew) waiting.stated.clear();  // the server has dropped what was stated of the earlier allocation
+  if (allocated_anew || reserved_anew) {
+    waiting.settled = false;
+    waiting.due = environment_.clock.now();
+  }
+  wake_.wake();
+}
+
+std::shared_ptr<const ClaimRecord> Binder::begun(const std::string& uid) const {
+  auto record = environment_.ledger.find({driver_, uid});
+  return record && (record->phase == ClaimPhase::kBinding || releasing_.contains(uid)) ? record : nullptr;
+}
+
+std::vector<std::shared_ptr<const ClaimRecord>> Binder::all_begun() const {
+  std::vector<std::shared_ptr<const ClaimRecord>> records;
+  const auto& claims = environment_.ledger.claims();
+  for (auto claim = claims.lower_bound({driver_, ""}); claim != claims.end() && claim->first.driver == driver_; ++claim)
+    if (begun(claim->first.uid)) records.push_back(claim->second);
+  return records;
+}
+
+// -- calls for them --------------------------------------------------------------------------------------------------
+
+Task<void> Binder::work() {
+  while (true) {
+    const Instant next = spawn_due();
+    co_await wake_.wait_until(environment_.clock, next);
+  }
+}
+
+// Starts the calls that are due, one for each claim at a time. Returns when to look again at the latest.
+Instant Binder::spawn_due() {
+  const Instant now = environment_.clock.now();
+  Instant next = Instant::max();
+  for (const auto& record : all_begun()) {
+    const std::string& uid = record->ref.uid;
+    if (!must_release(*record) || busy_.contains(uid)) continue;
+    Instant& due = releasing_[uid];
+    if (due <= now) {
+      due = now + kBindInterval;
+      busy_.insert(uid);
+      calls_.spawn(release(record));
+    }
+    next = std::min(next, due);
+  }
+  for (auto& [uid, waiting] : waiting_) {
+    const auto known = environment_.ledger.find({driver_, uid});
+    const bool with_kubelet = known && known->phase != ClaimPhase::kBinding;
+    if (waiting.settled || waiting.claim.reserved_for.empty() || with_kubelet) continue;
+    if (releasing_.contains(uid) || busy_.contains(uid)) continue;
+    if (waiting.due <= now) {
+      waiting.due = now + kBindInterval;
+      busy_.insert(uid);
+      calls_.spawn(bind(uid));
+    }
+    next = std::min(next, waiting.due);
+  }
+  return next;
+}
+
+// Nobody waits for it any more, or for these devices.
+bool Binder::must_release(const ClaimRecord& record) const {
+  if (!complete_) return false;
+  const auto waiting = waiting_.find(record.ref.uid);
+  return releasing_.contains(record.ref.uid) || waiting == waiting_.end() ||
+         waiting->second.claim.reserved_for.empty() ||
+         !same_devices(allocations_of(record), allocations_for(waiting->second.claim, driver_));
+}
+
+Task<void> Binder::release(std::shared_ptr<const ClaimRecord> record) {
+  const std::string uid = record->ref.uid;
+  const auto still_ours = [this, uid]() -> Status {
+    if (const auto known = environment_.ledger.find({driver_, uid}); known && known->phase == ClaimPhase::kPrepared)
+      return fail(Code::kFailedPrecondition, "the kubelet has prepared it meanwhile");
+    return {};
+  };
+  co_await withdraw(uid);
+  auto releasing = preparer_->unprepare_if(still_ours, record->ref, environment_.clock.now() + kReleaseLimit);
+  const Status released = co_await std::move(releasing);  // the preparer logs what comes of it
+  const auto left = environment_.ledger.find({driver_, uid});
+  if (released || !left || left->phase == ClaimPhase::kPrepared) releasing_.erase(uid);
+  busy_.erase(uid);
+  if (!is_needed()) need_changed_.wake();
+  wake_.wake();
+}
+
+// The claim may be reserved again while it is allocated, and then the scheduler must not find its devices ready. It has
+// to see a failure, after which it deallocates the claim.
+Task<void> Binder::withdraw(std::string uid) {
+  const auto waiting = waiting_.find(uid);
+  if (waiting == waiting_.end()) co_return;
+  const Claim claim = waiting->second.claim;
+  if (outcome_of(claim.allocations, driver_, waiting->second.stated) != BindOutcome::kReady) co_return;
+  waiting->second.stated.clear();
+  auto applying = environment_.cluster.apply_claim_status(claim.ref, StatusOwner(driver_, kPart), {},
+                                                          environment_.clock.now() + kApplyLimit);
+  const Status applied = co_await std::move(applying);
+  if (!applied)
+    log_limited(LogLevel::kWarn, "bind status " + driver_ + uid,
+                "cannot withdraw that the devices of a claim are ready",
+                {{"claim", claim_label(claim.ref)}, {"driver", driver_}, {"error", applied.error().message}});
+}
+
+Task<void> Binder::bind(std::string uid) {
+  const Claim claim = waiting_.at(uid).claim;
+  const auto statuses = std::make_shared<Statuses>();
+  auto binding = preparer_->run_alone(claim.ref, [this, claim, statuses] { return make_ready(claim, statuses); });
+  const Status bound = co_await std::move(binding);
+  if (!bound) {
+    log_limited(
+        LogLevel::kWarn, "bind " + driver_ + uid, "cannot make the devices of a claim ready",
+        {{"claim", claim_label(claim.ref)}, {"uid", uid}, {"driver", driver_}, {"error", bound.error().message}});
+    *statuses = unknown_statuses(claim.allocations, driver_, bound.error());
+  }
+  if (*statuses) co_await state(uid, claim, **statuses);
+  busy_.erase(uid);
+  wake_.wake();
+}
+
+// Runs while nothing else runs for the claim.
+Task<Status> Binder::make_ready(Claim claim, std::shared_ptr<Statuses> statuses) {
+  const auto known = environment_.ledger.find({driver_, claim.ref.uid});
+  if (known && known->phase != ClaimPhase::kBinding) co_return Status{};
+  const Instant limit = environment_.clock.now() + environment_.deadlines.module_call;
+  co_await environment_.devices.started(driver_, limit);
+  auto plan =
+      plan_claim(driver_, claim.ref, claim, environment_.devices, environment_.ledger, environment_.clock.wall());
+  if (!plan) co_return std::unexpected(plan.error());
+  plan->phase = ClaimPhase::kBinding;
+  if (known && !same_devices(allocations_of(*known), allocations_of(*plan))) co_return Status{};  // released first
+  if (auto free = check_free(*plan, environment_.devices, environment_.ledger); !free)
+    co_return std::unexpected(free.error());
+  if (!known)
+    if (auto intended = environment_.ledger.intend(*plan); !intended) co_return std::unexpected(intended.error());
+  std::vector<DeviceStatus> stated;
+  for (const ModulePart& part : plan->parts) {
+    if (!has_bindings(part)) continue;
+    auto of_part = co_await call_module(*plan, part);
+    std::ranges::move(of_part, std::back_inserter(stated));
+  }
+  *statuses = std::move(stated);
+  co_return Status{};
+}
+
+Task<std::vector<DeviceStatus>> Binder::call_module(const ClaimRecord& record, const ModulePart& part) {
+  const Instant deadline = environment_.clock.now() + environment_.deadlines.module_call;
+  Result<BindProgress> progress;
+  if (const auto module = environment_.devices.module(part.module)) {
+    ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+    progress = co_await (*module)->bind(std::move(claim), deadline);
+  } else {
+    progress = std::unexpected(module.error());
+  }
+  if (progress) co_return stated_statuses(part, *progress);
+  log_limited(LogLevel::kWarn, "bind " + part.module + record.ref.uid, "cannot make devices ready",
+              {{"claim", claim_label(record.ref)}, {"module", part.module}, {"error", progress.error().message}});
+  std::vector<Allocation> allocations;
+  for (const HeldDevice& held : part.devices) allocations.push_back(held.allocation);
+  co_return unknown_statuses(allocations, driver_, progress.error());
+}
+
+Task<void> Binder::state(std::string uid, Claim claim, std::vector<DeviceStatus> statuses) {
+  const auto before = waiting_.find(uid);
+  if (before == waiting_.end() || before->second.claim != claim) co_return;  // it has changed meanwhile
+  set_times(statuses, before->second.stated, environment_.clock.wall());
+  if (statuses != before->second.stated) {
+    auto applying = environment_.cluster.apply_claim_status(claim.ref, StatusOwner(driver_, kPart), statuses,
+                                                            environment_.clock.now() + kApplyLimit);
+    const Status applied = co_await std::move(applying);
+    if (!applied)
+      co_return log_limited(
+          LogLevel::kWarn, "bind status " + driver_ + uid, "cannot state how far the devices of a claim are",
+          {{"claim", claim_label(claim.ref)}, {"driver", driver_}, {"error", applied.error().message}});
+  }
+  const auto after = waiting_.find(uid);
+  if (after == waiting_.end() || after->second.claim != claim) co_return;
+  const BindOutcome outcome = outcome_of(claim.allocations, driver_, statuses);
+  after->second.stated = std::move(statuses);
+  after->second.settled = outcome != BindOutcome::kWaiting;
+  if (!after->second.settled) co_return;
+  log(LogLevel::kInfo,
+      outcome == BindOutcome::kReady ? "devices are ready for a claim" : "devices cannot be made ready",
+      {{"claim", claim_label(claim.ref)}, {"uid", uid}, {"driver", driver_}});
+}
+
+}  // namespace cardcage

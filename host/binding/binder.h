@@ -1,0 +1,97 @@
+// Makes devices with binding conditions ready for the claims that pods wait for (KEP-5007).
+//
+// The scheduler allocates such a device and lets the pod wait. The binder finds the claim, has the modules make its
+// devices ready, and states in the claim's status how far they are, until the scheduler has seen enough. From the first
+// call of bind() on, the claim is in doubt in the ledger: its devices are held, also after a kill -9, until the kubelet
+// prepares the claim, or nobody waits any more and the binder has released it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/claim/claim_preparer.h"
+#include "host/config/config.h"
+#include "host/core/backoff.h"
+#include "host/core/task_group.h"
+#include "host/core/wakeup.h"
+#include "host/model/cluster.h"
+
+namespace cardcage {
+
+// How often a module is asked how far it is. The scheduler looks every 5 s.
+constexpr std::chrono::seconds kBindInterval{3};
+
+// All outlive the binder.
+struct BinderEnvironment {
+  asio::io_context& core;
+  Clock& clock;
+  Cluster& cluster;
+  Ledger& ledger;
+  const DeviceDirectory& devices;
+  const DeadlineConfig& deadlines;
+};
+
+// [core] Of one driver. Must outlive run().
+class Binder {
+ public:
+  using Devices = std::set<std::pair<std::string, std::string>>;  // pools and names
+
+  Binder(std::string driver, std::shared_ptr<ClaimPreparer> preparer, const BinderEnvironment& environment);
+
+  // The devices that have binding conditions. While there are none, and no claim is in doubt because of them, the
+  // cluster's claims are not followed.
+  void set_devices(Devices devices);
+  // Returns after stop(), when no module is called any more.
+  Task<void> run();
+  void stop() { stopped_.wake(); }
+
+ private:
+  struct Waiting {
+    Claim claim;
+    bool settled = false;  // the scheduler has seen enough
+    Instant due = Instant::min();
+    std::vector<DeviceStatus> stated = {};
+  };
+  // What bind() has brought: nothing if the kubelet has the claim by now.
+  using Statuses = std::optional<std::vector<DeviceStatus>>;
+
+  Task<void> follow();
+  Task<void> follow_once();
+  void take(ClaimEvent event);
+  bool is_ours(const Claim& claim) const;
+  bool is_needed() const;
+  // The record of a claim that the binder has begun and that nobody has prepared.
+  std::shared_ptr<const ClaimRecord> begun(const std::string& uid) const;
+  std::vector<std::shared_ptr<const ClaimRecord>> all_begun() const;
+
+  Task<void> work();
+  Instant spawn_due();
+  bool must_release(const ClaimRecord& record) const;
+  Task<void> release(std::shared_ptr<const ClaimRecord> record);
+  Task<void> withdraw(std::string uid);
+  Task<void> bind(std::string uid);
+  Task<Status> make_ready(Claim claim, std::shared_ptr<Statuses> statuses);
+  Task<std::vector<DeviceStatus>> call_module(const ClaimRecord& record, const ModulePart& part);
+  Task<void> state(std::string uid, Claim claim, std::vector<DeviceStatus> statuses);
+
+  const std::string driver_;
+  const std::shared_ptr<ClaimPreparer> preparer_;
+  const BinderEnvironment environment_;
+  Devices devices_;
+  std::map<std::string, Waiting> waiting_;  // claims for devices of this node, by UID
+  std::set<std::string> listed_;            // those told since the last beginning, until all are
+  bool complete_ = false;                   // all claims have been told once
+  std::set<std::string> busy_;              // UIDs of claims that a module is called for
+  // Begun and not yet released, with the time of the next attempt.
+  std::map<std::string, Instant> releasing_;
+  Backoff follow_again_;
+  TaskGroup calls_;
+  Wakeup wake_, need_changed_, stopped_;
+};
+
+}  // namespace cardcage
