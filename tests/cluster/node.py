@@ -72,8 +72,15 @@ def kube_controller_manager() -> Program:
 
 
 def kube_scheduler() -> Program:
-    return Program("kube-scheduler", gates_flag(GATES), f"--kubeconfig={KUBECONFIGS}/scheduler.conf", "--leader-elect=false",
-                   "--bind-address=127.0.0.1")
+    config = KUBECONFIGS / "scheduler.json"
+    version = "kubescheduler.config.k8s.io/v1"
+    # By default it waits for ten minutes until a device is ready (KEP-5007).
+    devices = {"apiVersion": version, "kind": "DynamicResourcesArgs", "bindingTimeout": "20s"}
+    config.write_text(json.dumps({
+        "apiVersion": version, "kind": "KubeSchedulerConfiguration", "leaderElection": {"leaderElect": False},
+        "clientConnection": {"kubeconfig": f"{KUBECONFIGS}/scheduler.conf"},
+        "profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [{"name": "DynamicResources", "args": devices}]}]}))
+    return Program("kube-scheduler", gates_flag(GATES), f"--config={config}", "--bind-address=127.0.0.1")
 
 
 def containerd() -> Program:

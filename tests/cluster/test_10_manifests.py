@@ -60,6 +60,25 @@ def test_the_status_of_claims_is_for_named_drivers_on_the_own_node(cluster):
         kubectl("delete", "-f", str(file))
 
 
+def test_binding_conditions_add_what_the_daemon_may_do(cluster, tmp_path):
+    shutil.copytree(SOURCE / "config/kubernetes", tmp_path / "kubernetes")
+    mine = tmp_path / "kubernetes/mine"
+    mine.mkdir()
+    (mine / "kustomization.yaml").write_text(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../mock]\n"
+        "components: [../components/binding-conditions]\npatches:\n"
+        "  - target: {kind: ClusterRole, name: cardcage-binding-conditions}\n"
+        "    patch: '[{op: replace, path: /rules/2/resourceNames, value: [gpu.mock.cardcage.dev]}]'\n")
+    manifests = kubectl("kustomize", str(mine))
+    assert "associated-node:patch" in manifests and "driver.example.com" not in manifests
+    kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=access_of(manifests))
+
+
+def access_of(manifests: str) -> str:
+    parts = [part for part in manifests.split("\n---\n") if "kind: ClusterRole\n" in part]
+    return "\n---\n".join(part for part in parts if "cardcage-binding-conditions" in part)
+
+
 def daemon_set_of(manifests: str) -> str:
     """The other objects are in a namespace that exists only once they are applied for good."""
     return next(part for part in manifests.split("\n---\n") if "kind: DaemonSet" in part)

@@ -1,0 +1,197 @@
+"""Devices that are made ready before a pod gets them (KEP-5007): the scheduler waits for what the module says."""
+
+import json
+import shutil
+
+import pytest
+
+from api import RESOURCES
+from daemon import SOURCE, STATE
+from kubectl import apply, kubectl
+from mock import allocated, assert_given, claim, request, sees, use
+from resources import wait_allocatable
+from scene import Scene, container, pod
+from waiting import until
+
+FABRIC = "fabric.mock.cardcage.dev"  # gpu-0 cannot be attached, gpu-1 can within seconds
+SLOW = "slow.mock.cardcage.dev"      # attaching nic-0 takes longer than the scheduler waits
+ATTACHED, FAILED = "mock.cardcage.dev/Attached", "mock.cardcage.dev/AttachFailed"
+MODULE = """
+[[module]]
+name = "{name}"
+path = "libcardcage_mock.so"
+[module.options]
+devices = ["{devices}"]
+binding = ["{kind}"]
+bind_time = "{time}"
+bind_failures = ["gpu-0"]
+binds_to_node = true
+mount_dir = "/var/lib/cardcage/mock-{name}"
+[[module.serve]]
+api = "dra"
+driver = "{driver}"
+"""
+CONFIG = (MODULE.format(name="fabric", devices="gpu:2", kind="gpu", time="4s", driver=FABRIC)
+          + MODULE.format(name="slow", devices="nic:1", kind="nic", time="1h", driver=SLOW))
+# Lines for the end of kustomization.yaml, whose last key is `patches`.
+ACCESS = f"""
+  - target: {{kind: ClusterRole, name: cardcage-binding-conditions}}
+    patch: '[{{op: replace, path: /rules/2/resourceNames, value: [{FABRIC}, {SLOW}]}}]'
+components:
+  - ../../../config/kubernetes/components/binding-conditions
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fabric(cluster, daemon, tmp_path_factory):
+    """Adds the two modules and the rights that they need, and removes them afterwards."""
+    source = tmp_path_factory.mktemp("fabric")
+    for folder in ("config/kubernetes", "tests/cluster/manifests"):
+        shutil.copytree(SOURCE / folder, source / folder)
+    for name, more in (("cardcage.toml", CONFIG), ("kustomization.yaml", ACCESS)):
+        with (source / "tests/cluster/manifests" / name).open("a") as file:
+            file.write(more)
+    for driver in (FABRIC, SLOW):
+        apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": driver},
+               "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}]}})
+    try:
+        daemon.apply(source)
+        until(lambda: daemon.devices(FABRIC) and daemon.devices(SLOW), "the devices are published", 20)
+        yield
+    finally:
+        try:
+            # Only the modules themselves can release their devices.
+            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
+        finally:
+            daemon.apply(SOURCE)
+            wait_allocatable(cluster.api)
+            kubectl("delete", "deviceclass", FABRIC, SLOW)
+            kubectl("delete", "clusterrole,clusterrolebinding", "cardcage-binding-conditions")
+
+
+@pytest.fixture(autouse=True)
+def free(daemon, fabric):
+    """No claim of an earlier test has a device."""
+    def holders() -> list[str]:
+        claims = daemon.api.items(f"{RESOURCES}/resourceclaims")
+        return [found["metadata"]["name"] for found in claims if any(result["driver"] in (FABRIC, SLOW) for result in results(found))]
+    until(lambda: not holders() and not held("fabric") and not held("slow"), "the devices are free", 90)
+
+
+def held(module: str) -> list[str]:
+    """What the module holds: "gpu-1@<claim uid>"."""
+    return sorted(path.name for path in (STATE / f"mock-{module}").glob("*"))
+
+
+def results(found: dict | None) -> list[dict]:
+    return (found or {}).get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+
+
+def conditions(scene: Scene, name: str) -> dict[str, dict]:
+    """What the daemon states of the only device of the claim, by type."""
+    devices = (scene.get("resourceclaims", name) or {}).get("status", {}).get("devices", [])
+    return {condition["type"]: condition for device in devices for condition in device["conditions"]}
+
+
+def statuses(scene: Scene, name: str) -> dict[str, str]:
+    return {kind: condition["status"] for kind, condition in conditions(scene, name).items()}
+
+
+def start(scene: Scene, name: str, driver: str, cel: str = "") -> None:
+    scene.apply(claim(name, request("device", device_class=driver, cel=cel)),
+                pod(name, [container(claims=[{"name": "device"}])], [use("device", claim=name)]))
+
+
+def wait_begun(scene: Scene, name: str, module: str) -> str:
+    """Returns the UID of the claim once the module has begun to make its device ready."""
+    until(lambda: statuses(scene, name).get(ATTACHED) == "False", f"the device of {name} is being attached", 20)
+    uid = scene.get("resourceclaims", name)["metadata"]["uid"]
+    assert [hold.split("@")[1] for hold in held(module)] == [uid]
+    return uid
+
+
+def is_pending(scene: Scene, name: str) -> bool:
+    return "nodeName" not in scene.get("pods", name)["spec"]
+
+
+def test_the_conditions_are_published(daemon):
+    [nic] = daemon.devices(SLOW)
+    assert nic["bindsToNode"] is True
+    assert (nic["bindingConditions"], nic["bindingFailureConditions"]) == ([ATTACHED], [FAILED])
+    [shown] = json.loads(daemon.cagectl("devices", "--json", "--driver", SLOW))
+    assert shown["binding"] == {"conditions": [ATTACHED], "failures": [FAILED], "toNode": True}
+
+
+def test_a_pod_waits_until_its_device_is_ready(scene, daemon):
+    start(scene, "patient", FABRIC, cel=f"device.attributes['{FABRIC}'].index == 1")
+    uid = wait_begun(scene, "patient", "fabric")
+    assert is_pending(scene, "patient")
+    assert conditions(scene, "patient")[ATTACHED]["reason"] == "Attaching"
+    assert daemon.cdi_files(uid) == []
+    [shown] = json.loads(daemon.cagectl("claims", "--json"))
+    assert (shown["uid"], shown["state"]) == (uid, "binding")
+
+    scene.wait_running("patient", seconds=60)
+    assert statuses(scene, "patient") == {ATTACHED: "True", FAILED: "False"}
+    [result] = results(scene.get("resourceclaims", "patient"))
+    assert result["device"] == "gpu-1" and result["bindingConditions"] == [ATTACHED]
+    assert_given(scene, daemon, uid, "patient")
+    assert "MOCK_GPU_1_BOUND=1" in sees(scene, "patient")["env"], "the module was asked to bind before it prepared"
+    scene.delete("pods", "patient")
+    scene.wait_gone("pods", "patient")
+    until(lambda: not held("fabric"), "the device is released", 20)
+
+
+def test_a_claim_that_is_given_up_is_released(scene, daemon):
+    """The pod is deleted while it waits: nobody prepares the claim, so no kubelet unprepares it."""
+    start(scene, "impatient", SLOW)
+    wait_begun(scene, "impatient", "slow")
+    scene.delete("pods", "impatient")
+    scene.wait_gone("pods", "impatient")
+    until(lambda: not held("slow"), "the module has released the device", 30)
+    until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "the daemon has forgotten the claim", 10)
+
+
+def test_a_claim_that_waits_outlives_the_daemon(scene, daemon):
+    start(scene, "survivor", SLOW)
+    uid = wait_begun(scene, "survivor", "slow")
+    daemon.kill_and_see_start()
+    daemon.wait_ready()
+    [shown] = json.loads(daemon.cagectl("claims", "--json"))
+    assert (shown["uid"], shown["state"]) == (uid, "binding")
+    assert held("slow") == [f"nic-0@{uid}"]
+
+    # What the daemon had begun before its end is released after it.
+    scene.delete("pods", "survivor")
+    scene.wait_gone("pods", "survivor")
+    until(lambda: not held("slow"), "the module has released the device", 30)
+
+
+def test_the_scheduler_gives_up_and_tries_again(scene):
+    """After its bindingTimeout, see node.py, the scheduler deallocates the device; here it has no other one."""
+    start(scene, "hopeless", SLOW)
+    wait_begun(scene, "hopeless", "slow")
+    first = scene.get("resourceclaims", "hopeless")["status"]["allocation"]["allocationTimestamp"]
+    until(lambda: any("binding timeout" in text for text in scene.events("FailedScheduling", "hopeless")),
+          "the scheduler gives up", 60)
+
+    def again() -> bool:
+        allocation = scene.get("resourceclaims", "hopeless")["status"].get("allocation", {})
+        return allocation.get("allocationTimestamp", first) != first and len(held("slow")) == 1
+    until(again, "the device is allocated and bound anew", 90)
+    scene.delete("pods", "hopeless")
+    scene.wait_gone("pods", "hopeless")
+    until(lambda: not held("slow"), "the module has released the device", 30)
+
+
+def test_a_failure_makes_the_scheduler_choose_another_device(scene, daemon):
+    """The first device cannot be attached. Its module taints it, so the scheduler does not choose it again."""
+    start(scene, "lucky", FABRIC)
+    until(lambda: allocated(scene.get("resourceclaims", "lucky")) == ["gpu-0"], "the first device is allocated", 20)
+    until(lambda: statuses(scene, "lucky").get(FAILED) == "True", "the module states the failure", 20)
+    assert conditions(scene, "lucky")[FAILED]["message"] == "the fabric has no path to this device"
+    scene.wait_running("lucky", seconds=120)
+    assert allocated(scene.get("resourceclaims", "lucky")) == ["gpu-1"]
+    uid = scene.get("resourceclaims", "lucky")["metadata"]["uid"]
+    assert held("fabric") == [f"gpu-1@{uid}"], "gpu-0 is released"
+    assert_given(scene, daemon, uid, "lucky")
