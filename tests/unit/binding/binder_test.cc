@@ -226,20 +226,18 @@ TEST_F(BinderTest, AClaimThatIsPreparedIsLeftToTheKubelet) {
   cluster.put_claim(waiting_claim("1", "gpu-0"));
   settle();
   ASSERT_TRUE(prepare("1"));
-  cluster.remove_claim("team", "claim-1");
-  pass(1min);
-  EXPECT_EQ(phase("1"), ClaimPhase::kPrepared);
-  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
-
-  // A second pod that shares a claim finds it ready.
+  // A second pod that shares the claim finds it ready.
   Claim shared = waiting_claim("1", "gpu-0");
-  cluster.put_claim(shared);
-  settle();
   shared.reserved_for.emplace_back("pod-2");
   cluster.put_claim(shared);
   pass(10s);
   EXPECT_EQ(gpus->count(Verb::kBind), 1);
   EXPECT_EQ(stated_status("1"), Status::kTrue);
+
+  cluster.remove_claim("team", "claim-1");
+  pass(1min);
+  EXPECT_EQ(phase("1"), ClaimPhase::kPrepared);
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
 }
 
 TEST_F(BinderTest, AClaimWhosePodHasEndedIsNotBoundAgain) {
