@@ -2,7 +2,7 @@
 // the others when they are asked for.
 //
 // A claim that is allocated and reserved for a pod keeps its allocation until that pod has ended or is gone. So one
-// that was read early is as good as one that is read now while the kubelet still has that pod (decision 21).
+// that was read early is as good as one that is read now while the kubelet still has that pod (docs/decisions/0022).
 #pragma once
 
 #include <cstdint>
