@@ -87,7 +87,6 @@ cage_status mock_prepare(cage_instance* mock, const cage_call* call, const cage_
   cage_status status = faults_enter(&mock->faults, CALL_PREPARE, call);
   if (status != CAGE_OK) return status;
   if (mock->quiesced) return refuse_quiesced(call);
-  if ((MOCK_FLAGS & CAGE_MODULE_NO_PREPARE) != 0) return CAGE_OK;
   char uid[MAX_UID];
   status = read_uid(call, claim, uid);
   if (status == CAGE_OK) status = mock_journal_write(mock, call, claim, uid, edits);
@@ -98,7 +97,7 @@ cage_status mock_prepare(cage_instance* mock, const cage_call* call, const cage_
   for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
     status = check_alloc(mock, CALL_PREPARE, call, claim->allocs[i], uid);
   }
-  if (status == CAGE_OK) {
+  if (status == CAGE_OK && (MOCK_FLAGS & CAGE_MODULE_NO_PREPARE) == 0) {
     status = occupy_and_edit(mock, call, claim, uid, edits);
     finish(mock, call, claim, uid, status == CAGE_OK);
   }

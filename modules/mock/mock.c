@@ -155,7 +155,7 @@ static const void* mock_extension(const char* id) {
   if (strcmp(id, CAGE_EXT_LABELS) == 0) return &labels;
   if (strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
   if (strcmp(id, CAGE_EXT_PREFERRED) == 0) return &preferred;
-  if (strcmp(id, CAGE_EXT_PRE_START) == 0) return &pre_start;
+  if (strcmp(id, CAGE_EXT_PRE_START) == 0) return (MOCK_FLAGS & CAGE_MODULE_NO_PREPARE) == 0 ? &pre_start : NULL;
   if (strcmp(id, CAGE_EXT_CONFIGURE) == 0) return &configure;
   if (strcmp(id, CAGE_EXT_QUIESCE) == 0) return &quiesce;
   if (strcmp(id, CAGE_EXT_RESET) == 0) return &reset;
