@@ -63,6 +63,7 @@ Status Daemon::open() {
   writes_->stuck->listen([this](const std::string& module) {
     if (Supervisor* const supervisor = supervisors_->find(module)) supervisor->stuck_changed();
   });
+  create_pods_watch();
   create_served_names();
   create_orphan_search();
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
