@@ -27,7 +27,7 @@ class ClaimStatusDaemonTest : public DaemonTest, public ::testing::WithParamInte
     return daemon.folder() / "node/statuses" / (claim.name_space + "_" + claim.name + ".json");
   }
   std::string status_of(const ClaimRef& claim) const { return read_file(status_file(claim), 1 << 20).value_or(""); }
-  // The one file with this extension below the folder; empty if there is none.
+  // The file that containers mount; empty if there is none.
   fs::path metadata_file() const {
     for (const auto& entry : fs::recursive_directory_iterator(daemon.folder()))
       if (entry.path().parent_path().parent_path().filename() == "metadata") return entry.path();
