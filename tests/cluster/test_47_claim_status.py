@@ -160,8 +160,8 @@ def test_an_entry_outlives_the_daemon(scene, daemon, granted):
     assert entries(scene, "port") == before, "since when a condition holds is known, too"
 
 
-@pytest.mark.parametrize("kind, path", [("claim", "resourceclaims/ports"), ("template", "resourceclaimtemplates/net")])
-def test_a_container_finds_the_description_of_its_device(scene, daemon, ports, kind, path):
+@pytest.mark.parametrize("kind, path", [("claim", "resourceclaims/ports"), ("template", "resourceclaimtemplates/net")], ids=["claim", "template"])
+def test_a_container_finds_its_device(scene, daemon, ports, kind, path):
     made = {"claim": claim, "template": template}[kind]
     scene.apply(made("ports", _port("port")), user("user", use("net", **{kind: "ports"})))
     scene.wait_running("user")
