@@ -82,7 +82,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
     std::string module = {};  // that executes a call for it
     std::vector<OneShot<Outcome>> callers;
     std::function<Task<Status>()> work = {};  // of kOther
-    DeviceDescriptions described = {};  // of the devices of the record that is being prepared
+    DeviceDescriptions described = {};        // of the devices of the record that is being prepared
   };
 
   ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);

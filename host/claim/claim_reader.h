@@ -2,7 +2,8 @@
 // the others when they are asked for.
 //
 // A claim that is allocated and reserved for a pod keeps its allocation until that pod has ended or is gone. So one
-// that was read early is as good as one that is read now while the kubelet still has that pod (docs/decisions/0022).
+// that was read early is as good as one that is read now while the kubelet still has that pod
+// (docs/decisions/0022-claims-are-read-before-they-are-asked-for.md).
 #pragma once
 
 #include <cstdint>

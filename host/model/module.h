@@ -35,8 +35,7 @@ struct ModuleIdentity {
   std::uint32_t state_version = 0;
   bool process_only = false, concurrent = false, no_prepare = false, has_check = false, has_quiesce = false,
        has_preferred = false, has_pre_start = false, has_reconcile = false, has_configure = false,
-       has_quiesce_device = false, has_labels = false, has_catalogue = false, has_reset = false,
-       has_bind = false;
+       has_quiesce_device = false, has_labels = false, has_catalogue = false, has_reset = false, has_bind = false;
   std::vector<OptionDeclaration> options;
   std::vector<ParamsSchema> schemas;         // of the parameters of claims
   std::vector<MetricDeclaration> metrics;    // none without cage.metrics

@@ -22,7 +22,17 @@ namespace cardcage {
 class FakeCluster final : public Cluster {
  public:
   enum class Verb {
-    kGetClaim, kGetPod, kGetNode, kList, kCreate, kUpdate, kDelete, kWatch, kEvent, kClaimStatus, kFollow
+    kGetClaim,
+    kGetPod,
+    kGetNode,
+    kList,
+    kCreate,
+    kUpdate,
+    kDelete,
+    kWatch,
+    kEvent,
+    kClaimStatus,
+    kFollow
   };
   struct Call {
     Verb verb;

@@ -69,8 +69,8 @@ pub use error::{Error, Result, Status};
 pub use health::{Health, Taint};
 pub use host::Host;
 pub use module::{
-    Action, Bind, CollectCatalogue, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module, PreStart,
-    Prefer, Reconcile, Wish,
+    Action, Bind, CollectCatalogue, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module,
+    PreStart, Prefer, Reconcile, Wish,
 };
 pub use program::{Program, ProgramResult};
 pub use reports::{Labels, Metric, Samples};
