@@ -39,8 +39,9 @@ void expect_judged_as_written(const std::filesystem::path& module, const std::st
     const Status judged = judge(*identity, row.at("source").as_string(), row.at("parameters"));
     const json::value* const refused = row.as_object().if_contains("refused");
     EXPECT_EQ(judged.has_value(), refused == nullptr) << about << (judged ? "" : ": " + judged.error().message);
-    if (refused != nullptr && !judged)
+    if (refused != nullptr && !judged) {
       EXPECT_THAT(judged.error().message, HasSubstr(std::string(refused->as_string()))) << about;
+    }
   }
 }
 
