@@ -27,7 +27,7 @@ class ApiServerClaimStatusTest : public ApiServerFixture {
   }
   Status apply(std::vector<DeviceStatus> devices, std::string uid = "u-1", std::string name = "c1") {
     return run(
-        api->apply_claim_status({"ns", std::move(name), std::move(uid)}, "d", std::move(devices), within_time(20s)));
+        api->apply_claim_status({"ns", std::move(name), std::move(uid)}, StatusOwner("d"), std::move(devices), within_time(20s)));
   }
   json::array stored() { return server.get(kClaims, "c1")->at("status").as_object()["devices"].as_array(); }
   void put_entry_of_another_driver() {
