@@ -65,6 +65,7 @@ TEST_P(BindingScenarios, ADeviceThatIsBeingAttachedIsHeldUntilItsRelease) {
 }
 
 TEST_P(BindingScenarios, AModuleWithoutTheFamilyIsNotCalled) {
+  modules_dir = CARDCAGE_TEST_MODULES;
   ASSERT_TRUE(start_scripted({}));
   EXPECT_FALSE(module->identity().has_bind);
   EXPECT_EQ(run(module->bind(claim("u1"), soon())).error(),
