@@ -170,7 +170,8 @@ TEST_F(RealApiServerTest, TheStatusOfDevicesIsForOneClaimOnly) {
   ASSERT_EQ(made->status, 201) << made->body;
   const std::string uid(json::parse(made->body).at("metadata").at("uid").as_string());
   const auto apply = [&](std::string of, std::vector<DeviceStatus> devices) {
-    return run(api->apply_claim_status({"default", name, std::move(of)}, StatusOwner(kDriver), std::move(devices), soon()));
+    return run(
+        api->apply_claim_status({"default", name, std::move(of)}, StatusOwner(kDriver), std::move(devices), soon()));
   };
   EXPECT_TRUE(apply(uid, {})) << "nothing is owned, so nothing is removed";
   EXPECT_EQ(apply("00000000-0000-4000-8000-000000000000", {}).error().code, Code::kAborted);

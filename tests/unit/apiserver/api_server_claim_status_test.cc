@@ -26,8 +26,8 @@ class ApiServerClaimStatusTest : public ApiServerFixture {
             .network = NetworkData{"net1", {"10.1.2.3/24"}, "02:00:00:00:00:01"}};
   }
   Status apply(std::vector<DeviceStatus> devices, std::string uid = "u-1", std::string name = "c1") {
-    return run(
-        api->apply_claim_status({"ns", std::move(name), std::move(uid)}, StatusOwner("d"), std::move(devices), within_time(20s)));
+    return run(api->apply_claim_status({"ns", std::move(name), std::move(uid)}, StatusOwner("d"), std::move(devices),
+                                       within_time(20s)));
   }
   json::array stored() { return server.get(kClaims, "c1")->at("status").as_object()["devices"].as_array(); }
   void put_entry_of_another_driver() {
