@@ -68,7 +68,7 @@ def test_binding_conditions_add_what_the_daemon_may_do(cluster, tmp_path):
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../mock]\n"
         "components: [../components/binding-conditions]\npatches:\n"
         "  - target: {kind: ClusterRole, name: cardcage-binding-conditions}\n"
-        "    patch: '[{op: replace, path: /rules/2/resourceNames, value: [gpu.mock.cardcage.dev]}]'\n")
+        "    patch: |\n      - {op: replace, path: /rules/2/resourceNames, value: [gpu.mock.cardcage.dev]}\n")
     manifests = kubectl("kustomize", str(mine))
     assert "associated-node:patch" in manifests and "driver.example.com" not in manifests
     kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=access_of(manifests))

@@ -36,7 +36,8 @@ CONFIG = (MODULE.format(name="fabric", devices="gpu:2", kind="gpu", time="4s", d
 # Lines for the end of kustomization.yaml, whose last key is `patches`.
 ACCESS = f"""
   - target: {{kind: ClusterRole, name: cardcage-binding-conditions}}
-    patch: '[{{op: replace, path: /rules/2/resourceNames, value: [{FABRIC}, {SLOW}]}}]'
+    patch: |
+      - {{op: replace, path: /rules/2/resourceNames, value: [{FABRIC}, {SLOW}]}}
 components:
   - ../../../config/kubernetes/components/binding-conditions
 """
