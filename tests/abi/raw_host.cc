@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "tests/abi/raw_families.h"
