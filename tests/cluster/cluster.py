@@ -27,7 +27,7 @@ class Cluster:
         with ThreadPoolExecutor(1) as background:
             runtime = background.submit(self._boot_runtime)
             self.boot_api_server()
-            self._start(node.kube_controller_manager())
+            self.controller_manager = self._start(node.kube_controller_manager())
             self._start(node.kube_scheduler())
             runtime.result()
         self.kubelet = self._start(node.kubelet())
@@ -87,6 +87,10 @@ class Cluster:
         self.api_server.command = node.kube_apiserver(gates).command
         self.api_server.restart(signal.SIGKILL)
         self._until(self.api.ready, "kube-apiserver /readyz", 60)
+
+    def restart_controller_manager(self) -> None:
+        """Its eviction by taints (1.37) ignores that a slice was deleted while its watch was cut off, and looks at the old slice for ever."""
+        self.controller_manager.restart(signal.SIGTERM)
 
     def use_kubelet(self, program: str, topology_policy: str = "none") -> None:
         """Replaces the kubelet. The new one must not find claims of the old one's pods: their state files differ."""

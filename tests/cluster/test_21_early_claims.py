@@ -8,8 +8,8 @@ from scene import Scene, container, pod
 from waiting import until
 
 
-def user(name: str, claim: str = "", template: str = "", **spec) -> dict:
-    return pod(name, [container(claims=[{"name": "gpu"}])], [use("gpu", claim, template)], **spec)
+def user(name: str, claim: str = "", template: str = "", mounts: list[dict] | None = None, **spec) -> dict:
+    return pod(name, [container(claims=[{"name": "gpu"}], volumeMounts=mounts or [])], [use("gpu", claim, template)], **spec)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_the_claims_of_a_pod_are_there_when_the_kubelet_asks(scene, daemon, read
 def test_a_claim_that_was_allocated_anew(scene, daemon, cluster):
     """The first pod of the claim waits for a volume that it never gets, so it is known but never prepared."""
     never = [{"name": "never", "configMap": {"name": "missing"}}]
-    scene.apply(claim("moves"), user("stuck", "moves", volumes=never))
+    scene.apply(claim("moves"), user("stuck", "moves", mounts=[{"name": "never", "mountPath": "/never"}], volumes=never))
     first = until(lambda: allocated(scene.get("resourceclaims", "moves")), "the claim is allocated", 20)
     until(lambda: scene.events("FailedMount", "stuck"), "the kubelet waits for the volume", 20)
     cluster.api.delete(scene.path("pods", "stuck"), grace_seconds=0)

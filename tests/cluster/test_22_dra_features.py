@@ -248,6 +248,7 @@ def test_a_server_without_lists_gets_the_node_as_a_number(cluster, daemon, featu
         until(lambda: [line for line in daemon.log() if "gate=DRAListTypeAttributes" in line], "the daemon names the gate", 10)
     finally:
         restart(lists=True)
+        cluster.restart_controller_manager()
     until(lambda: published("ints"), "lists are published again", 60)
 
 
