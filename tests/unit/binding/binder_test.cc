@@ -74,9 +74,8 @@ class BinderTest : public ClaimWorld {
     return cluster.claim_status("team", "claim-" + uid, std::string(kDriver) + "/binding");
   }
   Status stated_status(const std::string& uid) const {
-    const auto statuses = stated(uid);
-    return statuses.size() == 1 && !statuses[0].conditions.empty() ? statuses[0].conditions[0].status
-                                                                   : Status::kUnknown;
+    const auto devices = stated(uid);
+    return devices.size() == 1 && !devices[0].conditions.empty() ? devices[0].conditions[0].status : Status::kUnknown;
   }
   static std::vector<DeviceCondition> ready(bool is_ready, bool failed = false) {
     return {{"Ready", is_ready ? Status::kTrue : Status::kFalse, "Loaded", "", {}},
