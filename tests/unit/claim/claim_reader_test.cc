@@ -60,7 +60,8 @@ TEST_F(ClaimReaderTest, AReaderJoinsAGetThatIsUnderWay) {
   settle();
   std::optional<Result<Claim>> claim;
   spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
-    c = co_await r.read({"ml", "c1", "u1"}, by);
+    const ClaimRef ref{"ml", "c1", "u1"};
+    c = co_await r.read(ref, by);
   }(reader, clock.now() + 40s, claim));
   settle();
   EXPECT_FALSE(claim);
@@ -200,7 +201,8 @@ TEST_F(ClaimReaderTest, ManyPodsAtOnceDoNotFloodTheApiServer) {
   expect({"c1"});
   std::optional<Result<Claim>> claim;
   spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
-    c = co_await r.read({"ml", "c1", "u1"}, by);
+    const ClaimRef ref{"ml", "c1", "u1"};
+    c = co_await r.read(ref, by);
   }(reader, clock.now() + 40s, claim));
   settle();
   EXPECT_EQ(gets(), 1u) << "who asks does not queue";
