@@ -1,10 +1,10 @@
 #include "host/apiserver/event_recorder.h"
 
 #include <algorithm>
-#include <boost/asio/cancellation_state.hpp>
 
 #include "host/core/ascii.h"
 #include "host/core/backoff.h"
+#include "host/core/cancellation.h"
 #include "host/core/log.h"
 #include "host/model/naming.h"
 #include "host/model/text_rules.h"
@@ -37,11 +37,6 @@ std::string detail_of(const HealthEvent& event) {
   const std::string& text = event.message.empty() ? event.reason : event.message;
   if (detail.empty() || detail == text) return text;
   return text.empty() ? detail : detail + ": " + text;
-}
-
-Task<bool> cancelled() {
-  const auto state = co_await asio::this_coro::cancellation_state;
-  co_return state.cancelled() != asio::cancellation_type::none;
 }
 
 }  // namespace

@@ -17,12 +17,6 @@ namespace {
 constexpr Duration kApplyLimit = 10s, kReleaseLimit = 30s;
 constexpr const char* kPart = "binding";  // of the driver, as the owner of conditions
 
-std::vector<Allocation> allocations_for(const Claim& claim, const std::string& driver) {
-  std::vector<Allocation> allocations = claim.allocations;
-  std::erase_if(allocations, [&](const Allocation& allocation) { return allocation.driver != driver; });
-  return allocations;
-}
-
 bool has_bindings(const ModulePart& part) {
   return std::ranges::any_of(part.devices, [](const HeldDevice& held) { return !held.allocation.binding.empty(); });
 }

@@ -87,9 +87,7 @@ struct ClusterPlanner {
     const Instant limit = std::min(deadline, clock.now() + kComparisonLimit);
     const Result<Claim> claim = co_await claims.read(ref, limit);
     if (!claim) co_return true;
-    std::vector<Allocation> allocations = claim->allocations;
-    std::erase_if(allocations, [&](const Allocation& allocation) { return allocation.driver != driver; });
-    co_return check_claim(ref, *claim) && same_devices(allocations, allocations_of(prepared));
+    co_return check_claim(ref, *claim) && same_devices(allocations_for(*claim, driver), allocations_of(prepared));
   }
 };
 
@@ -115,6 +113,12 @@ std::vector<Allocation> allocations_of(const ClaimRecord& record) {
   std::vector<Allocation> allocations;
   for (const ModulePart& part : record.parts)
     for (const HeldDevice& device : part.devices) allocations.push_back(device.allocation);
+  return allocations;
+}
+
+std::vector<Allocation> allocations_for(const Claim& claim, const std::string& driver) {
+  std::vector<Allocation> allocations = claim.allocations;
+  std::erase_if(allocations, [&](const Allocation& allocation) { return allocation.driver != driver; });
   return allocations;
 }
 

@@ -24,6 +24,8 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
 // for any.
 bool same_devices(const std::vector<Allocation>& a, const std::vector<Allocation>& b);
 std::vector<Allocation> allocations_of(const ClaimRecord& record);
+// Those of one driver.
+std::vector<Allocation> allocations_for(const Claim& claim, const std::string& driver);
 
 // Says what a claim that the kubelet named consists of. The arguments live until the task ends.
 struct ClaimPlanner {

@@ -1,8 +1,8 @@
 #include "host/claim/claim_statuses.h"
 
 #include <algorithm>
-#include <boost/asio/cancellation_state.hpp>
 
+#include "host/core/cancellation.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -13,11 +13,6 @@ using namespace std::chrono_literals;
 constexpr Duration kWriteLimit = 10s;
 // Long in the end, since an operator has to grant a right or to switch a feature gate on.
 constexpr Duration kFirstPause = 1s, kLongestPause = 5min;
-
-Task<bool> cancelled() {
-  const auto state = co_await asio::this_coro::cancellation_state;
-  co_return state.cancelled() != asio::cancellation_type::none;
-}
 
 bool needs_right(const Error& error) { return error.code == Code::kPermissionDenied; }
 
