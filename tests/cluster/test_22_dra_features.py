@@ -1,12 +1,12 @@
 """Features of DRA beyond plain claims. README.md lists them all with their tests."""
 
 import json
-import shutil
 
 import pytest
 
 from api import RESOURCES
 from daemon import SOURCE
+from edited_manifests import copy_manifests
 from kubectl import apply, kubectl
 from mock import CLASS, DRIVER, PARAMETERS, allocated, assert_given, claim, request, sees, template, use
 from node import GATES, NODE
@@ -38,9 +38,7 @@ def device_class(name: str, driver: str, **spec) -> dict:
 def features(cluster, daemon, tmp_path_factory):
     """Adds a module that needs no prepare, lists of NUMA nodes, and classes; removes them afterwards."""
     source = tmp_path_factory.mktemp("features")
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, source / folder)
-    config = source / "tests/cluster/manifests/cardcage.toml"
+    config = copy_manifests(source) / "cardcage.toml"
     config.write_text(config.read_text().replace("[node]\n", '[node]\nnuma_attribute = "list"\n') + CONFIG)
     apply(device_class(PORT_CLASS, PORT_DRIVER), device_class(EXTENDED_CLASS, DRIVER, extendedResourceName=EXTENDED))
     try:

@@ -2,13 +2,13 @@
 
 import os
 import re
-import shutil
 import subprocess
 import time
 
 import pytest
 
 from daemon import SOURCE, build_folder
+from edited_manifests import copy_manifests
 from mock import DRIVER, assert_given, claim, use
 from node import KUBELET_ROOT
 from scene import container, pod
@@ -104,9 +104,7 @@ def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
 def test_edit_of_the_configuration(scene, daemon, running, tmp_path):
     """As config/kubernetes promises, applying an edited cardcage.toml is enough."""
     before = start_of(scene)
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, tmp_path / folder)
-    edited = tmp_path / "tests/cluster/manifests/cardcage.toml"
+    edited = copy_manifests(tmp_path) / "cardcage.toml"
     edited.write_text(edited.read_text().replace('"gpu:24"', '"gpu:25"'))
     try:
         daemon.apply(tmp_path)

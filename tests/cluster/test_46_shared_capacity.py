@@ -1,16 +1,13 @@
 """One device for several claims at once, each of which consumes a part of its capacity (KEP-5075)."""
 
 import json
-import shutil
 import time
 
 import pytest
 
 from api import RESOURCES
-from daemon import SOURCE
-from kubectl import apply, kubectl
+from edited_manifests import more_modules
 from mock import allocated, assert_given, claim, request, sees, use
-from resources import wait_allocatable
 from scene import Scene, container, pod
 from waiting import until
 
@@ -36,25 +33,9 @@ POLICY = {"default": "100G", "validRange": {"min": "50G", "max": "200G", "step":
 @pytest.fixture(scope="module")
 def links(cluster, daemon, tmp_path_factory):
     """Adds a module with one link that claims share, and removes it afterwards."""
-    source = tmp_path_factory.mktemp("links")
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, source / folder)
-    with (source / "tests/cluster/manifests/cardcage.toml").open("a") as file:
-        file.write(CONFIG)
-    apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": CLASS},
-           "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]}})
-    try:
-        daemon.apply(source)
+    with more_modules(cluster, daemon, tmp_path_factory.mktemp("links"), CONFIG, drivers=(DRIVER,)):
         until(lambda: daemon.devices(DRIVER), "the link is published", 20)
         yield
-    finally:
-        try:
-            # Only the module itself can release its device.
-            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
-        finally:
-            daemon.apply(SOURCE)
-            wait_allocatable(cluster.api)
-            kubectl("delete", "deviceclass", CLASS)
 
 
 @pytest.fixture(autouse=True)

@@ -1,17 +1,16 @@
 """What modules state of a claim's devices: entries in its status (KEP-4817), and files in containers (KEP-5304)."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from daemon import SOURCE
-from kubectl import apply, kubectl
+from edited_manifests import more_modules
+from kubectl import kubectl
 from mock import DRIVER as GPU_DRIVER
 from mock import allocated, claim, template, use
 from mock import request as requested
-from resources import wait_allocatable
 from scene import Scene, container, pod
 from waiting import until
 
@@ -40,25 +39,9 @@ driver = "{DRIVER}"
 @pytest.fixture(scope="module")
 def ports(cluster, daemon, tmp_path_factory):
     """Adds a module that states something of its devices, without the right to write it; removes it afterwards."""
-    source = tmp_path_factory.mktemp("ports")
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, source / folder)
-    with (source / "tests/cluster/manifests/cardcage.toml").open("a") as file:
-        file.write(CONFIG)
-    apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": CLASS},
-           "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]}})
-    try:
-        daemon.apply(source)
+    with more_modules(cluster, daemon, tmp_path_factory.mktemp("ports"), CONFIG, drivers=(DRIVER,)):
         until(lambda: daemon.devices(DRIVER), "the ports are published", 20)
         yield
-    finally:
-        try:
-            # Only the module itself can release its devices.
-            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
-        finally:
-            daemon.apply(SOURCE)
-            wait_allocatable(cluster.api)
-            kubectl("delete", "deviceclass", CLASS)
 
 
 @pytest.fixture(scope="module")

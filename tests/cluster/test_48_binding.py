@@ -1,15 +1,14 @@
 """Devices that are made ready before a pod gets them (KEP-5007): the scheduler waits for what the module says."""
 
 import json
-import shutil
 
 import pytest
 
 from api import RESOURCES
-from daemon import SOURCE, STATE
-from kubectl import apply, kubectl
+from daemon import STATE
+from edited_manifests import more_modules
+from kubectl import kubectl
 from mock import allocated, assert_given, claim, request, sees, use
-from resources import wait_allocatable
 from scene import Scene, container, pod
 from waiting import until
 
@@ -48,28 +47,12 @@ components:
 @pytest.fixture(scope="module", autouse=True)
 def fabric(cluster, daemon, tmp_path_factory):
     """Adds the two modules and the rights that they need, and removes them afterwards."""
-    source = tmp_path_factory.mktemp("fabric")
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, source / folder)
-    for name, more in (("cardcage.toml", CONFIG), ("kustomization.yaml", ACCESS)):
-        with (source / "tests/cluster/manifests" / name).open("a") as file:
-            file.write(more)
-    for driver in (FABRIC, SLOW):
-        apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": driver},
-               "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}]}})
     try:
-        daemon.apply(source)
-        until(lambda: daemon.devices(FABRIC) and daemon.devices(SLOW), "the devices are published", 20)
-        yield
+        with more_modules(cluster, daemon, tmp_path_factory.mktemp("fabric"), CONFIG, ACCESS, drivers=(FABRIC, SLOW)):
+            until(lambda: daemon.devices(FABRIC) and daemon.devices(SLOW), "the devices are published", 20)
+            yield
     finally:
-        try:
-            # Only the modules themselves can release their devices.
-            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
-        finally:
-            daemon.apply(SOURCE)
-            wait_allocatable(cluster.api)
-            kubectl("delete", "deviceclass", FABRIC, SLOW)
-            kubectl("delete", "clusterrole,clusterrolebinding", "cardcage-binding-conditions")
+        kubectl("delete", "clusterrole,clusterrolebinding", "cardcage-binding-conditions")
 
 
 @pytest.fixture(autouse=True)

@@ -1,13 +1,13 @@
 """NVIDIA GPUs (docs/nvidia.md): the module on a node with three H100, which a fake driver pretends (tests/fakes/nvml)."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from daemon import SOURCE, build_folder
+from edited_manifests import copy_manifests
 from kubectl import apply, kubectl
 from mock import allocated, claim, request, sees, template, use
 from resources import wait_allocatable
@@ -72,9 +72,7 @@ def device_class(name: str, kind: str, **more) -> dict:
 def configure(cluster, daemon, tmp_path_factory):
     """The function that gives the daemon a module for the fake GPUs. The shipped daemon is restored afterwards."""
     source = tmp_path_factory.mktemp("nvidia")
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, source / folder)
-    manifests = source / "tests/cluster/manifests"
+    manifests = copy_manifests(source)
     with (manifests / "kustomization.yaml").open("a") as file:
         file.write(MOUNT)
     config = (manifests / "cardcage.toml").read_text().replace("[node]\n", NODE)

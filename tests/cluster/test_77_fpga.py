@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from daemon import SOURCE, STATE, build_folder
+from edited_manifests import class_of, copy_manifests
 from kubectl import apply, kubectl
 from mock import allocated, claim, request, sees, use
 from programs import Program
@@ -122,9 +123,7 @@ def served():
 def module(cluster, daemon, served, tmp_path_factory):
     """The daemon with a module for the fake cards, whose file is on the node. The shipped daemon is restored afterwards."""
     source = tmp_path_factory.mktemp("fpga")
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, source / folder)
-    manifests = source / "tests/cluster/manifests"
+    manifests = copy_manifests(source)
     with (manifests / "kustomization.yaml").open("a") as file:
         file.write(MOUNT)
     config = (manifests / "cardcage.toml").read_text().replace("[node]\n", NODE)
@@ -132,8 +131,7 @@ def module(cluster, daemon, served, tmp_path_factory):
     CATALOGUE.mkdir()
     MODULE_FILE.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(build_folder() / "lib/cardcage/modules" / MODULE_FILE.name, MODULE_FILE)
-    apply({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": CLASS},
-           "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]}})
+    apply(class_of(DRIVER))
     daemon.apply(source)
     wait_allocatable(cluster.api, {RESOURCE: 1})
     yield

@@ -1,16 +1,13 @@
 """One resource with as many devices as a node may have: the kubelet accepts lists of at most 4 MiB."""
 
-import json
-import shutil
 import time
 
 import pytest
 
-from daemon import SOURCE
+from edited_manifests import more_modules
 from mock import assert_given, claim, use
 from resources import FPGA, held, told, wait_allocatable, wait_listed
 from scene import container, pod
-from waiting import until
 
 LANE = "mock.cardcage.dev/lane"
 MANY = 10_000
@@ -19,11 +16,7 @@ MANY = 10_000
 @pytest.fixture(scope="module")
 def many(cluster, daemon, tmp_path_factory, measured):
     """Adds a module with many devices, and removes it afterwards."""
-    source = tmp_path_factory.mktemp("many")
-    for folder in ("config/kubernetes", "tests/cluster/manifests"):
-        shutil.copytree(SOURCE / folder, source / folder)
-    with (source / "tests/cluster/manifests/cardcage.toml").open("a") as file:
-        file.write(f"""
+    config = f"""
 [[module]]
 name = "lanes"
 path = "libcardcage_mock.so"
@@ -32,22 +25,16 @@ devices = ["lane:{MANY}"]
 [[module.serve]]
 api = "device-plugin"
 resource = "{LANE}"
-""")
+"""
     started = time.time()
     try:
-        daemon.apply(source)
-        moment = wait_listed(started, {LANE: MANY})
-        measured(f"{MANY} devices on one resource: the kubelet has them {moment - started:.1f} s after `kubectl apply`")
-        wait_allocatable(cluster.api, {LANE: MANY})
-        yield
+        with more_modules(cluster, daemon, tmp_path_factory.mktemp("many"), config):
+            moment = wait_listed(started, {LANE: MANY})
+            measured(f"{MANY} devices on one resource: the kubelet has them {moment - started:.1f} s after `kubectl apply`")
+            wait_allocatable(cluster.api, {LANE: MANY})
+            yield
     finally:
-        try:
-            # Only the module itself can release its devices.
-            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
-        finally:
-            daemon.apply(SOURCE)
-            wait_allocatable(cluster.api)
-            wait_allocatable(cluster.api, {LANE: 0})
+        wait_allocatable(cluster.api, {LANE: 0})
 
 
 def test_many_devices(scene, daemon, many):
