@@ -105,12 +105,18 @@ class Ledger {
   void write_soon();
   void write_next();
   Written write(const Batch& batch) const;
-  // Runs `query` on the writer thread, after the transaction that is under way or begins now.
+  // Runs `query` on the writer thread, after the transactions that write what is known now: the one that is under way,
+  // and the one that what waits behind it needs.
   template <class T>
   Task<Result<T>> read(std::function<Result<T>(const LedgerStore&)> query) {
+    if (writing_) co_await on_writer<bool>([](const LedgerStore&) { return true; });
     write_now();
-    const OneShot<Result<T>> done(core_);
-    asio::post(writer_, [this, done, query = std::move(query)] { done.set(query(*store_)); });
+    co_return co_await on_writer<Result<T>>(std::move(query));
+  }
+  template <class T>
+  Task<T> on_writer(std::function<T(const LedgerStore&)> work) {
+    const OneShot<T> done(core_);
+    asio::post(writer_, [this, done, work = std::move(work)] { done.set(work(*store_)); });
     co_return co_await done.wait();
   }
   void finish(const Batch& batch, const Written& written);

@@ -53,8 +53,14 @@ void FakeKubelet::restart() {
   start();
 }
 
+// Sockets that appear after this come as events, and only so: one found twice would be registered twice.
 void FakeKubelet::start() {
-  watcher_ = std::jthread([this](std::stop_token stop) { watch(std::move(stop)); });
+  UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  const fs::path registry = options_.root / "plugins_registry";
+  ::inotify_add_watch(inotify.get(), registry.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM);
+  for (const auto& entry : fs::directory_iterator(registry)) add_desired(entry.path());
+  watcher_ = std::jthread(
+      [this, inotify = std::move(inotify)](std::stop_token stop) { watch(std::move(stop), inotify.get()); });
 }
 
 void FakeKubelet::stop() {
@@ -83,16 +89,12 @@ bool FakeKubelet::wait_for(const std::function<bool()>& condition, milliseconds 
   });
 }
 
-void FakeKubelet::watch(std::stop_token stop) {
-  const UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-  const fs::path registry = options_.root / "plugins_registry";
-  ::inotify_add_watch(inotify.get(), registry.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM);
-  for (const auto& entry : fs::directory_iterator(registry)) add_desired(entry.path());
+void FakeKubelet::watch(std::stop_token stop, int inotify) {
   while (!stop.stop_requested()) {
     reconcile();
-    pollfd waiting{inotify.get(), POLLIN, 0};
+    pollfd waiting{inotify, POLLIN, 0};
     ::poll(&waiting, 1, static_cast<int>(options_.reconcile.count()));
-    read_events(inotify.get());
+    read_events(inotify);
   }
 }
 

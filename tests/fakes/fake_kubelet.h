@@ -85,7 +85,7 @@ class FakeKubelet {
 
   void start();
   void stop();
-  void watch(std::stop_token stop);
+  void watch(std::stop_token stop, int inotify);
   void read_events(int inotify);
   void add_desired(const std::filesystem::path& path);
   void reconcile();

@@ -172,7 +172,7 @@ class ClaimWorld : public CoreFixture {
   void let_the_ledger_write() {
     for (int round = 0; round < 3; ++round) {
       settle();
-      (void)run(ledger->history({}));  // runs after the writes that are queued
+      (void)run(ledger->history({}));  // writes first
     }
   }
   template <class T>
