@@ -27,6 +27,11 @@ GATES = {
     "GenericWorkload": True, "DRAWorkloadResourceClaims": True,   # beta in 1.37: PodGroups, and their claims
 }
 KUBELETS = {NEWEST: "v1.37.", "kubelet-1.36": "v1.36.", "kubelet-1.34": "v1.34."}
+KUBELET_GATES = {
+    NEWEST: GATES,
+    "kubelet-1.36": {},
+    "kubelet-1.34": {"DRAExtendedResource": True},  # alpha since 1.34, on since 1.36
+}
 
 
 def etcd() -> Program:
@@ -130,7 +135,7 @@ def kubelet(program: str = NEWEST, topology_policy: str = "none") -> Program:
     config.write_text(json.dumps({
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
         "featureGates": {"ResourceHealthStatus": True, "KubeletCrashLoopBackOffMax": True,  # the defaults since 1.36 and 1.35
-                         **(GATES if program == NEWEST else {})},
+                         **KUBELET_GATES[program]},
         "topologyManagerPolicy": topology_policy,
         "authentication": {"x509": {"clientCAFile": f"{CERTIFICATES}/ca.crt"}, "webhook": {"enabled": True},
                            "anonymous": {"enabled": False}},

@@ -5,71 +5,27 @@ import json
 import pytest
 
 from api import RESOURCES
-from daemon import SOURCE
-from edited_manifests import copy_manifests
+from dra_features import (EXTENDED, PORT_CLASS, PORT_DRIVER, added_features, check_admin_access, check_extended_resource,
+                          environment, index_is, uid_of)
 from kubectl import apply, kubectl
-from mock import CLASS, DRIVER, PARAMETERS, allocated, assert_given, claim, request, sees, template, use
+from mock import CLASS, DRIVER, PARAMETERS, allocated, assert_given, claim, request, template, use
 from node import GATES, NODE
-from resources import wait_allocatable
 from scene import Scene, container, pod
 from waiting import until
 
-PORT_DRIVER = PORT_CLASS = "port.mock.cardcage.dev"
-EXTENDED_CLASS, EXTENDED = "extended.mock.cardcage.dev", "mock.cardcage.dev/dra-gpu"
 NUMA_NODE = "resource.kubernetes.io/numaNode"
-CONFIG = f"""
-[[module]]
-name = "ports"
-path = "libcardcage_mock_no_prepare.so"
-[module.options]
-devices = ["nic:2"]
-[[module.serve]]
-api = "dra"
-driver = "{PORT_DRIVER}"
-"""
-
-
-def device_class(name: str, driver: str, **spec) -> dict:
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name},
-            "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}], **spec}}
 
 
 @pytest.fixture(scope="module")
 def features(cluster, daemon, tmp_path_factory):
-    """Adds a module that needs no prepare, lists of NUMA nodes, and classes; removes them afterwards."""
-    source = tmp_path_factory.mktemp("features")
-    config = copy_manifests(source) / "cardcage.toml"
-    config.write_text(config.read_text().replace("[node]\n", '[node]\nnuma_attribute = "list"\n') + CONFIG)
-    apply(device_class(PORT_CLASS, PORT_DRIVER), device_class(EXTENDED_CLASS, DRIVER, extendedResourceName=EXTENDED))
-    try:
-        daemon.apply(source)
-        until(lambda: len(daemon.devices(PORT_DRIVER)) == 2, "the ports are published", 20)
+    with added_features(cluster, daemon, tmp_path_factory.mktemp("features")):
         yield
-    finally:
-        try:
-            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
-        finally:
-            daemon.apply(SOURCE)
-            wait_allocatable(cluster.api)
-            kubectl("delete", "deviceclass", PORT_CLASS, EXTENDED_CLASS)
 
 
 @pytest.fixture(autouse=True)
 def free(cluster, features):
     """No claim of an earlier test has a device, so that a refusal has the reason that a test wants."""
     until(lambda: not [found for found in cluster.api.items(f"{RESOURCES}/resourceclaims") if allocated(found)], "all devices are free", 60)
-
-
-def index_is(number: int) -> str:
-    return f"device.attributes['{DRIVER}'].index == {number}"
-
-
-def environment(scene: Scene, name: str) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in sees(scene, name)["env"] if "=" in line)
-
-
-def uid_of(scene: Scene, name: str) -> str:
-    return scene.get("resourceclaims", name)["metadata"]["uid"]
 
 
 def wait_refused(scene: Scene, name: str) -> None:
@@ -79,16 +35,7 @@ def wait_refused(scene: Scene, name: str) -> None:
 
 @pytest.mark.parametrize("resource", [EXTENDED, f"deviceclass.resource.kubernetes.io/{CLASS}"], ids=["named", "implicit"])
 def test_an_extended_resource_is_served_by_a_class(scene, daemon, features, resource):
-    """The scheduler makes a claim for a pod that only has limits (KEP-5004)."""
-    scene.apply(pod("user", [container(limits={resource: 2})]))
-    scene.wait_running("user")
-    name = scene.get("pods", "user")["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
-    uid = uid_of(scene, name)
-    assert len(allocated(scene.get("resourceclaims", name))) == 2
-    assert_given(scene, daemon, uid, "user")
-    scene.delete("pods", "user")
-    scene.wait_gone("resourceclaims", name)
-    until(lambda: not daemon.cdi_files(uid), "the claim is unprepared", 20)
+    check_extended_resource(scene, daemon, resource)
 
 
 def test_the_first_alternative_that_fits_and_its_parameters(scene, daemon, features):
@@ -113,22 +60,7 @@ def test_the_first_alternative_that_fits_and_its_parameters(scene, daemon, featu
 
 
 def test_admin_access_beside_the_claim_of_a_user(scene, daemon, features):
-    """An administrator looks at a device that a pod has, and takes nothing from it (KEP-5018)."""
-    watch = request(cel=index_is(3))
-    watch["exactly"]["adminAccess"] = True
-    scene.apply(claim("own", request(cel=index_is(3))), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="own")]))
-    scene.wait_running("user")
-    refused = kubectl("apply", f"--namespace={scene.namespace}", "-f", "-", stdin=json.dumps(claim("watch", watch)), check=False)
-    assert "admin" in refused and not scene.get("resourceclaims", "watch"), refused
-    kubectl("label", "namespace", scene.namespace, "resource.kubernetes.io/admin-access=true")
-    scene.apply(claim("watch", watch), pod("admin", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="watch")]))
-    scene.wait_running("admin")
-    told = environment(scene, "admin")
-    assert told["MOCK_GPU_3_ADMIN"] == "1" and told["MOCK_CLAIM"] == uid_of(scene, "watch")
-    scene.delete("pods", "admin")
-    scene.wait_gone("pods", "admin")
-    assert_given(scene, daemon, uid_of(scene, "own"), "user")
-    assert "MOCK_GPU_3_ADMIN" not in environment(scene, "user")
+    check_admin_access(scene, daemon)
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 
 from kubectl import kubectl
 from mock import DRIVER, allocated, claim, request, tell, use
-from node import NODE
-from resources import FPGA, allocatable, held, wait_allocatable
+from resources import FPGA, allocatable, wait_allocatable
 from scene import container, pod
 from waiting import until
 

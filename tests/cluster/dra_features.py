@@ -1,0 +1,95 @@
+"""What the tests of features of DRA share: a module that needs no prepare, classes, and what every kubelet must do."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from daemon import SOURCE, Daemon
+from edited_manifests import copy_manifests
+from kubectl import apply, kubectl
+from mock import CLASS, DRIVER, allocated, assert_given, claim, request, sees, use
+from resources import wait_allocatable
+from scene import Scene, container, pod
+from waiting import until
+
+PORT_DRIVER = PORT_CLASS = "port.mock.cardcage.dev"
+EXTENDED_CLASS, EXTENDED = "extended.mock.cardcage.dev", "mock.cardcage.dev/dra-gpu"
+CONFIG = f"""
+[[module]]
+name = "ports"
+path = "libcardcage_mock_no_prepare.so"
+[module.options]
+devices = ["nic:2"]
+[[module.serve]]
+api = "dra"
+driver = "{PORT_DRIVER}"
+"""
+
+
+def device_class(name: str, driver: str, **spec) -> dict:
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name},
+            "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}], **spec}}
+
+
+@contextmanager
+def added_features(cluster, daemon: Daemon, source: Path) -> Iterator[None]:
+    """Adds a module that needs no prepare, lists of NUMA nodes, and classes; removes them afterwards."""
+    config = copy_manifests(source) / "cardcage.toml"
+    config.write_text(config.read_text().replace("[node]\n", '[node]\nnuma_attribute = "list"\n') + CONFIG)
+    apply(device_class(PORT_CLASS, PORT_DRIVER), device_class(EXTENDED_CLASS, DRIVER, extendedResourceName=EXTENDED))
+    try:
+        daemon.apply(source)
+        until(lambda: len(daemon.devices(PORT_DRIVER)) == 2, "the ports are published", 20)
+        yield
+    finally:
+        try:
+            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
+        finally:
+            daemon.apply(SOURCE)
+            wait_allocatable(cluster.api)
+            kubectl("delete", "deviceclass", PORT_CLASS, EXTENDED_CLASS)
+
+
+def index_is(number: int) -> str:
+    return f"device.attributes['{DRIVER}'].index == {number}"
+
+
+def environment(scene: Scene, name: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in sees(scene, name)["env"] if "=" in line)
+
+
+def uid_of(scene: Scene, name: str) -> str:
+    return scene.get("resourceclaims", name)["metadata"]["uid"]
+
+
+def check_extended_resource(scene: Scene, daemon: Daemon, resource: str) -> None:
+    """The scheduler makes a claim for a pod that only has limits (KEP-5004)."""
+    scene.apply(pod("user", [container(limits={resource: 2})]))
+    scene.wait_running("user")
+    name = scene.get("pods", "user")["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
+    uid = uid_of(scene, name)
+    assert len(allocated(scene.get("resourceclaims", name))) == 2
+    assert_given(scene, daemon, uid, "user")
+    scene.delete("pods", "user")
+    scene.wait_gone("resourceclaims", name)
+    until(lambda: not daemon.cdi_files(uid), "the claim is unprepared", 20)
+
+
+def check_admin_access(scene: Scene, daemon: Daemon) -> None:
+    """An administrator looks at a device that a pod has, and takes nothing from it (KEP-5018)."""
+    watch = request(cel=index_is(3))
+    watch["exactly"]["adminAccess"] = True
+    scene.apply(claim("own", request(cel=index_is(3))), pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="own")]))
+    scene.wait_running("user")
+    refused = kubectl("apply", f"--namespace={scene.namespace}", "-f", "-", stdin=json.dumps(claim("watch", watch)), check=False)
+    assert "admin" in refused and not scene.get("resourceclaims", "watch"), refused
+    kubectl("label", "namespace", scene.namespace, "resource.kubernetes.io/admin-access=true")
+    scene.apply(claim("watch", watch), pod("admin", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="watch")]))
+    scene.wait_running("admin")
+    told = environment(scene, "admin")
+    assert told["MOCK_GPU_3_ADMIN"] == "1" and told["MOCK_CLAIM"] == uid_of(scene, "watch")
+    scene.delete("pods", "admin")
+    scene.wait_gone("pods", "admin")
+    assert_given(scene, daemon, uid_of(scene, "own"), "user")
+    assert "MOCK_GPU_3_ADMIN" not in environment(scene, "user")
