@@ -136,7 +136,8 @@ Task<void> Binder::work() {
   }
 }
 
-// Starts the calls that are due, one for each claim at a time. Returns when to look again at the latest.
+// Starts the calls that are due, one for each claim at a time. A call may end at once, and its entry here with it, so
+// it is started last. Returns when to look again at the latest.
 Instant Binder::spawn_due() {
   const Instant now = environment_.clock.now();
   Instant next = Instant::max();
@@ -144,24 +145,24 @@ Instant Binder::spawn_due() {
     const std::string& uid = record->ref.uid;
     if (!must_release(*record) || busy_.contains(uid)) continue;
     Instant& due = releasing_[uid];
-    if (due <= now) {
-      due = now + kBindInterval;
-      busy_.insert(uid);
-      calls_.spawn(release(record));
-    }
+    const bool is_due = due <= now;
+    if (is_due) due = now + kBindInterval;
     next = std::min(next, due);
+    if (!is_due) continue;
+    busy_.insert(uid);
+    calls_.spawn(release(record));
   }
   for (auto& [uid, waiting] : waiting_) {
     const auto known = environment_.ledger.find({driver_, uid});
     const bool with_kubelet = known && known->phase != ClaimPhase::kBinding;
     if (waiting.settled || waiting.claim.reserved_for.empty() || with_kubelet) continue;
     if (releasing_.contains(uid) || busy_.contains(uid)) continue;
-    if (waiting.due <= now) {
-      waiting.due = now + kBindInterval;
-      busy_.insert(uid);
-      calls_.spawn(bind(uid));
-    }
+    const bool is_due = waiting.due <= now;
+    if (is_due) waiting.due = now + kBindInterval;
     next = std::min(next, waiting.due);
+    if (!is_due) continue;
+    busy_.insert(uid);
+    calls_.spawn(bind(uid));
   }
   return next;
 }
