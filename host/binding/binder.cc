@@ -141,14 +141,16 @@ Task<void> Binder::work() {
 Instant Binder::spawn_due() {
   const Instant now = environment_.clock.now();
   Instant next = Instant::max();
+  const auto is_due = [&](Instant& due) {
+    const bool reached = due <= now;
+    if (reached) due = now + kBindInterval;
+    next = std::min(next, due);
+    return reached;
+  };
   for (const auto& record : all_begun()) {
     const std::string& uid = record->ref.uid;
     if (!must_release(*record) || busy_.contains(uid)) continue;
-    Instant& due = releasing_[uid];
-    const bool is_due = due <= now;
-    if (is_due) due = now + kBindInterval;
-    next = std::min(next, due);
-    if (!is_due) continue;
+    if (!is_due(releasing_[uid])) continue;
     busy_.insert(uid);
     calls_.spawn(release(record));
   }
@@ -157,10 +159,7 @@ Instant Binder::spawn_due() {
     const bool with_kubelet = known && known->phase != ClaimPhase::kBinding;
     if (waiting.settled || waiting.claim.reserved_for.empty() || with_kubelet) continue;
     if (releasing_.contains(uid) || busy_.contains(uid)) continue;
-    const bool is_due = waiting.due <= now;
-    if (is_due) waiting.due = now + kBindInterval;
-    next = std::min(next, waiting.due);
-    if (!is_due) continue;
+    if (!is_due(waiting.due)) continue;
     busy_.insert(uid);
     calls_.spawn(bind(uid));
   }

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from daemon import SOURCE, Daemon
-from edited_manifests import copy_manifests
+from daemon import Daemon
+from edited_manifests import class_of, more_modules
 from kubectl import apply, kubectl
 from mock import CLASS, DRIVER, allocated, assert_given, claim, request, sees, use
-from resources import wait_allocatable
 from scene import Scene, container, pod
 from waiting import until
 
@@ -27,28 +26,16 @@ driver = "{PORT_DRIVER}"
 """
 
 
-def device_class(name: str, driver: str, **spec) -> dict:
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name},
-            "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}], **spec}}
-
-
 @contextmanager
-def added_features(cluster, daemon: Daemon, source: Path) -> Iterator[None]:
+def added_features(cluster, daemon: Daemon, copy: Path) -> Iterator[None]:
     """Adds a module that needs no prepare, lists of NUMA nodes, and classes; removes them afterwards."""
-    config = copy_manifests(source) / "cardcage.toml"
-    config.write_text(config.read_text().replace("[node]\n", '[node]\nnuma_attribute = "list"\n') + CONFIG)
-    apply(device_class(PORT_CLASS, PORT_DRIVER), device_class(EXTENDED_CLASS, DRIVER, extendedResourceName=EXTENDED))
+    apply(class_of(DRIVER, EXTENDED_CLASS, extendedResourceName=EXTENDED))
     try:
-        daemon.apply(source)
-        until(lambda: len(daemon.devices(PORT_DRIVER)) == 2, "the ports are published", 20)
-        yield
+        with more_modules(cluster, daemon, copy, CONFIG, drivers=(PORT_DRIVER,), node='numa_attribute = "list"\n'):
+            until(lambda: len(daemon.devices(PORT_DRIVER)) == 2, "the ports are published", 20)
+            yield
     finally:
-        try:
-            until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 60)
-        finally:
-            daemon.apply(SOURCE)
-            wait_allocatable(cluster.api)
-            kubectl("delete", "deviceclass", PORT_CLASS, EXTENDED_CLASS)
+        kubectl("delete", "deviceclass", EXTENDED_CLASS)
 
 
 def index_is(number: int) -> str:

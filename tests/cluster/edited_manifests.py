@@ -20,17 +20,20 @@ def copy_manifests(copy: Path) -> Path:
     return copy / "tests/cluster/manifests"
 
 
-def class_of(driver: str) -> dict:
-    """The DeviceClass of all devices of a driver, with the driver's name."""
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": driver},
-            "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}]}}
+def class_of(driver: str, name: str = "", **spec) -> dict:
+    """The DeviceClass of all devices of a driver, with the driver's name if it has no other."""
+    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name or driver},
+            "spec": {"selectors": [{"cel": {"expression": f"device.driver == '{driver}'"}}], **spec}}
 
 
 @contextmanager
-def more_modules(cluster: Cluster, daemon: Daemon, copy: Path, toml: str, kustomization: str = "", drivers: tuple[str, ...] = ()) -> Iterator[None]:
-    """Adds modules, and a class for each of these drivers. Removes them at the end, once they have released their devices: nobody
-    else can."""
+def more_modules(cluster: Cluster, daemon: Daemon, copy: Path, toml: str, kustomization: str = "", drivers: tuple[str, ...] = (),
+                 node: str = "") -> Iterator[None]:
+    """Adds modules, a class for each of these drivers, and lines of the table [node]. Removes them at the end, once the modules have
+    released their devices: nobody else can."""
     manifests = copy_manifests(copy)
+    config = manifests / "cardcage.toml"
+    config.write_text(config.read_text().replace("[node]\n", "[node]\n" + node))
     for name, more in (("cardcage.toml", toml), ("kustomization.yaml", kustomization)):
         with (manifests / name).open("a") as file:
             file.write(more)
