@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/core/log.h"
+#include "host/core/task_group.h"
 
 namespace cardcage {
 namespace {
@@ -49,9 +50,10 @@ void ClaimReader::begin_next() {
 }
 
 Task<void> ClaimReader::read_all(ComingPod pod) {
+  TaskGroup reads(core_);
   const auto begin = [&](const Name& name, const std::shared_ptr<Reading>& reading) {
     reading->begun = true;
-    spawn(core_, read_early(name, reading));
+    reads.spawn(read_early(name, reading));
   };
   for (const std::string& claim : pod.claims) {
     const Name name(pod.name_space, claim);
@@ -70,6 +72,7 @@ Task<void> ClaimReader::read_all(ComingPod pod) {
       }
     }
   }
+  co_await reads.join(clock_, Instant::max());
   --under_way_;
   begin_next();
 }
@@ -97,8 +100,12 @@ Task<Result<Claim>> ClaimReader::read(ClaimRef ref, Instant deadline) {
 // Asks the kubelet last: what it says must hold after the caller's request came in.
 Task<std::optional<Claim>> ClaimReader::early_claim(const ClaimRef& ref, Instant deadline) {
   const auto found = readings_.find({ref.name_space, ref.name});
-  if (found == readings_.end() || !found->second->begun) co_return std::nullopt;
+  if (found == readings_.end()) co_return std::nullopt;
   const std::shared_ptr<Reading> reading = found->second;
+  if (!reading->begun) {
+    readings_.erase(found);  // the caller reads it now
+    co_return std::nullopt;
+  }
   if (!reading->ended) {
     const OneShot<bool> ended(core_);
     reading->waiting.push_back(ended);

@@ -28,8 +28,8 @@ struct ComingPod {
   bool has_templates = false;       // it has others, whose names only its status tells
 };
 
-// [core] At most kMaxPods are known at a time, and kMaxUnderWay of them read; claims of others are read when they are
-// asked for. The owner destroys it after the core has stopped.
+// [core] At most kMaxPods are known at a time, and the claims of kMaxUnderWay of them read; claims of others are read
+// when they are asked for. The owner destroys it after the core has stopped.
 class ClaimReader {
  public:
   static constexpr std::size_t kMaxPods = 1000, kMaxUnderWay = 8;

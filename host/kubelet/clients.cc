@@ -21,6 +21,8 @@ std::shared_ptr<grpc::Channel> channel_to(const std::filesystem::path& socket) {
   // Otherwise channels to one address share connection and back-off, and a new set inherits the broken connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Otherwise gRPC buffers megabytes of a stream that is faster than its reader.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   return grpc::CreateCustomChannel("unix:" + socket.native(), grpc::InsecureChannelCredentials(), arguments);
 }
 

@@ -212,6 +212,25 @@ TEST_F(ClaimReaderTest, ManyPodsAtOnceDoNotFloodTheApiServer) {
   EXPECT_TRUE(claim && *claim);
 }
 
+TEST_F(ClaimReaderTest, AClaimThatWasAskedForBeforeItsTurnIsReadOnce) {
+  cluster.pause();
+  for (std::size_t i = 0; i < ClaimReader::kMaxUnderWay; ++i)
+    expect({fmt::format("other-{}", i)}, fmt::format("pod-{}", i));
+  expect();
+  settle();
+  EXPECT_EQ(gets(), ClaimReader::kMaxUnderWay) << "the claims of a pod count until they are read";
+  std::optional<Result<Claim>> claim;
+  spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
+    const ClaimRef ref{"ml", "c1", "u1"};
+    c = co_await r.read(ref, by);
+  }(reader, clock.now() + 40s, claim));
+  settle();
+  cluster.resume();
+  settle();
+  EXPECT_TRUE(claim && *claim);
+  EXPECT_EQ(gets(), ClaimReader::kMaxUnderWay + 1);
+}
+
 TEST_F(ClaimReaderTest, TheMemoryIsBounded) {
   for (std::size_t i = 0; i < ClaimReader::kMaxPods; ++i) expect({}, fmt::format("pod-{}", i));
   expect();
