@@ -9,6 +9,7 @@
 #include "host/claim/recovery.h"
 #include "host/core/file.h"
 #include "host/core/folder_watch.h"
+#include "host/core/memory.h"
 #include "host/core/version.h"
 #include "host/module/load.h"
 #include "host/module/orphan_reaper.h"
@@ -20,6 +21,8 @@ namespace {
 constexpr Duration kStopLimit = std::chrono::seconds(15);
 // inotify may be unavailable, and loses events when its queue overflows.
 constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
+// Long after the first slices and lists of devices.
+constexpr Duration kStart = std::chrono::seconds(10);
 constexpr Duration kReapInterval = std::chrono::seconds(10);
 // Short, because nobody serves the node from the end of the previous daemon until the next attempt.
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
@@ -311,6 +314,7 @@ void Daemon::run() {
   spawn(core_, node_events_->run());
   spawn(core_, claim_statuses_->run());
   if (orphans_) spawn(core_, orphans_->run());
+  started_up_.call_after(kStart, release_startup_memory);
   if (::getpid() == 1) spawn(core_, reap_orphans());
   spawn(core_, stop_on_signal());
   core_.run();

@@ -14,6 +14,7 @@
 #include "host/claim/cdi_keeper.h"
 #include "host/claim/claim_statuses.h"
 #include "host/config/live_config.h"
+#include "host/core/delayed_call.h"
 #include "host/core/task_group.h"
 #include "host/core/unique_fd.h"
 #include "host/events/event_sources.h"
@@ -97,6 +98,7 @@ class Daemon final : public DaemonView {
   const Instant begun_ = clock_.now();
   asio::signal_set stop_signals_{core_, SIGTERM, SIGINT}, reload_signals_{core_, SIGHUP};
   LiveConfig live_config_;
+  DelayedCall started_up_{core_, clock_};
 
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Ledger> ledger_;

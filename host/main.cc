@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "host/config/config.h"
+#include "host/core/memory.h"
 #include "host/core/version.h"
 #include "host/daemon.h"
 #include "host/module/check_modules.h"
@@ -39,6 +40,7 @@ int run(const std::string& file) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  cardcage::share_heaps();
   CLI::App app("Cardcage: one daemon per Kubernetes node that turns hardware into devices for pods.", "cardcage");
   std::string config = kDefaultConfig, check;
   app.add_option("--config", config, "configuration file")->capture_default_str();

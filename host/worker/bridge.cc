@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "host/core/memory.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
 #include "host/wire/frame.h"
@@ -68,6 +69,7 @@ void Bridge::take_load(std::uint64_t number, wire::Load wanted) {
     wire::Answer answer;
     write(*identity, *answer.mutable_identity());
     out_.answer(number, {}, std::move(answer));
+    release_startup_memory();
   });
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "host/core/log.h"
+#include "host/core/memory.h"
 #include "host/core/unique_fd.h"
 #include "host/wire/frame.h"
 #include "host/worker/bridge.h"
@@ -74,6 +75,7 @@ int main(int argc, char** argv) {
   // A module must not outlive its daemon, whatever it does.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   volunteer_for_oom_killer();
+  share_heaps();
   ::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (::fcntl(kWorkerSocket, F_SETFD, FD_CLOEXEC) != 0 || ::fcntl(kWorkerModule, F_SETFD, FD_CLOEXEC) != 0) {
     std::fprintf(stderr,
