@@ -72,8 +72,11 @@ Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::pa
   auto database = sqlite::Database::open(file);
   if (!database) return std::unexpected(database.error());
   std::unique_ptr<LedgerStore> store(new LedgerStore(std::move(*database), bounds));
-  // Exclusive, because nobody else may change what we hold in memory. It also saves the shared-memory file.
-  if (auto set = store->database_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL;"); !set)
+  // Exclusive, because nobody else may change what we hold in memory. It also saves the shared-memory file. A cache of
+  // 256 KiB, because the file is mostly written.
+  if (auto set =
+          store->database_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-256;");
+      !set)
     return std::unexpected(set.error());
   const auto version = store->database_->integer("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
