@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "modules/common/node.h"
 #include "modules/common/passthrough.h"
 #include "modules/fpga/bitstream/catalogue.h"
-#include "modules/fpga/node.h"
 
 namespace cardcage::fpga {
 
 // What the module works with.
 struct Tools {
-  Node node;
+  hardware::Node node;
   cage::Host host;
   hardware::Passthrough passthrough;
   std::string vfio_driver;  // "vfio-pci"

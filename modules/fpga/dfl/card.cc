@@ -92,7 +92,7 @@ DflEngine read_engine(const fs::path& folder) {
 
 }  // namespace
 
-std::string model_of(const Node& node, const std::string& bus_id) {
+std::string model_of(const hardware::Node& node, const std::string& bus_id) {
   const fs::path function = hardware::path_of(node.sysfs, bus_id);
   const std::string vendor = text_in(function / "vendor"), device = text_in(function / "device"),
                     subsystem = text_in(function / "subsystem_device");
@@ -102,7 +102,7 @@ std::string model_of(const Node& node, const std::string& bus_id) {
   return {};
 }
 
-std::optional<DflCard> read_dfl_card(const Node& node, const std::string& bus_id) {
+std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::string& bus_id) {
   const fs::path regions = hardware::path_of(node.sysfs, bus_id) / "fpga_region";
   DflCard card;
   card.bus_id = bus_id;
@@ -120,7 +120,7 @@ std::optional<DflCard> read_dfl_card(const Node& node, const std::string& bus_id
   return card;
 }
 
-std::vector<DflCard> read_dfl_cards(const Node& node) {
+std::vector<DflCard> read_dfl_cards(const hardware::Node& node) {
   std::vector<DflCard> cards;
   for (const std::string& bus_id : hardware::functions_of(node.sysfs))
     if (auto card = read_dfl_card(node, bus_id)) cards.push_back(std::move(*card));

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "modules/fpga/node.h"
+#include "modules/common/node.h"
 
 namespace cardcage::fpga {
 
@@ -44,12 +44,12 @@ struct DflCard {
 };
 
 // By address. Functions of a card that have neither engine nor port are left out.
-std::vector<DflCard> read_dfl_cards(const Node& node);
+std::vector<DflCard> read_dfl_cards(const hardware::Node& node);
 // Nothing if there is no such card.
-std::optional<DflCard> read_dfl_card(const Node& node, const std::string& bus_id);
+std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::string& bus_id);
 
 // What the module calls a PCI function with these ids: "N3000". Empty if it has not heard of it.
-std::string model_of(const Node& node, const std::string& bus_id);
+std::string model_of(const hardware::Node& node, const std::string& bus_id);
 
 // The numbers that the kernel gave a node, "237:0", from its attribute `dev`. Empty if it has none.
 std::string numbers_of(const std::filesystem::path& folder);

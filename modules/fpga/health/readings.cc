@@ -22,7 +22,7 @@ using hardware::text_in;
 
 // Whether the first four bytes of its configuration space, vendor and device, read as ones. Reading more of it has
 // effects on some hardware. Those of virtual functions always read so.
-bool is_lost(const Node& node, const std::string& bus_id) {
+bool is_lost(const hardware::Node& node, const std::string& bus_id) {
   const int descriptor = ::open((hardware::path_of(node.sysfs, bus_id) / "config").c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return false;
   std::array<unsigned char, 4> ids{};
@@ -32,7 +32,7 @@ bool is_lost(const Node& node, const std::string& bus_id) {
 }
 
 // The first of them that is lost; empty if none is.
-std::string lost_function_of(const Node& node, const std::vector<std::string>& functions) {
+std::string lost_function_of(const hardware::Node& node, const std::vector<std::string>& functions) {
   const auto found = std::ranges::find_if(functions, [&](const auto& one) { return is_lost(node, one); });
   return found == functions.end() ? std::string() : *found;
 }
@@ -87,7 +87,7 @@ void read_chip(const fs::path& chip, SensorKind kind, std::vector<Sensor>& senso
 }
 
 // Reads all chips whose devices are somewhere below the function, such as behind an SPI bus of the card.
-void read_sensors(const Node& node, const std::string& bus_id, Readings& readings) {
+void read_sensors(const hardware::Node& node, const std::string& bus_id, Readings& readings) {
   const fs::path chips = node.sysfs / "class/hwmon";
   std::error_code error;
   const std::string function = fs::canonical(hardware::path_of(node.sysfs, bus_id), error).native() + "/";
@@ -130,7 +130,7 @@ void read_manager(const fs::path& manager, Readings& readings) {
   readings.manager_status = text_in(manager / "status");
 }
 
-Readings read_dfl(const Node& node, const std::string& bus_id) {
+Readings read_dfl(const hardware::Node& node, const std::string& bus_id) {
   Readings readings;
   readings.lost_function = lost_function_of(node, {bus_id});
   if (!readings.lost_function->empty()) return readings;
@@ -175,7 +175,7 @@ void read_firewall(const fs::path& management, XrtReadings& xrt) {
   }
 }
 
-Readings read_alveo(const Node& node, const std::string& bus_id) {
+Readings read_alveo(const hardware::Node& node, const std::string& bus_id) {
   const std::string management = management_function_of(node, bus_id);
   std::vector<std::string> functions{bus_id};
   if (!management.empty()) functions.push_back(management);
@@ -194,7 +194,7 @@ Readings read_alveo(const Node& node, const std::string& bus_id) {
   return readings;
 }
 
-Readings read_bare_manager(const Node& node, std::string_view card) {
+Readings read_bare_manager(const hardware::Node& node, std::string_view card) {
   Readings readings;
   const fs::path managers = node.sysfs / "class/fpga_manager";
   const std::string_view device = card.substr(card.rfind('/') + 1);  // npos + 1 is 0
@@ -206,7 +206,7 @@ Readings read_bare_manager(const Node& node, std::string_view card) {
 
 }  // namespace
 
-Readings read_health(const Node& node, const Identity& target) {
+Readings read_health(const hardware::Node& node, const Identity& target) {
   if (target.kind == "alveo") return read_alveo(node, target.bus_id);
   if (target.kind == "manager") return read_bare_manager(node, target.card);
   return read_dfl(node, target.card);

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "modules/common/node.h"
 #include "modules/common/pci_function.h"
-#include "modules/fpga/node.h"
 #include "modules/fpga/target.h"
 
 namespace cardcage::fpga {
@@ -70,6 +70,6 @@ struct Readings {
 
 // Reads the card that the target belongs to. While the card is being programmed, the kernel lets readers of its
 // engine's registers wait until the end.
-Readings read_health(const Node& node, const Identity& target);
+Readings read_health(const hardware::Node& node, const Identity& target);
 
 }  // namespace cardcage::fpga

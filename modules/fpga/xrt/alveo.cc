@@ -61,7 +61,7 @@ std::vector<std::string> functions_of(std::string_view xclbin_uuid) {
   return functions;
 }
 
-std::string alveo_model(const Node& node, const std::string& bus_id) {
+std::string alveo_model(const hardware::Node& node, const std::string& bus_id) {
   if (std::string model = model_of_platform(platform_in(hardware::path_of(node.sysfs, bus_id))); !model.empty())
     return model;
   const hardware::PciIds ids = hardware::ids_of(node.sysfs, bus_id);
@@ -267,7 +267,7 @@ std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id
   return std::make_unique<Alveo>(tools, bus_id);
 }
 
-std::string management_function_of(const Node& node, const std::string& bus_id) {
+std::string management_function_of(const hardware::Node& node, const std::string& bus_id) {
   const std::string function = std::string(hardware::slot_of(bus_id)) + ".0";
   std::error_code error;
   return fs::exists(hardware::path_of(node.sysfs, function) / "mgmt_pf", error) ? function : std::string();

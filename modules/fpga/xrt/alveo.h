@@ -50,7 +50,7 @@ class Alveo final : public Target {
 std::unique_ptr<Target> find_alveo(const Tools& tools, const std::string& bus_id);
 
 // The management function of the card with this user function; empty if it is elsewhere, as outside a virtual machine.
-std::string management_function_of(const Node& node, const std::string& bus_id);
+std::string management_function_of(const hardware::Node& node, const std::string& bus_id);
 
 // "U250" of "xilinx_u250_gen3x16_xdma_shell_4_1", the name of a shell.
 std::string model_of_platform(std::string_view platform);

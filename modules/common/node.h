@@ -3,10 +3,10 @@
 
 #include <filesystem>
 
-namespace cardcage::fpga {
+namespace cardcage::hardware {
 
 struct Node {
   std::filesystem::path sysfs, procfs, devfs;
 };
 
-}  // namespace cardcage::fpga
+}  // namespace cardcage::hardware
