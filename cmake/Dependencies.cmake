@@ -15,6 +15,7 @@ find_package(CLI11 REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)
 find_package(GTest REQUIRED)
 find_package(benchmark REQUIRED)
+pkg_check_modules(MNL REQUIRED IMPORTED_TARGET libmnl)
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 

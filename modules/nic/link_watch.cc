@@ -1,0 +1,40 @@
+#include "modules/nic/link_watch.h"
+
+#include <linux/rtnetlink.h>
+
+#include "modules/nic/node_links.h"
+
+namespace cardcage::nic {
+
+void LinkWatch::start() {
+  NetlinkSocket socket;
+  socket.join(RTNLGRP_LINK);
+  host_.poll(socket.descriptor());
+  socket_ = std::move(socket);
+}
+
+void LinkWatch::stop() {
+  if (socket_) host_.stop_polling(socket_->descriptor());
+  socket_.reset();
+}
+
+bool LinkWatch::take(const cage::Event& event) {
+  if (!socket_ || event.type != cage::Event::Type::descriptor || event.descriptor != socket_->descriptor())
+    return false;
+  bool changed = false;
+  const bool complete = socket_->receive([&](const nlmsghdr& message) { changed = changed || is_ours(message); });
+  return changed || !complete;
+}
+
+// Only interfaces with hardware have a parent device (since Linux 5.14).
+bool LinkWatch::is_ours(const nlmsghdr& message) const {
+  bool ours = false;
+  for_each_attribute(message, sizeof(ifinfomsg), [&](const nlattr& attribute) {
+    const auto type = mnl_attr_get_type(&attribute);
+    ours = ours || type == IFLA_PARENT_DEV_NAME ||
+           (type == IFLA_IFNAME && matches_any(mnl_attr_get_str(&attribute), interfaces_));
+  });
+  return ours;
+}
+
+}  // namespace cardcage::nic

@@ -1,0 +1,75 @@
+// Network devices as a module: docs/nic.md.
+#include <cardcage/sdk.hpp>
+
+#include "modules/nic/claims.h"
+#include "modules/nic/devices.h"
+#include "modules/nic/link_watch.h"
+#include "modules/nic/nic.h"
+#include "modules/nic/settings.h"
+
+namespace cardcage::nic {
+namespace {
+
+std::vector<std::string> patterns(const cage::Values& options, const char* name) {
+  std::vector<std::string> all;
+  for (const std::string_view pattern : options.list(name)) all.emplace_back(pattern);
+  return all;
+}
+
+class Module final : public cage::Module {
+ public:
+  static constexpr std::string_view id = "dev.cardcage.nic", version = "0.1.0", vendor = "Cardcage";
+  static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
+  static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
+  static constexpr auto declared_uevents = cage::texts("pci", "net", "infiniband", "vdpa");
+  static constexpr cage::Option declared_options[] = {
+      cage::Option::list("keep", "[]",
+                         "interfaces that stay with the node, beside those of its default routes: [\"eth1\"]"),
+      cage::Option::list("interfaces", "[]", "interfaces without a PCI function that are offered: [\"veth-pod*\"]"),
+      cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for functions that containers drive"),
+  };
+  static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind)};
+
+  Module(const cage::Call&, cage::Host host, const cage::Values& options)
+      : host_(host),
+        node_{.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs()},
+        passthrough_(host, node_.sysfs, node_.devfs, "network device", std::string(options.text("vfio_driver"))),
+        links_(host, patterns(options, "interfaces")),
+        finder_(node_, patterns(options, "keep"), patterns(options, "interfaces")),
+        claims_(host, node_, passthrough_, std::string(options.text("vfio_driver"))) {}
+
+  void start(const cage::Call&) override { links_.start(); }
+  void stop(const cage::Call&) override { links_.stop(); }
+  void discover(const cage::Call&, cage::Snapshot& snapshot) override {
+    const Inventory found = finder_.find();
+    report_devices(found, node_, passthrough_, snapshot);
+    for (const auto& [name, reason] : found.left_out)
+      if (const auto before = left_out_.find(name); before == left_out_.end() || before->second != reason)
+        host_.info() << name << " is not offered: " << reason;
+    left_out_ = found.left_out;
+  }
+  void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
+    claims_.prepare(call, claim, edits);
+  }
+  void unprepare(const cage::Call& call, const cage::Claim& claim) override { claims_.unprepare(call, claim); }
+  void events(const cage::Call&, const cage::Events& events) override {
+    bool changed = events.lost;
+    for (const cage::Event& event : events.all)
+      changed = links_.take(event) || event.type != cage::Event::Type::descriptor || changed;
+    if (changed) host_.rescan();
+  }
+
+ private:
+  const cage::Host host_;
+  const hardware::Node node_;
+  const hardware::Passthrough passthrough_;
+  LinkWatch links_;
+  Finder finder_;
+  const Claims claims_;
+  std::map<std::string, std::string> left_out_;  // as it was logged
+};
+
+}  // namespace
+}  // namespace cardcage::nic
+
+CARDCAGE_MODULE(cardcage::nic::Module)

@@ -1,0 +1,47 @@
+// A network interface: what the kernel tells of it.
+//
+// sysfs shows the interfaces of one network namespace, that of the process that mounted it. One that a pod has is not
+// among them.
+//
+// Source: Documentation/ABI/testing/sysfs-class-net of the kernel.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cardcage::nic {
+
+struct Netdev {
+  std::string name;                    // "eth0"
+  std::uint64_t index = 0;             // of the interface in its namespace
+  std::uint64_t type = 0;              // ARPHRD_*
+  std::uint64_t port = 0;              // of the PCI function: 1 for the second interface of a card that has two
+  std::string mac;                     // the current one; empty for an interface without
+  std::string alias;                   // ip link set alias
+  std::string state;                   // "up", "down", "lowerlayerdown", "dormant", "unknown" (RFC 2863)
+  std::string switch_id;               // of the switch that it is a port of; empty for most
+  std::string port_name;               // "p0" is a port of the card, "pf0vf3" represents a virtual function
+  std::optional<std::uint64_t> mtu;    // bytes
+  std::optional<std::uint64_t> speed;  // Mbit/s; nothing while the link is down, and for most virtual interfaces
+};
+
+// All interfaces of the namespace, sorted.
+std::vector<std::string> interfaces_of(const std::filesystem::path& sysfs);
+// Nothing if it is gone.
+std::optional<Netdev> read_netdev(const std::filesystem::path& sysfs, const std::string& name);
+// The interfaces of a device, such as a PCI function; also those of a virtio device below it.
+std::vector<std::string> interfaces_at(const std::filesystem::path& device);
+// Whether a driver made interfaces for the device, and all of them are in other namespaces now.
+bool are_away(const std::filesystem::path& device);
+// The interfaces that it is made of, directly: slaves of a bond, ports of a bridge, the parent of a VLAN.
+std::vector<std::string> lower_interfaces_of(const std::filesystem::path& sysfs, const std::string& name);
+
+// A representor stands for a function that is given to somebody else, and steers its traffic.
+bool is_representor(const Netdev& netdev);
+// "ether", "infiniband", or the number of the type.
+std::string encapsulation_of(const Netdev& netdev);
+
+}  // namespace cardcage::nic

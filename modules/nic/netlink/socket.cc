@@ -1,0 +1,81 @@
+#include "modules/nic/netlink/socket.h"
+
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+namespace cardcage::nic {
+namespace {
+
+constexpr int kTries = 5;
+// What the kernel fills at most for a dump, whatever the reader offers (NLMSG_GOODSIZE, max_recvmsg_len).
+constexpr std::size_t kBuffer = 32 << 10;
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+int call(const nlmsghdr* message, void* function) {
+  (*static_cast<const NetlinkSocket::OnMessage*>(function))(*message);
+  return MNL_CB_OK;
+}
+
+}  // namespace
+
+NetlinkSocket::NetlinkSocket() : socket_(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)) {
+  if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) != 0) fail("netlink");
+}
+
+void NetlinkSocket::join(int group) {
+  if (mnl_socket_setsockopt(socket_.get(), NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0) fail("netlink group");
+}
+
+void NetlinkSocket::dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message) {
+  std::array<char, kBuffer> buffer{};
+  for (int left = kTries; left > 0; --left) {
+    nlmsghdr* const request = mnl_nlmsg_put_header(buffer.data());
+    request->nlmsg_type = type;
+    request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+    request->nlmsg_seq = ++sequence_;
+    static_cast<rtgenmsg*>(mnl_nlmsg_put_extra_header(request, sizeof(rtgenmsg)))->rtgen_family = family;
+    if (mnl_socket_sendto(socket_.get(), request, request->nlmsg_len) < 0) fail("netlink dump");
+    int state = MNL_CB_OK;
+    while (state > MNL_CB_STOP) {
+      const ssize_t size = mnl_socket_recvfrom(socket_.get(), buffer.data(), buffer.size());
+      if (size < 0) fail("netlink dump");
+      state = mnl_cb_run(buffer.data(), static_cast<std::size_t>(size), sequence_, mnl_socket_get_portid(socket_.get()),
+                         call, const_cast<OnMessage*>(&on_message));
+    }
+    if (state == MNL_CB_STOP) return;
+    if (errno != EINTR) fail("netlink dump");  // EINTR: NLM_F_DUMP_INTR
+  }
+  fail("netlink dump");
+}
+
+bool NetlinkSocket::receive(const OnMessage& on_message) {
+  std::array<char, kBuffer> buffer{};
+  bool complete = true;
+  for (;;) {
+    const ssize_t size = ::recv(descriptor(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == ENOBUFS) {
+      complete = false;
+      continue;
+    }
+    if (size <= 0) return complete;
+    mnl_cb_run(buffer.data(), static_cast<std::size_t>(size), 0, 0, call, const_cast<OnMessage*>(&on_message));
+  }
+}
+
+void for_each_attribute(const nlmsghdr& message, std::size_t offset,
+                        const std::function<void(const nlattr& attribute)>& action) {
+  const auto take = [](const nlattr* attribute, void* function) {
+    (*static_cast<const std::function<void(const nlattr&)>*>(function))(*attribute);
+    return MNL_CB_OK;
+  };
+  mnl_attr_parse(&message, static_cast<unsigned>(offset), take, const_cast<void*>(static_cast<const void*>(&action)));
+}
+
+}  // namespace cardcage::nic

@@ -1,0 +1,42 @@
+// A socket to the kernel's rtnetlink, in the network namespace of the thread that makes it.
+//
+// Source: rtnetlink(7), Documentation/userspace-api/netlink/intro.rst of the kernel.
+#pragma once
+
+#include <libmnl/libmnl.h>
+
+#include <functional>
+#include <memory>
+
+namespace cardcage::nic {
+
+class NetlinkSocket {
+ public:
+  using OnMessage = std::function<void(const nlmsghdr& message)>;
+
+  // Throws std::system_error.
+  NetlinkSocket();
+
+  // Joins a group, such as RTNLGRP_LINK. Throws std::system_error.
+  void join(int group);
+  int descriptor() const { return mnl_socket_get_fd(socket_.get()); }
+
+  // Asks for all objects of a kind, such as RTM_GETROUTE. The kernel may change them meanwhile, and says so: then it is
+  // asked anew, a few times. Throws std::system_error.
+  void dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message);
+  // What groups have sent, without waiting. Returns false if the kernel had to leave messages out.
+  bool receive(const OnMessage& on_message);
+
+ private:
+  struct Close {
+    void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
+  };
+  std::unique_ptr<mnl_socket, Close> socket_;
+  unsigned sequence_ = 0;
+};
+
+// The attributes of a message, which follow a header of the size `offset`.
+void for_each_attribute(const nlmsghdr& message, std::size_t offset,
+                        const std::function<void(const nlattr& attribute)>& action);
+
+}  // namespace cardcage::nic

@@ -1,0 +1,98 @@
+#include "modules/nic/nic.h"
+
+#include <net/if_arp.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "modules/common/kernel_files.h"
+#include "modules/common/pci_function.h"
+#include "modules/nic/netlink/routes.h"
+#include "modules/nic/node_links.h"
+
+namespace cardcage::nic {
+namespace {
+
+constexpr std::string_view kNetworkClass = "0x02";  // 0200 Ethernet, 0207 InfiniBand, 0280 others
+
+constexpr std::string_view kInterface = "interface/";
+
+std::vector<Netdev> read_all(const std::filesystem::path& sysfs, const std::vector<std::string>& names) {
+  std::vector<Netdev> netdevs;
+  for (const std::string& name : names)
+    if (auto netdev = read_netdev(sysfs, name); netdev && !is_representor(*netdev))
+      netdevs.push_back(std::move(*netdev));
+  return netdevs;
+}
+
+}  // namespace
+
+std::string bus_id_of(std::string_view id) {
+  return id.starts_with(kInterface) ? std::string() : std::string(id.substr(0, id.find('/')));
+}
+
+std::string interface_of(std::string_view id) {
+  return id.starts_with(kInterface) ? std::string(id.substr(kInterface.size())) : std::string();
+}
+
+std::string name_of(std::string_view id) {
+  std::string name = "nic-";
+  for (const char c : id.starts_with(kInterface) ? id.substr(kInterface.size()) : id) {
+    const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const bool fits = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9');
+    name += fits ? lower : '-';
+  }
+  return name;
+}
+
+Inventory Finder::find() {
+  Inventory found;
+  const auto kept = interfaces_to_keep(node_.sysfs, interfaces_with_default_routes(), keep_);
+  for (const std::string& bus_id : hardware::functions_of(node_.sysfs))
+    if (hardware::ids_of(node_.sysfs, bus_id).class_code.starts_with(kNetworkClass)) add_function(bus_id, kept, found);
+  if (!interfaces_.empty())
+    for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, found);
+  return found;
+}
+
+void Finder::add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept, Inventory& found) {
+  const auto device = hardware::path_of(node_.sysfs, bus_id);
+  if (hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
+    found.left_out[bus_id] = "its virtual functions are offered instead";
+    return;
+  }
+  const std::vector<std::string> names = interfaces_at(device);
+  for (const std::string& name : names)
+    if (const auto reason = kept.find(name); reason != kept.end()) {
+      found.left_out[bus_id] = "interface '" + name + "' stays with the node: " + reason->second;
+      return;
+    }
+  const bool is_away = are_away(device);
+  if (!is_away) seen_[bus_id] = read_all(node_.sysfs, names);
+  const std::vector<Netdev>& netdevs = seen_[bus_id];
+  const std::string type = hardware::physical_function_of(node_.sysfs, bus_id).empty() ? "pf" : "vf";
+  const auto add = [&](const std::string& id, std::optional<Netdev> netdev) {
+    found.nics.push_back({id, name_of(id), type, bus_id, std::move(netdev), is_away});
+  };
+  if (netdevs.empty()) add(bus_id, std::nullopt);
+  for (const Netdev& netdev : netdevs)
+    add(netdevs.size() == 1 ? bus_id : bus_id + "/port-" + std::to_string(netdev.port), netdev);
+}
+
+void Finder::add_interface(const std::string& name, const std::map<std::string, std::string>& kept, Inventory& found) {
+  std::error_code error;
+  const bool has_hardware = std::filesystem::exists(node_.sysfs / "class/net" / name / "device", error);
+  if (has_hardware || !matches_any(name, interfaces_)) return;
+  auto netdev = read_netdev(node_.sysfs, name);
+  if (!netdev) return;
+  if (netdev->type == ARPHRD_LOOPBACK) {
+    found.left_out[name] = "it is the node's loopback interface";
+  } else if (const auto reason = kept.find(name); reason != kept.end()) {
+    found.left_out[name] = "it stays with the node: " + reason->second;
+  } else {
+    const std::string id = std::string(kInterface) + name;
+    found.nics.push_back({id, name_of(id), "interface", {}, std::move(netdev), false});
+  }
+}
+
+}  // namespace cardcage::nic

@@ -1,0 +1,57 @@
+// A device of the module: a PCI function with its interface, or an interface of another kind.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "modules/common/node.h"
+#include "modules/nic/netdev.h"
+
+namespace cardcage::nic {
+
+struct Nic {
+  std::string id;      // "0000:41:00.0", "0000:41:00.0/port-1", "interface/macvtap0": as stable as the hardware
+  std::string name;    // "nic-0000-41-00-0", "nic-0000-41-00-0-port-1", "nic-macvtap0"
+  std::string type;    // "pf", "vf", "interface"
+  std::string bus_id;  // of the PCI function; empty without one
+  std::optional<Netdev> netdev;  // as it was last on the node; nothing if there was none
+  bool is_away = false;          // the interface is in another namespace, such as that of a pod
+};
+
+// "0000:41:00.0" of "0000:41:00.0/port-1"; empty for an interface without a PCI function.
+std::string bus_id_of(std::string_view id);
+// "macvtap0" of "interface/macvtap0"; empty for a PCI function.
+std::string interface_of(std::string_view id);
+// "nic-0000-41-00-0-port-1": what Kubernetes calls the device, a DNS label.
+std::string name_of(std::string_view id);
+
+// What the module offers, and why it does not offer the rest.
+struct Inventory {
+  std::vector<Nic> nics;
+  std::map<std::string, std::string> left_out;  // by PCI address or interface
+};
+
+// Finds devices. Remembers the interfaces that it has seen, because one that a pod has cannot be read.
+class Finder {
+ public:
+  // `keep` and `interfaces` are patterns with * and ?: interfaces that stay with the node, and interfaces without a PCI
+  // function that are offered.
+  Finder(hardware::Node node, std::vector<std::string> keep, std::vector<std::string> interfaces)
+      : node_(std::move(node)), keep_(std::move(keep)), interfaces_(std::move(interfaces)) {}
+
+  // Throws std::system_error if the kernel does not tell the node's routes.
+  Inventory find();
+
+ private:
+  void add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept, Inventory& found);
+  void add_interface(const std::string& name, const std::map<std::string, std::string>& kept, Inventory& found);
+
+  const hardware::Node node_;
+  const std::vector<std::string> keep_, interfaces_;
+  std::map<std::string, std::vector<Netdev>> seen_;  // by PCI address
+};
+
+}  // namespace cardcage::nic

@@ -1,0 +1,108 @@
+// What a container gets of a network device.
+#include "tests/nic/nic_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kCard = "0000:41:00.0";
+
+class NicClaim : public NicFixture {
+ protected:
+  NicClaim() {
+    tree.card(kCard, "mlx5_core");
+    tree.netdev("enp65s0", kCard);
+    tree.netdev("veth9");
+  }
+  void add_rdma() {
+    const std::filesystem::path function = tree.root() / NicTree::function(kCard);
+    for (const char* entry :
+         {"infiniband/mlx5_0", "infiniband_verbs/uverbs3", "infiniband_mad/umad3", "infiniband_mad/issm3"})
+      std::filesystem::create_directories(function / entry);
+  }
+  ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params = {}) {
+    return HardwareFixture::claim_of(uid, wanted, params, "NicConfig");
+  }
+  static std::vector<std::string> variables_of(const Edits& edits) {
+    std::vector<std::string> all;
+    for (const EnvVar& variable : edits.env) all.push_back(variable.name + "=" + variable.value);
+    return all;
+  }
+  static std::vector<std::string> paths(const Edits& edits) {
+    std::vector<std::string> all;
+    for (const DeviceNode& node : edits.device_nodes) all.push_back(node.path);
+    return all;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isolation, NicClaim, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(NicClaim, AContainerLearnsWhichDeviceItGot) {
+  ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"veth9"}}}));
+  auto both = claim_of("u1", {"nic-0000-41-00-0", "nic-veth9"});
+  const auto edits = prepare(both);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(variables_of(edits->allocations.at(0)), ElementsAre("NIC_0000_41_00_0=" + kCard));
+  EXPECT_THAT(variables_of(edits->allocations.at(1)), ElementsAre("NIC_VETH9=veth9"));
+  EXPECT_THAT(edits->allocations.at(0).device_nodes, IsEmpty());
+  EXPECT_TRUE(unprepare(both));
+}
+
+TEST_P(NicClaim, RdmaComesWithTheNodesOfTheMoment) {
+  add_rdma();
+  tree.file("dev/infiniband/rdma_cm", "");
+  ASSERT_TRUE(start());
+  auto claim = claim_of("u1", {"nic-0000-41-00-0"});
+  const auto edits = prepare(claim);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(paths(edits->allocations.at(0)), ElementsAre("/dev/infiniband/uverbs3", "/dev/infiniband/issm3",
+                                                           "/dev/infiniband/umad3", "/dev/infiniband/rdma_cm"));
+}
+
+TEST_P(NicClaim, AFunctionThatIsBoundToVfioComesWithItsGroup) {
+  const std::string bound = "0000:42:00.0";
+  tree.card(bound, "vfio-pci");
+  tree.iommu_group(bound, "23");
+  ASSERT_TRUE(start());
+  auto claim = claim_of("u1", {"nic-0000-42-00-0"}, R"("vhostNet":true)");
+  const auto edits = prepare(claim);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(paths(edits->allocations.at(0)),
+              ElementsAre("/dev/vhost-net", "/dev/net/tun", "/dev/vfio/23", "/dev/vfio/vfio"));
+}
+
+TEST_P(NicClaim, VfioNeedsAnIommuGroup) {
+  ASSERT_TRUE(start());
+  auto claim = claim_of("u1", {"nic-0000-41-00-0"}, R"("mode":"Vfio")");
+  const auto refused = prepare(claim);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(refused.error().message, HasSubstr("it is in no IOMMU group; turn on the IOMMU"));
+  EXPECT_TRUE(unprepare(claim));
+}
+
+TEST_P(NicClaim, AnInterfaceWithoutHardwareCannotBePassedThrough) {
+  ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"veth9"}}}));
+  auto claim = claim_of("u1", {"nic-veth9"}, R"("mode":"Vfio")");
+  const auto refused = prepare(claim);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("interface 'veth9' is none"));
+}
+
+TEST_P(NicClaim, ADeviceThatIsGoneIsNamed) {
+  ASSERT_TRUE(start());
+  auto claim = claim_of("u1", {"nic-0000-41-00-0"});
+  std::filesystem::remove_all(tree.root() / NicTree::function(kCard));
+  const auto refused = prepare(claim);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kNotFound);
+  EXPECT_THAT(refused.error().message, HasSubstr("'0000:41:00.0' is not on this node any more"));
+  EXPECT_TRUE(unprepare(claim)) << "nothing is left to take back";
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,193 @@
+// Which devices a node's cards and interfaces are, and with which attributes.
+#include "tests/nic/nic_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using List = std::vector<std::string>;
+
+const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kSecond = "0000:01:10.2", kOther = "0000:41:00.0";
+
+bool flag(const Device& device, const std::string& name) { return std::get<bool>(device.attributes.at(name)); }
+
+class NicDiscovery : public NicFixture {
+ protected:
+  // A card with two virtual functions, of which the second has no driver.
+  void with_virtual_functions() {
+    tree.card(kCard);
+    tree.netdev("enp1s0", kCard);
+    tree.attribute(kCard, "sriov_numvfs", "2\n");
+    tree.card(kFirst, "igbvf");
+    tree.netdev("enp1s0v0", kFirst);
+    tree.card(kSecond, "");
+    tree.virtual_function(kCard, 0, kFirst);
+    tree.virtual_function(kCard, 1, kSecond);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Isolation, NicDiscovery, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(NicDiscovery, ACardIsADeviceWithItsInterface) {
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  tree.netdev_attribute("enp65s0", "ifalias", "rack 7");
+  ASSERT_TRUE(start());
+  ASSERT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
+  const Device card = device("nic-0000-41-00-0");
+  EXPECT_EQ(card.id, kOther);
+  EXPECT_EQ(card.pci_bus_id, kOther);
+  EXPECT_THAT(attributes_of(card),
+              IsSupersetOf<std::string>({"type=pf", "ifName=enp65s0", "mac=52:54:00:12:34:56", "mtu=1500", "state=up",
+                                         "speedMbps=1000", "encapsulation=ether", "alias=rack 7", "driver=igb",
+                                         "vendor=0x8086", "device=0x10c9"}));
+  EXPECT_FALSE(flag(card, "rdma"));
+  EXPECT_FALSE(flag(card, "vfio")) << "it has no IOMMU group";
+}
+
+TEST_P(NicDiscovery, VirtualFunctionsTakeThePlaceOfTheirCard) {
+  with_virtual_functions();
+  tree.iommu_group(kFirst, "8");
+  ASSERT_TRUE(start());
+  ASSERT_THAT(names(), ElementsAre("nic-0000-01-10-0", "nic-0000-01-10-2"));
+  const Device first = device("nic-0000-01-10-0"), second = device("nic-0000-01-10-2");
+  EXPECT_THAT(attributes_of(first), IsSupersetOf<std::string>({"type=vf", "pfName=enp1s0", "pfPciAddress=" + kCard,
+                                                               "vfIndex=0", "ifName=enp1s0v0", "driver=igbvf"}));
+  EXPECT_TRUE(flag(first, "vfio"));
+  EXPECT_THAT(attributes_of(second), IsSupersetOf<std::string>({"type=vf", "vfIndex=1"}));
+  EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("ifName="))));
+  EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("driver="))));
+}
+
+TEST_P(NicDiscovery, WhatAnInterfaceCannotTellIsLeftOut) {
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  tree.netdev_attribute("enp65s0", "speed", "-1");
+  tree.netdev_attribute("enp65s0", "operstate", "down");
+  ASSERT_TRUE(start());
+  const auto attributes = attributes_of(device("nic-0000-41-00-0"));
+  EXPECT_THAT(attributes, Contains("state=down"));
+  EXPECT_THAT(attributes, Not(Contains(HasSubstr("speedMbps"))));
+  EXPECT_THAT(attributes, Not(Contains(HasSubstr("alias"))));
+}
+
+TEST_P(NicDiscovery, ADeviceWhoseInterfaceIsInAPodStaysAsItWas) {
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  ASSERT_TRUE(start());
+  const auto before = attributes_of(device("nic-0000-41-00-0"));
+  tree.move_away("enp65s0", kOther);
+  EXPECT_EQ(attributes_of(device("nic-0000-41-00-0")), before);
+}
+
+TEST_P(NicDiscovery, ADeviceThatWasInAPodAlreadyIsOfferedWithoutItsInterface) {
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  tree.move_away("enp65s0", kOther);
+  ASSERT_TRUE(start());
+  ASSERT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Not(Contains(HasSubstr("ifName"))));
+}
+
+TEST_P(NicDiscovery, ACardWithTwoInterfacesIsTwoDevices) {
+  tree.card(kOther, "mlx4_core");
+  tree.netdev("enp65s0", kOther, "0");
+  tree.netdev("enp65s0d1", kOther, "1");
+  ASSERT_TRUE(start());
+  ASSERT_THAT(names(), ElementsAre("nic-0000-41-00-0-port-0", "nic-0000-41-00-0-port-1"));
+  const Device second = device("nic-0000-41-00-0-port-1");
+  EXPECT_EQ(second.id, kOther + "/port-1");
+  EXPECT_THAT(attributes_of(second), Contains("ifName=enp65s0d1"));
+}
+
+TEST_P(NicDiscovery, RepresentorsAreNoDevices) {
+  tree.card(kOther, "mlx5_core");
+  tree.netdev("enp65s0", kOther);
+  tree.netdev("enp65s0_0", kOther);
+  for (const auto& [name, port] : {std::pair("enp65s0", "p0"), std::pair("enp65s0_0", "pf0vf0")}) {
+    tree.netdev_attribute(name, "phys_switch_id", "5e8d4b0003a1420c");
+    tree.netdev_attribute(name, "phys_port_name", port);
+  }
+  ASSERT_TRUE(start());
+  ASSERT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("ifName=enp65s0"));
+}
+
+TEST_P(NicDiscovery, TheInterfaceOfAVirtioCardIsBelowIt) {
+  tree.card(kOther, "virtio-pci");
+  tree.netdev("eth7");
+  std::filesystem::create_directories(tree.root() / NicTree::function(kOther) / "virtio3/net/eth7");
+  ASSERT_TRUE(start());
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("ifName=eth7"));
+}
+
+TEST_P(NicDiscovery, RdmaDevicesAreAttributes) {
+  tree.card(kOther, "mlx5_core", "0x020700");
+  tree.netdev("ib0", kOther);
+  tree.netdev_attribute("ib0", "type", "32");
+  std::filesystem::create_directories(tree.root() / NicTree::function(kOther) / "infiniband/mlx5_0");
+  std::filesystem::create_directories(tree.root() / NicTree::function(kOther) / "vdpa0");
+  ASSERT_TRUE(start());
+  const Device card = device("nic-0000-41-00-0");
+  EXPECT_TRUE(flag(card, "rdma"));
+  EXPECT_THAT(attributes_of(card),
+              IsSupersetOf<std::string>({"rdmaDevice=mlx5_0", "encapsulation=infiniband", "vdpaDevice=vdpa0"}));
+}
+
+TEST_P(NicDiscovery, OtherFunctionsAreNoDevices) {
+  tree.card("0000:3b:00.0", "nvidia", "0x030200");
+  ASSERT_TRUE(start());
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_P(NicDiscovery, InterfacesThatTheNodeNeedsAreNotOffered) {
+  tree.card(kCard);
+  tree.netdev("enp1s0", kCard);
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  ASSERT_TRUE(start({{"keep", List{"enp1*"}}}));
+  EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
+}
+
+TEST_P(NicDiscovery, WhatABondOfTheNodeIsMadeOfStaysWithIt) {
+  tree.card(kCard);
+  tree.netdev("enp1s0", kCard);
+  tree.netdev("bond0");
+  tree.netdev("bond0.7");
+  tree.link("sys/class/net/bond0/lower_enp1s0", "../enp1s0");
+  tree.link("sys/class/net/bond0.7/lower_bond0", "../bond0");
+  ASSERT_TRUE(start({{"keep", List{"bond0.7"}}, {"interfaces", List{"*"}}}));
+  EXPECT_THAT(names(), IsEmpty());
+}
+
+TEST_P(NicDiscovery, WhatIsMadeOfAnInterfaceOfTheNodeIsOffered) {
+  tree.card(kCard);
+  tree.netdev("enp1s0", kCard);
+  tree.netdev("macvlan0");
+  tree.link("sys/class/net/macvlan0/lower_enp1s0", "../enp1s0");
+  tree.link("sys/class/net/enp1s0/upper_macvlan0", "../macvlan0");
+  ASSERT_TRUE(start({{"keep", List{"enp1s0"}}, {"interfaces", List{"macvlan*"}}}));
+  EXPECT_THAT(names(), ElementsAre("nic-macvlan0"));
+}
+
+TEST_P(NicDiscovery, InterfacesWithoutHardwareAreOfferedOnRequest) {
+  tree.netdev("macvtap0");
+  tree.netdev("veth-A.1");
+  tree.netdev("lo");
+  tree.netdev_attribute("lo", "type", "772");
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  ASSERT_TRUE(start({{"interfaces", List{"veth-*", "lo", "enp*"}}}));
+  ASSERT_THAT(names(), ElementsAre("nic-0000-41-00-0", "nic-veth-a-1"));
+  const Device veth = device("nic-veth-a-1");
+  EXPECT_EQ(veth.id, "interface/veth-A.1");
+  EXPECT_THAT(attributes_of(veth), IsSupersetOf<std::string>({"type=interface", "ifName=veth-A.1"}));
+}
+
+}  // namespace
+}  // namespace cardcage

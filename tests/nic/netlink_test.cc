@@ -1,0 +1,125 @@
+// What the module asks of the kernel, in a network namespace of the test's own.
+#include <gmock/gmock.h>
+#include <net/if.h>
+
+#include "modules/nic/link_watch.h"
+#include "modules/nic/netlink/routes.h"
+#include "tests/fakes/network_namespace.h"
+
+namespace cardcage::nic {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class NicNetlink : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!node.works()) GTEST_SKIP() << "no network namespace can be made here";
+    ASSERT_TRUE(node.ip("link add one type veth peer name two"));
+    ASSERT_TRUE(node.ip("link add three type veth peer name four"));
+    for (const std::string name : {"lo", "one", "two", "three", "four"})
+      ASSERT_TRUE(node.ip("link set " + name + " up"));
+    ASSERT_TRUE(node.ip("address add 192.0.2.1/24 dev one"));
+    ASSERT_TRUE(node.ip("address add 198.51.100.1/24 dev three"));
+  }
+  static std::uint64_t index_of(const char* name) { return ::if_nametoindex(name); }
+
+  NetworkNamespace node;
+};
+
+TEST_F(NicNetlink, AnInterfaceWithAnAddressHasNoDefaultRoute) {
+  EXPECT_THAT(interfaces_with_default_routes(), IsEmpty());
+}
+
+TEST_F(NicNetlink, FindsDefaultRoutesInEveryTable) {
+  ASSERT_TRUE(node.ip("route add default via 192.0.2.2 dev one table 77"));
+  ASSERT_TRUE(node.ip("route add unreachable default metric 9999"));
+  EXPECT_THAT(interfaces_with_default_routes(), UnorderedElementsAre(index_of("one")));
+}
+
+TEST_F(NicNetlink, FindsEachHopOfADefaultRoute) {
+  ASSERT_TRUE(node.ip("route add default nexthop via 192.0.2.2 dev one nexthop via 198.51.100.2 dev three"));
+  EXPECT_THAT(interfaces_with_default_routes(), UnorderedElementsAre(index_of("one"), index_of("three")));
+}
+
+TEST_F(NicNetlink, FindsDefaultRoutesOfIpv6) {
+  ASSERT_TRUE(node.ip("-6 route add default dev four"));
+  EXPECT_THAT(interfaces_with_default_routes(), UnorderedElementsAre(index_of("four")));
+}
+
+TEST_F(NicNetlink, ReadsMoreRoutesThanOneMessageHolds) {
+  std::string batch;
+  for (int i = 0; i < 2000; ++i)
+    batch += "route add 10." + std::to_string(i / 250) + "." + std::to_string(i % 250) + ".0/24 dev one\n";
+  batch += "route add default via 198.51.100.2 dev three\n";
+  ASSERT_TRUE(node.ip("-batch - <<'END'\n" + batch + "END\n"));
+  EXPECT_THAT(interfaces_with_default_routes(), UnorderedElementsAre(index_of("three")));
+}
+
+// A host that polls what it is told to.
+class PollingHost {
+ public:
+  PollingHost() {
+    raw_.struct_size = sizeof raw_;
+    raw_.host_data = this;
+    raw_.extension = [](const cage_host* host, const char* id) -> const void* {
+      return std::string_view(id) == CAGE_HOST_POLL ? &of(host).poll_ : nullptr;
+    };
+    poll_.struct_size = sizeof poll_;
+    poll_.add = [](const cage_host* host, std::int32_t descriptor) {
+      of(host).descriptor = descriptor;
+      return cage_status{CAGE_OK};
+    };
+    poll_.remove = [](const cage_host* host, std::int32_t) {
+      of(host).descriptor = -1;
+      return cage_status{CAGE_OK};
+    };
+  }
+  PollingHost(const PollingHost&) = delete;
+  PollingHost& operator=(const PollingHost&) = delete;
+
+  cage::Host host() const { return cage::Host(&raw_); }
+  cage::Event ready() const { return {cage::Event::Type::descriptor, {}, {}, descriptor}; }
+  int descriptor = -1;
+
+ private:
+  static PollingHost& of(const cage_host* host) { return *static_cast<PollingHost*>(host->host_data); }
+  cage_host raw_{};
+  cage_poll poll_{};
+};
+
+TEST_F(NicNetlink, AChangeOfAnOfferedInterfaceIsHeard) {
+  PollingHost host;
+  LinkWatch watch(host.host(), {"one"});
+  watch.start();
+  ASSERT_GE(host.descriptor, 0);
+  EXPECT_FALSE(watch.take(host.ready())) << "nothing has happened";
+  ASSERT_TRUE(node.ip("link set two down"));  // the carrier of its peer is gone, too
+  EXPECT_TRUE(watch.take(host.ready()));
+  EXPECT_FALSE(watch.take(host.ready())) << "it was told once";
+  watch.stop();
+  EXPECT_EQ(host.descriptor, -1);
+}
+
+TEST_F(NicNetlink, InterfacesOfPodsComeAndGoUnheard) {
+  PollingHost host;
+  LinkWatch watch(host.host(), {"one"});
+  watch.start();
+  ASSERT_TRUE(node.ip("link add five type veth peer name six"));
+  ASSERT_TRUE(node.ip("link delete five"));
+  EXPECT_FALSE(watch.take(host.ready()));
+}
+
+TEST_F(NicNetlink, AFloodThatTheKernelCutsShortCountsAsAChange) {
+  PollingHost host;
+  LinkWatch watch(host.host(), {});
+  watch.start();
+  std::string batch;
+  for (int i = 0; i < 2000; ++i) batch += std::string("link set three ") + (i % 2 == 0 ? "down" : "up") + "\n";
+  ASSERT_TRUE(node.ip("-batch - <<'END'\n" + batch + "END\n"));
+  EXPECT_TRUE(watch.take(host.ready()));
+}
+
+}  // namespace
+}  // namespace cardcage::nic

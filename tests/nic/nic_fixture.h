@@ -1,0 +1,22 @@
+// The NIC module on described cards, loaded and called as the daemon does it, in either isolation.
+#pragma once
+
+#include "tests/common/hardware_fixture.h"
+#include "tests/nic/nic_tree.h"
+
+namespace cardcage {
+
+class NicFixture : public HardwareFixture {
+ protected:
+  NicFixture() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = CARDCAGE_MODULES; }
+  ~NicFixture() override { let_go(); }
+
+  Status start(Options options = {}) {
+    roots = {.sysfs = tree.sysfs(), .procfs = "/proc", .devfs = tree.devfs(), .driver = "/"};
+    return start_module(config("libcardcage_nic.so", std::move(options)));
+  }
+
+  NicTree tree;
+};
+
+}  // namespace cardcage
