@@ -1,6 +1,10 @@
 #include "modules/common/pci_function.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 
@@ -106,6 +110,15 @@ std::vector<std::string> virtual_functions_of(const fs::path& sysfs, const std::
 
 std::string physical_function_of(const fs::path& sysfs, const std::string& bus_id) {
   return target_name(path_of(sysfs, bus_id) / "physfn");
+}
+
+bool is_lost(const fs::path& sysfs, const std::string& bus_id) {
+  const int descriptor = ::open((path_of(sysfs, bus_id) / "config").c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  std::array<unsigned char, 4> ids{};
+  const ssize_t count = ::read(descriptor, ids.data(), ids.size());
+  ::close(descriptor);
+  return count == static_cast<ssize_t>(ids.size()) && std::ranges::all_of(ids, [](auto byte) { return byte == 0xff; });
 }
 
 PciLink link_of(const fs::path& sysfs, const std::string& bus_id) {

@@ -42,6 +42,10 @@ std::vector<std::string> virtual_functions_of(const std::filesystem::path& sysfs
 // Empty unless it is a virtual function.
 std::string physical_function_of(const std::filesystem::path& sysfs, const std::string& bus_id);
 
+// Whether the first four bytes of its configuration space, vendor and device, read as ones: it has left the bus, and
+// the kernel has not noticed. Reading more has effects on some hardware. Those of virtual functions always read so.
+bool is_lost(const std::filesystem::path& sysfs, const std::string& bus_id);
+
 // Nothing where the kernel does not know, such as while the link is down.
 struct PciLink {
   std::optional<double> speed, max_speed;    // GT/s of a lane

@@ -3,6 +3,8 @@
 
 #include "modules/nic/claims.h"
 #include "modules/nic/devices.h"
+#include "modules/nic/health/declared_causes.h"
+#include "modules/nic/health/monitor.h"
 #include "modules/nic/link_watch.h"
 #include "modules/nic/nic.h"
 #include "modules/nic/settings.h"
@@ -22,6 +24,7 @@ class Module final : public cage::Module {
   static constexpr std::uint32_t min_host_minor = 3;  // names of devices, the journal, schemas
   static constexpr std::uint32_t flags = CAGE_MODULE_CONCURRENT;
   static constexpr auto declared_uevents = cage::texts("pci", "net", "infiniband", "vdpa");
+  static constexpr auto& declared_causes = kDeclaredCauses;
   static constexpr cage::Option declared_options[] = {
       cage::Option::list("keep", "[]",
                          "interfaces that stay with the node, beside those of its default routes: [\"eth1\"]"),
@@ -43,11 +46,13 @@ class Module final : public cage::Module {
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     const Inventory found = finder_.find();
     report_devices(found, node_, passthrough_, snapshot);
+    monitor_.look(found);
     for (const auto& [name, reason] : found.left_out)
       if (const auto before = left_out_.find(name); before == left_out_.end() || before->second != reason)
         host_.info() << name << " is not offered: " << reason;
     left_out_ = found.left_out;
   }
+  void check(const cage::Call&, std::string_view) override { monitor_.look(finder_.find()); }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
     claims_.prepare(call, claim, edits);
   }
@@ -65,6 +70,7 @@ class Module final : public cage::Module {
   const hardware::Passthrough passthrough_;
   LinkWatch links_;
   Finder finder_;
+  Monitor monitor_{host_, node_};
   const Claims claims_;
   std::map<std::string, std::string> left_out_;  // as it was logged
 };

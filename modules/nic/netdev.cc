@@ -1,5 +1,6 @@
 #include "modules/nic/netdev.h"
 
+#include <net/if.h>
 #include <net/if_arp.h>
 
 #include <algorithm>
@@ -46,8 +47,11 @@ std::optional<Netdev> read_netdev(const fs::path& sysfs, const std::string& name
                 .state = text_in(folder / "operstate"),
                 .switch_id = text_in(folder / "phys_switch_id"),
                 .port_name = text_in(folder / "phys_port_name"),
+                .is_up = (number_in(folder / "flags").value_or(0) & IFF_UP) != 0,
+                .carrier = {},
                 .mtu = number_in(folder / "mtu"),
                 .speed = number_in(folder / "speed")};  // -1 is no number: the kernel does not know it
+  if (const auto carrier = number_in(folder / "carrier")) netdev.carrier = *carrier != 0;
   return netdev;
 }
 

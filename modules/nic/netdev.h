@@ -24,6 +24,8 @@ struct Netdev {
   std::string state;                   // "up", "down", "lowerlayerdown", "dormant", "unknown" (RFC 2863)
   std::string switch_id;               // of the switch that it is a port of; empty for most
   std::string port_name;               // "p0" is a port of the card, "pf0vf3" represents a virtual function
+  bool is_up = false;                  // somebody has turned it on: ip link set up
+  std::optional<bool> carrier;         // nothing unless it is up
   std::optional<std::uint64_t> mtu;    // bytes
   std::optional<std::uint64_t> speed;  // Mbit/s; nothing while the link is down, and for most virtual interfaces
 };

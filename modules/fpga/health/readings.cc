@@ -1,10 +1,6 @@
 #include "modules/fpga/health/readings.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 
@@ -20,20 +16,10 @@ using hardware::names_in;
 using hardware::number_in;
 using hardware::text_in;
 
-// Whether the first four bytes of its configuration space, vendor and device, read as ones. Reading more of it has
-// effects on some hardware. Those of virtual functions always read so.
-bool is_lost(const hardware::Node& node, const std::string& bus_id) {
-  const int descriptor = ::open((hardware::path_of(node.sysfs, bus_id) / "config").c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return false;
-  std::array<unsigned char, 4> ids{};
-  const ssize_t count = ::read(descriptor, ids.data(), ids.size());
-  ::close(descriptor);
-  return count == static_cast<ssize_t>(ids.size()) && std::ranges::all_of(ids, [](auto byte) { return byte == 0xff; });
-}
-
 // The first of them that is lost; empty if none is.
 std::string lost_function_of(const hardware::Node& node, const std::vector<std::string>& functions) {
-  const auto found = std::ranges::find_if(functions, [&](const auto& one) { return is_lost(node, one); });
+  const auto found =
+      std::ranges::find_if(functions, [&](const auto& one) { return hardware::is_lost(node.sysfs, one); });
   return found == functions.end() ? std::string() : *found;
 }
 

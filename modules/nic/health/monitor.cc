@@ -1,0 +1,100 @@
+#include "modules/nic/health/monitor.h"
+
+#include <set>
+
+#include "modules/nic/health/declared_causes.h"
+#include "modules/nic/rdma.h"
+
+namespace cardcage::nic {
+namespace {
+
+using cage::Health;
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  return all;
+}
+
+// Empty unless the link is below what both ends can do.
+std::string shortfall_of(const hardware::PciLink& link) {
+  if (link.width && link.max_width && *link.width < *link.max_width)
+    return std::to_string(*link.width) + " of " + std::to_string(*link.max_width) + " lanes are in use";
+  const auto tenths = [](double speed) { return std::to_string(speed).substr(0, std::to_string(speed).find('.') + 2); };
+  if (link.speed && link.max_speed && *link.speed < *link.max_speed)
+    return "it runs at " + tenths(*link.speed) + " of " + tenths(*link.max_speed) + " GT/s";
+  return {};
+}
+
+// Errors that the kernel has counted since the last look. A counter that has fallen was made anew with its device.
+std::uint64_t increase(std::optional<std::uint64_t> before, std::optional<std::uint64_t> now) {
+  if (!before || !now) return 0;
+  return *now >= *before ? *now - *before : *now;
+}
+
+}  // namespace
+
+void Monitor::look(const Inventory& found) {
+  std::set<std::string> ids;
+  for (const Nic& nic : found.nics) ids.insert(nic.id);
+  statements_.keep(ids);
+  std::erase_if(errors_, [&ids](const auto& entry) { return !ids.contains(entry.first); });
+  for (const Nic& nic : found.nics) {
+    judge_interface(nic);
+    if (!nic.bus_id.empty()) judge_function(nic);
+  }
+}
+
+void Monitor::judge_interface(const Nic& nic) {
+  if (!nic.netdev || nic.is_away) return;
+  const bool is_lost = nic.netdev->is_up && nic.netdev->carrier == false;
+  statements_.state(nic.id, (is_lost ? Health::degraded("NoCarrier", "interface '" + nic.netdev->name +
+                                                                         "' has no carrier; look at its cable and "
+                                                                         "at the port of the switch")
+                                     : Health::ok())
+                                .about(cause::kLink));
+}
+
+void Monitor::judge_function(const Nic& nic) {
+  const std::string physical = hardware::physical_function_of(node_.sysfs, nic.bus_id);
+  const std::string& card = physical.empty() ? nic.bus_id : physical;
+  if (hardware::is_lost(node_.sysfs, card)) {
+    statements_.state(nic.id, Health::bad("Lost", "the configuration space of " + card +
+                                                      " reads as ones: the card has left the bus; reset it or "
+                                                      "restart the node")
+                                  .about(cause::kAccess));
+    return;
+  }
+  statements_.state(nic.id, Health::ok().about(cause::kAccess));
+  const auto function = hardware::path_of(node_.sysfs, nic.bus_id);
+  const bool is_idle = nic.netdev && !nic.netdev->is_up;
+  if (!rdma_devices_of(function).empty() && !nic.is_away) {
+    const auto inactive = is_idle ? std::vector<std::string>() : inactive_rdma_ports_of(function);
+    statements_.state(nic.id, (inactive.empty() ? Health::ok() : Health::degraded("PortNotActive", joined(inactive)))
+                                  .about(cause::kRdmaPort));
+  }
+  // Virtual functions have no link of their own.
+  if (physical.empty()) {
+    const std::string shortfall = shortfall_of(hardware::link_of(node_.sysfs, nic.bus_id));
+    statements_.state(
+        nic.id, (shortfall.empty() ? Health::ok() : Health::degraded("SlowLink", shortfall)).about(cause::kPcieLink));
+  }
+  judge_errors(nic);
+}
+
+void Monitor::judge_errors(const Nic& nic) {
+  const hardware::PciErrors now = hardware::errors_of(node_.sysfs, nic.bus_id);
+  const auto [last, is_first] = errors_.try_emplace(nic.id, now);
+  const std::uint64_t fatal = increase(last->second.fatal, now.fatal),
+                      nonfatal = increase(last->second.nonfatal, now.nonfatal);
+  last->second = now;
+  const auto state = [&](const Health& health) { statements_.state(nic.id, health.about(cause::kPcieErrors)); };
+  if (fatal > 0)
+    state(Health::bad("FatalError", "fatal PCIe errors: " + std::to_string(fatal)));
+  else if (nonfatal > 0)
+    state(Health::degraded("NonFatalError", "PCIe errors that were not corrected: " + std::to_string(nonfatal)));
+  else if (is_first)
+    state(Health::ok());
+}
+
+}  // namespace cardcage::nic
