@@ -1,6 +1,6 @@
 #include "modules/nic/devices.h"
 
-#include <algorithm>
+#include <map>
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
@@ -24,18 +24,30 @@ void describe(const Netdev& netdev, cage::Device& device) {
   if (netdev.speed) device.attribute("speedMbps", static_cast<std::int64_t>(*netdev.speed));
 }
 
-// A virtual function has a number at its physical function.
-void describe_virtual_function(const hardware::Node& node, const std::string& bus_id, cage::Device& device) {
-  const std::string physical = hardware::physical_function_of(node.sysfs, bus_id);
-  device.attribute("pfPciAddress", physical);
-  const auto all = hardware::virtual_functions_of(node.sysfs, physical);
-  if (const auto found = std::ranges::find(all, bus_id); found != all.end())
-    device.attribute("vfIndex", static_cast<std::int64_t>(found - all.begin()));
-  for (const std::string& name : interfaces_at(path_of(node.sysfs, physical)))
+// What its virtual functions tell of a physical function. It is read once for all of them.
+struct Physical {
+  std::string interface;                         // empty if it has none on the node
+  std::map<std::string, std::int64_t> virtuals;  // their numbers, by bus id
+};
+
+Physical read_physical(const hardware::Node& node, const std::string& bus_id) {
+  Physical physical;
+  for (std::string& function : hardware::virtual_functions_of(node.sysfs, bus_id))
+    physical.virtuals.try_emplace(std::move(function), static_cast<std::int64_t>(physical.virtuals.size()));
+  for (const std::string& name : interfaces_at(path_of(node.sysfs, bus_id)))
     if (const auto netdev = read_netdev(node.sysfs, name); netdev && !is_representor(*netdev)) {
-      device.attribute("pfName", name);
-      return;
+      physical.interface = name;
+      break;
     }
+  return physical;
+}
+
+void describe_virtual_function(const std::string& bus_id, const std::string& physical_bus_id, const Physical& physical,
+                               cage::Device& device) {
+  device.attribute("pfPciAddress", physical_bus_id);
+  add_text(device, "pfName", physical.interface);
+  if (const auto number = physical.virtuals.find(bus_id); number != physical.virtuals.end())
+    device.attribute("vfIndex", number->second);
 }
 
 bool can_be_passed_through(const hardware::Passthrough& passthrough, const std::string& bus_id) {
@@ -52,7 +64,6 @@ void describe_function(const Nic& nic, const hardware::Node& node, const hardwar
   const hardware::PciIds ids = hardware::ids_of(node.sysfs, bus_id);
   device.attribute("vendor", ids.vendor).attribute("device", ids.device);
   add_text(device, "driver", hardware::driver_of(node.sysfs, bus_id));
-  if (nic.type == "vf") describe_virtual_function(node, bus_id, device);
   const auto rdma = rdma_devices_of(path_of(node.sysfs, bus_id));
   device.attribute("rdma", !rdma.empty());
   if (!rdma.empty()) device.attribute("rdmaDevice", rdma.front());
@@ -65,6 +76,7 @@ void describe_function(const Nic& nic, const hardware::Node& node, const hardwar
 
 void report_devices(const Inventory& inventory, const hardware::Node& node, const hardware::Passthrough& passthrough,
                     cage::Snapshot& snapshot) {
+  std::map<std::string, Physical> physicals;
   for (const Nic& nic : inventory.nics) {
     cage::Device device(nic.id, nic.type);
     device.name(nic.name).attribute("type", nic.type);
@@ -72,6 +84,12 @@ void report_devices(const Inventory& inventory, const hardware::Node& node, cons
     if (!nic.bus_id.empty()) {
       device.pci(nic.bus_id);
       describe_function(nic, node, passthrough, device);
+    }
+    if (nic.type == "vf") {
+      const std::string physical = hardware::physical_function_of(node.sysfs, nic.bus_id);
+      auto known = physicals.find(physical);
+      if (known == physicals.end()) known = physicals.emplace(physical, read_physical(node, physical)).first;
+      describe_virtual_function(nic.bus_id, physical, known->second, device);
     }
     snapshot.add(device);
   }

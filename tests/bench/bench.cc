@@ -14,6 +14,7 @@
 #include "tests/bench/fpga_figures.h"
 #include "tests/bench/health_figures.h"
 #include "tests/bench/metrics_figures.h"
+#include "tests/bench/nic_figures.h"
 #include "tests/bench/nvidia_figures.h"
 #include "tests/bench/resource_figures.h"
 #include "tests/bench/worker_figures.h"
@@ -150,6 +151,7 @@ constexpr Part kParts[] = {
     {"workers", measure_workers},
     {"nvidia", measure_nvidia},
     {"fpga", measure_fpga},
+    {"nic", measure_nic},
     {"metrics", measure_scrapes},
     {"growth", [](Table& table, bool quick) { measure_growth(table, quick ? 1000 : kManyClaims); }},
 };

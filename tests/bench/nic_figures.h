@@ -1,0 +1,10 @@
+// What the NIC module costs: finding cards.
+#pragma once
+
+#include "tests/bench/figures.h"
+
+namespace cardcage::bench {
+
+void measure_nic(Table& table, bool quick);
+
+}  // namespace cardcage::bench
