@@ -67,8 +67,8 @@ class PollingHost {
       return std::string_view(id) == CAGE_HOST_POLL ? &of(host).poll_ : nullptr;
     };
     poll_.struct_size = sizeof poll_;
-    poll_.add = [](const cage_host* host, std::int32_t descriptor) {
-      of(host).descriptor = descriptor;
+    poll_.add = [](const cage_host* host, std::int32_t added) {
+      of(host).descriptor = added;
       return cage_status{CAGE_OK};
     };
     poll_.remove = [](const cage_host* host, std::int32_t) {
