@@ -32,7 +32,9 @@ void require_present(const hardware::Node& node, std::string_view device) {
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const {
-  std::string journal;
+  // What an earlier attempt has bound must be restored, too.
+  std::string journal(claim.journal());
+  bool changes_drivers = false;
   for (const cage::Allocation& allocation : claim.allocations()) {
     require_present(node_, allocation.device());
     if (!settings_of(allocation).vfio) continue;
@@ -44,11 +46,13 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
       throw cage::Error(
           CAGE_INVALID_ARGUMENT,
           "mode Vfio takes the device from its user, and a claim with admin access must not; leave it out");
-    for (const std::string& function : passthrough_.functions_with(bus_id))
-      journal += std::string(allocation.device()) + " " + function + "\n";
+    for (const std::string& function : passthrough_.functions_with(bus_id)) {
+      const std::string line = std::string(allocation.device()) + " " + function + "\n";
+      if (!journal.contains(line)) journal += line;
+    }
+    changes_drivers = true;
   }
-  // What an earlier attempt has bound must be restored, too.
-  if (!journal.empty()) edits.journal(std::string(claim.journal()) + journal);
+  if (journal != claim.journal()) edits.journal(journal);
   try {
     for (const cage::Allocation& allocation : claim.allocations())
       if (settings_of(allocation).vfio) passthrough_.give(call, allocation.device(), bus_id_of(allocation.device()));
@@ -57,7 +61,7 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
     throw;
   }
   for (const cage::Allocation& allocation : claim.allocations()) add_edits(allocation, edits.of(allocation));
-  if (!journal.empty()) host_.rescan();  // the driver is an attribute
+  if (changes_drivers) host_.rescan();  // the driver is an attribute
 }
 
 // A device that cannot be restored keeps no other. Throws the first error, once all was tried.

@@ -84,6 +84,18 @@ TEST_P(NicClaim, VfioNeedsAnIommuGroup) {
   EXPECT_TRUE(unprepare(claim));
 }
 
+TEST_P(NicClaim, WhatIsToBeUndoneIsWrittenDownOnceAndFirst) {
+  tree.iommu_group(kCard, "7");
+  ASSERT_TRUE(start());
+  auto claim = claim_of("u1", {"nic-0000-41-00-0"}, R"("mode":"Vfio")");
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto refused = prepare(claim);
+    ASSERT_FALSE(refused) << "the configuration allows no writes";
+    EXPECT_EQ(refused.error().code, Code::kPermissionDenied);
+    EXPECT_EQ(claim.journal, kCard + " " + kCard + "\n");
+  }
+}
+
 TEST_P(NicClaim, AnInterfaceWithoutHardwareCannotBePassedThrough) {
   ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"veth9"}}}));
   auto claim = claim_of("u1", {"nic-veth9"}, R"("mode":"Vfio")");

@@ -76,6 +76,18 @@ TEST_P(NicDiscovery, WhatAnInterfaceCannotTellIsLeftOut) {
   EXPECT_THAT(attributes, Not(Contains(HasSubstr("alias"))));
 }
 
+TEST_P(NicDiscovery, AnAliasThatIsNoAttributeCostsNoDevice) {
+  tree.card(kOther);
+  tree.netdev("enp65s0", kOther);
+  for (const std::string& alias : {std::string(65, 'x'), std::string("\xff\x01")}) {
+    tree.netdev_attribute("enp65s0", "ifalias", alias);
+    if (!module) {
+      ASSERT_TRUE(start());
+    }
+    EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Not(Contains(HasSubstr("alias"))));
+  }
+}
+
 TEST_P(NicDiscovery, ADeviceWhoseInterfaceIsInAPodStaysAsItWas) {
   tree.card(kOther);
   tree.netdev("enp65s0", kOther);
