@@ -56,7 +56,7 @@ def test_alternative_of_a_request(scene, daemon, kubelet):
     """A kubelet passes the name of the request to the container, without that of the alternative."""
     chosen = claim("chosen")
     chosen["spec"]["devices"]["requests"] = [{"name": "gpu", "firstAvailable": [
-        {"name": "many", "deviceClassName": CLASS, "count": 32}, {"name": "pair", "deviceClassName": CLASS, "count": 2}]}]
+        {"name": "none", "deviceClassName": CLASS, "selectors": [{"cel": {"expression": "false"}}]}, {"name": "pair", "deviceClassName": CLASS, "count": 2}]}]
     scene.apply(chosen, pod("user", [container(claims=[{"name": "gpu", "request": "gpu"}]), container("without")], [use("gpu", claim="chosen")]))
     scene.wait_running("user")
     found = scene.get("resourceclaims", "chosen")
