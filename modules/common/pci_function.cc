@@ -51,6 +51,11 @@ std::optional<std::uint64_t> total_in(const fs::path& file, const std::string& n
   return number_of(line.substr(0, line.find('\n')));
 }
 
+std::optional<std::uint64_t> increase(std::optional<std::uint64_t> before, std::optional<std::uint64_t> now) {
+  if (!before || !now) return std::nullopt;
+  return *now >= *before ? *now - *before : *now;
+}
+
 }  // namespace
 
 std::vector<std::string> functions_of(const fs::path& sysfs) { return names_in(sysfs / "bus/pci/devices"); }
@@ -134,6 +139,12 @@ PciErrors errors_of(const fs::path& sysfs, const std::string& bus_id) {
   return {.correctable = total_in(function / "aer_dev_correctable", "TOTAL_ERR_COR"),
           .nonfatal = total_in(function / "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL"),
           .fatal = total_in(function / "aer_dev_fatal", "TOTAL_ERR_FATAL")};
+}
+
+PciErrors new_errors(const PciErrors& before, const PciErrors& now) {
+  return {.correctable = increase(before.correctable, now.correctable),
+          .nonfatal = increase(before.nonfatal, now.nonfatal),
+          .fatal = increase(before.fatal, now.fatal)};
 }
 
 }  // namespace cardcage::hardware

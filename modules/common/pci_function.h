@@ -58,5 +58,8 @@ struct PciErrors {
   std::optional<std::uint64_t> correctable, nonfatal, fatal;
 };
 PciErrors errors_of(const std::filesystem::path& sysfs, const std::string& bus_id);
+// Those that came between two looks; nothing where either look found none. A counter that has fallen was made anew with
+// its device.
+PciErrors new_errors(const PciErrors& before, const PciErrors& now);
 
 }  // namespace cardcage::hardware

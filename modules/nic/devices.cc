@@ -42,7 +42,7 @@ Physical read_physical(const hardware::Node& node, const std::string& bus_id) {
   Physical physical;
   for (std::string& function : hardware::virtual_functions_of(node.sysfs, bus_id))
     physical.virtuals.try_emplace(std::move(function), static_cast<std::int64_t>(physical.virtuals.size()));
-  for (const std::string& name : interfaces_at(path_of(node.sysfs, bus_id)))
+  for (const std::string& name : interfaces_at(path_of(node.sysfs, bus_id)).value_or(std::vector<std::string>()))
     if (const auto netdev = read_netdev(node.sysfs, name); netdev && !is_representor(*netdev)) {
       physical.interface = name;
       break;
@@ -50,11 +50,10 @@ Physical read_physical(const hardware::Node& node, const std::string& bus_id) {
   return physical;
 }
 
-void describe_virtual_function(const std::string& bus_id, const std::string& physical_bus_id, const Physical& physical,
-                               cage::Device& device) {
-  device.attribute("pfPciAddress", physical_bus_id);
+void describe_virtual_function(const Nic& nic, const Physical& physical, cage::Device& device) {
+  device.attribute("pfPciAddress", nic.physical);
   add_text(device, "pfName", physical.interface);
-  if (const auto number = physical.virtuals.find(bus_id); number != physical.virtuals.end())
+  if (const auto number = physical.virtuals.find(nic.bus_id); number != physical.virtuals.end())
     device.attribute("vfIndex", number->second);
 }
 
@@ -93,11 +92,10 @@ void report_devices(const Inventory& inventory, const hardware::Node& node, cons
       device.pci(nic.bus_id);
       describe_function(nic, node, passthrough, device);
     }
-    if (nic.type == "vf") {
-      const std::string physical = hardware::physical_function_of(node.sysfs, nic.bus_id);
-      auto known = physicals.find(physical);
-      if (known == physicals.end()) known = physicals.emplace(physical, read_physical(node, physical)).first;
-      describe_virtual_function(nic.bus_id, physical, known->second, device);
+    if (!nic.physical.empty()) {
+      auto known = physicals.find(nic.physical);
+      if (known == physicals.end()) known = physicals.emplace(nic.physical, read_physical(node, nic.physical)).first;
+      describe_virtual_function(nic, known->second, device);
     }
     snapshot.add(device);
   }

@@ -55,13 +55,13 @@ std::optional<Netdev> read_netdev(const fs::path& sysfs, const std::string& name
   return netdev;
 }
 
-std::vector<std::string> interfaces_at(const fs::path& device) {
+std::optional<std::vector<std::string>> interfaces_at(const fs::path& device) {
+  const std::vector<fs::path> folders = folders_of(device);
+  if (folders.empty()) return std::nullopt;
   std::vector<std::string> names;
-  for (const fs::path& folder : folders_of(device)) std::ranges::move(names_in(folder), std::back_inserter(names));
+  for (const fs::path& folder : folders) std::ranges::move(names_in(folder), std::back_inserter(names));
   return names;
 }
-
-bool are_away(const fs::path& device) { return !folders_of(device).empty() && interfaces_at(device).empty(); }
 
 std::vector<std::string> lower_interfaces_of(const fs::path& sysfs, const std::string& name) {
   constexpr std::string_view kLink = "lower_";

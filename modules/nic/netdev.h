@@ -34,10 +34,9 @@ struct Netdev {
 std::vector<std::string> interfaces_of(const std::filesystem::path& sysfs);
 // Nothing if it is gone.
 std::optional<Netdev> read_netdev(const std::filesystem::path& sysfs, const std::string& name);
-// The interfaces of a device, such as a PCI function; also those of a virtio device below it.
-std::vector<std::string> interfaces_at(const std::filesystem::path& device);
-// Whether a driver made interfaces for the device, and all of them are in other namespaces now.
-bool are_away(const std::filesystem::path& device);
+// The interfaces of a device, such as a PCI function; also those of a virtio device below it. Nothing if no driver made
+// any; none if all of them are in other namespaces now.
+std::optional<std::vector<std::string>> interfaces_at(const std::filesystem::path& device);
 // The interfaces that it is made of, directly: slaves of a bond, ports of a bridge, the parent of a VLAN.
 std::vector<std::string> lower_interfaces_of(const std::filesystem::path& sysfs, const std::string& name);
 

@@ -49,7 +49,8 @@ Inventory Finder::find() {
   Inventory found;
   const auto kept = interfaces_to_keep(node_.sysfs, interfaces_with_default_routes(), keep_);
   for (const std::string& bus_id : hardware::functions_of(node_.sysfs))
-    if (hardware::ids_of(node_.sysfs, bus_id).class_code.starts_with(kNetworkClass)) add_function(bus_id, kept, found);
+    if (hardware::text_in(hardware::path_of(node_.sysfs, bus_id) / "class").starts_with(kNetworkClass))
+      add_function(bus_id, kept, found);
   if (!interfaces_.empty())
     for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, found);
   return found;
@@ -61,18 +62,20 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
     found.left_out[bus_id] = "its virtual functions are offered instead";
     return;
   }
-  const std::vector<std::string> names = interfaces_at(device);
+  const auto present = interfaces_at(device);
+  const std::vector<std::string> names = present.value_or(std::vector<std::string>());
   for (const std::string& name : names)
     if (const auto reason = kept.find(name); reason != kept.end()) {
       found.left_out[bus_id] = "interface '" + name + "' stays with the node: " + reason->second;
       return;
     }
-  const bool is_away = are_away(device);
+  const bool is_away = present && names.empty();
   if (!is_away) seen_[bus_id] = read_all(node_.sysfs, names);
   const std::vector<Netdev>& netdevs = seen_[bus_id];
-  const std::string type = hardware::physical_function_of(node_.sysfs, bus_id).empty() ? "pf" : "vf";
+  const std::string physical = hardware::physical_function_of(node_.sysfs, bus_id);
+  const std::string type = physical.empty() ? "pf" : "vf";
   const auto add = [&](const std::string& id, std::optional<Netdev> netdev) {
-    found.nics.push_back({id, name_of(id), type, bus_id, std::move(netdev), is_away});
+    found.nics.push_back({id, name_of(id), type, bus_id, physical, std::move(netdev), is_away});
   };
   if (netdevs.empty()) add(bus_id, std::nullopt);
   for (const Netdev& netdev : netdevs)
@@ -91,7 +94,7 @@ void Finder::add_interface(const std::string& name, const std::map<std::string, 
     found.left_out[name] = "it stays with the node: " + reason->second;
   } else {
     const std::string id = std::string(kInterface) + name;
-    found.nics.push_back({id, name_of(id), "interface", {}, std::move(netdev), false});
+    found.nics.push_back({id, name_of(id), "interface", {}, {}, std::move(netdev), false});
   }
 }
 

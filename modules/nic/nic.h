@@ -13,10 +13,11 @@
 namespace cardcage::nic {
 
 struct Nic {
-  std::string id;      // "0000:41:00.0", "0000:41:00.0/port-1", "interface/macvtap0": as stable as the hardware
-  std::string name;    // "nic-0000-41-00-0", "nic-0000-41-00-0-port-1", "nic-macvtap0"
-  std::string type;    // "pf", "vf", "interface"
-  std::string bus_id;  // of the PCI function; empty without one
+  std::string id;        // "0000:41:00.0", "0000:41:00.0/port-1", "interface/macvtap0": as stable as the hardware
+  std::string name;      // "nic-0000-41-00-0", "nic-0000-41-00-0-port-1", "nic-macvtap0"
+  std::string type;      // "pf", "vf", "interface"
+  std::string bus_id;    // of the PCI function; empty without one
+  std::string physical;  // of a virtual function: the bus id of its physical function
   std::optional<Netdev> netdev;  // as it was last on the node; nothing if there was none
   bool is_away = false;          // the interface is in another namespace, such as that of a pod
 };

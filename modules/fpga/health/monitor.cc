@@ -20,12 +20,6 @@ cage::Health health_of(const Cause& cause, const Finding& finding) {
   return health.about(cause.name);
 }
 
-// Nothing if it cannot be known. A counter that has fallen was made anew with its device.
-std::optional<std::uint64_t> increase(std::optional<std::uint64_t> before, std::optional<std::uint64_t> now) {
-  if (!before || !now) return std::nullopt;
-  return *now >= *before ? *now - *before : *now;
-}
-
 void count(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& more,
            const std::optional<std::uint64_t>& first) {
   sum = sum ? *sum + more.value_or(0) : first;
@@ -70,9 +64,7 @@ void Monitor::compare(Card& card, const Readings& before) const {
   if (now.lost_function && !now.lost_function->empty()) return;
   const hardware::PciErrors last = card.is_known ? before.errors : now.errors;
   hardware::PciErrors& more = now.new_errors;
-  more = {.correctable = increase(last.correctable, now.errors.correctable),
-          .nonfatal = increase(last.nonfatal, now.errors.nonfatal),
-          .fatal = increase(last.fatal, now.errors.fatal)};
+  more = hardware::new_errors(last, now.errors);
   count(card.pcie_errors.correctable, more.correctable, now.errors.correctable);
   count(card.pcie_errors.nonfatal, more.nonfatal, now.errors.nonfatal);
   count(card.pcie_errors.fatal, more.fatal, now.errors.fatal);

@@ -26,12 +26,6 @@ std::string shortfall_of(const hardware::PciLink& link) {
   return {};
 }
 
-// Errors that the kernel has counted since the last look. A counter that has fallen was made anew with its device.
-std::uint64_t increase(std::optional<std::uint64_t> before, std::optional<std::uint64_t> now) {
-  if (!before || !now) return 0;
-  return *now >= *before ? *now - *before : *now;
-}
-
 }  // namespace
 
 void Monitor::look(const Inventory& found) {
@@ -56,8 +50,7 @@ void Monitor::judge_interface(const Nic& nic) {
 }
 
 void Monitor::judge_function(const Nic& nic) {
-  const std::string physical = hardware::physical_function_of(node_.sysfs, nic.bus_id);
-  const std::string& card = physical.empty() ? nic.bus_id : physical;
+  const std::string& card = nic.physical.empty() ? nic.bus_id : nic.physical;
   if (hardware::is_lost(node_.sysfs, card)) {
     statements_.state(nic.id, Health::bad("Lost", "the configuration space of " + card +
                                                       " reads as ones: the card has left the bus; reset it or "
@@ -74,7 +67,7 @@ void Monitor::judge_function(const Nic& nic) {
                                   .about(cause::kRdmaPort));
   }
   // Virtual functions have no link of their own.
-  if (physical.empty()) {
+  if (nic.physical.empty()) {
     const std::string shortfall = shortfall_of(hardware::link_of(node_.sysfs, nic.bus_id));
     statements_.state(
         nic.id, (shortfall.empty() ? Health::ok() : Health::degraded("SlowLink", shortfall)).about(cause::kPcieLink));
@@ -85,8 +78,8 @@ void Monitor::judge_function(const Nic& nic) {
 void Monitor::judge_errors(const Nic& nic) {
   const hardware::PciErrors now = hardware::errors_of(node_.sysfs, nic.bus_id);
   const auto [last, is_first] = errors_.try_emplace(nic.id, now);
-  const std::uint64_t fatal = increase(last->second.fatal, now.fatal),
-                      nonfatal = increase(last->second.nonfatal, now.nonfatal);
+  const hardware::PciErrors more = hardware::new_errors(last->second, now);
+  const std::uint64_t fatal = more.fatal.value_or(0), nonfatal = more.nonfatal.value_or(0);
   last->second = now;
   const auto state = [&](const Health& health) { statements_.state(nic.id, health.about(cause::kPcieErrors)); };
   if (fatal > 0)
