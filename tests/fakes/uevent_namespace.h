@@ -6,9 +6,7 @@
 // namespace, and appends SEQNUM.
 #pragma once
 
-#include <fcntl.h>
 #include <linux/netlink.h>
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -18,20 +16,15 @@
 #include <vector>
 
 #include "host/core/unique_fd.h"
+#include "tests/fakes/network_namespace.h"
 
 namespace cardcage {
 
 class UeventNamespace {
  public:
-  UeventNamespace() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
-    if (!before_ || ::unshare(CLONE_NEWNET) != 0) return;
+  UeventNamespace() {
+    if (!network_.works()) return;
     socket_ = UniqueFd(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT));
-  }
-  UeventNamespace(const UeventNamespace&) = delete;
-  UeventNamespace& operator=(const UeventNamespace&) = delete;
-  // On the thread that made it.
-  ~UeventNamespace() {
-    if (before_) ::setns(before_.get(), CLONE_NEWNET);
   }
   // False without the privilege.
   bool works() const { return static_cast<bool>(socket_); }
@@ -64,7 +57,8 @@ class UeventNamespace {
   }
 
  private:
-  UniqueFd before_, socket_;
+  const NetworkNamespace network_;
+  UniqueFd socket_;
 };
 
 }  // namespace cardcage

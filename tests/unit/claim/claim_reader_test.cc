@@ -31,6 +31,13 @@ class ClaimReaderTest : public CoreFixture {
     const auto claim = read(uid);
     return claim ? claim->allocations.at(0).device : claim.error().message;
   }
+  // Reads "c1" while the test goes on. `into` outlives the read.
+  void begin_reading(std::optional<Result<Claim>>& into) {
+    spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
+      const ClaimRef ref{"ml", "c1", "u1"};
+      c = co_await r.read(ref, by);
+    }(reader, clock.now() + 40s, into));
+  }
   std::size_t gets() const { return cluster.count(Verb::kGetClaim); }
 
   FakeClock clock;
@@ -59,10 +66,7 @@ TEST_F(ClaimReaderTest, AReaderJoinsAGetThatIsUnderWay) {
   expect();
   settle();
   std::optional<Result<Claim>> claim;
-  spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
-    const ClaimRef ref{"ml", "c1", "u1"};
-    c = co_await r.read(ref, by);
-  }(reader, clock.now() + 40s, claim));
+  begin_reading(claim);
   settle();
   EXPECT_FALSE(claim);
   cluster.resume();
@@ -200,10 +204,7 @@ TEST_F(ClaimReaderTest, ManyPodsAtOnceDoNotFloodTheApiServer) {
   EXPECT_EQ(cluster.count(Verb::kGetPod), ClaimReader::kMaxUnderWay);
   expect({"c1"});
   std::optional<Result<Claim>> claim;
-  spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
-    const ClaimRef ref{"ml", "c1", "u1"};
-    c = co_await r.read(ref, by);
-  }(reader, clock.now() + 40s, claim));
+  begin_reading(claim);
   settle();
   EXPECT_EQ(gets(), 1u) << "who asks does not queue";
   cluster.resume();
@@ -220,10 +221,7 @@ TEST_F(ClaimReaderTest, AClaimThatWasAskedForBeforeItsTurnIsReadOnce) {
   settle();
   EXPECT_EQ(gets(), ClaimReader::kMaxUnderWay) << "the claims of a pod count until they are read";
   std::optional<Result<Claim>> claim;
-  spawn(core, [](ClaimReader& r, Instant by, std::optional<Result<Claim>>& c) -> Task<void> {
-    const ClaimRef ref{"ml", "c1", "u1"};
-    c = co_await r.read(ref, by);
-  }(reader, clock.now() + 40s, claim));
+  begin_reading(claim);
   settle();
   cluster.resume();
   settle();
