@@ -254,6 +254,28 @@ typedef struct cage_bind {
   cage_status (*bind)(cage_instance *, const cage_call *, const cage_claim *, cage_bind_sink *);
 } cage_bind;
 
+#define CAGE_EXT_SANDBOX "cage.sandbox/1"         /* devices that enter a pod's network, since 0.3 */
+typedef struct cage_pod {          /* a pod whose sandbox exists */
+  uint32_t struct_size;
+  int32_t  network_namespace;      /* a descriptor of its network namespace, never that of the node */
+  int32_t  route_socket;           /* a NETLINK_ROUTE socket in there, for modules that may not call
+                                      setns(2). Both are open during the call: duplicate them */
+  uint32_t reserved;
+  cage_str uid, name_space, name;
+} cage_pod;
+/* attach: the claim is prepared, and a pod that it is reserved for has its sandbox: moves into it what
+ * belongs there. Repeated for each container, at their restarts, and after failures. No container of
+ * the pod that uses the claim starts before it has returned OK; runtimes wait for 2 s at most.
+ * detach: the pod ends, and its sandbox is about to: takes it all back. The host cannot call it for
+ * every pod: unprepare(), which follows, finds what is still missing [R28].
+ * With the device-plugin API there is neither: a CNI plugin takes the device to the pod. */
+typedef struct cage_sandbox {
+  uint32_t struct_size;
+  uint32_t reserved;
+  cage_status (*attach)(cage_instance *, const cage_call *, const cage_claim *, const cage_pod *);
+  cage_status (*detach)(cage_instance *, const cage_call *, const cage_claim *, const cage_pod *);
+} cage_sandbox;
+
 #define CAGE_HOST_EXEC "cage.exec/1"  /* of cage_host, since 0.3: runs a program of the node */
 typedef struct cage_command {
   uint32_t struct_size;

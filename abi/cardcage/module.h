@@ -279,7 +279,7 @@ typedef struct cage_alloc {
   cage_str request;                /* "main" or "main/sub"; empty from the device-plugin API */
   cage_str share_id;               /* empty unless the device is shared */
   const cage_quantity *consumed; uint32_t consumed_count; uint32_t reserved;
-  const cage_values *values;       /* prepare(): the declared params for this device, each
+  const cage_values *values;       /* prepare(), bind(), attach(): the declared params for this device, each
                                       from default, class or claim, later wins. NULL if
                                       none are declared */
 } cage_alloc;
@@ -306,6 +306,8 @@ typedef struct cage_claim {
   const cage_params *const *params; uint32_t params_count; uint32_t reserved; /* prepare() */
   cage_bytes state;                /* empty until prepare() has saved a state [R7] */
   cage_bytes journal;              /* since 0.3: what cage.edits.journal wrote last */
+  cage_str resource;               /* since 0.3: with the device-plugin API the name of the resource,
+                                      "example.com/nic"; empty for a claim */
 } cage_claim;
 
 /* The container edits of the Container Device Interface: what a container gets. */

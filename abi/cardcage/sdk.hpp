@@ -31,6 +31,7 @@
 #include <cardcage/sdk/health.hpp>
 #include <cardcage/sdk/options.hpp>
 #include <cardcage/sdk/reports.hpp>
+#include <cardcage/sdk/sandbox.hpp>
 #include <cardcage/sdk/statement.hpp>
 #include <cardcage/sdk/text.hpp>
 #include <cardcage/sdk/watch.hpp>
@@ -49,8 +50,8 @@ struct Wish {
   std::uint32_t count = 0;                            // including the required ones
 };
 
-// One running module. One thread makes all calls; with CAGE_MODULE_CONCURRENT in flags, prepare, unprepare, bind
-// and pre_start of different claims overlap on threads of their own, also with discover, check and prefer [R8]. The
+// One running module. One thread makes all calls; with CAGE_MODULE_CONCURRENT in flags, calls for different claims,
+// such as prepare, overlap on threads of their own, also with discover, check and prefer [R8]. The
 // constructor takes (const Call&, Host, const Values& options). The host sees which functions a module does not
 // override.
 class Module {
@@ -98,6 +99,10 @@ class Module {
   // A pod waits for devices of the claim that Snapshot::binding() was called for: begins to make them ready, or goes on
   // with it, and states how far they are. Called every few seconds; unprepare() follows if nobody waits any more [R25].
   virtual void bind(const Call&, const Claim&, Conditions&) {}
+  // A pod with the prepared claim has its sandbox, and ends: moves what belongs in there, and takes it back. The host
+  // calls them only if both are overridden, attach() also again and again, detach() not for every pod [R28].
+  virtual void attach(const Call&, const Claim&, const Pod&) {}
+  virtual void detach(const Call&, const Claim&, const Pod&) {}
   // Frees what no live claim holds.
   virtual void reconcile(const Call&, const std::vector<Claim>& /*live*/) {}
   virtual std::vector<std::string> prefer(const Call&, const Wish&) { return {}; }
@@ -191,6 +196,14 @@ struct Table {
   static cage_status pre_start(cage_instance* instance, const cage_call* call, const cage_claim* claim) noexcept {
     return guarded(call, [&] { self(instance).pre_start(Call(call), Claim(claim)); });
   }
+  static cage_status attach(cage_instance* instance, const cage_call* call, const cage_claim* claim,
+                            const cage_pod* pod) noexcept {
+    return guarded(call, [&] { self(instance).attach(Call(call), Claim(claim), Pod(pod)); });
+  }
+  static cage_status detach(cage_instance* instance, const cage_call* call, const cage_claim* claim,
+                            const cage_pod* pod) noexcept {
+    return guarded(call, [&] { self(instance).detach(Call(call), Claim(claim), Pod(pod)); });
+  }
   static cage_status configure(cage_instance* instance, const cage_call* call, const cage_values* options) noexcept {
     return guarded(call, [&] { self(instance).configure(Call(call), Values(options)); });
   }
@@ -249,6 +262,7 @@ struct Table {
            !std::is_same_v<Member, void (Module::*)(const Call&, const std::vector<Claim>&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&, Conditions&)> &&
+           !std::is_same_v<Member, void (Module::*)(const Call&, const Claim&, const Pod&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Samples&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Labels&)> &&
            !std::is_same_v<Member, void (Module::*)(const Call&, Catalogue&)> &&
@@ -263,6 +277,7 @@ struct Table {
     static constexpr cage_quiesce quiesce{sizeof(cage_quiesce), 0, quiesce_device, resume_device};
     static constexpr cage_reset renew{sizeof(cage_reset), 0, reset};
     static constexpr cage_bind binder{sizeof(cage_bind), 0, bind};
+    static constexpr cage_sandbox sandbox{sizeof(cage_sandbox), 0, attach, detach};
     static constexpr cage_reconcile reconcile{sizeof(cage_reconcile), 0, keep};
     static constexpr cage_metrics metrics{sizeof(cage_metrics), static_cast<std::uint32_t>(metric_list.size()),
                                           metric_list.data(), collect_metrics};
@@ -286,6 +301,7 @@ struct Table {
       return &quiesce;
     if (overrides(&T::reset) && std::strcmp(id, CAGE_EXT_RESET) == 0) return &renew;
     if (overrides(&T::bind) && std::strcmp(id, CAGE_EXT_BIND) == 0) return &binder;
+    if (overrides(&T::attach) && overrides(&T::detach) && std::strcmp(id, CAGE_EXT_SANDBOX) == 0) return &sandbox;
     if (overrides(&T::reconcile) && std::strcmp(id, CAGE_EXT_RECONCILE) == 0) return &reconcile;
     return nullptr;
   }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <utility>
 
 namespace cardcage {
@@ -27,5 +28,8 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+// One that several hold.
+using SharedFd = std::shared_ptr<const UniqueFd>;
 
 }  // namespace cardcage

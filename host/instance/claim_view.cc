@@ -44,6 +44,7 @@ ClaimView::ClaimView(const ModuleClaim& claim, const std::vector<ParamsSchema>* 
   table_.params_count = count(params_);
   table_.state = {claim.state.data(), claim.state.size()};
   table_.journal = {claim.journal.data(), claim.journal.size()};
+  table_.resource = lent(claim.resource);
 }
 
 void ClaimView::add_allocation(const ModuleAllocation& allocation, bool with_values, const std::string& module) {

@@ -66,6 +66,10 @@ Status check_families(const LoadedModule& module) {
     parts.insert(parts.end(), {{CAGE_EXT_RESET, family}, {"reset", address(family->reset)}});
   if (const auto* family = bind_of(module.table()))
     parts.insert(parts.end(), {{CAGE_EXT_BIND, family}, {"bind", address(family->bind)}});
+  if (const auto* family = sandbox_of(module.table()))
+    parts.insert(
+        parts.end(),
+        {{CAGE_EXT_SANDBOX, family}, {"attach", address(family->attach)}, {"detach", address(family->detach)}});
   if (const auto* family = reconcile_of(module.table()))
     parts.insert(parts.end(), {{CAGE_EXT_RECONCILE, family}, {"keep", address(family->keep)}});
   if (const auto* family = metrics_of(module.table()))
@@ -110,6 +114,11 @@ const cage_reset* reset_of(const cage_module& table) {
 
 const cage_bind* bind_of(const cage_module& table) {
   return family_of<cage_bind>(table, CAGE_EXT_BIND, [](const auto* family) { return CAGE_CAN(family, bind); });
+}
+
+const cage_sandbox* sandbox_of(const cage_module& table) {
+  return family_of<cage_sandbox>(
+      table, CAGE_EXT_SANDBOX, [](const auto* family) { return CAGE_CAN(family, attach) && CAGE_CAN(family, detach); });
 }
 
 const cage_reconcile* reconcile_of(const cage_module& table) {
@@ -168,6 +177,7 @@ Result<ModuleIdentity> read_identity(const cage_module& table, std::string sha25
   identity.has_configure = configure_of(table) != nullptr;
   identity.has_reset = reset_of(table) != nullptr;
   identity.has_bind = bind_of(table) != nullptr;
+  identity.has_sandbox = sandbox_of(table) != nullptr;
   identity.has_quiesce_device = quiesce_of(table) != nullptr;
   // Without the family nobody could tell the instance.
   for (OptionDeclaration& option : identity.options) option.live = option.live && identity.has_configure;

@@ -27,6 +27,7 @@ const cage_configure* configure_of(const cage_module& table);
 const cage_quiesce* quiesce_of(const cage_module& table);
 const cage_reset* reset_of(const cage_module& table);
 const cage_bind* bind_of(const cage_module& table);
+const cage_sandbox* sandbox_of(const cage_module& table);
 const cage_reconcile* reconcile_of(const cage_module& table);
 const cage_metrics* metrics_of(const cage_module& table);
 const cage_labels* labels_of(const cage_module& table);

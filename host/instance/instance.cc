@@ -156,6 +156,22 @@ Result<BindProgress> Instance::run(CallContext& context, const BindCall& call) {
   return progress;
 }
 
+Status Instance::run(CallContext& context, const AttachCall& call) {
+  const cage_sandbox* const family = sandbox_of(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  const ClaimView view(call.claim, &identity_.schemas, name_);
+  const cage_pod pod = lent(call.pod);
+  return enter_running(context, [&] { return family->attach(self_, context.table(), view.table(), &pod); });
+}
+
+Status Instance::run(CallContext& context, const DetachCall& call) {
+  const cage_sandbox* const family = sandbox_of(module_.table());
+  if (family == nullptr) return to_status(context, CAGE_UNIMPLEMENTED);
+  const ClaimView view(call.claim, &identity_.schemas, name_);
+  const cage_pod pod = lent(call.pod);
+  return enter_running(context, [&] { return family->detach(self_, context.table(), view.table(), &pod); });
+}
+
 Status Instance::run(CallContext& context, const ReconcileCall& call) {
   const cage_reconcile* const family = reconcile_of(module_.table());
   if (family == nullptr) return {};

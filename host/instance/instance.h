@@ -51,6 +51,8 @@ class Instance {
   Result<PreparedEdits> run(CallContext& context, const PrepareCall& call);
   Status run(CallContext& context, const UnprepareCall& call);
   Result<BindProgress> run(CallContext& context, const BindCall& call);
+  Status run(CallContext& context, const AttachCall& call);
+  Status run(CallContext& context, const DetachCall& call);
   Status run(CallContext& context, const ReconcileCall& call);
   Result<std::vector<std::string>> run(CallContext& context, const ChooseCall& call);
   Status run(CallContext& context, const PreStartCall& call);

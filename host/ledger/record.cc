@@ -59,6 +59,7 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
                     .state = part.state,
                     .state_version = part.state_version,
                     .journal = part.journal,
+                    .resource = record.served().is_resource() ? record.served().name : std::string(),
                     .other_boot = record.boot_id != boot_id};
   for (const HeldDevice& device : part.devices) {
     const Allocation& from = device.allocation;

@@ -21,6 +21,7 @@
 #include "host/model/module_ask.h"
 #include "host/model/module_claim.h"
 #include "host/model/option.h"
+#include "host/model/pod_sandbox.h"
 #include "host/model/progress.h"
 #include "host/model/report.h"
 
@@ -35,7 +36,8 @@ struct ModuleIdentity {
   std::uint32_t state_version = 0;
   bool process_only = false, concurrent = false, no_prepare = false, has_check = false, has_quiesce = false,
        has_preferred = false, has_pre_start = false, has_reconcile = false, has_configure = false,
-       has_quiesce_device = false, has_labels = false, has_catalogue = false, has_reset = false, has_bind = false;
+       has_quiesce_device = false, has_labels = false, has_catalogue = false, has_reset = false, has_bind = false,
+       has_sandbox = false;
   std::vector<OptionDeclaration> options;
   std::vector<ParamsSchema> schemas;         // of the parameters of claims
   std::vector<MetricDeclaration> metrics;    // none without cage.metrics
@@ -82,6 +84,10 @@ class Module {
   // A pod waits for devices of the claim that have a binding: goes on with making them ready, and tells how far they
   // are. Fails with kUnimplemented at once if the module has no cage.bind.
   virtual Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) = 0;
+  // Moves devices of the prepared claim to a pod and takes them back (rule R28 of abi/RULES.md). Fail with
+  // kUnimplemented at once if the module has no cage.sandbox.
+  virtual Task<Status> attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) = 0;
+  virtual Task<Status> detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) = 0;
   // All options from now on; unless it succeeds, the instance goes on with those that it has. Fails with kUnimplemented
   // at once if the module has no cage.configure.
   virtual Task<Status> configure(OptionValues options, Instant deadline) = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -43,6 +44,20 @@ struct BindCall {
   static constexpr std::string_view kName = "bind";
   using Reply = BindProgress;
   ModuleClaim claim;
+  std::uint32_t attempt = 1;
+};
+struct AttachCall {
+  static constexpr std::string_view kName = "attach";
+  using Reply = void;
+  ModuleClaim claim;
+  SandboxedPod pod;
+  std::uint32_t attempt = 1;
+};
+struct DetachCall {
+  static constexpr std::string_view kName = "detach";
+  using Reply = void;
+  ModuleClaim claim;
+  SandboxedPod pod;
   std::uint32_t attempt = 1;
 };
 struct ReconcileCall {
@@ -114,9 +129,9 @@ struct StopCall {
 };
 
 using ModuleCall = std::variant<StartCall, ConfigureCall, DiscoverCall, PrepareCall, UnprepareCall, BindCall,
-                                ReconcileCall, ChooseCall, PreStartCall, CheckCall, ResetCall, CollectMetricsCall,
-                                CollectLabelsCall, CollectCatalogueCall, EventsCall, QuiesceCall, ResumeCall,
-                                QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
+                                AttachCall, DetachCall, ReconcileCall, ChooseCall, PreStartCall, CheckCall, ResetCall,
+                                CollectMetricsCall, CollectLabelsCall, CollectCatalogueCall, EventsCall, QuiesceCall,
+                                ResumeCall, QuiesceDeviceCall, ResumeDeviceCall, StopCall>;
 // Holds the call's Reply, or monostate if that is void.
 using ModuleReply = std::variant<std::monostate, SnapshotPtr, PreparedEdits, BindProgress, std::vector<std::string>,
                                  MetricSamplesPtr, NodeLabels, Catalogue, std::size_t>;
@@ -146,6 +161,14 @@ inline const ModuleClaim* claim_of(const ModuleCall& call) {
           return nullptr;
       },
       call);
+}
+
+// The pod that the call is for, or null.
+template <class Call>
+auto pod_of(Call& call) -> std::conditional_t<std::is_const_v<Call>, const SandboxedPod, SandboxedPod>* {
+  if (auto* const attach = std::get_if<AttachCall>(&call)) return &attach->pod;
+  if (auto* const detach = std::get_if<DetachCall>(&call)) return &detach->pod;
+  return nullptr;
 }
 
 }  // namespace cardcage

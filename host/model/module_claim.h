@@ -42,6 +42,7 @@ struct ModuleClaim {
   std::string state;                 // what prepare saved, at most 64 KiB
   std::uint32_t state_version = 0;
   std::string journal;      // what prepare wrote down last, at most 64 KiB
+  std::string resource;     // with the device-plugin API
   bool other_boot = false;  // the claim was prepared before the node booted
   friend bool operator==(const ModuleClaim&, const ModuleClaim&) = default;
 };

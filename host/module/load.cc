@@ -7,6 +7,7 @@
 #include <set>
 
 #include "host/config/options.h"
+#include "host/core/file.h"
 #include "host/core/log.h"
 #include "host/core/version.h"
 #include "host/instance/declarations.h"
@@ -143,7 +144,7 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
          loaded.set(fail(Code::kUnavailable, "module '{}' cannot be loaded: its worker {}", name, how));
        }});
   auto told =
-      (*link)->call(0, load_request(config, *build), [loaded](const wire::Answer& answer) { loaded.set(answer); });
+      (*link)->call(0, load_request(config, *build), {}, [loaded](const wire::Answer& answer) { loaded.set(answer); });
   if (!told) co_return std::unexpected(told.error());
   const auto outcome = co_await loaded.wait_until(clock, deadline);
   if (!outcome) co_return std::unexpected(stuck_while_loaded(config.name));
@@ -157,13 +158,6 @@ Task<Result<std::shared_ptr<Module>>> load_in_worker(asio::io_context& core, Clo
   RemoteModule::Parts parts{config.name, std::move(*link), std::move(identity), std::move(*options),
                             node_work(config, std::move(shared))};
   co_return std::make_shared<RemoteModule>(core, clock, std::move(parts));
-}
-
-Result<std::filesystem::path> program_beside(std::string_view name) {
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  if (failed) return fail(Code::kUnavailable, "cannot find {}: /proc/self/exe: {}", name, failed.message());
-  return self.parent_path() / name;
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ Status RemoteModule::begin(std::uint64_t number, ModuleCall call, Instant deadli
     request.set_deadline_ns(std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
   const auto asked = request.what_case();
   const auto reader = std::make_shared<ReplyReader>(asked, devices_in(request));
-  return link_->call(number, std::move(request),
+  return link_->call(number, std::move(request), descriptors_of(call),
                      [this, number, reader, what = name_of(call)](const wire::Answer& answer) {
                        if (answer.partial()) return reader->take(answer);
                        if (answer.code() != 0)

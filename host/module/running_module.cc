@@ -52,6 +52,14 @@ Task<Result<BindProgress>> RunningModule::bind(ModuleClaim claim, Instant deadli
   return attempt<BindProgress>(BindCall(std::move(claim)), deadline);
 }
 
+Task<Status> RunningModule::attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) {
+  return attempt<void>(AttachCall(std::move(claim), std::move(pod)), deadline);
+}
+
+Task<Status> RunningModule::detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) {
+  return attempt<void>(DetachCall(std::move(claim), std::move(pod)), deadline);
+}
+
 Task<Status> RunningModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
   return execute_for<void>(ReconcileCall(std::move(live)), deadline);
 }
@@ -206,6 +214,7 @@ Status RunningModule::admit(const ModuleCall& call, Instant deadline) const {
   if (std::holds_alternative<ConfigureCall>(call) && !identity_.has_configure) return lacks(CAGE_EXT_CONFIGURE);
   if (std::holds_alternative<PreStartCall>(call) && !identity_.has_pre_start) return lacks(CAGE_EXT_PRE_START);
   if (std::holds_alternative<BindCall>(call) && !identity_.has_bind) return lacks(CAGE_EXT_BIND);
+  if (pod_of(call) != nullptr && !identity_.has_sandbox) return lacks(CAGE_EXT_SANDBOX);
   if (std::holds_alternative<ResetCall>(call) && !identity_.has_reset) return lacks(CAGE_EXT_RESET);
   const bool of_device =
       std::holds_alternative<QuiesceDeviceCall>(call) || std::holds_alternative<ResumeDeviceCall>(call);

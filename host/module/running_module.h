@@ -50,6 +50,8 @@ class RunningModule : public Module, public std::enable_shared_from_this<Running
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter journal = {}) override;
   Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
   Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) override;
+  Task<Status> attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
+  Task<Status> detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
   Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
   Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
                                                 std::size_t want, Instant deadline) override;

@@ -71,16 +71,16 @@ bool WorkerLink::spare_traced() {
   return true;
 }
 
-Status WorkerLink::call(std::uint64_t number, wire::Request request,
+Status WorkerLink::call(std::uint64_t number, wire::Request request, Descriptors descriptors,
                         std::function<void(const wire::Answer&)> answered) {
-  auto told = tell(number, std::move(request));
+  auto told = tell(number, std::move(request), std::move(descriptors));
   if (told) open_[number] = {std::move(answered), 0};
   return told;
 }
 
-Status WorkerLink::tell(std::uint64_t number, wire::Request request) {
+Status WorkerLink::tell(std::uint64_t number, wire::Request request, Descriptors descriptors) {
   request.set_call(number);
-  return process_->send(request);
+  return process_->send(std::move(request), std::move(descriptors));
 }
 
 void WorkerLink::take_report(const wire::Report& report) {

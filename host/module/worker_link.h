@@ -37,9 +37,10 @@ class WorkerLink {
 
   // `answered` is called with each answer: any number of partial ones, and one that is not, which ends the call. It
   // never comes if the worker exits before. Numbers rise from call to call.
-  Status call(std::uint64_t number, wire::Request request, std::function<void(const wire::Answer&)> answered);
+  Status call(std::uint64_t number, wire::Request request, Descriptors descriptors,
+              std::function<void(const wire::Answer&)> answered);
   // For a request that has no answer of its own: a part of the next call, or a cancel.
-  Status tell(std::uint64_t number, wire::Request request);
+  Status tell(std::uint64_t number, wire::Request request, Descriptors descriptors = {});
   void listen(Listener listener) { listener_ = std::move(listener); }
   void kill() { process_->kill(); }
 

@@ -93,22 +93,37 @@ void WorkerProcess::close_streams() {
 
 void WorkerProcess::kill() { child_->kill(); }
 
-Status WorkerProcess::send(const wire::Request& request) {
+Status WorkerProcess::send(wire::Request request, Descriptors descriptors) {
+  request.set_descriptors(static_cast<std::uint32_t>(descriptors.size()));
   auto frame = encode_frame(request);
   if (!frame) return std::unexpected(frame.error());
-  frames_.push_back(std::move(*frame));
+  frames_.push_back({std::move(*frame), std::move(descriptors)});
   if (!std::exchange(writing_, true)) spawn(core_, write_messages(shared_from_this()));
   return {};
 }
 
 Task<void> WorkerProcess::write_messages(std::shared_ptr<WorkerProcess> self) {
   while (!self->frames_.empty() && !self->ended_) {
-    const std::string frame = std::move(self->frames_.front());
+    const Frame frame = std::move(self->frames_.front());
     self->frames_.pop_front();
     boost::system::error_code failed;  // the worker is about to exit: await_end() notices
-    co_await asio::async_write(self->socket_, asio::buffer(frame), asio::redirect_error(asio::use_awaitable, failed));
+    const std::size_t sent = frame.descriptors.empty() ? 0 : co_await self->send_descriptors(frame, failed);
+    if (failed) continue;
+    co_await asio::async_write(self->socket_, asio::buffer(frame.bytes) + sent,
+                               asio::redirect_error(asio::use_awaitable, failed));
   }
   self->writing_ = false;
+}
+
+Task<std::size_t> WorkerProcess::send_descriptors(const Frame& frame, boost::system::error_code& failed) {
+  for (;;) {
+    const ssize_t sent = send_with(socket_.native_handle(), frame.bytes, frame.descriptors);
+    if (sent >= 0) co_return static_cast<std::size_t>(sent);
+    if (errno != EAGAIN && errno != EINTR) failed.assign(errno, boost::system::system_category());
+    if (failed) co_return 0;
+    co_await socket_.async_wait(asio::socket_base::wait_write, asio::redirect_error(asio::use_awaitable, failed));
+    if (failed) co_return 0;
+  }
 }
 
 template <class Stream>

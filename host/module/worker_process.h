@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "host/core/clock.h"
+#include "host/core/descriptors.h"
 #include "host/core/unique_fd.h"
 #include "host/module/child_process.h"
 #include "host/module/line_splitter.h"
@@ -45,7 +46,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   // Kills the worker and what it forked; child() says whether that has ended it. No event follows. Idempotent.
   void close();
   // Messages go out in the order of the calls. Fails for a message that is too large.
-  Status send(const wire::Request& request);
+  Status send(wire::Request request, Descriptors descriptors = {});
   // SIGKILL to the worker and to what it forked. `ended` follows once the kernel lets it exit.
   void kill();
   bool has_ended() const { return ended_; }
@@ -53,9 +54,15 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   const std::shared_ptr<ChildProcess>& child() const { return child_; }
 
  private:
+  struct Frame {
+    std::string bytes;
+    Descriptors descriptors;
+  };
   WorkerProcess(asio::io_context& core, Events events);
   Status spawn_child(const Program& program, int image);
   static Task<void> write_messages(std::shared_ptr<WorkerProcess> self);
+  // Returns how many bytes have gone out along with the descriptors.
+  Task<std::size_t> send_descriptors(const Frame& frame, boost::system::error_code& failed);
   // How much the worker may say unasked in a period, and the pause until the next one.
   struct Pace {
     Pace(asio::io_context& core, std::size_t most) : limit(most), pause(core) {}
@@ -81,7 +88,7 @@ class WorkerProcess : public std::enable_shared_from_this<WorkerProcess> {
   std::shared_ptr<ChildProcess> child_;
   FrameReader reader_;
   LineSplitter lines_;
-  std::deque<std::string> frames_;
+  std::deque<Frame> frames_;
   Pace reports_, printed_bytes_;
   bool writing_ = false;
   bool ended_ = false;  // the worker has exited, or the object is closed

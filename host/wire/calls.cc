@@ -18,6 +18,14 @@ struct WriteCall {
   void operator()(const PrepareCall& call) const { put(call, *to.mutable_prepare()); }
   void operator()(const UnprepareCall& call) const { put(call, *to.mutable_unprepare()); }
   void operator()(const BindCall& call) const { put(call, *to.mutable_bind()); }
+  void operator()(const AttachCall& call) const {
+    put(call, *to.mutable_attach());
+    put(call.pod);
+  }
+  void operator()(const DetachCall& call) const {
+    put(call, *to.mutable_detach());
+    put(call.pod);
+  }
   void operator()(const ReconcileCall&) const { to.mutable_reconcile(); }
   void operator()(const ChooseCall& call) const {
     write(call.available, *to.mutable_choose()->mutable_available());
@@ -43,7 +51,20 @@ struct WriteCall {
     write(call.claim, claim);
     to.set_attempt(call.attempt);
   }
+  void put(const SandboxedPod& pod) const {
+    to.mutable_pod()->set_uid(pod.uid);
+    to.mutable_pod()->set_name_space(pod.name_space);
+    to.mutable_pod()->set_name(pod.name);
+  }
 };
+
+SandboxedPod read(const wire::Pod& from) {
+  return {.uid = from.uid(),
+          .name_space = from.name_space(),
+          .name = from.name(),
+          .network_namespace = {},
+          .route_socket = {}};
+}
 
 }  // namespace
 
@@ -59,6 +80,8 @@ std::optional<ModuleCall> read_call(const wire::Request& from) {
     case wire::Request::kPrepare: return PrepareCall(read(from.prepare()), from.attempt());
     case wire::Request::kUnprepare: return UnprepareCall(read(from.unprepare()), from.attempt());
     case wire::Request::kBind: return BindCall(read(from.bind()), from.attempt());
+    case wire::Request::kAttach: return AttachCall(read(from.attach()), read(from.pod()), from.attempt());
+    case wire::Request::kDetach: return DetachCall(read(from.detach()), read(from.pod()), from.attempt());
     case wire::Request::kReconcile: return ReconcileCall();
     case wire::Request::kChoose:
       return ChooseCall(read(from.choose().available()), read(from.choose().required()), from.choose().want());
@@ -76,6 +99,23 @@ std::optional<ModuleCall> read_call(const wire::Request& from) {
     case wire::Request::kStop: return StopCall();
     default: return std::nullopt;
   }
+}
+
+Descriptors descriptors_of(const ModuleCall& call) {
+  const SandboxedPod* const pod = pod_of(call);
+  return pod != nullptr ? Descriptors{pod->network_namespace, pod->route_socket} : Descriptors();
+}
+
+Status take_descriptors(Descriptors descriptors, ModuleCall& call) {
+  SandboxedPod* const pod = pod_of(call);
+  const std::size_t expected = pod != nullptr ? 2 : 0;
+  if (descriptors.size() != expected)
+    return fail(Code::kInternal, "{} descriptors came with a call that needs {}", descriptors.size(), expected);
+  if (pod != nullptr) {
+    pod->network_namespace = std::move(descriptors[0]);
+    pod->route_socket = std::move(descriptors[1]);
+  }
+  return {};
 }
 
 void write(const ModuleReply& from, wire::Answer& to) {

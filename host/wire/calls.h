@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "host/core/descriptors.h"
 #include "host/model/module_call.h"
 #include "host/wire/messages.h"
 
@@ -13,6 +14,10 @@ namespace cardcage {
 void write(const ModuleCall& from, wire::Request& to);
 // Nothing if the request is not a call of the module. A reconcile comes without its live claims.
 std::optional<ModuleCall> read_call(const wire::Request& from);
+
+// What goes along with the call, and what came along with one that was read.
+Descriptors descriptors_of(const ModuleCall& call);
+Status take_descriptors(Descriptors descriptors, ModuleCall& call);
 
 // All but a snapshot, samples and a catalogue, which go in parts.
 void write(const ModuleReply& from, wire::Answer& to);

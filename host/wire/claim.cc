@@ -116,6 +116,7 @@ void write(const ModuleClaim& from, wire::Claim& to) {
   to.set_state_version(from.state_version);
   to.set_journal(from.journal);
   to.set_other_boot(from.other_boot);
+  to.set_resource(from.resource);
 }
 
 ModuleClaim read(const wire::Claim& from) {
@@ -138,6 +139,7 @@ ModuleClaim read(const wire::Claim& from) {
   claim.state_version = from.state_version();
   claim.journal = from.journal();
   claim.other_boot = from.other_boot();
+  claim.resource = from.resource();
   return claim;
 }
 

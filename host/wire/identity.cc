@@ -120,6 +120,7 @@ void write(const ModuleIdentity& from, wire::Identity& to) {
   write(from.causes, *to.mutable_causes());
   to.set_has_reset(from.has_reset);
   to.set_has_bind(from.has_bind);
+  to.set_has_sandbox(from.has_sandbox);
   if (from.watch) write(*from.watch, *to.mutable_watch());
 }
 
@@ -143,6 +144,7 @@ ModuleIdentity read(const wire::Identity& from) {
           .has_catalogue = from.has_catalogue(),
           .has_reset = from.has_reset(),
           .has_bind = from.has_bind(),
+          .has_sandbox = from.has_sandbox(),
           .options = read(from.options()),
           .schemas = read(from.schemas()),
           .metrics = read(from.metrics()),

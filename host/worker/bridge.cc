@@ -49,7 +49,7 @@ void ReportStream::answer(std::uint64_t call, const Status& outcome, wire::Answe
   send(report);
 }
 
-void Bridge::take(wire::Request request) {
+void Bridge::take(wire::Request request, Descriptors descriptors) {
   const std::uint64_t number = request.call();
   switch (request.what_case()) {
     case wire::Request::kLoad: return take_load(number, std::move(*request.mutable_load()));
@@ -57,7 +57,7 @@ void Bridge::take(wire::Request request) {
     case wire::Request::kCancel: return cancel(number);
     case wire::Request::kPing: return out_.answer(number, {});
     case wire::Request::kTold: return take_told(request.told());
-    default: return take_call(request);
+    default: return take_call(request, std::move(descriptors));
   }
 }
 
@@ -111,10 +111,11 @@ void Bridge::take_live_claim(std::uint64_t number, ModuleClaim claim) {
   live_.push_back(std::move(claim));
 }
 
-void Bridge::take_call(const wire::Request& request) {
+void Bridge::take_call(const wire::Request& request, Descriptors descriptors) {
   auto call = read_call(request);
   if (!call) return;
   const std::uint64_t number = request.call();
+  if (const Status taken = take_descriptors(std::move(descriptors), *call); !taken) return out_.answer(number, taken);
   if (auto* reconcile = std::get_if<ReconcileCall>(&*call))
     if (live_call_ == number) reconcile->live = std::exchange(live_, {});
   const auto context =

@@ -38,13 +38,13 @@ class Bridge {
   Bridge(ReportStream& out, Inbox& inbox, UniqueFd image) : out_(out), inbox_(inbox), image_(std::move(image)) {}
 
   // [reading thread]
-  void take(wire::Request request);
+  void take(wire::Request request, Descriptors descriptors);
 
  private:
   using Context = std::shared_ptr<CallContext>;
   void take_load(std::uint64_t number, wire::Load wanted);
   void take_live_claim(std::uint64_t number, ModuleClaim claim);
-  void take_call(const wire::Request& request);
+  void take_call(const wire::Request& request, Descriptors descriptors);
   void take_told(const wire::Told& told);
   void cancel(std::uint64_t number);
   // [module's thread]

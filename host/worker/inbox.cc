@@ -34,7 +34,7 @@ Inbox::Inbox(int socket)
 
 wire::Request Inbox::next() {
   std::optional<wire::Request> first;
-  taker_ = [&](wire::Request request) { first = std::move(request); };
+  taker_ = [&](wire::Request request, const Descriptors&) { first = std::move(request); };
   while (!take_one()) receive();
   return std::move(*first);
 }
@@ -122,8 +122,9 @@ void Inbox::receive() {
     exit_with_errno("cardcage-worker: cannot wait");
   }
   std::array<char, 64u << 10> piece;
-  const ssize_t size = ::read(socket_, piece.data(), piece.size());
+  const ssize_t size = receive_with(socket_, piece, descriptors_);
   if (size < 0 && errno == EINTR) return;
+  if (size < 0 && errno == EMFILE) exit_with_errno("cardcage-worker: descriptors of a pod are lost");
   if (size <= 0) ::_exit(EXIT_SUCCESS);
   frames_.append({piece.data(), static_cast<std::size_t>(size)});
 }
@@ -135,8 +136,14 @@ bool Inbox::take_one() {
     std::fprintf(stderr, "cardcage-worker: %s\n", complete.error().message.c_str());
     ::_exit(EXIT_FAILURE);
   }
-  if (*complete) taker_(std::move(request));
-  return *complete;
+  if (!*complete) return false;
+  Descriptors descriptors;
+  while (descriptors.size() < request.descriptors() && !descriptors_.empty()) {
+    descriptors.push_back(std::move(descriptors_.front()));
+    descriptors_.pop_front();
+  }
+  taker_(std::move(request), std::move(descriptors));
+  return true;
 }
 
 }  // namespace cardcage

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "host/core/descriptors.h"
 #include "host/core/unique_fd.h"
 #include "host/wire/frame.h"
 #include "host/wire/messages.h"
@@ -23,11 +24,14 @@ class Inbox {
 
   explicit Inbox(int socket);
 
+  // A request, and what came along with it.
+  using Taker = std::function<void(wire::Request, Descriptors)>;
+
   // [main thread] Waits for the next request. Only while there is no other thread.
   wire::Request next();
   // [main thread] Sets the function that takes every request, on whichever thread reads. Call it before work() and
   // stand_in().
-  void give_to(std::function<void(wire::Request)> taker) { taker_ = std::move(taker); }
+  void give_to(Taker taker) { taker_ = std::move(taker); }
   // [taker] Queues a job for the module's thread.
   void post(Job job);
 
@@ -49,11 +53,12 @@ class Inbox {
   const int socket_;
   const UniqueFd alarm_;      // a timer: a job takes long
   const UniqueFd call_back_;  // an event: the module's thread wants to read again
-  std::function<void(wire::Request)> taker_;
+  Taker taker_;
   std::thread::id module_thread_;  // set by work()
   std::mutex reading_;             // held by the thread that reads
   FrameReader frames_;
-  std::atomic<bool> busy_ = false;  // the module's thread executes jobs
+  std::deque<SharedFd> descriptors_;  // that have arrived, of requests that have not been taken
+  std::atomic<bool> busy_ = false;    // the module's thread executes jobs
   std::mutex mutex_;
   std::deque<Job> jobs_;  // grows only while `reading_` is held
 };

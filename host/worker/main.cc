@@ -57,12 +57,14 @@ Status prepare_process(const wire::Request& request) {
     wire::Request request = inbox.next();
     const Status ready = prepare_process(request);
     if (ready) {
-      bridge.take(std::move(request));
+      bridge.take(std::move(request), {});
       break;
     }
     out.answer(request.call(), ready);
   }
-  inbox.give_to([&bridge](wire::Request request) { bridge.take(std::move(request)); });
+  inbox.give_to([&bridge](wire::Request request, Descriptors descriptors) {
+    bridge.take(std::move(request), std::move(descriptors));
+  });
   std::thread module([&inbox] { inbox.work(); });
   ::pthread_setname_np(module.native_handle(), "module");
   inbox.stand_in();

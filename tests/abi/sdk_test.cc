@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "host/config/config.h"
-#include "tests/abi/raw_host.h"
+#include "tests/abi/sdk_fixture.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
@@ -18,38 +18,10 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
-using Options = std::map<std::string, Value>;
 
-// Both modules do the same.
-struct Language {
-  const char* name;
-  const char* module;  // empty if the language is not installed
-};
-
-class Sdk : public testing::TestWithParam<Language> {
- protected:
-  void SetUp() override {
-    if (*GetParam().module == '\0') GTEST_SKIP() << "no rustc found; tools/setup installs it";
-    everything_ = open_module(GetParam().module);
-  }
-  const cage_module* everything() const { return everything_; }
-
- private:
-  const cage_module* everything_ = nullptr;
-};
-class CppSdk : public Sdk {};
-class RustSdk : public Sdk {};
-
-constexpr Language kCpp{"Cpp", CARDCAGE_SDK_EVERYTHING}, kRust{"Rust", CARDCAGE_RUST_EVERYTHING};
-std::string name_of(const testing::TestParamInfo<Language>& info) { return info.param.name; }
 INSTANTIATE_TEST_SUITE_P(In, Sdk, testing::Values(kCpp, kRust), name_of);
 INSTANTIATE_TEST_SUITE_P(In, CppSdk, testing::Values(kCpp), name_of);
 INSTANTIATE_TEST_SUITE_P(In, RustSdk, testing::Values(kRust), name_of);
-
-Options with(Options more = {}) {
-  more.emplace("pause", std::int64_t{0});
-  return more;
-}
 
 TEST_P(Sdk, TheTableListsWhatTheClassDeclaresAndOverrides) {
   const cage_module* table = everything();
@@ -302,19 +274,6 @@ TEST_P(Sdk, HealthReconcileAndPreferenceArrive) {
   EXPECT_THAT(chosen, ElementsAre("c", "b"));
 }
 
-TEST_P(Sdk, PreStartReachesTheModuleAndAnExceptionFailsIt) {
-  Instance instance(everything(), with());
-  const Claim claim("u-1", {{.device = "whole"}}, "saved", 7);
-  const auto* family = static_cast<const cage_pre_start*>(everything()->extension(CAGE_EXT_PRE_START));
-  ASSERT_EQ(family->struct_size, sizeof *family);
-  const Call call;
-  EXPECT_EQ(family->pre_start(instance.get(), call.get(), claim.get()), CAGE_OK) << call.explanation;
-  EXPECT_THAT(instance.host.logs, Contains("about to start whole of u-1 with saved"));
-  Call cancelled;
-  cancelled.cancel();
-  EXPECT_EQ(family->pre_start(instance.get(), cancelled.get(), claim.get()), CAGE_CANCELLED);
-}
-
 TEST_P(Sdk, TheTableListsTheDeclaredCauses) {
   ASSERT_EQ(everything()->cause_count, 4U);
   const cage_cause& hot = *everything()->causes[0];
@@ -338,53 +297,6 @@ TEST_P(Sdk, TheTableListsTheDeclaredCauses) {
   EXPECT_EQ(fallen.taint, std::uint32_t{CAGE_TAINT_NO_SCHEDULE});
   EXPECT_EQ(view(fallen.taint_key), "example.com/xid");
   EXPECT_EQ(view(fallen.taint_value), "seen");
-}
-
-TEST_P(Sdk, AResetReachesTheModule) {
-  Instance instance(everything(), with());
-  const auto* family = static_cast<const cage_reset*>(everything()->extension(CAGE_EXT_RESET));
-  ASSERT_NE(family, nullptr);
-  ASSERT_EQ(family->struct_size, sizeof *family);
-  const Call call;
-  EXPECT_EQ(family->reset(instance.get(), call.get(), CAGE_LIT("whole")), CAGE_OK) << call.explanation;
-  EXPECT_THAT(instance.host.healths,
-              ElementsAre(Pair("whole", ReportedHealth{CAGE_HEALTH_OK, "", "", CAGE_TAINT_NONE, "Ecc"})));
-  EXPECT_THAT(instance.host.logs, Contains("reset whole"));
-  Call cancelled;
-  cancelled.cancel();
-  EXPECT_EQ(family->reset(instance.get(), cancelled.get(), CAGE_LIT("whole")), CAGE_CANCELLED);
-}
-
-TEST_P(Sdk, ConditionsOfABindingArrive) {
-  Instance instance(everything(), with());
-  const auto* family = static_cast<const cage_bind*>(everything()->extension(CAGE_EXT_BIND));
-  ASSERT_NE(family, nullptr);
-  ASSERT_EQ(family->struct_size, sizeof *family);
-  const Claim claim("u-1", {{.device = "part"}, {.device = "whole"}});
-  const Call call;
-  BindSink sink;
-  EXPECT_EQ(family->bind(instance.get(), call.get(), claim.get(), sink.get()), CAGE_OK) << call.explanation;
-  const auto stated =
-      ElementsAre("Ready is true: Loaded", "example.com/Attached is unknown: Asked, the fabric has not answered",
-                  "Failed is false: NoFault");
-  EXPECT_THAT(sink.conditions, ElementsAre(Pair(0, stated), Pair(1, stated)));
-  Call cancelled;
-  cancelled.cancel();
-  EXPECT_EQ(family->bind(instance.get(), cancelled.get(), claim.get(), sink.get()), CAGE_CANCELLED);
-}
-
-TEST_P(Sdk, OneDeviceIsQuiescedAndResumed) {
-  Instance instance(everything(), with());
-  const auto* family = static_cast<const cage_quiesce*>(everything()->extension(CAGE_EXT_QUIESCE));
-  ASSERT_EQ(family->struct_size, sizeof *family);
-  const cage_str device = CAGE_LIT("whole");
-  const Call call;
-  EXPECT_EQ(family->quiesce(instance.get(), call.get(), device), CAGE_OK) << call.explanation;
-  EXPECT_EQ(family->resume(instance.get(), call.get(), device), CAGE_OK) << call.explanation;
-  EXPECT_THAT(instance.host.logs, ::testing::IsSupersetOf({"released whole", "took back whole"}));
-  Call cancelled;
-  cancelled.cancel();
-  EXPECT_EQ(family->quiesce(instance.get(), cancelled.get(), device), CAGE_CANCELLED);
 }
 
 TEST_P(Sdk, SamplesOfTheDeclaredMetricsArrive) {
@@ -491,7 +403,7 @@ TEST(CppModule, AModuleThatSaysNothingWorksWithTheOldestHost) {
 TEST(CppModule, FunctionsThatAreNotOverriddenAreNotOffered) {
   const cage_module* acme = open_module(CARDCAGE_ACME_CC);
   for (const char* family : {CAGE_EXT_PREFERRED, CAGE_EXT_RECONCILE, CAGE_EXT_PRE_START, CAGE_EXT_CONFIGURE,
-                             CAGE_EXT_METRICS, CAGE_EXT_LABELS, CAGE_EXT_CATALOGUE})
+                             CAGE_EXT_METRICS, CAGE_EXT_LABELS, CAGE_EXT_CATALOGUE, CAGE_EXT_SANDBOX})
     EXPECT_EQ(acme->extension(family), nullptr) << family;
 }
 

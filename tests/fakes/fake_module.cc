@@ -87,6 +87,20 @@ Task<Result<BindProgress>> FakeModule::bind(ModuleClaim claim, Instant deadline)
   co_return BindProgress(claim.allocations.size());
 }
 
+Task<Status> FakeModule::attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) {
+  if (!about.has_sandbox) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.sandbox/1");
+  const Status status = co_await respond(Verb::kAttach, claim.ref.uid, deadline);
+  if (status) attached[claim.ref.uid] = pod.uid;
+  co_return status;
+}
+
+Task<Status> FakeModule::detach(ModuleClaim claim, SandboxedPod, Instant deadline) {
+  if (!about.has_sandbox) co_return cardcage::fail(Code::kUnimplemented, "the module has no cage.sandbox/1");
+  const Status status = co_await respond(Verb::kDetach, claim.ref.uid, deadline);
+  if (status) attached.erase(claim.ref.uid);
+  co_return status;
+}
+
 Task<Status> FakeModule::reconcile(std::vector<ModuleClaim> live, Instant deadline) {
   const Status status = co_await respond(Verb::kReconcile, "", deadline);
   if (status) reconciled.push_back(std::move(live));

@@ -21,6 +21,8 @@ class FakeModule final : public Module {
     kPrepare,
     kUnprepare,
     kBind,
+    kAttach,
+    kDetach,
     kReconcile,
     kChoose,
     kPreStart,
@@ -82,7 +84,8 @@ class FakeModule final : public Module {
   // What the module has received.
   OptionValues configured;
   std::vector<Call> calls;
-  std::map<std::string, ModuleClaim> holds;  // by claim UID: prepared and not unprepared
+  std::map<std::string, ModuleClaim> holds;     // by claim UID: prepared and not unprepared
+  std::map<std::string, std::string> attached;  // the pod's UID, by claim UID
   std::vector<std::vector<ModuleClaim>> reconciled;
   std::vector<EventBatch> batches;
   ModuleEvents events;
@@ -95,6 +98,8 @@ class FakeModule final : public Module {
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim, Instant deadline, JournalWriter write = {}) override;
   Task<Status> unprepare(ModuleClaim claim, Instant deadline) override;
   Task<Result<BindProgress>> bind(ModuleClaim claim, Instant deadline) override;
+  Task<Status> attach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
+  Task<Status> detach(ModuleClaim claim, SandboxedPod pod, Instant deadline) override;
   Task<Status> reconcile(std::vector<ModuleClaim> live, Instant deadline) override;
   Task<Result<std::vector<std::string>>> choose(std::vector<std::string> available, std::vector<std::string> required,
                                                 std::size_t want, Instant deadline) override;

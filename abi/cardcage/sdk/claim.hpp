@@ -83,6 +83,10 @@ class Claim {
     if (!CAGE_HAS(claim_, journal)) return {};
     return {static_cast<const char*>(claim_->journal.data), claim_->journal.size};
   }
+  // With the device-plugin API the name of the resource, "example.com/nic"; empty for a claim.
+  std::string_view resource() const {
+    return CAGE_HAS(claim_, resource) ? detail::view(claim_->resource) : std::string_view();
+  }
   bool other_boot() const { return (claim_->flags & CAGE_CLAIM_OTHER_BOOT) != 0; }
 
  private:

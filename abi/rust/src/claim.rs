@@ -53,6 +53,15 @@ impl Claim {
             text::list((*self.raw).journal.data as *const u8, (*self.raw).journal.size)
         }
     }
+    /// With the device-plugin API the name of the resource, "example.com/nic"; empty for a claim.
+    pub fn resource(&self) -> &str {
+        unsafe {
+            if !has!(self.raw, resource) {
+                return "";
+            }
+            text::view((*self.raw).resource)
+        }
+    }
     pub fn other_boot(&self) -> bool {
         unsafe { (*self.raw).flags & raw::CAGE_CLAIM_OTHER_BOOT != 0 }
     }

@@ -49,6 +49,7 @@ mod module;
 mod panics;
 mod program;
 mod reports;
+mod sandbox;
 mod snapshot;
 mod statement;
 mod table;
@@ -70,10 +71,11 @@ pub use health::{Health, Taint};
 pub use host::Host;
 pub use module::{
     Action, Bind, CollectCatalogue, CollectLabels, CollectMetrics, Configure, DeviceAction, HandleEvents, Module,
-    PreStart, Prefer, Reconcile, Wish,
+    MoveDevices, PreStart, Prefer, Reconcile, Wish,
 };
 pub use program::{Program, ProgramResult};
 pub use reports::{Labels, Metric, Samples};
+pub use sandbox::Pod;
 pub use snapshot::Snapshot;
 pub use statement::{Condition, Description, NetworkData};
 #[doc(hidden)]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use crate::{
-    Call, Catalogue, Cause, Claim, Conditions, Declared, Edits, Events, Host, Labels, Metric, Result, Samples, Schema,
-    Snapshot, Values, Watch,
+    Call, Catalogue, Cause, Claim, Conditions, Declared, Edits, Events, Host, Labels, Metric, Pod, Result, Samples,
+    Schema, Snapshot, Values, Watch,
 };
 
-/// One running module. One thread makes all calls; with `CAGE_MODULE_CONCURRENT` in `FLAGS`, `prepare`, `unprepare`,
-/// `BIND` and `PRE_START` of different claims overlap on threads of their own, also with `discover`, `check` and `prefer` [R8]. Every
+/// One running module. One thread makes all calls; with `CAGE_MODULE_CONCURRENT` in `FLAGS`, calls for
+/// different claims, such as `prepare`, overlap on threads of their own, also with `discover`, `check` and `prefer` [R8]. Every
 /// argument is borrowed for the call; only `Host` may be kept.
 ///
 /// The functions that are constants here are those that the host does without if a module has none. Offer one with
@@ -54,6 +54,10 @@ pub trait Module: Send + Sync + Sized + 'static {
     /// A pod waits for devices of the claim that `Snapshot::binding` was called for: begins to make them ready, or goes on
     /// with it, and states how far they are. Called every few seconds; `unprepare` follows if nobody waits any more [R25].
     const BIND: Option<Bind<Self>> = None;
+    /// A pod with the prepared claim has its sandbox, and ends: moves what belongs in there, and takes it back. The host
+    /// calls them only if both are there, `ATTACH` also again and again, `DETACH` not for every pod [R28].
+    const ATTACH: Option<MoveDevices<Self>> = None;
+    const DETACH: Option<MoveDevices<Self>> = None;
     /// Frees what no live claim holds.
     const RECONCILE: Option<Reconcile<Self>> = None;
     /// Device-plugin API: the devices that a container should get.
@@ -87,6 +91,7 @@ pub trait Module: Send + Sync + Sized + 'static {
 pub type DeviceAction<T> = fn(&T, &Call, &str) -> Result;
 pub type Action<T> = fn(&T, &Call) -> Result;
 pub type Configure<T> = fn(&T, &Call, &Values) -> Result;
+pub type MoveDevices<T> = fn(&T, &Call, &Claim, &Pod) -> Result;
 pub type Bind<T> = fn(&T, &Call, &Claim, &mut Conditions) -> Result;
 pub type Reconcile<T> = fn(&T, &Call, &[Claim]) -> Result;
 pub type Prefer<T> = fn(&T, &Call, &Wish) -> Result<Vec<String>>;

@@ -4,11 +4,11 @@
 use crate::error::{Error, Result, Status};
 use crate::module::{Module, Wish};
 use crate::{
-    panics, raw, text, Call, Catalogue, Claim, Conditions, Edits, Events, Host, Labels, Samples, Snapshot, Values,
+    panics, raw, text, Call, Catalogue, Claim, Conditions, Edits, Events, Host, Labels, Pod, Samples, Snapshot, Values,
 };
 use raw::{
     cage_bind_sink, cage_call, cage_catalogue_sink, cage_claim, cage_edits, cage_host, cage_id_sink, cage_instance,
-    cage_label_sink, cage_metrics_sink, cage_snapshot, cage_status, cage_str, cage_values,
+    cage_label_sink, cage_metrics_sink, cage_pod, cage_snapshot, cage_status, cage_str, cage_values,
 };
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -152,6 +152,22 @@ unsafe extern "C" fn keep<T: Module>(
         T::RECONCILE.ok_or_else(not_offered)?(module(instance), call, &claims)
     })
 }
+unsafe extern "C" fn attach<T: Module>(
+    instance: *mut cage_instance,
+    call: *const cage_call,
+    claim: *const cage_claim,
+    pod: *const cage_pod,
+) -> cage_status {
+    guarded(call, |call| T::ATTACH.ok_or_else(not_offered)?(module(instance), call, &Claim::new(claim), &Pod::new(pod)))
+}
+unsafe extern "C" fn detach<T: Module>(
+    instance: *mut cage_instance,
+    call: *const cage_call,
+    claim: *const cage_claim,
+    pod: *const cage_pod,
+) -> cage_status {
+    guarded(call, |call| T::DETACH.ok_or_else(not_offered)?(module(instance), call, &Claim::new(claim), &Pod::new(pod)))
+}
 unsafe extern "C" fn pre_start<T: Module>(
     instance: *mut cage_instance,
     call: *const cage_call,
@@ -227,6 +243,9 @@ unsafe extern "C" fn extension<T: Module>(id: *const c_char) -> *const c_void {
     if T::PREFER.is_some() && id == raw::CAGE_EXT_PREFERRED.as_bytes() {
         return Table::<T>::PREFERRED as *const _ as *const c_void;
     }
+    if T::ATTACH.is_some() && T::DETACH.is_some() && id == raw::CAGE_EXT_SANDBOX.as_bytes() {
+        return Table::<T>::SANDBOX as *const _ as *const c_void;
+    }
     if T::PRE_START.is_some() && id == raw::CAGE_EXT_PRE_START.as_bytes() {
         return Table::<T>::PRE_START as *const _ as *const c_void;
     }
@@ -268,6 +287,12 @@ impl<T: Module> Table<T> {
         struct_size: size_of::<raw::cage_preferred>() as u32,
         reserved: 0,
         choose: Some(choose::<T>),
+    };
+    const SANDBOX: &'static raw::cage_sandbox = &raw::cage_sandbox {
+        struct_size: size_of::<raw::cage_sandbox>() as u32,
+        reserved: 0,
+        attach: Some(attach::<T>),
+        detach: Some(detach::<T>),
     };
     const PRE_START: &'static raw::cage_pre_start = &raw::cage_pre_start {
         struct_size: size_of::<raw::cage_pre_start>() as u32,

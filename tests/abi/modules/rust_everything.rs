@@ -4,9 +4,10 @@ use cardcage::{
     raw, Attribute, Bind, Binding, Call, Catalogue, Cause, Choice, Claim, CollectCatalogue, CollectLabels,
     CollectMetrics, Condition, Conditions, Configure, Declared, Description, Device, DeviceAction, DeviceNode, Edits,
     Entry, Error, Event, Events, FileWrite, HandleEvents, Health, Hook, Host, Ioctl, Labels, Metric, Module, Mount,
-    NetworkData, PreStart, Prefer, Program, Quantity, Reconcile, Recovery, RequestPolicy, Result, Samples, Schema,
-    Severity, Snapshot, Source, Status, Taint, Values, Watch, Wish,
+    MoveDevices, NetworkData, Pod, PreStart, Prefer, Program, Quantity, Reconcile, Recovery, RequestPolicy, Result,
+    Samples, Schema, Severity, Snapshot, Source, Status, Taint, Values, Watch, Wish,
 };
+use std::os::unix::io::AsRawFd;
 use std::time::Duration;
 
 struct Everything {
@@ -205,6 +206,27 @@ impl Everything {
         }
         Ok(())
     }
+    fn attach(&self, call: &Call, claim: &Claim, pod: &Pod) -> Result {
+        call.checkpoint()?;
+        self.host.info(format_args!(
+            "attach {} of '{}' to {}/{} ({}) in {} by {}",
+            claim.uid(),
+            claim.resource(),
+            pod.name_space(),
+            pod.name(),
+            pod.uid(),
+            pod.network_namespace().as_raw_fd(),
+            pod.route_socket().as_raw_fd()
+        ));
+        Ok(())
+    }
+
+    fn detach(&self, call: &Call, claim: &Claim, pod: &Pod) -> Result {
+        call.checkpoint()?;
+        self.host.info(format_args!("detach {} from {}", claim.uid(), pod.name()));
+        Ok(())
+    }
+
     fn pre_start(&self, call: &Call, claim: &Claim) -> Result {
         call.checkpoint()?;
         let state = String::from_utf8_lossy(claim.state());
@@ -251,6 +273,8 @@ impl Module for Everything {
     const RECONCILE: Option<Reconcile<Self>> = Some(Self::reconcile);
     const PREFER: Option<Prefer<Self>> = Some(Self::prefer);
     const PRE_START: Option<PreStart<Self>> = Some(Self::pre_start);
+    const ATTACH: Option<MoveDevices<Self>> = Some(Self::attach);
+    const DETACH: Option<MoveDevices<Self>> = Some(Self::detach);
 
     fn create(call: &Call, host: Host, options: &Values) -> Result<Self> {
         host.info(format_args!(

@@ -245,6 +245,17 @@ class Everything final : public cage::Module {
                  << claim.state();
   }
 
+  void attach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) override {
+    call.checkpoint();
+    host_.info() << "attach " << claim.uid() << " of '" << claim.resource() << "' to " << pod.name_space() << "/"
+                 << pod.name() << " (" << pod.uid() << ") in " << pod.network_namespace() << " by "
+                 << pod.route_socket();
+  }
+  void detach(const cage::Call& call, const cage::Claim& claim, const cage::Pod& pod) override {
+    call.checkpoint();
+    host_.info() << "detach " << claim.uid() << " from " << pod.name();
+  }
+
   void collect_metrics(const cage::Call&, cage::Samples& out) override {
     out.add(heat, "whole", 41.5);
     if (!out.add(errors, "whole", 3, std::string("0"), "up")) host_.warn() << "refused";

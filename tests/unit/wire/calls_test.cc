@@ -25,6 +25,8 @@ TEST(CallsTest, EveryCallArrivesAsItself) {
                               PrepareCall(),
                               UnprepareCall(),
                               BindCall(),
+                              AttachCall(),
+                              DetachCall(),
                               ReconcileCall(),
                               ChooseCall(),
                               PreStartCall(),
@@ -58,6 +60,12 @@ TEST(CallsTest, CallsArriveWithTheirArguments) {
   EXPECT_EQ(std::get<UnprepareCall>(received(UnprepareCall(claim))).claim, claim);
   EXPECT_EQ(std::get<BindCall>(received(BindCall(claim, 2))).claim, claim);
   EXPECT_EQ(std::get<BindCall>(received(BindCall(claim, 2))).attempt, 2u);
+  const SandboxedPod pod{"p1", "ns", "pod", {}, {}};
+  const auto attach = std::get<AttachCall>(received(AttachCall(claim, pod, 2)));
+  EXPECT_EQ(attach.claim, claim);
+  EXPECT_THAT((std::array{attach.pod.uid, attach.pod.name_space, attach.pod.name}), ElementsAre("p1", "ns", "pod"));
+  EXPECT_EQ(attach.attempt, 2u);
+  EXPECT_EQ(std::get<DetachCall>(received(DetachCall(claim, pod))).pod.name, "pod");
   EXPECT_EQ(std::get<PreStartCall>(received(PreStartCall(claim))).claim, claim);
   EXPECT_THAT(std::get<CheckCall>(received(CheckCall({"dev-1", "dev-0"}))).device_ids, ElementsAre("dev-1", "dev-0"));
   EXPECT_EQ(std::get<ResetCall>(received(ResetCall("dev-0"))).device_id, "dev-0");

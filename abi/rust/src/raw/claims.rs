@@ -44,4 +44,5 @@ pub struct cage_claim {
     pub reserved: u32,
     pub state: cage_bytes,
     pub journal: cage_bytes,
+    pub resource: cage_str,
 }
