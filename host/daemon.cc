@@ -36,6 +36,7 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
       cdi_(config_.node.cdi_dir, config_.node.run_dir / "metadata"),
       table_(core_, clock_, config_.node),
+      attachments_(config_.node.run_dir / kAttachmentsFolder),
       features_(config_.node.features_dir, config_.node.instance),
       kubelet_(KubeletSockets::below(config_.node.kubelet_root, config_.node.device_plugins_dir)) {
   writes_->sysfs = config_.node.roots.sysfs;
@@ -68,6 +69,7 @@ Status Daemon::open() {
   });
   create_pods_watch();
   create_served_names();
+  if (auto opened = open_sandboxes(); !opened) return opened;
   create_orphan_search();
   auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
   if (!admin) return std::unexpected(admin.error());
@@ -212,28 +214,31 @@ void Daemon::create_pods_watch() {
 }
 
 void Daemon::create_served_names() {
-  const ServingContext context{.core = core_,
-                               .clock = clock_,
-                               .config = config_,
-                               .cluster = *cluster_,
-                               .claims = *claims_,
-                               .ledger = *ledger_,
-                               .cdi = cdi_,
-                               .table = table_,
-                               .kubelet = kubelet_,
-                               .meter = metrics_,
-                               .handed_out = [this] { pods_->nudge(); },
-                               .partition_changed =
-                                   [this](const std::string& module) {
-                                     for (const Supervisor* supervisor : supervisors_->all())
-                                       if (supervisor->config().name == module) resources_->refresh(*supervisor);
-                                   },
-                               .stop_services =
-                                   [this](std::string module, std::string claim_uid, Instant deadline) {
-                                     return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
-                                   },
-                               .statuses = *claim_statuses_,
-                               .fault = fault_};
+  const ServingContext context{
+      .core = core_,
+      .clock = clock_,
+      .config = config_,
+      .cluster = *cluster_,
+      .claims = *claims_,
+      .ledger = *ledger_,
+      .cdi = cdi_,
+      .table = table_,
+      .kubelet = kubelet_,
+      .meter = metrics_,
+      .handed_out = [this] { pods_->nudge(); },
+      .partition_changed =
+          [this](const std::string& module) {
+            for (const Supervisor* supervisor : supervisors_->all())
+              if (supervisor->config().name == module) resources_->refresh(*supervisor);
+          },
+      .stop_services =
+          [this](std::string module, std::string claim_uid, Instant deadline) {
+            return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
+          },
+      .sandbox_hook = [this](const ClaimKey& claim) { return hook_file_->hook_for(claim.driver, claim.uid); },
+      .leaves_pods = [this](const ClaimKey& claim) { attachments_.remove_all(claim.driver, claim.uid); },
+      .statuses = *claim_statuses_,
+      .fault = fault_};
   drivers_ = std::make_unique<Drivers>(context);
   resources_ = std::make_unique<Resources>(context);
   const NodeConfig& node = config_.node;
@@ -266,7 +271,7 @@ Task<void> Daemon::reconcile_pods() {
 Task<void> Daemon::keep_run_files() {
   FolderWatch folders(core_, [this] { run_files_changed_.wake(); });
   while (!stopping_) {
-    for (const Status& kept : {ledger_->restore_intents(), admin_->restore()})
+    for (const Status& kept : {ledger_->restore_intents(), admin_->restore(), hooks_->restore()})
       if (!kept) log_limited(LogLevel::kError, "run files", kept.error().message);
     // A folder that is removed before it is watched is noticed at the next look.
     for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path()})
@@ -347,6 +352,7 @@ Task<void> Daemon::shut_down() {
   co_await loops_.join(clock_, deadline);
   // Drivers first: the kubelet repeats their calls. It rejects a pod whose resource nobody serves, so resources keep
   // their streams and lists until nothing else holds the next daemon back.
+  co_await hooks_->stop(deadline);
   co_await drivers_->stop(deadline);
   co_await supervisors_->finish_calls(deadline);
   modules_end_ = true;

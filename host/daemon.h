@@ -28,6 +28,10 @@
 #include "host/pods/orphaned_claims.h"
 #include "host/pods/pod_reconciler.h"
 #include "host/rpc/client_slot.h"
+#include "host/sandbox/attachments.h"
+#include "host/sandbox/hook_file.h"
+#include "host/sandbox/hook_server.h"
+#include "host/sandbox/sandboxes.h"
 #include "host/serving/device_table.h"
 #include "host/serving/resources.h"
 #include "host/supervision/supervisors.h"
@@ -66,6 +70,7 @@ class Daemon final : public DaemonView {
   void create_pods_watch();
   void create_served_names();
   void create_orphan_search();
+  Status open_sandboxes();
   Task<void> reconcile_pods();
   Task<void> keep_run_files();
   Task<void> reap_orphans();
@@ -106,6 +111,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<CdiKeeper> cdi_keeper_;
   std::unique_ptr<ClaimStatuses> claim_statuses_;
   DeviceTable table_;
+  const Attachments attachments_;
   std::unique_ptr<WorkerGroups> groups_;
   const std::shared_ptr<HardwareWrites> writes_ = std::make_shared<HardwareWrites>(core_, clock_);
   std::shared_ptr<Services> services_;
@@ -122,6 +128,9 @@ class Daemon final : public DaemonView {
   std::unique_ptr<ClaimReader> claims_;
   std::unique_ptr<Drivers> drivers_;
   std::unique_ptr<Resources> resources_;
+  std::unique_ptr<HookFile> hook_file_;
+  std::unique_ptr<Sandboxes> sandboxes_;
+  std::unique_ptr<HookServer> hooks_;
   std::unique_ptr<PodReconciler> pods_;
   std::unique_ptr<OrphanedClaims> orphans_;  // null without an API server
   Wakeup tidy_{core_}, pods_wanted_{core_}, run_files_changed_{core_};

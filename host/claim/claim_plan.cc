@@ -132,7 +132,8 @@ Result<ClaimRecord> plan_claim(const std::string& driver, const ClaimRef& ref, c
                      .begun = now,
                      .prepared = {},
                      .parts = {},
-                     .pod_claim_name = claim.pod_claim_name};
+                     .pod_claim_name = claim.pod_claim_name,
+                     .pods = claim.reserved_for};
   std::vector<std::shared_ptr<Module>> modules;  // of each part
   std::vector<ConfigTarget> targets;             // of each part
   std::set<std::string> cdi_names;

@@ -80,7 +80,8 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, Clai
       co_return fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}{}; the work goes on, {}",
                      claim_subject(driver_, ref), operation->waits_for, progress_text(*operation, ref),
                      environment_.retry);
-    if (operation->kind == kind) co_return std::move(*outcome);
+    // Nobody else's work is the caller's own.
+    if (operation->kind == kind && (idle || kind != Kind::kOther)) co_return std::move(*outcome);
   }
 }
 
@@ -232,8 +233,10 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
                                          Instant deadline) {
   operation.waits_for = fmt::format("module '{}' to prepare {}", part.module, device_names(part));
   operation.module = part.module;
+  bool moves_devices = false;
   const auto call = [&](Module& module) {
     ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+    moves_devices = module.identity().has_sandbox && !record.served().is_resource();
     return module.prepare(
         std::move(claim), module_deadline(module),
         [this, key = record.key(), &part](std::string bytes) { return keep_journal(key, part, std::move(bytes)); });
@@ -245,6 +248,11 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
     co_return fail(Code::kInternal, "module '{}' returned edits for more devices than it was asked for", part.module);
   for (std::size_t i = 0; i < edits->allocations.size(); ++i) part.devices[i].edits = std::move(edits->allocations[i]);
   part.edits = std::move(edits->claim);
+  if (moves_devices && environment_.sandbox_hook) {
+    auto hook = environment_.sandbox_hook(record.key());
+    if (!hook) co_return std::unexpected(hook.error());
+    part.edits.hooks.push_back(std::move(*hook));
+  }
   part.state = std::move(edits->state);
   part.state_version = edits->state_version;
   // A device of a resource has no claim that could show them.
@@ -305,6 +313,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operati
     record.parts = std::move(located.parts);
     if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
     reach(FaultPoint::kAfterIntent);
+    if (environment_.leaves_pods) environment_.leaves_pods(key);
     Status released = co_await unprepare_parts(operation, record, deadline);
     if (!released) co_return std::unexpected(released.error());
   }

@@ -42,6 +42,10 @@ struct ClaimEnvironment {
   std::function<void(const std::string& module)> partition_changed = {};
   // Ends what the module keeps running for the claim, once the module has released it.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
+  // What containers get if the module moves devices of the claim to their pod: without the devices they do not start.
+  std::function<Result<Hook>(const ClaimKey& claim)> sandbox_hook = {};
+  // Called before the modules release a claim: no container may rely on having its devices any more.
+  std::function<void(const ClaimKey& claim)> leaves_pods = {};
   // Hears of each claim that was prepared or released; null for a resource, which has no claims in the cluster.
   ClaimStatuses* statuses = nullptr;
   // For the record of a prepared claim, and for its release.
@@ -67,7 +71,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   // The same, if `check` still allows it when the call does not wait for another one any more.
   Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
-  // Runs `work` when nothing else runs for the claim, and nothing else before it has ended. For one caller at a time.
+  // Runs `work` when nothing else runs for the claim, and nothing else before it has ended.
   Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work);
   // Forgets a claim that its modules cannot release: removes its CDI file and its record. A module that still has
   // something of it frees that at its next reconcile.

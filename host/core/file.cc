@@ -102,4 +102,11 @@ FileStamp stamp_of(const std::filesystem::path& path) {
   return {about.st_dev, about.st_ino, about.st_mtim.tv_sec * 1'000'000'000 + about.st_mtim.tv_nsec, about.st_size};
 }
 
+Result<std::filesystem::path> program_beside(std::string_view name) {
+  std::error_code failed;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  if (failed) return fail(Code::kUnavailable, "cannot find {}: /proc/self/exe: {}", name, failed.message());
+  return self.parent_path() / name;
+}
+
 }  // namespace cardcage

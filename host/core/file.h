@@ -33,4 +33,7 @@ struct FileStamp {
 };
 FileStamp stamp_of(const std::filesystem::path& path);
 
+// The file of this name in the folder of the running program.
+Result<std::filesystem::path> program_beside(std::string_view name);
+
 }  // namespace cardcage

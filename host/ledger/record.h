@@ -80,6 +80,8 @@ struct ClaimRecord {
   WallTime begun, prepared;  // `prepared` is the epoch until the claim is prepared
   std::vector<ModulePart> parts;
   std::string pod_claim_name = {};  // Claim::pod_claim_name, while it is being prepared; not stored
+  // The UIDs of pods that it was reserved for when it was prepared, by this daemon; not stored.
+  std::vector<std::string> pods = {};
 
   ClaimKey key() const { return {driver, ref.uid}; }
   ServedName served() const { return served_name_from_stored(driver); }

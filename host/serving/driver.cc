@@ -58,6 +58,8 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .fault = shared.fault,
            .partition_changed = shared.partition_changed,
            .stop_services = shared.stop_services,
+           .sandbox_hook = shared.sandbox_hook,
+           .leaves_pods = shared.leaves_pods,
            .statuses = &shared.statuses})),
       measured_(name().name, *claims_, shared.meter, shared.clock),
       publisher_(make_publisher(name().name, shared)),
@@ -137,6 +139,10 @@ Result<std::unique_ptr<DriverServer>> Driver::open_server() {
 Task<Status> Driver::unprepare(ClaimRef claim) { return claims_->unprepare(std::move(claim), unprepare_deadline()); }
 
 Task<Status> Driver::drop(ClaimRef claim) { return claims_->drop(std::move(claim), unprepare_deadline()); }
+
+Task<Status> Driver::run_alone(ClaimRef claim, std::function<Task<Status>()> work) {
+  return claims_->run_alone(std::move(claim), std::move(work));
+}
 
 Instant Driver::unprepare_deadline() const { return context().clock.now() + context().config.deadlines.unprepare; }
 

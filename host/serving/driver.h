@@ -30,6 +30,9 @@ class Driver final : public Served<DriverServer> {
   // Forgets a claim that its modules cannot release.
   Task<Status> drop(ClaimRef claim);
 
+  // See ClaimPreparer.
+  Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work);
+
   const PublisherStatus& publisher_status() const { return publisher_->status(); }
 
  private:

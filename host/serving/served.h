@@ -39,6 +39,8 @@ struct ServingContext {
   std::function<void(const std::string& module)> partition_changed;
   // See ClaimEnvironment.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
+  std::function<Result<Hook>(const ClaimKey& claim)> sandbox_hook;
+  std::function<void(const ClaimKey& claim)> leaves_pods;
   ClaimStatuses& statuses;
   FaultHook fault;
 };

@@ -1,0 +1,29 @@
+// How devices of claims get to the pods that have them.
+#include "host/core/file.h"
+#include "host/daemon.h"
+
+namespace cardcage {
+
+Status Daemon::open_sandboxes() {
+  auto program = program_beside("cardcage-hook");
+  if (!program) return std::unexpected(program.error());
+  hook_file_ = std::make_unique<HookFile>(std::move(*program), config_.node.state_dir / "hooks", config_.node.run_dir);
+  sandboxes_ = std::make_unique<Sandboxes>(SandboxEnvironment{
+      .core = core_,
+      .clock = clock_,
+      .ledger = *ledger_,
+      .devices = table_,
+      .attachments = attachments_,
+      .alone = [this](std::string name, ClaimRef claim, std::function<Task<Status>()> work) -> Task<Status> {
+        Driver* const driver = drivers_->find(name);
+        if (driver == nullptr) co_return fail(Code::kUnavailable, "driver '{}' is not served", name);
+        co_return co_await driver->run_alone(std::move(claim), std::move(work));
+      }});
+  hooks_ = std::make_unique<HookServer>(core_, clock_, config_.node.run_dir / kHookSocket,
+                                        [this](HookRequest request, UniqueFd network_namespace) {
+                                          return sandboxes_->admit(std::move(request), std::move(network_namespace));
+                                        });
+  return hooks_->restore();
+}
+
+}  // namespace cardcage

@@ -1,0 +1,20 @@
+// The state of a container as a runtime gives it to a hook on standard input.
+//
+// Source: runtime.md of the OCI runtime specification, "State".
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "host/core/result.h"
+
+namespace cardcage {
+
+struct ContainerState {
+  std::int64_t pid = 0;                     // of the container's first process, as the runtime sees it
+  std::string pod_namespace, pod, pod_uid;  // from annotations of containerd and CRI-O; empty if there are none
+};
+
+Result<ContainerState> parse_container_state(std::string_view json);
+
+}  // namespace cardcage

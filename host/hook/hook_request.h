@@ -1,0 +1,30 @@
+// What the hook and the daemon say to each other over a unix socket of the node: the hook sends lines of text, and with
+// the first byte a descriptor of the pod's network namespace; the daemon answers "ok", or why the container must not
+// start.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cardcage {
+
+// Below the daemon's run_dir.
+constexpr std::string_view kHookSocket = "sandbox.sock", kAttachmentsFolder = "attached";
+constexpr std::string_view kHookOk = "ok";
+constexpr std::size_t kMaxHookMessage = 4096;
+// How long the hook waits for a daemon that is away, and for its answer.
+constexpr std::chrono::seconds kHookLimit{20};
+
+struct HookRequest {
+  std::string driver, claim_uid;
+  std::string pod_namespace, pod, pod_uid;  // empty if the container runtime does not tell
+  friend bool operator==(const HookRequest&, const HookRequest&) = default;
+};
+
+std::string to_message(const HookRequest& request);
+// Nothing for what no hook sends.
+std::optional<HookRequest> hook_request_from(std::string_view message);
+
+}  // namespace cardcage

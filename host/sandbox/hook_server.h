@@ -1,0 +1,39 @@
+// The socket at which hooks ask for the devices of a container that is about to start.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "host/core/clock.h"
+#include "host/core/task_group.h"
+#include "host/core/unique_fd.h"
+#include "host/hook/hook_request.h"
+#include "host/rpc/socket_listener.h"
+
+namespace cardcage {
+
+// [core]
+class HookServer {
+ public:
+  using Answer = std::function<Task<Status>(HookRequest request, UniqueFd network_namespace)>;
+
+  HookServer(asio::io_context& core, Clock& clock, std::filesystem::path socket, Answer answer);
+
+  // Listens, also again if somebody removed the socket or its folder.
+  Status restore();
+  // Listens no more, and returns when the last hook has its answer. Await it before the destructor.
+  Task<void> stop(Instant deadline);
+
+ private:
+  Task<void> serve(UniqueFd connection);
+
+  asio::io_context& core_;
+  Clock& clock_;
+  const std::filesystem::path socket_;
+  const Answer answer_;
+  std::unique_ptr<SocketListener> listener_;
+  TaskGroup hooks_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,54 @@
+// Takes the devices of claims to the pods that have them, by modules that can (cage.sandbox), and back.
+//
+// The container runtime tells of a sandbox at its NRI plugins, and starts its containers whatever comes of that. So the
+// hook asks before each container, which does not start unless the devices are there.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "host/claim/device_directory.h"
+#include "host/core/clock.h"
+#include "host/core/unique_fd.h"
+#include "host/hook/hook_request.h"
+#include "host/ledger/ledger.h"
+#include "host/model/pod_sandbox.h"
+#include "host/sandbox/attachments.h"
+#include "host/sandbox/pod_network.h"
+
+namespace cardcage {
+
+// All outlive the sandboxes.
+struct SandboxEnvironment {
+  asio::io_context& core;
+  Clock& clock;
+  const Ledger& ledger;
+  const DeviceDirectory& devices;
+  const Attachments& attachments;
+  // Runs the work when nothing else runs for the claim. Fails if its driver is not served.
+  std::function<Task<Status>(std::string driver, ClaimRef claim, std::function<Task<Status>()> work)> alone;
+};
+
+// [core]
+class Sandboxes {
+ public:
+  explicit Sandboxes(SandboxEnvironment environment) : environment_(std::move(environment)) {}
+
+  // A pod has its sandbox: attaches its claims, as far as the daemon knows them.
+  Task<Status> start(PodSandbox pod);
+  // It is about to lose it: takes the devices back. What fails is left to unprepare.
+  Task<void> stop(PodSandbox pod);
+  // A container with the claim is about to start in this namespace.
+  Task<Status> admit(HookRequest request, UniqueFd network_namespace);
+
+ private:
+  bool moves_devices(const ClaimRecord& claim) const;
+  Task<Status> attach(ClaimKey claim, SandboxedPod pod, ino_t number);
+  Task<Status> attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod);
+  Task<Status> detach(std::shared_ptr<const ClaimRecord> claim, SandboxedPod pod, Attachment attachment);
+
+  const SandboxEnvironment environment_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,47 @@
+// The state of a container, as runtimes give it to hooks.
+#include "host/hook/container_state.h"
+
+#include <gmock/gmock.h>
+
+namespace cardcage {
+namespace {
+
+// As runc 1.3 writes it for a container of containerd 2.2, shortened.
+constexpr const char* kOfContainerd = R"({"ociVersion":"1.2.1","id":"0f0d","status":"creating","pid":4711,
+  "bundle":"/run/containerd/io.containerd.runtime.v2.task/k8s.io/0f0d","annotations":{
+  "io.kubernetes.cri.container-type":"container","io.kubernetes.cri.sandbox-id":"77aa",
+  "io.kubernetes.cri.sandbox-name":"web-0","io.kubernetes.cri.sandbox-namespace":"team",
+  "io.kubernetes.cri.sandbox-uid":"3b241101-e2bb-4255-8caf-4136c566a962"}})";
+
+TEST(ContainerStateTest, NamesTheProcessAndThePod) {
+  const auto state = parse_container_state(kOfContainerd);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->pid, 4711);
+  EXPECT_EQ(state->pod_namespace + "/" + state->pod, "team/web-0");
+  EXPECT_EQ(state->pod_uid, "3b241101-e2bb-4255-8caf-4136c566a962");
+}
+
+TEST(ContainerStateTest, KnowsTheAnnotationsOfCriO) {
+  const auto state = parse_container_state(
+      R"({"pid":1,"annotations":{"io.kubernetes.pod.name":"web-0","io.kubernetes.pod.namespace":"team",
+      "io.kubernetes.pod.uid":"u"}})");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->pod_namespace + "/" + state->pod + "/" + state->pod_uid, "team/web-0/u");
+}
+
+TEST(ContainerStateTest, AContainerOfNoPodHasNoNames) {
+  for (const char* json : {R"({"pid":7})", R"({"pid":7,"annotations":[]})",
+                           R"({"pid":7,"annotations":{"io.kubernetes.pod.name":1,"io.kubernetes.pod.uid":"a\nb"}})"}) {
+    const auto state = parse_container_state(json);
+    ASSERT_TRUE(state) << json;
+    EXPECT_EQ(state->pod + state->pod_uid, "") << json;
+  }
+}
+
+TEST(ContainerStateTest, WithoutAProcessThereIsNoState) {
+  for (const char* json : {"", "{", "[]", "{}", R"({"pid":0})", R"({"pid":-4})", R"({"pid":"4"})"})
+    EXPECT_FALSE(parse_container_state(json)) << json;
+}
+
+}  // namespace
+}  // namespace cardcage

@@ -1,0 +1,184 @@
+// The hook's program and the daemon's side of its socket, with a process in a network namespace of its own.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <fstream>
+
+#include "host/hook/attachment_files.h"
+#include "host/sandbox/hook_file.h"
+#include "host/sandbox/hook_server.h"
+#include "tests/fakes/live_core.h"
+#include "tests/fakes/pod_namespace.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// A process in the namespace, as a runtime has made it for a container.
+class ContainerProcess {
+ public:
+  explicit ContainerProcess(int network_namespace) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    if (::setns(network_namespace, CLONE_NEWNET) != 0) ::_exit(1);
+    for (;;) ::pause();
+  }
+  ContainerProcess(const ContainerProcess&) = delete;
+  ContainerProcess& operator=(const ContainerProcess&) = delete;
+  ~ContainerProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  const pid_t pid_;
+};
+
+class HookProgramTest : public ::testing::Test {
+ protected:
+  struct Ended {
+    int status = -1;
+    std::string said;
+  };
+  struct Asked {
+    HookRequest request;
+    ino_t network_namespace = 0;
+  };
+
+  void SetUp() override {
+    if (!pod.works()) GTEST_SKIP() << "no network namespace can be made here";
+    ASSERT_TRUE(pod.ip("link add net1 type veth peer name other"));
+  }
+  void TearDown() override {
+    if (server) core.run(stop());
+  }
+  Task<bool> stop() {
+    co_await server->stop(clock.now() + std::chrono::seconds(5));
+    server.reset();
+    co_return true;
+  }
+  void serve() {
+    core.call([this] {
+      server = std::make_unique<HookServer>(core.context(), clock, run_dir / std::string(kHookSocket),
+                                            [this](HookRequest request, UniqueFd network_namespace) -> Task<Status> {
+                                              struct stat its{};
+                                              ::fstat(network_namespace.get(), &its);
+                                              asked.push_back({std::move(request), its.st_ino});
+                                              co_return answer;
+                                            });
+      EXPECT_TRUE(server->restore());
+    });
+  }
+  // As a runtime runs the hook of a CDI file: the program of the daemon's state folder.
+  Ended run_hook(const std::string& state) {
+    const HookFile file(CARDCAGE_HOOK, run_dir / "hooks", run_dir.path());
+    const auto hook = file.hook_for("nic.example.com", "u1");
+    EXPECT_TRUE(hook) << hook.error().message;
+    if (!hook) return {};
+    std::ofstream(run_dir / "state.json") << state;
+    std::string command = "exec ";
+    for (const std::string& argument : hook->args) command += "'" + argument + "' ";
+    command += "<" + (run_dir / "state.json").native() + " 2>" + (run_dir / "said").native();
+    const int status = std::system(command.c_str());
+    std::ifstream said(run_dir / "said");
+    return {WEXITSTATUS(status), std::string(std::istreambuf_iterator<char>(said), {})};
+  }
+  Ended run_hook() {
+    const ContainerProcess container(pod.descriptor());
+    while (ino_of("/proc/" + std::to_string(container.pid()) + "/ns/net") != number())
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return run_hook(fmt::format(
+        R"({{"pid":{},"annotations":{{"io.kubernetes.cri.sandbox-name":"web-0","io.kubernetes.cri.sandbox-namespace":"team"}}}})",
+        container.pid()));
+  }
+  static ino_t ino_of(const std::string& path) {
+    struct stat its{};
+    return ::stat(path.c_str(), &its) == 0 ? its.st_ino : 0;
+  }
+  ino_t number() const { return ino_of("/proc/self/fd/" + std::to_string(pod.descriptor())); }
+  void leave_attachment(const std::string& interface) const {
+    const std::filesystem::path folder = run_dir / std::string(kAttachmentsFolder);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / attachment_file_name({"nic.example.com", "u1", number()})) << interface;
+  }
+
+  ScratchFolder run_dir;
+  PodNamespace pod;
+  SystemClock clock;
+  LiveCore core;
+  std::unique_ptr<HookServer> server;
+  Status answer;
+  std::vector<Asked> asked;
+};
+
+TEST_F(HookProgramTest, LetsAContainerStartOnceTheDaemonSaysSo) {
+  serve();
+  const Ended ended = run_hook();
+  EXPECT_EQ(ended.status, 0) << ended.said;
+  EXPECT_THAT(ended.said, IsEmpty());
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(asked[0].request, (HookRequest{"nic.example.com", "u1", "team", "web-0", ""}));
+  EXPECT_EQ(asked[0].network_namespace, number());
+}
+
+TEST_F(HookProgramTest, FailsTheContainerWithTheDaemonsReason) {
+  answer = fail(Code::kUnavailable, "claim team/nics: interface 'eth1' is not on the node");
+  serve();
+  const Ended ended = run_hook();
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_EQ(ended.said, "cardcage: claim team/nics: interface 'eth1' is not on the node\n");
+}
+
+TEST_F(HookProgramTest, LetsAContainerStartAgainWithoutTheDaemon) {
+  leave_attachment("net1");
+  const Ended ended = run_hook();
+  EXPECT_EQ(ended.status, 0) << ended.said;
+}
+
+TEST_F(HookProgramTest, AsksWhenAnInterfaceIsMissingThatTheFileNames) {
+  leave_attachment("net1\nnet2");
+  serve();
+  EXPECT_EQ(run_hook().status, 0);
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(HookProgramTest, WaitsForADaemonThatIsAway) {
+  std::thread starts([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    serve();
+  });
+  const Ended ended = run_hook();
+  starts.join();
+  EXPECT_EQ(ended.status, 0) << ended.said;
+  EXPECT_THAT(asked, SizeIs(1));
+}
+
+TEST_F(HookProgramTest, NoStateAndNoProcessAreErrors) {
+  Ended ended = run_hook("{}");
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.said, HasSubstr("no state of a container"));
+  ended = run_hook(R"({"pid":999999999})");
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.said, HasSubstr("cannot open /proc/999999999/ns/net"));
+}
+
+TEST_F(HookProgramTest, AnOlderProgramIsReplaced) {
+  std::filesystem::create_directories(run_dir / "hooks");
+  std::ofstream(run_dir / "hooks/cardcage-hook") << "an older one";
+  serve();
+  EXPECT_EQ(run_hook().status, 0);
+  const auto hook = HookFile(CARDCAGE_HOOK, run_dir / "hooks", "/run/cardcage").hook_for("d", "u");
+  ASSERT_TRUE(hook);
+  EXPECT_EQ(hook->name, "createRuntime");
+  EXPECT_THAT(hook->args, ElementsAre(run_dir / "hooks/cardcage-hook", "/run/cardcage", "d", "u"));
+}
+
+}  // namespace
+}  // namespace cardcage
