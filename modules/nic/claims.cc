@@ -1,7 +1,9 @@
 #include "modules/nic/claims.h"
 
+#include <algorithm>
 #include <cctype>
 #include <exception>
+#include <set>
 #include <sstream>
 
 #include "modules/common/pci_function.h"
@@ -31,13 +33,41 @@ void require_present(const hardware::Node& node, std::string_view device) {
 
 }  // namespace
 
-void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const {
+void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
+  for (const cage::Allocation& allocation : claim.allocations()) require_present(node_, allocation.device());
+  std::vector<KeptInterface> interfaces = keep_interfaces(claim, edits);
+  give_functions(call, claim, edits);
+  for (const cage::Allocation& allocation : claim.allocations()) add_edits(allocation, edits.of(allocation));
+  edits.save(to_state(interfaces));
+  lent_.add(std::string(claim.uid()), std::move(interfaces));
+}
+
+// A device that cannot be restored keeps no other. Throws the first error, once all was tried.
+void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
+  std::exception_ptr first;
+  const auto attempt = [&first](const auto& step) {
+    try {
+      step();
+    } catch (const cage::Error&) {
+      if (!first) first = std::current_exception();
+    }
+  };
+  for (const KeptInterface& kept : interfaces_from(claim.state()))
+    attempt([&] { hand_over_.restore(call, kept, claim.uid()); });
+  std::istringstream lines{std::string(claim.journal())};
+  for (std::string device, function; lines >> device >> function;)
+    attempt([&] { passthrough_.take_back(call, device, function); });
+  if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
+  if (first) std::rethrow_exception(first);
+  lent_.remove(std::string(claim.uid()));
+}
+
+void Claims::give_functions(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const {
   // What an earlier attempt has bound must be restored, too.
   std::string journal(claim.journal());
   bool changes_drivers = false;
   for (const cage::Allocation& allocation : claim.allocations()) {
-    require_present(node_, allocation.device());
-    if (!settings_of(allocation).vfio) continue;
+    if (settings_of(allocation).mode != Mode::kVfio) continue;
     const std::string bus_id = bus_id_of(allocation.device());
     if (bus_id.empty())
       throw cage::Error(CAGE_INVALID_ARGUMENT, "mode Vfio is for PCI functions, and interface '" +
@@ -53,30 +83,78 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
     changes_drivers = true;
   }
   if (journal != claim.journal()) edits.journal(journal);
+  if (!changes_drivers) return;
   try {
     for (const cage::Allocation& allocation : claim.allocations())
-      if (settings_of(allocation).vfio) passthrough_.give(call, allocation.device(), bus_id_of(allocation.device()));
+      if (settings_of(allocation).mode == Mode::kVfio)
+        passthrough_.give(call, allocation.device(), bus_id_of(allocation.device()));
   } catch (...) {
     host_.rescan();
     throw;
   }
-  for (const cage::Allocation& allocation : claim.allocations()) add_edits(allocation, edits.of(allocation));
-  if (changes_drivers) host_.rescan();  // the driver is an attribute
+  host_.rescan();  // the driver is an attribute
 }
 
-// A device that cannot be restored keeps no other. Throws the first error, once all was tried.
-void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) const {
-  std::exception_ptr first;
-  std::istringstream lines{std::string(claim.journal())};
-  for (std::string device, function; lines >> device >> function;) {
-    try {
-      passthrough_.take_back(call, device, function);
-    } catch (const cage::Error&) {
-      if (!first) first = std::current_exception();
+// States what the pod will see of them.
+std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const {
+  if (!claim.resource().empty()) return {};
+  const std::vector<KeptInterface> known = interfaces_from(claim.state());
+  std::vector<KeptInterface> interfaces;
+  std::set<std::string> names;
+  for (const cage::Allocation& allocation : claim.allocations()) {
+    const Settings settings = settings_of(allocation);
+    if (settings.mode != Mode::kKernel || allocation.admin()) continue;
+    KeptInterface kept = keep_interface(allocation, known);
+    if (kept.netdev.name.empty()) {
+      if (settings.configures_interface())
+        throw cage::Error(CAGE_FAILED_PRECONDITION,
+                          "device '" + kept.device +
+                              "' has no interface to configure; bind its driver, or leave the "
+                              "fields of the interface out");
+      continue;
     }
+    const std::string name = settings.name.empty() ? kept.netdev.name : settings.name;
+    if (!names.insert(name).second)
+      throw cage::Error(CAGE_INVALID_ARGUMENT, "two interfaces of the claim would be called '" + name +
+                                                   "' in the pod; give one of them another interface.name");
+    cage::NetworkData data{name, {}, settings.mac.empty() ? kept.netdev.mac : settings.mac};
+    for (const Address& address : settings.addresses) data.ips.push_back(to_string(address));
+    edits.of(allocation).network(data);
+    interfaces.push_back(std::move(kept));
   }
-  if (!claim.journal().empty()) host_.rescan();
-  if (first) std::rethrow_exception(first);
+  return interfaces;
+}
+
+// As an earlier prepare found it, because a pod may have it by now. Without a name the device has no interface.
+KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
+                                     const std::vector<KeptInterface>& known) const {
+  const std::string device(allocation.device());
+  if (const auto before = std::ranges::find(known, device, &KeptInterface::device); before != known.end())
+    return *before;
+  if (auto kept = read_interface(node_, device)) return std::move(*kept);
+  const std::string bus_id = bus_id_of(device);
+  if (!bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id)))
+    throw cage::Error(CAGE_UNAVAILABLE, "the interface of device '" + device +
+                                            "' is in a network namespace that is not the node's; it comes back when "
+                                            "that ends");
+  return {.device = device, .netdev = {}, .addresses = {}};
+}
+
+void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
+  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
+  for (const cage::Allocation& allocation : claim.allocations()) {
+    const auto kept = std::ranges::find(interfaces, allocation.device(), &KeptInterface::device);
+    if (kept != interfaces.end()) hand_over_.attach(*kept, settings_of(allocation), claim.uid(), pod);
+  }
+}
+
+void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
+  for (const KeptInterface& kept : interfaces_from(claim.state())) hand_over_.detach(kept, claim.uid(), pod);
+}
+
+void Claims::reconcile(const std::vector<cage::Claim>& live) {
+  for (const cage::Claim& claim : live) lent_.add(std::string(claim.uid()), interfaces_from(claim.state()));
+  if (!live.empty()) host_.rescan();
 }
 
 void Claims::add_edits(const cage::Allocation& allocation, cage::Edit edit) const {
@@ -86,7 +164,7 @@ void Claims::add_edits(const cage::Allocation& allocation, cage::Edit edit) cons
   if (settings.vhost_net) edit.device_node("/dev/vhost-net").device_node("/dev/net/tun");
   if (bus_id.empty()) return;
   // Somebody may have bound it before the claim came.
-  if (settings.vfio || hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_)
+  if (settings.mode == Mode::kVfio || hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_)
     return passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});
   for (const std::string& node : rdma_nodes_of(hardware::path_of(node_.sysfs, bus_id), node_.devfs))
     edit.device_node(node);

@@ -1,6 +1,7 @@
 // What containers get of network devices, and how the devices are taken back.
 //
-// The interface of a device stays where it is: a CNI plugin moves it to the pod.
+// In mode Kernel the interface goes to the pod of a claim. That of a device from the device-plugin API stays where it
+// is: a CNI plugin moves it.
 #pragma once
 
 #include <cardcage/sdk.hpp>
@@ -8,6 +9,8 @@
 
 #include "modules/common/node.h"
 #include "modules/common/passthrough.h"
+#include "modules/nic/hand_over.h"
+#include "modules/nic/lent_interfaces.h"
 
 namespace cardcage::nic {
 
@@ -18,19 +21,30 @@ class Claims {
       : host_(host),
         node_(std::move(node)),
         passthrough_(std::move(passthrough)),
-        vfio_driver_(std::move(vfio_driver)) {}
+        vfio_driver_(std::move(vfio_driver)),
+        hand_over_(node_) {}
 
   // [any-thread] Calls for different claims may overlap.
-  void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const;
-  void unprepare(const cage::Call& call, const cage::Claim& claim) const;
+  void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
+  void unprepare(const cage::Call& call, const cage::Claim& claim);
+  void attach(const cage::Claim& claim, const cage::Pod& pod) const;
+  void detach(const cage::Claim& claim, const cage::Pod& pod) const;
+  // After a start: these claims hold their devices.
+  void reconcile(const std::vector<cage::Claim>& live);
+  const LentInterfaces& lent() const { return lent_; }
 
  private:
+  void give_functions(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const;
+  std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
+  KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
   void add_edits(const cage::Allocation& allocation, cage::Edit edit) const;
 
   const cage::Host host_;
   const hardware::Node node_;
   const hardware::Passthrough passthrough_;
   const std::string vfio_driver_;
+  const HandOver hand_over_;
+  LentInterfaces lent_;
 };
 
 }  // namespace cardcage::nic

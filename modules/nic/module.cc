@@ -44,7 +44,7 @@ class Module final : public cage::Module {
   void start(const cage::Call&) override { links_.start(); }
   void stop(const cage::Call&) override { links_.stop(); }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
-    const Inventory found = finder_.find();
+    const Inventory found = finder_.find(claims_.lent().all());
     report_devices(found, node_, passthrough_, snapshot);
     monitor_.look(found);
     for (const auto& [name, reason] : found.left_out)
@@ -52,11 +52,18 @@ class Module final : public cage::Module {
         host_.info() << name << " is not offered: " << reason;
     left_out_ = found.left_out;
   }
-  void check(const cage::Call&, std::string_view) override { monitor_.look(finder_.find()); }
+  void check(const cage::Call&, std::string_view) override { monitor_.look(finder_.find(claims_.lent().all())); }
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) override {
     claims_.prepare(call, claim, edits);
   }
   void unprepare(const cage::Call& call, const cage::Claim& claim) override { claims_.unprepare(call, claim); }
+  void attach(const cage::Call&, const cage::Claim& claim, const cage::Pod& pod) override {
+    claims_.attach(claim, pod);
+  }
+  void detach(const cage::Call&, const cage::Claim& claim, const cage::Pod& pod) override {
+    claims_.detach(claim, pod);
+  }
+  void reconcile(const cage::Call&, const std::vector<cage::Claim>& live) override { claims_.reconcile(live); }
   void events(const cage::Call&, const cage::Events& events) override {
     bool changed = events.lost;
     for (const cage::Event& event : events.all)
@@ -71,7 +78,7 @@ class Module final : public cage::Module {
   LinkWatch links_;
   Finder finder_;
   Monitor monitor_{host_, node_};
-  const Claims claims_;
+  Claims claims_;
   std::map<std::string, std::string> left_out_;  // as it was logged
 };
 

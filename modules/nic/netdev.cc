@@ -50,6 +50,7 @@ std::optional<Netdev> read_netdev(const fs::path& sysfs, const std::string& name
                 .is_up = (number_in(folder / "flags").value_or(0) & IFF_UP) != 0,
                 .carrier = {},
                 .mtu = number_in(folder / "mtu"),
+                .queue_length = number_in(folder / "tx_queue_len").value_or(0),
                 .speed = number_in(folder / "speed")};  // -1 is no number: the kernel does not know it
   if (const auto carrier = number_in(folder / "carrier")) netdev.carrier = *carrier != 0;
   return netdev;

@@ -27,6 +27,7 @@ struct Netdev {
   bool is_up = false;                  // somebody has turned it on: ip link set up
   std::optional<bool> carrier;         // nothing unless it is up
   std::optional<std::uint64_t> mtu;    // bytes
+  std::uint64_t queue_length = 0;      // of the transmit queue, packets
   std::optional<std::uint64_t> speed;  // Mbit/s; nothing while the link is down, and for most virtual interfaces
 };
 

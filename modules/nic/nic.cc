@@ -45,18 +45,22 @@ std::string name_of(std::string_view id) {
   return name;
 }
 
-Inventory Finder::find() {
+Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
   Inventory found;
   const auto kept = interfaces_to_keep(node_.sysfs, interfaces_with_default_routes(), keep_);
   for (const std::string& bus_id : hardware::functions_of(node_.sysfs))
     if (hardware::text_in(hardware::path_of(node_.sysfs, bus_id) / "class").starts_with(kNetworkClass))
-      add_function(bus_id, kept, found);
+      add_function(bus_id, kept, lent, found);
   if (!interfaces_.empty())
     for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, found);
+  for (const auto& [id, netdev] : lent)
+    if (!interface_of(id).empty() && std::ranges::find(found.nics, id, &Nic::id) == found.nics.end())
+      found.nics.push_back({id, name_of(id), "interface", {}, {}, netdev, true});
   return found;
 }
 
-void Finder::add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept, Inventory& found) {
+void Finder::add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept,
+                          const std::map<std::string, Netdev>& lent, Inventory& found) {
   const auto device = hardware::path_of(node_.sysfs, bus_id);
   if (hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
     found.left_out[bus_id] = "its virtual functions are offered instead";
@@ -71,7 +75,10 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
     }
   const bool is_away = present && names.empty();
   if (!is_away) seen_[bus_id] = read_all(node_.sysfs, names);
-  const std::vector<Netdev>& netdevs = seen_[bus_id];
+  std::vector<Netdev> netdevs = seen_[bus_id];
+  for (const auto& [id, netdev] : lent)  // a pod may have had it before the module started
+    if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, netdev.port, &Netdev::port) == netdevs.end())
+      netdevs.push_back(netdev);
   const std::string physical = hardware::physical_function_of(node_.sysfs, bus_id);
   const std::string type = physical.empty() ? "pf" : "vf";
   const auto add = [&](const std::string& id, std::optional<Netdev> netdev) {

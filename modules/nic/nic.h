@@ -43,11 +43,13 @@ class Finder {
   Finder(hardware::Node node, std::vector<std::string> keep, std::vector<std::string> interfaces)
       : node_(std::move(node)), keep_(std::move(keep)), interfaces_(std::move(interfaces)) {}
 
-  // Throws std::system_error if the kernel does not tell the node's routes.
-  Inventory find();
+  // `lent` are interfaces of devices that claims hold, by the id of the device. Throws std::system_error if the kernel
+  // does not tell the node's routes.
+  Inventory find(const std::map<std::string, Netdev>& lent);
 
  private:
-  void add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept, Inventory& found);
+  void add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept,
+                    const std::map<std::string, Netdev>& lent, Inventory& found);
   void add_interface(const std::string& name, const std::map<std::string, std::string>& kept, Inventory& found);
 
   const hardware::Node node_;

@@ -30,12 +30,12 @@ def build_folder() -> Path:
 
 def load_image(name: str = IMAGE) -> None:
     build = build_folder()
-    missing = [name for name in ("bin/cardcage", "bin/cardcage-worker", "bin/cardcage-access", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
+    missing = [name for name in ("bin/cardcage", "bin/cardcage-worker", "bin/cardcage-access", "bin/cardcage-hook", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
                if not (build / name).exists()]
     assert not missing, f"{build} has no {', '.join(missing)}: build first (or set CARDCAGE_BUILD)"
     layer = images.Layer()
     for program in sorted((build / "bin").iterdir()):
-        if program.name in ("cardcage", "cardcage-worker", "cardcage-access", "cagectl", "cardcage-nvidia-mps"):
+        if program.name in ("cardcage", "cardcage-worker", "cardcage-access", "cardcage-hook", "cagectl", "cardcage-nvidia-mps"):
             layer.program(f"/usr/bin/{program.name}", program)
     for module in sorted((build / "lib/cardcage/modules").glob("*.so")):
         layer.program(f"/usr/lib/cardcage/modules/{module.name}", module)

@@ -1,7 +1,9 @@
 #include "modules/nic/netlink/socket.h"
 
+#include <fcntl.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -28,6 +30,16 @@ NetlinkSocket::NetlinkSocket() : socket_(mnl_socket_open2(NETLINK_ROUTE, SOCK_CL
   if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) != 0) fail("netlink");
 }
 
+NetlinkSocket::NetlinkSocket(int descriptor) {
+  const int copy = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (copy >= 0) socket_.reset(mnl_socket_fdopen(copy));
+  if (socket_) return;
+  const int error = errno;
+  if (copy >= 0) ::close(copy);
+  errno = error;
+  fail("netlink");
+}
+
 void NetlinkSocket::join(int group) {
   if (mnl_socket_setsockopt(socket_.get(), NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0) fail("netlink group");
 }
@@ -52,6 +64,27 @@ void NetlinkSocket::dump(std::uint16_t type, std::uint8_t family, const OnMessag
     if (errno != EINTR) fail("netlink dump");  // EINTR: NLM_F_DUMP_INTR
   }
   fail("netlink dump");
+}
+
+void NetlinkSocket::change(std::uint16_t type, std::uint16_t flags, const Build& build) {
+  std::array<char, kBuffer> buffer{};
+  nlmsghdr* const message = mnl_nlmsg_put_header(buffer.data());
+  message->nlmsg_type = type;
+  message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
+  message->nlmsg_seq = ++sequence_;
+  build(*message);
+  if (mnl_socket_sendto(socket_.get(), message, message->nlmsg_len) < 0) fail("netlink request");
+  // Answers to earlier requests of another user of the socket are passed over.
+  for (;;) {
+    const ssize_t size = mnl_socket_recvfrom(socket_.get(), buffer.data(), buffer.size());
+    if (size < 0) fail("netlink request");
+    const auto* const answer = reinterpret_cast<const nlmsghdr*>(buffer.data());
+    if (!mnl_nlmsg_ok(answer, static_cast<int>(size)) || answer->nlmsg_seq != sequence_) continue;
+    const auto* const result = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(answer));
+    if (answer->nlmsg_type != NLMSG_ERROR || result->error == 0) return;
+    errno = -result->error;
+    fail("netlink request");
+  }
 }
 
 bool NetlinkSocket::receive(const OnMessage& on_message) {

@@ -1,4 +1,4 @@
-// A socket to the kernel's rtnetlink, in the network namespace of the thread that makes it.
+// A socket to the kernel's rtnetlink, in the network namespace of the thread that made it.
 //
 // Source: rtnetlink(7), Documentation/userspace-api/netlink/intro.rst of the kernel.
 #pragma once
@@ -14,8 +14,13 @@ class NetlinkSocket {
  public:
   using OnMessage = std::function<void(const nlmsghdr& message)>;
 
+  using Build = std::function<void(nlmsghdr& message)>;
+
   // Throws std::system_error.
   NetlinkSocket();
+  // The same socket as the descriptor's, which stays the caller's: in another namespace, perhaps. Throws
+  // std::system_error.
+  explicit NetlinkSocket(int descriptor);
 
   // Joins a group, such as RTNLGRP_LINK. Throws std::system_error.
   void join(int group);
@@ -24,6 +29,9 @@ class NetlinkSocket {
   // Asks for all objects of a kind, such as RTM_GETROUTE. The kernel may change them meanwhile, and says so: then it is
   // asked anew, a few times. Throws std::system_error.
   void dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message);
+  // Makes one change, such as RTM_NEWADDR. `build` appends the header of the type and the attributes, at most 4 KiB.
+  // Throws std::system_error with what the kernel answers.
+  void change(std::uint16_t type, std::uint16_t flags, const Build& build);
   // What groups have sent, without waiting. Returns false if the kernel had to leave messages out.
   bool receive(const OnMessage& on_message);
 

@@ -1,0 +1,33 @@
+// Moves the interface of a device to a pod, and back.
+//
+// While a pod has it, the interface's alias names the claim and the device. So it is found again whatever it is called
+// then, in the pod and after its return, and a late release of one claim touches nothing of the next.
+#pragma once
+
+#include <cardcage/sdk.hpp>
+#include <string>
+
+#include "modules/common/node.h"
+#include "modules/nic/kept_interface.h"
+#include "modules/nic/settings.h"
+
+namespace cardcage::nic {
+
+class HandOver {
+ public:
+  explicit HandOver(hardware::Node node) : node_(std::move(node)) {}
+
+  // Does nothing that is done already. If it fails, the interface is on the node as it was. Throws cage::Error.
+  void attach(const KeptInterface& kept, const Settings& settings, std::string_view claim_uid,
+              const cage::Pod& pod) const;
+  // Does nothing for an interface that is not in the pod. Throws cage::Error.
+  void detach(const KeptInterface& kept, std::string_view claim_uid, const cage::Pod& pod) const;
+  // Restores one that is back on the node by itself, because its namespace has ended; waits a moment for that. Throws
+  // cage::Error.
+  void restore(const cage::Call& call, const KeptInterface& kept, std::string_view claim_uid) const;
+
+ private:
+  const hardware::Node node_;
+};
+
+}  // namespace cardcage::nic

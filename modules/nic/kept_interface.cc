@@ -1,0 +1,115 @@
+#include "modules/nic/kept_interface.h"
+
+#include <cardcage/sdk.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+#include "modules/common/pci_function.h"
+#include "modules/nic/netlink/addresses.h"
+#include "modules/nic/netlink/links.h"
+#include "modules/nic/nic.h"
+
+namespace cardcage::nic {
+namespace {
+
+// Fields end in NUL, which no name, alias and address has.
+class Writer {
+ public:
+  Writer& operator<<(std::string_view field) {
+    text_.append(field).push_back('\0');
+    return *this;
+  }
+  Writer& operator<<(std::uint64_t number) { return *this << std::to_string(number); }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+  std::string text() {
+    const auto end = rest_.find('\0');
+    if (end == std::string_view::npos)
+      throw cage::Error(CAGE_DATA_LOSS, "what this module saved with the claim cannot be read");
+    std::string field(rest_.substr(0, end));
+    rest_.remove_prefix(end + 1);
+    return field;
+  }
+  std::uint64_t number() {
+    const std::string field = text();
+    std::uint64_t value = 0;
+    std::from_chars(field.data(), field.data() + field.size(), value);
+    return value;
+  }
+  bool done() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+};
+
+// The one that is no representor, and the device's port if there are several.
+std::optional<Netdev> netdev_of(const hardware::Node& node, std::string_view device) {
+  const std::string bus_id = bus_id_of(device);
+  if (bus_id.empty()) return read_netdev(node.sysfs, interface_of(device));
+  const auto names = interfaces_at(hardware::path_of(node.sysfs, bus_id));
+  std::vector<Netdev> netdevs;
+  for (const std::string& name : names.value_or(std::vector<std::string>()))
+    if (auto netdev = read_netdev(node.sysfs, name); netdev && !is_representor(*netdev))
+      netdevs.push_back(std::move(*netdev));
+  const auto is_it = [&](const Netdev& netdev) {
+    return device == bus_id || device.ends_with("/port-" + std::to_string(netdev.port));
+  };
+  const auto found = std::ranges::find_if(netdevs, is_it);
+  return found == netdevs.end() ? std::nullopt : std::optional(std::move(*found));
+}
+
+}  // namespace
+
+std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device) {
+  auto netdev = netdev_of(node, device);
+  if (!netdev) return std::nullopt;
+  KeptInterface kept{.device = std::string(device), .netdev = std::move(*netdev), .addresses = {}};
+  NetlinkSocket socket;
+  const std::vector<Link> links = read_links(socket);
+  if (const auto link = std::ranges::find(links, kept.netdev.name, &Link::name); link != links.end())
+    for (const Address& address : addresses_of(socket, link->index)) kept.addresses.push_back(to_string(address));
+  return kept;
+}
+
+std::string to_state(const std::vector<KeptInterface>& interfaces) {
+  Writer out;
+  for (const KeptInterface& kept : interfaces) {
+    const Netdev& netdev = kept.netdev;
+    out << kept.device << netdev.name << netdev.alias << netdev.mac << netdev.type << netdev.port
+        << netdev.mtu.value_or(0) << netdev.speed.value_or(0) << (netdev.is_up ? 1U : 0U) << netdev.state
+        << netdev.queue_length << kept.addresses.size();
+    for (const std::string& address : kept.addresses) out << address;
+  }
+  return out.take();
+}
+
+std::vector<KeptInterface> interfaces_from(std::string_view state) {
+  std::vector<KeptInterface> interfaces;
+  for (Reader in(state); !in.done();) {
+    KeptInterface& kept = interfaces.emplace_back();
+    kept.device = in.text();
+    Netdev& netdev = kept.netdev;
+    netdev.name = in.text();
+    netdev.alias = in.text();
+    netdev.mac = in.text();
+    netdev.type = in.number();
+    netdev.port = in.number();
+    if (const auto mtu = in.number(); mtu != 0) netdev.mtu = mtu;
+    if (const auto speed = in.number(); speed != 0) netdev.speed = speed;
+    netdev.is_up = in.number() != 0;
+    netdev.state = in.text();
+    netdev.queue_length = in.number();
+    for (auto count = in.number(); count > 0; --count) kept.addresses.push_back(in.text());
+  }
+  return interfaces;
+}
+
+}  // namespace cardcage::nic

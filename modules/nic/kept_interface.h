@@ -1,0 +1,27 @@
+// The interface of a device as it was on the node before a pod got it, so that it comes back as it was.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "modules/common/node.h"
+#include "modules/nic/netdev.h"
+
+namespace cardcage::nic {
+
+struct KeptInterface {
+  std::string device;  // its id
+  Netdev netdev;
+  std::vector<std::string> addresses;  // "10.1.2.3/24"
+};
+
+// What the node has of the device now; nothing if it has no interface, or if that is away. Throws std::system_error.
+std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device);
+
+// A text that the host keeps with the claim.
+std::string to_state(const std::vector<KeptInterface>& interfaces);
+std::vector<KeptInterface> interfaces_from(std::string_view state);
+
+}  // namespace cardcage::nic

@@ -1,0 +1,33 @@
+// Addresses of interfaces.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "modules/nic/netlink/socket.h"
+
+namespace cardcage::nic {
+
+struct Address {
+  std::uint8_t family = 0;  // AF_INET, AF_INET6
+  std::uint8_t prefix = 0;  // bits
+  std::array<unsigned char, 16> bytes{};
+
+  std::size_t size() const { return family == 2 ? 4 : 16; }
+  friend bool operator==(const Address&, const Address&) = default;
+};
+
+// "10.1.2.3/24", "2001:db8::1/64"; without a length all bits count. Nothing for what is no address.
+std::optional<Address> parse_address(std::string_view text);
+std::string to_string(const Address& address);
+
+// Those that hold beyond the link. Throws std::system_error, as all functions here.
+std::vector<Address> addresses_of(NetlinkSocket& socket, std::uint32_t index);
+// Does nothing if the interface has it. One of IPv6 is used at once: nobody looks for duplicates.
+void add_address(NetlinkSocket& socket, std::uint32_t index, const Address& address);
+
+}  // namespace cardcage::nic

@@ -1,0 +1,79 @@
+#include "modules/nic/netlink/links.h"
+
+#include <fmt/format.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace cardcage::nic {
+namespace {
+
+std::string text_of(const nlattr& attribute) {
+  std::string text(static_cast<const char*>(mnl_attr_get_payload(&attribute)), mnl_attr_get_payload_len(&attribute));
+  return text.substr(0, text.find('\0'));
+}
+
+std::string mac_of(const nlattr& attribute) {
+  const auto* const bytes = static_cast<const unsigned char*>(mnl_attr_get_payload(&attribute));
+  std::string text;
+  for (std::size_t i = 0; i < mnl_attr_get_payload_len(&attribute); ++i)
+    text += fmt::format("{}{:02x}", i == 0 ? "" : ":", bytes[i]);
+  return text;
+}
+
+std::vector<unsigned char> bytes_of(const std::string& mac) {
+  std::vector<unsigned char> bytes;
+  for (std::size_t at = 0; at + 2 <= mac.size(); at += 3)
+    std::from_chars(mac.data() + at, mac.data() + at + 2, bytes.emplace_back(), 16);
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<Link> read_links(NetlinkSocket& socket) {
+  std::vector<Link> links;
+  socket.dump(RTM_GETLINK, AF_UNSPEC, [&links](const nlmsghdr& message) {
+    if (message.nlmsg_type != RTM_NEWLINK) return;
+    const auto* const header = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&message));
+    Link& link = links.emplace_back();
+    link.index = static_cast<std::uint32_t>(header->ifi_index);
+    link.is_up = (header->ifi_flags & IFF_UP) != 0;
+    for_each_attribute(message, sizeof(ifinfomsg), [&link](const nlattr& attribute) {
+      switch (mnl_attr_get_type(&attribute)) {
+        case IFLA_IFNAME: link.name = text_of(attribute); break;
+        case IFLA_IFALIAS: link.alias = text_of(attribute); break;
+        case IFLA_ADDRESS: link.mac = mac_of(attribute); break;
+        case IFLA_MTU: link.mtu = mnl_attr_get_u32(&attribute); break;
+        case IFLA_TXQLEN: link.queue_length = mnl_attr_get_u32(&attribute); break;
+        default: break;
+      }
+    });
+  });
+  return links;
+}
+
+void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& change) {
+  socket.change(RTM_NEWLINK, 0, [&](nlmsghdr& message) {
+    auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg)));
+    header.ifi_index = static_cast<int>(index);
+    if (change.is_up) {
+      header.ifi_change = IFF_UP;
+      header.ifi_flags = *change.is_up ? IFF_UP : 0;
+    }
+    if (change.network_namespace)
+      mnl_attr_put_u32(&message, IFLA_NET_NS_FD, static_cast<std::uint32_t>(*change.network_namespace));
+    if (change.name) mnl_attr_put_strz(&message, IFLA_IFNAME, change.name->c_str());
+    if (change.alias) mnl_attr_put(&message, IFLA_IFALIAS, change.alias->size(), change.alias->data());
+    if (change.mac) {
+      const std::vector<unsigned char> bytes = bytes_of(*change.mac);
+      mnl_attr_put(&message, IFLA_ADDRESS, bytes.size(), bytes.data());
+    }
+    if (change.mtu) mnl_attr_put_u32(&message, IFLA_MTU, *change.mtu);
+    if (change.queue_length) mnl_attr_put_u32(&message, IFLA_TXQLEN, *change.queue_length);
+  });
+}
+
+}  // namespace cardcage::nic

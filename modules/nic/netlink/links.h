@@ -1,0 +1,34 @@
+// Interfaces of a network namespace, as rtnetlink tells and changes them.
+//
+// Source: rtnetlink(7), include/uapi/linux/if_link.h of the kernel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "modules/nic/netlink/socket.h"
+
+namespace cardcage::nic {
+
+struct Link {
+  std::uint32_t index = 0;
+  std::string name, alias, mac;
+  std::uint32_t mtu = 0, queue_length = 0;
+  bool is_up = false;
+};
+
+// Throws std::system_error, as all functions here.
+std::vector<Link> read_links(NetlinkSocket& socket);
+
+// What is to be another value.
+struct LinkChange {
+  std::optional<std::string> name, alias, mac;
+  std::optional<std::uint32_t> mtu, queue_length;
+  std::optional<bool> is_up;
+  std::optional<int> network_namespace;  // a descriptor of it. The kernel moves the interface first
+};
+void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& change);
+
+}  // namespace cardcage::nic

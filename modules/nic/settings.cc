@@ -1,0 +1,73 @@
+#include "modules/nic/settings.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace cardcage::nic {
+namespace {
+
+[[noreturn]] void refuse(const char* field, std::string_view value, const char* remedy) {
+  throw cage::Error(CAGE_INVALID_ARGUMENT,
+                    std::string(field) + ": '" + std::string(value) + "' is not understood; " + remedy);
+}
+
+// As dev_valid_name() of the kernel judges, and no pattern such as eth%d.
+bool is_interface_name(std::string_view name) {
+  return name != "." && name != ".." && std::ranges::none_of(name, [](unsigned char c) {
+           return c == '/' || c == ':' || c == '%' || std::isspace(c) != 0;
+         });
+}
+
+bool is_mac(std::string_view text) {
+  constexpr std::size_t kEthernet = 17;
+  if (text.size() != kEthernet) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (i % 3 == 2 ? text[i] != ':' : std::isxdigit(static_cast<unsigned char>(text[i])) == 0) return false;
+  return true;
+}
+
+template <class Parsed>
+std::vector<Parsed> parse_all(const cage::Values& values, const char* field,
+                              std::optional<Parsed> (*parse)(std::string_view), const char* remedy) {
+  std::vector<Parsed> all;
+  for (const std::string_view text : values.list(field)) {
+    auto parsed = parse(text);
+    if (!parsed) refuse(field, text, remedy);
+    all.push_back(std::move(*parsed));
+  }
+  return all;
+}
+
+Mode mode_of(std::string_view text) {
+  if (text == "Vfio") return Mode::kVfio;
+  return text == "Rdma" ? Mode::kRdma : Mode::kKernel;
+}
+
+}  // namespace
+
+Settings settings_of(const cage::Allocation& allocation) {
+  if (!allocation.has_params()) return {};
+  const cage::Values values = allocation.params();
+  Settings settings{
+      .mode = mode_of(values.text(field::kMode)),
+      .vhost_net = values.boolean(field::kVhostNet),
+      .name = std::string(values.text(field::kName)),
+      .mac = std::string(values.text(field::kMac)),
+      .mtu = static_cast<std::uint32_t>(values.integer(field::kMtu)),
+      .addresses = parse_all<Address>(values, field::kAddresses, parse_address, "write \"10.1.2.3/24\""),
+      .routes = parse_all<Route>(values, field::kRoutes, parse_route,
+                                 "write \"10.0.0.0/8 via 10.1.2.1\" or \"default via 10.1.2.1 table 100 "
+                                 "metric 10\", with a destination without bits beyond its prefix"),
+      .rules = parse_all<Rule>(values, field::kRules, parse_rule, "write \"from 10.1.2.3 table 100 priority 1000\"")};
+  if (!is_interface_name(settings.name))
+    refuse(field::kName, settings.name, "a name has no '/', ':', '%' and no spaces");
+  if (!settings.mac.empty() && !is_mac(settings.mac)) refuse(field::kMac, settings.mac, "write \"02:00:00:00:00:01\"");
+  if (settings.mtu != 0 && settings.mtu < kMinMtu)
+    refuse(field::kMtu, std::to_string(settings.mtu), "an MTU has 68 bytes at least");
+  if (settings.mode != Mode::kKernel && settings.configures_interface())
+    throw cage::Error(CAGE_INVALID_ARGUMENT,
+                      "the fields of the interface, routes and rules are for mode Kernel, in which the pod gets it");
+  return settings;
+}
+
+}  // namespace cardcage::nic

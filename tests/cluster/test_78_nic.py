@@ -1,0 +1,159 @@
+"""Network devices (docs/nic.md): interfaces of the node, made of veth and macvlan, go to pods and come back."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from edited_manifests import more_modules
+from kubectl import kubectl
+from mock import allocated, claim, request, use
+from scene import container, pod
+from waiting import until
+
+DRIVER = CLASS = "nic.cardcage.dev"
+MODULE = f"""
+[[module]]
+name = "nic"
+path = "libcardcage_nic.so"
+options = {{ interfaces = ["nic*"] }}
+[[module.serve]]
+driver = "{DRIVER}"
+"""
+LAN, GATEWAY = "lan0", "10.77.0.1"  # a bridge of the node, and its address there
+ATTACHED = Path("/run/cardcage/attached")
+
+
+def ip(*words: str, check: bool = True) -> str:
+    return subprocess.run(["ip", *words], check=check, text=True, stdout=subprocess.PIPE).stdout
+
+
+def make_interfaces() -> None:
+    """nic0 and nic1 are veth, nic2 is macvlan; all are on the LAN. A pod's end destroys those that do not come back."""
+    for name in ("nic0", "nic1"):
+        if not ip("link", "show", name, check=False):
+            ip("link", "add", name, "type", "veth", "peer", "name", f"{name}-lan")
+            ip("link", "set", f"{name}-lan", "master", LAN, "up")
+    if not ip("link", "show", "nic2", check=False):
+        ip("link", "add", "nic2", "link", LAN, "type", "macvlan", "mode", "bridge")
+
+
+@pytest.fixture(scope="module")
+def module(cluster, daemon, tmp_path_factory):
+    ip("link", "add", LAN, "type", "bridge")
+    ip("address", "add", f"{GATEWAY}/24", "dev", LAN)
+    ip("link", "set", LAN, "up")
+    try:
+        with more_modules(cluster, daemon, tmp_path_factory.mktemp("nic"), MODULE, drivers=(DRIVER,)):
+            yield
+    finally:
+        ip("link", "delete", LAN)
+
+
+@pytest.fixture
+def nics(daemon, module):
+    make_interfaces()
+    until(lambda: {device["name"] for device in daemon.devices(DRIVER)} >= {"nic-nic0", "nic-nic1", "nic-nic2"}, "the slice has the interfaces", 20)
+
+
+def nic_claim(name: str, device: str, **interface) -> dict:
+    made = claim(name, request("nic", cel=f"device.attributes['{DRIVER}'].ifName == '{device}'", device_class=CLASS))
+    made["spec"]["devices"]["config"] = [{"opaque": {"driver": DRIVER, "parameters": {
+        "apiVersion": f"{DRIVER}/v1alpha1", "kind": "NicConfig", "interface": interface}}}]
+    return made
+
+
+def user(name: str, claimed: str, **spec) -> dict:
+    return pod(name, [container(claims=[{"name": "nic"}])], [use("nic", claim=claimed)], **spec)
+
+
+def pings(scene, name: str, address: str = GATEWAY) -> None:
+    scene.execute(name, "ping", "-c", "1", "-W", "2", address)
+
+
+def kill_container(scene, name: str) -> None:
+    restarts = scene.get("pods", name)["status"]["containerStatuses"][0]["restartCount"]
+    scene.execute(name, "sh", "-c", "kill -TERM 1")
+    until(lambda: scene.get("pods", name)["status"]["containerStatuses"][0]["restartCount"] > restarts, "the container restarts", 30)
+
+
+@pytest.mark.parametrize("device", ["nic0", "nic2"])
+def test_pod_gets_an_interface(scene, nics, device):
+    scene.apply(nic_claim("nic", device, name="net1", addresses=["10.77.0.10/24"], mtu=1400), user("user", "nic"))
+    scene.wait_running("user")
+    pings(scene, "user")
+    seen = scene.execute("user", "ip", "addr", "show", "net1")
+    assert "10.77.0.10/24" in seen and "mtu 1400" in seen
+    assert not ip("link", "show", device, check=False), "it is not on the node any more"
+
+    def stated():
+        [status] = scene.get("resourceclaims", "nic")["status"]["devices"]
+        return status["networkData"]
+    data = until(stated, "the claim tells the pod's address", 20)
+    assert data["interfaceName"] == "net1" and data["ips"] == ["10.77.0.10/24"]
+
+
+def test_two_pods_reach_each_other_and_never_share(scene, nics):
+    for number in (0, 1):
+        scene.apply(nic_claim(f"nic{number}", f"nic{number}", name="net1", addresses=[f"10.77.0.2{number}/24"]),
+                    user(f"user{number}", f"nic{number}"))
+    scene.wait_running("user0", "user1")
+    pings(scene, "user0", "10.77.0.21")
+    pings(scene, "user1", "10.77.0.20")
+    # A claim is for several pods, the interface is not.
+    scene.apply(user("second", "nic0"))
+    [text, *_] = until(lambda: [e for e in scene.events("Failed", "second") + scene.events("FailedCreatePodSandBox", "second") if "interface" in e],
+                       "the event says why", 40)
+    assert "interface 'nic0' of device 'interface/nic0' is not on the node: another pod has it" in text
+    pings(scene, "user0", "10.77.0.21")
+
+
+def test_container_restarts_with_its_interface(scene, nics):
+    scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic", restartPolicy="Always"))
+    scene.wait_running("user")
+    kill_container(scene, "user")
+    scene.wait_running("user")
+    pings(scene, "user")
+
+
+def test_daemon_killed_and_away(scene, daemon, nics):
+    scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic", restartPolicy="Always"))
+    scene.wait_running("user")
+    daemon.kill()
+    pings(scene, "user")
+    assert "nic-nic0" in {device["name"] for device in daemon.devices(DRIVER)}, "a device that a pod has stays one"
+    daemon.scale_to_nothing()
+    try:
+        kill_container(scene, "user")
+        scene.wait_running("user")
+        pings(scene, "user")
+    finally:
+        daemon.scale_back()
+    scene.delete("pods", "user")
+    scene.wait_gone("pods", "user")
+
+
+def test_no_container_starts_without_its_device(scene, daemon, nics):
+    """As if the daemon had been killed between the sandbox and the attach."""
+    scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic", restartPolicy="Always"))
+    scene.wait_running("user")
+    daemon.scale_to_nothing()
+    try:
+        for file in ATTACHED.iterdir():
+            file.unlink()
+        kill_container(scene, "user")
+        [text, *_] = until(lambda: [event for event in scene.events("Failed", "user") if "cardcage" in event], "the event says why", 60)
+        assert "the cardcage daemon does not serve /run/cardcage/sandbox.sock" in text
+    finally:
+        daemon.scale_back()
+    scene.wait_running("user", seconds=90)
+    pings(scene, "user")
+
+
+def test_pod_on_the_network_of_the_node_is_refused(scene, nics):
+    scene.apply(nic_claim("nic", "nic0"), user("user", "nic", hostNetwork=True))
+    [text, *_] = until(lambda: [e for e in scene.events("Failed", "user") + scene.events("FailedCreatePodSandBox", "user") if "hostNetwork" in e],
+                       "the event says why", 40)
+    assert "leave hostNetwork out of the pod's spec" in text
+    assert ip("link", "show", "nic0")

@@ -1,0 +1,206 @@
+// An interface goes to a pod and comes back: the module on real network namespaces, with interfaces that iproute2
+// makes.
+#include "tests/fakes/network_namespace.h"
+#include "tests/fakes/pod_namespace.h"
+#include "tests/nic/nic_fixture.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class NicHandOver : public NicFixture {
+ protected:
+  void SetUp() override {
+    if (!node.works() || !pod.works()) GTEST_SKIP() << "no network namespace can be made here";
+    ASSERT_TRUE(node.ip("link add nic0 type veth peer name peer0"));
+    ASSERT_TRUE(node.ip("link set peer0 up"));
+    ASSERT_TRUE(node.ip("link set nic0 address 02:00:00:00:00:10 mtu 1400 txqueuelen 500 alias rack-3"));
+    ASSERT_TRUE(node.ip("address add 192.0.2.7/24 dev nic0"));
+    tree.netdev("nic0");
+    tree.netdev_attribute("nic0", "address", "02:00:00:00:00:10");
+    tree.netdev_attribute("nic0", "mtu", "1400");
+    tree.netdev_attribute("nic0", "tx_queue_len", "500");
+    tree.netdev_attribute("nic0", "ifalias", "rack-3");
+    ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"nic*"}}}));
+  }
+  ModuleClaim claim_of(const std::string& uid, const std::string& params = {},
+                       ConfigSource source = ConfigSource::kClaim) {
+    return HardwareFixture::claim_of(uid, {"nic-nic0"}, params, "NicConfig", source);
+  }
+  Status attach(const ModuleClaim& claim, const PodNamespace& to) {
+    return run(module->attach(claim, to.pod(), soon()));
+  }
+  Status detach(const ModuleClaim& claim, const PodNamespace& from) {
+    return run(module->detach(claim, from.pod(), soon()));
+  }
+  // Everything that was set before the test gave it away.
+  bool is_as_before() const {
+    return on_node("link show nic0", "mtu 1400") && on_node("link show nic0", "qlen 500") &&
+           on_node("link show nic0", "02:00:00:00:00:10") && on_node("link show nic0", "alias rack-3") &&
+           on_node("link show nic0", "state DOWN") && on_node("address show nic0", "192.0.2.7/24");
+  }
+  bool on_node(const std::string& command, const std::string& text) const {
+    return node.ip(command + " | tee /dev/stderr | grep -qF -- '" + text + "'");
+  }
+
+  NetworkNamespace node;
+  PodNamespace pod, other;
+};
+INSTANTIATE_TEST_SUITE_P(Isolation, NicHandOver, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(NicHandOver, AnInterfaceGoesToThePodAndComesBackAsItWas) {
+  ModuleClaim claim =
+      claim_of("u1", R"("interface":{"name":"net1","mtu":1300,"addresses":["10.1.2.3/24","2001:db8::3/64"]},
+      "routes":["10.9.0.0/16 via 10.1.2.1","default via 10.1.2.1 table 100"],"rules":["from 10.1.2.3 table 100"])");
+  const auto prepared = prepare(claim);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(prepared->statements.at(0).network,
+            (NetworkData{"net1", {"10.1.2.3/24", "2001:db8::3/64"}, "02:00:00:00:00:10"}));
+  const Status attached = attach(claim, pod);
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_FALSE(node.ip("link show nic0"));
+  EXPECT_TRUE(pod.ip_says("link show net1", "mtu 1300"));
+  EXPECT_TRUE(pod.ip_says("link show net1", "LOWER_UP"));
+  EXPECT_TRUE(pod.ip_says("address show net1", "inet 10.1.2.3/24"));
+  EXPECT_TRUE(pod.ip_says("address show net1", "inet6 2001:db8::3/64"));
+  EXPECT_TRUE(pod.ip_says("route show", "10.9.0.0/16 via 10.1.2.1 dev net1"));
+  EXPECT_TRUE(pod.ip_says("route show table 100", "default via 10.1.2.1 dev net1"));
+  EXPECT_TRUE(pod.ip_says("rule show", "from 10.1.2.3 lookup 100"));
+
+  EXPECT_TRUE(attach(claim, pod)) << "for the next container of the pod";
+  ASSERT_TRUE(pod.ip("link set net1 down"));
+  ASSERT_TRUE(pod.ip("link set net1 name renamed address 02:00:00:00:00:99")) << "a pod with CAP_NET_ADMIN";
+  const Status detached = detach(claim, pod);
+  ASSERT_TRUE(detached) << detached.error().message;
+  EXPECT_TRUE(is_as_before());
+  EXPECT_TRUE(detach(claim, pod)) << "again";
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_TRUE(is_as_before());
+}
+
+TEST_P(NicHandOver, ADeviceStaysOneWhileAPodHasItsInterface) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  std::filesystem::remove_all(tree.sysfs() / "class/net/nic0");
+  EXPECT_THAT(names(), Contains("nic-nic0"));
+  module.reset();
+  ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"nic*"}}})) << "a new instance";
+  EXPECT_THAT(names(), Not(Contains("nic-nic0")));
+  ASSERT_TRUE(run(module->reconcile({claim}, soon())));
+  EXPECT_THAT(names(), Contains("nic-nic0"));
+  EXPECT_THAT(attributes_of(device("nic-nic0")), Contains("alias=rack-3"));
+  EXPECT_TRUE(detach(claim, pod));
+  EXPECT_TRUE(is_as_before());
+}
+
+TEST_P(NicHandOver, TwoPodsNeverHaveOneInterface) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  const Status second = attach(claim, other);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(second.error().message, HasSubstr("interface 'nic0' of device 'interface/nic0' is not on the node"));
+  EXPECT_TRUE(pod.ip("link show nic0"));
+}
+
+TEST_P(NicHandOver, ANameThatThePodHasAlreadyIsRefused) {
+  ModuleClaim claim = claim_of("u1", R"("interface":{"name":"lo"})");
+  ASSERT_TRUE(prepare(claim));
+  const Status refused = attach(claim, pod);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("the pod has an interface 'lo' already"));
+  EXPECT_TRUE(is_as_before());
+}
+
+TEST_P(NicHandOver, WhatFailsHalfWayIsUndone) {
+  // The gateway cannot be reached through the interface.
+  ModuleClaim claim = claim_of("u1", R"("interface":{"name":"net1"},"routes":["10.9.0.0/16 via 172.16.0.1"])");
+  ASSERT_TRUE(prepare(claim));
+  const Status refused = attach(claim, pod);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("cannot be moved to the pod"));
+  EXPECT_FALSE(pod.ip("link show net1"));
+  EXPECT_TRUE(is_as_before());
+}
+
+TEST_P(NicHandOver, ALateReleaseTouchesNothingOfTheNextClaim) {
+  ModuleClaim late = claim_of("u1"), next = claim_of("u2", R"("interface":{"name":"net1"})");
+  ASSERT_TRUE(prepare(late));
+  ASSERT_TRUE(attach(late, pod));
+  ASSERT_TRUE(detach(late, pod));
+  ASSERT_TRUE(prepare(next));
+  ASSERT_TRUE(attach(next, other));
+  EXPECT_TRUE(detach(late, other));
+  EXPECT_TRUE(unprepare(late));
+  EXPECT_TRUE(other.ip("link show net1"));
+  EXPECT_TRUE(detach(next, other));
+  EXPECT_TRUE(is_as_before());
+}
+
+TEST_P(NicHandOver, ANameThatTheNodeGaveAwayMeanwhileKeepsTheInterfaceForTheNextAttempt) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  ASSERT_TRUE(node.ip("link add nic0 type veth peer name squatter"));
+  const Status clash = detach(claim, pod);
+  ASSERT_FALSE(clash);
+  EXPECT_THAT(clash.error().message, HasSubstr("cannot be taken back from the pod"));
+  ASSERT_TRUE(node.ip("link delete nic0"));
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_TRUE(is_as_before());
+}
+
+TEST_P(NicHandOver, AnInterfaceWithoutHardwareEndsWithItsPod) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  std::filesystem::remove_all(tree.sysfs() / "class/net/nic0");
+  pod.end();
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_THAT(names(), Not(Contains("nic-nic0")));
+}
+
+TEST_P(NicHandOver, AnAdministratorsClaimAndOneOfAResourceLeaveTheInterface) {
+  ModuleClaim admin = claim_of("u1"), of_resource = claim_of("u2");
+  admin.allocations.at(0).admin_access = true;
+  of_resource.resource = "example.com/nic";
+  for (ModuleClaim* claim : {&admin, &of_resource}) {
+    const auto prepared = prepare(*claim);
+    ASSERT_TRUE(prepared) << prepared.error().message;
+    EXPECT_THAT(prepared->statements, IsEmpty());
+    EXPECT_TRUE(attach(*claim, pod));
+    EXPECT_TRUE(is_as_before());
+    EXPECT_TRUE(unprepare(*claim));
+  }
+}
+
+TEST_P(NicHandOver, WhatNamesNothingIsRefusedWhenTheClaimIsPrepared) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"("interface":{"name":"a/b"})", "interface.name: 'a/b' is not understood"},
+      {R"("interface":{"mtu":40})", "interface.mtu: '40' is not understood; an MTU has 68 bytes at least"},
+      {R"("interface":{"addresses":["10.1.2"]})", "interface.addresses: '10.1.2' is not understood"},
+      {R"("interface":{"addresses":["10.1.2.3/33"]})", "'10.1.2.3/33' is not understood"},
+      {R"("routes":["10.1.2.3/24 via 10.1.2.1"])", "routes: '10.1.2.3/24 via 10.1.2.1' is not understood"},
+      {R"("routes":["default"])", "routes: 'default' is not understood"},
+      {R"("rules":["table 100"])", "rules: 'table 100' is not understood"},
+      {R"("mode":"Rdma","interface":{"name":"net1"})", "are for mode Kernel"}};
+  for (const auto& [params, message] : wrong) {
+    ModuleClaim claim = claim_of("u1", params);
+    const auto refused = prepare(claim);
+    ASSERT_FALSE(refused) << params;
+    EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(refused.error().message, HasSubstr(message));
+  }
+  ModuleClaim mac = claim_of("u1", R"("interface":{"mac":"02-00"})", ConfigSource::kClass);
+  EXPECT_THAT(prepare(mac).error().message, HasSubstr("interface.mac: '02-00' is not understood"));
+}
+
+}  // namespace
+}  // namespace cardcage
