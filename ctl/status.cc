@@ -57,6 +57,7 @@ json::value status_json(const wire::GetStatusResponse& status) {
           {"liveClaims", status.live_claims()},
           {"podResources", to_json(status.pod_resources())},
           {"nodeLabels", to_json(status.node_labels())},
+          {"containerRuntime", to_json(status.container_runtime())},
           {"claimStatus", to_json(status.claim_status())},
           {"drivers", std::move(drivers)},
           {"resources", std::move(resources)},
@@ -95,6 +96,7 @@ void print(const wire::GetStatusResponse& status) {
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
        {"pod resources", to_text(status.pod_resources())},
        {"node labels", to_text(status.node_labels())},
+       {"container runtime", to_text(status.container_runtime())},
        {"claim status", to_text(status.claim_status())}});
   if (status.drivers_size() > 0) {
     fmt::print("\n");

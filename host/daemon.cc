@@ -284,6 +284,7 @@ Task<void> Daemon::keep_run_files() {
 void Daemon::changed(const Supervisor& supervisor) {
   if (modules_end_) return;
   table_.refresh(supervisor);
+  listen_to_runtime(supervisor);
   drivers_->refresh(supervisor);
   resources_->refresh(supervisor);
   if (!supervisor.draining().empty() || resources_->untidy()) tidy_.wake();
@@ -349,6 +350,7 @@ Task<void> Daemon::shut_down() {
   pods_->stop();
   pods_watch_->stop();
   if (orphans_) orphans_->stop();
+  if (nri_) nri_->stop();
   co_await loops_.join(clock_, deadline);
   // Drivers first: the kubelet repeats their calls. It rejects a pod whose resource nobody serves, so resources keep
   // their streams and lists until nothing else holds the next daemon back.

@@ -25,6 +25,7 @@
 #include "host/module/services.h"
 #include "host/module/worker_groups.h"
 #include "host/module/writes.h"
+#include "host/nri/nri_plugin.h"
 #include "host/pods/orphaned_claims.h"
 #include "host/pods/pod_reconciler.h"
 #include "host/rpc/client_slot.h"
@@ -71,6 +72,7 @@ class Daemon final : public DaemonView {
   void create_served_names();
   void create_orphan_search();
   Status open_sandboxes();
+  void listen_to_runtime(const Supervisor& supervisor);
   Task<void> reconcile_pods();
   Task<void> keep_run_files();
   Task<void> reap_orphans();
@@ -131,6 +133,7 @@ class Daemon final : public DaemonView {
   std::unique_ptr<HookFile> hook_file_;
   std::unique_ptr<Sandboxes> sandboxes_;
   std::unique_ptr<HookServer> hooks_;
+  std::unique_ptr<NriPlugin> nri_;  // null until a module moves devices
   std::unique_ptr<PodReconciler> pods_;
   std::unique_ptr<OrphanedClaims> orphans_;  // null without an API server
   Wakeup tidy_{core_}, pods_wanted_{core_}, run_files_changed_{core_};

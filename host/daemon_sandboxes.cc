@@ -26,4 +26,16 @@ Status Daemon::open_sandboxes() {
   return hooks_->restore();
 }
 
+// Every start of a pod waits for a plugin, so there is none without need.
+void Daemon::listen_to_runtime(const Supervisor& supervisor) {
+  const std::optional<ModuleIdentity>& identity = supervisor.identity();
+  if (nri_ || stopping_ || config_.node.nri_socket.empty() || !identity || !identity->has_sandbox) return;
+  nri_ = std::make_unique<NriPlugin>(
+      core_, clock_, config_.node.nri_socket,
+      NriListener{.connected = [this](const std::vector<PodSandbox>& pods) { sandboxes_->keep(pods); },
+                  .starting = [this](PodSandbox pod) { return sandboxes_->start(std::move(pod)); },
+                  .stopping = [this](PodSandbox pod) { return sandboxes_->stop(std::move(pod)); }});
+  loops_.spawn(nri_->run());
+}
+
 }  // namespace cardcage

@@ -85,6 +85,7 @@ StatusReport Daemon::status() const {
   for (const Resource* resource : resources_->all())
     report.resources.push_back(resource_report(facts_of(*resource, table_.supervisor(resource->name()))));
   report.node_labels = features_.condition();
+  if (nri_) report.runtime = nri_->condition();
   report.claim_status = claim_statuses_->condition();
   if (!report.resources.empty()) report.pod_resources = pod_resources_condition(pods_->status());
   return report;

@@ -272,6 +272,7 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   for (const auto& resource : report.resources) fill(*message.add_resources(), resource);
   if (report.pod_resources) fill(*message.mutable_pod_resources(), *report.pod_resources);
   if (report.node_labels) fill(*message.mutable_node_labels(), *report.node_labels);
+  if (report.runtime) fill(*message.mutable_container_runtime(), *report.runtime);
   if (report.claim_status) fill(*message.mutable_claim_status(), *report.claim_status);
   for (const auto& warning : report.warnings) message.add_warnings(text(warning));
 }

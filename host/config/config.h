@@ -57,6 +57,8 @@ struct NodeConfig {
   // including the '/'.
   std::filesystem::path device_plugins_dir = "/var/lib/kubelet/device-plugins";
   std::filesystem::path services_cgroup = {};  // empty = the daemon's own
+  // Where the container runtime takes plugins (NRI); empty = it tells of no sandbox.
+  std::filesystem::path nri_socket = "/var/run/nri/nri.sock";
   NodeRoots roots;
   // The features.d of Node Feature Discovery; empty = modules get no labels of the node.
   std::filesystem::path features_dir = "/etc/kubernetes/node-feature-discovery/features.d";

@@ -32,14 +32,15 @@ Keys changed_settings(const Config& running, const Config& wanted) {
 Keys changed_restart_keys(const Config& running, const Config& wanted) {
   using std::pair;
   Keys keys;
-  compare(
-      running.node, wanted.node, keys, pair("node.name", &NodeConfig::name),
-      pair("node.kubelet_root", &NodeConfig::kubelet_root), pair("node.state_dir", &NodeConfig::state_dir),
-      pair("node.run_dir", &NodeConfig::run_dir), pair("node.cdi_dir", &NodeConfig::cdi_dir),
-      pair("node.modules_dir", &NodeConfig::modules_dir), pair("node.admin_socket", &NodeConfig::admin_socket),
-      pair("node.claims", &NodeConfig::claims_folder), pair("node.device_plugins_dir", &NodeConfig::device_plugins_dir),
-      pair("node.services_cgroup", &NodeConfig::services_cgroup), pair("node.features_dir", &NodeConfig::features_dir),
-      pair("node.numa_attribute", &NodeConfig::numa_attribute), pair("node.instance", &NodeConfig::instance));
+  compare(running.node, wanted.node, keys, pair("node.name", &NodeConfig::name),
+          pair("node.kubelet_root", &NodeConfig::kubelet_root), pair("node.state_dir", &NodeConfig::state_dir),
+          pair("node.run_dir", &NodeConfig::run_dir), pair("node.cdi_dir", &NodeConfig::cdi_dir),
+          pair("node.modules_dir", &NodeConfig::modules_dir), pair("node.admin_socket", &NodeConfig::admin_socket),
+          pair("node.claims", &NodeConfig::claims_folder),
+          pair("node.device_plugins_dir", &NodeConfig::device_plugins_dir),
+          pair("node.services_cgroup", &NodeConfig::services_cgroup), pair("node.nri_socket", &NodeConfig::nri_socket),
+          pair("node.features_dir", &NodeConfig::features_dir),
+          pair("node.numa_attribute", &NodeConfig::numa_attribute), pair("node.instance", &NodeConfig::instance));
   compare(running.node.roots, wanted.node.roots, keys, pair("node.sysfs_root", &NodeRoots::sysfs),
           pair("node.procfs_root", &NodeRoots::procfs), pair("node.devfs_root", &NodeRoots::devfs),
           pair("node.driver_root", &NodeRoots::driver));

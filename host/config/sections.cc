@@ -59,12 +59,13 @@ void read_claims(TableReader& table, std::filesystem::path& folder) {
     table.refuse("claims", text->position, path.error().message + "; write \"apiserver\" or an absolute folder");
 }
 
-void read_features(TableReader& table, std::filesystem::path& folder) {
-  const auto text = table.expanded("features_dir");
+// An empty text stands for none.
+void read_optional_path(TableReader& table, std::string_view key, std::filesystem::path& path) {
+  const auto text = table.expanded(key);
   if (text && text->value.empty())
-    folder.clear();
+    path.clear();
   else
-    read_absolute(table, "features_dir", folder);
+    read_absolute(table, key, path);
 }
 
 void read_instance(TableReader& table, std::string& instance) {
@@ -88,12 +89,13 @@ NodeConfig read_node(TableReader table) {
   read_short_path(table, "admin_socket", node.admin_socket, kMaxSocketPath);
   read_claims(table, node.claims_folder);
   read_short_path(table, "device_plugins_dir", node.device_plugins_dir, kMaxDevicePluginsDir);
-  read_features(table, node.features_dir);
+  read_optional_path(table, "features_dir", node.features_dir);
   read_absolute(table, "sysfs_root", node.roots.sysfs);
   read_absolute(table, "procfs_root", node.roots.procfs);
   read_absolute(table, "devfs_root", node.roots.devfs);
   read_absolute(table, "driver_root", node.roots.driver);
   read_absolute(table, "services_cgroup", node.services_cgroup);
+  read_optional_path(table, "nri_socket", node.nri_socket);
   static constexpr std::pair<std::string_view, NumaAttribute> kNumaAttributes[] = {{"scalar", NumaAttribute::kScalar},
                                                                                    {"list", NumaAttribute::kList}};
   node.numa_attribute = table.choice("numa_attribute", kNumaAttributes).value_or(node.numa_attribute);

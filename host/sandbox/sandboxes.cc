@@ -1,6 +1,9 @@
 #include "host/sandbox/sandboxes.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <set>
 
 #include "host/core/log.h"
 
@@ -67,6 +70,15 @@ Task<void> Sandboxes::stop(PodSandbox pod) {
            {"pod", fmt::format("{}/{}", pod.name_space, pod.name)},
            {"error", done.error().message}});
   }
+}
+
+void Sandboxes::keep(const std::vector<PodSandbox>& pods) const {
+  std::set<ino_t> live;
+  for (const PodSandbox& pod : pods)
+    if (struct stat its{}; ::stat(pod.network_namespace.c_str(), &its) == 0) live.insert(its.st_ino);
+  const auto is_over = [&](const Attachment& attachment) { return !live.contains(attachment.network_namespace); };
+  for (const Attachment& attachment : environment_.attachments.find(is_over))
+    environment_.attachments.remove(attachment);
 }
 
 Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {

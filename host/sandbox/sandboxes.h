@@ -39,6 +39,8 @@ class Sandboxes {
   Task<Status> start(PodSandbox pod);
   // It is about to lose it: takes the devices back. What fails is left to unprepare.
   Task<void> stop(PodSandbox pod);
+  // All pods that have a sandbox: forgets what was attached to others.
+  void keep(const std::vector<PodSandbox>& pods) const;
   // A container with the claim is about to start in this namespace.
   Task<Status> admit(HookRequest request, UniqueFd network_namespace);
 

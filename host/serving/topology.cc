@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "host/core/file.h"
+#include "host/model/attribute_limits.h"
 #include "host/model/naming.h"
 #include "host/model/standard_attributes.h"
 
@@ -18,15 +21,32 @@ bool is_pcie_root(std::string_view text) {
   return text.size() == 10 && text.starts_with("pci") && is_pci_bus_id(std::string(text.substr(3)) + ":00.0");
 }
 
+// Below the host bridge: {"0000:3a:00.0", "0000:3b:00.0"}, bridges and the device itself.
+struct PciPath {
+  std::string root;  // "pci0000:3a"
+  std::vector<std::string> functions;
+};
+
 // `folder` is a link such as ../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0.
-std::optional<std::string> pcie_root_of(const std::filesystem::path& folder, const std::string& pci_bus_id) {
+std::optional<PciPath> pci_path_of(const std::filesystem::path& folder, const std::string& pci_bus_id) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(folder, error);
   if (error || target.filename() != pci_bus_id) return std::nullopt;
   const auto devices = std::ranges::find(target, std::filesystem::path("devices"));
   const auto root = devices == target.end() ? devices : std::next(devices);
   if (root == target.end() || !is_pcie_root(root->native())) return std::nullopt;
-  return root->native();
+  PciPath path{.root = root->native(), .functions = {}};
+  for (auto function = std::next(root); function != target.end(); ++function)
+    path.functions.push_back(function->native());
+  return path;
+}
+
+// A switch is two bridges on the way: its upstream port, and the downstream port above the device. A root port comes
+// before both.
+std::optional<std::string> pcie_switch_of(const PciPath& path) {
+  constexpr std::size_t kBelowRootPort = 4;
+  if (path.functions.size() < kBelowRootPort) return std::nullopt;
+  return *(path.functions.end() - 3);
 }
 
 std::optional<std::int32_t> read_numa_node(const std::filesystem::path& folder) {
@@ -57,8 +77,13 @@ void Topology::add_to(Device& device) {
   if (is_pci_bus_id(device.pci_bus_id)) {
     const std::filesystem::path folder = sysfs_ / "bus/pci/devices" / device.pci_bus_id;
     device.attributes.emplace(kPciBusIdAttribute, device.pci_bus_id);
-    if (auto root = pcie_root_of(folder, device.pci_bus_id))
-      device.attributes.emplace(kPcieRootAttribute, *std::move(root));
+    if (const auto path = pci_path_of(folder, device.pci_bus_id)) {
+      device.attributes.emplace(kPcieRootAttribute, path->root);
+      // Modules may have used up what a device can have, with room for the standard ones only.
+      const bool has_room = device.attributes.size() + device.capacity.size() + 1 < kMaxAttributes;
+      if (auto above = pcie_switch_of(*path); above && has_room)
+        device.attributes.emplace(kPcieSwitchAttribute, *std::move(above));
+    }
     if (device.numa_nodes.empty())
       if (const auto node = numa_node_of(folder)) device.numa_nodes.push_back(*node);
   }

@@ -55,8 +55,9 @@ struct StatusReport {
   std::vector<ResourceReport> resources;
   std::optional<Condition> pod_resources;  // "ok"; "waiting" or "absent"; "failing"; nothing without resources
   std::optional<Condition> node_labels;    // "written"; "absent"; "failing"; nothing without labels
-  std::optional<Condition> claim_status;   // "written"; "pending"; "refused" or "failing"; nothing without statements
-  std::vector<std::string> warnings;       // what an operator should look at
+  std::optional<Condition> runtime;  // "connected"; "registering"; "no runtime"; "failed". Nothing unless it is asked
+  std::optional<Condition> claim_status;  // "written"; "pending"; "refused" or "failing"; nothing without statements
+  std::vector<std::string> warnings;      // what an operator should look at
 };
 
 struct ModuleReport {

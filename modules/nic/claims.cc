@@ -22,6 +22,17 @@ std::string variable_of(std::string_view device) {
   return variable;
 }
 
+// "PCIDEVICE_EXAMPLE_COM_SRIOV" of "example.com/sriov": as the SR-IOV network device plugin names it, for programs that
+// read it, such as those of DPDK, and for CNI plugins.
+std::string plugin_variable_of(std::string_view resource) {
+  std::string variable = "PCIDEVICE_";
+  for (const char c : resource) {
+    const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    variable += fits ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : '_';
+  }
+  return variable;
+}
+
 void require_present(const hardware::Node& node, std::string_view device) {
   const auto place = bus_id_of(device).empty() ? node.sysfs / "class/net" / interface_of(device)
                                                : hardware::path_of(node.sysfs, bus_id_of(device));
@@ -37,7 +48,8 @@ void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edi
   for (const cage::Allocation& allocation : claim.allocations()) require_present(node_, allocation.device());
   std::vector<KeptInterface> interfaces = keep_interfaces(claim, edits);
   give_functions(call, claim, edits);
-  for (const cage::Allocation& allocation : claim.allocations()) add_edits(allocation, edits.of(allocation));
+  for (const cage::Allocation& allocation : claim.allocations())
+    add_edits(allocation, claim.resource(), edits.of(allocation));
   edits.save(to_state(interfaces));
   lent_.add(std::string(claim.uid()), std::move(interfaces));
 }
@@ -157,12 +169,13 @@ void Claims::reconcile(const std::vector<cage::Claim>& live) {
   if (!live.empty()) host_.rescan();
 }
 
-void Claims::add_edits(const cage::Allocation& allocation, cage::Edit edit) const {
+void Claims::add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const {
   const std::string bus_id = bus_id_of(allocation.device());
   const Settings settings = settings_of(allocation);
   edit.env(variable_of(allocation.device()), bus_id.empty() ? interface_of(allocation.device()) : bus_id);
   if (settings.vhost_net) edit.device_node("/dev/vhost-net").device_node("/dev/net/tun");
   if (bus_id.empty()) return;
+  if (!resource.empty()) edit.env_list(plugin_variable_of(resource), bus_id);
   // Somebody may have bound it before the claim came.
   if (settings.mode == Mode::kVfio || hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_)
     return passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});

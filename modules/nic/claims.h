@@ -37,7 +37,7 @@ class Claims {
   void give_functions(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const;
   std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
   KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
-  void add_edits(const cage::Allocation& allocation, cage::Edit edit) const;
+  void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
 
   const cage::Host host_;
   const hardware::Node node_;

@@ -37,9 +37,12 @@ class Cluster:
 
     def _boot_runtime(self) -> None:
         self.containerd = self._start(node.containerd())
-        self._until(lambda: subprocess.run(
-            ["ctr", f"--address={node.CONTAINERD_SOCKET}", "version"], capture_output=True).returncode == 0, "containerd responds", 30)
+        self._until(self._containerd_responds, "containerd responds", 30)
         images.load_busybox()
+
+    @staticmethod
+    def _containerd_responds() -> bool:
+        return subprocess.run(["ctr", f"--address={node.CONTAINERD_SOCKET}", "version"], capture_output=True).returncode == 0
 
     def boot_api_server(self) -> "Cluster":
         """Boots etcd and kube-apiserver alone: without a scheduler nothing allocates claims, and there is no node."""
@@ -87,6 +90,11 @@ class Cluster:
         self.api_server.command = node.kube_apiserver(gates).command
         self.api_server.restart(signal.SIGKILL)
         self._until(self.api.ready, "kube-apiserver /readyz", 60)
+
+    def restart_containerd(self) -> None:
+        """Kills containerd, whose containers go on, and starts it again."""
+        self.containerd.restart(signal.SIGKILL)
+        self._until(self._containerd_responds, "containerd responds", 30)
 
     def restart_controller_manager(self) -> None:
         """Its eviction by taints (1.37) ignores that a slice was deleted while its watch was cut off, and looks at the old slice for ever."""

@@ -103,8 +103,6 @@ def containerd() -> Program:
 disabled_plugins = ["io.containerd.internal.v1.opt"]
 [grpc]
   address = "{CONTAINERD_SOCKET}"
-[plugins."io.containerd.nri.v1.nri"]
-  disable = true
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = "{PAUSE_IMAGE}"
 [plugins."io.containerd.cri.v1.runtime"]

@@ -27,6 +27,7 @@ def access(cluster):
     ("services", ["hostPID: true", "mountPath: /sys/fs/cgroup/cardcage"]),
     ("driver-root", ["mountPropagation: HostToContainer", "mountPath: /run/nvidia/driver"]),
     ("claim-status", ["resourceclaims/driver", "associated-node:patch"]),
+    ("network-devices", ["mountPath: /var/run/nri", "mountPath: /var/run/netns"]),
     ("nvidia-mps", ["mountPropagation: Bidirectional", "mountPath: /run/nvidia/mps"]),
 ])
 def test_components_add_what_some_nodes_need(cluster, tmp_path, component, expected):

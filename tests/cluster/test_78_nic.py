@@ -1,14 +1,18 @@
 """Network devices (docs/nic.md): interfaces of the node, made of veth and macvlan, go to pods and come back."""
 
+import json
+import os
+import signal
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from daemon import CDI, SOURCE
 from edited_manifests import more_modules
 from kubectl import kubectl
-from mock import allocated, claim, request, use
+from mock import claim, request, use
 from scene import container, pod
 from waiting import until
 
@@ -21,8 +25,11 @@ options = {{ interfaces = ["nic*"] }}
 [[module.serve]]
 driver = "{DRIVER}"
 """
+COMPONENT = "components: [../../../config/kubernetes/components/network-devices]\n"
+ACCESS = SOURCE / "config/kubernetes/components/claim-status/access.yaml"
 LAN, GATEWAY = "lan0", "10.77.0.1"  # a bridge of the node, and its address there
 ATTACHED = Path("/run/cardcage/attached")
+OUR_FILES = f"cardcage.{DRIVER}-claim_*"
 
 
 def ip(*words: str, check: bool = True) -> str:
@@ -40,25 +47,42 @@ def make_interfaces() -> None:
 
 
 @pytest.fixture(scope="module")
-def module(cluster, daemon, tmp_path_factory):
+def lan():
     ip("link", "add", LAN, "type", "bridge")
     ip("address", "add", f"{GATEWAY}/24", "dev", LAN)
     ip("link", "set", LAN, "up")
-    try:
-        with more_modules(cluster, daemon, tmp_path_factory.mktemp("nic"), MODULE, drivers=(DRIVER,)):
-            yield
-    finally:
-        ip("link", "delete", LAN)
+    make_interfaces()
+    access = ACCESS.read_text().replace("driver.example.com", DRIVER)
+    kubectl("apply", "-f", "-", stdin=access)
+    yield
+    kubectl("delete", "-f", "-", stdin=access)
+    ip("link", "delete", LAN)
+
+
+@pytest.fixture(scope="module")
+def module(cluster, daemon, lan, tmp_path_factory):
+    with more_modules(cluster, daemon, tmp_path_factory.mktemp("nic"), MODULE, COMPONENT, drivers=(DRIVER,)):
+        wait_runtime(daemon, "connected")
+        yield
+
+
+def wait_runtime(daemon, state: str) -> None:
+    until(lambda: json.loads(daemon.cagectl("status", "--json"))["containerRuntime"]["state"] == state, f"the container runtime is {state}", 30)
+
+
+def interfaces(daemon) -> set[str]:
+    return {device["name"] for device in daemon.devices(DRIVER)}
 
 
 @pytest.fixture
 def nics(daemon, module):
     make_interfaces()
-    until(lambda: {device["name"] for device in daemon.devices(DRIVER)} >= {"nic-nic0", "nic-nic1", "nic-nic2"}, "the slice has the interfaces", 20)
+    until(lambda: not list(CDI.glob(OUR_FILES)), "earlier claims are released", 30)
+    until(lambda: interfaces(daemon) >= {"nic-nic0", "nic-nic1", "nic-nic2"}, "the slice has the interfaces", 20)
 
 
-def nic_claim(name: str, device: str, **interface) -> dict:
-    made = claim(name, request("nic", cel=f"device.attributes['{DRIVER}'].ifName == '{device}'", device_class=CLASS))
+def nic_claim(claimed: str, device: str, **interface) -> dict:
+    made = claim(claimed, request("nic", cel=f"device.attributes['{DRIVER}'].ifName == '{device}'", device_class=CLASS))
     made["spec"]["devices"]["config"] = [{"opaque": {"driver": DRIVER, "parameters": {
         "apiVersion": f"{DRIVER}/v1alpha1", "kind": "NicConfig", "interface": interface}}}]
     return made
@@ -78,6 +102,20 @@ def kill_container(scene, name: str) -> None:
     until(lambda: scene.get("pods", name)["status"]["containerStatuses"][0]["restartCount"] > restarts, "the container restarts", 30)
 
 
+def test_without_plugin(cluster, scene, daemon, lan, tmp_path_factory):
+    """The daemon does not see the runtime's socket: the hook alone moves the interface, which ends with the pod."""
+    with more_modules(cluster, daemon, tmp_path_factory.mktemp("hook"), MODULE, drivers=(DRIVER,)):
+        make_interfaces()
+        until(lambda: "nic-nic0" in interfaces(daemon), "the slice has the interface", 20)
+        wait_runtime(daemon, "no runtime")
+        scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic"))
+        scene.wait_running("user")
+        pings(scene, "user")
+        scene.delete("pods", "user")
+        scene.wait_gone("pods", "user")
+        until(lambda: "nic-nic0" not in interfaces(daemon), "the interface ended with the pod", 20)
+
+
 @pytest.mark.parametrize("device", ["nic0", "nic2"])
 def test_pod_gets_an_interface(scene, nics, device):
     scene.apply(nic_claim("nic", device, name="net1", addresses=["10.77.0.10/24"], mtu=1400), user("user", "nic"))
@@ -92,6 +130,19 @@ def test_pod_gets_an_interface(scene, nics, device):
         return status["networkData"]
     data = until(stated, "the claim tells the pod's address", 20)
     assert data["interfaceName"] == "net1" and data["ips"] == ["10.77.0.10/24"]
+
+
+def test_interface_comes_back_as_it_was(scene, daemon, nics):
+    ip("link", "set", "nic0", "mtu", "1450", "alias", "rack-3")
+    ip("address", "add", "192.0.2.7/24", "dev", "nic0")
+    scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"], mtu=1400), user("user", "nic"))
+    scene.wait_running("user")
+    scene.delete("pods", "user")
+    scene.wait_gone("pods", "user")
+    back = ip("address", "show", "nic0")
+    assert "mtu 1450" in back and "alias rack-3" in back and "192.0.2.7/24" in back
+    assert "nic-nic0" in interfaces(daemon)
+    assert not list(ATTACHED.iterdir())
 
 
 def test_two_pods_reach_each_other_and_never_share(scene, nics):
@@ -122,7 +173,7 @@ def test_daemon_killed_and_away(scene, daemon, nics):
     scene.wait_running("user")
     daemon.kill()
     pings(scene, "user")
-    assert "nic-nic0" in {device["name"] for device in daemon.devices(DRIVER)}, "a device that a pod has stays one"
+    assert "nic-nic0" in interfaces(daemon), "a device that a pod has stays one"
     daemon.scale_to_nothing()
     try:
         kill_container(scene, "user")
@@ -156,4 +207,50 @@ def test_pod_on_the_network_of_the_node_is_refused(scene, nics):
     [text, *_] = until(lambda: [e for e in scene.events("Failed", "user") + scene.events("FailedCreatePodSandBox", "user") if "hostNetwork" in e],
                        "the event says why", 40)
     assert "leave hostNetwork out of the pod's spec" in text
+    assert ip("link", "show", "nic0")
+
+
+def wait_file(folder: Path, files: str, what: str) -> None:
+    """Looks every millisecond: the next step of the pod's start is not far."""
+    until(lambda: any(folder.glob(files)), what, 30, every=0.001)
+
+
+@pytest.mark.parametrize("moment, folder, files", [("prepared", CDI, OUR_FILES), ("attached", ATTACHED, "*")])
+def test_daemon_killed_while_a_pod_starts(scene, daemon, nics, moment, folder, files):
+    scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic"))
+    wait_file(folder, files, f"the claim is {moment}")
+    daemon.kill()
+    scene.wait_running("user", seconds=60)
+    pings(scene, "user")
+
+
+def test_runtime_that_gives_up_on_the_plugin(scene, daemon, nics):
+    """The daemon is too slow for the runtime, which goes on with the pod: its container waits for the device."""
+    scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic"))
+    wait_file(CDI, OUR_FILES, "the claim is prepared")
+    [pid] = daemon.process_ids()
+    time.sleep(0.02)  # for the response to the kubelet
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(4)
+        assert scene.get("pods", "user")["status"]["phase"] == "Pending"
+        assert not list(ATTACHED.iterdir())
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    scene.wait_running("user", seconds=60)
+    pings(scene, "user")
+    wait_runtime(daemon, "connected")
+
+
+def test_runtime_restarts(cluster, scene, daemon, nics):
+    scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic", restartPolicy="Always"))
+    scene.wait_running("user")
+    cluster.restart_containerd()
+    wait_runtime(daemon, "connected")
+    pings(scene, "user")
+    kill_container(scene, "user")
+    scene.wait_running("user")
+    pings(scene, "user")
+    scene.delete("pods", "user")
+    scene.wait_gone("pods", "user")
     assert ip("link", "show", "nic0")

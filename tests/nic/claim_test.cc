@@ -51,6 +51,16 @@ TEST_P(NicClaim, AContainerLearnsWhichDeviceItGot) {
   EXPECT_TRUE(unprepare(both));
 }
 
+TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
+  ASSERT_TRUE(start());
+  auto claim = claim_of("u1", {"nic-0000-41-00-0"});
+  claim.resource = "openshift.io/mlx-nic_1.vf";
+  const auto edits = prepare(claim);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(edits->allocations.at(0).env_lists, ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX_NIC_1_VF", kCard}))
+      << "a container that has several gets their addresses joined";
+}
+
 TEST_P(NicClaim, RdmaComesWithTheNodesOfTheMoment) {
   add_rdma();
   tree.file("dev/infiniband/rdma_cm", "");

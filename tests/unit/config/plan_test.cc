@@ -98,15 +98,16 @@ TEST(PlanTest, KeysThatNeedARestartAreSeparateFromSettings) {
   const auto wanted = parse_config(
       "[node]\nname = \"node2\"\nkubelet_root = \"/k\"\nnuma_attribute = \"list\"\nfeatures_dir = \"\"\nsysfs_root = "
       "\"/s\"\n"
-      "services_cgroup = \"/c\"\n[apiserver]\nrequest_timeout = "
+      "services_cgroup = \"/c\"\nnri_socket = \"\"\n[apiserver]\nrequest_timeout = "
       "\"3s\"\n"
       "[log]\nlevel = \"debug\"\n[metrics]\nlisten = \"\"\n[deadlines]\nstart = \"7s\"\n",
       "t.toml");
   ASSERT_TRUE(wanted);
   const ConfigPlan change = plan_change(running, *wanted);
   EXPECT_THAT(change.settings, ElementsAre("log.level", "metrics.listen", "deadlines.start"));
-  EXPECT_THAT(change.restart, ElementsAre("node.name", "node.kubelet_root", "node.services_cgroup", "node.features_dir",
-                                          "node.numa_attribute", "node.sysfs_root", "apiserver.request_timeout"));
+  EXPECT_THAT(change.restart,
+              ElementsAre("node.name", "node.kubelet_root", "node.services_cgroup", "node.nri_socket",
+                          "node.features_dir", "node.numa_attribute", "node.sysfs_root", "apiserver.request_timeout"));
 
   const Config next = effective_config(running, *wanted);
   EXPECT_EQ(next.node.name, "node1");

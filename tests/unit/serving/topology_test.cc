@@ -61,6 +61,20 @@ TEST_F(TopologyTest, ReadsTheStandardAttributesFromSysfs) {
   EXPECT_THAT(device.numa_nodes, testing::ElementsAre(1));
 }
 
+TEST_F(TopologyTest, NamesTheNearestSwitch) {
+  const std::string root_port = "../../../devices/pci0000:3a/0000:3a:00.0/";
+  plug("0000:3b:00.0", root_port + "0000:3b:00.0", "-1\n");
+  plug("0000:3d:00.0", root_port + "0000:3b:00.0/0000:3c:04.0/0000:3d:00.0", "-1\n");
+  plug("0000:40:00.0", root_port + "0000:3b:00.0/0000:3c:08.0/0000:3e:00.0/0000:3f:00.0/0000:40:00.0", "-1\n");
+  plug("0000:41:00.0", root_port + "0000:3c:00.0/0000:41:00.0", "-1\n");
+  EXPECT_FALSE(located("0000:3b:00.0").attributes.contains(kPcieSwitchAttribute)) << "on a root port";
+  EXPECT_FALSE(located("0000:41:00.0").attributes.contains(kPcieSwitchAttribute))
+      << "behind a bridge that is no switch";
+  EXPECT_EQ(located("0000:3d:00.0").attributes.at(kPcieSwitchAttribute), AttributeValue(std::string("0000:3b:00.0")));
+  EXPECT_EQ(located("0000:40:00.0").attributes.at(kPcieSwitchAttribute), AttributeValue(std::string("0000:3e:00.0")));
+  EXPECT_EQ(located("0000:40:00.0").attributes.at(kPcieRootAttribute), AttributeValue(std::string("pci0000:3a")));
+}
+
 TEST_F(TopologyTest, LeavesOutWhatSysfsDoesNotHave) {
   const Device unknown = located("0000:3b:00.0");
   EXPECT_EQ(unknown.attributes.size(), 1u);
