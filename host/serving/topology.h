@@ -17,9 +17,9 @@ class Topology {
   Topology(std::filesystem::path sysfs, NumaAttribute numa) : sysfs_(std::move(sysfs)), numa_(numa) {}
 
   // Adds from <sysfs>/bus/pci/devices/<address> what the module left out: numa_nodes (of the device or, if that is -1,
-  // of the nearest bridge above it) and the standard attributes, and kPcieSwitchAttribute. Values that sysfs does not have, or that cannot
-  // be parsed, stay unset. numaNode is the first of numa_nodes, or the list that near_nodes() makes of it. A module
-  // that names several nodes has said which ones are near.
+  // of the nearest bridge above it) and the standard attributes, and kPcieSwitchAttribute. Values that sysfs does not
+  // have, or that cannot be parsed, stay unset. numaNode is the first of numa_nodes, or the list that near_nodes()
+  // makes of it. A module that names several nodes has said which ones are near.
   void add_to(Device& device);
 
  private:

@@ -82,7 +82,7 @@ def nics(daemon, module):
 
 
 def nic_claim(claimed: str, device: str, **interface) -> dict:
-    made = claim(claimed, request("nic", cel=f"device.attributes['{DRIVER}'].ifName == '{device}'", device_class=CLASS))
+    made = claim(claimed, request("nic", cel=f"device.attributes['{DRIVER}'].?ifName.orValue('') == '{device}'", device_class=CLASS))
     made["spec"]["devices"]["config"] = [{"opaque": {"driver": DRIVER, "parameters": {
         "apiVersion": f"{DRIVER}/v1alpha1", "kind": "NicConfig", "interface": interface}}}]
     return made
