@@ -74,10 +74,11 @@ std::optional<std::string> pattern_of(std::string_view text) {
   return ends || pattern.ends_with('*') ? pattern : pattern + '*';
 }
 
-std::optional<std::size_t> number_of(std::string_view text) {
-  std::size_t number = 0;
+template <class T>
+std::optional<T> number_of(std::string_view text) {
+  T number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size() && number < kMaxVirtualFunctions;
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
   return is_number ? std::optional(number) : std::nullopt;
 }
 
@@ -88,9 +89,9 @@ bool add_numbers(std::string_view text, Numbers& numbers) {
     more = part.size() < text.size();
     text.remove_prefix(part.size() + (more ? 1 : 0));
     const auto dash = part.find('-');
-    const auto first = number_of(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));
-    if (!first || !last || *last < *first) return false;
+    const auto first = number_of<std::size_t>(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_of<std::size_t>(part.substr(dash + 1));
+    if (!first || !last || *last < *first || *last >= numbers.size()) return false;
     for (std::size_t number = *first; number <= *last; ++number) numbers.set(number);
   }
   return true;
@@ -129,11 +130,12 @@ class Selectors {
     add_values("devices", "attributes.device", id_of);
     add_drivers();
     add_values("pciAddresses", "pci", [](const std::string& address) { return exact(lower(address)); });
+    add_acpi_indexes();
     add_values("linkTypes", "attributes.encapsulation", exact);
     add_functions("pfNames", "attributes.pfName", "attributes.ifName");
     add_functions("rootDevices", "attributes.pfPciAddress", "pci");
     add_rdma();
-    for (const char* key : {"acpiIndexes", "ddpProfiles", "pKeys"})
+    for (const char* key : {"ddpProfiles", "pKeys"})
       if (const auto given = texts(key)) lose(*given);
     if (const auto given = settings_.choice("vdpaType", {"", "vhost", "virtio"}); given && !given->value.empty())
       lose(*given);
@@ -191,6 +193,19 @@ class Selectors {
                     fmt::format("containers get no /dev/uioN for functions with the driver {}; bind them to vfio-pci, "
                                 "and write that driver",
                                 driver));
+  }
+
+  void add_acpi_indexes() {
+    const auto given = texts("acpiIndexes");
+    if (!given) return;
+    std::vector<SelectValue> values;
+    for (const std::string& value : given->value) {
+      const auto number = number_of<std::uint32_t>(value);
+      if (!number) record_.error(*given, fmt::format("'{}' is not a number; write one like \"101\"", value));
+      values.emplace_back(static_cast<std::int64_t>(number.value_or(0)));
+    }
+    demand(*given, {{{"attributes.acpiIndex", std::move(values)}}});
+    record_.say(Fate::kTranslated, *given);
   }
 
   void add_rdma() {

@@ -131,18 +131,19 @@ TEST(ImportSriovTest, ADeviceMustMatchOneValueOfEachSelector) {
 }
 
 TEST(ImportSriovTest, EachSelectorSelects) {
-  const Device device = virtual_function(3, {{"rdma", true}});
+  const Device device = virtual_function(3, {{"rdma", true}, {"acpiIndex", std::int64_t{3}}});
   for (const std::string selected :
        {R"({"devices": ["101e"]})", R"({"pciAddresses": ["0000:01:10.3"]})", R"({"pfNames": ["ens1f0"]})",
         R"({"rootDevices": ["0000:01:00.0"]})", R"({"rootDevices": ["0000:01:00.0#0,2-7"]})",
         R"({"linkTypes": ["infiniband", "ether"]})", R"({"isRdma": true})", R"({"isRdma": false})",
-        R"({"vendors": [], "drivers": []})", R"([{"vendors": ["8086"]}, {"vendors": ["15b3"]}])", "[]"})
+        R"({"acpiIndexes": ["101", "3"]})", R"({"vendors": [], "drivers": []})",
+        R"([{"vendors": ["8086"]}, {"vendors": ["15b3"]}])", "[]"})
     EXPECT_TRUE(is_selected(selected, device)) << selected;
-  for (const std::string other :
-       {R"({"devices": ["101d"]})", R"({"pciAddresses": ["0000:01:10.4"]})", R"({"pfNames": ["ens1f1", "ens1"]})",
-        R"({"rootDevices": ["0000:02:00.0"]})", R"({"rootDevices": ["0000:01:00.0#0,2,4-7"]})",
-        R"({"linkTypes": ["infiniband"]})", R"([{"vendors": ["8086"]}, {"devices": ["101d"]}])",
-        R"({"pfNames": ["ens1f0"], "rootDevices": ["0000:02:00.0"]})"})
+  for (const std::string other : {R"({"devices": ["101d"]})", R"({"pciAddresses": ["0000:01:10.4"]})",
+                                  R"({"pfNames": ["ens1f1", "ens1"]})", R"({"rootDevices": ["0000:02:00.0"]})",
+                                  R"({"rootDevices": ["0000:01:00.0#0,2,4-7"]})", R"({"linkTypes": ["infiniband"]})",
+                                  R"({"acpiIndexes": ["4"]})", R"([{"vendors": ["8086"]}, {"devices": ["101d"]}])",
+                                  R"({"pfNames": ["ens1f0"], "rootDevices": ["0000:02:00.0"]})"})
     EXPECT_FALSE(is_selected(other, device)) << other;
   EXPECT_FALSE(is_selected(R"({"isRdma": true})", virtual_function(3)));
 }
@@ -202,8 +203,8 @@ TEST(ImportSriovTest, SpecialCharactersOfPatternsAreOrdinary) {
 }
 
 TEST(ImportSriovTest, SelectorsThatCannotBeTranslatedAreLeftOut) {
-  for (const std::string selector : {R"("acpiIndexes": ["101"])", R"("ddpProfiles": ["GTP"])", R"("pKeys": ["0x1"])",
-                                     R"("vdpaType": "vhost")", R"("vdpaType": "virtio")"}) {
+  for (const std::string selector :
+       {R"("ddpProfiles": ["GTP"])", R"("pKeys": ["0x1"])", R"("vdpaType": "vhost")", R"("vdpaType": "virtio")"}) {
     const std::string name = selector.substr(1, selector.find('"', 1) - 1);
     const std::string object = R"({"vendors": ["15b3"], )" + selector + "}";
     const Ended alone = import(resource_with(object));
@@ -281,6 +282,7 @@ TEST(ImportSriovTest, MistakesAreErrors) {
             "'intel.com/r' is in the list twice, first as resourceList[0]"},
            {"resourceList: [{resourceName: r, selectors: {pfNames: 'e#0,2'}}]", "pfNames: expected a list of texts"},
            {"resourceList: [{resourceName: r, selectors: {drivers: ['']}}]", "drivers: a value is empty"},
+           {"resourceList: [{resourceName: r, selectors: {acpiIndexes: [x]}}]", "acpiIndexes: 'x' is not a number"},
            {"resourceList: [{resourceName: r, selectors: {vdpaType: x}}]", "'x' is none of the values"},
        }) {
     const Ended ended = import(text);
