@@ -1,4 +1,4 @@
-// cagectl import nvidia FILE: the configuration of another device plugin or DRA driver as one of Cardcage.
+// cagectl import nvidia FILE, sriov FILE: the configuration of another device plugin or DRA driver as one of Cardcage.
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -8,6 +8,7 @@
 #include "ctl/nvidia_import.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
+#include "ctl/sriov_import.h"
 #include "ctl/yaml_document.h"
 
 namespace cardcage {
@@ -16,12 +17,26 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxSize = 1u << 20;
-constexpr const char* kImportFooter =
-    "FILE is a configuration of NVIDIA's device plugin, or Helm values of that plugin or of NVIDIA's DRA driver, as\n"
-    "'helm get values RELEASE' prints them. What has no counterpart is listed on stderr and at the end of the result.\n"
+constexpr const char* kExitCodes =
+    "What has no counterpart is listed on stderr and at the end of the result.\n"
     "Exit codes: 0 nothing is lost, 1 FILE cannot be read or has mistakes, 2 wrong usage, 4 the result is written, "
     "but\n"
     "some settings have no counterpart or are unknown.";
+
+// A program whose configuration can be imported.
+struct Importer {
+  const char *name, *author, *what, *about_file, *config;  // config: what the option --config chooses
+  ImportDraft (*import)(const YamlNode& document, const std::string& chosen, ImportRecord& record);
+};
+constexpr Importer kImporters[] = {
+    {"nvidia", "NVIDIA", "from that of NVIDIA's device plugin or DRA driver; needs no daemon",
+     "FILE is a configuration of NVIDIA's device plugin, or Helm values of that plugin or of NVIDIA's DRA driver, as\n"
+     "'helm get values RELEASE' prints them. ",
+     "of Helm values with several configurations, this one", import_nvidia},
+    {"sriov", "the SR-IOV network device plugin", "from that of the SR-IOV network device plugin; needs no daemon",
+     "FILE is the ConfigMap of the SR-IOV network device plugin, as 'kubectl get configmap -o yaml' prints it, or the\n"
+     "JSON of one of its keys. ",
+     "of a ConfigMap with several keys, this one", import_sriov}};
 
 struct ImportOptions {
   std::string file, config;
@@ -72,7 +87,7 @@ void report(const ImportRecord& record) {
                  setting.text);
 }
 
-json::object to_json(const ImportOptions& options, const NvidiaDraft& draft, const ImportRecord& record,
+json::object to_json(const ImportOptions& options, const ImportDraft& draft, const ImportRecord& record,
                      const std::string& toml) {
   json::array settings;
   for (const ImportedSetting& setting : record.settings())
@@ -87,17 +102,18 @@ json::object to_json(const ImportOptions& options, const NvidiaDraft& draft, con
           {"settings", std::move(settings)}};
 }
 
-Status import_file(Session& session, const ImportOptions& options) {
+Status import_file(Session& session, const Importer& importer, const ImportOptions& options) {
   const auto text = read_input(options.file);
   if (!text) return std::unexpected(text.error());
   const std::string name = printable(options.file == "-" ? "stdin" : options.file);
   const auto document = read_yaml(*text, name);
   if (!document) return mistakes({{document.error()}});
-  ImportRecord record(name);
-  const NvidiaDraft draft = import_nvidia(*document, options.config, record);
+  ImportRecord record(name, importer.author);
+  const ImportDraft draft = importer.import(*document, options.config, record);
   if (record.failed()) return mistakes(record.errors());
-  const std::string toml = render_toml(fmt::format("Made by 'cagectl import nvidia' from {}, {}.", name, draft.form),
-                                       draft.tables(), record.settings());
+  const std::string toml =
+      render_toml(fmt::format("Made by 'cagectl import {}' from {}, {}.", importer.name, name, draft.form),
+                  draft.tables, record.settings());
   if (!options.output.empty())
     if (auto written = write_new_file(options.output, toml); !written) return written;
   session.incomplete = record.is_incomplete();
@@ -116,16 +132,16 @@ Status import_file(Session& session, const ImportOptions& options) {
 void add_import(CLI::App& app, Session& session) {
   auto* import = app.add_subcommand("import", "write a configuration from that of another vendor's program");
   import->require_subcommand(1);
-  auto* command =
-      import->add_subcommand("nvidia", "from that of NVIDIA's device plugin or DRA driver; needs no daemon");
-  command->footer(kImportFooter);
-  auto options = std::make_shared<ImportOptions>();
-  command->add_option("FILE", options->file, "YAML; - for stdin")->required();
-  command->add_option("--config", options->config, "of Helm values with several configurations, this one")
-      ->type_name("TEXT");
-  command->add_option("--output", options->output, "write to this file, which must not exist; default: stdout")
-      ->type_name("PATH");
-  command->callback([&session, options] { session.outcome = import_file(session, *options); });
+  for (const Importer& importer : kImporters) {
+    auto* command = import->add_subcommand(importer.name, importer.what);
+    command->footer(std::string(importer.about_file) + kExitCodes);
+    auto options = std::make_shared<ImportOptions>();
+    command->add_option("FILE", options->file, "YAML; - for stdin")->required();
+    command->add_option("--config", options->config, importer.config)->type_name("TEXT");
+    command->add_option("--output", options->output, "write to this file, which must not exist; default: stdout")
+        ->type_name("PATH");
+    command->callback([&session, &importer, options] { session.outcome = import_file(session, importer, *options); });
+  }
 }
 
 }  // namespace cardcage

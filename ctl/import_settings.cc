@@ -45,6 +45,16 @@ std::optional<std::int64_t> integer_of(const YamlNode& node) {
   return number;
 }
 
+std::optional<std::vector<std::string>> list_of(const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::kList) return std::nullopt;
+  std::vector<std::string> list;
+  for (const YamlNode& item : node.items) {
+    if (item.kind != YamlNode::Kind::kScalar) return std::nullopt;
+    list.push_back(item.text);
+  }
+  return list;
+}
+
 }  // namespace
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -108,8 +118,8 @@ GivenText SettingMap::text(std::string_view key) {
 GivenText SettingMap::choice(std::string_view key, std::initializer_list<std::string_view> words) {
   auto given = text(key);
   if (!given || std::ranges::find(words, given->value) != words.end()) return given;
-  record_.error(*given, fmt::format("'{}' is none of the values that NVIDIA knows; write one of: {}", given->value,
-                                    fmt::join(words, ", ")));
+  record_.error(*given, fmt::format("'{}' is none of the values that {} knows; write one of: {}", given->value,
+                                    record_.author(), fmt::join(words, ", ")));
   return std::nullopt;
 }
 
@@ -119,18 +129,14 @@ std::optional<Given<std::int64_t>> SettingMap::integer(std::string_view key) {
   return read<std::int64_t>(key, "an integer without quotes", integer_of);
 }
 
+std::optional<Given<std::vector<std::string>>> SettingMap::texts(std::string_view key) {
+  return read<std::vector<std::string>>(key, "a list of texts", list_of);
+}
+
 std::optional<Given<std::vector<std::string>>> SettingMap::words(std::string_view key) {
-  return read<std::vector<std::string>>(key, "a text or a list of texts",
-                                        [](const YamlNode& node) -> std::optional<std::vector<std::string>> {
-                                          if (node.kind == YamlNode::Kind::kScalar) return split(node.text, ',');
-                                          if (node.kind != YamlNode::Kind::kList) return std::nullopt;
-                                          std::vector<std::string> list;
-                                          for (const YamlNode& item : node.items) {
-                                            if (item.kind != YamlNode::Kind::kScalar) return std::nullopt;
-                                            list.push_back(item.text);
-                                          }
-                                          return list;
-                                        });
+  return read<std::vector<std::string>>(key, "a text or a list of texts", [](const YamlNode& node) {
+    return node.kind == YamlNode::Kind::kScalar ? std::optional(split(node.text, ',')) : list_of(node);
+  });
 }
 
 SettingMap SettingMap::map(std::string_view key) {
@@ -178,7 +184,8 @@ void SettingMap::finish() {
     if (known_.contains(member.name)) continue;
     const std::string hint = nearest_hint(member.name, known);
     record_.say(Fate::kUnknown, path_ + member.name, member.position,
-                "not a setting that this command knows" + hint + "; look it up in NVIDIA's documentation");
+                fmt::format("not a setting that this command knows{}; look it up in {}'s documentation", hint,
+                            record_.author()));
   }
 }
 

@@ -47,8 +47,8 @@ using GivenNode = std::optional<Given<const YamlNode*>>;
 // One run of an import: the settings, and the mistakes in the input.
 class ImportRecord {
  public:
-  // What has no position in the input is reported with `file` alone.
-  explicit ImportRecord(std::string file) : file_(std::move(file)) {}
+  // What has no position in the input is reported with `file` alone. `author` has documented the settings: "NVIDIA".
+  ImportRecord(std::string file, std::string author) : file_(std::move(file)), author_(std::move(author)) {}
 
   void say(Fate fate, std::string_view path, SourcePosition position, std::string_view text);
   template <class T>
@@ -61,6 +61,7 @@ class ImportRecord {
     error(given.position, given.path + ": " + std::string(message));
   }
 
+  const std::string& author() const { return author_; }
   const std::vector<ImportedSetting>& settings() const { return settings_; }
   const ConfigErrors& errors() const { return errors_; }
   bool failed() const { return !errors_.entries.empty(); }
@@ -68,7 +69,7 @@ class ImportRecord {
   bool is_incomplete() const;
 
  private:
-  std::string file_;
+  std::string file_, author_;
   std::vector<ImportedSetting> settings_;
   ConfigErrors errors_;
 };
@@ -88,6 +89,7 @@ class SettingMap {
   GivenText choice(std::string_view key, std::initializer_list<std::string_view> words);
   GivenBool boolean(std::string_view key);
   std::optional<Given<std::int64_t>> integer(std::string_view key);
+  std::optional<Given<std::vector<std::string>>> texts(std::string_view key);  // a list of texts
   // A list of texts; a single text is a list, too, whose words are separated by commas.
   std::optional<Given<std::vector<std::string>>> words(std::string_view key);
   SettingMap map(std::string_view key);

@@ -18,6 +18,11 @@ struct TomlTable {
   std::vector<TomlLine> lines;
 };
 
+struct ImportDraft {
+  std::string form;  // what the input is: "Helm values of NVIDIA's DRA driver"
+  std::vector<TomlTable> tables;
+};
+
 // `text` as a TOML string, with quotes.
 std::string toml_string(std::string_view text);
 // The same for a path of the configuration, in which '$' begins a variable.

@@ -78,15 +78,15 @@ std::vector<TomlTable> NvidiaDraft::tables() const {
   return tables;
 }
 
-NvidiaDraft import_nvidia(const YamlNode& document, const std::string& chosen, ImportRecord& record) {
+ImportDraft import_nvidia(const YamlNode& document, const std::string& chosen, ImportRecord& record) {
   NvidiaDraft draft;
   if (document.kind == YamlNode::Kind::kNull) {
     record.error(document.position, "the file is empty; write NVIDIA's configuration to it");
-    return draft;
+    return {};
   }
   if (document.kind != YamlNode::Kind::kMap) {
     record.error(document.position, "expected a map at the top, KEY: VALUE on each line");
-    return draft;
+    return {};
   }
   const std::string_view config = first_of(document, kConfigKeys), plugin = first_of(document, kPluginKeys);
   std::string_view dra = first_of(document, kDraKeys);
@@ -96,7 +96,7 @@ NvidiaDraft import_nvidia(const YamlNode& document, const std::string& chosen, I
   if (marks.size() > 1) {
     record.error(document.position, fmt::format("keys of different files are mixed: {}; import each file by itself",
                                                 fmt::join(marks, ", ")));
-    return draft;
+    return {};
   }
   SettingMap settings(record, &document);
   settings.pass({"USER-SUPPLIED VALUES", "COMPUTED VALUES"}, "a heading of 'helm get values'");
@@ -111,7 +111,7 @@ NvidiaDraft import_nvidia(const YamlNode& document, const std::string& chosen, I
     import_dra_values(std::move(settings), draft);
   else
     refuse_form(document, record);
-  return draft;
+  return {draft.form, draft.tables()};
 }
 
 std::filesystem::path translate_driver_root(const GivenText& root, ImportRecord& record, NvidiaDraft& draft) {

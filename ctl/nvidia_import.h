@@ -13,7 +13,7 @@ namespace cardcage {
 
 // The configuration as it grows; each member is a table or the rules of [[module.serve]].
 struct NvidiaDraft {
-  std::string form;  // "Helm values of NVIDIA's DRA driver"
+  std::string form;
   std::vector<TomlLine> node, log, module, options;
   std::vector<std::vector<TomlLine>> rules;  // without rules the module is left out
 
@@ -22,7 +22,7 @@ struct NvidiaDraft {
 
 // Tells the forms of input apart by their keys. `chosen` names the configuration to use of Helm values that have
 // several, empty for their default. Mistakes of the input are errors of the record.
-NvidiaDraft import_nvidia(const YamlNode& document, const std::string& chosen, ImportRecord& record);
+ImportDraft import_nvidia(const YamlNode& document, const std::string& chosen, ImportRecord& record);
 
 // The forms. The last keys of a document that they do not know are unknown settings.
 void import_plugin_config(SettingMap document, NvidiaDraft& draft);

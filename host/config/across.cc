@@ -22,13 +22,15 @@ class FirstUse {
   std::map<std::string, SourcePosition> first_;
 };
 
+bool takes_every_device(const Select& select) { return std::ranges::any_of(select, &SelectTable::empty); }
+
 void check_reachable(const ModuleConfig& module, Reading& reading) {
   const ServeConfig* takes_all = nullptr;
   for (const ServeConfig& serve : module.serve) {
     if (takes_all)
       reading.error(serve.position, "module '{}': no device reaches this rule, since the rule at {} takes all of them",
                     module.name, takes_all->position.to_string());
-    else if (serve.select.empty())
+    else if (takes_every_device(serve.select))
       takes_all = &serve;
   }
 }

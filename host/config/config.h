@@ -127,14 +127,18 @@ struct ResourceConfig {
 
 // A value of `select`: a string is a shell-style glob, other values must be equal.
 using SelectValue = std::variant<std::string, std::int64_t, bool>;
+// Keys: kind, id, name, parent, pci, attributes.<name>. A device must match one value of each key.
+using SelectTable = std::map<std::string, std::vector<SelectValue>>;
+// One of the tables must select the device. A table without keys selects every device.
+using Select = std::vector<SelectTable>;
 
 struct ServeConfig {
   Api api = Api::kDra;
-  std::string driver;                         // DRA driver name
-  std::string resource;                       // device-plugin resource name, or a pattern: resource_pattern.h
-  ResourceConfig plugin;                      // for a resource
-  std::string pool;                           // DRA pool; empty = node name
-  std::map<std::string, SelectValue> select;  // keys: kind, id, name, parent, pci, attributes.<name>; all must match
+  std::string driver;     // DRA driver name
+  std::string resource;   // device-plugin resource name, or a pattern: resource_pattern.h
+  ResourceConfig plugin;  // for a resource
+  std::string pool;       // DRA pool; empty = node name
+  Select select = Select(1);
   SourcePosition position;
   friend bool operator==(const ServeConfig& a, const ServeConfig& b) {
     return std::tie(a.api, a.driver, a.resource, a.plugin, a.pool, a.select) ==

@@ -5,17 +5,9 @@
 #include "host/config/resource_pattern.h"
 #include "host/config/sections.h"
 #include "host/core/ascii.h"
-#include "host/core/nearest.h"
 
 namespace cardcage {
 namespace {
-
-constexpr std::string_view kAttribute = "attributes.";
-
-const std::vector<std::string>& select_words() {
-  static const std::vector<std::string> words = {"kind", "id", "name", "parent", "pci", "attributes"};
-  return words;
-}
 
 std::optional<Placed<std::string>> checked(TableReader& table, std::string_view key,
                                            Status (*check)(std::string_view)) {
@@ -30,53 +22,6 @@ std::string required(TableReader& table, std::string_view key, Status (*check)(s
   if (!table.has(key)) table.refuse(key, table.position(), fmt::format("missing; {}", remedy));
   auto text = checked(table, key, check);
   return text ? std::move(text->value) : std::string();
-}
-
-void read_select_value(const std::string& key, const toml::node& node, TableReader& select, ServeConfig& serve) {
-  const auto position = select.reading().at(node.source());
-  if (const auto* text = node.as_string())
-    serve.select[key] = text->get();
-  else if (const auto* number = node.as_integer(); number && key.starts_with(kAttribute))
-    serve.select[key] = number->get();
-  else if (const auto* flag = node.as_boolean(); flag && key.starts_with(kAttribute))
-    serve.select[key] = flag->get();
-  else
-    select.refuse(key, position,
-                  fmt::format("expected {}, found {}",
-                              key.starts_with(kAttribute) ? "a string, an integer or a boolean" : "a string",
-                              describe_value(node)));
-}
-
-void read_select_attribute(std::string_view name, const SourcePosition& key_position, const toml::node& node,
-                           TableReader& select, ServeConfig& serve) {
-  if (const auto valid = check_attribute_name(name); !valid)
-    select.refuse("attributes", key_position, valid.error().message);
-  else
-    read_select_value(fmt::format("{}{}", kAttribute, name), node, select, serve);
-}
-
-// Attributes may be written quoted, "attributes.model" = …, or as a table, attributes.model = …
-void read_select(TableReader select, ServeConfig& serve) {
-  Reading& reading = select.reading();
-  for (const auto& word : select_words()) reading.add_known_key(select.name_of(word));
-  if (!select.raw()) return;
-  for (const auto& [key, node] : *select.raw()) {
-    const std::string word(key.str());
-    const auto position = reading.at(key.source());
-    if (word.starts_with(kAttribute)) {
-      read_select_attribute(std::string_view(word).substr(kAttribute.size()), position, node, select, serve);
-    } else if (word == "attributes" && node.is_table()) {
-      for (const auto& [name, value] : *node.as_table())
-        read_select_attribute(name.str(), reading.at(name.source()), value, select, serve);
-    } else if (word == "attributes") {
-      select.refuse(word, position, "expected a table, found " + describe_value(node));
-    } else if (std::ranges::find(select_words(), word) != select_words().end()) {
-      read_select_value(word, node, select, serve);
-    } else {
-      reading.error(position, "unknown key '{}' in [{}]{}; attributes are written attributes.name", word, select.path(),
-                    nearest_hint(word, select_words()));
-    }
-  }
 }
 
 constexpr std::string_view kDraKeys[] = {"driver", "pool"};
@@ -143,7 +88,7 @@ ServeConfig read_serve(TableReader table) {
   }
   table.mark_known(kDraKeys);
   table.mark_known(kResourceKeys);
-  read_select(table.table("select"), serve);
+  serve.select = read_select(table);
   table.refuse_unknown_keys();
   return serve;
 }

@@ -16,6 +16,8 @@ DeadlineConfig read_deadlines(TableReader table);
 // Reads [module.process]; module.isolation must have been read before.
 void read_process(TableReader table, ModuleConfig& module);
 std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables);
+// Reads `select` of a rule.
+Select read_select(TableReader& rule);
 std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables);
 
 // Reports errors that take a view of all modules: names that are used twice, rules that no device can reach.

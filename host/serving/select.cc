@@ -36,7 +36,7 @@ const std::string* member_of(const Device& device, std::string_view key) {
   return nullptr;
 }
 
-bool matches_entry(const std::string& key, const SelectValue& wanted, const Device& device) {
+bool matches_key(const std::string& key, const SelectValue& wanted, const Device& device) {
   constexpr std::string_view kAttributes = "attributes.";
   if (const std::string* text = member_of(device, key)) return matches_value(wanted, *text);
   if (!key.starts_with(kAttributes)) return false;
@@ -45,11 +45,17 @@ bool matches_entry(const std::string& key, const SelectValue& wanted, const Devi
   return std::visit([&](const auto& value) { return matches_value(wanted, value); }, attribute->second);
 }
 
+bool selects(const SelectTable& table, const Device& device) {
+  return std::ranges::all_of(table, [&](const auto& entry) {
+    return std::ranges::any_of(entry.second,
+                               [&](const SelectValue& wanted) { return matches_key(entry.first, wanted, device); });
+  });
+}
+
 }  // namespace
 
-bool matches(const std::map<std::string, SelectValue>& select, const Device& device) {
-  return std::ranges::all_of(select,
-                             [&](const auto& entry) { return matches_entry(entry.first, entry.second, device); });
+bool matches(const Select& select, const Device& device) {
+  return std::ranges::any_of(select, [&](const SelectTable& table) { return selects(table, device); });
 }
 
 }  // namespace cardcage

@@ -6,8 +6,9 @@
 
 namespace cardcage {
 
-// True if every entry of `select` matches. Strings and versions are matched by shell-style globs, numbers and booleans
-// by equality; a list matches if one of its items does. An attribute that the device does not have matches nothing.
-bool matches(const std::map<std::string, SelectValue>& select, const Device& device);
+// True if one of the tables selects the device, that is, if the device matches one value of each of its keys. Strings
+// and versions are matched by shell-style globs, numbers and booleans by equality; a list of the device matches if one
+// of its items does. An attribute that the device does not have matches nothing.
+bool matches(const Select& select, const Device& device);
 
 }  // namespace cardcage

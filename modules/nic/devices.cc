@@ -71,6 +71,8 @@ void describe_function(const Nic& nic, const hardware::Node& node, const hardwar
   const hardware::PciIds ids = hardware::ids_of(node.sysfs, bus_id);
   device.attribute("vendor", ids.vendor).attribute("device", ids.device);
   add_text(device, "driver", hardware::driver_of(node.sysfs, bus_id));
+  if (const auto index = hardware::number_in(path_of(node.sysfs, bus_id) / "acpi_index"))
+    device.attribute("acpiIndex", static_cast<std::int64_t>(*index));
   const auto rdma = rdma_devices_of(path_of(node.sysfs, bus_id));
   device.attribute("rdma", !rdma.empty());
   if (!rdma.empty()) device.attribute("rdmaDevice", rdma.front());

@@ -76,8 +76,8 @@ def interfaces(daemon) -> set[str]:
 
 @pytest.fixture
 def nics(daemon, module):
-    make_interfaces()
     until(lambda: not list(CDI.glob(OUR_FILES)), "earlier claims are released", 30)
+    make_interfaces()
     until(lambda: interfaces(daemon) >= {"nic-nic0", "nic-nic1", "nic-nic2"}, "the slice has the interfaces", 20)
 
 

@@ -37,6 +37,7 @@ TEST_P(NicDiscovery, ACardIsADeviceWithItsInterface) {
   tree.card(kOther);
   tree.netdev("enp65s0", kOther);
   tree.netdev_attribute("enp65s0", "ifalias", "rack 7");
+  tree.attribute(kOther, "acpi_index", "101\n");
   ASSERT_TRUE(start());
   ASSERT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
   const Device card = device("nic-0000-41-00-0");
@@ -45,7 +46,7 @@ TEST_P(NicDiscovery, ACardIsADeviceWithItsInterface) {
   EXPECT_THAT(attributes_of(card),
               IsSupersetOf<std::string>({"type=pf", "ifName=enp65s0", "mac=52:54:00:12:34:56", "mtu=1500", "state=up",
                                          "speedMbps=1000", "encapsulation=ether", "alias=rack 7", "driver=igb",
-                                         "vendor=0x8086", "device=0x10c9"}));
+                                         "vendor=0x8086", "device=0x10c9", "acpiIndex=101"}));
   EXPECT_FALSE(flag(card, "rdma"));
   EXPECT_FALSE(flag(card, "vfio")) << "it has no IOMMU group";
 }
@@ -62,6 +63,7 @@ TEST_P(NicDiscovery, VirtualFunctionsTakeThePlaceOfTheirCard) {
   EXPECT_THAT(attributes_of(second), IsSupersetOf<std::string>({"type=vf", "vfIndex=1"}));
   EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("ifName="))));
   EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("driver="))));
+  EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("acpiIndex="))));
 }
 
 TEST_P(NicDiscovery, WhatAnInterfaceCannotTellIsLeftOut) {

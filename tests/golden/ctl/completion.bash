@@ -2,7 +2,7 @@ _cagectl() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" words="" i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$command ${COMP_WORDS[i]}" in
-      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|"module admission"|" devices"|" device"|"device cordon"|"device uncordon"|"device clear"|"device reset"|" health"|"health rules"|" catalogue"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
+      " status"|" ready"|" modules"|" module"|"module quiesce"|"module resume"|"module restart"|"module new"|"module check"|"module admission"|" devices"|" device"|"device cordon"|"device uncordon"|"device clear"|"device reset"|" health"|"health rules"|" catalogue"|" claims"|"claims forget"|" history"|" reload"|" prepare"|" unprepare"|" watch-health"|" import"|"import nvidia"|"import sriov"|" completion") command="${command:+$command }${COMP_WORDS[i]}" ;;
     esac
   done
   case "$command $before" in
@@ -49,8 +49,9 @@ _cagectl() {
       "prepare") words="--help --driver --kubelet-root --driver-socket --cdi-dir --socket --json --version" ;;
       "unprepare") words="--help --driver --kubelet-root --driver-socket --socket --json --version" ;;
       "watch-health") words="--help --driver --messages --kubelet-root --driver-socket --socket --json --version" ;;
-      "import") words="--help --socket --json --version nvidia" ;;
+      "import") words="--help --socket --json --version nvidia sriov" ;;
       "import nvidia") words="--help --config --output --socket --json --version" ;;
+      "import sriov") words="--help --config --output --socket --json --version" ;;
       "completion") words="--help --socket --json --version bash zsh fish" ;;
     esac ;;
   esac

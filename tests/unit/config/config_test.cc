@@ -178,10 +178,11 @@ serve = [{ driver = "nic.example.com" }]
   EXPECT_EQ(gpu.options.at("names").position.to_string(), "t.toml:14:9");
   ASSERT_EQ(gpu.serve.size(), 2u);
   EXPECT_EQ(gpu.serve[0].pool, "node1/mig");
-  EXPECT_THAT(
-      gpu.serve[0].select,
-      ElementsAre(Pair("attributes.example.com/ecc", SelectValue(true)), Pair("attributes.model", SelectValue("A*")),
-                  Pair("attributes.slices", SelectValue(std::int64_t{3})), Pair("kind", SelectValue("mig"))));
+  EXPECT_THAT(gpu.serve[0].select, ElementsAre(SelectTable{{"attributes.example.com/ecc", {true}},
+                                                           {"attributes.model", {"A*"}},
+                                                           {"attributes.slices", {std::int64_t{3}}},
+                                                           {"kind", {"mig"}}}));
+  EXPECT_THAT(gpu.serve[1].select, ElementsAre(SelectTable()));
   EXPECT_EQ(gpu.serve[1].driver, "gpu.nvidia.com");
   EXPECT_EQ(gpu.serve[1].position.to_string(), "t.toml:19:1");
   EXPECT_EQ(config.modules[1].serve.at(0).driver, "nic.example.com");
@@ -221,9 +222,41 @@ fail_requests_greater_than_one = false
   EXPECT_EQ(rules[1].served().name, "example.com/port");
   EXPECT_EQ(rules[1].plugin, (ResourceConfig{RegistrationWay::kKubelet, Delivery::kCdiAnnotations, Placement::kSpread,
                                              1000, true, std::chrono::seconds(30)}));
-  EXPECT_THAT(rules[1].select, ElementsAre(Pair("kind", SelectValue("port"))));
+  EXPECT_THAT(rules[1].select, ElementsAre(SelectTable{{"kind", {"port"}}}));
   EXPECT_EQ(rules[2].plugin, (ResourceConfig{RegistrationWay::kRegistry, Delivery::kDirect, Placement::kPacked, 1,
                                              false, std::chrono::seconds(5)}));
+}
+
+TEST(ConfigTest, ASelectMayHaveAlternatives) {
+  const Config config = accepted(R"(
+[[module]]
+name = "nic"
+path = "libnic.so"
+[[module.serve]]
+driver = "a.example.com"
+select = { attributes.vendor = ["0x8086", "0x15b3"], attributes.vfIndex = [0, 2], attributes.rdma = [true] }
+[[module.serve]]
+driver = "b.example.com"
+select = [
+  { kind = ["pf", "vf"], pci = "0000:3b:*" },
+  { attributes.alias = "spare" },
+]
+[[module.serve]]
+driver = "c.example.com"
+[[module.serve.select]]
+kind = "interface"
+[[module.serve.select]]
+"attributes.example.com/tier" = "gold"
+)");
+  const auto& rules = config.modules.at(0).serve;
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_THAT(rules[0].select, ElementsAre(SelectTable{{"attributes.vendor", {"0x8086", "0x15b3"}},
+                                                       {"attributes.vfIndex", {std::int64_t{0}, std::int64_t{2}}},
+                                                       {"attributes.rdma", {true}}}));
+  EXPECT_THAT(rules[1].select, ElementsAre(SelectTable{{"kind", {"pf", "vf"}}, {"pci", {"0000:3b:*"}}},
+                                           SelectTable{{"attributes.alias", {"spare"}}}));
+  EXPECT_THAT(rules[2].select, ElementsAre(SelectTable{{"kind", {"interface"}}},
+                                           SelectTable{{"attributes.example.com/tier", {"gold"}}}));
 }
 
 // Which names a pattern gives is known only from the devices, so names that two rules could give are no error.
@@ -272,6 +305,16 @@ TEST(ConfigTest, EqualityIgnoresPositions) {
   EXPECT_EQ(one.modules, moved.modules);
   EXPECT_NE(one.modules[0].position, moved.modules[0].position);
   EXPECT_NE(one.modules, accepted(module + "[module.options]\nx = 1\n").modules);
+
+  const auto with_select = [&](const std::string& select) {
+    return accepted("[[module]]\nname = \"a\"\npath = \"a.so\"\nserve = [{ driver = \"a.com\", select = " + select +
+                    " }]\n")
+        .modules;
+  };
+  EXPECT_EQ(one.modules, with_select("{}"));
+  EXPECT_EQ(with_select("{ kind = \"gpu\" }"), with_select("[{ kind = [\"gpu\"] }]"));
+  EXPECT_NE(with_select("{ kind = [\"gpu\", \"mig\"] }"), with_select("{ kind = \"gpu\" }"));
+  EXPECT_NE(with_select("[{ kind = \"gpu\" }, { id = \"1\" }]"), with_select("{ kind = \"gpu\", id = \"1\" }"));
 }
 
 TEST(ConfigTest, AnEmptyInstanceIsNoInstance) {

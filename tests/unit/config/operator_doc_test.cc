@@ -47,6 +47,20 @@ TEST(OperatorDocTest, ItsHealthRulesAreValidTogether) {
   EXPECT_EQ(rules, 3u);
 }
 
+TEST(OperatorDocTest, TheSelectsItShowsAreValid) {
+  const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();
+  const std::string start = "```toml\nselect = ";
+  std::size_t shown = 0;
+  for (auto at = doc.find(start); at != std::string::npos; at = doc.find(start, at + 1), ++shown) {
+    const std::string select = doc.substr(at + 8, doc.find("```", at + 8) - at - 8);
+    const auto config = parse_config(
+        "[node]\nname = \"n\"\n[[module]]\nname = \"m\"\npath = \"m.so\"\n[[module.serve]]\ndriver = \"d\"\n" + select,
+        "operator.md");
+    EXPECT_TRUE(config) << config.error().to_string() << select;
+  }
+  EXPECT_EQ(shown, 2u);
+}
+
 TEST(OperatorDocTest, TheErrorsItShowsAreReal) {
   const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();
   const std::string errors = read_file(kSource / "tests/golden/config/unknown_keys.errors", 100'000).value();

@@ -12,6 +12,7 @@ namespace cardcage {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -68,13 +69,13 @@ TEST(ImportTest, TranslatesMigStrategies) {
   auto rules = rules_of("version: v1\n");
   ASSERT_EQ(rules.size(), 1U);
   EXPECT_EQ(rules[0].resource, "nvidia.com/gpu");
-  EXPECT_EQ(rules[0].select, (std::map<std::string, SelectValue>{{"kind", "gpu"}}));
+  EXPECT_THAT(rules[0].select, ElementsAre(SelectTable{{"kind", {"gpu"}}}));
   EXPECT_EQ(rules[0].plugin, ResourceConfig());
 
   rules = rules_of("version: v1\nflags: {migStrategy: single}\n");
   ASSERT_EQ(rules.size(), 1U);
   EXPECT_EQ(rules[0].resource, "nvidia.com/gpu");
-  EXPECT_TRUE(rules[0].select.empty()) << "a node without MIG offers its GPUs";
+  EXPECT_THAT(rules[0].select, ElementsAre(SelectTable())) << "a node without MIG offers its GPUs";
   EXPECT_THAT(import("version: v1\nflags: {migStrategy: single}\n").err, HasSubstr("whose MIG devices differ"));
 }
 
@@ -86,9 +87,9 @@ TEST(ImportTest, TranslatesPatternsThatMatchAnywhere) {
       "  - {pattern: '*H100', name: example.com/h100}\n");
   ASSERT_EQ(rules.size(), 3U);
   EXPECT_EQ(rules[0].resource, "nvidia.com/a100");
-  EXPECT_EQ(std::get<std::string>(rules[0].select.at("attributes.productName")), R"(*A100 \[x\]\?*)");
+  EXPECT_THAT(rules[0].select.at(0).at("attributes.productName"), ElementsAre(SelectValue(R"(*A100 \[x\]\?*)")));
   EXPECT_EQ(rules[1].resource, "example.com/h100");
-  EXPECT_EQ(std::get<std::string>(rules[1].select.at("attributes.productName")), "*H100*");
+  EXPECT_THAT(rules[1].select.at(0).at("attributes.productName"), ElementsAre(SelectValue("*H100*")));
   EXPECT_EQ(rules[2].resource, "nvidia.com/gpu");
 }
 

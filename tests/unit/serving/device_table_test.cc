@@ -17,7 +17,7 @@ class DeviceTableTest : public SupervisorFixture {
   DeviceTableTest() {
     const auto rule = [](const std::string& pool, const std::string& kind) {
       ServeConfig serve{.driver = kGpus.name, .pool = pool};
-      serve.select["kind"] = kind;
+      serve.select = {SelectTable{{"kind", {kind}}}};
       return serve;
     };
     ModuleConfig config{.name = "fake"};

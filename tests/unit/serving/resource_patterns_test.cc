@@ -35,7 +35,7 @@ class ResourcePatternsTest : public SupervisorFixture {
   }
   static ServeConfig rule(const std::string& resource, const std::string& kind = "*") {
     ServeConfig serve{.api = Api::kDevicePlugin, .resource = resource};
-    serve.select["kind"] = kind;
+    serve.select = {SelectTable{{"kind", {kind}}}};
     return serve;
   }
 

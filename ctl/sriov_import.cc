@@ -1,0 +1,174 @@
+#include "ctl/sriov_import.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ctl/sriov_selectors.h"
+#include "host/config/names.h"
+
+namespace cardcage {
+namespace {
+
+constexpr const char* kDefaultPrefix = "intel.com";
+
+// One object, or a list of which one must match. No table if none can be translated.
+Select read_selectors(SettingMap& resource) {
+  const GivenNode given = resource.any("selectors");
+  if (!given) return Select(1);
+  if (given->value->kind != YamlNode::Kind::kList) return import_selectors(resource.map("selectors"));
+  if (given->value->items.empty()) return Select(1);
+  Select select;
+  for (SettingMap& selectors : resource.maps("selectors"))
+    std::ranges::move(import_selectors(std::move(selectors)), std::back_inserter(select));
+  // A table without conditions makes the others useless.
+  if (std::ranges::any_of(select, &SelectTable::empty)) return Select(1);
+  return select;
+}
+
+// The rules of the resources, in their order: a device goes to the first that selects it, as it does in the plugin.
+class Rules {
+ public:
+  explicit Rules(ImportRecord& record) : record_(record) {}
+
+  void add(SettingMap resource) {
+    const GivenText name = resource.text("resourceName"), prefix = resource.text("resourcePrefix");
+    const GivenText type = resource.choice("deviceType", {"", "netDevice", "accelerator", "auxNetDevice"});
+    const bool is_offered = !type || type->value.empty() || type->value == "netDevice";
+    Select select;
+    if (is_offered)
+      select = read_options(resource);
+    else
+      resource.pass({"selectors", "excludeTopology", "additionalInfo"}, "its resource is left out");
+    resource.finish();
+    if (!name) return record_.error(resource.place(), "a resource needs a resourceName; write one");
+    const bool has_prefix = prefix && !prefix->value.empty();
+    const std::string resource_name = fmt::format("{}/{}", has_prefix ? prefix->value : kDefaultPrefix, name->value);
+    if (const auto valid = check_resource_name(resource_name); !valid)
+      return record_.error(*name, valid.error().message);
+    const auto [first, is_new] = first_.emplace(resource_name, resource.path());
+    if (!is_new)
+      return record_.error(*name, fmt::format("'{}' is in the list twice, first as {}; write one resource with both "
+                                              "selectors in a list, or choose another name",
+                                              resource_name, first->second.substr(0, first->second.size() - 1)));
+    record_.say(Fate::kTranslated, *name);
+    if (prefix) record_.say(Fate::kTranslated, *prefix);
+    if (type) say_type(*type, is_offered);
+    if (is_offered) add_rule(*name, resource.path() + "selectors", resource_name, select);
+  }
+
+  std::vector<TomlTable> take_tables() { return std::move(tables_); }
+
+ private:
+  Select read_options(SettingMap& resource) {
+    Select select = read_selectors(resource);
+    resource.lose_if_on("excludeTopology",
+                        "the kubelet is told the NUMA nodes of the devices, and may align pods with them");
+    if (const GivenNode info = resource.any("additionalInfo"))
+      record_.say(Fate::kNoCounterpart, *info, "containers get no variable with it");
+    return select;
+  }
+
+  void say_type(const Given<std::string>& type, bool is_offered) {
+    if (is_offered)
+      record_.say(Fate::kNotNeeded, type, "the module offers network functions anyway");
+    else
+      record_.say(Fate::kNoCounterpart, type,
+                  "the module offers PCI network functions alone, so the resource is left out and pods that ask for "
+                  "it stay pending");
+  }
+
+  void add_rule(const Given<std::string>& name, const std::string& from, const std::string& resource,
+                const Select& select) {
+    if (select.empty())
+      return record_.say(Fate::kNoCounterpart, name,
+                         "none of its selectors is left, so the resource is left out and pods that ask for it stay "
+                         "pending");
+    if (!takes_every_device_.empty())
+      return record_.say(Fate::kNote, name,
+                         fmt::format("'{}' before it takes every device, so the resource is left out; the plugin "
+                                     "offers it without devices",
+                                     takes_every_device_));
+    std::vector<TomlLine> lines{{"api = \"device-plugin\"", ""}};
+    lines.push_back({fmt::format("resource = {}", toml_string(resource)), name.path});
+    if (select.front().empty())
+      takes_every_device_ = resource;
+    else
+      lines.push_back({"select = " + toml_select(select), from});
+    tables_.push_back({"[[module.serve]]", std::move(lines)});
+  }
+
+  ImportRecord& record_;
+  std::vector<TomlTable> tables_;
+  std::map<std::string, std::string> first_;  // by name: the path of the resource
+  std::string takes_every_device_;            // the name of the first resource that does
+};
+
+ImportDraft import_list(SettingMap document, ImportRecord& record) {
+  ImportDraft draft{"a configuration of the SR-IOV network device plugin",
+                    {{"[node]", {{"name = \"$NODE_NAME\"", ""}}}}};
+  Rules rules(record);
+  for (SettingMap& resource : document.maps("resourceList")) rules.add(std::move(resource));
+  const GivenNode list = document.any("resourceList");
+  document.finish();
+  std::vector<TomlTable> tables = rules.take_tables();
+  if (tables.empty()) return draft;
+  if (list)
+    record.say(Fate::kNote, *list,
+               "containers get a variable for each device, such as NIC_0000_01_10_2=0000:01:10.2, and no PCIDEVICE_ "
+               "variables; change programs that read these");
+  draft.tables.push_back({"[[module]]", {{"name = \"nic\"", ""}, {"path = \"libcardcage_nic.so\"", ""}}});
+  std::ranges::move(tables, std::back_inserter(draft.tables));
+  return draft;
+}
+
+// The key of the data of a ConfigMap to import; null if the record says why there is none.
+const YamlMember* chosen_key(const YamlNode& document, const std::string& chosen, ImportRecord& record) {
+  const YamlMember* data = document.find("data");
+  if (data == nullptr || data->value.members.empty()) {
+    record.error(document.position, "this ConfigMap has no data");
+    return nullptr;
+  }
+  const auto& members = data->value.members;
+  if (chosen.empty() && members.size() == 1) return &members.front();
+  std::vector<std::string> keys;
+  std::ranges::transform(members, std::back_inserter(keys), &YamlMember::name);
+  const YamlMember* found = data->value.find(chosen);
+  if (chosen.empty())
+    record.error(data->position,
+                 fmt::format("this ConfigMap has several keys; choose one with --config: {}", fmt::join(keys, ", ")));
+  else if (found == nullptr)
+    record.error(data->position, fmt::format("there is no key '{}'; choose one of: {}", chosen, fmt::join(keys, ", ")));
+  return chosen.empty() ? nullptr : found;
+}
+
+}  // namespace
+
+ImportDraft import_sriov(const YamlNode& document, const std::string& chosen, ImportRecord& record) {
+  const YamlMember* kind = document.find("kind");
+  if (kind != nullptr && kind->value.text == "ConfigMap") {
+    const YamlMember* key = chosen_key(document, chosen, record);
+    if (key == nullptr) return {};
+    const auto inner = read_yaml(key->value.text, fmt::format("data.{}", key->name));
+    if (!inner) {
+      record.error(inner.error().position, inner.error().message);
+      return {};
+    }
+    return import_sriov(*inner, "", record);
+  }
+  if (document.find("resourceList") == nullptr) {
+    record.error(document.position,
+                 "this file has no resourceList; import the plugin's ConfigMap (kubectl get configmap -o yaml), or the "
+                 "JSON of one of its keys");
+    return {};
+  }
+  if (!chosen.empty()) {
+    record.error(document.position, "--config chooses a key of a ConfigMap, and this file is none; leave it out");
+    return {};
+  }
+  return import_list(SettingMap(record, &document), record);
+}
+
+}  // namespace cardcage

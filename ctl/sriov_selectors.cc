@@ -1,0 +1,301 @@
+#include "ctl/sriov_selectors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bitset>
+#include <charconv>
+#include <map>
+
+#include "ctl/import_toml.h"
+#include "host/core/ascii.h"
+#include "host/core/glob.h"
+
+namespace cardcage {
+namespace {
+
+constexpr std::size_t kMaxTables = 256;
+constexpr std::size_t kMaxVirtualFunctions = 4096;
+
+using Numbers = std::bitset<kMaxVirtualFunctions>;
+using GivenTexts = Given<std::vector<std::string>>;
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](char c) { return to_lower(c); });
+  return text;
+}
+
+// "0x8086" for "8086", as the kernel writes ids.
+std::string id_of(const std::string& text) {
+  const std::string id = lower(text);
+  return id.starts_with("0x") ? id : "0x" + id;
+}
+
+// A pattern that matches this text only.
+std::string exact(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (std::string_view("*?[]\\").contains(c)) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+bool is_regular_expression(std::string_view text) { return text.find_first_of("*+?()[]{}|^$\\") != text.npos; }
+
+// The plugin also reads names and addresses of cards as regular expressions, which match anywhere in the text. Nothing
+// if a pattern cannot say the same.
+std::optional<std::string> pattern_of(std::string_view text) {
+  if (!is_regular_expression(text)) return exact(text);
+  const bool begins = text.starts_with('^'), ends = text.ends_with('$');
+  text = text.substr(begins ? 1 : 0);
+  text = text.substr(0, text.size() - (ends && !text.empty() ? 1 : 0));
+  std::string pattern = begins ? "" : "*";
+  while (!text.empty()) {
+    std::size_t size = 1;
+    if (text.starts_with(".*")) {
+      if (!pattern.ends_with('*')) pattern += '*';
+      size = 2;
+    } else if (text.front() == '.') {
+      pattern += '?';
+    } else if (text.front() == '[') {
+      size = text.find(']') + 1;
+      const std::string_view choice = text.substr(0, size);
+      if (size < 3 || choice.substr(1, size - 2).find_first_of("^[\\!") != std::string_view::npos) return std::nullopt;
+      pattern += choice;
+    } else if (is_letter(text.front()) || is_digit(text.front()) || std::string_view("-_:").contains(text.front())) {
+      pattern += text.front();
+    } else {
+      return std::nullopt;
+    }
+    text.remove_prefix(size);
+  }
+  return ends || pattern.ends_with('*') ? pattern : pattern + '*';
+}
+
+template <class T>
+std::optional<T> number_of(std::string_view text) {
+  T number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+// Adds 0, 2, 3 and 4 for "0,2-4". False if the text is no such list.
+bool add_numbers(std::string_view text, Numbers& numbers) {
+  for (bool more = true; more;) {
+    const std::string_view part = text.substr(0, text.find(','));
+    more = part.size() < text.size();
+    text.remove_prefix(part.size() + (more ? 1 : 0));
+    const auto dash = part.find('-');
+    const auto first = number_of<std::size_t>(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_of<std::size_t>(part.substr(dash + 1));
+    if (!first || !last || *last < *first || *last >= numbers.size()) return false;
+    for (std::size_t number = *first; number <= *last; ++number) numbers.set(number);
+  }
+  return true;
+}
+
+std::vector<SelectValue> values_of(const Numbers& numbers) {
+  std::vector<SelectValue> values;
+  for (std::size_t number = 0; number < numbers.size(); ++number)
+    if (numbers.test(number)) values.emplace_back(static_cast<std::int64_t>(number));
+  return values;
+}
+
+// The table that asks for both. Nothing if no device can meet both. If both have a key, its values in `a` are exact.
+std::optional<SelectTable> both(const SelectTable& a, const SelectTable& b) {
+  SelectTable table = a;
+  for (const auto& [key, patterns] : b) {
+    const auto [entry, is_new] = table.emplace(key, patterns);
+    if (is_new) continue;
+    std::erase_if(entry->second, [&](const SelectValue& value) {
+      return std::ranges::none_of(patterns, [&](const SelectValue& pattern) {
+        return matches_glob(std::get<std::string>(pattern), std::get<std::string>(value));
+      });
+    });
+    if (entry->second.empty()) return std::nullopt;
+  }
+  return table;
+}
+
+// One object of selectors; a device must match each of them.
+class Selectors {
+ public:
+  explicit Selectors(SettingMap settings) : settings_(std::move(settings)), record_(settings_.record()) {}
+
+  Select read() {
+    add_values("vendors", "attributes.vendor", id_of);
+    add_values("devices", "attributes.device", id_of);
+    add_drivers();
+    add_values("pciAddresses", "pci", [](const std::string& address) { return exact(lower(address)); });
+    add_acpi_indexes();
+    add_values("linkTypes", "attributes.encapsulation", exact);
+    add_functions("pfNames", "attributes.pfName", "attributes.ifName");
+    add_functions("rootDevices", "attributes.pfPciAddress", "pci");
+    add_rdma();
+    for (const char* key : {"ddpProfiles", "pKeys"})
+      if (const auto given = texts(key)) lose(*given);
+    if (const auto given = settings_.choice("vdpaType", {"", "vhost", "virtio"}); given && !given->value.empty())
+      lose(*given);
+    settings_.pass({"auxTypes"}, "without effect: deviceType is not auxNetDevice");
+    settings_.lose_if_on("needVhostNet",
+                         "containers of resources get no /dev/vhost-net and /dev/net/tun; use a claim whose NicConfig "
+                         "has vhostNet");
+    settings_.finish();
+    return is_lost_ ? Select() : select_;
+  }
+
+ private:
+  // Nothing for a list without texts, which selects every device.
+  std::optional<GivenTexts> texts(std::string_view key) {
+    auto given = settings_.texts(key);
+    if (!given) return std::nullopt;
+    if (given->value.empty()) record_.say(Fate::kNotNeeded, *given, "empty");
+    if (std::ranges::find(given->value, "") != given->value.end())
+      record_.error(*given, "a value is empty; write what it is to select, or remove it");
+    return given->value.empty() ? std::nullopt : std::move(given);
+  }
+
+  // Each device must also be selected by one of these tables.
+  template <class T>
+  void demand(const Given<T>& given, const Select& choices) {
+    if (select_.size() * choices.size() > kMaxTables)
+      return record_.error(given, fmt::format("the selectors make more than {} tables; name fewer cards with numbers "
+                                              "of virtual functions in one object",
+                                              kMaxTables));
+    Select narrowed;
+    for (const SelectTable& table : select_)
+      for (const SelectTable& choice : choices)
+        if (auto merged = both(table, choice)) narrowed.push_back(*std::move(merged));
+    if (narrowed.empty() && !select_.empty())
+      record_.say(Fate::kNote, given, "no device can match it and pciAddresses, so these selectors are left out");
+    select_ = std::move(narrowed);
+  }
+
+  template <class Translate>
+  void add_values(std::string_view key, const char* condition, const Translate& translate) {
+    const auto given = texts(key);
+    if (!given) return;
+    std::vector<SelectValue> values;
+    for (const std::string& value : given->value) values.emplace_back(translate(value));
+    demand(*given, {{{condition, std::move(values)}}});
+    record_.say(Fate::kTranslated, *given);
+  }
+
+  void add_drivers() {
+    add_values("drivers", "attributes.driver", exact);
+    const auto given = settings_.texts("drivers");
+    for (const char* driver : {"igb_uio", "uio_pci_generic"})
+      if (given && std::ranges::find(given->value, driver) != given->value.end())
+        record_.say(Fate::kNoCounterpart, *given,
+                    fmt::format("containers get no /dev/uioN for functions with the driver {}; bind them to vfio-pci, "
+                                "and write that driver",
+                                driver));
+  }
+
+  void add_acpi_indexes() {
+    const auto given = texts("acpiIndexes");
+    if (!given) return;
+    std::vector<SelectValue> values;
+    for (const std::string& value : given->value) {
+      const auto number = number_of<std::uint32_t>(value);
+      if (!number) record_.error(*given, fmt::format("'{}' is not a number; write one like \"101\"", value));
+      values.emplace_back(static_cast<std::int64_t>(number.value_or(0)));
+    }
+    demand(*given, {{{"attributes.acpiIndex", std::move(values)}}});
+    record_.say(Fate::kTranslated, *given);
+  }
+
+  void add_rdma() {
+    const GivenBool given = settings_.boolean("isRdma");
+    if (!given) return;
+    record_.say(given->value ? Fate::kTranslated : Fate::kNotNeeded, *given, given->value ? "" : "off");
+    if (given->value) demand(*given, {{{"attributes.rdma", {true}}}});
+  }
+
+  // "ens1f0" is a card without virtual functions, or all virtual functions of it; "ens1f0#0,2-4" are those with these
+  // numbers. `of_virtual` has the card in a virtual function, and `own` in the card.
+  void add_functions(std::string_view key, const char* of_virtual, const char* own) {
+    const auto given = texts(key);
+    if (!given) return;
+    std::vector<SelectValue> cards;
+    std::map<std::string, Numbers> numbered;
+    for (const std::string& value : given->value) {
+      const std::string_view text = value;
+      const auto hash = text.find('#');
+      const auto card = pattern_of(text.substr(0, hash));
+      if (!card)
+        record_.say(Fate::kNoCounterpart, *given,
+                    fmt::format("'{}' is a regular expression that no pattern with * and ? replaces, so its devices "
+                                "are left out; write the names",
+                                value));
+      else if (hash == std::string_view::npos)
+        cards.emplace_back(*card);
+      else if (!add_numbers(text.substr(hash + 1), numbered[*card]))
+        record_.error(*given, fmt::format("'{}' does not end in numbers of virtual functions; write them like #0,2-4, "
+                                          "each less than {}",
+                                          value, kMaxVirtualFunctions));
+    }
+    Select choices;
+    if (!cards.empty()) {
+      choices.push_back({{of_virtual, cards}});
+      choices.push_back({{"attributes.type", {"pf"}}, {own, cards}});
+    }
+    for (const auto& [card, numbers] : numbered)
+      choices.push_back({{of_virtual, {card}}, {"attributes.vfIndex", values_of(numbers)}});
+    if (choices.empty()) {
+      is_lost_ = true;
+      return;
+    }
+    demand(*given, choices);
+    if (std::ranges::all_of(given->value, is_regular_expression)) return record_.say(Fate::kTranslated, *given);
+    record_.say(Fate::kNote, *given,
+                "the whole text must match; the plugin takes cards that have it anywhere in their name or address, "
+                "too");
+  }
+
+  template <class T>
+  void lose(const Given<T>& given) {
+    record_.say(Fate::kNoCounterpart, given,
+                "devices cannot be selected by this, so these selectors are left out; a later resource may take their "
+                "devices");
+    is_lost_ = true;
+  }
+
+  SettingMap settings_;
+  ImportRecord& record_;
+  Select select_ = Select(1);
+  bool is_lost_ = false;
+};
+
+std::string toml_value(const SelectValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return toml_string(*text);
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *number);
+  return std::get<bool>(value) ? "true" : "false";
+}
+
+std::string toml_table(const SelectTable& table) {
+  std::vector<std::string> conditions;
+  for (const auto& [key, values] : table) {
+    std::vector<std::string> texts;
+    std::ranges::transform(values, std::back_inserter(texts), toml_value);
+    conditions.push_back(
+        fmt::format(fmt::runtime(values.size() == 1 ? "{} = {}" : "{} = [{}]"), key, fmt::join(texts, ", ")));
+  }
+  return fmt::format("{{ {} }}", fmt::join(conditions, ", "));
+}
+
+}  // namespace
+
+Select import_selectors(SettingMap selectors) { return Selectors(std::move(selectors)).read(); }
+
+std::string toml_select(const Select& select) {
+  if (select.size() == 1) return toml_table(select.front());
+  std::string text = "[\n";
+  for (const SelectTable& table : select) text += "  " + toml_table(table) + ",\n";
+  return text + "]";
+}
+
+}  // namespace cardcage
