@@ -22,12 +22,19 @@ std::optional<Attachment> parse_attachment_file_name(std::string_view name) {
   return attachment;
 }
 
-Result<std::vector<std::string>> read_attachment(const std::filesystem::path& folder, const Attachment& attachment) {
+std::string to_text(const AttachedPod& pod) {
+  std::string text = pod.uid + "\n" + pod.network_namespace + "\n";
+  for (const std::string& interface : pod.interfaces) text += interface + "\n";
+  return text;
+}
+
+Result<AttachedPod> read_attachment(const std::filesystem::path& folder, const Attachment& attachment) {
   std::ifstream file(folder / attachment_file_name(attachment));
-  if (!file) return fail(Code::kNotFound, "claim {} is not attached", attachment.claim_uid);
-  std::vector<std::string> interfaces;
-  for (std::string line; std::getline(file, line);) interfaces.push_back(line);
-  return interfaces;
+  AttachedPod pod;
+  if (!std::getline(file, pod.uid) || !std::getline(file, pod.network_namespace))
+    return fail(Code::kNotFound, "claim {} is not attached", attachment.claim_uid);
+  for (std::string line; std::getline(file, line);) pod.interfaces.push_back(line);
+  return pod;
 }
 
 }  // namespace cardcage

@@ -28,7 +28,15 @@ std::string attachment_file_name(const Attachment& attachment);
 // Nothing unless attachment_file_name makes exactly this name.
 std::optional<Attachment> parse_attachment_file_name(std::string_view name);
 
-// The names of the interfaces that the claim has in the namespace, one in a line; kNotFound if it is not attached.
-Result<std::vector<std::string>> read_attachment(const std::filesystem::path& folder, const Attachment& attachment);
+// The content of a file: each in a line of its own.
+struct AttachedPod {
+  std::string uid;                      // empty if the container runtime did not tell
+  std::string network_namespace;        // a path of it, likewise
+  std::vector<std::string> interfaces;  // that the claim has in there
+  friend bool operator==(const AttachedPod&, const AttachedPod&) = default;
+};
+std::string to_text(const AttachedPod& pod);
+// kNotFound if the claim is not attached.
+Result<AttachedPod> read_attachment(const std::filesystem::path& folder, const Attachment& attachment);
 
 }  // namespace cardcage

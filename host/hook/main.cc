@@ -49,10 +49,10 @@ Result<std::string> read_all(int descriptor, std::size_t limit) {
 bool is_attached(const std::filesystem::path& run_dir, const HookRequest& request, int network_namespace) {
   struct stat its{};
   if (::fstat(network_namespace, &its) != 0) return false;
-  const auto interfaces =
-      read_attachment(run_dir / kAttachmentsFolder, {request.driver, request.claim_uid, its.st_ino});
-  if (!interfaces || ::setns(network_namespace, CLONE_NEWNET) != 0) return false;
-  return std::ranges::all_of(*interfaces, [](const std::string& name) { return ::if_nametoindex(name.c_str()) != 0; });
+  const auto pod = read_attachment(run_dir / kAttachmentsFolder, {request.driver, request.claim_uid, its.st_ino});
+  if (!pod || ::setns(network_namespace, CLONE_NEWNET) != 0) return false;
+  return std::ranges::all_of(pod->interfaces,
+                             [](const std::string& name) { return ::if_nametoindex(name.c_str()) != 0; });
 }
 
 Result<UniqueFd> connect_to_daemon(const std::filesystem::path& run_dir, Instant deadline) {

@@ -1,17 +1,14 @@
 #include "host/sandbox/attachments.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "host/core/file.h"
 
 namespace cardcage {
 
-Status Attachments::add(const Attachment& attachment, const std::vector<std::string>& interfaces) const {
+Status Attachments::add(const Attachment& attachment, const AttachedPod& pod) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
-  return write_file_atomically(folder_ / attachment_file_name(attachment),
-                               fmt::format("{}", fmt::join(interfaces, "\n")), 0600, false);
+  return write_file_atomically(folder_ / attachment_file_name(attachment), to_text(pod), 0600, false);
 }
 
 void Attachments::remove(const Attachment& attachment) const {

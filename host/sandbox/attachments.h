@@ -12,7 +12,7 @@ class Attachments {
  public:
   explicit Attachments(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  Status add(const Attachment& attachment, const std::vector<std::string>& interfaces) const;
+  Status add(const Attachment& attachment, const AttachedPod& pod) const;
   // Does nothing for one that there is not.
   void remove(const Attachment& attachment) const;
   void remove_all(const std::string& driver, const std::string& claim_uid) const;

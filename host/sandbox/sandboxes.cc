@@ -1,9 +1,6 @@
 #include "host/sandbox/sandboxes.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <set>
 
 #include "host/core/log.h"
 
@@ -48,23 +45,24 @@ Task<Status> Sandboxes::start(PodSandbox pod) {
   if (!network) co_return std::unexpected(network.error());
   const SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
   for (const auto& claim : its)
-    if (Status done = co_await attach(claim->key(), sandbox, network->number); !done) co_return done;
+    if (Status done = co_await attach(claim->key(), sandbox, network->number, pod.network_namespace); !done)
+      co_return done;
   co_return Status();
 }
 
+// A runtime that has restarted may not tell of the namespace any more (containerd 2.2).
 Task<void> Sandboxes::stop(PodSandbox pod) {
-  const auto network = open_pod_network(pod);
-  if (!network) co_return;  // it is gone, and unprepare looks for the devices
-  const auto all = environment_.attachments.find(
-      [&](const Attachment& attachment) { return attachment.network_namespace == network->number; });
-  const SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
+  const auto all = environment_.attachments.find([](const Attachment&) { return true; });
   for (const Attachment& attachment : all) {
+    const auto attached = read_attachment(environment_.attachments.folder(), attachment);
+    if (!attached || attached->uid != pod.uid) continue;
+    if (pod.network_namespace.empty()) pod.network_namespace = attached->network_namespace;
+    const auto network = open_pod_network(pod);
+    if (!network || network->number != attachment.network_namespace) continue;  // unprepare looks for the devices
     const auto claim = environment_.ledger.find({attachment.driver, attachment.claim_uid});
-    if (!claim) {
-      environment_.attachments.remove(attachment);
-      continue;
-    }
-    if (const Status done = co_await detach(claim, sandbox, attachment); !done)
+    if (!claim) continue;
+    SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
+    if (const Status done = co_await detach(claim, std::move(sandbox), attachment); !done)
       log(LogLevel::kWarn, "devices cannot be taken back from a pod; the end of the claim tries again",
           {{"claim", claim_label(claim->ref)},
            {"pod", fmt::format("{}/{}", pod.name_space, pod.name)},
@@ -73,10 +71,10 @@ Task<void> Sandboxes::stop(PodSandbox pod) {
 }
 
 void Sandboxes::keep(const std::vector<PodSandbox>& pods) const {
-  std::set<ino_t> live;
-  for (const PodSandbox& pod : pods)
-    if (struct stat its{}; ::stat(pod.network_namespace.c_str(), &its) == 0) live.insert(its.st_ino);
-  const auto is_over = [&](const Attachment& attachment) { return !live.contains(attachment.network_namespace); };
+  const auto is_over = [&](const Attachment& attachment) {
+    const auto attached = read_attachment(environment_.attachments.folder(), attachment);
+    return attached && !attached->uid.empty() && std::ranges::find(pods, attached->uid, &PodSandbox::uid) == pods.end();
+  };
   for (const Attachment& attachment : environment_.attachments.find(is_over))
     environment_.attachments.remove(attachment);
 }
@@ -85,7 +83,7 @@ Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {
   const auto network = cardcage::open_pod_network(std::move(network_namespace));
   if (!network) co_return within(network.error(), "claim {}", request.claim_uid);
   SandboxedPod pod = sandboxed(request.pod_uid, request.pod_namespace, request.pod, *network);
-  Status attached = co_await attach({request.driver, request.claim_uid}, std::move(pod), network->number);
+  Status attached = co_await attach({request.driver, request.claim_uid}, std::move(pod), network->number, "");
   co_return attached;
 }
 
@@ -97,8 +95,8 @@ bool Sandboxes::moves_devices(const ClaimRecord& claim) const {
   });
 }
 
-Task<Status> Sandboxes::attach(ClaimKey key, SandboxedPod pod, ino_t number) {
-  const std::function<Task<Status>()> work = [this, key, pod, number]() -> Task<Status> {
+Task<Status> Sandboxes::attach(ClaimKey key, SandboxedPod pod, ino_t number, std::string path) {
+  const std::function<Task<Status>()> work = [this, key, pod, number, path]() -> Task<Status> {
     const auto claim = environment_.ledger.find(key);
     if (!claim || claim->phase != ClaimPhase::kPrepared)
       co_return fail(Code::kFailedPrecondition,
@@ -106,8 +104,8 @@ Task<Status> Sandboxes::attach(ClaimKey key, SandboxedPod pod, ino_t number) {
                      key.driver);
     for (const ModulePart& part : claim->parts)
       if (Status done = co_await attach_part(*claim, part, pod); !done) co_return done;
-    if (auto noted = environment_.attachments.add({key.driver, key.uid, number}, interfaces_of(*claim)); !noted)
-      co_return noted;
+    const AttachedPod attached{.uid = pod.uid, .network_namespace = path, .interfaces = interfaces_of(*claim)};
+    if (auto noted = environment_.attachments.add({key.driver, key.uid, number}, attached); !noted) co_return noted;
     log(LogLevel::kInfo, "attached",
         {{"claim", claim_label(claim->ref)}, {"pod", fmt::format("{}/{}", pod.name_space, pod.name)}});
     co_return Status();

@@ -103,10 +103,11 @@ class HookProgramTest : public ::testing::Test {
     return ::stat(path.c_str(), &its) == 0 ? its.st_ino : 0;
   }
   ino_t number() const { return ino_of("/proc/self/fd/" + std::to_string(pod.descriptor())); }
-  void leave_attachment(const std::string& interface) const {
+  void leave_attachment(const std::vector<std::string>& interfaces) const {
     const std::filesystem::path folder = run_dir / std::string(kAttachmentsFolder);
     std::filesystem::create_directories(folder);
-    std::ofstream(folder / attachment_file_name({"nic.example.com", "u1", number()})) << interface;
+    std::ofstream(folder / attachment_file_name({"nic.example.com", "u1", number()}))
+        << to_text({.uid = "p", .network_namespace = "", .interfaces = interfaces});
   }
 
   ScratchFolder run_dir;
@@ -137,13 +138,13 @@ TEST_F(HookProgramTest, FailsTheContainerWithTheDaemonsReason) {
 }
 
 TEST_F(HookProgramTest, LetsAContainerStartAgainWithoutTheDaemon) {
-  leave_attachment("net1");
+  leave_attachment({"net1"});
   const Ended ended = run_hook();
   EXPECT_EQ(ended.status, 0) << ended.said;
 }
 
 TEST_F(HookProgramTest, AsksWhenAnInterfaceIsMissingThatTheFileNames) {
-  leave_attachment("net1\nnet2");
+  leave_attachment({"net1", "net2"});
   serve();
   EXPECT_EQ(run_hook().status, 0);
   EXPECT_THAT(asked, SizeIs(1));
