@@ -23,7 +23,7 @@ std::optional<Attachment> parse_attachment_file_name(std::string_view name) {
 }
 
 std::string to_text(const AttachedPod& pod) {
-  std::string text = pod.uid + "\n" + pod.network_namespace + "\n";
+  std::string text = pod.uid + "\n";
   for (const std::string& interface : pod.interfaces) text += interface + "\n";
   return text;
 }
@@ -31,8 +31,7 @@ std::string to_text(const AttachedPod& pod) {
 Result<AttachedPod> read_attachment(const std::filesystem::path& folder, const Attachment& attachment) {
   std::ifstream file(folder / attachment_file_name(attachment));
   AttachedPod pod;
-  if (!std::getline(file, pod.uid) || !std::getline(file, pod.network_namespace))
-    return fail(Code::kNotFound, "claim {} is not attached", attachment.claim_uid);
+  if (!std::getline(file, pod.uid)) return fail(Code::kNotFound, "claim {} is not attached", attachment.claim_uid);
   for (std::string line; std::getline(file, line);) pod.interfaces.push_back(line);
   return pod;
 }

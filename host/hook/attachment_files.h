@@ -31,7 +31,6 @@ std::optional<Attachment> parse_attachment_file_name(std::string_view name);
 // The content of a file: each in a line of its own.
 struct AttachedPod {
   std::string uid;                      // empty if the container runtime did not tell
-  std::string network_namespace;        // a path of it, likewise
   std::vector<std::string> interfaces;  // that the claim has in there
   friend bool operator==(const AttachedPod&, const AttachedPod&) = default;
 };

@@ -45,20 +45,16 @@ Task<Status> Sandboxes::start(PodSandbox pod) {
   if (!network) co_return std::unexpected(network.error());
   const SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
   for (const auto& claim : its)
-    if (Status done = co_await attach(claim->key(), sandbox, network->number, pod.network_namespace); !done)
-      co_return done;
+    if (Status done = co_await attach(claim->key(), sandbox, network->number); !done) co_return done;
   co_return Status();
 }
 
-// A runtime that has restarted may not tell of the namespace any more (containerd 2.2).
 Task<void> Sandboxes::stop(PodSandbox pod) {
-  const auto all = environment_.attachments.find([](const Attachment&) { return true; });
-  for (const Attachment& attachment : all) {
-    const auto attached = read_attachment(environment_.attachments.folder(), attachment);
-    if (!attached || attached->uid != pod.uid) continue;
-    if (pod.network_namespace.empty()) pod.network_namespace = attached->network_namespace;
-    const auto network = open_pod_network(pod);
-    if (!network || network->number != attachment.network_namespace) continue;  // unprepare looks for the devices
+  const auto network = open_pod_network(pod);
+  if (!network) co_return;  // it is gone, and unprepare looks for the devices
+  const auto its = environment_.attachments.find(
+      [&](const Attachment& attachment) { return attachment.network_namespace == network->number; });
+  for (const Attachment& attachment : its) {
     const auto claim = environment_.ledger.find({attachment.driver, attachment.claim_uid});
     if (!claim) continue;
     SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
@@ -83,7 +79,7 @@ Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {
   const auto network = cardcage::open_pod_network(std::move(network_namespace));
   if (!network) co_return within(network.error(), "claim {}", request.claim_uid);
   SandboxedPod pod = sandboxed(request.pod_uid, request.pod_namespace, request.pod, *network);
-  Status attached = co_await attach({request.driver, request.claim_uid}, std::move(pod), network->number, "");
+  Status attached = co_await attach({request.driver, request.claim_uid}, std::move(pod), network->number);
   co_return attached;
 }
 
@@ -95,8 +91,8 @@ bool Sandboxes::moves_devices(const ClaimRecord& claim) const {
   });
 }
 
-Task<Status> Sandboxes::attach(ClaimKey key, SandboxedPod pod, ino_t number, std::string path) {
-  const std::function<Task<Status>()> work = [this, key, pod, number, path]() -> Task<Status> {
+Task<Status> Sandboxes::attach(ClaimKey key, SandboxedPod pod, ino_t number) {
+  const std::function<Task<Status>()> work = [this, key, pod, number]() -> Task<Status> {
     const auto claim = environment_.ledger.find(key);
     if (!claim || claim->phase != ClaimPhase::kPrepared)
       co_return fail(Code::kFailedPrecondition,
@@ -104,7 +100,7 @@ Task<Status> Sandboxes::attach(ClaimKey key, SandboxedPod pod, ino_t number, std
                      key.driver);
     for (const ModulePart& part : claim->parts)
       if (Status done = co_await attach_part(*claim, part, pod); !done) co_return done;
-    const AttachedPod attached{.uid = pod.uid, .network_namespace = path, .interfaces = interfaces_of(*claim)};
+    const AttachedPod attached{.uid = pod.uid, .interfaces = interfaces_of(*claim)};
     if (auto noted = environment_.attachments.add({key.driver, key.uid, number}, attached); !noted) co_return noted;
     log(LogLevel::kInfo, "attached",
         {{"claim", claim_label(claim->ref)}, {"pod", fmt::format("{}/{}", pod.name_space, pod.name)}});

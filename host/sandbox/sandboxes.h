@@ -46,8 +46,7 @@ class Sandboxes {
 
  private:
   bool moves_devices(const ClaimRecord& claim) const;
-  // `path` is that of the namespace, if it is known.
-  Task<Status> attach(ClaimKey claim, SandboxedPod pod, ino_t number, std::string path);
+  Task<Status> attach(ClaimKey claim, SandboxedPod pod, ino_t number);
   Task<Status> attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod);
   Task<Status> detach(std::shared_ptr<const ClaimRecord> claim, SandboxedPod pod, Attachment attachment);
 

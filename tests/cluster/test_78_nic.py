@@ -103,7 +103,10 @@ def pings(scene, name: str, address: str = GATEWAY) -> None:
 
 def kill_container(scene, name: str) -> None:
     restarts = scene.get("pods", name)["status"]["containerStatuses"][0]["restartCount"]
-    scene.execute(name, "sh", "-c", "kill -TERM 1")
+    try:
+        scene.execute(name, "sh", "-c", "kill -TERM 1")
+    except AssertionError:
+        pass  # the shell has ended with the container
     until(lambda: scene.get("pods", name)["status"]["containerStatuses"][0]["restartCount"] > restarts, "the container restarts", 30)
 
 
@@ -225,6 +228,8 @@ def test_daemon_killed_while_a_pod_starts(scene, daemon, nics, moment, folder, f
     scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic"))
     wait_file(folder, files, f"the claim is {moment}")
     daemon.kill()
+    # A pod whose claim could not be prepared would be tried again after a minute or two, or when it changes.
+    kubectl("annotate", f"--namespace={scene.namespace}", "pod", "user", "retry=now")
     scene.wait_running("user", seconds=60)
     pings(scene, "user")
 
@@ -256,6 +261,8 @@ def test_runtime_restarts(cluster, scene, daemon, nics):
     kill_container(scene, "user")
     scene.wait_running("user")
     pings(scene, "user")
+    # containerd does not tell plugins of the end of a sandbox that began before its own start (2.2), so the veth ends with the pod.
     scene.delete("pods", "user")
     scene.wait_gone("pods", "user")
-    assert ip("link", "show", "nic0")
+    until(lambda: not list(CDI.glob(OUR_FILES)), "the claim is released", 30)
+    assert not list(ATTACHED.iterdir())

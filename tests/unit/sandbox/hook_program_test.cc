@@ -107,7 +107,7 @@ class HookProgramTest : public ::testing::Test {
     const std::filesystem::path folder = run_dir / std::string(kAttachmentsFolder);
     std::filesystem::create_directories(folder);
     std::ofstream(folder / attachment_file_name({"nic.example.com", "u1", number()}))
-        << to_text({.uid = "p", .network_namespace = "", .interfaces = interfaces});
+        << to_text({.uid = "p", .interfaces = interfaces});
   }
 
   ScratchFolder run_dir;

@@ -74,7 +74,7 @@ TEST_F(SandboxesTest, TheClaimsOfAPodAreAttachedWhenItHasItsSandbox) {
   EXPECT_THAT(nics->attached, ElementsAre(testing::Pair("1", "uid-of-pod"))) << "the other is for somebody else";
   EXPECT_THAT(attached(), ElementsAre(Attachment{kDriver, "1", number()}));
   EXPECT_EQ(read_attachment(attachments.folder(), attached().at(0)).value_or(AttachedPod()),
-            (AttachedPod{"uid-of-pod", sandbox().network_namespace, {"net1"}}));
+            (AttachedPod{"uid-of-pod", {"net1"}}));
 }
 
 TEST_F(SandboxesTest, DevicesComeBackWhenTheSandboxStops) {
@@ -93,15 +93,6 @@ TEST_F(SandboxesTest, AfterARestartDevicesStillComeBack) {
   run(sandboxes().stop(sandbox()));
   EXPECT_EQ(nics->count(Verb::kDetach), 1);
   EXPECT_THAT(attached(), IsEmpty());
-}
-
-TEST_F(SandboxesTest, DevicesComeBackIfTheRuntimeForgotTheNamespace) {
-  prepare_for_pod("1", "nic-0");
-  ASSERT_TRUE(run(sandboxes().start(sandbox())));
-  PodSandbox forgotten = sandbox();
-  forgotten.network_namespace.clear();
-  run(sandboxes().stop(forgotten));
-  EXPECT_EQ(nics->count(Verb::kDetach), 1);
 }
 
 TEST_F(SandboxesTest, WhatWasAttachedToPodsThatAreGoneIsForgotten) {
