@@ -67,7 +67,8 @@ class Rules {
     resource.lose_if_on("excludeTopology",
                         "the kubelet is told the NUMA nodes of the devices, and may align pods with them");
     if (const GivenNode info = resource.any("additionalInfo"))
-      record_.say(Fate::kNoCounterpart, *info, "containers get no variable with it");
+      record_.say(Fate::kNoCounterpart, *info,
+                  "containers get no PCIDEVICE_ variable that ends in _INFO, which has it");
     return select;
   }
 
@@ -117,8 +118,8 @@ ImportDraft import_list(SettingMap document, ImportRecord& record) {
   if (tables.empty()) return draft;
   if (list)
     record.say(Fate::kNote, *list,
-               "containers get a variable for each device, such as NIC_0000_01_10_2=0000:01:10.2, and no PCIDEVICE_ "
-               "variables; change programs that read these");
+               "containers get PCIDEVICE_ variables with the addresses of their devices, and none that end in _INFO; "
+               "change programs that read these");
   draft.tables.push_back({"[[module]]", {{"name = \"nic\"", ""}, {"path = \"libcardcage_nic.so\"", ""}}});
   std::ranges::move(tables, std::back_inserter(draft.tables));
   return draft;

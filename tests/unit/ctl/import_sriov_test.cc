@@ -227,7 +227,7 @@ TEST(ImportSriovTest, WhatContainersLackIsNamed) {
   EXPECT_EQ(ended.code, 4);
   EXPECT_THAT(ended.err, AllOf(HasSubstr("excludeTopology: no counterpart"),
                                HasSubstr("additionalInfo: no counterpart"), HasSubstr("needVhostNet: no counterpart"),
-                               HasSubstr("no /dev/uioN"), HasSubstr("no PCIDEVICE_ variables")));
+                               HasSubstr("no /dev/uioN"), HasSubstr("none that end in _INFO")));
   EXPECT_THAT(ended.out, HasSubstr("auxTypes: without effect"));
   EXPECT_EQ(import(R"({"resourceList": [{"resourceName": "r", "excludeTopology": false,
                        "selectors": {"needVhostNet": false, "vdpaType": ""}}]})")
