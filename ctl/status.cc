@@ -96,7 +96,7 @@ void print(const wire::GetStatusResponse& status) {
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
        {"pod resources", to_text(status.pod_resources())},
        {"node labels", to_text(status.node_labels())},
-       {"container runtime", to_text(status.container_runtime())},
+       {"runtime", to_text(status.container_runtime())},
        {"claim status", to_text(status.claim_status())}});
   if (status.drivers_size() > 0) {
     fmt::print("\n");
