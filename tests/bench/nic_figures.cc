@@ -1,8 +1,17 @@
 #include "tests/bench/nic_figures.h"
 
 #include <fmt/format.h>
+#include <net/if.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "host/config/params.h"
+#include "modules/nic/netlink/addresses.h"
+#include "modules/nic/netlink/links.h"
 #include "tests/bench/loaded_module.h"
+#include "tests/fakes/network_namespace.h"
+#include "tests/fakes/pod_namespace.h"
 #include "tests/nic/nic_tree.h"
 
 namespace cardcage::bench {
@@ -36,12 +45,64 @@ Figures discoveries(int rounds) {
   return figures;
 }
 
+// The least that the kernel has to do: a move, with the address, and a move back.
+void move_there_and_back(const PodNamespace& pod) {
+  nic::NetlinkSocket node, inside(pod.pod().route_socket->get());
+  const UniqueFd home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  nic::change_link(node, ::if_nametoindex("nic0"), {.name = "net1", .network_namespace = pod.descriptor()});
+  const std::vector<nic::Link> links = nic::read_links(inside);
+  const auto moved = std::ranges::find(links, "net1", &nic::Link::name);
+  nic::change_link(inside, moved->index, {.is_up = true});
+  nic::add_address(inside, moved->index, *nic::parse_address("10.1.2.3/24"));
+  nic::change_link(inside, moved->index, {.name = "nic0", .network_namespace = home.get()});
+}
+
+struct HandOvers {
+  Figures whole, kernel;
+};
+
+// On a real interface, with the module in a worker. Nothing without the right to make namespaces.
+std::optional<HandOvers> hand_overs(int rounds) {
+  const NetworkNamespace node;
+  const PodNamespace pod;
+  if (!node.works() || !pod.works() || !node.ip("link add nic0 type veth peer name peer0")) return std::nullopt;
+  NicTree tree;
+  tree.netdev("nic0");
+  LoadedModule loaded("nic", Isolation::kProcess, CARDCAGE_NIC,
+                      {.sysfs = tree.sysfs(), .procfs = "/proc", .devfs = tree.devfs(), .driver = "/"});
+  loaded.config.options["interfaces"].value = std::vector<std::string>{"nic0"};
+  loaded.start();
+  const auto config = decode_params(
+      loaded.module->identity(), ConfigSource::kClaim,
+      R"({"apiVersion":"nic.cardcage.dev/v1alpha1","kind":"NicConfig","interface":{"name":"net1","addresses":["10.1.2.3/24"]}})");
+  HandOvers figures;
+  for (int i = 0; i < rounds; ++i) {
+    ModuleClaim claim = LoadedModule::claim(fmt::format("claim-{}", i), "interface/nic0");
+    claim.allocations[0].values =
+        LoadedModule::must(resolve_params(loaded.module->identity(), "interface", {LoadedModule::must(config)}));
+    figures.whole.time([&] {
+      claim.state = LoadedModule::must(loaded.run(loaded.module->prepare(claim, loaded.soon()))).state;
+      LoadedModule::must(loaded.run(loaded.module->attach(claim, pod.pod(), loaded.soon())));
+    });
+    LoadedModule::must(loaded.run(loaded.module->detach(claim, pod.pod(), loaded.soon())));
+    LoadedModule::must(loaded.run(loaded.module->unprepare(claim, loaded.soon())));
+    figures.kernel.time([&] { move_there_and_back(pod); });
+  }
+  return figures;
+}
+
 }  // namespace
 
 void measure_nic(Table& table, bool quick) {
   const Figures discover = discoveries(quick ? 10 : 50);
   table.figure("discover of 4 cards with 64 virtual functions each", discover);
   table.budget("discover of 4 cards with 64 virtual functions each, p50", discover.p50_us() / 1000, 30, "ms");
+  const auto moves = hand_overs(quick ? 20 : 200);
+  if (!moves) return;
+  table.figure("prepare, and move to a pod with an address", moves->whole);
+  table.figure("what the kernel takes to move it there and back", moves->kernel);
+  table.budget("prepare and move over the kernel's own time, p50",
+               (moves->whole.p50_us() - moves->kernel.p50_us()) / 1000, 10, "ms");
 }
 
 }  // namespace cardcage::bench
