@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Runs a test program in an emulated machine with SR-IOV cards: machine.py PROGRAM [FILTER].
+
+QEMU 10 and Linux 6.12 come from Debian's backports into a cache (CARDCAGE_CACHE) and are not installed. The machine has two NUMA nodes, an
+IOMMU and two Intel 82576 cards, each below a PCIe root complex of its own; it is emulated in software, so it needs no privilege but that of
+apt. Its root file system is made of files of this one. Without the packages it prints SKIPPED and succeeds.
+"""
+
+import hashlib
+import lzma
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SNAPSHOT = "1"  # of what fetch() does: another number fetches anew
+LIMIT = 600  # seconds, for the whole life of the machine
+MODULES = ["igb", "igbvf", "vfio-pci", "vfio_iommu_type1", "veth", "dummy", "macvlan"]
+PROGRAMS = ["/usr/bin/nsenter", "/sbin/ip"]  # those of busybox know less
+SHELL = "/bin/dash"  # that of busybox prefers its own programs
+KEY = "/usr/share/keyrings/debian-archive-keyring.gpg"
+SOURCES = "".join(f"deb [signed-by={KEY}] http://deb.debian.org/debian {suite} main\n" for suite in ("bookworm", "bookworm-backports"))
+INIT = """#!/bin/busybox sh
+export PATH=/bin:/sbin:/usr/bin LD_LIBRARY_PATH=/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu
+mount -t proc none /proc
+mount -t sysfs none /sys
+mount -t devtmpfs none /dev
+mount -t tmpfs none /tmp
+mount -t tmpfs none /run
+ln -s /proc/self/fd /dev/fd
+while read -r module; do insmod "$module"; done </modules
+ip link set lo up
+cd /tmp
+echo "==> the machine is up: $(uname -r)"
+PROGRAM --gtest_color=no --gtest_filter='FILTER' </dev/null
+echo "==> exit $?"
+poweroff -f
+"""
+
+
+def cache() -> Path:
+    root = Path(os.environ.get("CARDCAGE_CACHE", Path.home() / ".cache/cardcage"))
+    return root / "qemu" / hashlib.sha256((SNAPSHOT + SOURCES).encode()).hexdigest()[:12]
+
+
+def fetch(folder: Path) -> None:
+    """QEMU with the libraries that this machine lacks, and a kernel, below `folder`."""
+    if (folder / "complete").exists():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in ("lists/partial", "archives/partial"):
+        (folder / part).mkdir(parents=True)
+    (folder / "sources.list").write_text(SOURCES)
+    apt = ["-o", f"Dir::Etc::SourceList={folder}/sources.list", "-o", "Dir::Etc::SourceParts=/dev/null", "-o", f"Dir::State::Lists={folder}/lists",
+           "-o", f"Dir::Cache::Archives={folder}/archives", "-o", "Debug::NoLocking=1", "-o", "APT::Sandbox::User=root", "-qq"]
+    run = lambda *command, **more: subprocess.run(command, check=True, stdin=subprocess.DEVNULL, **more)
+    run("apt-get", *apt, "update")
+    run("apt-get", *apt, "--yes", "--no-install-recommends", "--download-only", "--reinstall", "--target-release", "bookworm-backports", "install",
+        "qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios", "ipxe-qemu")
+    depends = run("apt-cache", *apt, "--target-release", "bookworm-backports", "show", "linux-image-amd64", text=True, stdout=subprocess.PIPE).stdout
+    [image, *_] = re.findall(r"linux-image-6\.12\.\S+-amd64", depends)
+    run("apt-get", *apt, "download", f"{image}-unsigned", cwd=folder / "archives")
+    for package in (folder / "archives").glob("*.deb"):
+        run("dpkg-deb", "--extract", package, folder / "root")
+        package.unlink()
+    [version] = (folder / "root/lib/modules").iterdir()
+    run("depmod", "-b", str(folder / "root"), version.name)
+    (folder / "complete").touch()
+
+
+class Archive:
+    """A cpio archive (newc), as the kernel unpacks it at its start."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.known: set[str] = set()
+
+    def _add(self, name: str, mode: int, data: bytes = b"", device: tuple[int, int] = (0, 0)) -> None:
+        name = name.strip("/")
+        if name in self.known:
+            return
+        parent = os.path.dirname(name)
+        if parent:
+            self._add(parent, 0o040755)
+        self.known.add(name)
+        fields = [len(self.known), mode, 0, 0, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0]
+        self.content += b"070701" + "".join(f"{field:08x}" for field in fields).encode() + name.encode() + b"\0"
+        self.content += b"\0" * (-len(self.content) % 4)
+        self.content += data + b"\0" * (-len(data) % 4)
+
+    def folder(self, name: str) -> None:
+        self._add(name, 0o040755)
+
+    def file(self, name: str, data: bytes, mode: int = 0o755) -> None:
+        self._add(name, 0o100000 | mode, data)
+
+    def link(self, name: str, target: str) -> None:
+        self._add(name, 0o120777, target.encode())
+
+    def console(self) -> None:
+        self._add("dev/console", 0o020600, device=(5, 1))
+
+    def program(self, path: Path) -> None:
+        """A program or shared object without its symbols, at its own path, with the libraries that it needs."""
+        with tempfile.NamedTemporaryFile() as stripped:
+            subprocess.run(["strip", "-o", stripped.name, path], check=True)
+            self.file(str(path), Path(stripped.name).read_bytes())
+        for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], text=True, capture_output=True).stdout):
+            self.file(library, Path(library).read_bytes())
+
+    def bytes(self) -> bytes:
+        self._add("TRAILER!!!", 0)
+        return bytes(self.content)
+
+
+def kernel_modules(folder: Path) -> list[Path]:
+    """Those of MODULES and what they need, in the order of loading."""
+    [base] = (folder / "root/lib/modules").iterdir()
+    needs = {}
+    for line in (base / "modules.dep").read_text().splitlines():
+        file, _, rest = line.partition(":")
+        needs[Path(file).name.split(".")[0].replace("-", "_")] = (base / file, [base / other for other in rest.split()])
+    order: list[Path] = []
+    for name in MODULES:
+        file, others = needs[name.replace("-", "_")]
+        for one in [*reversed(others), file]:
+            if one not in order:
+                order.append(one)
+    return order
+
+
+def initramfs(folder: Path, program: Path, pattern: str) -> bytes:
+    archive = Archive()
+    for name in ("proc", "sys", "dev", "tmp", "run", "etc"):
+        archive.folder(name)
+    archive.console()
+    archive.file("bin/busybox", Path("/bin/busybox").read_bytes())
+    for applet in subprocess.run(["/bin/busybox", "--list"], text=True, capture_output=True, check=True).stdout.split():
+        if applet not in ("busybox", "ip", "nsenter", "sh"):
+            archive.link(f"bin/{applet}", "busybox")
+    archive.program(Path(SHELL).resolve())
+    archive.link("bin/sh", str(Path(SHELL).resolve()))
+    for path in PROGRAMS:
+        archive.program(Path(path).resolve())
+        archive.link(f"usr/bin/{Path(path).name}", str(Path(path).resolve()))
+    bin_folder = program.resolve().parent
+    for path in (program.resolve(), bin_folder / "cardcage-worker", bin_folder / "cardcage-access",
+                 bin_folder.parent / "lib/cardcage/modules/libcardcage_nic.so"):
+        archive.program(path)
+    listed = []
+    for module in kernel_modules(folder):
+        name = f"lib/modules/{module.name.removesuffix('.xz')}"
+        archive.file(name, lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes())
+        listed.append(f"/{name}\n")
+    archive.file("modules", "".join(listed).encode(), 0o644)
+    archive.file("init", INIT.replace("PROGRAM", str(program.resolve())).replace("FILTER", pattern).encode())
+    return archive.bytes()
+
+
+def command(folder: Path, work: Path) -> list[str]:
+    root = folder / "root"
+    cards = ["-netdev", "hubport,id=n0,hubid=0", "-netdev", "hubport,id=n1,hubid=0",
+             "-device", "pcie-root-port,id=rp0,bus=pcie.0,chassis=1,slot=1", "-device", "igb,bus=rp0,netdev=n0,id=igb0",
+             "-device", "pxb-pcie,id=pxb1,bus_nr=0x40,numa_node=1,bus=pcie.0",
+             "-device", "pcie-root-port,id=rp1,bus=pxb1,chassis=2,slot=2", "-device", "igb,bus=rp1,netdev=n1,id=igb1"]
+    memory = ["-m", "1536"]
+    for node in (0, 1):
+        memory += ["-object", f"memory-backend-ram,id=m{node},size=768M", "-numa", f"node,nodeid={node},cpus={node},memdev=m{node}"]
+    [kernel] = (root / "boot").glob("vmlinuz-*")
+    return [f"{root}/usr/bin/qemu-system-x86_64", "-L", f"{root}/usr/share/qemu", "-L", f"{root}/usr/share/seabios", "-L", f"{root}/usr/lib/ipxe/qemu",
+            "-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2", *memory, "-nographic", "-no-reboot", "-display", "none",
+            "-serial", "stdio", "-monitor", f"unix:{work}/monitor,server,nowait", "-device", "intel-iommu,intremap=on", *cards,
+            "-kernel", str(kernel), "-initrd", f"{work}/initramfs",
+            "-append", "console=ttyS0 intel_iommu=on panic=-1 quiet pci=realloc"]
+
+
+def monitor(work: Path, line: str) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(work / "monitor"))
+        connection.sendall(line.encode() + b"\n")
+        time.sleep(0.2)
+
+
+def boot(folder: Path, work: Path) -> int:
+    """Shows what the machine prints, and returns the exit status of the program in it."""
+    root = folder / "root"
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{root}/usr/lib/x86_64-linux-gnu:{root}/lib/x86_64-linux-gnu"}
+    status = None
+    machine = subprocess.Popen(["timeout", "--kill-after=5", str(LIMIT), *command(folder, work)], env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, text=True, errors="replace")
+    try:
+        for line in machine.stdout:
+            print(line.rstrip(), flush=True)
+            if asked := re.match(r"@monitor (.*)", line.strip()):
+                monitor(work, asked[1])
+            if ended := re.match(r"==> exit (\d+)", line.strip()):
+                status = int(ended[1])
+    finally:
+        machine.terminate()
+        machine.wait()
+    if status is None:
+        print(f"the machine ended before the tests had, within its {LIMIT} s", file=sys.stderr)
+    return 1 if status is None else status
+
+
+def main() -> int:
+    program, pattern = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "*"
+    folder = cache()
+    try:
+        fetch(folder)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"SKIPPED: QEMU and a kernel cannot be fetched from Debian's backports: {error}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="cardcage-qemu-") as work:
+        (Path(work) / "initramfs").write_bytes(initramfs(folder, program, pattern))
+        return boot(folder, Path(work))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

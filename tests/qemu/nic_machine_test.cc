@@ -1,0 +1,188 @@
+// The NIC module on SR-IOV cards that a machine has: two Intel 82576 (igb) of QEMU, 0000:01:00.0 below pci0000:00 and
+// 0000:41:00.0 below pci0000:40, with an IOMMU.
+#include <fstream>
+
+#include "host/module/driver_records.h"
+#include "tests/common/hardware_fixture.h"
+#include "tests/fakes/pod_namespace.h"
+
+namespace cardcage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsSubsetOf;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "0000:41:00.0";
+constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2";
+
+std::filesystem::path folder_of(const std::string& bus_id) { return "/sys/bus/pci/devices/" + bus_id; }
+
+void write_to(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text << std::flush;
+  ASSERT_TRUE(out.good()) << file;
+}
+
+std::string interface_of(const std::string& bus_id) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(bus_id) / "net", error))
+    return entry.path().filename();
+  return "";
+}
+
+std::string driver_of(const std::string& bus_id) {
+  std::error_code error;
+  return std::filesystem::read_symlink(folder_of(bus_id) / "driver", error).filename();
+}
+
+bool succeeds(const std::string& command) { return std::system((command + " >&2").c_str()) == 0; }
+
+class NicMachine : public HardwareFixture {
+ protected:
+  NicMachine() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = CARDCAGE_MODULES; }
+  ~NicMachine() override {
+    let_go();
+    make_virtual_functions(0);
+  }
+
+  void SetUp() override {
+    roots = {.sysfs = "/sys", .procfs = "/proc", .devfs = "/dev", .driver = "/"};
+    writes->records = std::make_unique<DriverRecords>(folder / "drivers", "this boot");
+    make_virtual_functions(2);
+    ASSERT_TRUE(begins([] { return !interface_of(kFirst).empty() && !interface_of("0000:01:10.2").empty(); }));
+    start();
+  }
+  void start() {
+    ModuleConfig wanted = config("libcardcage_nic.so");
+    wanted.writes = {"/sys/bus/pci/devices/*/driver_override"};
+    const Status started = start_module(wanted);
+    ASSERT_TRUE(started) << started.error().message;
+  }
+  static void make_virtual_functions(int count) {
+    write_to(folder_of(kCard) / "sriov_numvfs", std::to_string(count) + "\n");
+  }
+  // Waits for what the kernel does by itself.
+  template <class Done>
+  static bool begins(Done done) {
+    for (int i = 0; i < 300 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return done();
+  }
+  ModuleClaim claim_of(const std::string& uid, const std::string& name, const std::string& params = {}) {
+    return HardwareFixture::claim_of(uid, {name}, params, "NicConfig");
+  }
+  Instant patiently() const { return clock.now() + std::chrono::seconds(60); }
+  // Asks who runs the machine to do something to its hardware: "device_del igb1".
+  static void ask_monitor(const std::string& command) {
+    std::ofstream("/dev/ttyS0") << "@monitor " << command << std::endl;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, NicMachine, ::testing::Values(Isolation::kProcess), name_of_isolation);
+
+TEST_P(NicMachine, FindsVirtualFunctionsAndTheirCard) {
+  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, kSecondName, "nic-0000-41-00-0"));
+  const Device first = device(kFirstName);
+  EXPECT_EQ(first.kind, "vf");
+  EXPECT_EQ(first.pci_bus_id, kFirst);
+  const std::vector<std::string> attributes = attributes_of(first);
+  EXPECT_THAT(std::vector<std::string>({"driver=igbvf", "vendor=0x8086", "device=0x10ca", "pfPciAddress=" + kCard,
+                                        "pfName=" + interface_of(kCard), "vfIndex=0", "type=vf", "mtu=1500"}),
+              IsSubsetOf(attributes));
+  EXPECT_EQ(device("nic-0000-41-00-0").kind, "pf");
+}
+
+TEST_P(NicMachine, FunctionsComeAndGoWithTheirNumber) {
+  make_virtual_functions(0);
+  EXPECT_THAT(names(), UnorderedElementsAre("nic-0000-01-00-0", "nic-0000-41-00-0"));
+  make_virtual_functions(1);
+  EXPECT_THAT(names(), UnorderedElementsAre(kFirstName, "nic-0000-41-00-0"));
+}
+
+TEST_P(NicMachine, AVirtualFunctionGoesToAPodAndBack) {
+  const std::string before = interface_of(kFirst);
+  ASSERT_TRUE(succeeds("ip link set " + before + " mtu 1400 alias rack-3"));
+  const PodNamespace pod;
+  ModuleClaim claim = claim_of("u1", kFirstName, R"("interface":{"name":"net1","addresses":["10.1.2.3/24"]})");
+  const auto prepared = prepare(claim);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  const Status attached = run(module->attach(claim, pod.pod(), soon()));
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_TRUE(pod.ip_says("address show net1", "inet 10.1.2.3/24"));
+  EXPECT_EQ(interface_of(kFirst), "");
+  EXPECT_THAT(attributes_of(device(kFirstName)), Contains("ifName=" + before)) << "while it is away";
+  const Status detached = run(module->detach(claim, pod.pod(), soon()));
+  ASSERT_TRUE(detached) << detached.error().message;
+  EXPECT_EQ(interface_of(kFirst), before);
+  EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'mtu 1400'"));
+  EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'alias rack-3'"));
+  EXPECT_TRUE(unprepare(claim));
+}
+
+TEST_P(NicMachine, AVirtualFunctionComesBackByItselfWhenItsPodEnds) {
+  const std::string before = interface_of(kFirst);
+  PodNamespace pod;
+  ModuleClaim claim = claim_of("u1", kFirstName, R"("interface":{"name":"net1","mtu":1300})");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+  ASSERT_TRUE(pod.ip("link set net1 down"));
+  ASSERT_TRUE(pod.ip("link set net1 address 02:00:00:00:00:99"));
+  pod.end();
+  const Status released = run(module->unprepare(claim, patiently()));
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_EQ(interface_of(kFirst), before);
+  EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'mtu 1500'"));
+  EXPECT_FALSE(succeeds("ip link show " + before + " | grep 02:00:00:00:00:99"));
+  EXPECT_FALSE(succeeds("ip link show " + before + " | grep alias"));
+}
+
+TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
+  ModuleClaim claim = claim_of("u1", kFirstName, R"("mode":"Vfio")");
+  const auto prepared = kept(run(preparing(claim, patiently())), claim);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(driver_of(kFirst), "vfio-pci");
+  const std::string group = std::filesystem::read_symlink(folder_of(kFirst) / "iommu_group").filename();
+  std::vector<std::string> nodes;
+  for (const DeviceNode& node : prepared->allocations.at(0).device_nodes) nodes.push_back(node.path);
+  EXPECT_THAT(nodes, Contains("/dev/vfio/" + group));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/vfio/" + group));
+  const Status released = run(module->unprepare(claim, patiently()));
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_EQ(driver_of(kFirst), "igbvf");
+  EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
+}
+
+TEST_P(NicMachine, AVirtualFunctionThatIsDestroyedInAPodIsReleased) {
+  const PodNamespace pod;
+  ModuleClaim claim = claim_of("u1", kFirstName);
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+  make_virtual_functions(0);
+  EXPECT_THAT(names(), Not(Contains(kFirstName)));
+  EXPECT_TRUE(run(module->detach(claim, pod.pod(), soon())));
+  const Status released = run(module->unprepare(claim, patiently()));
+  EXPECT_TRUE(released) << released.error().message;
+  make_virtual_functions(2);
+  EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
+  EXPECT_THAT(names(), Contains(kFirstName)) << "it comes back";
+}
+
+// The last one: the card does not come back.
+TEST_P(NicMachine, ZACardThatIsPulledOutOfAPodIsGone) {
+  PodNamespace pod;
+  ModuleClaim claim = claim_of("u1", "nic-0000-41-00-0", R"("interface":{"name":"net1"})");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(run(module->attach(claim, pod.pod(), soon())));
+  ask_monitor("device_del igb1");
+  ASSERT_TRUE(begins([] { return !std::filesystem::exists(folder_of(kOther)); })) << "the button is pressed for 5 s";
+  EXPECT_THAT(names(), Not(Contains("nic-0000-41-00-0")));
+  EXPECT_TRUE(run(module->detach(claim, pod.pod(), soon())));
+  const Status released = run(module->unprepare(claim, patiently()));
+  EXPECT_TRUE(released) << released.error().message;
+}
+
+}  // namespace
+}  // namespace cardcage
