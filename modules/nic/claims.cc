@@ -33,6 +33,27 @@ std::string plugin_variable_of(std::string_view resource) {
   return variable;
 }
 
+std::vector<VfChange> changes_in(const cage::Claim& claim) {
+  std::vector<VfChange> changes;
+  std::istringstream lines{std::string(claim.journal())};
+  for (std::string line; std::getline(lines, line);)
+    if (auto change = change_from(line)) changes.push_back(std::move(*change));
+  return changes;
+}
+
+// The PCI functions that were bound to another driver, with the devices that they are for.
+std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim& claim) {
+  std::vector<std::pair<std::string, std::string>> functions;
+  std::istringstream lines{std::string(claim.journal())};
+  for (std::string line; std::getline(lines, line);) {
+    if (change_from(line)) continue;
+    std::istringstream words(line);
+    std::string device, function;
+    if (words >> device >> function) functions.emplace_back(device, function);
+  }
+  return functions;
+}
+
 void require_present(const hardware::Node& node, std::string_view device) {
   const auto place = bus_id_of(device).empty() ? node.sysfs / "class/net" / interface_of(device)
                                                : hardware::path_of(node.sysfs, bus_id_of(device));
@@ -47,7 +68,15 @@ void require_present(const hardware::Node& node, std::string_view device) {
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
   for (const cage::Allocation& allocation : claim.allocations()) require_present(node_, allocation.device());
   std::vector<KeptInterface> interfaces = keep_interfaces(claim, edits);
-  give_functions(call, claim, edits);
+  for (const VfChange& earlier : changes_in(claim)) undo(node_, earlier);  // of an attempt that did not get to its end
+  const std::vector<VfChange> changes = plan_changes(claim);
+  // What an earlier attempt has bound must be restored, too.
+  std::string journal(claim.journal());
+  for (const std::string& line : lines_for(claim, changes))
+    if (!journal.contains(line)) journal += line;
+  if (journal != claim.journal()) edits.journal(journal);
+  for (const VfChange& change : changes) apply(node_, change);
+  give_functions(call, claim);
   for (const cage::Allocation& allocation : claim.allocations())
     add_edits(allocation, claim.resource(), edits.of(allocation));
   edits.save(to_state(interfaces));
@@ -64,20 +93,28 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
       if (!first) first = std::current_exception();
     }
   };
+  for (const VfChange& change : changes_in(claim)) attempt([&] { undo(node_, change); });
   for (const KeptInterface& kept : interfaces_from(claim.state()))
     attempt([&] { hand_over_.restore(call, kept, claim.uid()); });
-  std::istringstream lines{std::string(claim.journal())};
-  for (std::string device, function; lines >> device >> function;)
+  for (const auto& [device, function] : functions_in(claim))
     attempt([&] { passthrough_.take_back(call, device, function); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
   if (first) std::rethrow_exception(first);
   lent_.remove(std::string(claim.uid()));
 }
 
-void Claims::give_functions(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const {
-  // What an earlier attempt has bound must be restored, too.
-  std::string journal(claim.journal());
-  bool changes_drivers = false;
+std::vector<VfChange> Claims::plan_changes(const cage::Claim& claim) const {
+  std::vector<VfChange> changes;
+  for (const cage::Allocation& allocation : claim.allocations())
+    if (auto change = plan_change(node_, allocation.device(), settings_of(allocation)); change && !allocation.admin())
+      changes.push_back(std::move(*change));
+  return changes;
+}
+
+// The journal: what the claim changes, and is to be undone.
+std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const {
+  std::vector<std::string> lines;
+  for (const VfChange& change : changes) lines.push_back(to_line(change) + "\n");
   for (const cage::Allocation& allocation : claim.allocations()) {
     if (settings_of(allocation).mode != Mode::kVfio) continue;
     const std::string bus_id = bus_id_of(allocation.device());
@@ -88,23 +125,25 @@ void Claims::give_functions(const cage::Call& call, const cage::Claim& claim, ca
       throw cage::Error(
           CAGE_INVALID_ARGUMENT,
           "mode Vfio takes the device from its user, and a claim with admin access must not; leave it out");
-    for (const std::string& function : passthrough_.functions_with(bus_id)) {
-      const std::string line = std::string(allocation.device()) + " " + function + "\n";
-      if (!journal.contains(line)) journal += line;
-    }
-    changes_drivers = true;
+    for (const std::string& function : passthrough_.functions_with(bus_id))
+      lines.push_back(std::string(allocation.device()) + " " + function + "\n");
   }
-  if (journal != claim.journal()) edits.journal(journal);
-  if (!changes_drivers) return;
+  return lines;
+}
+
+void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) const {
+  bool changes_drivers = false;
   try {
-    for (const cage::Allocation& allocation : claim.allocations())
-      if (settings_of(allocation).mode == Mode::kVfio)
-        passthrough_.give(call, allocation.device(), bus_id_of(allocation.device()));
+    for (const cage::Allocation& allocation : claim.allocations()) {
+      if (settings_of(allocation).mode != Mode::kVfio) continue;
+      changes_drivers = true;
+      passthrough_.give(call, allocation.device(), bus_id_of(allocation.device()));
+    }
   } catch (...) {
     host_.rescan();
     throw;
   }
-  host_.rescan();  // the driver is an attribute
+  if (changes_drivers) host_.rescan();  // the driver is an attribute
 }
 
 // States what the pod will see of them.
@@ -118,7 +157,7 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
     if (settings.mode != Mode::kKernel || allocation.admin()) continue;
     KeptInterface kept = keep_interface(allocation, known);
     if (kept.netdev.name.empty()) {
-      if (settings.configures_interface())
+      if (settings.configures_interface() || !settings.mac.empty())
         throw cage::Error(CAGE_FAILED_PRECONDITION,
                           "device '" + kept.device +
                               "' has no interface to configure; bind its driver, or leave the "
@@ -161,6 +200,7 @@ void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
 }
 
 void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
+  for (const VfChange& change : changes_in(claim)) undo(node_, change);  // or its card keeps the address as it is
   for (const KeptInterface& kept : interfaces_from(claim.state())) hand_over_.detach(kept, claim.uid(), pod);
 }
 

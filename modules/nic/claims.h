@@ -11,6 +11,7 @@
 #include "modules/common/passthrough.h"
 #include "modules/nic/hand_over.h"
 #include "modules/nic/lent_interfaces.h"
+#include "modules/nic/vf_change.h"
 
 namespace cardcage::nic {
 
@@ -34,7 +35,9 @@ class Claims {
   const LentInterfaces& lent() const { return lent_; }
 
  private:
-  void give_functions(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) const;
+  std::vector<VfChange> plan_changes(const cage::Claim& claim) const;
+  std::vector<std::string> lines_for(const cage::Claim& claim, const std::vector<VfChange>& changes) const;
+  void give_functions(const cage::Call& call, const cage::Claim& claim) const;
   std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
   KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;

@@ -1,5 +1,7 @@
 #include "modules/nic/settings.h"
 
+#include <linux/if_link.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -43,6 +45,30 @@ Mode mode_of(std::string_view text) {
   return text == "Rdma" ? Mode::kRdma : Mode::kKernel;
 }
 
+std::optional<std::uint32_t> given_number(const cage::Values& values, const char* field) {
+  return values.given(field) ? std::optional(static_cast<std::uint32_t>(values.integer(field))) : std::nullopt;
+}
+
+std::optional<bool> given_boolean(const cage::Values& values, const char* field) {
+  return values.given(field) ? std::optional(values.boolean(field)) : std::nullopt;
+}
+
+VfSettings vf_settings_of(const cage::Values& values) {
+  VfSettings vf{.vlan = given_number(values, field::kVlan),
+                .qos = given_number(values, field::kVlanQos),
+                .link_state = {},
+                .min_rate = given_number(values, field::kMinTxRate),
+                .max_rate = given_number(values, field::kMaxTxRate),
+                .spoof_check = given_boolean(values, field::kSpoofCheck),
+                .trust = given_boolean(values, field::kTrust)};
+  if (!values.given(field::kLinkState)) return vf;
+  const std::string_view state = values.text(field::kLinkState);
+  vf.link_state = state == "auto"     ? IFLA_VF_LINK_STATE_AUTO
+                  : state == "enable" ? IFLA_VF_LINK_STATE_ENABLE
+                                      : IFLA_VF_LINK_STATE_DISABLE;
+  return vf;
+}
+
 }  // namespace
 
 Settings settings_of(const cage::Allocation& allocation) {
@@ -58,7 +84,8 @@ Settings settings_of(const cage::Allocation& allocation) {
       .routes = parse_all<Route>(values, field::kRoutes, parse_route,
                                  "write \"10.0.0.0/8 via 10.1.2.1\" or \"default via 10.1.2.1 table 100 "
                                  "metric 10\", with a destination without bits beyond its prefix"),
-      .rules = parse_all<Rule>(values, field::kRules, parse_rule, "write \"from 10.1.2.3 table 100 priority 1000\"")};
+      .rules = parse_all<Rule>(values, field::kRules, parse_rule, "write \"from 10.1.2.3 table 100 priority 1000\""),
+      .vf = vf_settings_of(values)};
   if (!is_interface_name(settings.name))
     refuse(field::kName, settings.name, "a name has no '/', ':', '%' and no spaces");
   if (!settings.mac.empty() && !is_mac(settings.mac)) refuse(field::kMac, settings.mac, "write \"02:00:00:00:00:01\"");

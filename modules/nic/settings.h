@@ -15,12 +15,16 @@ inline constexpr std::string_view kApiVersion = "nic.cardcage.dev/v1alpha1", kKi
 namespace field {
 inline constexpr const char *kMode = "mode", *kVhostNet = "vhostNet", *kName = "interface.name",
                             *kMtu = "interface.mtu", *kMac = "interface.mac", *kAddresses = "interface.addresses",
-                            *kRoutes = "routes", *kRules = "rules";
+                            *kRoutes = "routes", *kRules = "rules", *kVlan = "vf.vlan", *kVlanQos = "vf.vlanQos",
+                            *kSpoofCheck = "vf.spoofCheck", *kTrust = "vf.trust", *kLinkState = "vf.linkState",
+                            *kMinTxRate = "vf.minTxRate", *kMaxTxRate = "vf.maxTxRate";
 }  // namespace field
 
-inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64;
+inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMaxVlan = 4094, kMaxQos = 7,
+                              kMaxRate = 10'000'000;
 
 inline constexpr cage_str kModes[] = {CAGE_LIT("Kernel"), CAGE_LIT("Rdma"), CAGE_LIT("Vfio")};
+inline constexpr cage_str kLinkStates[] = {CAGE_LIT("auto"), CAGE_LIT("enable"), CAGE_LIT("disable")};
 inline constexpr cage::Option kFields[] = {
     cage::Option::text(field::kMode, "Kernel",
                        "Kernel: the interface goes to the pod. Rdma: it stays, and the container gets the RDMA nodes. "
@@ -33,6 +37,29 @@ inline constexpr cage::Option kFields[] = {
     cage::Option::list(field::kAddresses, "[]", "its addresses in the pod: [\"10.1.2.3/24\"]").range(0, kMaxList),
     cage::Option::list(field::kRoutes, "[]", "routes through it: [\"10.0.0.0/8 via 10.1.2.1\"]").range(0, kMaxList),
     cage::Option::list(field::kRules, "[]", "rules of the pod: [\"from 10.1.2.3 table 100\"]").range(0, kMaxList),
+    cage::Option::integer(field::kVlan, "0", "the VLAN that the card puts its frames into; 0: none")
+        .range(0, kMaxVlan)
+        .class_only(),
+    cage::Option::integer(field::kVlanQos, "0", "the priority of these frames").range(0, kMaxQos).class_only(),
+    cage::Option::boolean(field::kSpoofCheck, "true", "drop frames with another source address").class_only(),
+    cage::Option::boolean(field::kTrust, "false", "let it change its address and receive all frames").class_only(),
+    cage::Option::text(field::kLinkState, "auto", "auto: as the card's link; enable, disable: always up, down")
+        .one_of(kLinkStates)
+        .class_only(),
+    cage::Option::integer(field::kMinTxRate, "0", "Mbit/s that it can send at least; 0: no promise")
+        .range(0, kMaxRate)
+        .class_only(),
+    cage::Option::integer(field::kMaxTxRate, "0", "Mbit/s that it can send at most; 0: no bound")
+        .range(0, kMaxRate)
+        .class_only(),
+};
+
+// Of a virtual function, set by its card; those that nobody gives stay as they are.
+struct VfSettings {
+  std::optional<std::uint32_t> vlan, qos, link_state, min_rate, max_rate;  // link_state is IFLA_VF_LINK_STATE_*
+  std::optional<bool> spoof_check, trust;
+
+  bool is_given() const { return vlan || qos || link_state || min_rate || max_rate || spoof_check || trust; }
 };
 
 enum class Mode { kKernel, kRdma, kVfio };
@@ -44,9 +71,11 @@ struct Settings {
   std::vector<Address> addresses;
   std::vector<Route> routes;
   std::vector<Rule> rules;
+  VfSettings vf;
 
+  // Beside its MAC address, which a card can give to a virtual function, whoever drives that.
   bool configures_interface() const {
-    return !name.empty() || !mac.empty() || mtu != 0 || !addresses.empty() || !routes.empty() || !rules.empty();
+    return !name.empty() || mtu != 0 || !addresses.empty() || !routes.empty() || !rules.empty();
   }
 };
 

@@ -51,6 +51,20 @@ TEST_P(NicClaim, AContainerLearnsWhichDeviceItGot) {
   EXPECT_TRUE(unprepare(both));
 }
 
+TEST_P(NicClaim, FieldsOfVirtualFunctionsAreForThoseAndForClasses) {
+  ASSERT_TRUE(start());
+  ModuleClaim claim =
+      HardwareFixture::claim_of("u1", {"nic-0000-41-00-0"}, R"("vf":{"vlan":5})", "NicConfig", ConfigSource::kClass);
+  const auto refused = prepare(claim);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("device '0000:41:00.0' is no virtual function"));
+  const auto of_user =
+      decode_params(module->identity(), ConfigSource::kClaim,
+                    R"({"apiVersion":"nic.cardcage.dev/v1alpha1","kind":"NicConfig","vf":{"trust":true}})");
+  ASSERT_FALSE(of_user);
+  EXPECT_THAT(of_user.error().message, HasSubstr("vf.trust"));
+}
+
 TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
   ASSERT_TRUE(start());
   auto claim = claim_of("u1", {"nic-0000-41-00-0"});

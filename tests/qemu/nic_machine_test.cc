@@ -155,6 +155,44 @@ TEST_P(NicMachine, AFunctionIsBoundToVfioAndBack) {
   EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
 }
 
+TEST_P(NicMachine, ItsCardSetsAVirtualFunctionUpAndBack) {
+  // igb bounds rates by the speed of its link.
+  const std::string interface = interface_of(kCard);
+  ASSERT_TRUE(succeeds("ip link set " + interface + " up"));
+  ASSERT_TRUE(begins([&] { return succeeds("grep -q 1 /sys/class/net/" + interface + "/carrier"); }));
+  const std::string card = "ip link show " + interface_of(kCard);
+  ModuleClaim claim = HardwareFixture::claim_of(
+      "u1", {kFirstName},
+      R"("interface":{"mac":"02:00:00:00:00:42"},"vf":{"vlan":77,"vlanQos":3,"spoofCheck":false,"trust":true,"maxTxRate":100})",
+      "NicConfig", ConfigSource::kClass);
+  const auto prepared = kept(run(preparing(claim, patiently())), claim);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  for (const char* set :
+       {"02:00:00:00:00:42", "vlan 77, qos 3", "max_tx_rate 100Mbps", "spoof checking off", "trust on"})
+    EXPECT_TRUE(succeeds(card + " | grep 'vf 0' | grep -i '" + set + "'")) << set;
+  const PodNamespace pod;
+  const Status attached = run(module->attach(claim, pod.pod(), soon()));
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_TRUE(pod.ip_says("link show", "02:00:00:00:00:42"));
+  const Status detached = run(module->detach(claim, pod.pod(), soon()));
+  EXPECT_TRUE(detached) << detached.error().message;
+  const Status released = run(module->unprepare(claim, patiently()));
+  ASSERT_TRUE(released) << released.error().message;
+  for (const char* unset : {"02:00:00:00:00:42", "vlan 77", "max_tx_rate", "spoof checking off", "trust on"})
+    EXPECT_FALSE(succeeds(card + " | grep 'vf 0' | grep '" + unset + "'")) << unset;
+}
+
+TEST_P(NicMachine, WhatItsCardRefusesLeavesAVirtualFunctionAsItWas) {
+  const std::string card = "ip link show " + interface_of(kCard);
+  ModuleClaim claim = HardwareFixture::claim_of("u1", {kFirstName}, R"("vf":{"vlan":77,"linkState":"enable"})",
+                                                "NicConfig", ConfigSource::kClass);
+  const auto refused = kept(run(preparing(claim, patiently())), claim);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, AllOf(HasSubstr("cannot have vf.linkState"), HasSubstr("not supported")));
+  EXPECT_FALSE(succeeds(card + " | grep 'vf 0' | grep 'vlan 77'"));
+  EXPECT_TRUE(run(module->unprepare(claim, patiently())));
+}
+
 TEST_P(NicMachine, AVirtualFunctionThatIsDestroyedInAPodIsReleased) {
   const PodNamespace pod;
   ModuleClaim claim = claim_of("u1", kFirstName);

@@ -16,22 +16,20 @@ std::string text_of(const nlattr& attribute) {
   return text.substr(0, text.find('\0'));
 }
 
-std::string mac_of(const nlattr& attribute) {
-  const auto* const bytes = static_cast<const unsigned char*>(mnl_attr_get_payload(&attribute));
+}  // namespace
+
+std::string mac_text(std::span<const unsigned char> bytes) {
   std::string text;
-  for (std::size_t i = 0; i < mnl_attr_get_payload_len(&attribute); ++i)
-    text += fmt::format("{}{:02x}", i == 0 ? "" : ":", bytes[i]);
+  for (const unsigned char byte : bytes) text += fmt::format("{}{:02x}", text.empty() ? "" : ":", byte);
   return text;
 }
 
-std::vector<unsigned char> bytes_of(const std::string& mac) {
+std::vector<unsigned char> mac_bytes(const std::string& text) {
   std::vector<unsigned char> bytes;
-  for (std::size_t at = 0; at + 2 <= mac.size(); at += 3)
-    std::from_chars(mac.data() + at, mac.data() + at + 2, bytes.emplace_back(), 16);
+  for (std::size_t at = 0; at + 2 <= text.size(); at += 3)
+    std::from_chars(text.data() + at, text.data() + at + 2, bytes.emplace_back(), 16);
   return bytes;
 }
-
-}  // namespace
 
 std::vector<Link> read_links(NetlinkSocket& socket) {
   std::vector<Link> links;
@@ -45,7 +43,10 @@ std::vector<Link> read_links(NetlinkSocket& socket) {
       switch (mnl_attr_get_type(&attribute)) {
         case IFLA_IFNAME: link.name = text_of(attribute); break;
         case IFLA_IFALIAS: link.alias = text_of(attribute); break;
-        case IFLA_ADDRESS: link.mac = mac_of(attribute); break;
+        case IFLA_ADDRESS:
+          link.mac = mac_text({static_cast<const unsigned char*>(mnl_attr_get_payload(&attribute)),
+                               mnl_attr_get_payload_len(&attribute)});
+          break;
         case IFLA_MTU: link.mtu = mnl_attr_get_u32(&attribute); break;
         case IFLA_TXQLEN: link.queue_length = mnl_attr_get_u32(&attribute); break;
         default: break;
@@ -68,7 +69,7 @@ void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& c
     if (change.name) mnl_attr_put_strz(&message, IFLA_IFNAME, change.name->c_str());
     if (change.alias) mnl_attr_put(&message, IFLA_IFALIAS, change.alias->size(), change.alias->data());
     if (change.mac) {
-      const std::vector<unsigned char> bytes = bytes_of(*change.mac);
+      const std::vector<unsigned char> bytes = mac_bytes(*change.mac);
       mnl_attr_put(&message, IFLA_ADDRESS, bytes.size(), bytes.data());
     }
     if (change.mtu) mnl_attr_put_u32(&message, IFLA_MTU, *change.mtu);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ struct Link {
   std::uint32_t mtu = 0, queue_length = 0;
   bool is_up = false;
 };
+
+// "02:00:00:00:00:01"
+std::string mac_text(std::span<const unsigned char> bytes);
+std::vector<unsigned char> mac_bytes(const std::string& text);
 
 // Throws std::system_error, as all functions here.
 std::vector<Link> read_links(NetlinkSocket& socket);

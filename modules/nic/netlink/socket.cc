@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace cardcage::nic {
 namespace {
@@ -16,11 +17,18 @@ namespace {
 constexpr int kTries = 5;
 // What the kernel fills at most for a dump, whatever the reader offers (NLMSG_GOODSIZE, max_recvmsg_len).
 constexpr std::size_t kBuffer = 32 << 10;
+// An interface with its virtual functions, some hundred bytes for each.
+constexpr std::size_t kLargest = 256 << 10;
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 int call(const nlmsghdr* message, void* function) {
   (*static_cast<const NetlinkSocket::OnMessage*>(function))(*message);
+  return MNL_CB_OK;
+}
+
+int take(const nlattr* attribute, void* action) {
+  (*static_cast<const std::function<void(const nlattr&)>*>(action))(*attribute);
   return MNL_CB_OK;
 }
 
@@ -67,21 +75,30 @@ void NetlinkSocket::dump(std::uint16_t type, std::uint8_t family, const OnMessag
 }
 
 void NetlinkSocket::change(std::uint16_t type, std::uint16_t flags, const Build& build) {
-  std::array<char, kBuffer> buffer{};
+  request(type, flags | NLM_F_ACK, build, [](const nlmsghdr&) {});
+}
+
+void NetlinkSocket::get(std::uint16_t type, const Build& build, const OnMessage& on_message) {
+  request(type, 0, build, on_message);
+}
+
+// One message answers it. Answers to earlier requests of another user of the socket are passed over.
+void NetlinkSocket::request(std::uint16_t type, int flags, const Build& build, const OnMessage& on_message) {
+  std::vector<char> buffer(kLargest);
   nlmsghdr* const message = mnl_nlmsg_put_header(buffer.data());
   message->nlmsg_type = type;
-  message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | flags);
+  message->nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
   message->nlmsg_seq = ++sequence_;
   build(*message);
   if (mnl_socket_sendto(socket_.get(), message, message->nlmsg_len) < 0) fail("netlink request");
-  // Answers to earlier requests of another user of the socket are passed over.
   for (;;) {
     const ssize_t size = mnl_socket_recvfrom(socket_.get(), buffer.data(), buffer.size());
     if (size < 0) fail("netlink request");
     const auto* const answer = reinterpret_cast<const nlmsghdr*>(buffer.data());
     if (!mnl_nlmsg_ok(answer, static_cast<int>(size)) || answer->nlmsg_seq != sequence_) continue;
+    if (answer->nlmsg_type != NLMSG_ERROR) return on_message(*answer);
     const auto* const result = static_cast<const nlmsgerr*>(mnl_nlmsg_get_payload(answer));
-    if (answer->nlmsg_type != NLMSG_ERROR || result->error == 0) return;
+    if (result->error == 0) return;
     errno = -result->error;
     fail("netlink request");
   }
@@ -104,11 +121,11 @@ bool NetlinkSocket::receive(const OnMessage& on_message) {
 
 void for_each_attribute(const nlmsghdr& message, std::size_t offset,
                         const std::function<void(const nlattr& attribute)>& action) {
-  const auto take = [](const nlattr* attribute, void* function) {
-    (*static_cast<const std::function<void(const nlattr&)>*>(function))(*attribute);
-    return MNL_CB_OK;
-  };
   mnl_attr_parse(&message, static_cast<unsigned>(offset), take, const_cast<void*>(static_cast<const void*>(&action)));
+}
+
+void for_each_nested(const nlattr& attribute, const std::function<void(const nlattr& nested)>& action) {
+  mnl_attr_parse_nested(&attribute, take, const_cast<void*>(static_cast<const void*>(&action)));
 }
 
 }  // namespace cardcage::nic

@@ -29,6 +29,8 @@ class NetlinkSocket {
   // Asks for all objects of a kind, such as RTM_GETROUTE. The kernel may change them meanwhile, and says so: then it is
   // asked anew, a few times. Throws std::system_error.
   void dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message);
+  // Asks for one object, such as an interface with RTM_GETLINK; `build` as for change(). Throws std::system_error.
+  void get(std::uint16_t type, const Build& build, const OnMessage& on_message);
   // Makes one change, such as RTM_NEWADDR. `build` appends the header of the type and the attributes, at most 4 KiB.
   // Throws std::system_error with what the kernel answers.
   void change(std::uint16_t type, std::uint16_t flags, const Build& build);
@@ -36,6 +38,8 @@ class NetlinkSocket {
   bool receive(const OnMessage& on_message);
 
  private:
+  void request(std::uint16_t type, int flags, const Build& build, const OnMessage& on_message);
+
   struct Close {
     void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
   };
@@ -46,5 +50,8 @@ class NetlinkSocket {
 // The attributes of a message, which follow a header of the size `offset`.
 void for_each_attribute(const nlmsghdr& message, std::size_t offset,
                         const std::function<void(const nlattr& attribute)>& action);
+
+// Those inside an attribute.
+void for_each_nested(const nlattr& attribute, const std::function<void(const nlattr& nested)>& action);
 
 }  // namespace cardcage::nic

@@ -1,0 +1,38 @@
+// What a card does to the traffic of its virtual functions (SR-IOV), as the interface of its physical function tells
+// and takes it. What can be set differs from driver to driver.
+//
+// Source: include/uapi/linux/if_link.h of the kernel, "SR-IOV virtual function management section".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "modules/nic/netlink/socket.h"
+
+namespace cardcage::nic {
+
+struct VirtualFunction {
+  std::string mac;  // all zeros if the card has set none
+  std::uint32_t vlan = 0, qos = 0;
+  bool spoof_check = false, trust = false;
+  std::uint32_t link_state = 0;              // IFLA_VF_LINK_STATE_*
+  std::uint32_t min_rate = 0, max_rate = 0;  // Mbit/s; 0 = no bound
+  friend bool operator==(const VirtualFunction&, const VirtualFunction&) = default;
+};
+
+enum class VfAttribute : std::uint8_t { kMac, kVlan, kSpoofCheck, kTrust, kLinkState, kRates };
+inline constexpr VfAttribute kVfAttributes[] = {VfAttribute::kMac,   VfAttribute::kVlan,      VfAttribute::kSpoofCheck,
+                                                VfAttribute::kTrust, VfAttribute::kLinkState, VfAttribute::kRates};
+// As parameters call it: "vf.trust".
+const char* name_of(VfAttribute attribute);
+bool is_same(VfAttribute attribute, const VirtualFunction& one, const VirtualFunction& other);
+
+// `card` is the index of the physical function's interface. Nothing if it has no such virtual function. Throws
+// std::system_error.
+std::optional<VirtualFunction> read_virtual_function(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number);
+// Sets one attribute to what `wanted` says. Throws std::system_error: EOPNOTSUPP if the driver cannot.
+void set_virtual_function(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, VfAttribute attribute,
+                          const VirtualFunction& wanted);
+
+}  // namespace cardcage::nic

@@ -1,0 +1,134 @@
+#include "modules/nic/vf_change.h"
+
+#include <algorithm>
+#include <sstream>
+#include <system_error>
+
+#include "modules/common/pci_function.h"
+#include "modules/nic/netdev.h"
+#include "modules/nic/netlink/links.h"
+#include "modules/nic/nic.h"
+
+namespace cardcage::nic {
+namespace {
+
+constexpr const char* kWord = "vf";  // at the beginning of a line
+
+// The interface of the card, which the node keeps while its virtual functions are lent.
+std::optional<Link> card_of(const hardware::Node& node, NetlinkSocket& socket, const std::string& bus_id) {
+  const std::vector<Link> links = read_links(socket);
+  for (const std::string& name :
+       interfaces_at(hardware::path_of(node.sysfs, bus_id)).value_or(std::vector<std::string>())) {
+    const auto netdev = read_netdev(node.sysfs, name);
+    const auto link = std::ranges::find(links, name, &Link::name);
+    if (netdev && !is_representor(*netdev) && link != links.end()) return *link;
+  }
+  return std::nullopt;
+}
+
+VirtualFunction overlaid(VirtualFunction function, const Settings& settings) {
+  const VfSettings& vf = settings.vf;
+  if (!settings.mac.empty()) function.mac = settings.mac;
+  function.vlan = vf.vlan.value_or(function.vlan);
+  function.qos = vf.qos.value_or(function.qos);
+  function.spoof_check = vf.spoof_check.value_or(function.spoof_check);
+  function.trust = vf.trust.value_or(function.trust);
+  function.link_state = vf.link_state.value_or(function.link_state);
+  function.min_rate = vf.min_rate.value_or(function.min_rate);
+  function.max_rate = vf.max_rate.value_or(function.max_rate);
+  return function;
+}
+
+[[noreturn]] void refuse(std::string_view device, const std::string& why) {
+  throw cage::Error(CAGE_FAILED_PRECONDITION, "device '" + std::string(device) + "' " + why);
+}
+
+// In the order in which they were set, so that the reverse order undoes them.
+void set_all(NetlinkSocket& socket, std::uint32_t card, const VfChange& change) {
+  for (std::size_t i = 0; i < change.attributes.size(); ++i) try {
+      set_virtual_function(socket, card, change.number, change.attributes[i], change.wanted);
+    } catch (const std::system_error& error) {
+      for (std::size_t done = i; done-- > 0;)
+        set_virtual_function(socket, card, change.number, change.attributes[done], change.before);
+      refuse(change.device, std::string("cannot have ") + name_of(change.attributes[i]) + ": its card answers '" +
+                                error.code().message() + "'; leave it out, or choose another card");
+    }
+}
+
+}  // namespace
+
+std::optional<VfChange> plan_change(const hardware::Node& node, std::string_view device, const Settings& settings) {
+  const std::string bus_id = bus_id_of(device);
+  const std::string card = bus_id.empty() ? std::string() : hardware::physical_function_of(node.sysfs, bus_id);
+  if (card.empty()) {
+    if (settings.vf.is_given())
+      refuse(device, "is no virtual function, and the fields vf are for those; leave them out");
+    if (!settings.mac.empty() && settings.mode != Mode::kKernel)
+      refuse(device, "has no card that could give it a MAC address; leave interface.mac out, or the mode");
+    return std::nullopt;
+  }
+  if (!settings.vf.is_given() && settings.mac.empty()) return std::nullopt;
+  const std::vector<std::string> functions = hardware::virtual_functions_of(node.sysfs, card);
+  const auto number = std::ranges::find(functions, bus_id) - functions.begin();
+  VfChange change{.device = std::string(device),
+                  .card = card,
+                  .number = static_cast<std::uint32_t>(number),
+                  .attributes = {},
+                  .before = {},
+                  .wanted = {}};
+  NetlinkSocket socket;
+  const auto link = card_of(node, socket, card);
+  const auto before = link ? read_virtual_function(socket, link->index, change.number) : std::nullopt;
+  if (!before) refuse(device, "cannot be configured: its card " + card + " has no interface on the node that knows it");
+  change.before = *before;
+  change.wanted = overlaid(*before, settings);
+  for (const VfAttribute attribute : kVfAttributes)
+    if (!is_same(attribute, change.before, change.wanted)) change.attributes.push_back(attribute);
+  return change.attributes.empty() ? std::nullopt : std::optional(std::move(change));
+}
+
+void apply(const hardware::Node& node, const VfChange& change) try {
+  NetlinkSocket socket;
+  const auto link = card_of(node, socket, change.card);
+  if (!link) refuse(change.device, "cannot be configured: its card " + change.card + " has no interface on the node");
+  set_all(socket, link->index, change);
+} catch (const std::system_error& error) {
+  refuse(change.device, std::string("cannot be configured: ") + error.what());
+}
+
+void undo(const hardware::Node& node, const VfChange& change) try {
+  NetlinkSocket socket;
+  const auto link = card_of(node, socket, change.card);
+  const auto now = link ? read_virtual_function(socket, link->index, change.number) : std::nullopt;
+  if (!now) return;
+  for (auto attribute = change.attributes.rbegin(); attribute != change.attributes.rend(); ++attribute)
+    if (!is_same(*attribute, *now, change.before))
+      set_virtual_function(socket, link->index, change.number, *attribute, change.before);
+} catch (const std::system_error& error) {
+  throw cage::Error(CAGE_UNAVAILABLE, "device '" + change.device + "' cannot get its settings back: " + error.what());
+}
+
+std::string to_line(const VfChange& change) {
+  const VirtualFunction& before = change.before;
+  std::ostringstream line;
+  line << kWord << ' ' << change.device << ' ' << change.card << ' ' << change.number << ' ' << before.mac << ' '
+       << before.vlan << ' ' << before.qos << ' ' << before.spoof_check << ' ' << before.trust << ' '
+       << before.link_state << ' ' << before.min_rate << ' ' << before.max_rate;
+  for (const VfAttribute attribute : change.attributes) line << ' ' << static_cast<int>(attribute);
+  return line.str();
+}
+
+std::optional<VfChange> change_from(const std::string& line) {
+  std::istringstream in(line);
+  std::string word;
+  VfChange change;
+  VirtualFunction& before = change.before;
+  if (!(in >> word) || word != kWord) return std::nullopt;
+  in >> change.device >> change.card >> change.number >> before.mac >> before.vlan >> before.qos >>
+      before.spoof_check >> before.trust >> before.link_state >> before.min_rate >> before.max_rate;
+  if (!in) return std::nullopt;
+  for (int attribute = 0; in >> attribute;) change.attributes.push_back(static_cast<VfAttribute>(attribute));
+  return change;
+}
+
+}  // namespace cardcage::nic
