@@ -63,6 +63,16 @@ void require_present(const hardware::Node& node, std::string_view device) {
                                         "' is not on this node any more; delete the claim, or bring the card back");
 }
 
+// Somebody else may be using a function whose interface is in another namespace; perhaps that of the node, if the
+// daemon is not in it.
+void require_at_home(const hardware::Node& node, std::string_view device) {
+  const auto interfaces = interfaces_at(hardware::path_of(node.sysfs, bus_id_of(device)));
+  if (bus_id_of(device).empty() || !interfaces || !interfaces->empty()) return;
+  throw cage::Error(CAGE_UNAVAILABLE, "the interface of device '" + std::string(device) +
+                                          "' is in a network namespace that is not the daemon's; it comes back when "
+                                          "that ends");
+}
+
 }  // namespace
 
 void Claims::prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits) {
@@ -125,6 +135,7 @@ std::vector<std::string> Claims::lines_for(const cage::Claim& claim, const std::
       throw cage::Error(
           CAGE_INVALID_ARGUMENT,
           "mode Vfio takes the device from its user, and a claim with admin access must not; leave it out");
+    require_at_home(node_, allocation.device());
     for (const std::string& function : passthrough_.functions_with(bus_id))
       lines.push_back(std::string(allocation.device()) + " " + function + "\n");
   }
@@ -183,11 +194,7 @@ KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
   if (const auto before = std::ranges::find(known, device, &KeptInterface::device); before != known.end())
     return *before;
   if (auto kept = read_interface(node_, device)) return std::move(*kept);
-  const std::string bus_id = bus_id_of(device);
-  if (!bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id)))
-    throw cage::Error(CAGE_UNAVAILABLE, "the interface of device '" + device +
-                                            "' is in a network namespace that is not the node's; it comes back when "
-                                            "that ends");
+  require_at_home(node_, device);
   return {.device = device, .netdev = {}, .addresses = {}};
 }
 

@@ -51,6 +51,18 @@ TEST_P(NicClaim, AContainerLearnsWhichDeviceItGot) {
   EXPECT_TRUE(unprepare(both));
 }
 
+TEST_P(NicClaim, AFunctionWhoseInterfaceIsElsewhereIsNotTaken) {
+  tree.iommu_group(kCard, "23");
+  ASSERT_TRUE(start());
+  tree.move_away("enp65s0", kCard);
+  for (const char* mode : {R"("mode":"Vfio")", R"("mode":"Kernel")"}) {
+    auto claim = claim_of("u1", {"nic-0000-41-00-0"}, mode);
+    const auto refused = prepare(claim);
+    ASSERT_FALSE(refused) << mode;
+    EXPECT_THAT(refused.error().message, HasSubstr("is in a network namespace that is not the daemon's")) << mode;
+  }
+}
+
 TEST_P(NicClaim, FieldsOfVirtualFunctionsAreForThoseAndForClasses) {
   ASSERT_TRUE(start());
   ModuleClaim claim =
