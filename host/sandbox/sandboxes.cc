@@ -44,8 +44,10 @@ Task<Status> Sandboxes::start(PodSandbox pod) {
   const auto network = open_pod_network(pod);
   if (!network) co_return std::unexpected(network.error());
   const SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
-  for (const auto& claim : its)
-    if (Status done = co_await attach(claim->key(), sandbox, network->number); !done) co_return done;
+  for (const auto& claim : its) {
+    ClaimKey key = claim->key();
+    if (Status done = co_await attach(std::move(key), sandbox, network->number); !done) co_return done;
+  }
   co_return Status();
 }
 
@@ -79,7 +81,8 @@ Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {
   const auto network = cardcage::open_pod_network(std::move(network_namespace));
   if (!network) co_return within(network.error(), "claim {}", request.claim_uid);
   SandboxedPod pod = sandboxed(request.pod_uid, request.pod_namespace, request.pod, *network);
-  Status attached = co_await attach({request.driver, request.claim_uid}, std::move(pod), network->number);
+  ClaimKey claim{request.driver, request.claim_uid};
+  Status attached = co_await attach(std::move(claim), std::move(pod), network->number);
   co_return attached;
 }
 
