@@ -1,6 +1,5 @@
 #include "modules/nic/netlink/links.h"
 
-#include <fmt/format.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -19,8 +18,13 @@ std::string text_of(const nlattr& attribute) {
 }  // namespace
 
 std::string mac_text(std::span<const unsigned char> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{}{:02x}", text.empty() ? "" : ":", byte);
+  for (const unsigned char byte : bytes) {
+    if (!text.empty()) text += ':';
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
   return text;
 }
 
