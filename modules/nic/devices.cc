@@ -42,11 +42,8 @@ Physical read_physical(const hardware::Node& node, const std::string& bus_id) {
   Physical physical;
   for (std::string& function : hardware::virtual_functions_of(node.sysfs, bus_id))
     physical.virtuals.try_emplace(std::move(function), static_cast<std::int64_t>(physical.virtuals.size()));
-  for (const std::string& name : interfaces_at(path_of(node.sysfs, bus_id)).value_or(std::vector<std::string>()))
-    if (const auto netdev = read_netdev(node.sysfs, name); netdev && !is_representor(*netdev)) {
-      physical.interface = name;
-      break;
-    }
+  if (const auto netdevs = netdevs_at(node.sysfs, path_of(node.sysfs, bus_id)); !netdevs.empty())
+    physical.interface = netdevs.front().name;
   return physical;
 }
 

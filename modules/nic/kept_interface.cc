@@ -1,5 +1,6 @@
 #include "modules/nic/kept_interface.h"
 
+#include <net/if.h>
 #include <cardcage/sdk.hpp>
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 
 #include "modules/common/pci_function.h"
 #include "modules/nic/netlink/addresses.h"
-#include "modules/nic/netlink/links.h"
 #include "modules/nic/nic.h"
 
 namespace cardcage::nic {
@@ -54,11 +54,7 @@ class Reader {
 std::optional<Netdev> netdev_of(const hardware::Node& node, std::string_view device) {
   const std::string bus_id = bus_id_of(device);
   if (bus_id.empty()) return read_netdev(node.sysfs, interface_of(device));
-  const auto names = interfaces_at(hardware::path_of(node.sysfs, bus_id));
-  std::vector<Netdev> netdevs;
-  for (const std::string& name : names.value_or(std::vector<std::string>()))
-    if (auto netdev = read_netdev(node.sysfs, name); netdev && !is_representor(*netdev))
-      netdevs.push_back(std::move(*netdev));
+  std::vector<Netdev> netdevs = netdevs_at(node.sysfs, hardware::path_of(node.sysfs, bus_id));
   const auto is_it = [&](const Netdev& netdev) {
     return device == bus_id || device.ends_with("/port-" + std::to_string(netdev.port));
   };
@@ -72,10 +68,10 @@ std::optional<KeptInterface> read_interface(const hardware::Node& node, std::str
   auto netdev = netdev_of(node, device);
   if (!netdev) return std::nullopt;
   KeptInterface kept{.device = std::string(device), .netdev = std::move(*netdev), .addresses = {}};
-  NetlinkSocket socket;
-  const std::vector<Link> links = read_links(socket);
-  if (const auto link = std::ranges::find(links, kept.netdev.name, &Link::name); link != links.end())
-    for (const Address& address : addresses_of(socket, link->index)) kept.addresses.push_back(to_string(address));
+  if (const unsigned index = ::if_nametoindex(kept.netdev.name.c_str()); index != 0) {
+    NetlinkSocket socket;
+    for (const Address& address : addresses_of(socket, index)) kept.addresses.push_back(to_string(address));
+  }
   return kept;
 }
 

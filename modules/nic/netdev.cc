@@ -64,6 +64,18 @@ std::optional<std::vector<std::string>> interfaces_at(const fs::path& device) {
   return names;
 }
 
+std::vector<Netdev> read_netdevs(const fs::path& sysfs, const std::vector<std::string>& names) {
+  std::vector<Netdev> netdevs;
+  for (const std::string& name : names)
+    if (auto netdev = read_netdev(sysfs, name); netdev && !is_representor(*netdev))
+      netdevs.push_back(std::move(*netdev));
+  return netdevs;
+}
+
+std::vector<Netdev> netdevs_at(const fs::path& sysfs, const fs::path& device) {
+  return read_netdevs(sysfs, interfaces_at(device).value_or(std::vector<std::string>()));
+}
+
 std::vector<std::string> lower_interfaces_of(const fs::path& sysfs, const std::string& name) {
   constexpr std::string_view kLink = "lower_";
   std::vector<std::string> names;

@@ -38,6 +38,10 @@ std::optional<Netdev> read_netdev(const std::filesystem::path& sysfs, const std:
 // The interfaces of a device, such as a PCI function; also those of a virtio device below it. Nothing if no driver made
 // any; none if all of them are in other namespaces now.
 std::optional<std::vector<std::string>> interfaces_at(const std::filesystem::path& device);
+// Those of these that are on the node and represent no other function.
+std::vector<Netdev> read_netdevs(const std::filesystem::path& sysfs, const std::vector<std::string>& names);
+// The same for the interfaces of a device.
+std::vector<Netdev> netdevs_at(const std::filesystem::path& sysfs, const std::filesystem::path& device);
 // The interfaces that it is made of, directly: slaves of a bond, ports of a bridge, the parent of a VLAN.
 std::vector<std::string> lower_interfaces_of(const std::filesystem::path& sysfs, const std::string& name);
 

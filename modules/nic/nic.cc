@@ -17,14 +17,6 @@ constexpr std::string_view kNetworkClass = "0x02";  // 0200 Ethernet, 0207 Infin
 
 constexpr std::string_view kInterface = "interface/";
 
-std::vector<Netdev> read_all(const std::filesystem::path& sysfs, const std::vector<std::string>& names) {
-  std::vector<Netdev> netdevs;
-  for (const std::string& name : names)
-    if (auto netdev = read_netdev(sysfs, name); netdev && !is_representor(*netdev))
-      netdevs.push_back(std::move(*netdev));
-  return netdevs;
-}
-
 }  // namespace
 
 std::string bus_id_of(std::string_view id) {
@@ -74,7 +66,7 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
       return;
     }
   const bool is_away = present && names.empty();
-  if (!is_away) seen_[bus_id] = read_all(node_.sysfs, names);
+  if (!is_away) seen_[bus_id] = read_netdevs(node_.sysfs, names);
   std::vector<Netdev> netdevs = seen_[bus_id];
   for (const auto& [id, netdev] : lent)  // a pod may have had it before the module started
     if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, netdev.port, &Netdev::port) == netdevs.end())

@@ -1,12 +1,13 @@
 #include "modules/nic/vf_change.h"
 
+#include <net/if.h>
+
 #include <algorithm>
 #include <sstream>
 #include <system_error>
 
 #include "modules/common/pci_function.h"
 #include "modules/nic/netdev.h"
-#include "modules/nic/netlink/links.h"
 #include "modules/nic/nic.h"
 
 namespace cardcage::nic {
@@ -14,16 +15,10 @@ namespace {
 
 constexpr const char* kWord = "vf";  // at the beginning of a line
 
-// The interface of the card, which the node keeps while its virtual functions are lent.
-std::optional<Link> card_of(const hardware::Node& node, NetlinkSocket& socket, const std::string& bus_id) {
-  const std::vector<Link> links = read_links(socket);
-  for (const std::string& name :
-       interfaces_at(hardware::path_of(node.sysfs, bus_id)).value_or(std::vector<std::string>())) {
-    const auto netdev = read_netdev(node.sysfs, name);
-    const auto link = std::ranges::find(links, name, &Link::name);
-    if (netdev && !is_representor(*netdev) && link != links.end()) return *link;
-  }
-  return std::nullopt;
+// The index of the card's interface, which the node keeps while its virtual functions are lent; 0 if there is none.
+std::uint32_t card_of(const hardware::Node& node, const std::string& bus_id) {
+  const std::vector<Netdev> netdevs = netdevs_at(node.sysfs, hardware::path_of(node.sysfs, bus_id));
+  return netdevs.empty() ? 0 : ::if_nametoindex(netdevs.front().name.c_str());
 }
 
 VirtualFunction overlaid(VirtualFunction function, const Settings& settings) {
@@ -77,8 +72,8 @@ std::optional<VfChange> plan_change(const hardware::Node& node, std::string_view
                   .before = {},
                   .wanted = {}};
   NetlinkSocket socket;
-  const auto link = card_of(node, socket, card);
-  const auto before = link ? read_virtual_function(socket, link->index, change.number) : std::nullopt;
+  const std::uint32_t interface = card_of(node, card);
+  const auto before = interface != 0 ? read_virtual_function(socket, interface, change.number) : std::nullopt;
   if (!before) refuse(device, "cannot be configured: its card " + card + " has no interface on the node that knows it");
   change.before = *before;
   change.wanted = overlaid(*before, settings);
@@ -89,21 +84,22 @@ std::optional<VfChange> plan_change(const hardware::Node& node, std::string_view
 
 void apply(const hardware::Node& node, const VfChange& change) try {
   NetlinkSocket socket;
-  const auto link = card_of(node, socket, change.card);
-  if (!link) refuse(change.device, "cannot be configured: its card " + change.card + " has no interface on the node");
-  set_all(socket, link->index, change);
+  const std::uint32_t interface = card_of(node, change.card);
+  if (interface == 0)
+    refuse(change.device, "cannot be configured: its card " + change.card + " has no interface on the node");
+  set_all(socket, interface, change);
 } catch (const std::system_error& error) {
   refuse(change.device, std::string("cannot be configured: ") + error.what());
 }
 
 void undo(const hardware::Node& node, const VfChange& change) try {
   NetlinkSocket socket;
-  const auto link = card_of(node, socket, change.card);
-  const auto now = link ? read_virtual_function(socket, link->index, change.number) : std::nullopt;
+  const std::uint32_t interface = card_of(node, change.card);
+  const auto now = interface != 0 ? read_virtual_function(socket, interface, change.number) : std::nullopt;
   if (!now) return;
   for (auto attribute = change.attributes.rbegin(); attribute != change.attributes.rend(); ++attribute)
     if (!is_same(*attribute, *now, change.before))
-      set_virtual_function(socket, link->index, change.number, *attribute, change.before);
+      set_virtual_function(socket, interface, change.number, *attribute, change.before);
 } catch (const std::system_error& error) {
   throw cage::Error(CAGE_UNAVAILABLE, "device '" + change.device + "' cannot get its settings back: " + error.what());
 }
