@@ -4,6 +4,7 @@
 
 #include "modules/nic/link_watch.h"
 #include "modules/nic/netlink/routes.h"
+#include "tests/fakes/eventually.h"
 #include "tests/fakes/network_namespace.h"
 
 namespace cardcage::nic {
@@ -20,6 +21,8 @@ class NicNetlink : public ::testing::Test {
     ASSERT_TRUE(node.ip("link add three type veth peer name four"));
     for (const std::string name : {"lo", "one", "two", "three", "four"})
       ASSERT_TRUE(node.ip("link set " + name + " up"));
+    // The kernel tells carriers when it comes to it, at most once a second.
+    ASSERT_TRUE(eventually([this] { return node.ip("-oneline link show | grep -c 'state UP' | grep -qx 4"); }));
     ASSERT_TRUE(node.ip("address add 192.0.2.1/24 dev one"));
     ASSERT_TRUE(node.ip("address add 198.51.100.1/24 dev three"));
   }
@@ -95,9 +98,11 @@ TEST_F(NicNetlink, AChangeOfAnOfferedInterfaceIsHeard) {
   watch.start();
   ASSERT_GE(host.descriptor, 0);
   EXPECT_FALSE(watch.take(host.ready())) << "nothing has happened";
-  ASSERT_TRUE(node.ip("link set two down"));  // the carrier of its peer is gone, too
+  ASSERT_TRUE(node.ip("link set one mtu 1400"));
   EXPECT_TRUE(watch.take(host.ready()));
   EXPECT_FALSE(watch.take(host.ready())) << "it was told once";
+  ASSERT_TRUE(node.ip("link set two down"));  // the carrier of its peer is gone, too
+  EXPECT_TRUE(eventually([&] { return watch.take(host.ready()); }));
   watch.stop();
   EXPECT_EQ(host.descriptor, -1);
 }
