@@ -362,8 +362,8 @@ typedef struct cage_write {
   uint32_t reserved;
   cage_status (*file)(const cage_host *, const cage_call *, const cage_file_write *);
   cage_status (*ioctl)(const cage_host *, const cage_call *, const cage_ioctl *);
-  /* driver: binds the PCI function to the driver; empty = the one that it had before the first such
-   * call, which the host remembers until then over restarts of this process and of the daemon. */
+  /* driver: binds the PCI function to the driver, "none" to no driver; empty = the one before the
+   * first such call: the host remembers it till then, over restarts of this process and its own. */
   cage_status (*driver)(const cage_host *, const cage_call *, cage_str device_id,
                         cage_str pci_bus_id, cage_str driver);
 } cage_write;

@@ -11,6 +11,8 @@ std::string line_of(std::string content) {
   return content == "(null)" ? "" : content;
 }
 
+std::string driver_for(const std::string& name) { return name == kNoDriver ? "" : name; }
+
 }  // namespace
 
 DriverSwitch::DriverSwitch(Ways ways, std::string pci_bus_id)
@@ -32,7 +34,7 @@ std::string DriverSwitch::driver() const {
 
 Task<Status> DriverSwitch::bind(std::string wanted) {
   if (auto checked = check(); !checked) co_return checked;
-  if (driver() == wanted) co_return Status{};
+  if (driver() == driver_for(wanted)) co_return Status{};
   auto remembering = remember();
   if (const Status remembered = co_await std::move(remembering); !remembered) co_return remembered;
   auto moving = move_to(std::move(wanted));
@@ -81,8 +83,9 @@ Task<Status> DriverSwitch::remember() {
 }
 
 // The override alone binds nothing: the function is probed once it has no driver.
-Task<Status> DriverSwitch::move_to(std::string wanted) {
-  auto setting = write(function_ / "driver_override", wanted + "\n", FaultPoint::kAfterDriverOverride);
+Task<Status> DriverSwitch::move_to(std::string driver_override) {
+  const std::string wanted = driver_for(driver_override);
+  auto setting = write(function_ / "driver_override", driver_override + "\n", FaultPoint::kAfterDriverOverride);
   if (const Status set = co_await std::move(setting); !set) co_return set;
   if (!driver().empty()) {
     auto freeing = write(function_ / "driver/unbind", pci_bus_id_, FaultPoint::kAfterDriverUnbind);

@@ -14,6 +14,9 @@
 
 namespace cardcage {
 
+// As driverctl calls it. No driver may be called so.
+constexpr std::string_view kNoDriver = "none";
+
 // [core] One function. Each step leaves a state from which both bind() and restore() go on, in this daemon or the next.
 class DriverSwitch {
  public:
@@ -26,6 +29,7 @@ class DriverSwitch {
   };
   DriverSwitch(Ways ways, std::string pci_bus_id);
 
+  // kNoDriver frees it from any.
   Task<Status> bind(std::string driver);
   // To the driver that the function had before the first bind(), or to none; succeeds if there was none such.
   Task<Status> restore();
@@ -35,7 +39,7 @@ class DriverSwitch {
   // Empty if it has none.
   std::string driver() const;
   Task<Status> remember();
-  Task<Status> move_to(std::string wanted);
+  Task<Status> move_to(std::string driver_override);
   Task<Status> write(std::filesystem::path file, std::string text, FaultPoint done);
 
   const Ways ways_;

@@ -169,7 +169,7 @@ class Host {
     const cage_ioctl raw = ioctl.raw(nullptr, 0);
     must(call, must_write().ioctl(host_, call.raw(), &raw));
   }
-  // Binds the PCI function of the device to the driver.
+  // Binds the PCI function of the device to the driver, or to none: "none".
   void bind_driver(const Call& call, std::string_view device, std::string_view pci_bus_id,
                    std::string_view driver) const {
     if (driver.empty()) throw Error(CAGE_INVALID_ARGUMENT, "bind_driver needs a driver; restore_driver undoes it");

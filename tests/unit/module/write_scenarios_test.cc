@@ -224,6 +224,21 @@ TEST_P(SysfsScenarios, ADriverIsBoundAndTheOwnOneComesBack) {
                           function + "/driver_override: "));
 }
 
+TEST_P(SysfsScenarios, AFunctionIsResetWithoutADriverAndGetsItsOwnBack) {
+  ASSERT_TRUE(start_with({switch_to("none"), reset()}, all_functions(),
+                         {{"write_back", std::vector<std::string>{switch_to("")}}}));
+  const auto prepared = prepare();
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  EXPECT_EQ(sysfs.look(kAddress).driver, "");
+  EXPECT_TRUE(unprepare());
+  EXPECT_EQ(sysfs.look(kAddress).driver, "mlx5_core");
+  const std::string function = std::string("devices/pci0000:00/") + kAddress;
+  EXPECT_THAT(sysfs.written(),
+              ElementsAre(function + "/driver_override: none", "bus/pci/drivers/mlx5_core/unbind: 0000:3b:00.0",
+                          function + "/reset: 1", function + "/driver_override: mlx5_core",
+                          "bus/pci/drivers_probe: 0000:3b:00.0", function + "/driver_override: "));
+}
+
 TEST_P(SysfsScenarios, AFunctionThatHadNoDriverGetsNone) {
   sysfs.add_function("0000:3b:00.1", "absent");
   ASSERT_TRUE(start_with({"driver 0000:3b:00.1 vfio-pci"}, all_functions(),
