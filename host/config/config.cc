@@ -80,7 +80,7 @@ std::expected<Config, ConfigErrors> load_config(const std::filesystem::path& fil
 }
 
 std::vector<std::string> known_config_keys() {
-  const auto document = parse_document("[[module]]\n[[module.health]]\n[[module.serve]]\n", "");
+  const auto document = parse_document("[[module]]\n[[module.health]]\n[[module.attribute]]\n[[module.serve]]\n", "");
   const Environment nothing = [](const std::string&) { return std::nullopt; };
   Reading reading("", nothing);
   if (document) read_document(*document, "", reading);

@@ -132,6 +132,14 @@ using SelectTable = std::map<std::string, std::vector<SelectValue>>;
 // One of the tables must select the device. A table without keys selects every device.
 using Select = std::vector<SelectTable>;
 
+// An attribute that the operator gives to devices; see operator_attributes.h.
+struct AttributeConfig {
+  std::string name;  // with a domain: "example.com/rail"
+  SelectValue value;
+  Select select = Select(1);
+  friend bool operator==(const AttributeConfig&, const AttributeConfig&) = default;
+};
+
 struct ServeConfig {
   Api api = Api::kDra;
   std::string driver;     // DRA driver name
@@ -212,12 +220,13 @@ struct ModuleConfig {
   std::vector<std::string> writes;
   std::map<std::string, RawOption> options;
   std::vector<HealthRuleConfig> health;  // the first one that matches counts
+  std::vector<AttributeConfig> attributes;
   std::vector<ServeConfig> serve;
   SourcePosition position;
   friend bool operator==(const ModuleConfig& a, const ModuleConfig& b) {
     const auto all = [](const ModuleConfig& module) {
       return std::tie(module.name, module.path, module.isolation, module.process, module.sha256, module.programs,
-                      module.writes, module.options, module.health, module.serve);
+                      module.writes, module.options, module.health, module.attributes, module.serve);
     };
     return all(a) == all(b);
   }

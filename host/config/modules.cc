@@ -195,6 +195,7 @@ ModuleConfig read_module(TableReader table) {
   read_process(table.table("process"), module);
   read_options(table.table("options"), module);
   module.health = read_health(table.tables("health"));
+  module.attributes = read_attributes(table.tables("attribute"));
   const bool serves = table.has("serve");
   for (TableReader& serve : table.tables("serve")) module.serve.push_back(read_serve(std::move(serve)));
   if (!serves)

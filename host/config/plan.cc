@@ -65,7 +65,8 @@ Keys changed_keys(const ModuleConfig& running, const ModuleConfig& wanted) {
         before != running.options.end() && after != wanted.options.end() && before->second == after->second;
     if (!same) keys.push_back("options." + name);
   }
-  compare(running, wanted, keys, pair("health", &ModuleConfig::health), pair("serve", &ModuleConfig::serve));
+  compare(running, wanted, keys, pair("health", &ModuleConfig::health), pair("attribute", &ModuleConfig::attributes),
+          pair("serve", &ModuleConfig::serve));
   return keys;
 }
 

@@ -16,6 +16,7 @@ DeadlineConfig read_deadlines(TableReader table);
 // Reads [module.process]; module.isolation must have been read before.
 void read_process(TableReader table, ModuleConfig& module);
 std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables);
+std::vector<AttributeConfig> read_attributes(std::vector<TableReader> tables);
 // Reads `select` of a rule.
 Select read_select(TableReader& rule);
 std::vector<ModuleConfig> read_modules(std::vector<TableReader> tables);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/config/resource_pattern.h"
+#include "host/serving/operator_attributes.h"
 #include "host/serving/select.h"
 #include "host/serving/topology.h"
 #include "host/slices/slice_device.h"
@@ -64,7 +65,7 @@ void DeviceTable::arrange(const std::vector<const Supervisor*>& modules,
     const auto known = std::ranges::find(before, supervisor, &Entry::supervisor);
     if (known != before.end()) {
       modules_.push_back(std::move(*known));
-      return apply_rules(modules_.back());
+      return take_snapshot(modules_.back());  // its rules may be others
     }
     Entry& entry = modules_.emplace_back(Entry{supervisor, nullptr, {}, {}, {}});
     if (const auto names = held.find(supervisor->config().name); names != held.end()) expect(names->second, entry);
@@ -98,13 +99,14 @@ void DeviceTable::tell_waiting() {
 void DeviceTable::take_snapshot(Entry& entry) const {
   entry.snapshot = entry.supervisor->snapshot();
   entry.devices.clear();
-  if (!entry.snapshot) return;
-  entry.devices.reserve(entry.snapshot->devices.size());
   Topology topology(sysfs_, numa_);
-  for (const Device& device : entry.snapshot->devices) {
-    ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, {}, ""});
-    topology.add_to(served.device);
-  }
+  if (entry.snapshot) entry.devices.reserve(entry.snapshot->devices.size());
+  if (entry.snapshot)
+    for (const Device& device : entry.snapshot->devices) {
+      ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, {}, ""});
+      topology.add_to(served.device);
+      add_operator_attributes(entry.supervisor->config().attributes, served.device);
+    }
   apply_rules(entry);
 }
 

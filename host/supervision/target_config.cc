@@ -3,11 +3,20 @@
 #include <utility>
 
 namespace cardcage {
+namespace {
+
+// What no instance sees, so that it counts at once.
+void take_rules(const ModuleConfig& from, ModuleConfig& to) {
+  to.health = from.health;
+  to.attributes = from.attributes;
+  to.serve = from.serve;
+  to.position = from.position;
+}
+
+}  // namespace
 
 void TargetConfig::configure(ModuleConfig config) {
-  running_.serve = config.serve;
-  running_.health = config.health;
-  running_.position = config.position;
+  take_rules(config, running_);
   if (same_instance(config, running_)) {
     running_.options = std::move(config.options);  // for their positions in the file
     candidate_.reset();
@@ -15,8 +24,7 @@ void TargetConfig::configure(ModuleConfig config) {
     return;
   }
   if (candidate_ && same_instance(*candidate_, config)) {
-    candidate_->serve = std::move(config.serve);
-    candidate_->health = std::move(config.health);
+    take_rules(config, *candidate_);
     return;
   }
   candidate_ = std::move(config);
@@ -44,9 +52,7 @@ void TargetConfig::refuse_trial(const Error& why) {
 
 // Another configuration may be wanted by now.
 void TargetConfig::take_back(ModuleConfig before, const Error& why) {
-  before.serve = running_.serve;
-  before.health = running_.health;
-  before.position = running_.position;
+  take_rules(running_, before);
   ModuleConfig failed = std::exchange(running_, std::move(before));
   if (candidate_ && same_instance(*candidate_, running_)) candidate_.reset();
   if (candidate_ || requested_ || same_instance(failed, running_)) return;

@@ -67,6 +67,12 @@ TEST(PlanTest, ChangedRulesOfHealthNeedNoNewInstance) {
   EXPECT_THAT(plan(after, after), ConfigPlan{});
 }
 
+TEST(PlanTest, ChangedAttributesNeedNoNewInstance) {
+  const std::string rule = "[[module.attribute]]\nname = \"example.com/rail\"\n";
+  const ConfigPlan change = plan(module("gpu", rule + "value = 3\n"), module("gpu", rule + "value = 4\n"));
+  EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"attribute"}}));
+}
+
 TEST(PlanTest, RulesThatChangeWithOptionsComeWithThem) {
   const ConfigPlan change = plan(module("gpu", "options.mode = \"a\"\n"),
                                  module("gpu", "options.mode = \"b\"\n[[module.health]]\ncause = \"Xid\"\n"));

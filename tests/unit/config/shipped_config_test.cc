@@ -30,13 +30,15 @@ TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {
   ASSERT_TRUE(config) << config.error().to_string();
   for (const std::string& key : known_config_keys()) {
     const std::string word = key.substr(key.rfind('.') + 1);
-    const bool table = key == word || key == "module.serve" || key == "module.health" || key == "module.options" ||
-                       key.ends_with(".process") || key.ends_with(".limits") || word == "attributes";
-    const std::string shape = word == "attributes"                      ? "attributes."
-                              : table                                   ? key + "]"
-                              : key.starts_with("module.serve.select.") ? word + " = "
-                              : key.starts_with("module.health.taint.") ? word + " = "
-                                                                        : "\n" + word + " = ";
+    const bool table = key == word || key == "module.serve" || key == "module.health" || key == "module.attribute" ||
+                       key == "module.options" || key.ends_with(".process") || key.ends_with(".limits") ||
+                       word == "attributes";
+    const std::string shape = word == "attributes"                          ? "attributes."
+                              : table                                       ? key + "]"
+                              : key.starts_with("module.serve.select.")     ? word + " = "
+                              : key.starts_with("module.health.taint.")     ? word + " = "
+                              : key.starts_with("module.attribute.select.") ? word + " = "
+                                                                            : "\n" + word + " = ";
     EXPECT_THAT((std::string(text).insert(0, "\n")),
                 ::testing::AnyOf(HasSubstr(shape), HasSubstr("\n#" + word + " = ")))
         << key;
@@ -82,7 +84,7 @@ TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
 
 TEST(ShippedConfigTest, TheReferenceShowsHealthRulesThatAreValid) {
   std::string text = shipped("config/cardcage.toml");
-  const auto begin = text.find("\n#[[module.health]]"), end = text.find("\n# Rules that assign devices", begin);
+  const auto begin = text.find("\n#[[module.health]]"), end = text.find("\n# Attributes of your own", begin);
   ASSERT_NE(begin, std::string::npos);
   ASSERT_NE(end, std::string::npos);
   std::string rules = text.substr(begin, end - begin);

@@ -61,6 +61,41 @@ TEST_F(DeviceTableTest, KeepsTheAttributesOfADeviceOnce) {
   EXPECT_EQ(&pools.at("whole")->devices[0].attributes.at("model"), &listed.attributes.at("model"));
 }
 
+TEST_F(DeviceTableTest, AddsTheAttributesOfTheOperator) {
+  ModuleConfig config{.name = "fake"};
+  ServeConfig serve{.driver = kGpus.name, .pool = "all"};
+  serve.select = {SelectTable{{"attributes.example.com/rail", {std::int64_t{3}}}}};
+  config.serve = {serve};
+  config.attributes = {{"example.com/rail", std::int64_t{3}, {SelectTable{{"id", {"gpu-0"}}}}},
+                       {"example.com/tested", true, {SelectTable{{"attributes.model", {"A1"}}}}},
+                       {"example.com/room", "north", Select(1)},
+                       {"model", "A2", {SelectTable{{"attributes.example.com/rail", {std::int64_t{3}}}}}}};
+  supervisor.configure(std::move(config), {});
+  settle();
+  table.arrange({&supervisor});
+  const auto pools = table.pools(kGpus);
+  ASSERT_EQ(pools.at("all")->devices.size(), 1u) << "a rule may select by them";
+  const Attributes& attributes = pools.at("all")->devices[0].attributes;
+  EXPECT_EQ(attributes.at("example.com/rail"), AttributeValue(std::int64_t{3}));
+  EXPECT_EQ(attributes.at("example.com/tested"), AttributeValue(true));
+  EXPECT_EQ(attributes.at("example.com/room"), AttributeValue(std::string("north")));
+  EXPECT_EQ(attributes.at("model"), AttributeValue(std::string("A2"))) << "the module may be wrong";
+}
+
+TEST_F(DeviceTableTest, AnAttributeThatADeviceHasNoRoomForIsLeftOut) {
+  ModuleConfig config{.name = "fake"};
+  config.serve = {{.driver = kGpus.name, .pool = "all"}};
+  for (int i = 0; i < 40; ++i) config.attributes.push_back({fmt::format("example.com/a{:02}", i), true, Select(1)});
+  supervisor.configure(std::move(config), {});
+  settle();
+  table.arrange({&supervisor});
+  const auto pools = table.pools(kGpus);
+  const SliceDevice& first = pools.at("all")->devices[0];
+  EXPECT_EQ(first.attributes.size() + first.capacity.size(), 32u);
+  EXPECT_TRUE(first.attributes.contains("model"));
+  EXPECT_FALSE(first.attributes.contains("example.com/a39"));
+}
+
 TEST_F(DeviceTableTest, AStuckDeviceIsPublishedWithATaint) {
   stuck["gpu-0"] = {
       {.state = HealthState::kUnhealthy, .reason = "Stuck", .taint = TaintEffect::kNoSchedule, .cause = "Stuck"},

@@ -1,0 +1,59 @@
+// [[module.attribute]]: attributes that the operator gives to devices.
+#include "host/config/names.h"
+#include "host/config/sections.h"
+#include "host/model/naming.h"
+
+namespace cardcage {
+namespace {
+
+// An attribute that all drivers are to share needs a domain, and the module's own have none.
+Status check_name(std::string_view name) {
+  if (auto valid = check_attribute_name(name); !valid) return valid;
+  if (name.contains('/')) return {};
+  return fail(Code::kInvalidArgument, "'{}' has no domain; write one of yours before it, like \"example.com/{}\"", name,
+              name);
+}
+
+std::optional<SelectValue> read_value(TableReader& table) {
+  const toml::node* const node = table.raw() ? table.raw()->get("value") : nullptr;
+  table.mark_known({{"value"}});
+  if (node == nullptr) {
+    table.refuse("value", table.position(), "missing; write a string, an integer or a boolean");
+    return std::nullopt;
+  }
+  if (const auto* text = node->as_string()) {
+    if (!text->get().empty() && text->get().size() <= kMaxAttributeText) return text->get();
+    table.refuse("value", table.position_of("value"),
+                 fmt::format("a string has 1 to {} bytes, this has {}", kMaxAttributeText, text->get().size()));
+    return std::nullopt;
+  }
+  if (const auto* number = node->as_integer()) return number->get();
+  if (const auto* flag = node->as_boolean()) return flag->get();
+  table.refuse("value", table.position_of("value"),
+               "expected a string, an integer or a boolean, found " + describe_value(*node));
+  return std::nullopt;
+}
+
+AttributeConfig read_one(TableReader table) {
+  AttributeConfig attribute;
+  if (const auto name = table.string("name")) {
+    if (const auto valid = check_name(name->value); !valid) table.refuse("name", name->position, valid.error().message);
+    attribute.name = name->value;
+  } else if (!table.has("name")) {
+    table.refuse("name", table.position(), "missing; write the attribute's name, like \"example.com/rail\"");
+  }
+  if (auto value = read_value(table)) attribute.value = *std::move(value);
+  attribute.select = read_select(table);
+  table.refuse_unknown_keys();
+  return attribute;
+}
+
+}  // namespace
+
+std::vector<AttributeConfig> read_attributes(std::vector<TableReader> tables) {
+  std::vector<AttributeConfig> attributes;
+  for (TableReader& table : tables) attributes.push_back(read_one(std::move(table)));
+  return attributes;
+}
+
+}  // namespace cardcage
