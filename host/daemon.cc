@@ -235,7 +235,8 @@ void Daemon::create_served_names() {
           [this](std::string module, std::string claim_uid, Instant deadline) {
             return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
           },
-      .sandbox_hook = [this](const ClaimKey& claim) { return hook_file_->hook_for(claim.driver, claim.uid); },
+      .sandbox_hook = [this](const ClaimKey& claim) { return hook_file_->sandbox_hook(claim.driver, claim.uid); },
+      .memory_hook = [this](std::uint64_t bytes) { return hook_file_->memory_hook(bytes); },
       .leaves_pods = [this](const ClaimKey& claim) { attachments_.remove_all(claim.driver, claim.uid); },
       .statuses = *claim_statuses_,
       .fault = fault_};

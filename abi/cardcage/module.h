@@ -355,6 +355,9 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
                                    /* since 0.3: as env(), but a container that holds several
                                       devices from the device-plugin API gets the values of all,
                                       joined by ',' in the order of the devices' names [R15] */
+  cage_status (*locked_memory)(struct cage_edits *, int32_t alloc, uint64_t bytes);
+                                   /* since 0.3: containers may lock at least so much memory, as
+                                      RDMA and VFIO do (RLIMIT_MEMLOCK); UINT64_MAX = unlimited */
 } cage_edits;
 
 /* -- the module ------------------------------------------------------------------------ */

@@ -253,12 +253,25 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
     if (!hook) co_return std::unexpected(hook.error());
     part.edits.hooks.push_back(std::move(*hook));
   }
+  if (Status added = add_memory_hooks(part); !added) co_return added;
   part.state = std::move(edits->state);
   part.state_version = edits->state_version;
   // A device of a resource has no claim that could show them.
   if (!record.served().is_resource())
     adopt_statements(std::move(edits->statements), environment_.clock.wall(), part, operation.described);
   co_return Status{};
+}
+
+Status ClaimPreparer::add_memory_hooks(ModulePart& part) const {
+  std::vector<Edits*> all{&part.edits};
+  for (HeldDevice& device : part.devices) all.push_back(&device.edits);
+  for (Edits* const edits : all)
+    for (const std::uint64_t bytes : std::exchange(edits->locked_memory, {})) {
+      auto hook = environment_.memory_hook(bytes);
+      if (!hook) return std::unexpected(hook.error());
+      edits->hooks.push_back(std::move(*hook));
+    }
+  return {};
 }
 
 // In the intent, to which others may have added holders meanwhile.

@@ -44,6 +44,8 @@ struct ClaimEnvironment {
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
   // What containers get if the module moves devices of the claim to their pod: without the devices they do not start.
   std::function<Result<Hook>(const ClaimKey& claim)> sandbox_hook = {};
+  // What containers get that may lock so much memory.
+  std::function<Result<Hook>(std::uint64_t bytes)> memory_hook = {};
   // Called before the modules release a claim: no container may rely on having its devices any more.
   std::function<void(const ClaimKey& claim)> leaves_pods = {};
   // Hears of each claim that was prepared or released; null for a resource, which has no claims in the cluster.
@@ -110,6 +112,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   template <class T, class Call>
   Task<Result<T>> call_module(FindModule find, std::string module, Call call, Instant deadline) const;
   // Keeps what the module writes down while it prepares its part.
+  Status add_memory_hooks(ModulePart& part) const;
   Status keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);
   Status commit(const ClaimRecord& record) const;

@@ -17,6 +17,7 @@ void for_each_kind(Visit visit) {
   visit("joined variables", &Edits::env_lists);
   visit("network devices", &Edits::net_devices);
   visit("groups", &Edits::additional_gids);
+  visit("limits of locked memory", &Edits::locked_memory);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ namespace cardcage {
 // Below the daemon's run_dir.
 constexpr std::string_view kHookSocket = "sandbox.sock", kAttachmentsFolder = "attached";
 constexpr std::string_view kHookOk = "ok";
+// An argument of the hook: it raises a limit of the container, and asks nobody.
+constexpr std::string_view kLockMemory = "lock-memory";
 constexpr std::size_t kMaxHookMessage = 4096;
 // How long the hook waits for a daemon that is away, and for its answer.
 constexpr std::chrono::seconds kHookLimit{20};

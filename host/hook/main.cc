@@ -3,10 +3,15 @@
 // fails the container otherwise: the runtime starts containers without them if the daemon's NRI plugin misses the pod.
 //
 // cardcage-hook RUN_DIR DRIVER CLAIM_UID < state of the container
+//
+// It also raises the limit of the memory that a container may lock, which CDI has no word for:
+//
+// cardcage-hook lock-memory BYTES < state of the container
 #include <fcntl.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,6 +20,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -88,10 +94,34 @@ Status ask_daemon(const std::filesystem::path& run_dir, const HookRequest& reque
   return fail(Code::kUnavailable, "{}", answer->empty() ? "the cardcage daemon ended before it answered" : *answer);
 }
 
-Status run(const std::filesystem::path& run_dir, const std::string& driver, const std::string& claim_uid) {
+Result<ContainerState> read_state() {
   const auto json = read_all(STDIN_FILENO, kMaxState);
   if (!json) return std::unexpected(json.error());
-  auto state = parse_container_state(*json);
+  return parse_container_state(*json);
+}
+
+// Of the container's first process: the others inherit it. It stays where it is higher already.
+Status lock_memory(std::string_view text) {
+  rlim_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(Code::kInvalidArgument, "'{}' is no number of bytes", text);
+  const auto state = read_state();
+  if (!state) return std::unexpected(state.error());
+  const auto pid = static_cast<pid_t>(state->pid);
+  rlimit limit{};
+  if (::prlimit(pid, RLIMIT_MEMLOCK, nullptr, &limit) != 0)
+    return fail_errno(errno, fmt::format("cannot read the limits of process {}", pid));
+  const rlimit wanted{.rlim_cur = std::max(limit.rlim_cur, bytes), .rlim_max = std::max(limit.rlim_max, bytes)};
+  if (wanted.rlim_cur == limit.rlim_cur && wanted.rlim_max == limit.rlim_max) return {};
+  if (::prlimit(pid, RLIMIT_MEMLOCK, &wanted, nullptr) == 0) return {};
+  return fail_errno(errno, fmt::format("the container may lock {} bytes of memory, its device needs {}, and the "
+                                       "container runtime must not raise that limit",
+                                       limit.rlim_max, text));
+}
+
+Status attach(const std::filesystem::path& run_dir, const std::string& driver, const std::string& claim_uid) {
+  auto state = read_state();
   if (!state) return std::unexpected(state.error());
   const std::string path = fmt::format("/proc/{}/ns/net", state->pid);
   const SharedFd network = std::make_shared<const UniqueFd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -109,11 +139,14 @@ Status run(const std::filesystem::path& run_dir, const std::string& driver, cons
 }  // namespace cardcage
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: cardcage-hook RUN_DIR DRIVER CLAIM_UID < state of the container\n");
+  const bool is_limit = argc == 3 && argv[1] == cardcage::kLockMemory;
+  if (!is_limit && argc != 4) {
+    std::fprintf(stderr,
+                 "usage: cardcage-hook RUN_DIR DRIVER CLAIM_UID < state of the container\n"
+                 "       cardcage-hook lock-memory BYTES < state of the container\n");
     return 2;
   }
-  const cardcage::Status done = cardcage::run(argv[1], argv[2], argv[3]);
+  const cardcage::Status done = is_limit ? cardcage::lock_memory(argv[2]) : cardcage::attach(argv[1], argv[2], argv[3]);
   if (done) return 0;
   std::fprintf(stderr, "cardcage: %s\n", done.error().message.c_str());
   return 1;

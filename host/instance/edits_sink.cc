@@ -95,6 +95,10 @@ EditsSink::EditsSink(const std::string& module, Asks& asks) : asks_(asks), guard
     EditsSink& self = self_of(table);
     return self.guard_.run([&] { return self.add_group(alloc, gid); });
   };
+  table_.locked_memory = [](cage_edits* table, std::int32_t alloc, std::uint64_t bytes) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_locked_memory(alloc, bytes); });
+  };
   table_.state = [](cage_edits* table, cage_bytes blob) -> cage_status {
     EditsSink& self = self_of(table);
     return self.guard_.run([&] { return self.set_state(blob); });
@@ -194,6 +198,15 @@ Status EditsSink::add_group(std::int32_t allocation, std::uint32_t gid) {
   if (auto charged = charge(0); !charged) return charged;
   auto& groups = (*edits)->additional_gids;
   if (std::ranges::find(groups, gid) == groups.end()) groups.push_back(gid);
+  return {};
+}
+
+Status EditsSink::add_locked_memory(std::int32_t allocation, std::uint64_t bytes) {
+  const auto edits = edits_of(allocation);
+  if (!edits) return std::unexpected(edits.error());
+  if (bytes == 0) return fail(Code::kInvalidArgument, "a container cannot be told to lock at most 0 bytes");
+  if (auto charged = charge(0); !charged) return charged;
+  (*edits)->locked_memory = {std::max(bytes, (*edits)->locked_memory.empty() ? 0 : (*edits)->locked_memory.front())};
   return {};
 }
 

@@ -38,6 +38,7 @@ class EditsSink {
   Status charge(std::size_t text);
   Status add_env(std::int32_t allocation, cage_str name, cage_str value, std::vector<EnvVar> Edits::* list);
   Status add_group(std::int32_t allocation, std::uint32_t gid);
+  Status add_locked_memory(std::int32_t allocation, std::uint64_t bytes);
   Status set_state(cage_bytes blob);
   Status write_journal(cage_bytes blob);
   void offer_families();

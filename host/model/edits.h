@@ -56,6 +56,8 @@ struct Edits {
   std::vector<Hook> hooks;
   std::vector<NetDevice> net_devices;
   std::vector<std::uint32_t> additional_gids;
+  // Bytes that the container may lock (RLIMIT_MEMLOCK), from the module until the host has made hooks of them.
+  std::vector<std::uint64_t> locked_memory;
 
   bool empty() const { return *this == Edits{}; }
   friend bool operator==(const Edits&, const Edits&) = default;

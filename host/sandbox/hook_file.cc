@@ -1,19 +1,27 @@
 #include "host/sandbox/hook_file.h"
 
 #include "host/core/file.h"
+#include "host/hook/hook_request.h"
 
 namespace cardcage {
 
 static constexpr std::size_t kMaxProgram = 64u << 20;  // with sanitizers and symbols
 
-Result<Hook> HookFile::hook_for(const std::string& driver, const std::string& claim_uid) const {
+Result<Hook> HookFile::sandbox_hook(const std::string& driver, const std::string& claim_uid) const {
+  return hook_with({run_dir_, driver, claim_uid});
+}
+
+Result<Hook> HookFile::memory_hook(std::uint64_t bytes) const {
+  return hook_with({std::string(kLockMemory), std::to_string(bytes)});
+}
+
+Result<Hook> HookFile::hook_with(const std::vector<std::string>& arguments) const {
   if (auto installed = install(); !installed) return within(installed.error(), "cannot install the container hook");
-  const std::filesystem::path file = folder_ / program_.filename();
-  return Hook{.name = "createRuntime",
-              .path = file,
-              .args = {file, run_dir_, driver, claim_uid},
-              .env = {},
-              .timeout_seconds = {}};
+  Hook hook{
+      .name = "createRuntime", .path = folder_ / program_.filename(), .args = {}, .env = {}, .timeout_seconds = {}};
+  hook.args.push_back(hook.path);
+  hook.args.insert(hook.args.end(), arguments.begin(), arguments.end());
+  return hook;
 }
 
 Status HookFile::install() const {

@@ -15,10 +15,12 @@ class HookFile {
   HookFile(std::filesystem::path program, std::filesystem::path folder, std::filesystem::path run_dir)
       : program_(std::move(program)), folder_(std::move(folder)), run_dir_(std::move(run_dir)) {}
 
-  // What a container with the claim gets. Installs the program if it is not there, or another one.
-  Result<Hook> hook_for(const std::string& driver, const std::string& claim_uid) const;
+  // What containers get. The program is installed if it is not there, or another one.
+  Result<Hook> sandbox_hook(const std::string& driver, const std::string& claim_uid) const;
+  Result<Hook> memory_hook(std::uint64_t bytes) const;
 
  private:
+  Result<Hook> hook_with(const std::vector<std::string>& arguments) const;
   Status install() const;
 
   const std::filesystem::path program_, folder_, run_dir_;

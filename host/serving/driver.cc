@@ -59,6 +59,7 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .partition_changed = shared.partition_changed,
            .stop_services = shared.stop_services,
            .sandbox_hook = shared.sandbox_hook,
+           .memory_hook = shared.memory_hook,
            .leaves_pods = shared.leaves_pods,
            .statuses = &shared.statuses})),
       measured_(name().name, *claims_, shared.meter, shared.clock),

@@ -40,6 +40,7 @@ struct ServingContext {
   // See ClaimEnvironment.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
   std::function<Result<Hook>(const ClaimKey& claim)> sandbox_hook;
+  std::function<Result<Hook>(std::uint64_t bytes)> memory_hook;
   std::function<void(const ClaimKey& claim)> leaves_pods;
   ClaimStatuses& statuses;
   FaultHook fault;

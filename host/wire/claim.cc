@@ -75,6 +75,7 @@ void write(const Edits& from, wire::Edits& to) {
     out.set_name(device.name);
   }
   to.mutable_additional_gids()->Add(from.additional_gids.begin(), from.additional_gids.end());
+  to.mutable_locked_memory()->Add(from.locked_memory.begin(), from.locked_memory.end());
 }
 
 Edits read(const wire::Edits& from) {
@@ -87,6 +88,7 @@ Edits read(const wire::Edits& from) {
   for (const wire::Hook& in : from.hooks()) edits.hooks.push_back(read(in));
   for (const wire::NetDevice& in : from.net_devices()) edits.net_devices.push_back({in.host_interface(), in.name()});
   edits.additional_gids.assign(from.additional_gids().begin(), from.additional_gids().end());
+  edits.locked_memory.assign(from.locked_memory().begin(), from.locked_memory().end());
   return edits;
 }
 

@@ -285,6 +285,9 @@ Edits::Edits() {
   edits_.env_list = [](cage_edits* edits, std::int32_t alloc, cage_str key, cage_str value) {
     return self(edits).add(alloc, fmt::format("list {}+={}", owned(key), owned(value)));
   };
+  edits_.locked_memory = [](cage_edits* edits, std::int32_t alloc, std::uint64_t bytes) {
+    return self(edits).add(alloc, fmt::format("lock {}", bytes));
+  };
   edits_.env = [](cage_edits* edits, std::int32_t alloc, cage_str key, cage_str value) {
     return self(edits).add(alloc, fmt::format("env {}={}", owned(key), owned(value)));
   };

@@ -109,11 +109,11 @@ TEST_P(Sdk, EditsArriveAndTheStateComesBack) {
   EXPECT_THAT(edits.lines[-1], ElementsAre("env CLAIM=u-1", "env PLACE=default/claim-u-1"));
   EXPECT_THAT(edits.lines[0],
               ElementsAre("node /dev/whole <- /dev/null rw", "node /dev/second <-  ", "net eth9 as net0", "group 44",
-                          "mount /host -> /inside ro,bind", "hook createContainer /bin/hook", "env REQUEST=r",
-                          "env SHARE=s", "env ADMIN=yes", "env MODE=slow", "env KIND=Everything", "list ALL+=whole",
-                          "env FROM=claim", "env A=1Gi", "env B=2Gi", "env MEMORY=8", "condition Ready=1 Linked: up",
-                          "condition Busy=0 Idle: ", "data {\"a\":1}", "network net1 02:00 10.1.2.3/24,::1/64",
-                          "describe model=X1,slot=3"));
+                          "lock 1048576", "mount /host -> /inside ro,bind", "hook createContainer /bin/hook",
+                          "env REQUEST=r", "env SHARE=s", "env ADMIN=yes", "env MODE=slow", "env KIND=Everything",
+                          "list ALL+=whole", "env FROM=claim", "env A=1Gi", "env B=2Gi", "env MEMORY=8",
+                          "condition Ready=1 Linked: up", "condition Busy=0 Idle: ", "data {\"a\":1}",
+                          "network net1 02:00 10.1.2.3/24,::1/64", "describe model=X1,slot=3"));
   EXPECT_EQ(instance.unprepare(Claim("u-1", {}, edits.state, 7)), CAGE_OK) << instance.explanation;
   EXPECT_EQ(instance.unprepare(Claim("u-1", {}, edits.state, 6)), CAGE_FAILED_PRECONDITION);
   EXPECT_EQ(instance.explanation, "not the state that was saved");

@@ -193,6 +193,15 @@ impl<'a> Edit<'a> {
         self.sink.call(unsafe { (*self.sink.raw).group }, |add, sink| unsafe { add(sink, index, gid) })?;
         Ok(self)
     }
+    /// The container may lock at least so much memory, as RDMA and VFIO do; `u64::MAX`: without a limit. A host without
+    /// this function leaves the limit as it is.
+    pub fn locked_memory(self, bytes: u64) -> Result<Edit<'a>> {
+        let add = unsafe { has!(self.sink.raw, locked_memory).then(|| (*self.sink.raw).locked_memory).flatten() };
+        if let Some(add) = add {
+            text::must(unsafe { add(self.sink.raw, self.index, bytes) })?;
+        }
+        Ok(self)
+    }
 
     /// What users of the claim see of this device in its status (KEP-4817). The last call counts, for `condition` that
     /// of each type. A host without cage.edits.status, older than 0.3, leaves it out.

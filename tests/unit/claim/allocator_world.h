@@ -26,6 +26,7 @@ class AllocatorWorld : public ClaimWorld {
             .clock = clock,
             .deadlines = deadlines,
             .partition_changed = [this](const std::string& module) { partitions_changed.push_back(module); },
+            .memory_hook = memory_hook,
             .durability = Durability::kProcess,
             .repeated = false},
         [this] { ++changes; });

@@ -465,6 +465,20 @@ TEST_F(ClaimPreparerTest, AFullDiskFailsNoClaim) {
   ledger.reset();
 }
 
+TEST_F(ClaimPreparerTest, HooksRaiseTheLimitsOfLockedMemory) {
+  gpus->edits = [](const ModuleClaim&) {
+    PreparedEdits edits;
+    edits.claim.locked_memory = {4096};
+    edits.allocations.resize(1);
+    edits.allocations[0].locked_memory = {8192};
+    return edits;
+  };
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  const CdiSpec spec = cdi_spec(*ledger->find({kDriver, "u1"}));
+  EXPECT_THAT(spec.edits.hooks, ElementsAre(*memory_hook(4096)));
+  EXPECT_THAT(spec.devices.front().edits.hooks, ElementsAre(*memory_hook(8192)));
+}
+
 TEST_F(ClaimPreparerTest, AReadOnlyCdiFolderFailsTheClaimUntilItIsWritable) {
   auto read_only = std::make_unique<ReadOnlyFolder>(folder / "cdi");
   if (!read_only->works()) GTEST_SKIP() << "needs to be able to mount or not to be root";

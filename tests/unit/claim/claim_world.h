@@ -156,9 +156,13 @@ class ClaimWorld : public CoreFixture {
                                       .clock = clock,
                                       .deadlines = deadlines,
                                       .fault = std::move(fault),
+                                      .memory_hook = memory_hook,
                                       .statuses = &statuses});
   }
 
+  static Result<Hook> memory_hook(std::uint64_t bytes) {
+    return Hook{.name = "createRuntime", .path = "/hooks/lock", .args = {std::to_string(bytes)}};
+  }
   Instant soon() const { return std::max(clock.now(), real_clock.now()) + std::chrono::seconds(5); }
   static ClaimRef ref_of(const std::string& uid) { return {"team", "claim-" + uid, uid}; }
   Devices prepare(const std::string& uid) { return run(preparer->prepare(ref_of(uid), soon())); }

@@ -309,6 +309,16 @@ TEST_F(ResourceAllocatorTest, ListsOfAllDevicesAreJoined) {
     EXPECT_NE(variable.name, "PCIDEVICES") << "each file would replace the others' value";
 }
 
+TEST_F(ResourceAllocatorTest, LockedMemoryIsAHookInTheCdiFile) {
+  gpus->edits = [](const ModuleClaim&) {
+    PreparedEdits edits;
+    edits.claim.locked_memory = {4096};
+    return edits;
+  };
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  EXPECT_THAT(cdi_spec(*held("gpu-0")).edits.hooks, ElementsAre(*memory_hook(4096)));
+}
+
 TEST_F(ResourceAllocatorTest, EditsThatDirectDeliveryCannotCarryAreRefused) {
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;

@@ -125,6 +125,7 @@ TEST_F(EditsSinkTest, CollectsEditsOfTheClaimAndOfEachDevice) {
   EXPECT_EQ(add(given_hook), CAGE_OK);
   EXPECT_EQ(add(given_device), CAGE_OK);
   EXPECT_EQ(table->group(table, 0, 44), CAGE_OK);
+  for (const std::uint64_t bytes : {4096, 65536, 8192}) EXPECT_EQ(table->locked_memory(table, 0, bytes), CAGE_OK);
   EXPECT_EQ(table->state(table, {"old", 3}), CAGE_OK);
   EXPECT_EQ(table->state(table, {"a\0b", 3}), CAGE_OK);
 
@@ -139,6 +140,7 @@ TEST_F(EditsSinkTest, CollectsEditsOfTheClaimAndOfEachDevice) {
   EXPECT_EQ(first.hooks, (std::vector<Hook>{{"createContainer", "/usr/bin/hook", {"hook", "--fast"}, {"A=b"}, 5}}));
   EXPECT_EQ(first.net_devices, (std::vector<NetDevice>{{"ens1f0v3", "net1"}}));
   EXPECT_EQ(first.additional_gids, (std::vector<std::uint32_t>{44}));
+  EXPECT_EQ(first.locked_memory, (std::vector<std::uint64_t>{65536})) << "the largest";
   EXPECT_EQ(edits->state, std::string("a\0b", 3));
 }
 
@@ -231,6 +233,8 @@ TEST_F(EditsSinkTest, BoundsTheStateAndTheSumOfAllEdits) {
 
 TEST_F(EditsSinkTest, KeepsTheFirstRefusal) {
   EXPECT_EQ(env(0, "1", "x"), CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(table->locked_memory(table, 0, 0), CAGE_INVALID_ARGUMENT);
+  EXPECT_EQ(table->locked_memory(table, 9, 1), CAGE_OUT_OF_RANGE);
   EXPECT_EQ(table->group(table, 0, 0), CAGE_INVALID_ARGUMENT);
   EXPECT_EQ(env(0, "GOOD", "x"), CAGE_OK);
   EXPECT_THAT(sink.finish().error().message, HasSubstr("environment variable '1'"));

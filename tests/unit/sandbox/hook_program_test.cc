@@ -1,6 +1,7 @@
 // The hook's program and the daemon's side of its socket, with a process in a network namespace of its own.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -76,10 +77,9 @@ class HookProgramTest : public ::testing::Test {
       EXPECT_TRUE(server->restore());
     });
   }
+  Ended run_hook(const std::string& state) { return run_hook(files.sandbox_hook("nic.example.com", "u1"), state); }
   // As a runtime runs the hook of a CDI file: the program of the daemon's state folder.
-  Ended run_hook(const std::string& state) {
-    const HookFile file(CARDCAGE_HOOK, run_dir / "hooks", run_dir.path());
-    const auto hook = file.hook_for("nic.example.com", "u1");
+  Ended run_hook(const Result<Hook>& hook, const std::string& state) const {
     EXPECT_TRUE(hook) << hook.error().message;
     if (!hook) return {};
     std::ofstream(run_dir / "state.json") << state;
@@ -111,6 +111,7 @@ class HookProgramTest : public ::testing::Test {
   }
 
   ScratchFolder run_dir;
+  const HookFile files{CARDCAGE_HOOK, run_dir / "hooks", run_dir.path()};
   PodNamespace pod;
   SystemClock clock;
   LiveCore core;
@@ -170,12 +171,36 @@ TEST_F(HookProgramTest, NoStateAndNoProcessAreErrors) {
   EXPECT_THAT(ended.said, HasSubstr("cannot open /proc/999999999/ns/net"));
 }
 
+TEST_F(HookProgramTest, RaisesTheLimitOfLockedMemory) {
+  const ContainerProcess container(pod.descriptor());
+  const std::string state = fmt::format(R"({{"pid":{}}})", container.pid());
+  const auto limit = [&container](const rlimit* wanted) {
+    rlimit before{};
+    EXPECT_EQ(::prlimit(container.pid(), RLIMIT_MEMLOCK, wanted, &before), 0);
+    return std::pair(before.rlim_cur, before.rlim_max);
+  };
+  const rlimit low{.rlim_cur = 4096, .rlim_max = 65536};
+  limit(&low);
+  EXPECT_EQ(run_hook(files.memory_hook(8192), state).status, 0);
+  EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536}));
+  EXPECT_EQ(run_hook(files.memory_hook(4096), state).status, 0);
+  EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536})) << "another device needs so much";
+  const Ended unlimited = run_hook(files.memory_hook(RLIM_INFINITY), state);
+  if (unlimited.status == 0) {
+    EXPECT_EQ(limit(nullptr), std::pair(RLIM_INFINITY, RLIM_INFINITY));
+  } else {  // a machine without CAP_SYS_RESOURCE
+    EXPECT_THAT(unlimited.said, HasSubstr("may lock 65536 bytes of memory, its device needs 18446744073709551615, and "
+                                          "the container runtime must not raise that limit"));
+    EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536}));
+  }
+}
+
 TEST_F(HookProgramTest, AnOlderProgramIsReplaced) {
   std::filesystem::create_directories(run_dir / "hooks");
   std::ofstream(run_dir / "hooks/cardcage-hook") << "an older one";
   serve();
   EXPECT_EQ(run_hook().status, 0);
-  const auto hook = HookFile(CARDCAGE_HOOK, run_dir / "hooks", "/run/cardcage").hook_for("d", "u");
+  const auto hook = HookFile(CARDCAGE_HOOK, run_dir / "hooks", "/run/cardcage").sandbox_hook("d", "u");
   ASSERT_TRUE(hook);
   EXPECT_EQ(hook->name, "createRuntime");
   EXPECT_THAT(hook->args, ElementsAre(run_dir / "hooks/cardcage-hook", "/run/cardcage", "d", "u"));

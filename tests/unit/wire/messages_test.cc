@@ -172,6 +172,7 @@ TEST(WireTest, EditsWithAndWithoutTheirOptionalParts) {
   edits.claim.hooks = {{"createRuntime", "/bin/x", {"a"}, {"B=c"}, 3}, {"poststop", "/bin/y", {}, {}, {}}};
   edits.claim.net_devices = {{"eth1", "net0"}};
   edits.claim.additional_gids = {44};
+  edits.claim.locked_memory = {~std::uint64_t{}};
   edits.allocations.resize(2);
   edits.allocations[1].env = {{"C", "d"}};
   edits.state = kBytes;

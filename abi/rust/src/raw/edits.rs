@@ -67,6 +67,7 @@ pub struct cage_edits {
     pub state: Option<unsafe extern "C" fn(*mut cage_edits, cage_bytes) -> cage_status>,
     pub extension: Option<unsafe extern "C" fn(*mut cage_edits, *const c_char) -> *const c_void>,
     pub env_list: Option<unsafe extern "C" fn(*mut cage_edits, i32, cage_str, cage_str) -> cage_status>,
+    pub locked_memory: Option<unsafe extern "C" fn(*mut cage_edits, i32, u64) -> cage_status>,
 }
 
 #[repr(C)]
