@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
@@ -12,23 +13,23 @@ namespace cardcage::hardware {
 
 namespace fs = std::filesystem;
 
-Reading read_attribute(const fs::path& file) {
-  constexpr std::size_t kLimit = 4096;  // of an attribute, on most machines
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+namespace {
+
+// `file` may be relative to `folder`.
+Reading read_at(int folder, const char* file) {
+  std::array<char, 4096> buffer;  // an attribute has no more, on most machines
+  const int descriptor = ::openat(folder, file, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return {.text = {}, .error = errno};
-  Reading reading{.text = std::string(kLimit, '\0')};
-  const ssize_t count = ::read(descriptor, reading.text.data(), kLimit);
+  Reading reading;
+  const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
   if (count < 0) reading.error = errno;
   ::close(descriptor);
-  reading.text.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+  if (count > 0) reading.text.assign(buffer.data(), static_cast<std::size_t>(count));
   if (reading.text.ends_with('\n')) reading.text.pop_back();
   return reading;
 }
 
-std::string text_in(const fs::path& file) { return read_attribute(file).text; }
-
-std::optional<std::uint64_t> number_in(const fs::path& file) {
-  const std::string text = text_in(file);
+std::optional<std::uint64_t> number_of(std::string_view text) {
   const bool is_hexadecimal = text.starts_with("0x");
   const char* const first = text.data() + (is_hexadecimal ? 2 : 0);
   const char* const last = text.data() + text.size();
@@ -36,6 +37,26 @@ std::optional<std::uint64_t> number_in(const fs::path& file) {
   const auto [end, error] = std::from_chars(first, last, number, is_hexadecimal ? 16 : 10);
   return error == std::errc() && end == last ? std::optional(number) : std::nullopt;
 }
+
+}  // namespace
+
+Reading read_attribute(const fs::path& file) { return read_at(AT_FDCWD, file.c_str()); }
+
+std::string text_in(const fs::path& file) { return read_attribute(file).text; }
+
+std::optional<std::uint64_t> number_in(const fs::path& file) { return number_of(text_in(file)); }
+
+Folder::Folder(const fs::path& path) : descriptor_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
+
+Folder::~Folder() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string Folder::text(const char* file) const {
+  return descriptor_ >= 0 ? read_at(descriptor_, file).text : std::string();
+}
+
+std::optional<std::uint64_t> Folder::number(const char* file) const { return number_of(text(file)); }
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
@@ -53,8 +74,11 @@ fs::path entry_in(const fs::path& folder, std::string_view start) {
 }
 
 std::string target_name(const fs::path& link) {
-  std::error_code error;
-  return fs::read_symlink(link, error).filename();
+  std::array<char, 4096> target;
+  const ssize_t size = ::readlink(link.c_str(), target.data(), target.size());
+  if (size <= 0) return {};
+  const std::string_view text(target.data(), static_cast<std::size_t>(size));
+  return std::string(text.substr(text.rfind('/') + 1));
 }
 
 }  // namespace cardcage::hardware

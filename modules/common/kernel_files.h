@@ -24,6 +24,23 @@ Reading read_attribute(const std::filesystem::path& file);
 std::string text_in(const std::filesystem::path& file);
 // A decimal number, or a hexadecimal one after "0x". Nothing if the file has anything else.
 std::optional<std::uint64_t> number_in(const std::filesystem::path& file);
+
+// A folder of such files. It is opened once, because the kernel walks a long path for each file of sysfs otherwise.
+class Folder {
+ public:
+  explicit Folder(const std::filesystem::path& path);
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder();
+
+  // As text_in and number_in.
+  std::string text(const char* file) const;
+  std::optional<std::uint64_t> number(const char* file) const;
+
+ private:
+  const int descriptor_;
+};
+
 // Sorted; none if the folder cannot be read.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 // The first entry of the folder whose name starts so, such as "hwmon"; empty if there is none.

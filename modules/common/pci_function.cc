@@ -64,6 +64,11 @@ std::string_view slot_of(std::string_view bus_id) { return bus_id.substr(0, bus_
 
 fs::path path_of(const fs::path& sysfs, const std::string& bus_id) { return sysfs / "bus/pci/devices" / bus_id; }
 
+bool is_present(const fs::path& sysfs, const std::string& bus_id) {
+  std::error_code error;
+  return fs::exists(path_of(sysfs, bus_id), error);
+}
+
 PciIds ids_of(const fs::path& sysfs, const std::string& bus_id) {
   const fs::path function = path_of(sysfs, bus_id);
   return {.vendor = text_in(function / "vendor"),

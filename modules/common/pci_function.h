@@ -20,6 +20,8 @@ std::string_view slot_of(std::string_view bus_id);
 // The folder of the function.
 std::filesystem::path path_of(const std::filesystem::path& sysfs, const std::string& bus_id);
 
+bool is_present(const std::filesystem::path& sysfs, const std::string& bus_id);
+
 // As the kernel writes them: "0x10de", a class "0x030200". Empty where the kernel has none.
 struct PciIds {
   std::string vendor, device, class_code, subsystem_vendor, subsystem_device;

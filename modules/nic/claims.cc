@@ -54,11 +54,20 @@ std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim&
   return functions;
 }
 
+// Those that the claim had for itself.
+std::set<std::string> devices_given(const cage::Claim& claim) {
+  std::set<std::string> devices;
+  for (const KeptInterface& kept : interfaces_from(claim.state())) devices.insert(kept.device);
+  for (const auto& [device, function] : functions_in(claim)) devices.insert(device);
+  return devices;
+}
+
 void require_present(const hardware::Node& node, std::string_view device) {
-  const auto place = bus_id_of(device).empty() ? node.sysfs / "class/net" / interface_of(device)
-                                               : hardware::path_of(node.sysfs, bus_id_of(device));
+  const std::string bus_id = bus_id_of(device);
   std::error_code error;
-  if (std::filesystem::exists(place, error)) return;
+  if (bus_id.empty() ? std::filesystem::exists(node.sysfs / "class/net" / interface_of(device), error)
+                     : hardware::is_present(node.sysfs, bus_id))
+    return;
   throw cage::Error(CAGE_NOT_FOUND, "network device '" + std::string(device) +
                                         "' is not on this node any more; delete the claim, or bring the card back");
 }
@@ -105,7 +114,9 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   };
   for (const VfChange& change : changes_in(claim)) attempt([&] { undo(node_, change); });
   for (const KeptInterface& kept : interfaces_from(claim.state()))
-    attempt([&] { hand_over_.restore(call, kept, claim.uid()); });
+    attempt([&] { take_back_interface(call, claim, kept); });
+  for (const std::string& device : devices_given(claim))
+    if (!first && is_reset(device)) attempt([&] { reset(call, claim, device); });
   for (const auto& [device, function] : functions_in(claim))
     attempt([&] { passthrough_.take_back(call, device, function); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
@@ -113,10 +124,41 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
   lent_.remove(std::string(claim.uid()));
 }
 
+void Claims::take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const {
+  if (kept.moved_by_runtime)
+    hand_over_.restore_by_function(call, kept);
+  else
+    hand_over_.restore(call, kept, claim.uid());
+}
+
+bool Claims::is_reset(const std::string& device) const {
+  const std::string bus_id = bus_id_of(device);
+  return resets_ && !reset_refused_ && !bus_id.empty() &&
+         !hardware::physical_function_of(node_.sysfs, bus_id).empty() && function_reset_.can_reset(bus_id);
+}
+
+// The driver makes a new interface then.
+void Claims::reset(const cage::Call& call, const cage::Claim& claim, const std::string& device) {
+  try {
+    function_reset_.reset(call, device, bus_id_of(device));
+  } catch (const cage::Error& error) {
+    if (error.status() != CAGE_PERMISSION_DENIED) throw;
+    if (!reset_refused_.exchange(true))
+      host_.warn() << "virtual functions are not reset between claims: the key writes allows no driver_override or no "
+                      "reset of "
+                   << device << "; add both, or set reset_on_release = false";
+    return;
+  }
+  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
+  const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
+  if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
+}
+
 std::vector<VfChange> Claims::plan_changes(const cage::Claim& claim) const {
+  CardReadings cards(node_);
   std::vector<VfChange> changes;
   for (const cage::Allocation& allocation : claim.allocations())
-    if (auto change = plan_change(node_, allocation.device(), settings_of(allocation)); change && !allocation.admin())
+    if (auto change = plan_change(cards, allocation.device(), settings_of(allocation)); change && !allocation.admin())
       changes.push_back(std::move(*change));
   return changes;
 }
@@ -182,6 +224,8 @@ std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cag
     cage::NetworkData data{name, {}, settings.mac.empty() ? kept.netdev.mac : settings.mac};
     for (const Address& address : settings.addresses) data.ips.push_back(to_string(address));
     edits.of(allocation).network(data);
+    kept.moved_by_runtime = settings.moved_by_runtime;
+    if (kept.moved_by_runtime) edits.of(allocation).net_device(kept.netdev.name, name);
     interfaces.push_back(std::move(kept));
   }
   return interfaces;
@@ -195,14 +239,15 @@ KeptInterface Claims::keep_interface(const cage::Allocation& allocation,
     return *before;
   if (auto kept = read_interface(node_, device)) return std::move(*kept);
   require_at_home(node_, device);
-  return {.device = device, .netdev = {}, .addresses = {}};
+  return {.device = device, .netdev = {}, .addresses = {}, .moved_by_runtime = false};
 }
 
 void Claims::attach(const cage::Claim& claim, const cage::Pod& pod) const {
   const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
   for (const cage::Allocation& allocation : claim.allocations()) {
     const auto kept = std::ranges::find(interfaces, allocation.device(), &KeptInterface::device);
-    if (kept != interfaces.end()) hand_over_.attach(*kept, settings_of(allocation), claim.uid(), pod);
+    if (kept != interfaces.end() && !kept->moved_by_runtime)
+      hand_over_.attach(*kept, settings_of(allocation), claim.uid(), pod);
   }
 }
 
@@ -224,10 +269,14 @@ void Claims::add_edits(const cage::Allocation& allocation, std::string_view reso
   if (bus_id.empty()) return;
   if (!resource.empty()) edit.env_list(plugin_variable_of(resource), bus_id);
   // Somebody may have bound it before the claim came.
-  if (settings.mode == Mode::kVfio || hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_)
-    return passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});
-  for (const std::string& node : rdma_nodes_of(hardware::path_of(node_.sysfs, bus_id), node_.devfs))
-    edit.device_node(node);
+  const bool is_vfio = settings.mode == Mode::kVfio || hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_;
+  const std::vector<std::string> rdma =
+      is_vfio ? std::vector<std::string>() : rdma_nodes_of(hardware::path_of(node_.sysfs, bus_id), node_.devfs);
+  if (is_vfio) passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});
+  for (const std::string& node : rdma) edit.device_node(node);
+  // The device-plugin API may have no way to tell it to the runtime.
+  if ((is_vfio || !rdma.empty()) && resource.empty() && settings.locked_memory)
+    edit.locked_memory(*settings.locked_memory);
 }
 
 }  // namespace cardcage::nic

@@ -4,9 +4,11 @@
 // is: a CNI plugin moves it.
 #pragma once
 
+#include <atomic>
 #include <cardcage/sdk.hpp>
 #include <string>
 
+#include "modules/common/function_reset.h"
 #include "modules/common/node.h"
 #include "modules/common/passthrough.h"
 #include "modules/nic/hand_over.h"
@@ -17,13 +19,15 @@ namespace cardcage::nic {
 
 class Claims {
  public:
-  // `vfio_driver` is the one that `passthrough` binds.
-  Claims(cage::Host host, hardware::Node node, hardware::Passthrough passthrough, std::string vfio_driver)
+  // `vfio_driver` is the one that `passthrough` binds. `resets`: virtual functions are reset when their claim ends.
+  Claims(cage::Host host, hardware::Node node, hardware::Passthrough passthrough, std::string vfio_driver, bool resets)
       : host_(host),
         node_(std::move(node)),
         passthrough_(std::move(passthrough)),
         vfio_driver_(std::move(vfio_driver)),
-        hand_over_(node_) {}
+        function_reset_(host_, node_.sysfs),
+        hand_over_(node_),
+        resets_(resets) {}
 
   // [any-thread] Calls for different claims may overlap.
   void prepare(const cage::Call& call, const cage::Claim& claim, cage::Edits& edits);
@@ -40,13 +44,19 @@ class Claims {
   void give_functions(const cage::Call& call, const cage::Claim& claim) const;
   std::vector<KeptInterface> keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const;
   KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
+  void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
+  bool is_reset(const std::string& device) const;
+  void reset(const cage::Call& call, const cage::Claim& claim, const std::string& device);
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
 
   const cage::Host host_;
   const hardware::Node node_;
   const hardware::Passthrough passthrough_;
   const std::string vfio_driver_;
+  const hardware::FunctionReset function_reset_;
   const HandOver hand_over_;
+  const bool resets_;
+  std::atomic<bool> reset_refused_ = false;  // by the configuration, which is logged once
   LentInterfaces lent_;
 };
 

@@ -65,17 +65,18 @@ bool can_be_passed_through(const hardware::Passthrough& passthrough, const std::
 void describe_function(const Nic& nic, const hardware::Node& node, const hardware::Passthrough& passthrough,
                        cage::Device& device) {
   const std::string& bus_id = nic.bus_id;
-  const hardware::PciIds ids = hardware::ids_of(node.sysfs, bus_id);
-  device.attribute("vendor", ids.vendor).attribute("device", ids.device);
+  const auto folder = path_of(node.sysfs, bus_id);
+  device.attribute("vendor", hardware::text_in(folder / "vendor"));
+  device.attribute("device", hardware::text_in(folder / "device"));
   add_text(device, "driver", hardware::driver_of(node.sysfs, bus_id));
-  if (const auto index = hardware::number_in(path_of(node.sysfs, bus_id) / "acpi_index"))
+  if (const auto index = has(nic, "acpi_index") ? hardware::number_in(folder / "acpi_index") : std::nullopt)
     device.attribute("acpiIndex", static_cast<std::int64_t>(*index));
-  const auto rdma = rdma_devices_of(path_of(node.sysfs, bus_id));
+  const auto rdma = has(nic, kRdmaFolder) ? rdma_devices_of(folder) : std::vector<std::string>();
   device.attribute("rdma", !rdma.empty());
   if (!rdma.empty()) device.attribute("rdmaDevice", rdma.front());
-  device.attribute("vfio", can_be_passed_through(passthrough, bus_id));
-  if (const auto vdpa = hardware::entry_in(path_of(node.sysfs, bus_id), "vdpa"); !vdpa.empty())
-    device.attribute("vdpaDevice", vdpa.filename().native());
+  device.attribute("vfio", has(nic, "iommu_group") && can_be_passed_through(passthrough, bus_id));
+  const auto vdpa = std::ranges::find_if(nic.entries, [](const auto& entry) { return entry.starts_with("vdpa"); });
+  if (vdpa != nic.entries.end()) device.attribute("vdpaDevice", *vdpa);
 }
 
 }  // namespace
@@ -90,6 +91,8 @@ void report_devices(const Inventory& inventory, const hardware::Node& node, cons
     if (!nic.bus_id.empty()) {
       device.pci(nic.bus_id);
       describe_function(nic, node, passthrough, device);
+      if (const auto mode = inventory.eswitch_modes.find(card_of(nic)); mode != inventory.eswitch_modes.end())
+        device.attribute("eswitchMode", mode->second);
     }
     if (!nic.physical.empty()) {
       auto known = physicals.find(nic.physical);

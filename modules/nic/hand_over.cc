@@ -132,6 +132,26 @@ void HandOver::detach(const KeptInterface& kept, std::string_view claim_uid, con
   fail(kept, "cannot be taken back from the pod", error);
 }
 
+void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& kept) const try {
+  const std::string bus_id = bus_id_of(kept.device);
+  const auto deadline = std::chrono::steady_clock::now() + kReturnLimit;
+  for (;;) {
+    if (const auto back = read_interface(node_, kept.device)) {
+      NetlinkSocket node;
+      if (const auto link = find_link(node, &Link::name, back->netdev.name)) return restore_link(node, *link, kept);
+    }
+    if (bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id)) return;
+    if (std::chrono::steady_clock::now() > deadline) break;
+    call.checkpoint();
+    std::this_thread::sleep_for(kLook);
+  }
+  throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
+                                          "' is not back on the node; it may still be in a network namespace, or its "
+                                          "driver did not make it");
+} catch (const std::system_error& error) {
+  fail(kept, "cannot be restored", error);
+}
+
 void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::string_view claim_uid) const try {
   NetlinkSocket node;
   const std::string tag = tag_of(claim_uid, kept.device);

@@ -25,6 +25,9 @@ class HandOver {
   // Restores one that is back on the node by itself, because its namespace has ended; waits a moment for that. Throws
   // cage::Error.
   void restore(const cage::Call& call, const KeptInterface& kept, std::string_view claim_uid) const;
+  // The same for one without the alias, which the driver of its PCI function has made anew, or a container runtime has
+  // moved. Throws cage::Error.
+  void restore_by_function(const cage::Call& call, const KeptInterface& kept) const;
 
  private:
   const hardware::Node node_;

@@ -13,6 +13,12 @@
 namespace cardcage::nic {
 namespace {
 
+constexpr std::uint64_t kUp = 1, kMovedByRuntime = 2;
+
+std::uint64_t flags_of(const KeptInterface& kept) {
+  return (kept.netdev.is_up ? kUp : 0) | (kept.moved_by_runtime ? kMovedByRuntime : 0);
+}
+
 // Fields end in NUL, which no name, alias and address has.
 class Writer {
  public:
@@ -67,7 +73,8 @@ std::optional<Netdev> netdev_of(const hardware::Node& node, std::string_view dev
 std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device) {
   auto netdev = netdev_of(node, device);
   if (!netdev) return std::nullopt;
-  KeptInterface kept{.device = std::string(device), .netdev = std::move(*netdev), .addresses = {}};
+  KeptInterface kept{
+      .device = std::string(device), .netdev = std::move(*netdev), .addresses = {}, .moved_by_runtime = false};
   if (const unsigned index = ::if_nametoindex(kept.netdev.name.c_str()); index != 0) {
     NetlinkSocket socket;
     for (const Address& address : addresses_of(socket, index)) kept.addresses.push_back(to_string(address));
@@ -80,8 +87,8 @@ std::string to_state(const std::vector<KeptInterface>& interfaces) {
   for (const KeptInterface& kept : interfaces) {
     const Netdev& netdev = kept.netdev;
     out << kept.device << netdev.name << netdev.alias << netdev.mac << netdev.type << netdev.port
-        << netdev.mtu.value_or(0) << netdev.speed.value_or(0) << (netdev.is_up ? 1U : 0U) << netdev.state
-        << netdev.queue_length << kept.addresses.size();
+        << netdev.mtu.value_or(0) << netdev.speed.value_or(0) << flags_of(kept) << netdev.state << netdev.queue_length
+        << kept.addresses.size();
     for (const std::string& address : kept.addresses) out << address;
   }
   return out.take();
@@ -100,7 +107,9 @@ std::vector<KeptInterface> interfaces_from(std::string_view state) {
     netdev.port = in.number();
     if (const auto mtu = in.number(); mtu != 0) netdev.mtu = mtu;
     if (const auto speed = in.number(); speed != 0) netdev.speed = speed;
-    netdev.is_up = in.number() != 0;
+    const std::uint64_t flags = in.number();
+    netdev.is_up = (flags & kUp) != 0;
+    kept.moved_by_runtime = (flags & kMovedByRuntime) != 0;
     netdev.state = in.text();
     netdev.queue_length = in.number();
     for (auto count = in.number(); count > 0; --count) kept.addresses.push_back(in.text());

@@ -15,6 +15,7 @@ struct KeptInterface {
   std::string device;  // its id
   Netdev netdev;
   std::vector<std::string> addresses;  // "10.1.2.3/24"
+  bool moved_by_runtime = false;       // and not by this module
 };
 
 // What the node has of the device now; nothing if it has no interface, or if that is away. Throws std::system_error.

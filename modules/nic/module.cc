@@ -3,6 +3,7 @@
 
 #include "modules/nic/claims.h"
 #include "modules/nic/devices.h"
+#include "modules/nic/devlink_watch.h"
 #include "modules/nic/health/declared_causes.h"
 #include "modules/nic/health/monitor.h"
 #include "modules/nic/link_watch.h"
@@ -29,6 +30,8 @@ class Module final : public cage::Module {
       cage::Option::list("keep", "[]",
                          "interfaces that stay with the node, beside those of its default routes: [\"eth1\"]"),
       cage::Option::list("interfaces", "[]", "interfaces without a PCI function that are offered: [\"veth-pod*\"]"),
+      cage::Option::boolean("reset_on_release", "true",
+                            "reset virtual functions when their claim ends (FLR); needs the key writes"),
       cage::Option::text("vfio_driver", "vfio-pci", "the kernel's driver for functions that containers drive"),
   };
   static constexpr cage::Schema declared_schemas[] = {cage::Schema::of<kFields>(kApiVersion, kKind)};
@@ -39,10 +42,17 @@ class Module final : public cage::Module {
         passthrough_(host, node_.sysfs, node_.devfs, "network device", std::string(options.text("vfio_driver"))),
         links_(host, patterns(options, "interfaces")),
         finder_(node_, patterns(options, "keep"), patterns(options, "interfaces")),
-        claims_(host, node_, passthrough_, std::string(options.text("vfio_driver"))) {}
+        claims_(host, node_, passthrough_, std::string(options.text("vfio_driver")),
+                options.boolean("reset_on_release")) {}
 
-  void start(const cage::Call&) override { links_.start(); }
-  void stop(const cage::Call&) override { links_.stop(); }
+  void start(const cage::Call&) override {
+    links_.start();
+    reporters_.start();
+  }
+  void stop(const cage::Call&) override {
+    reporters_.stop();
+    links_.stop();
+  }
   void discover(const cage::Call&, cage::Snapshot& snapshot) override {
     const Inventory found = finder_.find(claims_.lent().all());
     report_devices(found, node_, passthrough_, snapshot);
@@ -67,7 +77,7 @@ class Module final : public cage::Module {
   void events(const cage::Call&, const cage::Events& events) override {
     bool changed = events.lost;
     for (const cage::Event& event : events.all)
-      changed = links_.take(event) || event.type != cage::Event::Type::descriptor || changed;
+      changed = links_.take(event) || reporters_.take(event) || event.type != cage::Event::Type::descriptor || changed;
     if (changed) host_.rescan();
   }
 
@@ -76,6 +86,7 @@ class Module final : public cage::Module {
   const hardware::Node node_;
   const hardware::Passthrough passthrough_;
   LinkWatch links_;
+  DevlinkWatch reporters_{host_};
   Finder finder_;
   Monitor monitor_{host_, node_};
   Claims claims_;

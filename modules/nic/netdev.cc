@@ -13,16 +13,16 @@ namespace {
 
 namespace fs = std::filesystem;
 using hardware::names_in;
-using hardware::number_in;
-using hardware::text_in;
 
 // The folders in which the driver of a device, or of a virtio device below it, makes interfaces.
-std::vector<fs::path> folders_of(const fs::path& device) {
-  std::vector<fs::path> folders{device / "net"};
-  for (const std::string& name : names_in(device))
-    if (name.starts_with("virtio")) folders.push_back(device / name / "net");
+std::vector<fs::path> folders_of(const fs::path& device, const std::vector<std::string>& entries) {
+  std::vector<fs::path> folders;
   std::error_code error;
-  std::erase_if(folders, [&](const fs::path& folder) { return !fs::is_directory(folder, error); });
+  for (const std::string& name : entries) {
+    if (name == "net") folders.push_back(device / name);
+    if (name.starts_with("virtio") && fs::is_directory(device / name / "net", error))
+      folders.push_back(device / name / "net");
+  }
   return folders;
 }
 
@@ -35,29 +35,34 @@ std::vector<std::string> interfaces_of(const fs::path& sysfs) {
 }
 
 std::optional<Netdev> read_netdev(const fs::path& sysfs, const std::string& name) {
-  const fs::path folder = sysfs / "class/net" / name;
-  const auto index = number_in(folder / "ifindex");
+  const hardware::Folder folder(sysfs / "class/net" / name);
+  const auto index = folder.number("ifindex");
   if (!index) return std::nullopt;
   Netdev netdev{.name = name,
                 .index = *index,
-                .type = number_in(folder / "type").value_or(0),
-                .port = number_in(folder / "dev_port").value_or(0),
-                .mac = text_in(folder / "address"),
-                .alias = text_in(folder / "ifalias"),
-                .state = text_in(folder / "operstate"),
-                .switch_id = text_in(folder / "phys_switch_id"),
-                .port_name = text_in(folder / "phys_port_name"),
-                .is_up = (number_in(folder / "flags").value_or(0) & IFF_UP) != 0,
+                .type = folder.number("type").value_or(0),
+                .port = folder.number("dev_port").value_or(0),
+                .mac = folder.text("address"),
+                .alias = folder.text("ifalias"),
+                .state = folder.text("operstate"),
+                .port_name = folder.text("phys_port_name"),
+                .switch_id = {},
+                .is_up = (folder.number("flags").value_or(0) & IFF_UP) != 0,
                 .carrier = {},
-                .mtu = number_in(folder / "mtu"),
-                .queue_length = number_in(folder / "tx_queue_len").value_or(0),
-                .speed = number_in(folder / "speed")};  // -1 is no number: the kernel does not know it
-  if (const auto carrier = number_in(folder / "carrier")) netdev.carrier = *carrier != 0;
+                .mtu = folder.number("mtu"),
+                .queue_length = folder.number("tx_queue_len").value_or(0),
+                .speed = folder.number("speed")};  // -1 is no number: the kernel does not know it
+  if (!netdev.port_name.empty()) netdev.switch_id = folder.text("phys_switch_id");
+  if (const auto carrier = folder.number("carrier")) netdev.carrier = *carrier != 0;
   return netdev;
 }
 
 std::optional<std::vector<std::string>> interfaces_at(const fs::path& device) {
-  const std::vector<fs::path> folders = folders_of(device);
+  return interfaces_at(device, names_in(device));
+}
+
+std::optional<std::vector<std::string>> interfaces_at(const fs::path& device, const std::vector<std::string>& entries) {
+  const std::vector<fs::path> folders = folders_of(device, entries);
   if (folders.empty()) return std::nullopt;
   std::vector<std::string> names;
   for (const fs::path& folder : folders) std::ranges::move(names_in(folder), std::back_inserter(names));

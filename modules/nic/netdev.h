@@ -22,8 +22,8 @@ struct Netdev {
   std::string mac;                     // the current one; empty for an interface without
   std::string alias;                   // ip link set alias
   std::string state;                   // "up", "down", "lowerlayerdown", "dormant", "unknown" (RFC 2863)
-  std::string switch_id;               // of the switch that it is a port of; empty for most
   std::string port_name;               // "p0" is a port of the card, "pf0vf3" represents a virtual function
+  std::string switch_id;               // of the switch that it is such a port of; empty for most
   bool is_up = false;                  // somebody has turned it on: ip link set up
   std::optional<bool> carrier;         // nothing unless it is up
   std::optional<std::uint64_t> mtu;    // bytes
@@ -36,7 +36,9 @@ std::vector<std::string> interfaces_of(const std::filesystem::path& sysfs);
 // Nothing if it is gone.
 std::optional<Netdev> read_netdev(const std::filesystem::path& sysfs, const std::string& name);
 // The interfaces of a device, such as a PCI function; also those of a virtio device below it. Nothing if no driver made
-// any; none if all of them are in other namespaces now.
+// any; none if all of them are in other namespaces now. `entries` are the names in the folder of the device.
+std::optional<std::vector<std::string>> interfaces_at(const std::filesystem::path& device,
+                                                      const std::vector<std::string>& entries);
 std::optional<std::vector<std::string>> interfaces_at(const std::filesystem::path& device);
 // Those of these that are on the node and represent no other function.
 std::vector<Netdev> read_netdevs(const std::filesystem::path& sysfs, const std::vector<std::string>& names);

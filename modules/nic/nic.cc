@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
+#include <system_error>
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
@@ -16,6 +18,22 @@ namespace {
 constexpr std::string_view kNetworkClass = "0x02";  // 0200 Ethernet, 0207 InfiniBand, 0280 others
 
 constexpr std::string_view kInterface = "interface/";
+
+// The kernel may have no devlink, and most drivers have no reporters.
+void read_devlink(Inventory& found) try {
+  std::set<std::string> cards;
+  for (const Nic& nic : found.nics)
+    if (!nic.bus_id.empty()) cards.insert(card_of(nic));
+  if (cards.empty()) return;
+  Devlink devlink;
+  for (const std::string& known : devlink.cards())
+    for (const std::string& card : cards)
+      if (known == devlink_name_of(card))
+        if (std::string mode = devlink.eswitch_mode(known); !mode.empty()) found.eswitch_modes[card] = std::move(mode);
+  found.reporters = devlink.reporters();
+} catch (const std::system_error&) {
+  found.reporters.clear();
+}
 
 }  // namespace
 
@@ -47,7 +65,8 @@ Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
     for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, found);
   for (const auto& [id, netdev] : lent)
     if (!interface_of(id).empty() && std::ranges::find(found.nics, id, &Nic::id) == found.nics.end())
-      found.nics.push_back({id, name_of(id), "interface", {}, {}, netdev, true});
+      found.nics.push_back({id, name_of(id), "interface", {}, {}, {}, netdev, true});
+  read_devlink(found);
   return found;
 }
 
@@ -58,7 +77,8 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
     found.left_out[bus_id] = "its virtual functions are offered instead";
     return;
   }
-  const auto present = interfaces_at(device);
+  const std::vector<std::string> entries = hardware::names_in(device);
+  const auto present = interfaces_at(device, entries);
   const std::vector<std::string> names = present.value_or(std::vector<std::string>());
   for (const std::string& name : names)
     if (const auto reason = kept.find(name); reason != kept.end()) {
@@ -74,7 +94,7 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
   const std::string physical = hardware::physical_function_of(node_.sysfs, bus_id);
   const std::string type = physical.empty() ? "pf" : "vf";
   const auto add = [&](const std::string& id, std::optional<Netdev> netdev) {
-    found.nics.push_back({id, name_of(id), type, bus_id, physical, std::move(netdev), is_away});
+    found.nics.push_back({id, name_of(id), type, bus_id, physical, entries, std::move(netdev), is_away});
   };
   if (netdevs.empty()) add(bus_id, std::nullopt);
   for (const Netdev& netdev : netdevs)
@@ -93,7 +113,7 @@ void Finder::add_interface(const std::string& name, const std::map<std::string, 
     found.left_out[name] = "it stays with the node: " + reason->second;
   } else {
     const std::string id = std::string(kInterface) + name;
-    found.nics.push_back({id, name_of(id), "interface", {}, {}, std::move(netdev), false});
+    found.nics.push_back({id, name_of(id), "interface", {}, {}, {}, std::move(netdev), false});
   }
 }
 

@@ -1,6 +1,7 @@
 // A device of the module: a PCI function with its interface, or an interface of another kind.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "modules/common/node.h"
 #include "modules/nic/netdev.h"
+#include "modules/nic/netlink/devlink.h"
 
 namespace cardcage::nic {
 
@@ -18,8 +20,9 @@ struct Nic {
   std::string type;      // "pf", "vf", "interface"
   std::string bus_id;    // of the PCI function; empty without one
   std::string physical;  // of a virtual function: the bus id of its physical function
-  std::optional<Netdev> netdev;  // as it was last on the node; nothing if there was none
-  bool is_away = false;          // the interface is in another namespace, such as that of a pod
+  std::vector<std::string> entries;  // the names in the folder of the function, sorted: what it has and can do
+  std::optional<Netdev> netdev;      // as it was last on the node; nothing if there was none
+  bool is_away = false;              // the interface is in another namespace, such as that of a pod
 };
 
 // "0000:41:00.0" of "0000:41:00.0/port-1"; empty for an interface without a PCI function.
@@ -32,8 +35,17 @@ std::string name_of(std::string_view id);
 // What the module offers, and why it does not offer the rest.
 struct Inventory {
   std::vector<Nic> nics;
-  std::map<std::string, std::string> left_out;  // by PCI address or interface
+  std::map<std::string, std::string> left_out;       // by PCI address or interface
+  std::map<std::string, std::string> eswitch_modes;  // of cards that have a switch, by PCI address
+  HealthReporters reporters;                         // of all cards and functions, by their names in devlink
 };
+
+// Whether the folder of the function has such a file or folder.
+inline bool has(const Nic& nic, const std::string& entry) { return std::ranges::binary_search(nic.entries, entry); }
+// The function itself, or the physical function that it is a virtual one of.
+inline const std::string& card_of(const Nic& nic) { return nic.physical.empty() ? nic.bus_id : nic.physical; }
+// "pci/0000:41:00.0"
+inline std::string devlink_name_of(const std::string& bus_id) { return "pci/" + bus_id; }
 
 // Finds devices. Remembers the interfaces that it has seen, because one that a pod has cannot be read.
 class Finder {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "modules/common/kernel_files.h"
 #include "modules/nic/netdev.h"
 
 namespace cardcage::nic {
@@ -22,8 +23,8 @@ std::map<std::string, std::string> interfaces_to_keep(const std::filesystem::pat
     if (reasons.try_emplace(name, reason).second) open.push_back(name);
   };
   for (const std::string& name : interfaces_of(sysfs)) {
-    const auto netdev = read_netdev(sysfs, name);
-    if (netdev && indexes.contains(netdev->index)) add(name, "it has a default route of the node");
+    const auto index = hardware::number_in(sysfs / "class/net" / name / "ifindex");
+    if (index && indexes.contains(*index)) add(name, "it has a default route of the node");
     if (matches_any(name, keep)) add(name, "the option 'keep' names it");
   }
   while (!open.empty()) {

@@ -7,14 +7,14 @@ namespace cardcage::nic {
 namespace fs = std::filesystem;
 
 std::vector<std::string> rdma_devices_of(const fs::path& function) {
-  return hardware::names_in(function / "infiniband");
+  return hardware::names_in(function / kRdmaFolder);
 }
 
 // A state is a number and a word: "4: ACTIVE".
 std::vector<std::string> inactive_rdma_ports_of(const fs::path& function) {
   std::vector<std::string> inactive;
   for (const std::string& device : rdma_devices_of(function)) {
-    const fs::path ports = function / "infiniband" / device / "ports";
+    const fs::path ports = function / kRdmaFolder / device / "ports";
     for (const std::string& port : hardware::names_in(ports)) {
       const std::string state = hardware::text_in(ports / port / "state");
       if (state.empty() || state.starts_with("4:")) continue;

@@ -9,6 +9,9 @@
 
 namespace cardcage::nic {
 
+// In the folder of a function that has RDMA devices.
+inline constexpr const char* kRdmaFolder = "infiniband";
+
 // "mlx5_0"; none without an RDMA driver.
 std::vector<std::string> rdma_devices_of(const std::filesystem::path& function);
 

@@ -69,6 +69,12 @@ VfSettings vf_settings_of(const cage::Values& values) {
   return vf;
 }
 
+std::optional<std::uint64_t> locked_memory_of(const cage::Values& values) {
+  const std::int64_t mib = values.integer(field::kLockedMemory);
+  if (mib == kUnlimited) return UINT64_MAX;
+  return mib == 0 ? std::nullopt : std::optional(static_cast<std::uint64_t>(mib) << 20);
+}
+
 }  // namespace
 
 Settings settings_of(const cage::Allocation& allocation) {
@@ -77,6 +83,8 @@ Settings settings_of(const cage::Allocation& allocation) {
   Settings settings{
       .mode = mode_of(values.text(field::kMode)),
       .vhost_net = values.boolean(field::kVhostNet),
+      .moved_by_runtime = values.text(field::kMovedBy) == "Runtime",
+      .locked_memory = locked_memory_of(values),
       .name = std::string(values.text(field::kName)),
       .mac = std::string(values.text(field::kMac)),
       .mtu = static_cast<std::uint32_t>(values.integer(field::kMtu)),
@@ -94,6 +102,10 @@ Settings settings_of(const cage::Allocation& allocation) {
   if (settings.mode != Mode::kKernel && settings.configures_interface())
     throw cage::Error(CAGE_INVALID_ARGUMENT,
                       "the fields of the interface, routes and rules are for mode Kernel, in which the pod gets it");
+  if (settings.moved_by_runtime && settings.configures_network())
+    throw cage::Error(CAGE_INVALID_ARGUMENT,
+                      "a container runtime moves an interface as it is: leave out interface.movedBy, or the MTU, the "
+                      "addresses, routes and rules");
   return settings;
 }
 

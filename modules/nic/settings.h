@@ -17,13 +17,15 @@ inline constexpr const char *kMode = "mode", *kVhostNet = "vhostNet", *kName = "
                             *kMtu = "interface.mtu", *kMac = "interface.mac", *kAddresses = "interface.addresses",
                             *kRoutes = "routes", *kRules = "rules", *kVlan = "vf.vlan", *kVlanQos = "vf.vlanQos",
                             *kSpoofCheck = "vf.spoofCheck", *kTrust = "vf.trust", *kLinkState = "vf.linkState",
-                            *kMinTxRate = "vf.minTxRate", *kMaxTxRate = "vf.maxTxRate";
+                            *kMinTxRate = "vf.minTxRate", *kMaxTxRate = "vf.maxTxRate", *kMovedBy = "interface.movedBy",
+                            *kLockedMemory = "lockedMemoryMiB";
 }  // namespace field
 
 inline constexpr std::int64_t kMinMtu = 68, kMaxMtu = 65535, kMaxList = 64, kMaxVlan = 4094, kMaxQos = 7,
-                              kMaxRate = 10'000'000;
+                              kMaxRate = 10'000'000, kUnlimited = -1, kMaxLockedMiB = 1 << 24;
 
 inline constexpr cage_str kModes[] = {CAGE_LIT("Kernel"), CAGE_LIT("Rdma"), CAGE_LIT("Vfio")};
+inline constexpr cage_str kMovers[] = {CAGE_LIT("Cardcage"), CAGE_LIT("Runtime")};
 inline constexpr cage_str kLinkStates[] = {CAGE_LIT("auto"), CAGE_LIT("enable"), CAGE_LIT("disable")};
 inline constexpr cage::Option kFields[] = {
     cage::Option::text(field::kMode, "Kernel",
@@ -31,6 +33,15 @@ inline constexpr cage::Option kFields[] = {
                        "Vfio: the container drives the function")
         .one_of(kModes),
     cage::Option::boolean(field::kVhostNet, "false", "also give /dev/vhost-net and /dev/net/tun, for DPDK"),
+    cage::Option::integer(field::kLockedMemory, "-1",
+                          "MiB that a container of a claim may lock for RDMA or Vfio (RLIMIT_MEMLOCK); -1: no limit, "
+                          "0: as the container runtime sets it")
+        .range(kUnlimited, kMaxLockedMiB),
+    cage::Option::text(
+        field::kMovedBy, "Cardcage",
+        "Cardcage: for all containers of the pod. Runtime: the container runtime moves it, for pods with "
+        "one container that is not started again (CDI netDevices)")
+        .one_of(kMovers),
     cage::Option::text(field::kName, "", "its name in the pod; empty: as on the node").range(0, 15),
     cage::Option::integer(field::kMtu, "0", "its MTU in the pod, bytes; 0: as on the node").range(0, kMaxMtu),
     cage::Option::text(field::kMac, "", "its MAC address in the pod; empty: as on the node").class_only(),
@@ -66,17 +77,20 @@ enum class Mode { kKernel, kRdma, kVfio };
 struct Settings {
   Mode mode = Mode::kKernel;
   bool vhost_net = false;
-  std::string name, mac;  // empty: as on the node
-  std::uint32_t mtu = 0;  // 0: as on the node
+  bool moved_by_runtime = false;
+  std::optional<std::uint64_t> locked_memory = UINT64_MAX;  // bytes; nothing: as the runtime sets it
+  std::string name, mac;                                    // empty: as on the node
+  std::uint32_t mtu = 0;                                    // 0: as on the node
   std::vector<Address> addresses;
   std::vector<Route> routes;
   std::vector<Rule> rules;
   VfSettings vf;
 
+  bool moves_interface() const { return mode == Mode::kKernel && !moved_by_runtime; }
   // Beside its MAC address, which a card can give to a virtual function, whoever drives that.
-  bool configures_interface() const {
-    return !name.empty() || mtu != 0 || !addresses.empty() || !routes.empty() || !rules.empty();
-  }
+  bool configures_interface() const { return !name.empty() || configures_network(); }
+  // What a container runtime does not do when it moves an interface.
+  bool configures_network() const { return mtu != 0 || !addresses.empty() || !routes.empty() || !rules.empty(); }
 };
 
 // Throws cage::Error for a value that names nothing.

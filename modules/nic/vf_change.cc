@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kWord = "vf";  // at the beginning of a line
 
 // The index of the card's interface, which the node keeps while its virtual functions are lent; 0 if there is none.
-std::uint32_t card_of(const hardware::Node& node, const std::string& bus_id) {
+std::uint32_t interface_of_card(const hardware::Node& node, const std::string& bus_id) {
   const std::vector<Netdev> netdevs = netdevs_at(node.sysfs, hardware::path_of(node.sysfs, bus_id));
   return netdevs.empty() ? 0 : ::if_nametoindex(netdevs.front().name.c_str());
 }
@@ -52,31 +52,40 @@ void set_all(NetlinkSocket& socket, std::uint32_t card, const VfChange& change) 
 
 }  // namespace
 
-std::optional<VfChange> plan_change(const hardware::Node& node, std::string_view device, const Settings& settings) {
+const CardReadings::Card& CardReadings::at(const std::string& card) {
+  const auto [entry, is_new] = cards_.try_emplace(card);
+  if (!is_new) return entry->second;
+  entry->second.functions = hardware::virtual_functions_of(node_.sysfs, card);
+  NetlinkSocket socket;
+  if (const std::uint32_t interface = interface_of_card(node_, card); interface != 0)
+    entry->second.states = read_virtual_functions(socket, interface);
+  return entry->second;
+}
+
+std::optional<VfChange> plan_change(CardReadings& cards, std::string_view device, const Settings& settings) {
   const std::string bus_id = bus_id_of(device);
-  const std::string card = bus_id.empty() ? std::string() : hardware::physical_function_of(node.sysfs, bus_id);
+  const std::string card = bus_id.empty() ? std::string() : hardware::physical_function_of(cards.node().sysfs, bus_id);
   if (card.empty()) {
     if (settings.vf.is_given())
       refuse(device, "is no virtual function, and the fields vf are for those; leave them out");
-    if (!settings.mac.empty() && settings.mode != Mode::kKernel)
-      refuse(device, "has no card that could give it a MAC address; leave interface.mac out, or the mode");
+    if (!settings.mac.empty() && !settings.moves_interface())
+      refuse(device, "has no card that could give it a MAC address; leave out interface.mac, or mode and movedBy");
     return std::nullopt;
   }
   if (!settings.vf.is_given() && settings.mac.empty()) return std::nullopt;
-  const std::vector<std::string> functions = hardware::virtual_functions_of(node.sysfs, card);
-  const auto number = std::ranges::find(functions, bus_id) - functions.begin();
+  const CardReadings::Card& read = cards.at(card);
+  const auto number = std::ranges::find(read.functions, bus_id) - read.functions.begin();
   VfChange change{.device = std::string(device),
                   .card = card,
                   .number = static_cast<std::uint32_t>(number),
                   .attributes = {},
                   .before = {},
                   .wanted = {}};
-  NetlinkSocket socket;
-  const std::uint32_t interface = card_of(node, card);
-  const auto before = interface != 0 ? read_virtual_function(socket, interface, change.number) : std::nullopt;
-  if (!before) refuse(device, "cannot be configured: its card " + card + " has no interface on the node that knows it");
-  change.before = *before;
-  change.wanted = overlaid(*before, settings);
+  const auto before = read.states.find(change.number);
+  if (before == read.states.end())
+    refuse(device, "cannot be configured: its card " + card + " has no interface on the node that knows it");
+  change.before = before->second;
+  change.wanted = overlaid(change.before, settings);
   for (const VfAttribute attribute : kVfAttributes)
     if (!is_same(attribute, change.before, change.wanted)) change.attributes.push_back(attribute);
   return change.attributes.empty() ? std::nullopt : std::optional(std::move(change));
@@ -84,7 +93,7 @@ std::optional<VfChange> plan_change(const hardware::Node& node, std::string_view
 
 void apply(const hardware::Node& node, const VfChange& change) try {
   NetlinkSocket socket;
-  const std::uint32_t interface = card_of(node, change.card);
+  const std::uint32_t interface = interface_of_card(node, change.card);
   if (interface == 0)
     refuse(change.device, "cannot be configured: its card " + change.card + " has no interface on the node");
   set_all(socket, interface, change);
@@ -94,11 +103,12 @@ void apply(const hardware::Node& node, const VfChange& change) try {
 
 void undo(const hardware::Node& node, const VfChange& change) try {
   NetlinkSocket socket;
-  const std::uint32_t interface = card_of(node, change.card);
-  const auto now = interface != 0 ? read_virtual_function(socket, interface, change.number) : std::nullopt;
-  if (!now) return;
+  const std::uint32_t interface = interface_of_card(node, change.card);
+  const VirtualFunctions all = interface != 0 ? read_virtual_functions(socket, interface) : VirtualFunctions();
+  const auto now = all.find(change.number);
+  if (now == all.end()) return;
   for (auto attribute = change.attributes.rbegin(); attribute != change.attributes.rend(); ++attribute)
-    if (!is_same(*attribute, *now, change.before))
+    if (!is_same(*attribute, now->second, change.before))
       set_virtual_function(socket, interface, change.number, *attribute, change.before);
 } catch (const std::system_error& error) {
   throw cage::Error(CAGE_UNAVAILABLE, "device '" + change.device + "' cannot get its settings back: " + error.what());

@@ -20,8 +20,26 @@ struct VfChange {
   VirtualFunction before, wanted;
 };
 
+// What the cards of a claim do. Each is read once, whatever the claim has of it.
+class CardReadings {
+ public:
+  explicit CardReadings(hardware::Node node) : node_(std::move(node)) {}
+
+  struct Card {
+    std::vector<std::string> functions;  // the bus ids of its virtual functions, by number
+    VirtualFunctions states;             // none if the card has no interface on the node
+  };
+  // By the bus id of the physical function. Throws std::system_error.
+  const Card& at(const std::string& card);
+  const hardware::Node& node() const { return node_; }
+
+ private:
+  const hardware::Node node_;
+  std::map<std::string, Card> cards_;
+};
+
 // Nothing if the settings name no attribute. Throws cage::Error for one that the device cannot have.
-std::optional<VfChange> plan_change(const hardware::Node& node, std::string_view device, const Settings& settings);
+std::optional<VfChange> plan_change(CardReadings& cards, std::string_view device, const Settings& settings);
 // Sets one attribute after the other. If one is refused, the others are as before. Throws cage::Error.
 void apply(const hardware::Node& node, const VfChange& change);
 // Does nothing if the virtual function is gone, and with it what was set. Throws cage::Error.

@@ -98,6 +98,40 @@ TEST_P(NicClaim, RdmaComesWithTheNodesOfTheMoment) {
                                                            "/dev/infiniband/umad3", "/dev/infiniband/rdma_cm"));
 }
 
+TEST_P(NicClaim, RdmaAndVfioMayLockMemory) {
+  add_rdma();
+  tree.card("0000:42:00.0", "vfio-pci");
+  tree.iommu_group("0000:42:00.0", "23");
+  ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"veth9"}}}));
+  const auto locked = [this](ModuleClaim claim) {
+    const auto edits = prepare(claim);
+    EXPECT_TRUE(edits) << edits.error().message;
+    return edits ? edits->allocations.at(0).locked_memory : std::vector<std::uint64_t>{};
+  };
+  EXPECT_THAT(locked(claim_of("u1", {"nic-0000-41-00-0"})), ElementsAre(UINT64_MAX));
+  EXPECT_THAT(locked(claim_of("u2", {"nic-0000-42-00-0"})), ElementsAre(UINT64_MAX));
+  EXPECT_THAT(locked(claim_of("u3", {"nic-0000-41-00-0"}, R"("lockedMemoryMiB":64)")), ElementsAre(64U << 20));
+  EXPECT_THAT(locked(claim_of("u4", {"nic-0000-41-00-0"}, R"("lockedMemoryMiB":0)")), IsEmpty());
+  EXPECT_THAT(locked(claim_of("u5", {"nic-veth9"})), IsEmpty()) << "there is nothing to lock memory for";
+  ModuleClaim of_resource = claim_of("u6", {"nic-0000-41-00-0"});
+  of_resource.resource = "example.com/rdma";
+  EXPECT_THAT(locked(of_resource), IsEmpty());
+}
+
+TEST_P(NicClaim, TheContainerRuntimeMovesAnInterfaceIfItIsTold) {
+  ASSERT_TRUE(start());
+  ModuleClaim claim = claim_of("u1", {"nic-0000-41-00-0"}, R"("interface":{"movedBy":"Runtime","name":"net1"})");
+  const auto edits = prepare(claim);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(edits->allocations.at(0).net_devices, ElementsAre(NetDevice{"enp65s0", "net1"}));
+  ASSERT_TRUE(edits->statements.at(0).network);
+  EXPECT_EQ(edits->statements.at(0).network->interface_name, "net1");
+  ModuleClaim with_mtu = claim_of("u2", {"nic-0000-41-00-0"}, R"("interface":{"movedBy":"Runtime","mtu":9000})");
+  const auto refused = prepare(with_mtu);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("a container runtime moves an interface as it is"));
+}
+
 TEST_P(NicClaim, AFunctionThatIsBoundToVfioComesWithItsGroup) {
   const std::string bound = "0000:42:00.0";
   tree.card(bound, "vfio-pci");

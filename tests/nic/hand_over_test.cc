@@ -83,6 +83,18 @@ TEST_P(NicHandOver, AnInterfaceGoesToThePodAndComesBackAsItWas) {
   EXPECT_TRUE(is_as_before());
 }
 
+TEST_P(NicHandOver, OneThatTheRuntimeMovesIsLeftToIt) {
+  ModuleClaim claim = claim_of("u1", R"("interface":{"movedBy":"Runtime","name":"net1"})");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod)) << "nothing is to be done";
+  EXPECT_TRUE(is_as_before());
+  ASSERT_TRUE(node.ip("link set nic0 mtu 1300 up"));
+  EXPECT_TRUE(detach(claim, pod));
+  const Status released = unprepare(claim);
+  EXPECT_TRUE(released) << released.error().message;
+  EXPECT_TRUE(is_as_before());
+}
+
 TEST_P(NicHandOver, ADeviceStaysOneWhileAPodHasItsInterface) {
   ModuleClaim claim = claim_of("u1");
   ASSERT_TRUE(prepare(claim));

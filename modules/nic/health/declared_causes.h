@@ -7,8 +7,8 @@
 namespace cardcage::nic {
 
 namespace cause {
-inline constexpr const char *kAccess = "Access", *kLink = "Link", *kRdmaPort = "RdmaPort", *kPcieLink = "PcieLink",
-                            *kPcieErrors = "PcieErrors";
+inline constexpr const char *kAccess = "Access", *kFirmware = "Firmware", *kReporter = "Reporter", *kLink = "Link",
+                            *kRdmaPort = "RdmaPort", *kPcieLink = "PcieLink", *kPcieErrors = "PcieErrors";
 }  // namespace cause
 
 // A switch that restarts a port, or a cable that is moved, takes the carrier for a moment.
@@ -21,6 +21,16 @@ inline constexpr cage::Cause kDeclaredCauses[] = {
      .window = std::chrono::hours(24),
      .taint = cage::Taint::no_schedule,
      .taint_key = "nic.cardcage.dev/access"},
+    {.name = cause::kFirmware,
+     .help = "the driver reports that the firmware of the card has failed (devlink)",
+     .relapses = 3,
+     .window = std::chrono::hours(24),
+     .taint = cage::Taint::no_schedule,
+     .taint_key = "nic.cardcage.dev/firmware"},
+    {.name = cause::kReporter,
+     .help = "the driver reports that another part of the function has failed (devlink)",
+     .taint = cage::Taint::inform,
+     .taint_key = "nic.cardcage.dev/reporter"},
     // Degraded: a pod may want the device for a link that comes later. An operator may write severity = "bad".
     {.name = cause::kLink,
      .help = "the interface is up and has no carrier",

@@ -33,9 +33,12 @@ void Monitor::look(const Inventory& found) {
   for (const Nic& nic : found.nics) ids.insert(nic.id);
   statements_.keep(ids);
   std::erase_if(errors_, [&ids](const auto& entry) { return !ids.contains(entry.first); });
+  LostCards lost;
   for (const Nic& nic : found.nics) {
     judge_interface(nic);
-    if (!nic.bus_id.empty()) judge_function(nic);
+    if (nic.bus_id.empty()) continue;
+    judge_function(nic, lost);
+    judge_reporters(nic, found.reporters);
   }
 }
 
@@ -49,9 +52,11 @@ void Monitor::judge_interface(const Nic& nic) {
                                 .about(cause::kLink));
 }
 
-void Monitor::judge_function(const Nic& nic) {
-  const std::string& card = nic.physical.empty() ? nic.bus_id : nic.physical;
-  if (hardware::is_lost(node_.sysfs, card)) {
+void Monitor::judge_function(const Nic& nic, LostCards& lost) {
+  const std::string& card = card_of(nic);
+  auto known = lost.find(card);
+  if (known == lost.end()) known = lost.emplace(card, hardware::is_lost(node_.sysfs, card)).first;
+  if (known->second) {
     statements_.state(nic.id, Health::bad("Lost", "the configuration space of " + card +
                                                       " reads as ones: the card has left the bus; reset it or "
                                                       "restart the node")
@@ -61,7 +66,7 @@ void Monitor::judge_function(const Nic& nic) {
   statements_.state(nic.id, Health::ok().about(cause::kAccess));
   const auto function = hardware::path_of(node_.sysfs, nic.bus_id);
   const bool is_idle = nic.netdev && !nic.netdev->is_up;
-  if (!rdma_devices_of(function).empty() && !nic.is_away) {
+  if (has(nic, kRdmaFolder) && !nic.is_away) {
     const auto inactive = is_idle ? std::vector<std::string>() : inactive_rdma_ports_of(function);
     statements_.state(nic.id, (inactive.empty() ? Health::ok() : Health::degraded("PortNotActive", joined(inactive)))
                                   .about(cause::kRdmaPort));
@@ -75,7 +80,33 @@ void Monitor::judge_function(const Nic& nic) {
   judge_errors(nic);
 }
 
+// The firmware is that of the whole card.
+void Monitor::judge_reporters(const Nic& nic, const HealthReporters& reporters) {
+  std::vector<std::string> firmware, others;
+  bool is_watched = false;
+  for (const std::string& function : std::set<std::string>{card_of(nic), nic.bus_id}) {
+    const auto its = reporters.find(devlink_name_of(function));
+    if (its == reporters.end()) continue;
+    is_watched = true;
+    for (const HealthReporter& reporter : its->second) {
+      const bool is_firmware = reporter.name.starts_with("fw");
+      if (!reporter.is_in_error || (!is_firmware && function != nic.bus_id)) continue;
+      (is_firmware ? firmware : others)
+          .push_back("reporter '" + reporter.name + "' of " + function + " is in error: devlink health show pci/" +
+                     function + " reporter " + reporter.name);
+    }
+  }
+  if (!is_watched) return;
+  statements_.state(
+      nic.id,
+      (firmware.empty() ? Health::ok() : Health::bad("FirmwareFailed", joined(firmware))).about(cause::kFirmware));
+  statements_.state(
+      nic.id,
+      (others.empty() ? Health::ok() : Health::degraded("ReporterInError", joined(others))).about(cause::kReporter));
+}
+
 void Monitor::judge_errors(const Nic& nic) {
+  if (!has(nic, "aer_dev_nonfatal")) return;
   const hardware::PciErrors now = hardware::errors_of(node_.sysfs, nic.bus_id);
   const auto [last, is_first] = errors_.try_emplace(nic.id, now);
   const hardware::PciErrors more = hardware::new_errors(last->second, now);

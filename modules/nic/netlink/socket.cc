@@ -34,7 +34,7 @@ int take(const nlattr* attribute, void* action) {
 
 }  // namespace
 
-NetlinkSocket::NetlinkSocket() : socket_(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)) {
+NetlinkSocket::NetlinkSocket(Protocol protocol) : socket_(mnl_socket_open2(static_cast<int>(protocol), SOCK_CLOEXEC)) {
   if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) != 0) fail("netlink");
 }
 
@@ -53,13 +53,20 @@ void NetlinkSocket::join(int group) {
 }
 
 void NetlinkSocket::dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message) {
+  const auto build = [family](nlmsghdr& request) {
+    static_cast<rtgenmsg*>(mnl_nlmsg_put_extra_header(&request, sizeof(rtgenmsg)))->rtgen_family = family;
+  };
+  dump(type, build, on_message);
+}
+
+void NetlinkSocket::dump(std::uint16_t type, const Build& build, const OnMessage& on_message) {
   std::array<char, kBuffer> buffer{};
   for (int left = kTries; left > 0; --left) {
     nlmsghdr* const request = mnl_nlmsg_put_header(buffer.data());
     request->nlmsg_type = type;
     request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     request->nlmsg_seq = ++sequence_;
-    static_cast<rtgenmsg*>(mnl_nlmsg_put_extra_header(request, sizeof(rtgenmsg)))->rtgen_family = family;
+    build(*request);
     if (mnl_socket_sendto(socket_.get(), request, request->nlmsg_len) < 0) fail("netlink dump");
     int state = MNL_CB_OK;
     while (state > MNL_CB_STOP) {

@@ -1,9 +1,10 @@
-// A socket to the kernel's rtnetlink, in the network namespace of the thread that made it.
+// A netlink socket of the kernel, in the network namespace of the thread that made it.
 //
-// Source: rtnetlink(7), Documentation/userspace-api/netlink/intro.rst of the kernel.
+// Source: netlink(7), rtnetlink(7), Documentation/userspace-api/netlink/intro.rst of the kernel.
 #pragma once
 
 #include <libmnl/libmnl.h>
+#include <linux/netlink.h>
 
 #include <functional>
 #include <memory>
@@ -16,8 +17,9 @@ class NetlinkSocket {
 
   using Build = std::function<void(nlmsghdr& message)>;
 
+  enum class Protocol { kRoute = NETLINK_ROUTE, kGeneric = NETLINK_GENERIC };
   // Throws std::system_error.
-  NetlinkSocket();
+  explicit NetlinkSocket(Protocol protocol = Protocol::kRoute);
   // The same socket as the descriptor's, which stays the caller's: in another namespace, perhaps. Throws
   // std::system_error.
   explicit NetlinkSocket(int descriptor);
@@ -29,6 +31,8 @@ class NetlinkSocket {
   // Asks for all objects of a kind, such as RTM_GETROUTE. The kernel may change them meanwhile, and says so: then it is
   // asked anew, a few times. Throws std::system_error.
   void dump(std::uint16_t type, std::uint8_t family, const OnMessage& on_message);
+  // The same; `build` as for change().
+  void dump(std::uint16_t type, const Build& build, const OnMessage& on_message);
   // Asks for one object, such as an interface with RTM_GETLINK; `build` as for change(). Throws std::system_error.
   void get(std::uint16_t type, const Build& build, const OnMessage& on_message);
   // Makes one change, such as RTM_NEWADDR. `build` appends the header of the type and the attributes, at most 4 KiB.

@@ -106,8 +106,8 @@ bool is_same(VfAttribute attribute, const VirtualFunction& one, const VirtualFun
   return true;
 }
 
-std::optional<VirtualFunction> read_virtual_function(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number) {
-  std::optional<VirtualFunction> found;
+VirtualFunctions read_virtual_functions(NetlinkSocket& socket, std::uint32_t card) {
+  VirtualFunctions found;
   const auto build = [card](nlmsghdr& message) {
     auto& header = *static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg)));
     header.ifi_index = static_cast<int>(card);
@@ -118,7 +118,8 @@ std::optional<VirtualFunction> read_virtual_function(NetlinkSocket& socket, std:
       if (mnl_attr_get_type(&attribute) != IFLA_VFINFO_LIST) return;
       for_each_nested(attribute, [&](const nlattr& entry) {
         VirtualFunction function;
-        if (read_entry(entry, function) == number) found = function;
+        const std::uint32_t number = read_entry(entry, function);
+        found.insert_or_assign(number, std::move(function));
       });
     });
   });

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 
 #include "modules/nic/netlink/socket.h"
@@ -28,9 +28,10 @@ inline constexpr VfAttribute kVfAttributes[] = {VfAttribute::kMac,   VfAttribute
 const char* name_of(VfAttribute attribute);
 bool is_same(VfAttribute attribute, const VirtualFunction& one, const VirtualFunction& other);
 
-// `card` is the index of the physical function's interface. Nothing if it has no such virtual function. Throws
-// std::system_error.
-std::optional<VirtualFunction> read_virtual_function(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number);
+// All that a card has, by number; `card` is the index of the physical function's interface. The kernel tells of all of
+// them in one message. Throws std::system_error.
+using VirtualFunctions = std::map<std::uint32_t, VirtualFunction>;
+VirtualFunctions read_virtual_functions(NetlinkSocket& socket, std::uint32_t card);
 // Sets one attribute to what `wanted` says. Throws std::system_error: EOPNOTSUPP if the driver cannot.
 void set_virtual_function(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, VfAttribute attribute,
                           const VirtualFunction& wanted);
