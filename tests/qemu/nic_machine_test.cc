@@ -39,6 +39,13 @@ std::string driver_of(const std::string& bus_id) {
   return std::filesystem::read_symlink(folder_of(bus_id) / "driver", error).filename();
 }
 
+std::string index_of(const std::string& interface) {
+  std::ifstream file("/sys/class/net/" + interface + "/ifindex");
+  std::string index;
+  file >> index;
+  return index;
+}
+
 bool succeeds(const std::string& command) { return std::system((command + " >&2").c_str()) == 0; }
 
 class NicMachine : public HardwareFixture {
@@ -56,9 +63,10 @@ class NicMachine : public HardwareFixture {
     ASSERT_TRUE(begins([] { return !interface_of(kFirst).empty() && !interface_of("0000:01:10.2").empty(); }));
     start();
   }
-  void start() {
+  void start(const std::vector<std::string>& writes = {"/sys/bus/pci/devices/*/driver_override",
+                                                       "/sys/bus/pci/devices/*/reset"}) {
     ModuleConfig wanted = config("libcardcage_nic.so");
-    wanted.writes = {"/sys/bus/pci/devices/*/driver_override"};
+    wanted.writes = writes;
     const Status started = start_module(wanted);
     ASSERT_TRUE(started) << started.error().message;
   }
@@ -116,10 +124,29 @@ TEST_P(NicMachine, AVirtualFunctionGoesToAPodAndBack) {
   EXPECT_THAT(attributes_of(device(kFirstName)), Contains("ifName=" + before)) << "while it is away";
   const Status detached = run(module->detach(claim, pod.pod(), soon()));
   ASSERT_TRUE(detached) << detached.error().message;
+  const auto is_as_before = [&before] {
+    return interface_of(kFirst) == before && succeeds("ip link show " + before + " | grep 'mtu 1400'") &&
+           succeeds("ip link show " + before + " | grep 'alias rack-3'");
+  };
+  EXPECT_TRUE(is_as_before());
+  const std::string index = index_of(before);
+  const Status released = run(module->unprepare(claim, patiently()));
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_TRUE(is_as_before());
+  EXPECT_EQ(driver_of(kFirst), "igbvf");
+  EXPECT_NE(index_of(before), index) << "the function was reset, and its driver made another interface";
+}
+
+TEST_P(NicMachine, AVirtualFunctionIsNotResetIfTheOperatorAllowsNone) {
+  let_go();
+  start({});
+  const std::string before = interface_of(kFirst), index = index_of(before);
+  ModuleClaim claim = claim_of("u1", kFirstName);
+  ASSERT_TRUE(prepare(claim));
+  const Status released = run(module->unprepare(claim, patiently()));
+  EXPECT_TRUE(released) << released.error().message;
   EXPECT_EQ(interface_of(kFirst), before);
-  EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'mtu 1400'"));
-  EXPECT_TRUE(succeeds("ip link show " + before + " | grep 'alias rack-3'"));
-  EXPECT_TRUE(unprepare(claim));
+  EXPECT_EQ(index_of(before), index);
 }
 
 TEST_P(NicMachine, AVirtualFunctionComesBackByItselfWhenItsPodEnds) {
