@@ -266,17 +266,29 @@ void Claims::add_edits(const cage::Allocation& allocation, std::string_view reso
   const Settings settings = settings_of(allocation);
   edit.env(variable_of(allocation.device()), bus_id.empty() ? interface_of(allocation.device()) : bus_id);
   if (settings.vhost_net) edit.device_node("/dev/vhost-net").device_node("/dev/net/tun");
-  if (bus_id.empty()) return;
-  if (!resource.empty()) edit.env_list(plugin_variable_of(resource), bus_id);
+  if (!bus_id.empty() && !resource.empty()) edit.env_list(plugin_variable_of(resource), bus_id);
   // Somebody may have bound it before the claim came.
-  const bool is_vfio = settings.mode == Mode::kVfio || hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_;
+  const bool is_vfio =
+      settings.mode == Mode::kVfio || (!bus_id.empty() && hardware::driver_of(node_.sysfs, bus_id) == vfio_driver_);
   const std::vector<std::string> rdma =
-      is_vfio ? std::vector<std::string>() : rdma_nodes_of(hardware::path_of(node_.sysfs, bus_id), node_.devfs);
+      is_vfio ? std::vector<std::string>() : rdma_nodes_of(node_.sysfs, rdma_of(allocation.device()), node_.devfs);
   if (is_vfio) passthrough_.add_to(edit, bus_id, {.prefer_iommufd = false, .with_api_device = true});
   for (const std::string& node : rdma) edit.device_node(node);
   // The device-plugin API may have no way to tell it to the runtime.
   if ((is_vfio || !rdma.empty()) && resource.empty() && settings.locked_memory)
     edit.locked_memory(*settings.locked_memory);
+}
+
+// Those of an interface in software go when that goes to a pod.
+std::vector<std::filesystem::path> Claims::rdma_of(std::string_view device) const {
+  const std::string bus_id = bus_id_of(device);
+  std::vector<std::filesystem::path> devices;
+  if (!bus_id.empty()) devices = rdma_devices_of(hardware::path_of(node_.sysfs, bus_id));
+  const auto present = read_interface(node_, device);
+  const SoftRdma soft = soft_rdma(node_.sysfs);
+  if (const auto its = present ? soft.find(present->netdev.name) : soft.end(); its != soft.end())
+    devices.insert(devices.end(), its->second.begin(), its->second.end());
+  return devices;
 }
 
 }  // namespace cardcage::nic

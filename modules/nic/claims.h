@@ -47,6 +47,7 @@ class Claims {
   void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
   bool is_reset(const std::string& device) const;
   void reset(const cage::Call& call, const cage::Claim& claim, const std::string& device);
+  std::vector<std::filesystem::path> rdma_of(std::string_view device) const;
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
 
   const cage::Host host_;

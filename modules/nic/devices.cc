@@ -5,7 +5,6 @@
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
-#include "modules/nic/rdma.h"
 
 namespace cardcage::nic {
 namespace {
@@ -71,9 +70,6 @@ void describe_function(const Nic& nic, const hardware::Node& node, const hardwar
   add_text(device, "driver", hardware::driver_of(node.sysfs, bus_id));
   if (const auto index = has(nic, "acpi_index") ? hardware::number_in(folder / "acpi_index") : std::nullopt)
     device.attribute("acpiIndex", static_cast<std::int64_t>(*index));
-  const auto rdma = has(nic, kRdmaFolder) ? rdma_devices_of(folder) : std::vector<std::string>();
-  device.attribute("rdma", !rdma.empty());
-  if (!rdma.empty()) device.attribute("rdmaDevice", rdma.front());
   device.attribute("vfio", has(nic, "iommu_group") && can_be_passed_through(passthrough, bus_id));
   const auto vdpa = std::ranges::find_if(nic.entries, [](const auto& entry) { return entry.starts_with("vdpa"); });
   if (vdpa != nic.entries.end()) device.attribute("vdpaDevice", *vdpa);
@@ -86,7 +82,8 @@ void report_devices(const Inventory& inventory, const hardware::Node& node, cons
   std::map<std::string, Physical> physicals;
   for (const Nic& nic : inventory.nics) {
     cage::Device device(nic.id, nic.type);
-    device.name(nic.name).attribute("type", nic.type);
+    device.name(nic.name).attribute("type", nic.type).attribute("rdma", !nic.rdma.empty());
+    if (!nic.rdma.empty()) device.attribute("rdmaDevice", nic.rdma.front().filename().native());
     if (nic.netdev) describe(*nic.netdev, device);
     if (!nic.bus_id.empty()) {
       device.pci(nic.bus_id);

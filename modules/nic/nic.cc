@@ -57,6 +57,7 @@ std::string name_of(std::string_view id) {
 
 Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
   Inventory found;
+  soft_rdma_ = soft_rdma(node_.sysfs);
   const auto kept = interfaces_to_keep(node_.sysfs, interfaces_with_default_routes(), keep_);
   for (const std::string& bus_id : hardware::functions_of(node_.sysfs))
     if (hardware::text_in(hardware::path_of(node_.sysfs, bus_id) / "class").starts_with(kNetworkClass))
@@ -65,7 +66,7 @@ Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
     for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, found);
   for (const auto& [id, netdev] : lent)
     if (!interface_of(id).empty() && std::ranges::find(found.nics, id, &Nic::id) == found.nics.end())
-      found.nics.push_back({id, name_of(id), "interface", {}, {}, {}, netdev, true});
+      add({id, name_of(id), "interface", {}, {}, {}, {}, netdev, true}, found);
   read_devlink(found);
   return found;
 }
@@ -93,12 +94,20 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
       netdevs.push_back(netdev);
   const std::string physical = hardware::physical_function_of(node_.sysfs, bus_id);
   const std::string type = physical.empty() ? "pf" : "vf";
-  const auto add = [&](const std::string& id, std::optional<Netdev> netdev) {
-    found.nics.push_back({id, name_of(id), type, bus_id, physical, entries, std::move(netdev), is_away});
+  const auto add_port = [&](const std::string& id, std::optional<Netdev> netdev) {
+    add({id, name_of(id), type, bus_id, physical, entries, {}, std::move(netdev), is_away}, found);
   };
-  if (netdevs.empty()) add(bus_id, std::nullopt);
+  if (netdevs.empty()) add_port(bus_id, std::nullopt);
   for (const Netdev& netdev : netdevs)
-    add(netdevs.size() == 1 ? bus_id : bus_id + "/port-" + std::to_string(netdev.port), netdev);
+    add_port(netdevs.size() == 1 ? bus_id : bus_id + "/port-" + std::to_string(netdev.port), netdev);
+}
+
+void Finder::add(Nic nic, Inventory& found) const {
+  if (has(nic, "infiniband")) nic.rdma = rdma_devices_of(hardware::path_of(node_.sysfs, nic.bus_id));
+  if (nic.netdev && !nic.is_away)
+    if (const auto soft = soft_rdma_.find(nic.netdev->name); soft != soft_rdma_.end())
+      nic.rdma.insert(nic.rdma.end(), soft->second.begin(), soft->second.end());
+  found.nics.push_back(std::move(nic));
 }
 
 void Finder::add_interface(const std::string& name, const std::map<std::string, std::string>& kept, Inventory& found) {
@@ -113,7 +122,7 @@ void Finder::add_interface(const std::string& name, const std::map<std::string, 
     found.left_out[name] = "it stays with the node: " + reason->second;
   } else {
     const std::string id = std::string(kInterface) + name;
-    found.nics.push_back({id, name_of(id), "interface", {}, {}, {}, std::move(netdev), false});
+    add({id, name_of(id), "interface", {}, {}, {}, {}, std::move(netdev), false}, found);
   }
 }
 

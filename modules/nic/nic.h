@@ -11,6 +11,7 @@
 #include "modules/common/node.h"
 #include "modules/nic/netdev.h"
 #include "modules/nic/netlink/devlink.h"
+#include "modules/nic/rdma.h"
 
 namespace cardcage::nic {
 
@@ -20,9 +21,10 @@ struct Nic {
   std::string type;      // "pf", "vf", "interface"
   std::string bus_id;    // of the PCI function; empty without one
   std::string physical;  // of a virtual function: the bus id of its physical function
-  std::vector<std::string> entries;  // the names in the folder of the function, sorted: what it has and can do
-  std::optional<Netdev> netdev;      // as it was last on the node; nothing if there was none
-  bool is_away = false;              // the interface is in another namespace, such as that of a pod
+  std::vector<std::string> entries;         // the names in the folder of the function, sorted: what it has and can do
+  std::vector<std::filesystem::path> rdma;  // the folders of its RDMA devices
+  std::optional<Netdev> netdev;             // as it was last on the node; nothing if there was none
+  bool is_away = false;                     // the interface is in another namespace, such as that of a pod
 };
 
 // "0000:41:00.0" of "0000:41:00.0/port-1"; empty for an interface without a PCI function.
@@ -63,10 +65,12 @@ class Finder {
   void add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept,
                     const std::map<std::string, Netdev>& lent, Inventory& found);
   void add_interface(const std::string& name, const std::map<std::string, std::string>& kept, Inventory& found);
+  void add(Nic nic, Inventory& found) const;
 
   const hardware::Node node_;
   const std::vector<std::string> keep_, interfaces_;
   std::map<std::string, std::vector<Netdev>> seen_;  // by PCI address
+  SoftRdma soft_rdma_;                               // of this look
 };
 
 }  // namespace cardcage::nic

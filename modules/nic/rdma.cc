@@ -5,31 +5,49 @@
 namespace cardcage::nic {
 
 namespace fs = std::filesystem;
+using hardware::names_in;
+using hardware::text_in;
 
-std::vector<std::string> rdma_devices_of(const fs::path& function) {
-  return hardware::names_in(function / kRdmaFolder);
+SoftRdma soft_rdma(const fs::path& sysfs) {
+  SoftRdma devices;
+  const fs::path folder = sysfs / "class/infiniband";
+  for (const std::string& name : names_in(folder))
+    if (const std::string interface = text_in(folder / name / "parent"); !interface.empty())
+      devices[interface].push_back(folder / name);
+  return devices;
+}
+
+std::vector<fs::path> rdma_devices_of(const fs::path& function) {
+  std::vector<fs::path> devices;
+  for (const std::string& name : names_in(function / "infiniband")) devices.push_back(function / "infiniband" / name);
+  return devices;
 }
 
 // A state is a number and a word: "4: ACTIVE".
-std::vector<std::string> inactive_rdma_ports_of(const fs::path& function) {
+std::vector<std::string> inactive_rdma_ports_of(const std::vector<fs::path>& devices) {
   std::vector<std::string> inactive;
-  for (const std::string& device : rdma_devices_of(function)) {
-    const fs::path ports = function / kRdmaFolder / device / "ports";
-    for (const std::string& port : hardware::names_in(ports)) {
-      const std::string state = hardware::text_in(ports / port / "state");
+  for (const fs::path& device : devices)
+    for (const std::string& port : names_in(device / "ports")) {
+      const std::string state = text_in(device / "ports" / port / "state");
       if (state.empty() || state.starts_with("4:")) continue;
       const auto word = state.find(": ");
-      inactive.push_back(device + " port " + port + " is " +
+      inactive.push_back(device.filename().native() + " port " + port + " is " +
                          (word == std::string::npos ? state : state.substr(word + 2)));
     }
-  }
   return inactive;
 }
 
-std::vector<std::string> rdma_nodes_of(const fs::path& function, const fs::path& devfs) {
+std::vector<std::string> rdma_nodes_of(const fs::path& sysfs, const std::vector<fs::path>& devices,
+                                       const fs::path& devfs) {
   std::vector<std::string> nodes;
-  for (const char* folder : {"infiniband_verbs", "infiniband_mad"})
-    for (const std::string& name : hardware::names_in(function / folder)) nodes.push_back("/dev/infiniband/" + name);
+  for (const char* name : {"infiniband_verbs", "infiniband_mad"}) {
+    const fs::path folder = sysfs / "class" / name;
+    for (const std::string& node : names_in(folder)) {
+      const std::string device = text_in(folder / node / "ibdev");
+      for (const fs::path& wanted : devices)
+        if (wanted.filename() == device) nodes.push_back("/dev/infiniband/" + node);
+    }
+  }
   // One node for all devices, which sets connections up. It is there if its driver is loaded.
   std::error_code error;
   if (!nodes.empty() && fs::exists(devfs / "infiniband/rdma_cm", error)) nodes.push_back("/dev/infiniband/rdma_cm");

@@ -111,7 +111,7 @@ inline std::vector<std::string> attributes_of(const Device& device) {
   const auto text = []<class Value>(const Value& value) -> std::string {
     if constexpr (std::is_same_v<Value, std::string>) return value;
     if constexpr (std::is_same_v<Value, SemVer>) return "version " + value.text;
-    if constexpr (std::is_same_v<Value, std::int64_t>) return fmt::format("{}", value);
+    if constexpr (std::is_same_v<Value, std::int64_t> || std::is_same_v<Value, bool>) return fmt::format("{}", value);
     return "something else";
   };
   std::vector<std::string> lines;

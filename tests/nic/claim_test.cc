@@ -4,9 +4,11 @@
 namespace cardcage {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 const std::string kCard = "0000:41:00.0";
 
@@ -19,9 +21,10 @@ class NicClaim : public NicFixture {
   }
   void add_rdma() {
     const std::filesystem::path function = tree.root() / NicTree::function(kCard);
-    for (const char* entry :
-         {"infiniband/mlx5_0", "infiniband_verbs/uverbs3", "infiniband_mad/umad3", "infiniband_mad/issm3"})
-      std::filesystem::create_directories(function / entry);
+    std::filesystem::create_directories(function / "infiniband/mlx5_0");
+    for (const char* node : {"infiniband_verbs/uverbs3", "infiniband_mad/umad3", "infiniband_mad/issm3"})
+      tree.file(std::string("sys/class/") + node + "/ibdev", "mlx5_0\n");
+    tree.file("sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_1\n");  // of another card
   }
   ModuleClaim claim_of(const std::string& uid, const std::vector<std::string>& wanted, const std::string& params = {}) {
     return HardwareFixture::claim_of(uid, wanted, params, "NicConfig");
@@ -96,6 +99,18 @@ TEST_P(NicClaim, RdmaComesWithTheNodesOfTheMoment) {
   ASSERT_TRUE(edits) << edits.error().message;
   EXPECT_THAT(paths(edits->allocations.at(0)), ElementsAre("/dev/infiniband/uverbs3", "/dev/infiniband/issm3",
                                                            "/dev/infiniband/umad3", "/dev/infiniband/rdma_cm"));
+}
+
+TEST_P(NicClaim, SoftRoceComesWithItsInterface) {
+  tree.file("sys/class/infiniband/rxe0/parent", "veth9\n");
+  tree.file("sys/class/infiniband_verbs/uverbs1/ibdev", "rxe0\n");
+  ASSERT_TRUE(start({{"interfaces", std::vector<std::string>{"veth9"}}}));
+  EXPECT_THAT(attributes_of(device("nic-veth9")), IsSupersetOf({"rdma=true", "rdmaDevice=rxe0"}));
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("rdma=false"));
+  auto claim = claim_of("u1", {"nic-veth9"}, R"("mode":"Rdma")");
+  const auto edits = prepare(claim);
+  ASSERT_TRUE(edits) << edits.error().message;
+  EXPECT_THAT(paths(edits->allocations.at(0)), ElementsAre("/dev/infiniband/uverbs1"));
 }
 
 TEST_P(NicClaim, RdmaAndVfioMayLockMemory) {

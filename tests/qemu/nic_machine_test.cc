@@ -1,5 +1,10 @@
 // The NIC module on SR-IOV cards that a machine has: two Intel 82576 (igb) of QEMU, 0000:01:00.0 below pci0000:00 and
 // 0000:41:00.0 below pci0000:40, with an IOMMU.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "host/module/driver_records.h"
@@ -233,6 +238,49 @@ TEST_P(NicMachine, AVirtualFunctionThatIsDestroyedInAPodIsReleased) {
   make_virtual_functions(2);
   EXPECT_TRUE(begins([] { return !interface_of(kFirst).empty(); }));
   EXPECT_THAT(names(), Contains(kFirstName)) << "it comes back";
+}
+
+TEST_P(NicMachine, AnErrorThatTheKernelRecoversFromIsStated) {
+  const auto reason = [this] {
+    reports.clear();
+    discover();
+    let_news_pass();
+    settle();
+    for (const auto& [device, health] : reports)
+      if (device == kOther && health.cause == "PcieErrors") return health.reason;
+    return std::string();
+  };
+  EXPECT_EQ(reason(), "") << "nothing has happened";
+  // drivers/pci/pcie/aer_inject.c
+  const struct {
+    std::uint8_t bus = 0x41, device = 0, function = 0, padding = 0;
+    std::uint32_t uncorrected = 0x1000, corrected = 0, log[4] = {}, domain = 0;  // a poisoned TLP
+  } poisoned;
+  static_assert(sizeof poisoned == 32);
+  const int inject = ::open("/dev/aer_inject", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(inject, 0) << std::strerror(errno);
+  EXPECT_EQ(::write(inject, &poisoned, sizeof poisoned), static_cast<ssize_t>(sizeof poisoned)) << std::strerror(errno);
+  ::close(inject);
+  bool was_stated = false;  // it is stated once
+  EXPECT_TRUE(begins([&] { return was_stated = was_stated || reason() == "NonFatalError"; }));
+}
+
+TEST_P(NicMachine, SoftRoceComesWithItsInterface) {
+  const std::string interface = interface_of(kOther);
+  ASSERT_TRUE(succeeds("ip link set " + interface + " up"));
+  ASSERT_TRUE(begins([&] { return succeeds("grep -q 1 /sys/class/net/" + interface + "/carrier"); }));
+  ASSERT_TRUE(succeeds("rdma link add rxe0 type rxe netdev " + interface));
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), AllOf(Contains("rdma=true"), Contains("rdmaDevice=rxe0")));
+  ModuleClaim claim = claim_of("u1", "nic-0000-41-00-0", R"("mode":"Rdma")");
+  const auto prepared = prepare(claim);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  std::vector<std::string> nodes;
+  for (const DeviceNode& node : prepared->allocations.at(0).device_nodes) nodes.push_back(node.path);
+  EXPECT_THAT(nodes, AllOf(Contains("/dev/infiniband/uverbs0"), Contains("/dev/infiniband/rdma_cm")));
+  EXPECT_TRUE(run(module->unprepare(claim, patiently())));
+  EXPECT_EQ(interface_of(kOther), interface) << "it stays with the node";
+  ASSERT_TRUE(succeeds("rdma link delete rxe0"));
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("rdma=false"));
 }
 
 // The last one: the card does not come back.

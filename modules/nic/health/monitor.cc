@@ -3,7 +3,6 @@
 #include <set>
 
 #include "modules/nic/health/declared_causes.h"
-#include "modules/nic/rdma.h"
 
 namespace cardcage::nic {
 namespace {
@@ -36,6 +35,7 @@ void Monitor::look(const Inventory& found) {
   LostCards lost;
   for (const Nic& nic : found.nics) {
     judge_interface(nic);
+    judge_rdma(nic);
     if (nic.bus_id.empty()) continue;
     judge_function(nic, lost);
     judge_reporters(nic, found.reporters);
@@ -52,6 +52,15 @@ void Monitor::judge_interface(const Nic& nic) {
                                 .about(cause::kLink));
 }
 
+void Monitor::judge_rdma(const Nic& nic) {
+  if (nic.rdma.empty() || nic.is_away) return;
+  const bool is_idle = nic.netdev && !nic.netdev->is_up;
+  const auto inactive = is_idle ? std::vector<std::string>() : inactive_rdma_ports_of(nic.rdma);
+  statements_.state(
+      nic.id,
+      (inactive.empty() ? Health::ok() : Health::degraded("PortNotActive", joined(inactive))).about(cause::kRdmaPort));
+}
+
 void Monitor::judge_function(const Nic& nic, LostCards& lost) {
   const std::string& card = card_of(nic);
   auto known = lost.find(card);
@@ -64,13 +73,6 @@ void Monitor::judge_function(const Nic& nic, LostCards& lost) {
     return;
   }
   statements_.state(nic.id, Health::ok().about(cause::kAccess));
-  const auto function = hardware::path_of(node_.sysfs, nic.bus_id);
-  const bool is_idle = nic.netdev && !nic.netdev->is_up;
-  if (has(nic, kRdmaFolder) && !nic.is_away) {
-    const auto inactive = is_idle ? std::vector<std::string>() : inactive_rdma_ports_of(function);
-    statements_.state(nic.id, (inactive.empty() ? Health::ok() : Health::degraded("PortNotActive", joined(inactive)))
-                                  .about(cause::kRdmaPort));
-  }
   // Virtual functions have no link of their own.
   if (nic.physical.empty()) {
     const std::string shortfall = shortfall_of(hardware::link_of(node_.sysfs, nic.bus_id));

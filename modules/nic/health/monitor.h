@@ -26,6 +26,7 @@ class Monitor {
   // Whether the card has left the bus, by its bus id; those that one look has met.
   using LostCards = std::map<std::string, bool>;
   void judge_interface(const Nic& nic);
+  void judge_rdma(const Nic& nic);
   void judge_function(const Nic& nic, LostCards& lost);
   void judge_reporters(const Nic& nic, const HealthReporters& reporters);
   void judge_errors(const Nic& nic);
