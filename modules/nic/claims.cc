@@ -137,7 +137,7 @@ bool Claims::is_reset(const std::string& device) const {
          !hardware::physical_function_of(node_.sysfs, bus_id).empty() && function_reset_.can_reset(bus_id);
 }
 
-// The driver makes a new interface then.
+// The driver has made a new interface by then.
 void Claims::reset(const cage::Call& call, const cage::Claim& claim, const std::string& device) {
   try {
     function_reset_.reset(call, device, bus_id_of(device));
@@ -147,7 +147,6 @@ void Claims::reset(const cage::Call& call, const cage::Claim& claim, const std::
       host_.warn() << "virtual functions are not reset between claims: the key writes allows no driver_override or no "
                       "reset of "
                    << device << "; add both, or set reset_on_release = false";
-    return;
   }
   const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
   const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
