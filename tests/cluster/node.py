@@ -17,6 +17,7 @@ KUBECONFIGS = Path("/etc/kubernetes")
 KUBELET_ROOT = Path("/var/lib/kubelet")
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "cardcage.test/pause:1"
+LOCKED_MEMORY_MIB = 4  # that containers may lock without asking; less than the limit of root
 # The kubelets that the daemon supports, and their releases; all other programs are of the newest one.
 NEWEST = "kubelet"
 # The gates of the newest release that some features of DRA need and that are off by default; other releases know other
@@ -119,7 +120,8 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
   [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
     SystemdCgroup = false
 """)
-    return Program("containerd", f"--config={config}")
+    # Nodes often let containers lock less memory than they might, which those with RDMA must be able to change.
+    return Program("prlimit", f"--memlock={LOCKED_MEMORY_MIB << 20}:", "containerd", f"--config={config}", name="containerd")
 
 
 def may_lower_oom_score() -> bool:

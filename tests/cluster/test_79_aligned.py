@@ -1,5 +1,7 @@
-"""A GPU and a network device next to each other: two drivers of one host, compared by where their functions are on the PCIe bus."""
+"""Cards in a described PCIe bus: a GPU and a network device next to each other, from two drivers of one host; RDMA."""
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,15 @@ from edited_manifests import more_modules
 from mock import CLASS as GPU_CLASS
 from mock import DRIVER as GPU_DRIVER
 from mock import claim, request, use
+from node import LOCKED_MEMORY_MIB
+from node import may_lower_oom_score as may_raise_limits  # the same capability
 from scene import container, pod
 from waiting import until
 
 NIC_DRIVER = NIC_CLASS = "nic.cardcage.dev"
 ROOT = Path("/run/pci")
+RDMA_CARD = "0000:48:00.0"
+NODE = Path("/dev/infiniband/uverbs0")
 ROOT_ATTRIBUTE, SWITCH_ATTRIBUTE = "resource.kubernetes.io/pcieRoot", "cardcage.dev/pcieSwitch"
 MODULE = f"""
 [[module]]
@@ -20,6 +26,10 @@ name = "nic"
 path = "libcardcage_nic.so"
 [[module.serve]]
 driver = "{NIC_DRIVER}"
+[[module.attribute]]
+name = "example.com/rail"
+value = 3
+select = {{ pci = "{RDMA_CARD}" }}
 """
 # Lines for the patch at the end of kustomization.yaml.
 MOUNT = f"""\
@@ -50,7 +60,11 @@ def machine(cluster, daemon, tmp_path_factory):
         switch = f"pci0000:{bus:02x}/0000:{bus:02x}:01.0/0000:{bus + 1:02x}:00.0/0000:{bus + 2:02x}"
         plug(gpus[gpu], f"{switch}:00.0")
         plug(nic, f"{switch}:04.0", network=True)
-    plug("0000:48:00.0", "pci0000:40/0000:40:02.0", network=True)
+    plug(RDMA_CARD, "pci0000:40/0000:40:02.0", network=True)
+    (ROOT / "sys/bus/pci/devices" / RDMA_CARD / "infiniband/mlx5_0").mkdir(parents=True)
+    verbs = ROOT / "sys/class/infiniband_verbs/uverbs0"
+    verbs.mkdir(parents=True)
+    (verbs / "ibdev").write_text("mlx5_0\n")
     (ROOT / "sys/class/net").mkdir(parents=True)
     with more_modules(cluster, daemon, tmp_path_factory.mktemp("aligned"), MODULE, MOUNT, drivers=(NIC_DRIVER,),
                       node=f'sysfs_root = "{ROOT}/sys"\n'):
@@ -97,3 +111,47 @@ def test_a_card_on_a_root_port_has_no_switch(daemon, machine):
     name = "nic-0000-48-00-0"
     assert place(daemon, NIC_DRIVER, name, ROOT_ATTRIBUTE) == "pci0000:40"
     assert place(daemon, NIC_DRIVER, name, SWITCH_ATTRIBUTE) is None
+
+
+@pytest.fixture
+def verbs_node():
+    """Where the card's driver would make one: a node that reads as empty."""
+    NODE.parent.mkdir(exist_ok=True)
+    os.mknod(NODE, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    yield
+    NODE.unlink()
+    NODE.parent.rmdir()
+
+
+def test_a_container_with_rdma_may_lock_memory(scene, daemon, machine, verbs_node):
+    """The runtime lets containers lock less, and CDI has no word for it."""
+    wanted = LOCKED_MEMORY_MIB + 2
+    made = claim("rdma", request("nic", device_class=NIC_CLASS, cel=f"device.attributes['{NIC_DRIVER}'].rdma"))
+    made["spec"]["devices"]["config"] = [{"opaque": {"driver": NIC_DRIVER, "parameters": {
+        "apiVersion": "nic.cardcage.dev/v1alpha1", "kind": "NicConfig", "mode": "Rdma", "lockedMemoryMiB": wanted}}}]
+    scene.apply(made, pod("rdma", [container(claims=[{"name": "nic"}]), container("other")], [use("nic", claim="rdma")]))
+    scene.wait_running("rdma")
+
+    def locked(name: str) -> str:
+        [line] = [line for line in scene.execute("rdma", "cat", "/proc/1/limits", container=name).splitlines() if "locked memory" in line]
+        return line.split()[3]
+
+    assert scene.execute("rdma", "ls", str(NODE), container="main").strip() == str(NODE)
+    assert locked("main") == str(wanted << 20)
+    assert locked("other") == str(LOCKED_MEMORY_MIB << 20), "it has no such device"
+
+
+def test_a_container_does_not_start_without_the_memory_that_its_device_needs(scene, daemon, machine, verbs_node):
+    if may_raise_limits():
+        pytest.skip("root can raise the hard limit here, so nothing fails")
+    made = claim("too-much", request("nic", device_class=NIC_CLASS, cel=f"device.attributes['{NIC_DRIVER}'].rdma"))
+    made["spec"]["devices"]["config"] = [{"opaque": {"driver": NIC_DRIVER, "parameters": {
+        "apiVersion": "nic.cardcage.dev/v1alpha1", "kind": "NicConfig", "mode": "Rdma", "lockedMemoryMiB": 1 << 20}}}]
+    scene.apply(made, pod("too-much", [container(claims=[{"name": "nic"}])], [use("nic", claim="too-much")]))
+    [text, *_] = until(lambda: scene.events("Failed", "too-much"), "the event about the container", 30)
+    assert "the container runtime must not raise that limit" in text, text
+
+
+def test_the_operator_gives_a_card_an_attribute(daemon, machine):
+    rails = {device["name"]: device["attributes"].get("example.com/rail") for device in daemon.devices(NIC_DRIVER)}
+    assert rails == {"nic-0000-43-00-0": None, "nic-0000-83-00-0": None, "nic-0000-48-00-0": {"int": 3}}, rails
