@@ -48,8 +48,8 @@ TEST_P(NvidiaPassthrough, AFunctionIsADeviceThatRulesItsGpuOut) {
   EXPECT_EQ(function.kind, "vfio");
   EXPECT_EQ(function.pci_bus_id, gpus->bus_id(1));
   EXPECT_THAT(attributes_of(function),
-              ElementsAre("deviceID=0x2330", "iommuFDEnabled=false", "productName=GH100 [H100 SXM5 80GB]",
-                          "type=vfio", "uuid=" + function.id, "vendorID=0x10de"));
+              ElementsAre("deviceID=0x2330", "iommuFDEnabled=false", "productName=GH100 [H100 SXM5 80GB]", "type=vfio",
+                          "uuid=" + function.id, "vendorID=0x10de"));
   // uuid.uuid5(uuid.NAMESPACE_DNS, "0000:3b:00.0") of Python.
   EXPECT_EQ(gpus->bus_id(0), "0000:3b:00.0");
   EXPECT_EQ(device("gpu-vfio-0").id, "5f36833e-54b9-5234-b457-89cdb0ccb109");
