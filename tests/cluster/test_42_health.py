@@ -46,6 +46,7 @@ def healthy_again():
     for number in range(24):
         tell(f"health gpu-{number} ok")
         tell(f"health gpu-{number} ok cause=Link")
+        tell(f"health gpu-{number} ok cause=Ecc")  # a reset has ended it, but the next instance of the mock begins with it
         tell(f"health gpu-{number} ok {COOL}")
 
 
