@@ -68,10 +68,10 @@ class NicMachine : public HardwareFixture {
     ASSERT_TRUE(begins([] { return !interface_of(kFirst).empty() && !interface_of("0000:01:10.2").empty(); }));
     start();
   }
-  void start(const std::vector<std::string>& writes = {"/sys/bus/pci/devices/*/driver_override",
-                                                       "/sys/bus/pci/devices/*/reset"}) {
+  void start(const std::vector<std::string>& allowed = {"/sys/bus/pci/devices/*/driver_override",
+                                                        "/sys/bus/pci/devices/*/reset"}) {
     ModuleConfig wanted = config("libcardcage_nic.so");
-    wanted.writes = writes;
+    wanted.writes = allowed;
     const Status started = start_module(wanted);
     ASSERT_TRUE(started) << started.error().message;
   }
