@@ -57,12 +57,14 @@ TEST_P(NicDiscovery, VirtualFunctionsTakeThePlaceOfTheirCard) {
   ASSERT_TRUE(start());
   ASSERT_THAT(names(), ElementsAre("nic-0000-01-10-0", "nic-0000-01-10-2"));
   const Device first = device("nic-0000-01-10-0"), second = device("nic-0000-01-10-2");
-  EXPECT_THAT(attributes_of(first), IsSupersetOf<std::string>({"type=vf", "pfName=enp1s0", "pfPciAddress=" + kCard,
-                                                               "vfIndex=0", "ifName=enp1s0v0", "driver=igbvf"}));
+  EXPECT_THAT(attributes_of(first),
+              IsSupersetOf<std::string>({"type=vf", "pfName=enp1s0", "pfPciAddress=" + kCard, "vfIndex=0",
+                                         "ifName=enp1s0v0", "driver=igbvf", "iommuGroup=8"}));
   EXPECT_TRUE(flag(first, "vfio"));
   EXPECT_THAT(attributes_of(second), IsSupersetOf<std::string>({"type=vf", "vfIndex=1"}));
   EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("ifName="))));
   EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("driver="))));
+  EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("iommuGroup="))));
   EXPECT_THAT(attributes_of(second), Not(Contains(HasSubstr("acpiIndex="))));
 }
 
