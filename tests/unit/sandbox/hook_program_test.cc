@@ -71,13 +71,16 @@ class HookProgramTest : public ::testing::Test {
                                             [this](HookRequest request, UniqueFd network_namespace) -> Task<Status> {
                                               struct stat its{};
                                               ::fstat(network_namespace.get(), &its);
-                                              asked.push_back({std::move(request), its.st_ino});
+                                              calls.push_back({std::move(request), its.st_ino});
                                               co_return answer;
                                             });
       EXPECT_TRUE(server->restore());
     });
   }
   Ended run_hook(const std::string& state) { return run_hook(files.sandbox_hook("nic.example.com", "u1"), state); }
+  std::vector<Asked> asked() {
+    return core.call([this] { return calls; });
+  }
   // As a runtime runs the hook of a CDI file: the program of the daemon's state folder.
   Ended run_hook(const Result<Hook>& hook, const std::string& state) const {
     EXPECT_TRUE(hook) << hook.error().message;
@@ -117,7 +120,7 @@ class HookProgramTest : public ::testing::Test {
   LiveCore core;
   std::unique_ptr<HookServer> server;
   Status answer;
-  std::vector<Asked> asked;
+  std::vector<Asked> calls;  // on the core's thread
 };
 
 TEST_F(HookProgramTest, LetsAContainerStartOnceTheDaemonSaysSo) {
@@ -125,9 +128,10 @@ TEST_F(HookProgramTest, LetsAContainerStartOnceTheDaemonSaysSo) {
   const Ended ended = run_hook();
   EXPECT_EQ(ended.status, 0) << ended.said;
   EXPECT_THAT(ended.said, IsEmpty());
-  ASSERT_THAT(asked, SizeIs(1));
-  EXPECT_EQ(asked[0].request, (HookRequest{"nic.example.com", "u1", "team", "web-0", ""}));
-  EXPECT_EQ(asked[0].network_namespace, number());
+  const std::vector<Asked> known = asked();
+  ASSERT_THAT(known, SizeIs(1));
+  EXPECT_EQ(known[0].request, (HookRequest{"nic.example.com", "u1", "team", "web-0", ""}));
+  EXPECT_EQ(known[0].network_namespace, number());
 }
 
 TEST_F(HookProgramTest, FailsTheContainerWithTheDaemonsReason) {
@@ -148,7 +152,7 @@ TEST_F(HookProgramTest, AsksWhenAnInterfaceIsMissingThatTheFileNames) {
   leave_attachment({"net1", "net2"});
   serve();
   EXPECT_EQ(run_hook().status, 0);
-  EXPECT_THAT(asked, SizeIs(1));
+  EXPECT_THAT(asked(), SizeIs(1));
 }
 
 TEST_F(HookProgramTest, WaitsForADaemonThatIsAway) {
@@ -159,7 +163,7 @@ TEST_F(HookProgramTest, WaitsForADaemonThatIsAway) {
   const Ended ended = run_hook();
   starts.join();
   EXPECT_EQ(ended.status, 0) << ended.said;
-  EXPECT_THAT(asked, SizeIs(1));
+  EXPECT_THAT(asked(), SizeIs(1));
 }
 
 TEST_F(HookProgramTest, NoStateAndNoProcessAreErrors) {
