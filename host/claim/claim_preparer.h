@@ -111,8 +111,9 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   using FindModule = Result<std::shared_ptr<Module>> (DeviceDirectory::*)(const std::string&) const;
   template <class T, class Call>
   Task<Result<T>> call_module(FindModule find, std::string module, Call call, Instant deadline) const;
-  // Keeps what the module writes down while it prepares its part.
+  // Of the limits that the module asks for.
   Status add_memory_hooks(ModulePart& part) const;
+  // Keeps what the module writes down while it prepares its part.
   Status keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);
   Status commit(const ClaimRecord& record) const;

@@ -36,12 +36,7 @@ std::optional<SelectValue> read_value(TableReader& table) {
 
 AttributeConfig read_one(TableReader table) {
   AttributeConfig attribute;
-  if (const auto name = table.string("name")) {
-    if (const auto valid = check_name(name->value); !valid) table.refuse("name", name->position, valid.error().message);
-    attribute.name = name->value;
-  } else if (!table.has("name")) {
-    table.refuse("name", table.position(), "missing; write the attribute's name, like \"example.com/rail\"");
-  }
+  attribute.name = table.required("name", check_name, "write the attribute's name, like \"example.com/rail\"");
   if (auto value = read_value(table)) attribute.value = *std::move(value);
   attribute.select = read_select(table);
   table.refuse_unknown_keys();

@@ -9,21 +9,6 @@
 namespace cardcage {
 namespace {
 
-std::optional<Placed<std::string>> checked(TableReader& table, std::string_view key,
-                                           Status (*check)(std::string_view)) {
-  auto text = table.string(key);
-  if (!text) return std::nullopt;
-  if (const auto valid = check(text->value); !valid) table.refuse(key, text->position, valid.error().message);
-  return text;
-}
-
-std::string required(TableReader& table, std::string_view key, Status (*check)(std::string_view),
-                     std::string_view remedy) {
-  if (!table.has(key)) table.refuse(key, table.position(), fmt::format("missing; {}", remedy));
-  auto text = checked(table, key, check);
-  return text ? std::move(text->value) : std::string();
-}
-
 constexpr std::string_view kDraKeys[] = {"driver", "pool"};
 constexpr std::string_view kResourceKeys[] = {
     "resource", "registration", "deliver", "placement", "replicas", "fail_requests_greater_than_one", "restart_grace"};
@@ -76,13 +61,12 @@ ServeConfig read_serve(TableReader table) {
   serve.position = table.position();
   serve.api = table.choice("api", kApis).value_or(Api::kDra);
   if (serve.api == Api::kDra) {
-    serve.driver =
-        required(table, "driver", check_driver_name, "write the DRA driver's name, like \"gpu.example.com\"");
-    if (const auto pool = checked(table, "pool", check_pool_name)) serve.pool = pool->value;
+    serve.driver = table.required("driver", check_driver_name, "write the DRA driver's name, like \"gpu.example.com\"");
+    if (const auto pool = table.checked("pool", check_pool_name)) serve.pool = pool->value;
     refuse_keys(table, kResourceKeys, "dra");
   } else {
     serve.resource =
-        required(table, "resource", check_resource_pattern, "write the resource's name, like \"example.com/fpga\"");
+        table.required("resource", check_resource_pattern, "write the resource's name, like \"example.com/fpga\"");
     serve.plugin = read_resource(table);
     refuse_keys(table, kDraKeys, "device-plugin");
   }
@@ -186,7 +170,7 @@ void read_writes(TableReader& table, ModuleConfig& module) {
 ModuleConfig read_module(TableReader table) {
   ModuleConfig module;
   module.position = table.position();
-  module.name = required(table, "name", check_label, "write a name of your choice, like \"gpu\"");
+  module.name = table.required("name", check_label, "write a name of your choice, like \"gpu\"");
   read_path(table, module);
   read_isolation(table, module);
   read_sha256(table, module);

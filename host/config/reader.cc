@@ -110,6 +110,19 @@ std::optional<Placed<std::string>> TableReader::string(std::string_view key) {
   return std::nullopt;
 }
 
+std::optional<Placed<std::string>> TableReader::checked(std::string_view key, Status (*check)(std::string_view)) {
+  auto text = string(key);
+  if (!text) return std::nullopt;
+  if (const auto valid = check(text->value); !valid) refuse(key, text->position, valid.error().message);
+  return text;
+}
+
+std::string TableReader::required(std::string_view key, Status (*check)(std::string_view), std::string_view remedy) {
+  if (!has(key)) refuse(key, position(), fmt::format("missing; {}", remedy));
+  auto text = checked(key, check);
+  return text ? std::move(text->value) : std::string();
+}
+
 std::optional<Placed<std::string>> TableReader::expanded(std::string_view key) {
   auto text = string(key);
   if (!text) return std::nullopt;

@@ -57,6 +57,10 @@ class TableReader {
       : reading_(reading), table_(table), path_(std::move(path)), position_(std::move(position)) {}
 
   std::optional<Placed<std::string>> string(std::string_view key);
+  // Refuses what `check` does not accept, and returns it all the same.
+  std::optional<Placed<std::string>> checked(std::string_view key, Status (*check)(std::string_view));
+  // The same for a key that must be there; `remedy` says what to write.
+  std::string required(std::string_view key, Status (*check)(std::string_view), std::string_view remedy);
   // With environment variables replaced.
   std::optional<Placed<std::string>> expanded(std::string_view key);
   // Reports a duration out of bounds, and returns it.

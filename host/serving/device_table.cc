@@ -100,13 +100,14 @@ void DeviceTable::take_snapshot(Entry& entry) const {
   entry.snapshot = entry.supervisor->snapshot();
   entry.devices.clear();
   Topology topology(sysfs_, numa_);
-  if (entry.snapshot) entry.devices.reserve(entry.snapshot->devices.size());
-  if (entry.snapshot)
+  if (entry.snapshot) {
+    entry.devices.reserve(entry.snapshot->devices.size());
     for (const Device& device : entry.snapshot->devices) {
       ServedDevice& served = entry.devices.emplace_back(ServedDevice{entry.supervisor, device, {}, ""});
       topology.add_to(served.device);
       add_operator_attributes(entry.supervisor->config().attributes, served.device);
     }
+  }
   apply_rules(entry);
 }
 

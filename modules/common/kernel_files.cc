@@ -29,7 +29,7 @@ Reading read_at(int folder, const char* file) {
   return reading;
 }
 
-std::optional<std::uint64_t> number_of(std::string_view text) {
+std::optional<std::uint64_t> value_of(std::string_view text) {
   const bool is_hexadecimal = text.starts_with("0x");
   const char* const first = text.data() + (is_hexadecimal ? 2 : 0);
   const char* const last = text.data() + text.size();
@@ -44,7 +44,7 @@ Reading read_attribute(const fs::path& file) { return read_at(AT_FDCWD, file.c_s
 
 std::string text_in(const fs::path& file) { return read_attribute(file).text; }
 
-std::optional<std::uint64_t> number_in(const fs::path& file) { return number_of(text_in(file)); }
+std::optional<std::uint64_t> number_in(const fs::path& file) { return value_of(text_in(file)); }
 
 Folder::Folder(const fs::path& path) : descriptor_(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {}
 
@@ -56,7 +56,7 @@ std::string Folder::text(const char* file) const {
   return descriptor_ >= 0 ? read_at(descriptor_, file).text : std::string();
 }
 
-std::optional<std::uint64_t> Folder::number(const char* file) const { return number_of(text(file)); }
+std::optional<std::uint64_t> Folder::number(const char* file) const { return value_of(text(file)); }
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;

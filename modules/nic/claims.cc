@@ -54,14 +54,6 @@ std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim&
   return functions;
 }
 
-// Those that the claim had for itself.
-std::set<std::string> devices_given(const cage::Claim& claim) {
-  std::set<std::string> devices;
-  for (const KeptInterface& kept : interfaces_from(claim.state())) devices.insert(kept.device);
-  for (const auto& [device, function] : functions_in(claim)) devices.insert(device);
-  return devices;
-}
-
 void require_present(const hardware::Node& node, std::string_view device) {
   const std::string bus_id = bus_id_of(device);
   std::error_code error;
@@ -113,12 +105,15 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
     }
   };
   for (const VfChange& change : changes_in(claim)) attempt([&] { undo(node_, change); });
-  for (const KeptInterface& kept : interfaces_from(claim.state()))
-    attempt([&] { take_back_interface(call, claim, kept); });
-  for (const std::string& device : devices_given(claim))
-    if (!first && is_reset(device)) attempt([&] { reset(call, claim, device); });
-  for (const auto& [device, function] : functions_in(claim))
-    attempt([&] { passthrough_.take_back(call, device, function); });
+  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
+  const auto functions = functions_in(claim);
+  std::set<std::string> given;  // the devices that the claim had for itself
+  for (const KeptInterface& kept : interfaces) given.insert(kept.device);
+  for (const auto& [device, function] : functions) given.insert(device);
+  for (const KeptInterface& kept : interfaces) attempt([&] { take_back_interface(call, claim, kept); });
+  for (const std::string& device : given)
+    if (!first && is_reset(device)) attempt([&] { reset(call, device, interfaces); });
+  for (const auto& [device, function] : functions) attempt([&] { passthrough_.take_back(call, device, function); });
   if (!claim.journal().empty() || !claim.state().empty()) host_.rescan();
   if (first) std::rethrow_exception(first);
   lent_.remove(std::string(claim.uid()));
@@ -138,7 +133,7 @@ bool Claims::is_reset(const std::string& device) const {
 }
 
 // The driver has made a new interface by then.
-void Claims::reset(const cage::Call& call, const cage::Claim& claim, const std::string& device) {
+void Claims::reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces) {
   try {
     function_reset_.reset(call, device, bus_id_of(device));
   } catch (const cage::Error& error) {
@@ -148,7 +143,6 @@ void Claims::reset(const cage::Call& call, const cage::Claim& claim, const std::
                       "reset of "
                    << device << "; add both, or set reset_on_release = false";
   }
-  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
   const auto kept = std::ranges::find(interfaces, device, &KeptInterface::device);
   if (kept != interfaces.end()) hand_over_.restore_by_function(call, *kept);
 }
@@ -283,8 +277,9 @@ std::vector<std::filesystem::path> Claims::rdma_of(std::string_view device) cons
   const std::string bus_id = bus_id_of(device);
   std::vector<std::filesystem::path> devices;
   if (!bus_id.empty()) devices = rdma_devices_of(hardware::path_of(node_.sysfs, bus_id));
-  const auto present = read_interface(node_, device);
   const SoftRdma soft = soft_rdma(node_.sysfs);
+  if (soft.empty()) return devices;
+  const auto present = read_interface(node_, device);
   if (const auto its = present ? soft.find(present->netdev.name) : soft.end(); its != soft.end())
     devices.insert(devices.end(), its->second.begin(), its->second.end());
   return devices;

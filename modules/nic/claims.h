@@ -46,7 +46,7 @@ class Claims {
   KeptInterface keep_interface(const cage::Allocation& allocation, const std::vector<KeptInterface>& known) const;
   void take_back_interface(const cage::Call& call, const cage::Claim& claim, const KeptInterface& kept) const;
   bool is_reset(const std::string& device) const;
-  void reset(const cage::Call& call, const cage::Claim& claim, const std::string& device);
+  void reset(const cage::Call& call, const std::string& device, const std::vector<KeptInterface>& interfaces);
   std::vector<std::filesystem::path> rdma_of(std::string_view device) const;
   void add_edits(const cage::Allocation& allocation, std::string_view resource, cage::Edit edit) const;
 

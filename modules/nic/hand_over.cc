@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <system_error>
 #include <thread>
 
@@ -83,6 +84,17 @@ void configure(NetlinkSocket& pod, const Link& link, const Settings& settings) {
   for (const Rule& rule : settings.rules) add_rule(pod, rule);
 }
 
+// Looks until the kernel has done its part, for a moment.
+bool becomes_true(const cage::Call& call, const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kReturnLimit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    call.checkpoint();
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
+}
+
 // Which becomes the explanation of the call.
 [[noreturn]] void fail(const KeptInterface& kept, const char* what, const std::system_error& error) {
   throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device + "' " + what +
@@ -134,20 +146,18 @@ void HandOver::detach(const KeptInterface& kept, std::string_view claim_uid, con
 
 void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& kept) const try {
   const std::string bus_id = bus_id_of(kept.device);
-  const auto deadline = std::chrono::steady_clock::now() + kReturnLimit;
-  for (;;) {
+  const auto restored_or_gone = [&] {
     if (const auto back = read_interface(node_, kept.device)) {
       NetlinkSocket node;
-      if (const auto link = find_link(node, &Link::name, back->netdev.name)) return restore_link(node, *link, kept);
+      if (const auto link = find_link(node, &Link::name, back->netdev.name))
+        return restore_link(node, *link, kept), true;
     }
-    if (bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id)) return;
-    if (std::chrono::steady_clock::now() > deadline) break;
-    call.checkpoint();
-    std::this_thread::sleep_for(kLook);
-  }
-  throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
-                                          "' is not back on the node; it may still be in a network namespace, or its "
-                                          "driver did not make it");
+    return bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id);
+  };
+  if (!becomes_true(call, restored_or_gone))
+    throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
+                                            "' is not back on the node; it may still be in a network namespace, or its "
+                                            "driver did not make it");
 } catch (const std::system_error& error) {
   fail(kept, "cannot be restored", error);
 }
@@ -156,18 +166,15 @@ void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::s
   NetlinkSocket node;
   const std::string tag = tag_of(claim_uid, kept.device);
   const std::string bus_id = bus_id_of(kept.device);
-  const auto deadline = std::chrono::steady_clock::now() + kReturnLimit;
-  for (;;) {
-    if (const auto back = find_link(node, &Link::alias, tag)) return restore_link(node, *back, kept);
+  const auto restored_or_gone = [&] {
+    if (const auto back = find_link(node, &Link::alias, tag)) return restore_link(node, *back, kept), true;
     // One without hardware ends with the namespace that it is in, and so does one whose card is gone.
     const bool returns = !bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id));
-    if (!returns || read_interface(node_, kept.device)) return;
-    if (std::chrono::steady_clock::now() > deadline) break;
-    call.checkpoint();
-    std::this_thread::sleep_for(kLook);
-  }
-  throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
-                                          "' is still in a network namespace; it comes back when that ends");
+    return !returns || read_interface(node_, kept.device);
+  };
+  if (!becomes_true(call, restored_or_gone))
+    throw cage::Error(CAGE_UNAVAILABLE, "interface '" + kept.netdev.name + "' of device '" + kept.device +
+                                            "' is still in a network namespace; it comes back when that ends");
 } catch (const std::system_error& error) {
   fail(kept, "cannot be restored", error);
 }

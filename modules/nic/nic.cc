@@ -26,10 +26,12 @@ void read_devlink(Inventory& found) try {
     if (!nic.bus_id.empty()) cards.insert(card_of(nic));
   if (cards.empty()) return;
   Devlink devlink;
-  for (const std::string& known : devlink.cards())
-    for (const std::string& card : cards)
-      if (known == devlink_name_of(card))
-        if (std::string mode = devlink.eswitch_mode(known); !mode.empty()) found.eswitch_modes[card] = std::move(mode);
+  const std::vector<std::string> known = devlink.cards();
+  for (const std::string& card : cards) {
+    const std::string name = devlink_name_of(card);
+    if (std::ranges::find(known, name) == known.end()) continue;
+    if (std::string mode = devlink.eswitch_mode(name); !mode.empty()) found.eswitch_modes[card] = std::move(mode);
+  }
   found.reporters = devlink.reporters();
 } catch (const std::system_error&) {
   found.reporters.clear();
@@ -57,7 +59,7 @@ std::string name_of(std::string_view id) {
 
 Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
   Inventory found;
-  soft_rdma_ = soft_rdma(node_.sysfs);
+  found.soft_rdma = soft_rdma(node_.sysfs);
   const auto kept = interfaces_to_keep(node_.sysfs, interfaces_with_default_routes(), keep_);
   for (const std::string& bus_id : hardware::functions_of(node_.sysfs))
     if (hardware::text_in(hardware::path_of(node_.sysfs, bus_id) / "class").starts_with(kNetworkClass))
@@ -105,7 +107,7 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
 void Finder::add(Nic nic, Inventory& found) const {
   if (has(nic, "infiniband")) nic.rdma = rdma_devices_of(hardware::path_of(node_.sysfs, nic.bus_id));
   if (nic.netdev && !nic.is_away)
-    if (const auto soft = soft_rdma_.find(nic.netdev->name); soft != soft_rdma_.end())
+    if (const auto soft = found.soft_rdma.find(nic.netdev->name); soft != found.soft_rdma.end())
       nic.rdma.insert(nic.rdma.end(), soft->second.begin(), soft->second.end());
   found.nics.push_back(std::move(nic));
 }

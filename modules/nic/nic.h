@@ -40,6 +40,7 @@ struct Inventory {
   std::map<std::string, std::string> left_out;       // by PCI address or interface
   std::map<std::string, std::string> eswitch_modes;  // of cards that have a switch, by PCI address
   HealthReporters reporters;                         // of all cards and functions, by their names in devlink
+  SoftRdma soft_rdma;
 };
 
 // Whether the folder of the function has such a file or folder.
@@ -70,7 +71,6 @@ class Finder {
   const hardware::Node node_;
   const std::vector<std::string> keep_, interfaces_;
   std::map<std::string, std::vector<Netdev>> seen_;  // by PCI address
-  SoftRdma soft_rdma_;                               // of this look
 };
 
 }  // namespace cardcage::nic

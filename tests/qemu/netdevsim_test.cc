@@ -6,26 +6,18 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <thread>
 
 #include "modules/nic/netlink/devlink.h"
 #include "modules/nic/netlink/virtual_functions.h"
+#include "tests/qemu/machine_files.h"
 
 namespace cardcage::nic {
 namespace {
 
 using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 constexpr int kCards = 4, kVirtual = 64;
-
-void write_to(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream out(file);
-  out << text << std::flush;
-  ASSERT_TRUE(out.good()) << file;
-}
 
 std::string card(int number) { return "netdevsim" + std::to_string(number); }
 std::filesystem::path debug_folder(int number) { return "/sys/kernel/debug/netdevsim/" + card(number); }
@@ -33,7 +25,6 @@ std::filesystem::path folder(int number) { return "/sys/bus/netdevsim/devices/" 
 std::string interface_of(int number) {
   return std::filesystem::directory_iterator(folder(number) / "net")->path().filename();
 }
-bool succeeds(const std::string& command) { return std::system((command + " >&2").c_str()) == 0; }
 
 class Netdevsim : public ::testing::Test {
  protected:

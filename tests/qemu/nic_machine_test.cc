@@ -10,6 +10,7 @@
 #include "host/module/driver_records.h"
 #include "tests/common/hardware_fixture.h"
 #include "tests/fakes/pod_namespace.h"
+#include "tests/qemu/machine_files.h"
 
 namespace cardcage {
 namespace {
@@ -25,12 +26,6 @@ const std::string kCard = "0000:01:00.0", kFirst = "0000:01:10.0", kOther = "000
 constexpr const char *kFirstName = "nic-0000-01-10-0", *kSecondName = "nic-0000-01-10-2";
 
 std::filesystem::path folder_of(const std::string& bus_id) { return "/sys/bus/pci/devices/" + bus_id; }
-
-void write_to(const std::filesystem::path& file, const std::string& text) {
-  std::ofstream out(file);
-  out << text << std::flush;
-  ASSERT_TRUE(out.good()) << file;
-}
 
 std::string interface_of(const std::string& bus_id) {
   std::error_code error;
@@ -50,8 +45,6 @@ std::string index_of(const std::string& interface) {
   file >> index;
   return index;
 }
-
-bool succeeds(const std::string& command) { return std::system((command + " >&2").c_str()) == 0; }
 
 class NicMachine : public HardwareFixture {
  protected:
