@@ -89,6 +89,10 @@ def wait_listed(since: float, counts: dict[str, int] | None = None, seconds: flo
     return until(probe, f"the kubelet has the devices of {', '.join(counts)}", seconds, every=0.005)
 
 
+# A kubelet looks for registration sockets once a second, and after a failure waits for another half second.
+WATCH_SECONDS = 2
+
+
 def restart_kubelet(cluster) -> float:
     """Returns the seconds from the kubelet's listen on a new socket for device plugins until it has all devices."""
     before = KUBELET_SOCKET.stat().st_mtime_ns

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from resources import COUNTS, DEVICE_PLUGINS, DSP, FPGA, KUBELET_SOCKET, VPU, allocatable, held, restart_kubelet, wait_allocatable, wait_listed
+from resources import COUNTS, DEVICE_PLUGINS, DSP, FPGA, KUBELET_SOCKET, VPU, WATCH_SECONDS, allocatable, held, restart_kubelet, wait_allocatable, wait_listed
 from scene import STAY, container, pod
 from stream import Stream
 from waiting import until
@@ -38,7 +38,7 @@ def state_of_pod(scene) -> tuple:
 def test_kubelet_restart(cluster, scene, daemon, running, measured):
     seconds = restart_kubelet(cluster)
     measured(f"kubelet restart: has the devices of all {len(COUNTS)} resources {seconds * 1000:.0f} ms after it began to listen")
-    assert seconds < 1
+    assert seconds < WATCH_SECONDS
     wait_allocatable(cluster.api)
 
 
