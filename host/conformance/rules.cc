@@ -54,6 +54,10 @@ constexpr Rule kRules[] = {
 
     {"R24", "reset", "a reset states the causes anew", "prepare", rules::resets_a_device},
 
+    {"R28", "attach", "attach and detach succeed", "prepare", rules::attaches},
+    {"R28", "attach-again", "a repeated attach succeeds, for one pod", "attach", rules::attaches_again},
+    {"R28", "attach-crashed", "a new instance detaches after a crash", "attach", rules::detaches_after_a_crash},
+
     {"R13", "life", "it ends after calls of each kind", "discover", rules::lives},
     {"R9", "threads", "no thread is left after stop", "life", rules::leaves_no_thread},
     {"R9", "descriptors", "no descriptor is left after destroy", "life", rules::leaves_no_descriptor},
@@ -62,6 +66,8 @@ constexpr Rule kRules[] = {
     {"R9", "processes", "it starts no process", "life", rules::starts_no_process},
     {"R9", "settings", "it leaves signals, umask and folder alone", "life", rules::changes_no_settings},
     {"R9", "output", "it prints nothing", "life", rules::prints_nothing},
+
+    {"R28", "attach-released", "unprepare without detach succeeds", "attach", rules::unprepares_without_detach},
 };
 
 }  // namespace

@@ -63,6 +63,12 @@ Task<Outcome> prints_nothing(Trial& trial);
 Task<Outcome> states_declared_causes(Trial& trial);
 Task<Outcome> resets_a_device(Trial& trial);
 
+// rules_pods.cc
+Task<Outcome> attaches(Trial& trial);
+Task<Outcome> attaches_again(Trial& trial);
+Task<Outcome> detaches_after_a_crash(Trial& trial);
+Task<Outcome> unprepares_without_detach(Trial& trial);
+
 // rules_quiesce.cc
 Task<Outcome> releases_the_hardware(Trial& trial);
 Task<Outcome> prepares_nothing_while_quiesced(Trial& trial);

@@ -98,6 +98,11 @@ JournalWriter Trial::journal_of(const std::string& uid) {
   };
 }
 
+const ModuleClaim& Trial::saved(const ModuleClaim& claim) const {
+  const auto found = prepared_.find(claim.ref.uid);
+  return found == prepared_.end() ? claim : found->second;
+}
+
 Task<Result<PreparedEdits>> Trial::prepare(ModuleClaim claim) {
   if (auto started = co_await start(); !started) co_return std::unexpected(started.error());
   const std::string uid = claim.ref.uid;
@@ -115,9 +120,8 @@ Task<Result<PreparedEdits>> Trial::prepare(ModuleClaim claim) {
 
 Task<Status> Trial::unprepare(ModuleClaim claim) {
   if (auto started = co_await start(); !started) co_return started;
-  if (const auto saved = prepared_.find(claim.ref.uid); saved != prepared_.end()) claim = saved->second;
   const std::string uid = claim.ref.uid;
-  Status released = co_await module_->unprepare(std::move(claim), deadline());
+  Status released = co_await module_->unprepare(saved(claim), deadline());
   if (released) released = co_await services_->stop_all(config_.name, uid, deadline());
   if (released && prepared_.erase(uid) > 0) prepare_works_ = true;
   co_return released;
@@ -125,8 +129,17 @@ Task<Status> Trial::unprepare(ModuleClaim claim) {
 
 Task<Status> Trial::pre_start(ModuleClaim claim) {
   if (auto started = co_await start(); !started) co_return started;
-  if (const auto saved = prepared_.find(claim.ref.uid); saved != prepared_.end()) claim = saved->second;
-  co_return co_await module_->pre_start(std::move(claim), deadline());
+  co_return co_await module_->pre_start(saved(claim), deadline());
+}
+
+Task<Status> Trial::attach(ModuleClaim claim, SandboxedPod pod) {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->attach(saved(claim), std::move(pod), deadline());
+}
+
+Task<Status> Trial::detach(ModuleClaim claim, SandboxedPod pod) {
+  if (auto started = co_await start(); !started) co_return started;
+  co_return co_await module_->detach(saved(claim), std::move(pod), deadline());
 }
 
 Task<Result<MetricSamplesPtr>> Trial::collect_metrics() {
@@ -218,6 +231,7 @@ Task<Result<ObservedLife>> Trial::life() {
     co_await stop();
     Result<ObservedLife> observed = co_await observe_life();
     life_ = std::move(observed);
+    co_await stop();
   }
   co_return *life_;
 }

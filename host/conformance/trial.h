@@ -50,6 +50,8 @@ class Trial {
   Task<Result<PreparedEdits>> prepare(ModuleClaim claim);
   Task<Status> unprepare(ModuleClaim claim);
   Task<Status> pre_start(ModuleClaim claim);
+  Task<Status> attach(ModuleClaim claim, SandboxedPod pod);
+  Task<Status> detach(ModuleClaim claim, SandboxedPod pod);
   Task<Result<MetricSamplesPtr>> collect_metrics();
   Task<Result<NodeLabels>> collect_labels();
   Task<Result<Catalogue>> collect_catalogue();
@@ -98,6 +100,8 @@ class Trial {
   Task<Result<std::shared_ptr<RemoteModule>>> load_one();
   Task<Result<ObservedLife>> observe_life();
   Task<Result<ProcessState>> state_at_rest();
+  // The claim as prepare saved it, if it did.
+  const ModuleClaim& saved(const ModuleClaim& claim) const;
   // Keeps what the module writes down about a claim of prepared_.
   JournalWriter journal_of(const std::string& uid);
   Instant deadline() const { return clock_.now() + request_.limit; }

@@ -15,7 +15,7 @@
 #include "host/ledger/ledger.h"
 #include "host/model/pod_sandbox.h"
 #include "host/sandbox/attachments.h"
-#include "host/sandbox/pod_network.h"
+#include "host/module/pod_network.h"
 
 namespace cardcage {
 

@@ -17,6 +17,7 @@
 static struct {
   char broken[64], file[256];
   char prepared[64], released[64], held[64]; /* the uids of the last claims */
+  char attached[64];                         /* the uid of a pod */
   int calls;                                 /* counts all calls, so that no two give the same */
   int descriptor, lock;
   const cage_host* host;
@@ -137,6 +138,8 @@ static cage_status prepare(cage_instance* me, const cage_call* call, const cage_
   const cage_str key = CAGE_LIT("NUMBER");
   char value[16];
   cage_str text = {value, 0};
+  const cage_device_status* status;
+  const cage_network_data in_pod = {.struct_size = sizeof in_pod, .interface_name = CAGE_LIT("net1")};
   const int number = breaks("prepare-again") ? ++self.calls : breaks("prepare-restarted") ? (int)getpid() : 0;
   if (breaks("prepare")) return refuse(call, CAGE_INTERNAL, "no power");
   const cage_values* values = claim->alloc_count > 0 ? claim->allocs[0]->values : NULL;
@@ -156,6 +159,8 @@ static cage_status prepare(cage_instance* me, const cage_call* call, const cage_
     return refuse(call, CAGE_NOT_FOUND, "no such device");
   }
   copy_text(self.prepared, sizeof self.prepared, claim->uid);
+  status = out->extension(out, CAGE_EDITS_STATUS);
+  status->network(out, 0, &in_pod);
   text.size = (size_t)snprintf(value, sizeof value, "%d", number);
   return out->env(out, 0, key, text);
 }
@@ -169,8 +174,28 @@ static cage_status unprepare(cage_instance* me, const cage_call* call, const cag
   if (breaks("unprepare-gone") && claim->allocs[0]->device_id.size != strlen("dev-0"))
     return refuse(call, CAGE_NOT_FOUND, "no such device");
   if (breaks("state-crashed") && self.crashed && !known) return refuse(call, CAGE_INTERNAL, "the state is lost");
+  if (breaks("attach-released") && self.attached[0] != '\0')
+    return refuse(call, CAGE_FAILED_PRECONDITION, "a pod has it");
+  self.attached[0] = '\0';
   copy_text(self.released, sizeof self.released, claim->uid);
   if (is_same(self.held, claim->uid)) self.held[0] = '\0';
+  return CAGE_OK;
+}
+
+static cage_status attach(cage_instance* me, const cage_call* call, const cage_claim* claim, const cage_pod* pod) {
+  (void)me, (void)claim;
+  if (breaks("attach")) return refuse(call, CAGE_INTERNAL, "no cable");
+  if (self.attached[0] != '\0' && !is_same(self.attached, pod->uid) && !breaks("attach-again"))
+    return refuse(call, CAGE_FAILED_PRECONDITION, "another pod has it");
+  copy_text(self.attached, sizeof self.attached, pod->uid);
+  return CAGE_OK;
+}
+
+static cage_status detach(cage_instance* me, const cage_call* call, const cage_claim* claim, const cage_pod* pod) {
+  (void)me, (void)claim;
+  if (breaks("attach-crashed") && !is_same(self.attached, pod->uid))
+    return refuse(call, CAGE_NOT_FOUND, "the pod is unknown");
+  self.attached[0] = '\0';
   return CAGE_OK;
 }
 
@@ -289,6 +314,8 @@ static const void* extension(const char* id) {
   static const cage_catalogue catalogue = {.struct_size = sizeof catalogue, .collect = collect_catalogue};
   static const cage_watch watch = {.struct_size = sizeof watch, .events = events};
   static const cage_reset of_hardware = {.struct_size = sizeof of_hardware, .reset = reset};
+  static const cage_sandbox sandbox = {.struct_size = sizeof sandbox, .attach = attach, .detach = detach};
+  if (strcmp(id, CAGE_EXT_SANDBOX) == 0) return &sandbox;
   if (strcmp(id, CAGE_EXT_RESET) == 0) return &of_hardware;
   if (strcmp(id, CAGE_EXT_CATALOGUE) == 0) return &catalogue;
   if (strcmp(id, CAGE_EXT_WATCH) == 0) return &watch;

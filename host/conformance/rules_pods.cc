@@ -1,0 +1,90 @@
+// Pods: devices enter their network and come back [R28].
+#include <algorithm>
+
+#include "host/conformance/rules.h"
+#include "host/conformance/scratch_pod.h"
+
+namespace cardcage::rules {
+namespace {
+
+struct Visit {
+  ModuleClaim claim;
+  SandboxedPod pod;
+  bool moves = false;  // the claim says which interface the pod gets
+};
+
+bool names_an_interface(const DeviceStatement& statement) {
+  return statement.network && !statement.network->interface_name.empty();
+}
+
+// A claim of its own for each rule, prepared and attached to a pod.
+Task<Result<Visit>> attached_claim(Trial& trial) {
+  const auto device = co_await trial.device();
+  if (!device) co_return std::unexpected(device.error());
+  auto claim = trial.claim_of(*device);
+  if (!claim) co_return std::unexpected(claim.error());
+  const auto pod = scratch_pod("module-check");
+  if (!pod) co_return std::unexpected(pod.error());
+  Visit visit{*claim, *pod};
+  const auto edits = co_await trial.prepare(*claim);
+  if (!edits) co_return std::unexpected(edits.error());
+  visit.moves = std::ranges::any_of(edits->statements, names_an_interface);
+  const Status attached = co_await trial.attach(visit.claim, visit.pod);
+  if (!attached) co_return std::unexpected(attached.error());
+  co_return visit;
+}
+
+}  // namespace
+
+Task<Outcome> attaches(Trial& trial) {
+  if (!trial.identity()->has_sandbox) co_return skipped("the module has no " CAGE_EXT_SANDBOX);
+  if (const auto pod = scratch_pod("module-check"); !pod && pod.error().code == Code::kPermissionDenied)
+    co_return skipped(pod.error().message);
+  const auto visit = co_await attached_claim(trial);
+  if (!visit) co_return broken(visit.error());
+  const Status detached = co_await trial.detach(visit->claim, visit->pod);
+  if (!detached) co_return broken(detached.error());
+  const auto snapshot = co_await trial.discover();
+  if (!snapshot) co_return broken(snapshot.error());
+  const std::string& id = visit->claim.allocations.front().device_id;
+  if (!(*snapshot)->find(id)) co_return broken(fmt::format("device '{}' is not reported after detach", id));
+  co_return passed("");
+}
+
+Task<Outcome> attaches_again(Trial& trial) {
+  const auto visit = co_await attached_claim(trial);
+  if (!visit) co_return broken(visit.error());
+  const Status again = co_await trial.attach(visit->claim, visit->pod);
+  if (!again) co_return broken(again.error());
+  const auto other = scratch_pod("another-pod");
+  if (!other) co_return broken(other.error());
+  const Status shared = co_await trial.attach(visit->claim, *other);
+  const Status detached = co_await trial.detach(visit->claim, visit->pod);
+  if (shared && visit->moves) co_return broken("attach succeeds for another pod, too");
+  if (!detached) co_return broken(detached.error());
+  co_return passed("");
+}
+
+Task<Outcome> detaches_after_a_crash(Trial& trial) {
+  const auto visit = co_await attached_claim(trial);
+  if (!visit) co_return broken(visit.error());
+  co_await trial.kill();
+  const Status again = co_await trial.attach(visit->claim, visit->pod);
+  if (!again) co_return broken(within(again.error(), "attach").error());
+  const Status detached = co_await trial.detach(visit->claim, visit->pod);
+  if (!detached) co_return broken(within(detached.error(), "detach").error());
+  const Status repeated = co_await trial.detach(visit->claim, visit->pod);
+  if (!repeated) co_return broken(within(repeated.error(), "detach, a second time").error());
+  co_return passed("");
+}
+
+// The last rule: the kernel ends interfaces without hardware together with the pod.
+Task<Outcome> unprepares_without_detach(Trial& trial) {
+  const auto visit = co_await attached_claim(trial);
+  if (!visit) co_return broken(visit.error());
+  const Status released = co_await trial.unprepare(visit->claim);
+  if (!released) co_return broken(released.error());
+  co_return passed("");
+}
+
+}  // namespace cardcage::rules
