@@ -27,11 +27,10 @@ std::vector<std::string> Passthrough::functions_with(const std::string& bus_id) 
     refuse(bus_id, "it is in no IOMMU group; turn on the IOMMU in the firmware and on the kernel's command line");
   if (virtual_functions_in_use(sysfs_, bus_id) > 0)
     refuse(bus_id, "it has virtual functions; remove them: echo 0 > sriov_numvfs");
-  const bool is_virtual = !physical_function_of(sysfs_, bus_id).empty();
   std::vector<std::string> functions{bus_id};
   for (std::string& other : iommu_neighbours_of(sysfs_, bus_id)) {
     const std::string driver = driver_of(sysfs_, other);
-    if (!is_virtual && slot_of(other) == slot_of(bus_id))
+    if (slot_of(other) == slot_of(bus_id) && physical_function_of(sysfs_, bus_id).empty())
       functions.push_back(std::move(other));  // such as the sound of a GPU's display outputs
     else if (!driver.empty() && driver != driver_)
       refuse(bus_id, would_lose_driver(other, driver));

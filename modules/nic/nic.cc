@@ -76,11 +76,12 @@ Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
 void Finder::add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept,
                           const std::map<std::string, Netdev>& lent, Inventory& found) {
   const auto device = hardware::path_of(node_.sysfs, bus_id);
-  if (hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
+  const std::vector<std::string> entries = hardware::names_in(device);
+  const auto contains = [&entries](const char* entry) { return std::ranges::binary_search(entries, entry); };
+  if (contains("sriov_numvfs") && hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
     found.left_out[bus_id] = "its virtual functions are offered instead";
     return;
   }
-  const std::vector<std::string> entries = hardware::names_in(device);
   const auto present = interfaces_at(device, entries);
   const std::vector<std::string> names = present.value_or(std::vector<std::string>());
   for (const std::string& name : names)
@@ -94,7 +95,7 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
   for (const auto& [id, netdev] : lent)  // a pod may have had it before the module started
     if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, netdev.port, &Netdev::port) == netdevs.end())
       netdevs.push_back(netdev);
-  const std::string physical = hardware::physical_function_of(node_.sysfs, bus_id);
+  const std::string physical = contains("physfn") ? hardware::physical_function_of(node_.sysfs, bus_id) : std::string();
   const std::string type = physical.empty() ? "pf" : "vf";
   const auto add_port = [&](const std::string& id, std::optional<Netdev> netdev) {
     add({id, name_of(id), type, bus_id, physical, entries, {}, std::move(netdev), is_away}, found);

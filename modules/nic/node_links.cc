@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "modules/common/kernel_files.h"
 #include "modules/nic/netdev.h"
 
 namespace cardcage::nic {
@@ -15,7 +14,7 @@ bool matches_any(const std::string& name, const std::vector<std::string>& patter
 }
 
 std::map<std::string, std::string> interfaces_to_keep(const std::filesystem::path& sysfs,
-                                                      const std::set<std::uint64_t>& indexes,
+                                                      const std::set<std::string>& routed,
                                                       const std::vector<std::string>& keep) {
   std::map<std::string, std::string> reasons;
   std::vector<std::string> open;
@@ -23,8 +22,7 @@ std::map<std::string, std::string> interfaces_to_keep(const std::filesystem::pat
     if (reasons.try_emplace(name, reason).second) open.push_back(name);
   };
   for (const std::string& name : interfaces_of(sysfs)) {
-    const auto index = hardware::number_in(sysfs / "class/net" / name / "ifindex");
-    if (index && indexes.contains(*index)) add(name, "it has a default route of the node");
+    if (routed.contains(name)) add(name, "it has a default route of the node");
     if (matches_any(name, keep)) add(name, "the option 'keep' names it");
   }
   while (!open.empty()) {

@@ -1,4 +1,5 @@
 // Which devices a node's cards and interfaces are, and with which attributes.
+#include "tests/fakes/network_namespace.h"
 #include "tests/nic/nic_fixture.h"
 
 namespace cardcage {
@@ -167,6 +168,20 @@ TEST_P(NicDiscovery, InterfacesThatTheNodeNeedsAreNotOffered) {
   tree.card(kOther);
   tree.netdev("enp65s0", kOther);
   ASSERT_TRUE(start({{"keep", List{"enp1*"}}}));
+  EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
+}
+
+TEST_P(NicDiscovery, InterfacesWithADefaultRouteAreNotOffered) {
+  const NetworkNamespace node;
+  if (!node.works()) GTEST_SKIP() << "no network namespace can be made here";
+  ASSERT_TRUE(node.ip("link add enp1s0 type veth peer name enp65s0"));
+  ASSERT_TRUE(node.ip("link set enp65s0 up") && node.ip("link set enp1s0 up"));
+  ASSERT_TRUE(node.ip("route add default dev enp1s0"));
+  for (const auto& [card, interface] : {std::pair(kCard, "enp1s0"), std::pair(kOther, "enp65s0")}) {
+    tree.card(card);
+    tree.netdev(interface, card);
+  }
+  ASSERT_TRUE(start());
   EXPECT_THAT(names(), ElementsAre("nic-0000-41-00-0"));
 }
 

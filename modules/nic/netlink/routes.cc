@@ -2,12 +2,13 @@
 
 #include <linux/fib_rules.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <sstream>
-#include <string>
 #include <system_error>
 #include <vector>
 
@@ -17,12 +18,12 @@ namespace cardcage::nic {
 namespace {
 
 // A route with several next hops has their interfaces in a list of structs, which have attributes of their own.
-void add_hops(const nlattr& attribute, std::set<std::uint64_t>& found) {
+void add_hops(const nlattr& attribute, std::set<std::uint32_t>& found) {
   const auto* const first = static_cast<const char*>(mnl_attr_get_payload(&attribute));
   int left = mnl_attr_get_payload_len(&attribute);
   for (const auto* hop = reinterpret_cast<const rtnexthop*>(first); RTNH_OK(hop, left);
        left -= RTNH_ALIGN(hop->rtnh_len), hop = RTNH_NEXT(hop))
-    found.insert(static_cast<std::uint64_t>(hop->rtnh_ifindex));
+    found.insert(static_cast<std::uint32_t>(hop->rtnh_ifindex));
 }
 
 std::vector<std::string> words_of(std::string_view text) {
@@ -140,8 +141,8 @@ void add_rule(NetlinkSocket& socket, const Rule& rule) {
   add_once([&] { socket.change(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, build); });
 }
 
-std::set<std::uint64_t> interfaces_with_default_routes() {
-  std::set<std::uint64_t> found;
+std::set<std::string> interfaces_with_default_routes() {
+  std::set<std::uint32_t> found;
   NetlinkSocket socket;
   for (const int family : {AF_INET, AF_INET6})
     socket.dump(RTM_GETROUTE, static_cast<std::uint8_t>(family), [&found](const nlmsghdr& message) {
@@ -152,7 +153,10 @@ std::set<std::uint64_t> interfaces_with_default_routes() {
         if (mnl_attr_get_type(&attribute) == RTA_MULTIPATH) add_hops(attribute, found);
       });
     });
-  return found;
+  std::set<std::string> names;
+  for (const std::uint32_t index : found)
+    if (std::array<char, IF_NAMESIZE> name{}; ::if_indextoname(index, name.data())) names.emplace(name.data());
+  return names;
 }
 
 }  // namespace cardcage::nic

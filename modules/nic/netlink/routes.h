@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 
 #include "modules/nic/netlink/addresses.h"
@@ -32,8 +33,8 @@ std::optional<Rule> parse_rule(std::string_view text);
 // Does nothing if there is such a rule already. Throws std::system_error.
 void add_rule(NetlinkSocket& socket, const Rule& rule);
 
-// The indexes of the interfaces with a default route, in any table and of IPv4 or IPv6, in the network namespace of
-// this thread. Throws std::system_error.
-std::set<std::uint64_t> interfaces_with_default_routes();
+// The names of the interfaces with a default route, in any table and of IPv4 or IPv6, in the network namespace of this
+// thread. Throws std::system_error.
+std::set<std::string> interfaces_with_default_routes();
 
 }  // namespace cardcage::nic
