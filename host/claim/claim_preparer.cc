@@ -248,6 +248,10 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
     co_return fail(Code::kInternal, "module '{}' returned edits for more devices than it was asked for", part.module);
   for (std::size_t i = 0; i < edits->allocations.size(); ++i) part.devices[i].edits = std::move(edits->allocations[i]);
   part.edits = std::move(edits->claim);
+  // The container runtime moves what CDI names as network devices.
+  moves_devices = moves_devices && std::ranges::any_of(part.devices, [](const HeldDevice& device) {
+                    return device.edits.net_devices.empty();
+                  });
   if (moves_devices && environment_.sandbox_hook) {
     auto hook = environment_.sandbox_hook(record.key());
     if (!hook) co_return std::unexpected(hook.error());

@@ -42,7 +42,8 @@ struct ClaimEnvironment {
   std::function<void(const std::string& module)> partition_changed = {};
   // Ends what the module keeps running for the claim, once the module has released it.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
-  // What containers get if the module moves devices of the claim to their pod: without the devices they do not start.
+  // What containers get if the module, and not the container runtime, moves devices of the claim to their pod: without
+  // the devices they do not start.
   std::function<Result<Hook>(const ClaimKey& claim)> sandbox_hook = {};
   // What containers get that may lock so much memory.
   std::function<Result<Hook>(std::uint64_t bytes)> memory_hook = {};

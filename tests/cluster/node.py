@@ -17,6 +17,8 @@ KUBECONFIGS = Path("/etc/kubernetes")
 KUBELET_ROOT = Path("/var/lib/kubelet")
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 PAUSE_IMAGE = "cardcage.test/pause:1"
+NEWER_RUNC = "newer-runc"  # the runtime handler of pods whose RuntimeClass asks for it; the others have Debian's runc
+RUNTIMES = {"runc": "runc", NEWER_RUNC: "runc-1.4"}
 LOCKED_MEMORY_MIB = 4  # that containers may lock without asking; less than the limit of root
 # The kubelets that the daemon supports, and their releases; all other programs are of the newest one.
 NEWEST = "kubelet"
@@ -115,11 +117,12 @@ disabled_plugins = ["io.containerd.internal.v1.opt"]
 [plugins."io.containerd.cri.v1.runtime".cni]
   bin_dirs = ["/usr/lib/cni"]
   conf_dir = "{network}"
-[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+""" + "".join(f"""[plugins."io.containerd.cri.v1.runtime".containerd.runtimes.{handler}]
   runtime_type = "io.containerd.runc.v2"
-  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+  [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.{handler}.options]
+    BinaryName = "{program}"
     SystemdCgroup = false
-""")
+""" for handler, program in RUNTIMES.items()))
     # Nodes often let containers lock less memory than they might, which those with RDMA must be able to change.
     return Program("prlimit", f"--memlock={LOCKED_MEMORY_MIB << 20}:", "containerd", f"--config={config}", name="containerd")
 

@@ -11,8 +11,9 @@ import pytest
 
 from daemon import CDI, SOURCE
 from edited_manifests import more_modules
-from kubectl import kubectl
+from kubectl import apply, kubectl
 from mock import claim, request, use
+from node import NEWER_RUNC
 from scene import container, pod
 from waiting import until
 
@@ -138,6 +139,28 @@ def test_pod_gets_an_interface(scene, nics, device):
         return status["networkData"]
     data = until(stated, "the claim tells the pod's address", 20)
     assert data["interfaceName"] == "net1" and data["ips"] == ["10.77.0.10/24"]
+
+
+@pytest.fixture
+def newer_runc(cluster):
+    name = "interfaces-of-cdi"
+    apply({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": NEWER_RUNC})
+    yield name
+    cluster.api.delete(f"/apis/node.k8s.io/v1/runtimeclasses/{name}")
+
+
+def test_runtime_moves_the_interface(scene, daemon, nics, newer_runc):
+    ip("address", "add", "10.77.0.10/24", "dev", "nic0")
+    scene.apply(nic_claim("nic", "nic0", name="net1", movedBy="Runtime"), user("user", "nic", runtimeClassName=newer_runc))
+    scene.wait_running("user")
+    assert "UP" in scene.execute("user", "ip", "link", "show", "net1")
+    assert not ip("link", "show", "nic0", check=False), "it is not on the node any more"
+    [file] = CDI.glob(OUR_FILES)
+    assert "hooks" not in file.read_text(), "the runtime alone brings the interface"
+    pings(scene, "user")
+    scene.delete("pods", "user")
+    scene.wait_gone("pods", "user")
+    until(lambda: not list(CDI.glob(OUR_FILES)), "the claim is released", 20)
 
 
 def test_interface_comes_back_as_it_was(scene, daemon, nics):

@@ -465,6 +465,21 @@ TEST_F(ClaimPreparerTest, AFullDiskFailsNoClaim) {
   ledger.reset();
 }
 
+TEST_F(ClaimPreparerTest, AHookAsksForDevicesThatTheRuntimeDoesNotMove) {
+  gpus->about.has_sandbox = true;
+  gpus->edits = [](const ModuleClaim& claim) {
+    PreparedEdits edits;
+    edits.allocations.resize(claim.allocations.size());
+    edits.allocations[0].net_devices = {{"eth1", "net1"}};
+    return edits;
+  };
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  EXPECT_THAT(cdi_spec(*ledger->find({kDriver, "u1"})).edits.hooks, IsEmpty());
+  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1"), an_allocation("gpu-2")}));
+  EXPECT_THAT(cdi_spec(*ledger->find({kDriver, "u2"})).edits.hooks,
+              ElementsAre(*sandbox_hook({.driver = kDriver, .uid = "u2"})));
+}
+
 TEST_F(ClaimPreparerTest, HooksRaiseTheLimitsOfLockedMemory) {
   gpus->edits = [](const ModuleClaim&) {
     PreparedEdits edits;

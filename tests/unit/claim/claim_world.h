@@ -156,10 +156,14 @@ class ClaimWorld : public CoreFixture {
                                       .clock = clock,
                                       .deadlines = deadlines,
                                       .fault = std::move(fault),
+                                      .sandbox_hook = sandbox_hook,
                                       .memory_hook = memory_hook,
                                       .statuses = &statuses});
   }
 
+  static Result<Hook> sandbox_hook(const ClaimKey& claim) {
+    return Hook{.name = "createRuntime", .path = "/hooks/attach", .args = {claim.uid}};
+  }
   static Result<Hook> memory_hook(std::uint64_t bytes) {
     return Hook{.name = "createRuntime", .path = "/hooks/lock", .args = {std::to_string(bytes)}};
   }
