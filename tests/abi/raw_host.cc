@@ -11,6 +11,7 @@
 #include <regex>
 
 #include "tests/abi/raw_families.h"
+#include "tests/fakes/built_files.h"
 
 namespace cardcage::raw {
 namespace {
@@ -371,22 +372,22 @@ Claim::Claim(std::string uid, std::vector<Alloc> allocs, std::string state, std:
   claim_.journal = {journal_.data(), journal_.size()};
 }
 
-const cage_module* open_module(const char* path) {
-  void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+const cage_module* open_module(const std::filesystem::path& file) {
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     ADD_FAILURE() << ::dlerror();
     return nullptr;
   }
   const auto entry = reinterpret_cast<decltype(&cage_module_v0)>(::dlsym(library, CAGE_ENTRY));
   if (entry == nullptr) {
-    ADD_FAILURE() << path << " exports no " << CAGE_ENTRY;
+    ADD_FAILURE() << file << " exports no " << CAGE_ENTRY;
     return nullptr;
   }
   return entry(CAGE_ABI_MINOR);
 }
 
 const cage_module* mock() {
-  static const cage_module* module = open_module(CARDCAGE_MOCK);
+  static const cage_module* module = open_module(built_module("mock"));
   return module;
 }
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -189,7 +190,7 @@ class Claim {
 };
 
 // Opens the file and calls its entry; the module stays loaded until the process ends.
-const cage_module* open_module(const char* path);
+const cage_module* open_module(const std::filesystem::path& file);
 // The mock module.
 const cage_module* mock();
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/abi/raw_host.h"
+#include "tests/fakes/built_files.h"
 
 namespace cardcage::raw {
 
@@ -15,14 +16,15 @@ using Options = std::map<std::string, Value>;
 // Both modules do the same.
 struct Language {
   const char* name;
-  const char* module;  // empty if the language is not installed
+  const char* module;
 };
 
 class Sdk : public testing::TestWithParam<Language> {
  protected:
   void SetUp() override {
-    if (*GetParam().module == '\0') GTEST_SKIP() << "no rustc found; tools/setup installs it";
-    everything_ = open_module(GetParam().module);
+    const auto file = built(std::string("tests/abi/libcardcage_") + GetParam().module + ".so");
+    if (!std::filesystem::exists(file)) GTEST_SKIP() << "no rustc found; tools/setup installs it";
+    everything_ = open_module(file);
   }
   const cage_module* everything() const { return everything_; }
 
@@ -32,7 +34,7 @@ class Sdk : public testing::TestWithParam<Language> {
 class CppSdk : public Sdk {};
 class RustSdk : public Sdk {};
 
-inline constexpr Language kCpp{"Cpp", CARDCAGE_SDK_EVERYTHING}, kRust{"Rust", CARDCAGE_RUST_EVERYTHING};
+inline constexpr Language kCpp{"Cpp", "sdk_everything"}, kRust{"Rust", "rust_everything"};
 inline std::string name_of(const testing::TestParamInfo<Language>& info) { return info.param.name; }
 
 inline Options with(Options more = {}) {

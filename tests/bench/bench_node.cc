@@ -5,6 +5,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/kubelet_calls.h"
 
@@ -26,7 +27,7 @@ void write_pem(const std::filesystem::path& path, const std::string& pem) { std:
 }  // namespace
 
 BenchNode::BenchNode(int modules, int devices)
-    : modules_(modules), devices_(devices), daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
+    : modules_(modules), devices_(devices), daemon_(built_program("cardcage"), built_module("mock")) {
   write_kubeconfig();
   std::filesystem::remove(daemon_.folder() / "cdi");
   std::filesystem::create_directory_symlink(cdi_.path(), daemon_.folder() / "cdi");

@@ -12,6 +12,7 @@
 #include "host/module/writes.h"
 #include "modules/fpga/bitstream/catalogue.h"
 #include "tests/bench/loaded_module.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/fpga/bitstream_files.h"
 #include "tests/fakes/fpga/fake_fpgas.h"
 #include "tests/fakes/proc.h"
@@ -127,7 +128,7 @@ class Bench {
 
   const ScratchFolder folder_{"/dev/shm"};
   FakeFpgas cards_;
-  LoadedModule loaded_{"fpga", Isolation::kProcess, CARDCAGE_FPGA, roots_of(cards_.root())};
+  LoadedModule loaded_{"fpga", Isolation::kProcess, built_module("fpga"), roots_of(cards_.root())};
 };
 
 // On plain files, which the kernel reads as fast as those of sysfs.
@@ -138,7 +139,7 @@ Figures discoveries(int rounds) {
   for (int i = 0; i < kCards; ++i)
     cards.push_back(fake_fpga::four_ports(fmt::format("0000:{:02x}:00.0", 0x10 + 2 * i)));
   fake_fpga::write_tree(folder.path(), cards);
-  LoadedModule loaded("fpga", Isolation::kProcess, CARDCAGE_FPGA, roots_of(folder.path()));
+  LoadedModule loaded("fpga", Isolation::kProcess, built_module("fpga"), roots_of(folder.path()));
   loaded.config.options["fences"].value = (folder / "fences").native();
   loaded.start();
   if (loaded.snapshot->devices.size() != kCards * 5) throw std::runtime_error("not all ports were found");

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "host/kubelet/clients.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/fake_device_manager.h"
@@ -67,7 +68,7 @@ class HealthWatcher {
 // The daemon with 1,000 devices: half of them for a driver, half for a resource.
 class HealthNode {
  public:
-  HealthNode() : daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
+  HealthNode() : daemon_(built_program("cardcage"), built_module("mock")) {
     std::filesystem::remove(daemon_.folder() / "cdi");
     std::filesystem::create_directory_symlink(cdi_.path(), daemon_.folder() / "cdi");
     std::filesystem::create_directory_symlink(run_.path(), daemon_.folder() / "run");

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "host/metrics/collector.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/http_get.h"
@@ -38,7 +39,7 @@ std::uint16_t start(DaemonProcess& daemon) {
 }  // namespace
 
 void measure_scrapes(Table& table, bool quick) {
-  DaemonProcess daemon(CARDCAGE_DAEMON, CARDCAGE_MOCK);
+  DaemonProcess daemon(built_program("cardcage"), built_module("mock"));
   const std::uint16_t port = start(daemon);
   Figures cached, collected, meanwhile;
   for (int i = 0; i < (quick ? 20 : 100); ++i) cached.time([&] { http_get(port, "/metrics"); });

@@ -11,6 +11,7 @@
 #include "modules/nic/netlink/addresses.h"
 #include "modules/nic/netlink/links.h"
 #include "tests/bench/loaded_module.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/network_namespace.h"
 #include "tests/fakes/pod_namespace.h"
 #include "tests/nic/nic_tree.h"
@@ -36,7 +37,7 @@ Figures discoveries(int rounds) {
       tree.iommu_group(function, std::to_string(100 * card + static_cast<int>(i)));
     }
   }
-  LoadedModule loaded("nic", Isolation::kProcess, CARDCAGE_NIC,
+  LoadedModule loaded("nic", Isolation::kProcess, built_module("nic"),
                       {.sysfs = tree.sysfs(), .procfs = "/proc", .devfs = tree.devfs(), .driver = "/"});
   loaded.start();
   if (loaded.snapshot->devices.size() != kCards * kVirtual) throw std::runtime_error("not all functions were found");
@@ -67,7 +68,7 @@ std::optional<HandOvers> hand_overs(int rounds) {
   if (!node.works() || !pod.works() || !node.ip("link add nic0 type veth peer name peer0")) return std::nullopt;
   NicTree tree;
   tree.netdev("nic0");
-  LoadedModule loaded("nic", Isolation::kProcess, CARDCAGE_NIC,
+  LoadedModule loaded("nic", Isolation::kProcess, built_module("nic"),
                       {.sysfs = tree.sysfs(), .procfs = "/proc", .devfs = tree.devfs(), .driver = "/"});
   loaded.config.options["interfaces"].value = std::vector<std::string>{"nic0"};
   loaded.start();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tests/bench/loaded_module.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/nvml/fake_gpus.h"
 #include "tests/fakes/proc.h"
 #include "tests/fakes/scratch_folder.h"
@@ -76,8 +77,8 @@ void measure_nvidia(Table& table, bool quick) {
   FakeGpus gpus(folder / "node", {.product = "h100", .gpus = kGpus});
   Figures discover, nvidia_prepare, mock_prepare;
   {
-    LoadedModule nvidia("nvidia", Isolation::kProcess, CARDCAGE_NVIDIA, roots_of(gpus));
-    LoadedModule mock("mock", Isolation::kProcess, CARDCAGE_MOCK);
+    LoadedModule nvidia("nvidia", Isolation::kProcess, built_module("nvidia"), roots_of(gpus));
+    LoadedModule mock("mock", Isolation::kProcess, built_module("mock"));
     mock.config.options["devices"].value = std::vector<std::string>{"gpu:16"};
     nvidia.start();
     mock.start();
@@ -87,7 +88,7 @@ void measure_nvidia(Table& table, bool quick) {
     }
   }
   partition(gpus);
-  LoadedModule nvidia("nvidia", Isolation::kProcess, CARDCAGE_NVIDIA, roots_of(gpus));
+  LoadedModule nvidia("nvidia", Isolation::kProcess, built_module("nvidia"), roots_of(gpus));
   nvidia.config.options["health_interval"].value = "1ms";
   nvidia.start();
   for (int i = 0; i < rounds; ++i)

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/fake_device_manager.h"
 
@@ -19,7 +20,7 @@ constexpr const char* kResource = "mock.cardcage.dev/fpga";
 // The daemon with one resource, and a fake kubelet.
 class ResourceNode {
  public:
-  explicit ResourceNode(int devices) : daemon_(CARDCAGE_DAEMON, CARDCAGE_MOCK) {
+  explicit ResourceNode(int devices) : daemon_(built_program("cardcage"), built_module("mock")) {
     std::filesystem::remove(daemon_.folder() / "cdi");
     std::filesystem::create_directory_symlink(cdi_.path(), daemon_.folder() / "cdi");
     std::filesystem::create_directory_symlink(run_.path(), daemon_.folder() / "run");

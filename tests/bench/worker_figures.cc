@@ -7,6 +7,7 @@
 
 #include "host/core/task_group.h"
 #include "tests/bench/loaded_module.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/proc.h"
 
 namespace cardcage::bench {
@@ -16,7 +17,7 @@ using namespace std::chrono_literals;
 
 class MockModule : public LoadedModule {
  public:
-  explicit MockModule(Isolation isolation, const std::filesystem::path& file = CARDCAGE_MOCK)
+  explicit MockModule(Isolation isolation, const std::filesystem::path& file = built_module("mock"))
       : LoadedModule("mock", isolation, file) {
     config.options["devices"].value = std::vector<std::string>{"gpu:8"};
   }
@@ -57,7 +58,7 @@ class MockModule : public LoadedModule {
 
 // How much longer two prepares take than one.
 double two_prepares_over_one(bool quick) {
-  MockModule concurrent(Isolation::kProcess, CARDCAGE_MOCK_CONCURRENT);
+  MockModule concurrent(Isolation::kProcess, built_module("mock_concurrent"));
   concurrent.slow_prepares();
   concurrent.start();
   Figures one, two;

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "host/core/file.h"
+#include "tests/fakes/built_files.h"
 
 namespace cardcage {
 
@@ -55,8 +56,8 @@ Status DaemonTest::unprepare(const ClaimRef& claim) {
 }
 
 DaemonTest::Output DaemonTest::cagectl(const std::string& arguments) const {
-  const std::string command =
-      fmt::format("{} --socket {} {} 2>&1", CAGECTL, (daemon.folder() / "admin.sock").native(), arguments);
+  const std::string command = fmt::format("{} --socket {} {} 2>&1", built_program("cagectl").native(),
+                                          (daemon.folder() / "admin.sock").native(), arguments);
   FILE* const stream = ::popen(command.c_str(), "r");
   if (stream == nullptr) return {-1, "popen failed"};
   Output output{};
@@ -79,7 +80,7 @@ std::vector<std::string> DaemonTest::files(const std::filesystem::path& folder) 
 }
 
 std::string DaemonTest::another_build(const std::string& trailer) const {
-  return read_file(CARDCAGE_MOCK, 64u << 20).value() + trailer;
+  return read_file(built_module("mock"), 64u << 20).value() + trailer;
 }
 
 void DaemonTest::install_module(const std::string& content) const {

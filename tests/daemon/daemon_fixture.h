@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/fake_device_manager.h"
 #include "tests/fakes/fake_kubelet.h"
@@ -67,7 +68,7 @@ class DaemonTest : public ::testing::Test {
   bool shows(const std::string& command, const std::string& text,
              std::chrono::milliseconds limit = std::chrono::seconds(5));
 
-  DaemonProcess daemon{CARDCAGE_DAEMON, CARDCAGE_MOCK};
+  DaemonProcess daemon{built_program(CARDCAGE_DAEMON), built_module("mock")};
   FakeDeviceManager manager{{.folder = daemon.folder() / "device-plugins"}};
   FakeKubelet kubelet{{.root = daemon.folder() / "kubelet", .devices = &manager}};
 };

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 
 #include "tests/daemon/daemon_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/eventually.h"
 #include "tests/fakes/idle_process.h"
 #include "tests/fakes/proc.h"
@@ -301,7 +302,7 @@ TEST_F(DaemonTest, ADriverThatIsNoLongerConfiguredStillUnpreparesItsClaims) {
 // It may hold the hardware while the next instance takes it.
 TEST_F(DaemonTest, WhatAModuleForkedEndsBeforeTheModuleStartsAgain) {
   if (writable_control_groups().empty()) GTEST_SKIP() << "no control group is writable";
-  std::filesystem::copy(std::filesystem::path(CARDCAGE_TEST_MODULES) / "helper.so", daemon.folder() / "modules");
+  std::filesystem::copy(test_modules() / "helper.so", daemon.folder() / "modules");
   daemon.configure(daemon.node_section((daemon.folder() / "node").native()) +
                    "[[module]]\nname = \"helped\"\npath = \"helper.so\"\n"
                    "[[module.serve]]\napi = \"dra\"\ndriver = \"" +

@@ -6,6 +6,7 @@
 #include "tests/daemon/admin_client.h"
 #include "tests/daemon/daemon_fixture.h"
 #include "tests/daemon/mounted_config_map.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/fake_pod_resources.h"
 #include "tests/fakes/proc.h"
 
@@ -365,7 +366,7 @@ TEST_F(LiveConfigTest, TheLastOfAHundredReloadsCountsAndOtherModulesAreNotDistur
 
 TEST_F(LiveConfigTest, ASighupBeforeTheDaemonIsReadyDoesNotEndIt) {
   start_all();
-  DaemonProcess next{CARDCAGE_DAEMON, CARDCAGE_MOCK};
+  DaemonProcess next{built_program(CARDCAGE_DAEMON), built_module("mock")};
   next.configure(read_file(daemon.folder() / "cardcage.toml", 1 << 20).value());
   next.start();
   ASSERT_TRUE(manager.wait_for([&] { return next.logged("waiting for another cardcage"); }));

@@ -7,6 +7,7 @@
 
 #include "host/core/file.h"
 #include "tests/daemon/daemon_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/fake_pod_resources.h"
 
 namespace cardcage {
@@ -302,7 +303,7 @@ TEST_P(ResourceTest, OneNodeServesBothApis) {
 TEST_P(ResourceTest, ASecondDaemonWaitsForTheFirstToExit) {
   start_and_list(4);
   run_pod("train", 1);
-  DaemonProcess next{CARDCAGE_DAEMON, CARDCAGE_MOCK};
+  DaemonProcess next{built_program(CARDCAGE_DAEMON), built_module("mock")};
   next.configure(read_file(daemon.folder() / "cardcage.toml", 1 << 20).value());
   next.start();
   ASSERT_TRUE(manager.wait_for([&] { return next.logged("waiting for another cardcage"); }));
@@ -315,7 +316,7 @@ TEST_P(ResourceTest, ASecondDaemonWaitsForTheFirstToExit) {
 
 TEST_P(ResourceTest, AWaitingDaemonExitsOnSigterm) {
   start_and_list(4);
-  DaemonProcess next{CARDCAGE_DAEMON, CARDCAGE_MOCK};
+  DaemonProcess next{built_program(CARDCAGE_DAEMON), built_module("mock")};
   next.configure(read_file(daemon.folder() / "cardcage.toml", 1 << 20).value());
   next.start();
   ASSERT_TRUE(manager.wait_for([&] { return next.logged("waiting for another cardcage"); }));

@@ -6,6 +6,7 @@
 #include "host/core/file.h"
 #include "host/core/unique_fd.h"
 #include "tests/daemon/daemon_fixture.h"
+#include "tests/fakes/built_files.h"
 
 namespace cardcage {
 namespace {
@@ -21,7 +22,7 @@ TEST_P(WatchTest, AKernelMessageMakesADeviceUnhealthy) {
   const UniqueFd log(::open("/dev/kmsg", O_RDWR | O_CLOEXEC));
   const std::string message = "<7>cardcage-mock: health gpu-1 bad XidError Xid 79\n";
   if (!log) GTEST_SKIP() << "/dev/kmsg cannot be opened: " << std::strerror(errno);
-  const auto watching = read_file(CARDCAGE_MOCK_WATCH, std::size_t{64} << 20);
+  const auto watching = read_file(built_module("mock_watch"), std::size_t{64} << 20);
   ASSERT_TRUE(watching) << watching.error().message;
   install_module(*watching);
   start_and_register();

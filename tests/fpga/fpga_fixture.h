@@ -6,6 +6,7 @@
 
 #include "host/core/digest.h"
 #include "tests/common/hardware_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/fpga/bitstream_files.h"
 #include "tests/fakes/fpga/fake_fpgas.h"
 
@@ -14,7 +15,7 @@ namespace cardcage {
 class FpgaFixture : public HardwareFixture {
  protected:
   FpgaFixture() : HardwareFixture("fpga.cardcage.dev/v1alpha1") {
-    modules_dir = CARDCAGE_MODULES;
+    modules_dir = built_modules();
     std::filesystem::create_directories(catalogue());
     std::filesystem::permissions(catalogue(), std::filesystem::perms(0755));
   }

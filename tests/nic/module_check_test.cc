@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "host/conformance/check_file.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/network_namespace.h"
 
 namespace cardcage {
@@ -43,7 +44,7 @@ TEST(NicModuleCheck, KeepsAllRules) {
   const OwnSysfs sysfs;
   if (!sysfs.mounted()) GTEST_SKIP() << "sysfs cannot be mounted here";
   ASSERT_TRUE(node.ip("link add nic0 type veth peer name peer0"));
-  CheckRequest request{.file = CARDCAGE_MODULES "/libcardcage_nic.so", .device = "interface/nic0"};
+  CheckRequest request{.file = built_module("nic"), .device = "interface/nic0"};
   request.options["interfaces"] = {std::vector<std::string>{"nic0"}, {}};
   const auto report = check_file(request);
   ASSERT_TRUE(report) << report.error().message;

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "tests/common/hardware_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/nic/nic_tree.h"
 
 namespace cardcage {
 
 class NicFixture : public HardwareFixture {
  protected:
-  NicFixture() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = CARDCAGE_MODULES; }
+  NicFixture() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = built_modules(); }
   ~NicFixture() override { let_go(); }
 
   Status start(Options options = {}) {

@@ -1,5 +1,6 @@
 // A driver that answers wrongly, a library that is none, and parameters that nobody knows: each costs what it concerns,
 // and says what it is.
+#include "tests/fakes/built_files.h"
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -58,7 +59,7 @@ TEST_P(NvidiaBadInput, ALibraryThatIsNotNvmlIsNamed) {
   // A library without the functions of NVML, and a file that is no library.
   const fs::path library = gpus->library();
   fs::remove(library);
-  fs::copy_file(CARDCAGE_MODULES "/libcardcage_nvidia.so", library);
+  fs::copy_file(built_module("nvidia"), library);
   const auto without = prepare(wanted);
   ASSERT_FALSE(without);
   EXPECT_THAT(without.error().message, AllOf(HasSubstr(library.native()), HasSubstr("nvmlInit")));

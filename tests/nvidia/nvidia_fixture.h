@@ -5,6 +5,7 @@
 
 #include "host/module/services.h"
 #include "tests/common/hardware_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/nvml/fake_gpus.h"
 
 namespace cardcage {
@@ -13,7 +14,7 @@ class NvidiaFixture : public HardwareFixture {
  protected:
   static constexpr int kTicksPerLook = 10;
 
-  NvidiaFixture() : HardwareFixture("resource.nvidia.com/v1beta1") { modules_dir = CARDCAGE_MODULES; }
+  NvidiaFixture() : HardwareFixture("resource.nvidia.com/v1beta1") { modules_dir = built_modules(); }
   ~NvidiaFixture() override {
     let_go();  // before the GPUs go
   }
@@ -28,7 +29,7 @@ class NvidiaFixture : public HardwareFixture {
     let_go();
     roots = {.sysfs = gpus->sysfs(), .procfs = gpus->procfs(), .devfs = gpus->devfs(), .driver = gpus->driver_root()};
     ModuleConfig wanted = config("libcardcage_nvidia.so", options);
-    wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi", CARDCAGE_NVIDIA_MPS};
+    wanted.programs = {gpus->driver_root() / "usr/bin/nvidia-smi", built_program("cardcage-nvidia-mps")};
     wanted.writes = writes_allowed;
     return start_module(wanted, services);
   }

@@ -9,6 +9,7 @@
 
 #include "host/module/driver_records.h"
 #include "tests/common/hardware_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/pod_namespace.h"
 #include "tests/qemu/machine_files.h"
 
@@ -48,7 +49,7 @@ std::string index_of(const std::string& interface) {
 
 class NicMachine : public HardwareFixture {
  protected:
-  NicMachine() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = CARDCAGE_MODULES; }
+  NicMachine() : HardwareFixture("nic.cardcage.dev/v1alpha1") { modules_dir = built_modules(); }
   ~NicMachine() override {
     let_go();
     make_virtual_functions(0);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "host/conformance/rule.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
@@ -29,8 +30,8 @@ constexpr bool kHasThreadOfSanitizer = false;
 CheckRequest request_of(const std::string& folder, const std::string& file) {
   return {.file = std::filesystem::path(folder) / file};
 }
-CheckRequest test_module(const std::string& file) { return request_of(CARDCAGE_TEST_MODULES, file); }
-CheckRequest mock() { return request_of(CARDCAGE_MODULES, "libcardcage_mock.so"); }
+CheckRequest test_module(const std::string& file) { return request_of(test_modules(), file); }
+CheckRequest mock() { return request_of(built_modules(), "libcardcage_mock.so"); }
 
 Report check(const CheckRequest& request) {
   auto report = check_file(request);
@@ -71,7 +72,7 @@ TEST(CheckFileTest, TheMockKeepsAllRules) {
 }
 
 TEST(CheckFileTest, TheMockHandlesEvents) {
-  const Report report = check(request_of(CARDCAGE_MODULES, "libcardcage_mock_watch.so"));
+  const Report report = check(request_of(built_modules(), "libcardcage_mock_watch.so"));
   EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
   EXPECT_EQ(evidence(report, "events"), "beginnings of messages: 1, subsystems: 1");
 }
@@ -88,12 +89,12 @@ TEST(CheckFileTest, WithoutPrepareTheRulesOfClaimsAreSkipped) {
 }
 
 TEST(CheckFileTest, EveryRulePassesForAConcurrentModule) {
-  const Report report = check(request_of(CARDCAGE_MODULES, "libcardcage_mock_concurrent.so"));
+  const Report report = check(request_of(built_modules(), "libcardcage_mock_concurrent.so"));
   EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
 }
 
 TEST(CheckFileTest, AModuleThatNeedsNoPrepareGivesContainersNothing) {
-  EXPECT_THAT(names(check(request_of(CARDCAGE_MODULES, "libcardcage_mock_no_prepare.so")), Verdict::kFail), IsEmpty());
+  EXPECT_THAT(names(check(request_of(built_modules(), "libcardcage_mock_no_prepare.so")), Verdict::kFail), IsEmpty());
   const Report report = check(test_module("needless_edits.so"));
   EXPECT_EQ(names(report, Verdict::kFail), Names{"prepare"});
   EXPECT_THAT(evidence(report, "prepare"), HasSubstr("CAGE_MODULE_NO_PREPARE"));

@@ -8,6 +8,7 @@
 #include "host/config/params.h"
 #include "host/conformance/check_file.h"
 #include "host/core/file.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/source_folder.h"
 
 namespace cardcage {
@@ -45,16 +46,14 @@ void expect_judged_as_written(const std::filesystem::path& module, const std::st
   }
 }
 
-TEST(DeclarationsTest, TheHostJudgesTheMocksTable) {
-  expect_judged_as_written(CARDCAGE_MODULES "/libcardcage_mock.so", "mock.json");
-}
+TEST(DeclarationsTest, TheHostJudgesTheMocksTable) { expect_judged_as_written(built_module("mock"), "mock.json"); }
 
 TEST(DeclarationsTest, TheHostJudgesTheTableOfEveryParameter) {
-  expect_judged_as_written(CARDCAGE_TEST_MODULES "/every_parameter.so", "every_parameter.json");
+  expect_judged_as_written(test_modules() / "every_parameter.so", "every_parameter.json");
 }
 
 TEST(DeclarationsTest, AFileThatIsNoModuleIsAnError) {
-  const auto identity = read_declarations({.file = CARDCAGE_TEST_MODULES "/no_entry.so"});
+  const auto identity = read_declarations({.file = test_modules() / "no_entry.so"});
   ASSERT_FALSE(identity);
   EXPECT_THAT(identity.error().message, HasSubstr("no_entry"));
 }

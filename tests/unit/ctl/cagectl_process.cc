@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "host/core/file.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
@@ -72,7 +73,7 @@ Ended run_program(const std::string& program, const std::vector<std::string>& ar
 
 Ended run_cagectl(const std::vector<std::string>& arguments, const std::string& input,
                   const std::vector<std::string>& environment) {
-  return run_program(CAGECTL, arguments, input, environment);
+  return run_program(built_program("cagectl"), arguments, input, environment);
 }
 
 }  // namespace cardcage

@@ -9,6 +9,7 @@
 
 #include "cardcage/admin.grpc.pb.h"
 #include "tests/fakes/admin_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 
@@ -290,9 +291,9 @@ TEST_F(InspectTest, ADaemonThatIsDownIsExitCodeThreeWithARemedy) {
 TEST_F(InspectTest, AUserWithoutPermissionGetsARemedy) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
-  const Ended ended =
-      run_program("setpriv", {"--reuid=65534", "--clear-groups", CAGECTL, "--socket", socket, "status"});
-  if (ended.code == 127 || ended.code == 126) GTEST_SKIP() << "nobody cannot run " << CAGECTL;
+  const Ended ended = run_program(
+      "setpriv", {"--reuid=65534", "--clear-groups", built_program("cagectl"), "--socket", socket, "status"});
+  if (ended.code == 127 || ended.code == 126) GTEST_SKIP() << "nobody cannot run " << built_program("cagectl");
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.err,
             "cagectl: permission denied on " + socket.native() + "; run cagectl as root, or as the user of cardcage\n");

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/fakes/admin_fixture.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 
@@ -93,7 +94,7 @@ TEST_F(ModuleAdmissionTest, WrongUsageIsExitCodeTwo) {
 }
 
 TEST(ModuleFileAdmissionTest, TheFileIsLoadedWithTheOptions) {
-  const Ended ended = run_cagectl({"module", "admission", "--file", CARDCAGE_MODULES "/libcardcage_mock.so", "--driver",
+  const Ended ended = run_cagectl({"module", "admission", "--file", built_module("mock"), "--driver",
                                    "gpu.mock.cardcage.dev", "--option", "device=1"});
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err, HasSubstr("has no option 'device' (did you mean 'devices'?)"));
@@ -107,7 +108,7 @@ void PrintTo(const Shipped& shipped, std::ostream* out) { *out << shipped.module
 class ShippedModuleTest : public ::testing::TestWithParam<Shipped> {};
 
 TEST_P(ShippedModuleTest, ThePolicyOfItsFileIsTheGoldenOne) {
-  const std::string file = CARDCAGE_MODULES "/libcardcage_" + GetParam().module + ".so";
+  const std::string file = built_module(GetParam().module);
   const Ended ended = run_cagectl({"module", "admission", "--file", file, "--driver", GetParam().driver});
   EXPECT_EQ(ended.code, 0) << ended.err;
   expect_golden("admission_" + GetParam().module + ".yaml", ended.out);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
@@ -17,9 +18,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kMock = CARDCAGE_MODULES "/libcardcage_mock.so";
-const std::string kRuleBreaker = CARDCAGE_TEST_MODULES "/rule_breaker.so";
-const std::string kScripted = CARDCAGE_TEST_MODULES "/scripted.so";
+const std::string kMock = built_module("mock");
+const std::string kRuleBreaker = test_modules() / "rule_breaker.so";
+const std::string kScripted = test_modules() / "scripted.so";
 
 Ended check(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"module", "check"});
@@ -108,14 +109,13 @@ TEST_F(ModuleCheckTest, AWrongCommandLineIsRefused) {
 TEST_F(ModuleCheckTest, WithoutAWorkerNothingIsChecked) {
   const ScratchFolder folder;
   const std::string lonely = folder / "cagectl";
-  std::filesystem::copy_file(CAGECTL, lonely);
+  std::filesystem::copy_file(built_program("cagectl"), lonely);
   const Ended ended = run_program(lonely, {"module", "check", kMock});
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err,
               AllOf(HasSubstr("install cardcage-worker beside this program"), HasSubstr("No such file or directory")));
   EXPECT_THAT(ended.out, IsEmpty());
-  std::filesystem::copy_file(std::filesystem::path(CAGECTL).replace_filename("cardcage-worker"),
-                             folder / "cardcage-worker");
+  std::filesystem::copy_file(built_program("cardcage-worker"), folder / "cardcage-worker");
   EXPECT_THAT(run_program(lonely, {"module", "check", kMock}).err,
               HasSubstr("install cardcage-access beside this program"));
 }

@@ -1,4 +1,5 @@
 #include "host/instance/declarations.h"
+#include "tests/fakes/built_files.h"
 
 #include <gmock/gmock.h>
 
@@ -156,7 +157,7 @@ TEST_F(DeclarationsTest, AFamilyCountsOnlyWithItsFunction) {
 }
 
 TEST(LoadIdentifiedTest, RefusesAFamilyThatLiesInAnotherObject) {
-  auto staged = stage(CARDCAGE_TEST_MODULES, "foreign_family.so", "");
+  auto staged = stage(test_modules(), "foreign_family.so", "");
   ASSERT_TRUE(staged) << staged.error().message;
   const auto loaded = load_identified("fpga", std::move(*staged));
   ASSERT_FALSE(loaded);

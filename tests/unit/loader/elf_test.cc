@@ -7,6 +7,7 @@
 #include <random>
 
 #include "host/core/file.h"
+#include "tests/fakes/built_files.h"
 
 namespace cardcage {
 namespace {
@@ -16,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string module_file(const std::string& name) {
-  auto content = read_file(std::filesystem::path(CARDCAGE_TEST_MODULES) / name, 64 << 20);
+  auto content = read_file(test_modules() / name, 64 << 20);
   EXPECT_TRUE(content);
   return content.value_or("");
 }

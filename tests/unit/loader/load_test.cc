@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "host/loader/loader.h"
+#include "tests/fakes/built_files.h"
 #include "tests/modules/base.h"
 
 namespace cardcage {
@@ -12,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-const std::filesystem::path kModules = CARDCAGE_TEST_MODULES;
+const std::filesystem::path kModules = test_modules();
 
 Result<LoadedModule> load_test_module(const std::string& file) {
   auto staged = stage(kModules, file, {});

@@ -7,6 +7,7 @@
 
 #include "host/core/file.h"
 #include "host/loader/loader.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
@@ -19,7 +20,7 @@ class StageTest : public ::testing::Test {
   StageTest() { install("good.so", "x.so"); }
 
   void install(const std::string& test_module, const std::string& name) {
-    fs::copy_file(fs::path(CARDCAGE_TEST_MODULES) / test_module, folder / name);
+    fs::copy_file(test_modules() / test_module, folder / name);
     fs::permissions(folder / name, fs::perms(0644));
   }
   Error refusal(const fs::path& file, std::string_view sha256 = {}) {

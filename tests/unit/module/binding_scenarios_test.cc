@@ -1,4 +1,5 @@
 // Binding conditions of devices, and the calls that make them true, in both isolations.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -15,7 +16,7 @@ constexpr const char *kAttached = "mock.cardcage.dev/Attached", *kFailed = "mock
 
 class BindingScenarios : public ScenarioFixture {
  protected:
-  BindingScenarios() { modules_dir = CARDCAGE_MODULES; }
+  BindingScenarios() { modules_dir = built_modules(); }
   cardcage::Status start_mock(const Options& more) {
     Options options{{"devices", Strings{"gpu:2", "nic:1"}}, {"binding", Strings{"gpu"}}};
     options.insert(more.begin(), more.end());
@@ -65,7 +66,7 @@ TEST_P(BindingScenarios, ADeviceThatIsBeingAttachedIsHeldUntilItsRelease) {
 }
 
 TEST_P(BindingScenarios, AModuleWithoutTheFamilyIsNotCalled) {
-  modules_dir = CARDCAGE_TEST_MODULES;
+  modules_dir = test_modules();
   ASSERT_TRUE(start_scripted({}));
   EXPECT_FALSE(module->identity().has_bind);
   EXPECT_EQ(run(module->bind(claim("u1"), soon())).error(),

@@ -1,4 +1,5 @@
 // What a module lists for claims to name.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -71,7 +72,7 @@ TEST_P(CatalogueScenarios, AModuleWithoutTheFamilyIsNotCalled) {
 }
 
 TEST_P(CatalogueScenarios, TheMockListsWhatItsOptionsName) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   const std::vector<std::string> lines{"bitstream aes usable AES at 300 MHz", "bitstream old refused part is missing",
                                        "Bit wrong usable x"};
   ASSERT_TRUE(start("libcardcage_mock_concurrent.so", {{"catalogue", lines}}));

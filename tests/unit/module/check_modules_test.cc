@@ -1,4 +1,5 @@
 #include "host/module/check_modules.h"
+#include "tests/fakes/built_files.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +12,7 @@ using ::testing::IsEmpty;
 
 class CheckModulesTest : public ::testing::Test {
  protected:
-  CheckModulesTest() { config.node.modules_dir = CARDCAGE_TEST_MODULES; }
+  CheckModulesTest() { config.node.modules_dir = test_modules(); }
   ModuleConfig& add(const std::string& file) {
     ModuleConfig& module = config.modules.emplace_back();
     module.name = fmt::format("m{}", config.modules.size());

@@ -1,5 +1,6 @@
 // Which calls of a concurrent module overlap [R8], in both isolations. The mock waits in real time.
 #include "host/module/running_module.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -12,7 +13,7 @@ constexpr milliseconds kSlow{300};
 
 class ConcurrentScenarios : public ScenarioFixture {
  protected:
-  ConcurrentScenarios() { modules_dir = CARDCAGE_MODULES; }
+  ConcurrentScenarios() { modules_dir = built_modules(); }
   // Starts the mock with devices gpu-0 to gpu-31 and slow calls for claims.
   Status start_slow(const std::string& file = "libcardcage_mock_concurrent.so") {
     return start(file, {{"devices", std::vector<std::string>{"gpu:32"}},

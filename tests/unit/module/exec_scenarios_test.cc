@@ -3,6 +3,7 @@
 
 #include "host/core/file.h"
 #include "host/module/child_process.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/proc.h"
 #include "tests/unit/module/scenario_fixture.h"
 
@@ -17,7 +18,7 @@ using ::testing::StartsWith;
 
 class ExecScenarios : public ScenarioFixture {
  protected:
-  ExecScenarios() { modules_dir = CARDCAGE_MODULES; }
+  ExecScenarios() { modules_dir = built_modules(); }
   // The module may run `tool`, a shell script with this text.
   Status start_with(const std::string& script, Options options = {}) {
     std::ofstream(folder / "tool") << "#!/bin/sh\n" << script << "\n" << std::flush;

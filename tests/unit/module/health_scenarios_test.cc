@@ -1,4 +1,5 @@
 // Checks, resets and declared causes, in both isolations.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -15,7 +16,7 @@ INSTANTIATE_TEST_SUITE_P(Isolation, HealthScenarios, ::testing::Values(Isolation
                          name_of_isolation);
 
 TEST_P(HealthScenarios, OneCallChecksManyDevicesAndAFailureStopsNone) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   ASSERT_TRUE(start("libcardcage_mock.so", {{"script", std::vector<std::string>{"remove gpu-1"}}}));
   ASSERT_TRUE(eventually([&] {
     clock.advance(std::chrono::milliseconds(10));
@@ -33,7 +34,7 @@ TEST_P(HealthScenarios, OneCallChecksManyDevicesAndAFailureStopsNone) {
 }
 
 TEST_P(HealthScenarios, ASweepOfChecksEndsBeforeItsDeadline) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   ASSERT_TRUE(start("libcardcage_mock.so", {{"script", std::vector<std::string>{"delay check 400ms", "rescan"}}}));
   ASSERT_TRUE(eventually([&] { return rescans == 1; })) << "the delay is set";
   const auto checked = run(module->check({"gpu-0", "gpu-1", "gpu-2", "gpu-3"}, clock.now() + seconds(1)));
@@ -70,7 +71,7 @@ TEST_P(HealthScenarios, AResetThatNeverReturnsLosesTheInstance) {
 }
 
 TEST_P(HealthScenarios, TheMockDeclaresCausesAndStatesThemWithValues) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   const std::vector<std::string> script = {"health gpu-0 degraded cause=Temperature value=96.5 Hot too hot"};
   ASSERT_TRUE(
       start("libcardcage_mock.so", {{"script", script}, {"partitions", std::int64_t{2}}, {"partitions_only", true}}));

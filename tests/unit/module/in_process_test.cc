@@ -1,5 +1,6 @@
 // Behaviour of modules inside the daemon only.
 #include "host/core/clock.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -13,7 +14,7 @@ class InProcessTest : public CoreFixture {
     config.path = file;
     config.isolation = isolation;
     config.position = {"t.toml", 4, 1};
-    return run(load_file(core, clock, config, CARDCAGE_TEST_MODULES, soon()));
+    return run(load_file(core, clock, config, test_modules(), soon()));
   }
   Instant soon() const { return clock.now() + std::chrono::seconds(10); }
   SystemClock clock;

@@ -1,4 +1,5 @@
 // cage.edits.journal in both isolations, on the module's thread and on those for the claims of a concurrent module.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -20,7 +21,7 @@ std::string name_of_setup(const ::testing::TestParamInfo<Setup>& about) {
 
 class JournalScenarios : public ModuleFixture, public ::testing::WithParamInterface<Setup> {
  protected:
-  JournalScenarios() : ModuleFixture(GetParam().isolation) { modules_dir = CARDCAGE_MODULES; }
+  JournalScenarios() : ModuleFixture(GetParam().isolation) { modules_dir = built_modules(); }
   Status start_with_journal(Options options = {}) {
     options["journal"] = true;
     return start(GetParam().module, options);

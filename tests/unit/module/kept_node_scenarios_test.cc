@@ -2,6 +2,7 @@
 #include "host/config/params.h"
 #include "host/core/file.h"
 #include "host/module/services.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -15,7 +16,7 @@ using Kept = std::tuple<Isolation, std::string>;
 
 class KeptNodeScenarios : public ModuleFixture, public ::testing::WithParamInterface<Kept> {
  protected:
-  KeptNodeScenarios() : ModuleFixture(std::get<0>(GetParam())) { modules_dir = CARDCAGE_KEPT; }
+  KeptNodeScenarios() : ModuleFixture(std::get<0>(GetParam())) { modules_dir = built("tests/unit/module/kept"); }
   ~KeptNodeScenarios() override {
     let_go();
     std::ignore = finish(services->stop_all("m", "u1", clock.now() + std::chrono::hours(1)));

@@ -1,5 +1,6 @@
 // Modules that were built for earlier versions of the ABI, as vendors shipped them (tests/abi/kept).
 #include "host/config/params.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -14,7 +15,7 @@ using Kept = std::tuple<Isolation, std::string>;
 
 class KeptScenarios : public ModuleFixture, public ::testing::WithParamInterface<Kept> {
  protected:
-  KeptScenarios() : ModuleFixture(std::get<0>(GetParam())) { modules_dir = CARDCAGE_KEPT; }
+  KeptScenarios() : ModuleFixture(std::get<0>(GetParam())) { modules_dir = built("tests/unit/module/kept"); }
   void SetUp() override {
 #ifndef __x86_64__
     GTEST_SKIP() << "the kept modules are for x86_64";

@@ -1,6 +1,7 @@
 // What a module may do and how the host reacts, in both isolations.
 #include "host/config/options.h"
 #include "host/config/params.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -382,7 +383,7 @@ TEST_P(ModuleScenarios, ErrorsAboutDeclarationsNameTheEntry) {
   EXPECT_EQ(refused.error().message,
             fmt::format("module 'm': module file '{}/bad_names.so' is refused: its table: entry 0 of options: name "
                         "'9lives' is not a letter followed by letters, digits and underscores, 32 at most",
-                        CARDCAGE_TEST_MODULES));
+                        test_modules().native()));
 }
 
 TEST_P(ModuleScenarios, ErrorsAboutFilesNameTheModule) {
@@ -391,12 +392,12 @@ TEST_P(ModuleScenarios, ErrorsAboutFilesNameTheModule) {
   EXPECT_EQ(refused.error(),
             (Error{Code::kNotFound, fmt::format("module 'm': cannot open module file '{}/nothing.so': No such file or "
                                                 "directory",
-                                                CARDCAGE_TEST_MODULES)}));
+                                                test_modules().native())}));
 }
 
 // The mock is the first module that users see: runs the whole life of a claim with it.
 TEST_P(ModuleScenarios, TheMockModuleServesAWholeClaim) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   const Status started = start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:2", "nic:1"}}});
   ASSERT_TRUE(started) << started.error().message;
   const auto snapshot = run(module->discover(soon()));

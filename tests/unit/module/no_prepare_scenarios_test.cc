@@ -1,4 +1,5 @@
 // Modules with CAGE_MODULE_NO_PREPARE in both isolations [R26].
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -13,7 +14,7 @@ INSTANTIATE_TEST_SUITE_P(Isolations, NoPrepareScenarios, ::testing::Values(Isola
                          name_of_isolation);
 
 TEST_P(NoPrepareScenarios, AClaimIsPreparedWithoutEdits) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   ASSERT_TRUE(start("libcardcage_mock_no_prepare.so", {{"devices", std::vector<std::string>{"gpu:1"}}}));
   EXPECT_TRUE(module->identity().no_prepare);
   const auto prepared = run(module->prepare(claim("u1", {"gpu-0"}), soon()));

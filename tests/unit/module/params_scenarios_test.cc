@@ -1,5 +1,6 @@
 // Parameters of several kinds in both isolations: as the module declares them, and as it reads them.
 #include "host/config/params.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -15,7 +16,7 @@ using ::testing::SizeIs;
 class ParamsScenarios : public ScenarioFixture {
  protected:
   Status start_mock() {
-    modules_dir = CARDCAGE_MODULES;
+    modules_dir = built_modules();
     return start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:1", "nic:1"}}});
   }
   DecodedParams decoded(ConfigSource source, const std::string& kind, const std::string& members) {

@@ -1,4 +1,5 @@
 // What a module tells of a call that takes long, in both isolations.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -8,7 +9,7 @@ using ::testing::HasSubstr;
 
 class ProgressScenarios : public ScenarioFixture {
  protected:
-  ProgressScenarios() { modules_dir = CARDCAGE_MODULES; }
+  ProgressScenarios() { modules_dir = built_modules(); }
 };
 INSTANTIATE_TEST_SUITE_P(Isolation, ProgressScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
                          name_of_isolation);

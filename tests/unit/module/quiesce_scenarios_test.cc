@@ -1,6 +1,7 @@
 // A module, and one device of it, off the hardware [R12], in both isolations.
 #include <fstream>
 
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -10,7 +11,7 @@ using ::testing::HasSubstr;
 
 class QuiesceScenarios : public ScenarioFixture {
  protected:
-  QuiesceScenarios() { modules_dir = CARDCAGE_MODULES; }
+  QuiesceScenarios() { modules_dir = built_modules(); }
 };
 INSTANTIATE_TEST_SUITE_P(Isolation, QuiesceScenarios, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
                          name_of_isolation);
@@ -44,7 +45,7 @@ TEST_P(QuiesceScenarios, AModuleThatCannotReleaseADeviceSaysWhy) {
 }
 
 TEST_P(QuiesceScenarios, WithoutTheFamilyItFailsAtOnce) {
-  modules_dir = CARDCAGE_TEST_MODULES;
+  modules_dir = test_modules();
   ASSERT_TRUE(start_scripted({}));
   const auto refused = run(module->quiesce_device("dev-0", soon()));
   ASSERT_FALSE(refused);

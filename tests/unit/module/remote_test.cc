@@ -8,6 +8,7 @@
 
 #include "host/core/file.h"
 #include "host/module/remote.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -198,7 +199,7 @@ TEST_P(RemoteTest, ALimitThatCannotBeSetIsAnError) {
 }
 
 TEST_P(RemoteTest, ALargeSnapshotAndManyLiveClaimsAreSentInParts) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   ASSERT_TRUE(start("libcardcage_mock.so", {{"devices", std::vector<std::string>{"gpu:10000"}}}));
   const auto snapshot = run(module->discover(soon()));
   ASSERT_TRUE(snapshot) << snapshot.error().message;

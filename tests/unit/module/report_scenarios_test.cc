@@ -1,4 +1,5 @@
 // What a module reports for Prometheus and as labels of the node, and what the host leaves out of it.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -110,7 +111,7 @@ TEST_P(ReportScenarios, AModuleWithoutTheFamiliesIsNotCalled) {
 }
 
 TEST_P(ReportScenarios, TheMockReportsFiguresOfItsDevices) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   ASSERT_TRUE(
       start("libcardcage_mock_concurrent.so", {{"devices", std::vector<std::string>{"gpu:2"}},
                                                {"metrics_lanes", std::int64_t{3}},

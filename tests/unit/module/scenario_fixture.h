@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/load_file.h"
@@ -132,7 +133,7 @@ class ModuleFixture : public CoreFixture {
   Instant later() const { return clock.now() + std::chrono::hours(1); }
 
   const Isolation isolation;
-  std::filesystem::path modules_dir = CARDCAGE_TEST_MODULES;
+  std::filesystem::path modules_dir = test_modules();
   ScratchFolder folder;
   WorkerGroups groups{folder.path()};
   FakeClock clock;

@@ -9,6 +9,7 @@
 #include "host/module/services.h"
 #include "host/module/spawn_plan.h"
 #include "host/module/start_child.h"
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -25,7 +26,7 @@ using ::testing::StartsWith;
 class ServiceScenarios : public ScenarioFixture {
  protected:
   ServiceScenarios() {
-    modules_dir = CARDCAGE_MODULES;
+    modules_dir = built_modules();
     places.groups = find_control_group().value_or("");
     services = std::make_shared<Services>(core, clock, places);
   }

@@ -1,4 +1,5 @@
 // cage.edits.status and cage.edits.metadata in both isolations.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -11,7 +12,7 @@ using ::testing::SizeIs;
 
 class StatementScenarios : public ModuleFixture, public ::testing::WithParamInterface<Isolation> {
  protected:
-  StatementScenarios() : ModuleFixture(GetParam()) { modules_dir = CARDCAGE_MODULES; }
+  StatementScenarios() : ModuleFixture(GetParam()) { modules_dir = built_modules(); }
   Result<PreparedEdits> prepare_with(std::vector<std::string> statements) {
     EXPECT_TRUE(start("libcardcage_mock.so", {{"statements", std::move(statements)}}));
     return run(module->prepare(claim("u1", {"gpu-0", "gpu-1"}), soon()));

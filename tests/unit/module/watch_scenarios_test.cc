@@ -1,4 +1,5 @@
 // What wakes a module that sleeps: events that the host hands over, and descriptors of its own.
+#include "tests/fakes/built_files.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -114,7 +115,7 @@ TEST_P(WatchScenarios, ADescriptorThatTheModuleHasClosedIsForgotten) {
 }
 
 TEST_P(WatchScenarios, TheMockExecutesKernelMessages) {
-  modules_dir = CARDCAGE_MODULES;
+  modules_dir = built_modules();
   ASSERT_TRUE(start("libcardcage_mock_watch.so"));
   const EventBatch batch{{{EventType::kUevent, Instant(), "ACTION=change\n"},
                           {EventType::kKernelLog, Instant(), "cardcage-mock: nonsense"},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/core/file.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/proc.h"
 #include "tests/unit/module/scenario_fixture.h"
 
@@ -17,7 +18,7 @@ inline int accesses() {
 
 class WriteFixture : public ScenarioFixture {
  protected:
-  WriteFixture() { modules_dir = CARDCAGE_MODULES; }
+  WriteFixture() { modules_dir = built_modules(); }
   Status start_with(std::vector<std::string> write, std::vector<std::string> allowed, Options options = {}) {
     options["write"] = std::move(write);
     ModuleConfig wanted = config("libcardcage_mock.so", options);

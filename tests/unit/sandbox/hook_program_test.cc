@@ -10,6 +10,7 @@
 #include "host/hook/attachment_files.h"
 #include "host/sandbox/hook_file.h"
 #include "host/sandbox/hook_server.h"
+#include "tests/fakes/built_files.h"
 #include "tests/fakes/live_core.h"
 #include "tests/fakes/pod_namespace.h"
 #include "tests/fakes/scratch_folder.h"
@@ -114,7 +115,7 @@ class HookProgramTest : public ::testing::Test {
   }
 
   ScratchFolder run_dir;
-  const HookFile files{CARDCAGE_HOOK, run_dir / "hooks", run_dir.path()};
+  const HookFile files{built_program("cardcage-hook"), run_dir / "hooks", run_dir.path()};
   PodNamespace pod;
   SystemClock clock;
   LiveCore core;
@@ -204,7 +205,7 @@ TEST_F(HookProgramTest, AnOlderProgramIsReplaced) {
   std::ofstream(run_dir / "hooks/cardcage-hook") << "an older one";
   serve();
   EXPECT_EQ(run_hook().status, 0);
-  const auto hook = HookFile(CARDCAGE_HOOK, run_dir / "hooks", "/run/cardcage").sandbox_hook("d", "u");
+  const auto hook = HookFile(built_program("cardcage-hook"), run_dir / "hooks", "/run/cardcage").sandbox_hook("d", "u");
   ASSERT_TRUE(hook);
   EXPECT_EQ(hook->name, "createRuntime");
   EXPECT_THAT(hook->args, ElementsAre(run_dir / "hooks/cardcage-hook", "/run/cardcage", "d", "u"));
