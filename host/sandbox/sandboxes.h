@@ -14,8 +14,8 @@
 #include "host/hook/hook_request.h"
 #include "host/ledger/ledger.h"
 #include "host/model/pod_sandbox.h"
-#include "host/sandbox/attachments.h"
 #include "host/module/pod_network.h"
+#include "host/sandbox/attachments.h"
 
 namespace cardcage {
 

@@ -465,35 +465,6 @@ TEST_F(ClaimPreparerTest, AFullDiskFailsNoClaim) {
   ledger.reset();
 }
 
-TEST_F(ClaimPreparerTest, AHookAsksForDevicesThatTheRuntimeDoesNotMove) {
-  gpus->about.has_sandbox = true;
-  gpus->edits = [](const ModuleClaim& claim) {
-    PreparedEdits edits;
-    edits.allocations.resize(claim.allocations.size());
-    edits.allocations[0].net_devices = {{"eth1", "net1"}};
-    return edits;
-  };
-  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  EXPECT_THAT(cdi_spec(*ledger->find({kDriver, "u1"})).edits.hooks, IsEmpty());
-  ASSERT_TRUE(prepare_new("u2", {an_allocation("gpu-1"), an_allocation("gpu-2")}));
-  EXPECT_THAT(cdi_spec(*ledger->find({kDriver, "u2"})).edits.hooks,
-              ElementsAre(*sandbox_hook({.driver = kDriver, .uid = "u2"})));
-}
-
-TEST_F(ClaimPreparerTest, HooksRaiseTheLimitsOfLockedMemory) {
-  gpus->edits = [](const ModuleClaim&) {
-    PreparedEdits edits;
-    edits.claim.locked_memory = {4096};
-    edits.allocations.resize(1);
-    edits.allocations[0].locked_memory = {8192};
-    return edits;
-  };
-  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  const CdiSpec spec = cdi_spec(*ledger->find({kDriver, "u1"}));
-  EXPECT_THAT(spec.edits.hooks, ElementsAre(*memory_hook(4096)));
-  EXPECT_THAT(spec.devices.front().edits.hooks, ElementsAre(*memory_hook(8192)));
-}
-
 TEST_F(ClaimPreparerTest, AReadOnlyCdiFolderFailsTheClaimUntilItIsWritable) {
   auto read_only = std::make_unique<ReadOnlyFolder>(folder / "cdi");
   if (!read_only->works()) GTEST_SKIP() << "needs to be able to mount or not to be root";
