@@ -3,6 +3,7 @@
 
 #include "host/core/file.h"
 #include "tests/fakes/proc.h"
+#include "tests/fakes/thread_sanitizer.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {
@@ -13,14 +14,6 @@ using ::testing::HasSubstr;
 
 // leaks_memory.c takes 128 MiB in each check.
 constexpr std::size_t kLimit = 512u << 20, kDaemonSize = 320u << 20;
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kWatchesThreads = true;
-#elif defined(__has_feature)
-constexpr bool kWatchesThreads = __has_feature(thread_sanitizer);
-#else
-constexpr bool kWatchesThreads = false;
-#endif
 
 bool write_line(const fs::path& file, const std::string& text) {
   std::ofstream out(file);
@@ -80,7 +73,7 @@ class MemoryLimitTest : public ModuleFixture {
 TEST_F(MemoryLimitTest, EndsTheLeakingWorkerAndNotTheDaemon) {
   const MemoryGroup group;
   if (!group.why_not.empty()) GTEST_SKIP() << group.why_not;
-  if (kWatchesThreads) GTEST_SKIP() << "the thread sanitizer takes several times the memory that it watches";
+  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer takes several times the memory that it watches";
   const std::string daemon(kDaemonSize, '.');
   ASSERT_TRUE(start("leaks_memory.so"));
   for (const pid_t worker : proc::workers(::getpid()))

@@ -9,6 +9,7 @@
 #include "host/conformance/rule.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
+#include "tests/fakes/thread_sanitizer.h"
 
 namespace cardcage {
 namespace {
@@ -18,14 +19,6 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Names = std::set<std::string>;
-
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kHasThreadOfSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kHasThreadOfSanitizer = __has_feature(thread_sanitizer);
-#else
-constexpr bool kHasThreadOfSanitizer = false;
-#endif
 
 CheckRequest request_of(const std::string& folder, const std::string& file) {
   return {.file = std::filesystem::path(folder) / file};
@@ -44,7 +37,7 @@ Names names(const Report& report, Verdict verdict) {
   Names found;
   for (const Finding& finding : report.findings)
     if (finding.outcome.verdict == verdict) found.emplace(finding.name);
-  if (kHasThreadOfSanitizer) found.erase("load");
+  if (kThreadSanitizer) found.erase("load");
   return found;
 }
 
@@ -197,7 +190,7 @@ INSTANTIATE_TEST_SUITE_P(Files, RefusedFileTest,
                          });
 
 TEST(CheckFileTest, AThreadThatStartsWhenTheFileIsLoadedIsABreach) {
-  if (kHasThreadOfSanitizer) GTEST_SKIP() << "the sanitizer starts a thread of its own";
+  if (kThreadSanitizer) GTEST_SKIP() << "the sanitizer starts a thread of its own";
   const Report report = check(test_module("early_thread.so"));
   EXPECT_EQ(names(report, Verdict::kFail), Names{"load"});
   EXPECT_THAT(evidence(report, "load"), HasSubstr("3 threads run before create"));

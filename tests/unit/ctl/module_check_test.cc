@@ -8,6 +8,7 @@
 
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
+#include "tests/fakes/thread_sanitizer.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 
@@ -38,13 +39,7 @@ std::string without_build(std::string text) {
 class ModuleCheckTest : public ::testing::Test {
  protected:
   void SetUp() override {
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-    GTEST_SKIP() << "the sanitizer starts a thread of its own";
-#endif
-#elif defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "the sanitizer starts a thread of its own";
-#endif
+    if (kThreadSanitizer) GTEST_SKIP() << "the sanitizer starts a thread of its own";
   }
 };
 
