@@ -41,9 +41,7 @@ Task<Outcome> prepare_ends_at_its_deadline(Trial& trial) {
 
 // A device may be gone when its claim is prepared.
 Task<Outcome> explains_failures(Trial& trial) {
-  const auto device = co_await trial.device();
-  if (!device) co_return broken(device.error());
-  auto claim = trial.claim_of(*device);
+  auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   claim->allocations.front().device_id = kUnknownDevice;
   const auto edits = co_await trial.prepare(*claim);

@@ -10,15 +10,8 @@ namespace {
 
 constexpr const char* kGoneDevice = "module-check-no-such-device";
 
-// A claim of its own for each rule.
-Task<Result<ModuleClaim>> new_claim(Trial& trial) {
-  const auto device = co_await trial.device();
-  if (!device) co_return std::unexpected(device.error());
-  co_return trial.claim_of(*device);
-}
-
 Task<Result<ModuleClaim>> prepared_claim(Trial& trial) {
-  auto claim = co_await new_claim(trial);
+  auto claim = co_await trial.new_claim();
   if (!claim) co_return claim;
   const auto edits = co_await trial.prepare(*claim);
   if (!edits) co_return std::unexpected(edits.error());
@@ -70,7 +63,7 @@ Task<Outcome> prepares_with_each_kind_of_params(Trial& trial) {
 }
 
 Task<Outcome> prepares_again(Trial& trial) {
-  const auto claim = co_await new_claim(trial);
+  const auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   const auto before = co_await trial.prepare(*claim);
   if (!before) co_return broken(before.error());
@@ -79,7 +72,7 @@ Task<Outcome> prepares_again(Trial& trial) {
 }
 
 Task<Outcome> prepares_again_after_a_restart(Trial& trial) {
-  const auto claim = co_await new_claim(trial);
+  const auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   const auto before = co_await trial.prepare(*claim);
   if (!before) co_return broken(before.error());
@@ -105,7 +98,7 @@ Task<Outcome> prepares_after_unprepare(Trial& trial) {
 
 // The failed claim has the device, and another device that does not exist.
 Task<Outcome> prepares_after_a_failure(Trial& trial) {
-  auto claim = co_await new_claim(trial);
+  auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   claim->allocations.push_back(claim->allocations.front());
   claim->allocations.back().device_id = kGoneDevice;
@@ -126,14 +119,14 @@ Task<Outcome> unprepares_again(Trial& trial) {
 }
 
 Task<Outcome> unprepares_unknown_claims(Trial& trial) {
-  const auto claim = co_await new_claim(trial);
+  const auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   const Status released = co_await trial.unprepare(*claim);
   co_return outcome_of(released);
 }
 
 Task<Outcome> unprepares_without_the_device(Trial& trial) {
-  auto claim = co_await new_claim(trial);
+  auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   claim->allocations.front().device_id = kGoneDevice;
   const Status released = co_await trial.unprepare(*claim);
@@ -166,7 +159,7 @@ Task<Outcome> unprepares_after_a_crash(Trial& trial) {
 
 Task<Outcome> survives_container_restarts(Trial& trial) {
   if (!trial.identity()->has_pre_start) co_return skipped("the module has no " CAGE_EXT_PRE_START);
-  auto claim = co_await new_claim(trial);
+  auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   claim->ref.name_space = claim->ref.name = "";  // the device-plugin API knows none
   const auto edits = co_await trial.prepare(*claim);

@@ -17,14 +17,11 @@ bool names_an_interface(const DeviceStatement& statement) {
   return statement.network && !statement.network->interface_name.empty();
 }
 
-// A claim of its own for each rule, prepared and attached to a pod.
-Task<Result<Visit>> attached_claim(Trial& trial) {
-  const auto device = co_await trial.device();
-  if (!device) co_return std::unexpected(device.error());
-  auto claim = trial.claim_of(*device);
-  if (!claim) co_return std::unexpected(claim.error());
-  const auto pod = scratch_pod("module-check");
+// A claim of its own for each rule, prepared and attached to the pod.
+Task<Result<Visit>> attached_claim(Trial& trial, Result<SandboxedPod> pod) {
   if (!pod) co_return std::unexpected(pod.error());
+  const auto claim = co_await trial.new_claim();
+  if (!claim) co_return std::unexpected(claim.error());
   Visit visit{*claim, *pod};
   const auto edits = co_await trial.prepare(*claim);
   if (!edits) co_return std::unexpected(edits.error());
@@ -38,9 +35,9 @@ Task<Result<Visit>> attached_claim(Trial& trial) {
 
 Task<Outcome> attaches(Trial& trial) {
   if (!trial.identity()->has_sandbox) co_return skipped("the module has no " CAGE_EXT_SANDBOX);
-  if (const auto pod = scratch_pod("module-check"); !pod && pod.error().code == Code::kPermissionDenied)
-    co_return skipped(pod.error().message);
-  const auto visit = co_await attached_claim(trial);
+  const auto pod = scratch_pod("module-check");
+  if (!pod && pod.error().code == Code::kPermissionDenied) co_return skipped(pod.error().message);
+  const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
   const Status detached = co_await trial.detach(visit->claim, visit->pod);
   if (!detached) co_return broken(detached.error());
@@ -52,7 +49,8 @@ Task<Outcome> attaches(Trial& trial) {
 }
 
 Task<Outcome> attaches_again(Trial& trial) {
-  const auto visit = co_await attached_claim(trial);
+  const auto pod = scratch_pod("module-check");
+  const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
   const Status again = co_await trial.attach(visit->claim, visit->pod);
   if (!again) co_return broken(again.error());
@@ -66,7 +64,8 @@ Task<Outcome> attaches_again(Trial& trial) {
 }
 
 Task<Outcome> detaches_after_a_crash(Trial& trial) {
-  const auto visit = co_await attached_claim(trial);
+  const auto pod = scratch_pod("module-check");
+  const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
   co_await trial.kill();
   const Status again = co_await trial.attach(visit->claim, visit->pod);
@@ -80,7 +79,8 @@ Task<Outcome> detaches_after_a_crash(Trial& trial) {
 
 // The last rule: the kernel ends interfaces without hardware together with the pod.
 Task<Outcome> unprepares_without_detach(Trial& trial) {
-  const auto visit = co_await attached_claim(trial);
+  const auto pod = scratch_pod("module-check");
+  const auto visit = co_await attached_claim(trial, pod);
   if (!visit) co_return broken(visit.error());
   const Status released = co_await trial.unprepare(visit->claim);
   if (!released) co_return broken(released.error());

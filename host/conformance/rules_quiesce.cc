@@ -26,9 +26,7 @@ Task<Outcome> releases_the_hardware(Trial& trial) {
 
 Task<Outcome> prepares_nothing_while_quiesced(Trial& trial) {
   if (!trial.identity()->has_quiesce) co_return skipped(kNoQuiesce);
-  const auto device = co_await trial.device();
-  if (!device) co_return broken(device.error());
-  const auto claim = trial.claim_of(*device);
+  const auto claim = co_await trial.new_claim();
   if (!claim) co_return broken(claim.error());
   const Status quiesced = co_await trial.quiesce();
   if (!quiesced) co_return broken(quiesced.error());

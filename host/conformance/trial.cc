@@ -342,6 +342,12 @@ Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* sc
   return claim;
 }
 
+Task<Result<ModuleClaim>> Trial::new_claim() {
+  const auto device = co_await this->device();
+  if (!device) co_return std::unexpected(device.error());
+  co_return claim_of(*device);
+}
+
 pid_t Trial::pid() const { return module_->link().process().child()->pid(); }
 
 }  // namespace cardcage

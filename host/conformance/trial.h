@@ -86,6 +86,8 @@ class Trial {
   // A claim of its own for one device, as the scheduler and the host would make it.
   // Its parameters are the defaults of `schema`, or of the first that the device takes.
   Result<ModuleClaim> claim_of(const Device& device, const ParamsSchema* schema = nullptr);
+  // One for the device to prepare, with the defaults.
+  Task<Result<ModuleClaim>> new_claim();
 
   const CheckRequest& request() const { return request_; }
   // Null until stage() and load() succeeded.

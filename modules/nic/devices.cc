@@ -69,12 +69,12 @@ void describe_function(const Nic& nic, const hardware::Node& node, const hardwar
   device.attribute("vendor", hardware::text_in(folder / "vendor"));
   device.attribute("device", hardware::text_in(folder / "device"));
   add_text(device, "driver", hardware::driver_of(node.sysfs, bus_id));
-  if (const auto index = has(nic, "acpi_index") ? hardware::number_in(folder / "acpi_index") : std::nullopt)
+  if (const auto index = has(nic.entries, "acpi_index") ? hardware::number_in(folder / "acpi_index") : std::nullopt)
     device.attribute("acpiIndex", static_cast<std::int64_t>(*index));
-  if (has(nic, "iommu_group"))
+  if (has(nic.entries, "iommu_group"))
     device.attribute("iommuGroup", static_cast<std::int64_t>(std::strtoul(
                                        hardware::iommu_group_of(node.sysfs, bus_id).c_str(), nullptr, 10)));
-  device.attribute("vfio", has(nic, "iommu_group") && can_be_passed_through(passthrough, bus_id));
+  device.attribute("vfio", has(nic.entries, "iommu_group") && can_be_passed_through(passthrough, bus_id));
   const auto vdpa = std::ranges::find_if(nic.entries, [](const auto& entry) { return entry.starts_with("vdpa"); });
   if (vdpa != nic.entries.end()) device.attribute("vdpaDevice", *vdpa);
 }

@@ -77,8 +77,7 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
                           const std::map<std::string, Netdev>& lent, Inventory& found) {
   const auto device = hardware::path_of(node_.sysfs, bus_id);
   const std::vector<std::string> entries = hardware::names_in(device);
-  const auto contains = [&entries](const char* entry) { return std::ranges::binary_search(entries, entry); };
-  if (contains("sriov_numvfs") && hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
+  if (has(entries, "sriov_numvfs") && hardware::virtual_functions_in_use(node_.sysfs, bus_id) > 0) {
     found.left_out[bus_id] = "its virtual functions are offered instead";
     return;
   }
@@ -95,7 +94,8 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
   for (const auto& [id, netdev] : lent)  // a pod may have had it before the module started
     if (bus_id_of(id) == bus_id && std::ranges::find(netdevs, netdev.port, &Netdev::port) == netdevs.end())
       netdevs.push_back(netdev);
-  const std::string physical = contains("physfn") ? hardware::physical_function_of(node_.sysfs, bus_id) : std::string();
+  const std::string physical =
+      has(entries, "physfn") ? hardware::physical_function_of(node_.sysfs, bus_id) : std::string();
   const std::string type = physical.empty() ? "pf" : "vf";
   const auto add_port = [&](const std::string& id, std::optional<Netdev> netdev) {
     add({id, name_of(id), type, bus_id, physical, entries, {}, std::move(netdev), is_away}, found);
@@ -106,7 +106,7 @@ void Finder::add_function(const std::string& bus_id, const std::map<std::string,
 }
 
 void Finder::add(Nic nic, Inventory& found) const {
-  if (has(nic, "infiniband")) nic.rdma = rdma_devices_of(hardware::path_of(node_.sysfs, nic.bus_id));
+  if (has(nic.entries, "infiniband")) nic.rdma = rdma_devices_of(hardware::path_of(node_.sysfs, nic.bus_id));
   if (nic.netdev && !nic.is_away)
     if (const auto soft = found.soft_rdma.find(nic.netdev->name); soft != found.soft_rdma.end())
       nic.rdma.insert(nic.rdma.end(), soft->second.begin(), soft->second.end());

@@ -43,8 +43,10 @@ struct Inventory {
   SoftRdma soft_rdma;
 };
 
-// Whether the folder of the function has such a file or folder.
-inline bool has(const Nic& nic, const std::string& entry) { return std::ranges::binary_search(nic.entries, entry); }
+// Whether a function with these entries has such a file or folder.
+inline bool has(const std::vector<std::string>& entries, const std::string& entry) {
+  return std::ranges::binary_search(entries, entry);
+}
 // The function itself, or the physical function that it is a virtual one of.
 inline const std::string& card_of(const Nic& nic) { return nic.physical.empty() ? nic.bus_id : nic.physical; }
 // "pci/0000:41:00.0"

@@ -386,6 +386,10 @@ const cage_module* open_module(const std::filesystem::path& file) {
   return entry(CAGE_ABI_MINOR);
 }
 
+const cage_module* open_built(const std::string& name) {
+  return open_module(built("tests/abi/libcardcage_" + name + ".so"));
+}
+
 const cage_module* mock() {
   static const cage_module* module = open_module(built_module("mock"));
   return module;

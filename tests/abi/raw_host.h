@@ -191,6 +191,8 @@ class Claim {
 
 // Opens the file and calls its entry; the module stays loaded until the process ends.
 const cage_module* open_module(const std::filesystem::path& file);
+// "acme_c": one of those that are built for this test.
+const cage_module* open_built(const std::string& name);
 // The mock module.
 const cage_module* mock();
 

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "tests/abi/raw_host.h"
-#include "tests/fakes/built_files.h"
 
 namespace cardcage::raw {
 
@@ -17,14 +16,14 @@ using Options = std::map<std::string, Value>;
 struct Language {
   const char* name;
   const char* module;
+  bool installed;
 };
 
 class Sdk : public testing::TestWithParam<Language> {
  protected:
   void SetUp() override {
-    const auto file = built(std::string("tests/abi/libcardcage_") + GetParam().module + ".so");
-    if (!std::filesystem::exists(file)) GTEST_SKIP() << "no rustc found; tools/setup installs it";
-    everything_ = open_module(file);
+    if (!GetParam().installed) GTEST_SKIP() << "no rustc found; tools/setup installs it";
+    everything_ = open_built(GetParam().module);
   }
   const cage_module* everything() const { return everything_; }
 
@@ -34,7 +33,7 @@ class Sdk : public testing::TestWithParam<Language> {
 class CppSdk : public Sdk {};
 class RustSdk : public Sdk {};
 
-inline constexpr Language kCpp{"Cpp", "sdk_everything"}, kRust{"Rust", "rust_everything"};
+inline constexpr Language kCpp{"Cpp", "sdk_everything", true}, kRust{"Rust", "rust_everything", CARDCAGE_RUST != 0};
 inline std::string name_of(const testing::TestParamInfo<Language>& info) { return info.param.name; }
 
 inline Options with(Options more = {}) {

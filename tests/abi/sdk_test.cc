@@ -8,7 +8,6 @@
 
 #include "host/config/config.h"
 #include "tests/abi/sdk_fixture.h"
-#include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
@@ -397,12 +396,10 @@ TEST_P(Sdk, NewOptionsReachTheModule) {
   EXPECT_THAT(instance.host.logs, Contains("number is 9"));
 }
 
-TEST(CppModule, AModuleThatSaysNothingWorksWithTheOldestHost) {
-  EXPECT_EQ(open_module(built("tests/abi/libcardcage_acme_cc.so"))->min_host_minor, 1U);
-}
+TEST(CppModule, AModuleThatSaysNothingWorksWithTheOldestHost) { EXPECT_EQ(open_built("acme_cc")->min_host_minor, 1U); }
 
 TEST(CppModule, FunctionsThatAreNotOverriddenAreNotOffered) {
-  const cage_module* acme = open_module(built("tests/abi/libcardcage_acme_cc.so"));
+  const cage_module* acme = open_built("acme_cc");
   for (const char* family : {CAGE_EXT_PREFERRED, CAGE_EXT_RECONCILE, CAGE_EXT_PRE_START, CAGE_EXT_CONFIGURE,
                              CAGE_EXT_METRICS, CAGE_EXT_LABELS, CAGE_EXT_CATALOGUE, CAGE_EXT_SANDBOX})
     EXPECT_EQ(acme->extension(family), nullptr) << family;

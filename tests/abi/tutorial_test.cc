@@ -8,7 +8,6 @@
 
 #include "host/config/config.h"
 #include "tests/abi/raw_host.h"
-#include "tests/fakes/built_files.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::raw {
@@ -25,7 +24,7 @@ TEST(Tutorial, TheCppModuleWorks) {
   const ScratchFolder folder;
   std::ofstream(folder / "acme0") << "";
   std::ofstream(folder / "other") << "";
-  const cage_module* acme = open_module(built("tests/abi/libcardcage_acme_cc.so"));
+  const cage_module* acme = open_built("acme_cc");
   Instance instance(acme, {{"dev_dir", folder.path().string()}});
   ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
   EXPECT_THAT(instance.discover()->devices, ElementsAre(Pair("acme0", testing::_)));
@@ -46,7 +45,7 @@ class SlotsTutorial : public ::testing::Test {
   void touch(const std::string& file) const { std::ofstream(folder / file) << ""; }
   bool has(const std::string& file) const { return std::filesystem::exists(folder / file); }
   std::map<std::string, Value> options() const { return {{"dev_dir", folder.path().string()}}; }
-  const cage_module* const slots = open_module(built("tests/abi/libcardcage_acme_slots.so"));
+  const cage_module* const slots = open_built("acme_slots");
   const ScratchFolder folder;
 };
 
@@ -113,7 +112,7 @@ TEST_F(SlotsTutorial, TheThreadReportsHealthAndNewCards) {
 }
 
 TEST(Tutorial, TheCModuleWorks) {
-  Instance instance(open_module(built("tests/abi/libcardcage_acme_c.so")), {});
+  Instance instance(open_built("acme_c"), {});
   ASSERT_EQ(instance.created, CAGE_OK) << instance.explanation;
   EXPECT_THAT(instance.discover()->devices, ElementsAre(Pair("acme0", testing::_), Pair("acme1", testing::_)));
   Edits edits;
@@ -132,7 +131,7 @@ TEST(Tutorial, TheConfigurationAndTheClaimFitTheModule) {
   text << std::ifstream(examples / "acme-claim.json").rdbuf();
   const boost::json::value claim = boost::json::parse(text.str());
   const auto& parameters = claim.at_pointer("/status/allocation/devices/config/0/opaque/parameters").as_object();
-  const cage_module* acme = open_module(built("tests/abi/libcardcage_acme_cc.so"));
+  const cage_module* acme = open_built("acme_cc");
   EXPECT_EQ(parameters.at("apiVersion").as_string(), view(acme->params_api_version));
   EXPECT_EQ(parameters.at("kind").as_string(), view(acme->params_kind));
   const Values values(

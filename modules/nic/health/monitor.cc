@@ -108,7 +108,7 @@ void Monitor::judge_reporters(const Nic& nic, const HealthReporters& reporters) 
 }
 
 void Monitor::judge_errors(const Nic& nic) {
-  if (!has(nic, "aer_dev_nonfatal")) return;
+  if (!has(nic.entries, "aer_dev_nonfatal")) return;
   const hardware::PciErrors now = hardware::errors_of(node_.sysfs, nic.bus_id);
   const auto [last, is_first] = errors_.try_emplace(nic.id, now);
   const hardware::PciErrors more = hardware::new_errors(last->second, now);

@@ -1,9 +1,10 @@
 #include "host/instance/declarations.h"
-#include "tests/fakes/built_files.h"
 
 #include <gmock/gmock.h>
 
 #include <stdexcept>
+
+#include "tests/fakes/built_files.h"
 
 namespace cardcage {
 namespace {

@@ -1,7 +1,8 @@
 #include "host/module/check_modules.h"
-#include "tests/fakes/built_files.h"
 
 #include <gmock/gmock.h>
+
+#include "tests/fakes/built_files.h"
 
 namespace cardcage {
 namespace {
