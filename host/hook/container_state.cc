@@ -2,6 +2,8 @@
 
 #include <boost/json/parse.hpp>
 
+#include "host/core/pid.h"
+
 namespace cardcage {
 namespace {
 
@@ -21,11 +23,11 @@ Result<ContainerState> parse_container_state(std::string_view json) {
   const boost::json::value parsed = boost::json::parse(json, error);
   const boost::json::object* const state = error ? nullptr : parsed.if_object();
   const boost::json::value* const pid = state != nullptr ? state->if_contains("pid") : nullptr;
-  if (pid == nullptr || !pid->is_int64() || pid->get_int64() <= 0)
-    return fail(Code::kInvalidArgument, "the container runtime gives no state of a container with a pid");
+  const auto process = pid != nullptr && pid->is_int64() ? valid_pid(pid->get_int64()) : std::nullopt;
+  if (!process) return fail(Code::kInvalidArgument, "the container runtime gives no state of a container with a pid");
   const boost::json::value* const all = state->if_contains("annotations");
   return ContainerState{
-      .pid = pid->get_int64(),
+      .pid = *process,
       .pod_namespace = annotation(all, {"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"}),
       .pod = annotation(all, {"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"}),
       .pod_uid = annotation(all, {"io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"})};

@@ -3,6 +3,8 @@
 // Source: runtime.md of the OCI runtime specification, "State".
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -11,7 +13,7 @@
 namespace cardcage {
 
 struct ContainerState {
-  std::int64_t pid = 0;                     // of the container's first process, as the runtime sees it
+  pid_t pid = 0;                            // of the container's first process, as the runtime sees it
   std::string pod_namespace, pod, pod_uid;  // from annotations of containerd and CRI-O; empty if there are none
 };
 

@@ -108,7 +108,7 @@ Status lock_memory(std::string_view text) {
     return fail(Code::kInvalidArgument, "'{}' is no number of bytes", text);
   const auto state = read_state();
   if (!state) return std::unexpected(state.error());
-  const auto pid = static_cast<pid_t>(state->pid);
+  const pid_t pid = state->pid;
   rlimit limit{};
   if (::prlimit(pid, RLIMIT_MEMLOCK, nullptr, &limit) != 0)
     return fail_errno(errno, fmt::format("cannot read the limits of process {}", pid));

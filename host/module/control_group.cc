@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "host/core/file.h"
+#include "host/core/pid.h"
 
 namespace cardcage {
 namespace {
@@ -78,7 +79,7 @@ void ControlGroup::kill() const {
     const std::vector<pid_t> pids = members();
     if (pids.empty()) return;
     for (const pid_t pid : pids)
-      if (pid > 0) ::kill(pid, SIGKILL);
+      if (valid_pid(pid)) ::kill(pid, SIGKILL);
   }
 }
 

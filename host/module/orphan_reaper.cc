@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "host/core/pid.h"
+
 namespace cardcage {
 namespace {
 
@@ -21,7 +23,8 @@ std::set<pid_t> exited_children() {
     const std::string name = entry.path().filename();
     pid_t pid = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error == std::errc{} && end == name.data() + name.size() && is_exited_child(pid)) found.insert(pid);
+    if (error == std::errc{} && end == name.data() + name.size() && valid_pid(pid) && is_exited_child(pid))
+      found.insert(pid);
   }
   return found;
 }

@@ -99,6 +99,13 @@ Task<void> wake_at_end(OneShot<bool> ended, std::shared_ptr<ChildProcess> proces
   wake();
 }
 
+std::string group_prefix(const ServiceKey& key) { return fmt::format("cardcage-service-{}.", key.digest()); }
+
+// Everything in the group is killed, so a damaged record must not name one that the daemon did not make.
+bool is_group_of(const ServiceRecord& record) {
+  return record.group.filename().native().starts_with(group_prefix(record.key));
+}
+
 }  // namespace
 
 Services::Services(asio::io_context& core, Clock& clock, Places places, FaultHook fault)
@@ -121,7 +128,7 @@ void Services::adopt(ServiceRecord record, bool held) {
   it.wanted = held;
   std::error_code ignored;
   std::shared_ptr<ControlGroup> group;
-  if (!it.record.group.empty() && std::filesystem::exists(it.record.group, ignored))
+  if (is_group_of(it.record) && std::filesystem::exists(it.record.group, ignored))
     group = std::make_shared<ControlGroup>(it.record.group);
   if (auto child = adopt_child(it.record.pid, it.record.begun, group)) {
     if (const auto ended = end_event(core_, *child)) watch(service, std::move(child->process), *ended);
@@ -317,7 +324,7 @@ std::shared_ptr<ControlGroup> Services::make_group(ServiceRecord& record) {
   if (places_.groups.empty()) return nullptr;
   std::error_code failed;
   for (;;) {
-    auto folder = places_.groups / fmt::format("cardcage-service-{}.{}", record.key.digest(), groups_made_++);
+    auto folder = places_.groups / (group_prefix(record.key) + std::to_string(groups_made_++));
     if (std::filesystem::create_directory(folder, failed)) {
       record.group = folder;
       return std::make_shared<ControlGroup>(std::move(folder));

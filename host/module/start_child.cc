@@ -11,6 +11,7 @@
 
 #include "host/core/file.h"
 #include "host/core/log.h"
+#include "host/core/pid.h"
 
 namespace cardcage {
 
@@ -49,6 +50,7 @@ Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::p
 }
 
 std::optional<StartedChild> adopt_child(pid_t pid, const std::string& begun, std::shared_ptr<ControlGroup> group) {
+  if (!valid_pid(pid)) return std::nullopt;
   UniqueFd descriptor = open_process(pid);  // first: from here on the pid is that of no other process
   UniqueFd end(descriptor ? ::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0) : -1);
   if (!end || begun.empty() || begin_of(pid) != begun) return std::nullopt;

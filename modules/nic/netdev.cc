@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "modules/common/kernel_files.h"
 
@@ -37,7 +38,7 @@ std::vector<std::string> interfaces_of(const fs::path& sysfs) {
 std::optional<Netdev> read_netdev(const fs::path& sysfs, const std::string& name) {
   const hardware::Folder folder(sysfs / "class/net" / name);
   const auto index = folder.number("ifindex");
-  if (!index) return std::nullopt;
+  if (!index || !std::in_range<int>(*index)) return std::nullopt;
   Netdev netdev{.name = name,
                 .index = *index,
                 .type = folder.number("type").value_or(0),

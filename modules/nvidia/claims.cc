@@ -1,12 +1,10 @@
 #include "modules/nvidia/claims.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstring>
 #include <exception>
 
+#include "modules/common/process.h"
 #include "modules/nvidia/device_nodes.h"
 #include "modules/nvidia/gpu_modes.h"
 #include "modules/nvidia/mig_changes.h"
@@ -376,22 +374,31 @@ void Claims::end_leftovers(const cage::Call& call, const cage::Claim& claim) {
   for (const cage::Allocation& device : claim.allocations()) end_leftovers(call, device);
 }
 
+std::string Claims::kill_processes(const Target& target, const std::vector<GpuProcess>& processes) const {
+  const auto node = driver_.node().devfs / ("nvidia" + std::to_string(target.gpu->gpu.minor));
+  std::string spared;
+  for (const GpuProcess& one : processes)
+    if (const std::string reason = hardware::kill_user_of(node, one.pid); !reason.empty())
+      spared += "; process " + to_text({one}) + " was not killed: " + reason;
+  return spared;
+}
+
 void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& device) {
   if (device.admin()) return;
   const Target target = find_target(driver_.inventory(), device.device());
   auto processes = processes_of(target);
+  std::string spared;
   if (!processes.empty() && policy_.leftovers == Leftovers::kEnd) {
     host_.warn() << "ending process " << to_text(processes) << " on GPU " << target.gpu->gpu.bus_id
                  << ", whose claim is released";
-    for (const GpuProcess& one : processes)
-      if (one.pid > 1 && ::kill(static_cast<pid_t>(one.pid), SIGKILL) != 0 && errno != ESRCH)
-        throw cage::Error(CAGE_UNAVAILABLE, "ending process " + to_text({one}) + ": " + std::strerror(errno));
+    spared = kill_processes(target, processes);
     const auto end = cage::Call::Clock::now() + kEndLimit;
-    while (!(processes = processes_of(target)).empty() && cage::Call::Clock::now() < end) call.sleep(kLook);
+    while (!(processes = processes_of(target)).empty() && spared.empty() && cage::Call::Clock::now() < end)
+      call.sleep(kLook);
   }
   if (!processes.empty()) {
-    const std::string what =
-        "process " + to_text(processes) + " is still on GPU " + target.gpu->gpu.bus_id + ", whose claim is released";
+    const std::string what = "process " + to_text(processes) + " is still on GPU " + target.gpu->gpu.bus_id +
+                             ", whose claim is released" + spared;
     if (policy_.leftovers != Leftovers::kReport) throw cage::Error(CAGE_UNAVAILABLE, what);
     host_.warn() << what;
   } else if (const auto used = memory_in_use(target); used > kIdleMemory) {

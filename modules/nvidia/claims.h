@@ -75,6 +75,8 @@ class Claims {
   void require_idle(const cage::Allocation& device);
   void end_leftovers(const cage::Call& call, const cage::Claim& claim);
   void end_leftovers(const cage::Call& call, const cage::Allocation& device);
+  // Returns which were not killed, and why; empty if all were.
+  std::string kill_processes(const Target& target, const std::vector<GpuProcess>& processes) const;
   // Nothing if that cannot be known.
   std::vector<GpuProcess> processes_of(const Target& target);
   // Bytes of a whole GPU; 0 if that cannot be known.

@@ -47,14 +47,13 @@ template <std::size_t Size>
 std::string text(nvml::Return (*function)(nvml::Device, char*, unsigned), nvml::Device device) {
   std::array<char, Size> buffer{};
   if (function == nullptr || function(device, buffer.data(), Size) != nvml::kSuccess) return {};
-  buffer.back() = '\0';
-  return buffer.data();
+  return nvml::text_in(buffer);
 }
 
 std::optional<std::pair<int, int>> compute_capability(const nvml::Library& nvml, nvml::Device device) {
   int major = 0, minor = 0;
   if (nvml->nvmlDeviceGetCudaComputeCapability == nullptr ||
-      nvml->nvmlDeviceGetCudaComputeCapability(device, &major, &minor) != nvml::kSuccess)
+      nvml->nvmlDeviceGetCudaComputeCapability(device, &major, &minor) != nvml::kSuccess || major < 0 || minor < 0)
     return std::nullopt;
   return std::pair(major, minor);
 }
@@ -79,7 +78,7 @@ DriverVersions read_versions(const nvml::Library& nvml) {
   std::array<char, nvml::kVersionSize> buffer{};
   if (nvml->nvmlSystemGetDriverVersion != nullptr &&
       nvml->nvmlSystemGetDriverVersion(buffer.data(), nvml::kVersionSize) == nvml::kSuccess)
-    versions.driver = buffer.data();
+    versions.driver = nvml::text_in(buffer);
   auto cuda = get<int>(nvml->nvmlSystemGetCudaDriverVersion_v2);
   if (!cuda) cuda = get<int>(nvml->nvmlSystemGetCudaDriverVersion);  // it knows a number even without libcuda
   if (cuda) versions.cuda = std::to_string(*cuda / 1000) + "." + std::to_string(*cuda % 1000 / 10);
@@ -90,16 +89,16 @@ Gpu read_gpu(const nvml::Library& nvml, nvml::Device device) {
   Gpu gpu;
   nvml::PciInfo pci{};
   nvml.must(nvml->nvmlDeviceGetPciInfo_v3(device, &pci), "reading the PCI address of a GPU");
-  gpu.nvml_bus_id = pci.busId;
+  gpu.nvml_bus_id = nvml::text_in(pci.busId);
   gpu.bus_id = normal_bus_id(gpu.nvml_bus_id);
   const std::string of = " of GPU " + gpu.bus_id;
   std::array<char, nvml::kUuidSize> uuid{};
   nvml.must(nvml->nvmlDeviceGetUUID(device, uuid.data(), nvml::kUuidSize), "reading the UUID" + of);
-  gpu.uuid = uuid.data();
+  gpu.uuid = nvml::text_in(uuid);
   nvml.must(nvml->nvmlDeviceGetMinorNumber(device, &gpu.minor), "reading the minor number" + of);
   std::array<char, nvml::kNameSize> name{};
   nvml.must(nvml->nvmlDeviceGetName(device, name.data(), nvml::kNameSize), "reading the name" + of);
-  gpu.product = name.data();
+  gpu.product = nvml::text_in(name);
   gpu.index = get<unsigned>(nvml->nvmlDeviceGetIndex, device);
 
   const unsigned brand = get<unsigned>(nvml->nvmlDeviceGetBrand, device).value_or(0);

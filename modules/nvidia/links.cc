@@ -28,7 +28,7 @@ std::vector<std::string> linked_gpus(const nvml::Library& nvml, nvml::Device dev
     const auto type = nvml::get<unsigned>(nvml->nvmlDeviceGetNvLinkRemoteDeviceType, device, link);
     const auto remote = nvml::get<nvml::PciInfo>(nvml->nvmlDeviceGetNvLinkRemotePciInfo_v2, device, link);
     const bool to_gpu = !type || *type == nvml::kRemoteGpu;
-    if (to_gpu && remote) found.push_back(normal_bus_id(remote->busId));
+    if (to_gpu && remote) found.push_back(normal_bus_id(nvml::text_in(remote->busId)));
   }
   return found;
 }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
-#include <string_view>
+#include <span>
 
 #include "modules/nvidia/nvml/instances.h"
 
@@ -29,10 +30,9 @@ MigProfile common_profile(const Info& info) {
           .placements = {}};
 }
 
-std::string name_of(const char* text) {
-  std::string_view name(text);
-  if (name.starts_with("MIG ")) name.remove_prefix(4);
-  return std::string(name);
+std::string name_of(std::span<const char> text) {
+  std::string name = nvml::text_in(text);
+  return name.starts_with("MIG ") ? name.substr(4) : name;
 }
 
 // As drivers print it that do not tell the name: "1g.5gb", where the gigabytes are eighths of the memory, rounded.
@@ -65,7 +65,7 @@ std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device d
     return profile;
   }
   const auto info = get<nvml::GpuInstanceProfileInfo>(nvml->nvmlDeviceGetGpuInstanceProfileInfo, device, index);
-  if (!info || !gpu.memory) return std::nullopt;
+  if (!info || gpu.memory.value_or(0) == 0) return std::nullopt;
   MigProfile profile = common_profile(*info);
   profile.name = computed_name(index, profile, *gpu.memory);
   return profile;
@@ -104,12 +104,12 @@ std::vector<MigInstance> read_mig_instances(const nvml::Library& nvml, nvml::Dev
     for (const nvml::GpuInstance handle : nvml::gpu_instances(nvml, device, profile.id)) {
       const auto info = get<nvml::GpuInstanceInfo>(nvml->nvmlGpuInstanceGetInfo, handle);
       const auto compute = whole_compute_instance(nvml, handle, profile.compute_slices);
-      if (!info || !compute) continue;
+      if (!info || !compute || !nvml::is_possible(info->placement)) continue;
       std::array<char, nvml::kUuidSize> uuid{};
       if (nvml->nvmlDeviceGetUUID(compute->device, uuid.data(), nvml::kUuidSize) != nvml::kSuccess) continue;
       instances.push_back({.gpu_instance = info->id,
                            .compute_instance = compute->id,
-                           .uuid = uuid.data(),
+                           .uuid = nvml::text_in(uuid),
                            .profile = profile.id,
                            .placement = info->placement});
     }
@@ -122,7 +122,8 @@ std::string mig_device_name(const Gpu& gpu, const MigProfile& profile, unsigned 
   std::string label;
   for (const char c : profile.name) {
     if (c == '.') continue;
-    label += c == '+' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto byte = static_cast<unsigned char>(c);
+    label += std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : '-';
   }
   return device_name(gpu) + "-mig-" + label + "-" + std::to_string(profile.id) + "-" + std::to_string(start);
 }

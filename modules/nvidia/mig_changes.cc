@@ -77,7 +77,7 @@ MigInstance make_instance(const nvml::Library& nvml, nvml::Device device, const 
   nvml.must(nvml->nvmlDeviceGetUUID(info.device, uuid.data(), nvml::kUuidSize), "reading the UUID of " + what);
   return {.gpu_instance = made.id,
           .compute_instance = info.id,
-          .uuid = uuid.data(),
+          .uuid = nvml::text_in(uuid),
           .profile = profile.id,
           .placement = made.placement};
 }

@@ -1,6 +1,8 @@
 #include "modules/nvidia/processes.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <fstream>
 #include <map>
 
@@ -9,22 +11,48 @@ namespace {
 
 using List = nvml::Return (*)(nvml::Device, unsigned*, nvml::ProcessInfo*);
 
+// The records that a driver writes one after the other. Their size depends on the driver, and no function tells it, so
+// there is room for larger ones, and what the driver has written shows the size.
+class Records {
+ public:
+  explicit Records(unsigned count) : bytes_(count * kRoom, kUnwritten) {}
+  nvml::ProcessInfo* data() { return reinterpret_cast<nvml::ProcessInfo*>(bytes_.data()); }
+  // The first `count` of them. Throws cage::Error if the driver has written something else.
+  std::vector<nvml::ProcessInfo> take(unsigned count) const {
+    const auto last = std::find_if(bytes_.rbegin(), bytes_.rend(), [](std::byte one) { return one != kUnwritten; });
+    const auto written = static_cast<std::size_t>(bytes_.rend() - last);
+    const std::size_t size =
+        written <= count * sizeof(nvml::ProcessInfo) ? sizeof(nvml::ProcessInfo) : sizeof(nvml::LongProcessInfo);
+    if (written > count * size)
+      throw cage::Error(CAGE_INTERNAL, "the NVIDIA driver lists processes in a form that this module does not know");
+    std::vector<nvml::ProcessInfo> processes(count);
+    for (std::size_t i = 0; i < count; ++i) std::memcpy(&processes[i], &bytes_[i * size], sizeof processes[i]);
+    return processes;
+  }
+
+ private:
+  static constexpr std::size_t kRoom = 256;     // for one record, far more than any driver writes
+  static constexpr std::byte kUnwritten{0xa5};  // no record ends with it
+  std::vector<std::byte> bytes_;
+};
+
 // Nothing if the driver has no such function.
 std::vector<nvml::ProcessInfo> read(const nvml::Library& nvml, nvml::Device device, List list) {
   if (list == nullptr) return {};
-  std::vector<nvml::ProcessInfo> processes;
   constexpr int kAttempts = 5;
+  constexpr unsigned kNewOnes = 8;   // may start meanwhile
+  constexpr unsigned kMost = 65536;  // processes on a GPU
+  unsigned room = 0;
   for (int i = 0; i < kAttempts; ++i) {
-    auto count = static_cast<unsigned>(processes.size());
-    const nvml::Return code = list(device, &count, processes.data());
+    Records records(room);
+    unsigned count = room;
+    const nvml::Return code = list(device, &count, records.data());
     if (means_absent(code)) return {};
-    if (code != nvml::kInsufficientSize) {
-      nvml.must(code, "listing the processes on a GPU");
-      processes.resize(count);
-      return processes;
-    }
-    constexpr unsigned kNewOnes = 8;  // may start meanwhile
-    processes.resize(std::max<std::size_t>(count, processes.size()) + kNewOnes);
+    if (code != nvml::kInsufficientSize) nvml.must(code, "listing the processes on a GPU");
+    if (code == nvml::kSuccess && count <= room) return records.take(count);
+    if (code == nvml::kSuccess || count > kMost)
+      throw cage::Error(CAGE_INTERNAL, "the NVIDIA driver lists " + std::to_string(count) + " processes on a GPU");
+    room = std::max(count, room) + kNewOnes;
   }
   return {};
 }

@@ -52,6 +52,19 @@ TEST_P(NvidiaBadInput, AStructThatTheDriverDoesNotKnowIsReplacedByAnOlderOne) {
   EXPECT_THAT(amounts_of(device("gpu-0").capacity), IsEmpty()) << "nobody knows, so nothing is said";
 }
 
+// Placements become counters, one for each slice.
+TEST_P(NvidiaBadInput, APlacementThatNoGpuHasCostsNothingElse) {
+  ASSERT_TRUE(start_on({.product = "h100"}, {{"mig", std::string("dynamic")}}));
+  gpus->set_mig_mode(0, true);
+  const std::size_t all = names().size();
+  {
+    const auto world = gpus->state();
+    for (unsigned profile = 0; profile < world->gpus[0].profile_count; ++profile)
+      if (world->gpus[0].profiles[profile].id == 19) world->gpus[0].profiles[profile].starts[6] = 0xfffffff0;
+  }
+  EXPECT_EQ(names().size(), all - 1);
+}
+
 TEST_P(NvidiaBadInput, ALibraryThatIsNotNvmlIsNamed) {
   ASSERT_TRUE(start_on({.product = "h100"}));
   discover();

@@ -74,6 +74,10 @@ TEST(NvmlLayoutTest, MemoryUseAndProcesses) {
   static_assert(offsetof(ProcessInfo, usedGpuMemory) == 8);
   static_assert(offsetof(ProcessInfo, gpuInstanceId) == 16);
   static_assert(offsetof(ProcessInfo, computeInstanceId) == 20);
+
+  static_assert(sizeof(LongProcessInfo) == 32);
+  static_assert(offsetof(LongProcessInfo, process) == 0);
+  static_assert(offsetof(LongProcessInfo, usedGpuCcProtectedMemory) == 24);
 }
 
 TEST(NvmlLayoutTest, EventsAndFields) {

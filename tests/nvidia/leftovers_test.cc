@@ -1,7 +1,8 @@
 // Processes and memory that are on a GPU although no claim has it.
-#include <spawn.h>
-#include <sys/wait.h>
+#include <fcntl.h>
 
+#include "host/core/unique_fd.h"
+#include "tests/fakes/sleeper.h"
 #include "tests/nvidia/nvidia_fixture.h"
 
 namespace cardcage {
@@ -95,17 +96,96 @@ TEST_P(NvidiaLeftovers, AreEndedIfTheOperatorWantsIt) {
   ASSERT_TRUE(start_with("end"));
   ModuleClaim wanted = claim_of("u1", {"gpu-0"});
   ASSERT_TRUE(prepare(wanted));
-  pid_t left = 0;
-  const char* command[] = {"sleep", "1000", nullptr};
-  ASSERT_EQ(::posix_spawn(&left, "/bin/sleep", nullptr, nullptr, const_cast<char**>(command), nullptr), 0);
-  gpus->add_process(0, static_cast<unsigned>(left), 1 << 20);
+  Sleeper left(gpus->devfs() / "nvidia0");
+  gpus->add_process(0, left.number(), 1 << 20);
   const auto released = begin(module->unprepare(wanted, soon()));
-  int status = 0;
-  ASSERT_EQ(::waitpid(left, &status, 0), left);
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-  gpus->remove_process(0, static_cast<unsigned>(left));  // as the driver does it
+  EXPECT_EQ(left.signal_at_end(), SIGKILL);
+  gpus->remove_process(0, left.number());  // as the driver does it
   ASSERT_TRUE(eventually([&] { return released->has_value(); }));
   EXPECT_TRUE(**released);
+}
+
+TEST_P(NvidiaLeftovers, OnlyAProcessThatHasTheGpuOpenIsKilled) {
+  ASSERT_TRUE(start_with("end", {.product = "h100", .gpus = 2}));
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  ASSERT_TRUE(prepare(wanted));
+  Sleeper stranger("/dev/null"), neighbour(gpus->devfs() / "nvidia1");
+  for (const Sleeper* one : {&stranger, &neighbour}) {
+    gpus->add_process(0, one->number(), 1 << 20);  // the pid is used again, or is one of another namespace
+    const Status released = unprepare(wanted);
+    ASSERT_FALSE(released);
+    EXPECT_THAT(released.error().message,
+                AllOf(HasSubstr(fmt::format("process {} is still on GPU 0000:3b:00.0", one->number())),
+                      HasSubstr(fmt::format("it does not have '{}' open", (gpus->devfs() / "nvidia0").native()))));
+    EXPECT_TRUE(one->is_alive());
+    gpus->remove_process(0, one->number());
+  }
+  EXPECT_TRUE(unprepare(wanted));
+}
+
+// kill(-1, SIGKILL) would end every process of the node, this test with them.
+TEST_P(NvidiaLeftovers, NumbersThatAreNoPidsAreNeverSignalled) {
+  ASSERT_TRUE(start_with("end"));
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  ASSERT_TRUE(prepare(wanted));
+  const UniqueFd mine(::open((gpus->devfs() / "nvidia0").c_str(), O_RDONLY | O_CLOEXEC));  // the check has to see it
+  for (const unsigned number : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xfffffffeu, 0xffffffffu}) {
+    gpus->add_process(0, number, 1 << 20);
+    const auto released = begin(module->unprepare(wanted, soon()));
+    if (number == 0x7fffffffu) gpus->remove_process(0, number);  // nothing has that pid: it has ended
+    ASSERT_TRUE(eventually([&] { return released->has_value(); }));
+    EXPECT_EQ((*released)->has_value(), number == 0x7fffffffu) << number;
+    gpus->remove_process(0, number);
+  }
+  EXPECT_TRUE(unprepare(wanted));
+}
+
+TEST_P(NvidiaLeftovers, NoProcessEndsItselfOrItsParent) {
+  ASSERT_TRUE(start_with("end"));
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  ASSERT_TRUE(prepare(wanted));
+  const UniqueFd mine(::open((gpus->devfs() / "nvidia0").c_str(), O_RDONLY | O_CLOEXEC));
+  gpus->add_process(0, static_cast<unsigned>(::getpid()), 1 << 20);  // the daemon of a worker, or the module itself
+  EXPECT_THAT(unprepare(wanted).error().message, HasSubstr("it is this process or a parent of it"));
+}
+
+class NvidiaLongRecords : public NvidiaLeftovers {};
+
+INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaLongRecords, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+// With records of another size, each second pid is the end of a record: 0xffffffff, or bytes of memory.
+TEST_P(NvidiaLongRecords, AreReadAsTheyAre) {
+  ASSERT_TRUE(start_with("wait", {.product = "h100", .driver = "535.54.03"}));
+  for (const unsigned pid : {4711u, 4712u, 4713u}) gpus->add_process(0, pid, 1 << 20);
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  const auto edits = prepare(wanted);
+  ASSERT_FALSE(edits);
+  EXPECT_THAT(edits.error().message, HasSubstr("GPU 0000:3b:00.0 is used by process 4711, 4712, 4713; end it"));
+}
+
+TEST_P(NvidiaLongRecords, FitWhereTheDriverWritesThem) {
+  ASSERT_TRUE(start_with("wait", {.product = "h100", .driver = "535.86.10"}));
+  for (unsigned pid = 5000; pid < 5000 + fake_nvml::kMaxProcesses; ++pid) gpus->add_process(0, pid, 1 << 20);
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  const auto edits = prepare(wanted);
+  ASSERT_FALSE(edits);
+  EXPECT_THAT(edits.error().message, HasSubstr("5030, 5031; end it"));
+}
+
+TEST_P(NvidiaLongRecords, KillNobodyElse) {
+  ASSERT_TRUE(start_with("end", {.product = "h100", .driver = "535.54.03"}));
+  ModuleClaim wanted = claim_of("u1", {"gpu-0"});
+  ASSERT_TRUE(prepare(wanted));
+  Sleeper one(gpus->devfs() / "nvidia0"), other(gpus->devfs() / "nvidia0"), stranger("/dev/null");
+  for (const Sleeper* it : {&one, &other}) gpus->add_process(0, it->number(), 1 << 20);
+  const auto released = begin(module->unprepare(wanted, soon()));
+  EXPECT_EQ(one.signal_at_end(), SIGKILL);
+  EXPECT_EQ(other.signal_at_end(), SIGKILL);
+  for (const Sleeper* it : {&one, &other}) gpus->remove_process(0, it->number());
+  ASSERT_TRUE(eventually([&] { return released->has_value(); }));
+  EXPECT_TRUE(**released);
+  EXPECT_TRUE(stranger.is_alive());
 }
 
 TEST_P(NvidiaLeftovers, AReleasedGpuIsResetIfTheOperatorWantsIt) {

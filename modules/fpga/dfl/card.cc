@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "modules/common/kernel_files.h"
 #include "modules/common/pci_function.h"
@@ -51,7 +52,7 @@ constexpr std::array kModels{
 // Nothing for a port that does not tell its number: another one would be programmed.
 std::optional<DflPort> read_port(const fs::path& folder) {
   const auto number = number_in(folder / "id");
-  if (!number) return std::nullopt;
+  if (!number || !std::in_range<unsigned>(*number)) return std::nullopt;
   DflPort port;
   port.number = static_cast<unsigned>(*number);
   port.node = folder.filename();

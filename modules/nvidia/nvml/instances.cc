@@ -5,7 +5,7 @@
 namespace cardcage::nvml {
 namespace {
 
-// More than any GPU has placements or instances of a profile.
+// More than any GPU has placements, slices or instances of a profile.
 constexpr unsigned kMost = 64;
 
 template <class Item, class Function, class Owner>
@@ -19,8 +19,13 @@ std::vector<Item> list(Function function, Owner owner, unsigned profile_id) {
 
 }  // namespace
 
+bool is_possible(const Placement& placement) {
+  return placement.start < kMost && placement.size > 0 && placement.size <= kMost - placement.start;
+}
+
 std::vector<Placement> possible_placements(const Library& nvml, Device device, unsigned profile_id) {
   auto placements = list<Placement>(nvml->nvmlDeviceGetGpuInstancePossiblePlacements_v2, device, profile_id);
+  std::erase_if(placements, [](const Placement& one) { return !is_possible(one); });
   std::ranges::sort(placements, {}, &Placement::start);
   return placements;
 }

@@ -7,6 +7,8 @@
 
 namespace cardcage::nvml {
 
+// Whether a GPU may have these slices: each becomes a counter.
+bool is_possible(const Placement& placement);
 std::vector<Placement> possible_placements(const Library& nvml, Device device, unsigned profile_id);
 // The instances of this profile.
 std::vector<GpuInstance> gpu_instances(const Library& nvml, Device device, unsigned profile_id);

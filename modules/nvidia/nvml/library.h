@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "modules/nvidia/nvml/functions.h"
@@ -46,6 +48,11 @@ class Library {
   std::unique_ptr<void, Close> handle_;
   Functions functions_;
 };
+
+// The text in a buffer of NVML, which may lack the zero at its end.
+inline std::string text_in(std::span<const char> buffer) {
+  return {buffer.data(), ::strnlen(buffer.data(), buffer.size())};
+}
 
 // Codes that mean: this GPU or this driver cannot do it.
 constexpr bool means_absent(Return code) {

@@ -166,6 +166,11 @@ struct ProcessInfo {
   unsigned long long usedGpuMemory;
   unsigned gpuInstanceId, computeInstanceId;
 };
+// What the _v3 functions of drivers 535.43.02 to 535.86.10 write instead.
+struct LongProcessInfo {
+  ProcessInfo process;
+  unsigned long long usedGpuCcProtectedMemory;
+};
 struct DeviceAttributes {
   unsigned multiprocessorCount, sharedCopyEngineCount, sharedDecoderCount, sharedEncoderCount, sharedJpegCount,
       sharedOfaCount, gpuInstanceSliceCount, computeInstanceSliceCount;

@@ -23,7 +23,7 @@ TEST(ContainerStateTest, NamesTheProcessAndThePod) {
 
 TEST(ContainerStateTest, KnowsTheAnnotationsOfCriO) {
   const auto state = parse_container_state(
-      R"({"pid":1,"annotations":{"io.kubernetes.pod.name":"web-0","io.kubernetes.pod.namespace":"team",
+      R"({"pid":7,"annotations":{"io.kubernetes.pod.name":"web-0","io.kubernetes.pod.namespace":"team",
       "io.kubernetes.pod.uid":"u"}})");
   ASSERT_TRUE(state);
   EXPECT_EQ(state->pod_namespace + "/" + state->pod + "/" + state->pod_uid, "team/web-0/u");
@@ -39,7 +39,8 @@ TEST(ContainerStateTest, AContainerOfNoPodHasNoNames) {
 }
 
 TEST(ContainerStateTest, WithoutAProcessThereIsNoState) {
-  for (const char* json : {"", "{", "[]", "{}", R"({"pid":0})", R"({"pid":-4})", R"({"pid":"4"})"})
+  for (const char* json : {"", "{", "[]", "{}", R"({"pid":0})", R"({"pid":-4})", R"({"pid":"4"})", R"({"pid":1})",
+                           R"({"pid":2147483648})", R"({"pid":4294967303})", R"({"pid":1e3})"})
     EXPECT_FALSE(parse_container_state(json)) << json;
 }
 

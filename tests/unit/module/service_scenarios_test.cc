@@ -304,6 +304,18 @@ TEST_P(AdoptedServices, NoOtherProcessIsTakenForOne) {
   EXPECT_EQ(state(), fmt::format("runs as pid {}", pid_in("pid")));
 }
 
+// Every process in the group of a service that has ended is killed.
+TEST_P(AdoptedServices, AGroupThatTheDaemonDidNotMakeIsLeftAlone) {
+  record.group = folder / "user.slice";
+  fs::create_directory(record.group);
+  std::ofstream(record.group / "cgroup.kill") << std::flush;
+  record.pid = 1;
+  ASSERT_TRUE(records.keep(record));
+  adopt(true);
+  EXPECT_EQ(state(), fmt::format("runs as pid {}", pid_in("pid")));
+  EXPECT_EQ(read_file(record.group / "cgroup.kill", 1), "");
+}
+
 TEST_P(AdoptedServices, AModuleHasFewOfThemForAClaim) {
   for (int i = 0; i < 16; ++i) {
     record.key.name = fmt::format("helper-{}", i);

@@ -1,0 +1,20 @@
+// Processes that have a device node open.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+namespace cardcage::hardware {
+
+// Whether the process, a folder of procfs, has a descriptor of the device node, also of another node with the same
+// numbers, as containers have them. `error` says why that cannot be seen.
+bool has_open(const std::filesystem::path& process, const std::filesystem::path& node, std::error_code& error);
+
+// Sends SIGKILL to the process with this pid if it has the device node open. Returns why it was spared; empty if it was
+// killed or has ended. Drivers report wrong pids, and pids are used again: only a process that is seen to use the
+// hardware is killed, and never this one or one that it descends from.
+std::string kill_user_of(const std::filesystem::path& node, std::uint64_t pid);
+
+}  // namespace cardcage::hardware
