@@ -35,6 +35,7 @@ std::string plugin_variable_of(std::string_view resource) {
 
 std::vector<VfChange> changes_in(const cage::Claim& claim) {
   std::vector<VfChange> changes;
+  if (claim.other_boot()) return changes;
   std::istringstream lines{std::string(claim.journal())};
   for (std::string line; std::getline(lines, line);)
     if (auto change = change_from(line)) changes.push_back(std::move(*change));
@@ -54,11 +55,18 @@ std::vector<std::pair<std::string, std::string>> functions_in(const cage::Claim&
   return functions;
 }
 
+// The kernel names interfaces anew when the node starts, and has them all.
+std::vector<KeptInterface> interfaces_in(const cage::Claim& claim) {
+  return claim.other_boot() ? std::vector<KeptInterface>() : interfaces_from(claim.state());
+}
+
 void require_present(const hardware::Node& node, std::string_view device) {
   const std::string bus_id = bus_id_of(device);
   std::error_code error;
-  if (bus_id.empty() ? std::filesystem::exists(node.sysfs / "class/net" / interface_of(device), error)
-                     : hardware::is_present(node.sysfs, bus_id))
+  const std::string name = interface_of(device);
+  if (bus_id.empty()
+          ? std::filesystem::exists(node.sysfs / "class/net" / name, error) && !has_hardware(node.sysfs, name)
+          : hardware::is_present(node.sysfs, bus_id))
     return;
   throw cage::Error(CAGE_NOT_FOUND, "network device '" + std::string(device) +
                                         "' is not on this node any more; delete the claim, or bring the card back");
@@ -105,7 +113,7 @@ void Claims::unprepare(const cage::Call& call, const cage::Claim& claim) {
     }
   };
   for (const VfChange& change : changes_in(claim)) attempt([&] { undo(node_, change); });
-  const std::vector<KeptInterface> interfaces = interfaces_from(claim.state());
+  const std::vector<KeptInterface> interfaces = interfaces_in(claim);
   const auto functions = functions_in(claim);
   std::set<std::string> given;  // the devices that the claim had for itself
   for (const KeptInterface& kept : interfaces) given.insert(kept.device);
@@ -195,7 +203,7 @@ void Claims::give_functions(const cage::Call& call, const cage::Claim& claim) co
 // States what the pod will see of them.
 std::vector<KeptInterface> Claims::keep_interfaces(const cage::Claim& claim, cage::Edits& edits) const {
   if (!claim.resource().empty()) return {};
-  const std::vector<KeptInterface> known = interfaces_from(claim.state());
+  const std::vector<KeptInterface> known = interfaces_in(claim);
   std::vector<KeptInterface> interfaces;
   std::set<std::string> names;
   for (const cage::Allocation& allocation : claim.allocations()) {
@@ -250,7 +258,7 @@ void Claims::detach(const cage::Claim& claim, const cage::Pod& pod) const {
 }
 
 void Claims::reconcile(const std::vector<cage::Claim>& live) {
-  for (const cage::Claim& claim : live) lent_.add(std::string(claim.uid()), interfaces_from(claim.state()));
+  for (const cage::Claim& claim : live) lent_.add(std::string(claim.uid()), interfaces_in(claim));
   if (!live.empty()) host_.rescan();
 }
 

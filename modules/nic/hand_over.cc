@@ -25,10 +25,19 @@ std::string tag_of(std::string_view claim_uid, std::string_view device) {
   return "cardcage claim " + std::string(claim_uid) + " device " + std::string(device);
 }
 
-std::optional<Link> find_link(NetlinkSocket& socket, std::string Link::* member, const std::string& value) {
+// Between the tag and the name that the interface had when it was moved, if that was not the kept one.
+constexpr std::string_view kNamed = " name ";
+
+std::optional<Link> find_tagged(NetlinkSocket& socket, const std::string& tag) {
   std::vector<Link> links = read_links(socket);
-  const auto found = std::ranges::find(links, value, member);
+  const auto found = std::ranges::find_if(
+      links, [&](const Link& link) { return link.alias == tag || link.alias.starts_with(tag + std::string(kNamed)); });
   return found == links.end() ? std::nullopt : std::optional(std::move(*found));
+}
+
+// The name that a tagged interface had on the node.
+std::string name_before(const Link& link, const std::string& tag, const KeptInterface& kept) {
+  return link.alias.size() > tag.size() ? link.alias.substr(tag.size() + kNamed.size()) : kept.netdev.name;
 }
 
 // The module's own: that of the node.
@@ -49,14 +58,14 @@ class NodeNetwork {
 bool is_errno(const std::system_error& error, int number) { return error.code().value() == number; }
 
 // As it was before, with the alias last: until then it counts as the claim's.
-void restore_link(NetlinkSocket& node, const Link& link, const KeptInterface& kept) {
+void restore_link(NetlinkSocket& node, const Link& link, const KeptInterface& kept, const std::string& name) {
   const Netdev& before = kept.netdev;
   change_link(node, link.index, {.is_up = false});
   LinkChange change;
   if (!before.mac.empty() && link.mac != before.mac) change.mac = before.mac;
   if (before.mtu && link.mtu != *before.mtu) change.mtu = static_cast<std::uint32_t>(*before.mtu);
   if (link.queue_length != before.queue_length) change.queue_length = static_cast<std::uint32_t>(before.queue_length);
-  if (link.name != before.name) change.name = before.name;
+  if (link.name != name) change.name = name;
   change_link(node, link.index, change);
   if (before.is_up) change_link(node, link.index, {.is_up = true});
   for (const std::string& address : kept.addresses)
@@ -65,12 +74,13 @@ void restore_link(NetlinkSocket& node, const Link& link, const KeptInterface& ke
 }
 
 // Takes it out of the pod under a name that nobody else has, since the node may have given its own away meanwhile.
-void take_back(NetlinkSocket& pod, NetlinkSocket& node, const Link& link, const KeptInterface& kept) {
+void take_back(NetlinkSocket& pod, NetlinkSocket& node, const Link& link, const std::string& tag,
+               const KeptInterface& kept) {
   const NodeNetwork network;
   change_link(pod, link.index, {.is_up = false});
   const std::string passing = "cage" + std::to_string(link.index);
   change_link(pod, link.index, {.name = passing, .network_namespace = network.descriptor()});
-  if (const auto back = find_link(node, &Link::name, passing)) restore_link(node, *back, kept);
+  if (const auto back = find_tagged(node, tag)) restore_link(node, *back, kept, name_before(*back, tag, kept));
 }
 
 void configure(NetlinkSocket& pod, const Link& link, const Settings& settings) {
@@ -101,6 +111,21 @@ bool becomes_true(const cage::Call& call, const std::function<bool()>& condition
                                           ": " + error.what());
 }
 
+// Gives the interface the tag, unless an earlier attempt did. Throws cage::Error if it is not on the node.
+Link tagged_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept,
+                    const std::string& tag) {
+  if (auto earlier = find_tagged(socket, tag)) return std::move(*earlier);
+  const auto outside = find_on_node(socket, node, kept);
+  if (!outside)
+    throw cage::Error(CAGE_FAILED_PRECONDITION,
+                      "interface '" + kept.netdev.name + "' of device '" + kept.device +
+                          "' is not on the node: another pod has it, or it was removed" +
+                          (read_link(socket, kept.netdev.name) ? "; the one that has its name now is another" : ""));
+  const bool was_renamed = outside->name != kept.netdev.name;
+  change_link(socket, outside->index, {.alias = was_renamed ? tag + std::string(kNamed) + outside->name : tag});
+  return *outside;
+}
+
 }  // namespace
 
 void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::string_view claim_uid,
@@ -108,25 +133,20 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
   NetlinkSocket node, in_pod(pod.route_socket());
   const std::string tag = tag_of(claim_uid, kept.device);
   const std::string name = settings.name.empty() ? kept.netdev.name : settings.name;
-  auto inside = find_link(in_pod, &Link::alias, tag);
+  auto inside = find_tagged(in_pod, tag);
   if (!inside) {
-    auto outside = find_link(node, &Link::alias, tag);  // if an earlier attempt got no further
-    if (!outside) outside = find_link(node, &Link::name, kept.netdev.name);
-    if (!outside)
-      throw cage::Error(CAGE_FAILED_PRECONDITION, "interface '" + kept.netdev.name + "' of device '" + kept.device +
-                                                      "' is not on the node: another pod has it, or it was removed");
-    if (find_link(in_pod, &Link::name, name))
+    if (read_link(in_pod, name))
       throw cage::Error(CAGE_ALREADY_EXISTS, "the pod has an interface '" + name +
                                                  "' already; give this one another name with interface.name");
-    change_link(node, outside->index, {.alias = tag});
-    change_link(node, outside->index, {.name = name, .network_namespace = pod.network_namespace()});
-    inside = find_link(in_pod, &Link::alias, tag);
+    const Link outside = tagged_on_node(node, node_, kept, tag);
+    change_link(node, outside.index, {.name = name, .network_namespace = pod.network_namespace()});
+    inside = find_tagged(in_pod, tag);
     if (!inside) throw std::system_error(ENODEV, std::generic_category(), "it is not in the pod");
   }
   try {
     configure(in_pod, *inside, settings);
   } catch (const std::system_error&) {
-    take_back(in_pod, node, *inside, kept);
+    take_back(in_pod, node, *inside, tag, kept);
     throw;
   }
 } catch (const std::system_error& error) {
@@ -136,10 +156,11 @@ void HandOver::attach(const KeptInterface& kept, const Settings& settings, std::
 
 void HandOver::detach(const KeptInterface& kept, std::string_view claim_uid, const cage::Pod& pod) const try {
   NetlinkSocket in_pod(pod.route_socket());
-  const auto inside = find_link(in_pod, &Link::alias, tag_of(claim_uid, kept.device));
+  const std::string tag = tag_of(claim_uid, kept.device);
+  const auto inside = find_tagged(in_pod, tag);
   if (!inside) return;
   NetlinkSocket node;
-  take_back(in_pod, node, *inside, kept);
+  take_back(in_pod, node, *inside, tag, kept);
 } catch (const std::system_error& error) {
   fail(kept, "cannot be taken back from the pod", error);
 }
@@ -147,10 +168,11 @@ void HandOver::detach(const KeptInterface& kept, std::string_view claim_uid, con
 void HandOver::restore_by_function(const cage::Call& call, const KeptInterface& kept) const try {
   const std::string bus_id = bus_id_of(kept.device);
   const auto restored_or_gone = [&] {
-    if (const auto back = read_interface(node_, kept.device)) {
-      NetlinkSocket node;
-      if (const auto link = find_link(node, &Link::name, back->netdev.name))
-        return restore_link(node, *link, kept), true;
+    NetlinkSocket node;
+    if (const auto back = find_on_node(node, node_, kept)) {
+      // Its old name may be another's by now.
+      restore_link(node, *back, kept, read_link(node, kept.netdev.name) ? back->name : kept.netdev.name);
+      return true;
     }
     return bus_id.empty() || !hardware::is_present(node_.sysfs, bus_id);
   };
@@ -167,7 +189,8 @@ void HandOver::restore(const cage::Call& call, const KeptInterface& kept, std::s
   const std::string tag = tag_of(claim_uid, kept.device);
   const std::string bus_id = bus_id_of(kept.device);
   const auto restored_or_gone = [&] {
-    if (const auto back = find_link(node, &Link::alias, tag)) return restore_link(node, *back, kept), true;
+    if (const auto back = find_tagged(node, tag))
+      return restore_link(node, *back, kept, name_before(*back, tag, kept)), true;
     // One without hardware ends with the namespace that it is in, and so does one whose card is gone.
     const bool returns = !bus_id.empty() && interfaces_at(hardware::path_of(node_.sysfs, bus_id));
     return !returns || read_interface(node_, kept.device);

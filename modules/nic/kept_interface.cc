@@ -1,6 +1,5 @@
 #include "modules/nic/kept_interface.h"
 
-#include <net/if.h>
 #include <cardcage/sdk.hpp>
 
 #include <algorithm>
@@ -59,7 +58,10 @@ class Reader {
 // The one that is no representor, and the device's port if there are several.
 std::optional<Netdev> netdev_of(const hardware::Node& node, std::string_view device) {
   const std::string bus_id = bus_id_of(device);
-  if (bus_id.empty()) return read_netdev(node.sysfs, interface_of(device));
+  if (bus_id.empty()) {
+    const std::string name = interface_of(device);
+    return has_hardware(node.sysfs, name) ? std::nullopt : read_netdev(node.sysfs, name);
+  }
   std::vector<Netdev> netdevs = netdevs_at(node.sysfs, hardware::path_of(node.sysfs, bus_id));
   const auto is_it = [&](const Netdev& netdev) {
     return device == bus_id || device.ends_with("/port-" + std::to_string(netdev.port));
@@ -75,11 +77,24 @@ std::optional<KeptInterface> read_interface(const hardware::Node& node, std::str
   if (!netdev) return std::nullopt;
   KeptInterface kept{
       .device = std::string(device), .netdev = std::move(*netdev), .addresses = {}, .moved_by_runtime = false};
-  if (const unsigned index = ::if_nametoindex(kept.netdev.name.c_str()); index != 0) {
-    NetlinkSocket socket;
-    for (const Address& address : addresses_of(socket, index)) kept.addresses.push_back(to_string(address));
-  }
+  NetlinkSocket socket;
+  if (const auto link = link_of(socket, kept.netdev, bus_id_of(device)))
+    for (const Address& address : addresses_of(socket, link->index)) kept.addresses.push_back(to_string(address));
   return kept;
+}
+
+std::optional<Link> link_of(NetlinkSocket& node, const Netdev& netdev, const std::string& bus_id) {
+  auto link = read_link(node, netdev.name);
+  if (link && !link->pci_function.empty() && link->pci_function != bus_id) return std::nullopt;
+  return link;
+}
+
+std::optional<Link> find_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept) {
+  const std::string bus_id = bus_id_of(kept.device);
+  const auto now = netdev_of(node, kept.device);
+  auto link = now ? link_of(socket, *now, bus_id) : std::nullopt;
+  if (link && bus_id.empty() && link->mac != kept.netdev.mac) return std::nullopt;
+  return link;
 }
 
 std::string to_state(const std::vector<KeptInterface>& interfaces) {

@@ -8,6 +8,7 @@
 
 #include "modules/common/node.h"
 #include "modules/nic/netdev.h"
+#include "modules/nic/netlink/links.h"
 
 namespace cardcage::nic {
 
@@ -20,6 +21,13 @@ struct KeptInterface {
 
 // What the node has of the device now; nothing if it has no interface, or if that is away. Throws std::system_error.
 std::optional<KeptInterface> read_interface(const hardware::Node& node, std::string_view device);
+
+// The link of a PCI function's interface, as sysfs shows it. Nothing if another interface has its name by now. Throws
+// std::system_error.
+std::optional<Link> link_of(NetlinkSocket& node, const Netdev& netdev, const std::string& bus_id);
+// The link on the node that is the kept interface: that of the same PCI function, whatever it is called now, or without
+// one that of the same name and MAC address. Never another that took its name. Throws std::system_error.
+std::optional<Link> find_on_node(NetlinkSocket& socket, const hardware::Node& node, const KeptInterface& kept);
 
 // A text that the host keeps with the claim.
 std::string to_state(const std::vector<KeptInterface>& interfaces);

@@ -82,6 +82,11 @@ std::vector<Netdev> netdevs_at(const fs::path& sysfs, const fs::path& device) {
   return read_netdevs(sysfs, interfaces_at(device).value_or(std::vector<std::string>()));
 }
 
+bool has_hardware(const fs::path& sysfs, const std::string& name) {
+  std::error_code error;
+  return fs::exists(sysfs / "class/net" / name / "device", error);
+}
+
 std::vector<std::string> lower_interfaces_of(const fs::path& sysfs, const std::string& name) {
   constexpr std::string_view kLink = "lower_";
   std::vector<std::string> names;

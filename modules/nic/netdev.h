@@ -44,6 +44,8 @@ std::optional<std::vector<std::string>> interfaces_at(const std::filesystem::pat
 std::vector<Netdev> read_netdevs(const std::filesystem::path& sysfs, const std::vector<std::string>& names);
 // The same for the interfaces of a device.
 std::vector<Netdev> netdevs_at(const std::filesystem::path& sysfs, const std::filesystem::path& device);
+// Whether it belongs to a device of the machine, such as a PCI function.
+bool has_hardware(const std::filesystem::path& sysfs, const std::string& name);
 // The interfaces that it is made of, directly: slaves of a bond, ports of a bridge, the parent of a VLAN.
 std::vector<std::string> lower_interfaces_of(const std::filesystem::path& sysfs, const std::string& name);
 

@@ -65,7 +65,7 @@ Inventory Finder::find(const std::map<std::string, Netdev>& lent) {
     if (hardware::text_in(hardware::path_of(node_.sysfs, bus_id) / "class").starts_with(kNetworkClass))
       add_function(bus_id, kept, lent, found);
   if (!interfaces_.empty())
-    for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, found);
+    for (const std::string& name : interfaces_of(node_.sysfs)) add_interface(name, kept, lent, found);
   for (const auto& [id, netdev] : lent)
     if (!interface_of(id).empty() && std::ranges::find(found.nics, id, &Nic::id) == found.nics.end())
       add({id, name_of(id), "interface", {}, {}, {}, {}, netdev, true}, found);
@@ -113,18 +113,19 @@ void Finder::add(Nic nic, Inventory& found) const {
   found.nics.push_back(std::move(nic));
 }
 
-void Finder::add_interface(const std::string& name, const std::map<std::string, std::string>& kept, Inventory& found) {
-  std::error_code error;
-  const bool has_hardware = std::filesystem::exists(node_.sysfs / "class/net" / name / "device", error);
-  if (has_hardware || !matches_any(name, interfaces_)) return;
+void Finder::add_interface(const std::string& name, const std::map<std::string, std::string>& kept,
+                           const std::map<std::string, Netdev>& lent, Inventory& found) {
+  if (!matches_any(name, interfaces_) || has_hardware(node_.sysfs, name)) return;
+  const std::string id = std::string(kInterface) + name;
   auto netdev = read_netdev(node_.sysfs, name);
   if (!netdev) return;
   if (netdev->type == ARPHRD_LOOPBACK) {
     found.left_out[name] = "it is the node's loopback interface";
   } else if (const auto reason = kept.find(name); reason != kept.end()) {
     found.left_out[name] = "it stays with the node: " + reason->second;
+  } else if (const auto held = lent.find(id); held != lent.end() && held->second.mac != netdev->mac) {
+    found.left_out[name] = "a claim holds another interface, which had this name";
   } else {
-    const std::string id = std::string(kInterface) + name;
     add({id, name_of(id), "interface", {}, {}, {}, {}, std::move(netdev), false}, found);
   }
 }

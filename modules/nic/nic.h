@@ -67,7 +67,8 @@ class Finder {
  private:
   void add_function(const std::string& bus_id, const std::map<std::string, std::string>& kept,
                     const std::map<std::string, Netdev>& lent, Inventory& found);
-  void add_interface(const std::string& name, const std::map<std::string, std::string>& kept, Inventory& found);
+  void add_interface(const std::string& name, const std::map<std::string, std::string>& kept,
+                     const std::map<std::string, Netdev>& lent, Inventory& found);
   void add(Nic nic, Inventory& found) const;
 
   const hardware::Node node_;

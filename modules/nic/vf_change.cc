@@ -1,12 +1,11 @@
 #include "modules/nic/vf_change.h"
 
-#include <net/if.h>
-
 #include <algorithm>
 #include <sstream>
 #include <system_error>
 
 #include "modules/common/pci_function.h"
+#include "modules/nic/kept_interface.h"
 #include "modules/nic/netdev.h"
 #include "modules/nic/nic.h"
 
@@ -16,9 +15,20 @@ namespace {
 constexpr const char* kWord = "vf";  // at the beginning of a line
 
 // The index of the card's interface, which the node keeps while its virtual functions are lent; 0 if there is none.
-std::uint32_t interface_of_card(const hardware::Node& node, const std::string& bus_id) {
+std::uint32_t interface_of_card(NetlinkSocket& socket, const hardware::Node& node, const std::string& bus_id) {
   const std::vector<Netdev> netdevs = netdevs_at(node.sysfs, hardware::path_of(node.sysfs, bus_id));
-  return netdevs.empty() ? 0 : ::if_nametoindex(netdevs.front().name.c_str());
+  const auto link = netdevs.empty() ? std::nullopt : link_of(socket, netdevs.front(), bus_id);
+  return link ? link->index : 0;
+}
+
+// The number by which the card knows the device now: its virtual functions may have been made anew.
+std::optional<std::uint32_t> number_of(const std::vector<std::string>& functions, std::string_view device) {
+  const auto found = std::ranges::find(functions, bus_id_of(device));
+  if (found == functions.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(found - functions.begin());
+}
+std::optional<std::uint32_t> number_of(const hardware::Node& node, const VfChange& change) {
+  return number_of(hardware::virtual_functions_of(node.sysfs, change.card), change.device);
 }
 
 VirtualFunction overlaid(VirtualFunction function, const Settings& settings) {
@@ -39,12 +49,12 @@ VirtualFunction overlaid(VirtualFunction function, const Settings& settings) {
 }
 
 // In the order in which they were set, so that the reverse order undoes them.
-void set_all(NetlinkSocket& socket, std::uint32_t card, const VfChange& change) {
+void set_all(NetlinkSocket& socket, std::uint32_t card, std::uint32_t number, const VfChange& change) {
   for (std::size_t i = 0; i < change.attributes.size(); ++i) try {
-      set_virtual_function(socket, card, change.number, change.attributes[i], change.wanted);
+      set_virtual_function(socket, card, number, change.attributes[i], change.wanted);
     } catch (const std::system_error& error) {
       for (std::size_t done = i; done-- > 0;)
-        set_virtual_function(socket, card, change.number, change.attributes[done], change.before);
+        set_virtual_function(socket, card, number, change.attributes[done], change.before);
       refuse(change.device, std::string("cannot have ") + name_of(change.attributes[i]) + ": its card answers '" +
                                 error.code().message() + "'; leave it out, or choose another card");
     }
@@ -57,7 +67,7 @@ const CardReadings::Card& CardReadings::at(const std::string& card) {
   if (!is_new) return entry->second;
   entry->second.functions = hardware::virtual_functions_of(node_.sysfs, card);
   NetlinkSocket socket;
-  if (const std::uint32_t interface = interface_of_card(node_, card); interface != 0)
+  if (const std::uint32_t interface = interface_of_card(socket, node_, card); interface != 0)
     entry->second.states = read_virtual_functions(socket, interface);
   return entry->second;
 }
@@ -74,13 +84,10 @@ std::optional<VfChange> plan_change(CardReadings& cards, std::string_view device
   }
   if (!settings.vf.is_given() && settings.mac.empty()) return std::nullopt;
   const CardReadings::Card& read = cards.at(card);
-  const auto number = std::ranges::find(read.functions, bus_id) - read.functions.begin();
-  VfChange change{.device = std::string(device),
-                  .card = card,
-                  .number = static_cast<std::uint32_t>(number),
-                  .attributes = {},
-                  .before = {},
-                  .wanted = {}};
+  const auto number = number_of(read.functions, device);
+  if (!number) refuse(device, "cannot be configured: its card " + card + " does not list it");
+  VfChange change{
+      .device = std::string(device), .card = card, .number = *number, .attributes = {}, .before = {}, .wanted = {}};
   const auto before = read.states.find(change.number);
   if (before == read.states.end())
     refuse(device, "cannot be configured: its card " + card + " has no interface on the node that knows it");
@@ -93,23 +100,26 @@ std::optional<VfChange> plan_change(CardReadings& cards, std::string_view device
 
 void apply(const hardware::Node& node, const VfChange& change) try {
   NetlinkSocket socket;
-  const std::uint32_t interface = interface_of_card(node, change.card);
+  const std::uint32_t interface = interface_of_card(socket, node, change.card);
   if (interface == 0)
     refuse(change.device, "cannot be configured: its card " + change.card + " has no interface on the node");
-  set_all(socket, interface, change);
+  const auto number = number_of(node, change);
+  if (!number) refuse(change.device, "is not on this node any more");
+  set_all(socket, interface, *number, change);
 } catch (const std::system_error& error) {
   refuse(change.device, std::string("cannot be configured: ") + error.what());
 }
 
 void undo(const hardware::Node& node, const VfChange& change) try {
   NetlinkSocket socket;
-  const std::uint32_t interface = interface_of_card(node, change.card);
+  const std::uint32_t interface = interface_of_card(socket, node, change.card);
   const VirtualFunctions all = interface != 0 ? read_virtual_functions(socket, interface) : VirtualFunctions();
-  const auto now = all.find(change.number);
+  const auto number = number_of(node, change);
+  const auto now = number ? all.find(*number) : all.end();
   if (now == all.end()) return;
   for (auto attribute = change.attributes.rbegin(); attribute != change.attributes.rend(); ++attribute)
     if (!is_same(*attribute, now->second, change.before))
-      set_virtual_function(socket, interface, change.number, *attribute, change.before);
+      set_virtual_function(socket, interface, *number, *attribute, change.before);
 } catch (const std::system_error& error) {
   throw cage::Error(CAGE_UNAVAILABLE, "device '" + change.device + "' cannot get its settings back: " + error.what());
 }

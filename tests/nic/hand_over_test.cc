@@ -122,6 +122,46 @@ TEST_P(NicHandOver, TwoPodsNeverHaveOneInterface) {
   EXPECT_TRUE(pod.ip("link show nic0"));
 }
 
+TEST_P(NicHandOver, AnotherInterfaceThatTookTheNameStays) {
+  for (const char* params : {"", R"("interface":{"movedBy":"Runtime"})"}) {
+    ModuleClaim claim = claim_of("u1", params);
+    ASSERT_TRUE(prepare(claim));
+    ASSERT_TRUE(node.ip("link set nic0 name before"));
+    ASSERT_TRUE(node.ip("link add nic0 mtu 1450 type veth peer name taker"));
+    if (*params == '\0') {
+      const Status refused = attach(claim, pod);
+      ASSERT_FALSE(refused);
+      EXPECT_EQ(refused.error().code, Code::kFailedPrecondition);
+      EXPECT_THAT(refused.error().message, HasSubstr("the one that has its name now is another"));
+    }
+    EXPECT_TRUE(detach(claim, pod));
+    EXPECT_TRUE(unprepare(claim));
+    EXPECT_TRUE(on_node("link show nic0", "mtu 1450")) << params;
+    EXPECT_FALSE(on_node("link show nic0", "02:00:00:00:00:10")) << params;
+    ASSERT_TRUE(node.ip("link delete nic0"));
+    ASSERT_TRUE(node.ip("link set before name nic0"));
+  }
+}
+
+TEST_P(NicHandOver, AnotherInterfaceWithTheNameOfAHeldDeviceIsNotThatDevice) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  ASSERT_TRUE(attach(claim, pod));
+  tree.netdev_attribute("nic0", "address", "02:00:00:00:00:77");
+  tree.netdev_attribute("nic0", "ifalias", "another");
+  EXPECT_THAT(attributes_of(device("nic-nic0")), Contains("alias=rack-3"));
+  EXPECT_TRUE(detach(claim, pod));
+}
+
+TEST_P(NicHandOver, AnInterfaceOfHardwareIsNoDeviceWithoutHardwareWhateverItIsCalled) {
+  ModuleClaim claim = claim_of("u1");
+  tree.card("0000:41:00.0");
+  tree.link("sys/class/net/nic0/device", tree.root() / tree.function("0000:41:00.0"));
+  const auto refused = prepare(claim);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("'interface/nic0' is not on this node any more"));
+}
+
 TEST_P(NicHandOver, ANameThatThePodHasAlreadyIsRefused) {
   ModuleClaim claim = claim_of("u1", R"("interface":{"name":"lo"})");
   ASSERT_TRUE(prepare(claim));
@@ -191,6 +231,82 @@ TEST_P(NicHandOver, AnAdministratorsClaimAndOneOfAResourceLeaveTheInterface) {
     EXPECT_TRUE(is_as_before());
     EXPECT_TRUE(unprepare(*claim));
   }
+}
+
+// A function whose interface was called eth7 when the claim was prepared.
+class NicRenamed : public NicFixture {
+ protected:
+  void SetUp() override {
+    if (!node.works() || !pod.works()) GTEST_SKIP() << "no network namespace can be made here";
+    ASSERT_TRUE(node.ip("link add eth7 address 02:00:00:00:00:70 type veth peer name peer7"));
+    tree.card(kFunction);
+    tree.netdev("eth7", kFunction);
+    tree.netdev_attribute("eth7", "address", "02:00:00:00:00:70");
+    ASSERT_TRUE(start());
+  }
+  // As udev does it, which gives the name to another card then.
+  void rename() {
+    ASSERT_TRUE(node.ip("link set eth7 name ens1"));
+    ASSERT_TRUE(node.ip("link add eth7 address 02:00:00:00:00:71 type veth peer name other7"));
+    tree.move_away("eth7", kFunction);
+    tree.netdev("ens1", kFunction);
+    tree.netdev_attribute("ens1", "address", "02:00:00:00:00:70");
+    tree.netdev("eth7", "0000:42:00.0");
+    tree.netdev_attribute("eth7", "address", "02:00:00:00:00:71");
+  }
+  ModuleClaim claim_of(const std::string& uid, const std::string& params = {}) {
+    return HardwareFixture::claim_of(uid, {"nic-0000-41-00-0"}, params, "NicConfig");
+  }
+  bool is_called(const std::string& name, const std::string& mac) const {
+    return node.ip("link show " + name + " | tee /dev/stderr | grep -qF " + mac);
+  }
+
+  static constexpr const char* kFunction = "0000:41:00.0";
+  NetworkNamespace node;
+  PodNamespace pod;
+};
+INSTANTIATE_TEST_SUITE_P(Isolation, NicRenamed, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
+                         name_of_isolation);
+
+TEST_P(NicRenamed, TheInterfaceOfTheFunctionIsMovedAndComesBackUnderItsNewName) {
+  ModuleClaim claim = claim_of("u1");
+  ASSERT_TRUE(prepare(claim));
+  rename();
+  const Status attached = run(module->attach(claim, pod.pod(), soon()));
+  ASSERT_TRUE(attached) << attached.error().message;
+  EXPECT_TRUE(pod.ip_says("link show eth7", "02:00:00:00:00:70")) << "under the name that the claim's status has";
+  EXPECT_TRUE(is_called("eth7", "02:00:00:00:00:71"));
+  EXPECT_FALSE(node.ip("link show ens1"));
+  const Status detached = run(module->detach(claim, pod.pod(), soon()));
+  ASSERT_TRUE(detached) << detached.error().message;
+  EXPECT_TRUE(is_called("ens1", "02:00:00:00:00:70"));
+  EXPECT_TRUE(is_called("eth7", "02:00:00:00:00:71"));
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_TRUE(is_called("ens1", "02:00:00:00:00:70"));
+}
+
+TEST_P(NicRenamed, OneThatTheRuntimeMovedIsRestoredUnderItsNewName) {
+  ModuleClaim claim = claim_of("u1", R"("interface":{"movedBy":"Runtime"})");
+  ASSERT_TRUE(prepare(claim));
+  rename();
+  const Status released = unprepare(claim);
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_TRUE(is_called("ens1", "02:00:00:00:00:70"));
+  EXPECT_TRUE(is_called("eth7", "02:00:00:00:00:71"));
+}
+
+TEST_P(NicRenamed, NamesFromBeforeARestartOfTheNodeAreForgotten) {
+  ModuleClaim claim = claim_of("u1", R"("interface":{"movedBy":"Runtime"})");
+  ASSERT_TRUE(prepare(claim));
+  rename();
+  ASSERT_TRUE(node.ip("link set ens1 mtu 1450"));
+  claim.other_boot = true;
+  EXPECT_TRUE(unprepare(claim));
+  EXPECT_TRUE(node.ip("link show ens1 | grep -qF 'mtu 1450'")) << "nothing of it was moved in this boot";
+  const auto again = prepare(claim);
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(again->statements.at(0).network);
+  EXPECT_EQ(again->statements.at(0).network->interface_name, "ens1");
 }
 
 TEST_P(NicHandOver, WhatNamesNothingIsRefusedWhenTheClaimIsPrepared) {

@@ -5,7 +5,9 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <system_error>
 
 namespace cardcage::nic {
 namespace {
@@ -13,6 +15,31 @@ namespace {
 std::string text_of(const nlattr& attribute) {
   std::string text(static_cast<const char*>(mnl_attr_get_payload(&attribute)), mnl_attr_get_payload_len(&attribute));
   return text.substr(0, text.find('\0'));
+}
+
+Link link_from(const nlmsghdr& message) {
+  Link link;
+  std::string parent, bus;
+  const auto* const header = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&message));
+  link.index = static_cast<std::uint32_t>(header->ifi_index);
+  link.is_up = (header->ifi_flags & IFF_UP) != 0;
+  for_each_attribute(message, sizeof(ifinfomsg), [&](const nlattr& attribute) {
+    switch (mnl_attr_get_type(&attribute)) {
+      case IFLA_IFNAME: link.name = text_of(attribute); break;
+      case IFLA_IFALIAS: link.alias = text_of(attribute); break;
+      case IFLA_ADDRESS:
+        link.mac = mac_text({static_cast<const unsigned char*>(mnl_attr_get_payload(&attribute)),
+                             mnl_attr_get_payload_len(&attribute)});
+        break;
+      case IFLA_MTU: link.mtu = mnl_attr_get_u32(&attribute); break;
+      case IFLA_TXQLEN: link.queue_length = mnl_attr_get_u32(&attribute); break;
+      case IFLA_PARENT_DEV_NAME: parent = text_of(attribute); break;
+      case IFLA_PARENT_DEV_BUS_NAME: bus = text_of(attribute); break;
+      default: break;
+    }
+  });
+  if (bus == "pci") link.pci_function = std::move(parent);
+  return link;
 }
 
 }  // namespace
@@ -38,26 +65,26 @@ std::vector<unsigned char> mac_bytes(const std::string& text) {
 std::vector<Link> read_links(NetlinkSocket& socket) {
   std::vector<Link> links;
   socket.dump(RTM_GETLINK, AF_UNSPEC, [&links](const nlmsghdr& message) {
-    if (message.nlmsg_type != RTM_NEWLINK) return;
-    const auto* const header = static_cast<const ifinfomsg*>(mnl_nlmsg_get_payload(&message));
-    Link& link = links.emplace_back();
-    link.index = static_cast<std::uint32_t>(header->ifi_index);
-    link.is_up = (header->ifi_flags & IFF_UP) != 0;
-    for_each_attribute(message, sizeof(ifinfomsg), [&link](const nlattr& attribute) {
-      switch (mnl_attr_get_type(&attribute)) {
-        case IFLA_IFNAME: link.name = text_of(attribute); break;
-        case IFLA_IFALIAS: link.alias = text_of(attribute); break;
-        case IFLA_ADDRESS:
-          link.mac = mac_text({static_cast<const unsigned char*>(mnl_attr_get_payload(&attribute)),
-                               mnl_attr_get_payload_len(&attribute)});
-          break;
-        case IFLA_MTU: link.mtu = mnl_attr_get_u32(&attribute); break;
-        case IFLA_TXQLEN: link.queue_length = mnl_attr_get_u32(&attribute); break;
-        default: break;
-      }
-    });
+    if (message.nlmsg_type == RTM_NEWLINK) links.push_back(link_from(message));
   });
   return links;
+}
+
+std::optional<Link> read_link(NetlinkSocket& socket, const std::string& name) try {
+  std::optional<Link> link;
+  socket.get(
+      RTM_GETLINK,
+      [&name](nlmsghdr& message) {
+        mnl_nlmsg_put_extra_header(&message, sizeof(ifinfomsg));
+        mnl_attr_put_strz(&message, IFLA_IFNAME, name.c_str());
+      },
+      [&](const nlmsghdr& message) {
+        if (message.nlmsg_type == RTM_NEWLINK) link = link_from(message);
+      });
+  return link && link->name == name ? link : std::nullopt;
+} catch (const std::system_error& error) {
+  if (error.code().value() != ENODEV) throw;
+  return std::nullopt;
 }
 
 void change_link(NetlinkSocket& socket, std::uint32_t index, const LinkChange& change) {

@@ -16,6 +16,7 @@ namespace cardcage::nic {
 struct Link {
   std::uint32_t index = 0;
   std::string name, alias, mac;
+  std::string pci_function;  // that it belongs to; empty if it has none, or the kernel is older than 5.14
   std::uint32_t mtu = 0, queue_length = 0;
   bool is_up = false;
 };
@@ -26,6 +27,9 @@ std::vector<unsigned char> mac_bytes(const std::string& text);
 
 // Throws std::system_error, as all functions here.
 std::vector<Link> read_links(NetlinkSocket& socket);
+
+// The link with that name, and not one that has it as an alternative name. Nothing if there is none.
+std::optional<Link> read_link(NetlinkSocket& socket, const std::string& name);
 
 // What is to be another value.
 struct LinkChange {
