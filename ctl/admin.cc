@@ -1,16 +1,14 @@
 #include "ctl/admin.h"
 
-#include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <thread>
 
 #include "host/core/unique_fd.h"
 #include "host/core/version.h"
+#include "host/rpc/unix_socket.h"
 
 namespace cardcage {
 namespace {
@@ -18,6 +16,8 @@ namespace {
 namespace wire = admin::v1;
 
 constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage', or name another socket with --socket";
+constexpr std::chrono::seconds kConnectLimit{3};
+constexpr std::chrono::milliseconds kConnectRetry{50};
 constexpr int kMaxResponse = 64 * 1024 * 1024;  // thousands of claims
 
 std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::path& socket) {
@@ -31,23 +31,27 @@ std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::p
     case EPERM:
       return fail(Code::kPermissionDenied, "permission denied on {}; run cagectl as root, or as the user of cardcage",
                   socket.native());
+    case EAGAIN:
+      return fail(Code::kUnavailable,
+                  "cardcage accepts no connection at {}: it is stopped or hangs; look at its process and its log",
+                  socket.native());
     default: return fail_errno(error_number, fmt::format("cannot connect to {}", socket.native()));
   }
 }
 
+// A blocking connect(2) would wait without a limit while the daemon is stopped and the queue of its socket is full.
 Result<UniqueFd> connect_to(const std::filesystem::path& socket) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (socket.native().size() >= sizeof address.sun_path)
-    return fail(Code::kInvalidArgument, "'{}' is too long for a socket: at most {} bytes", socket.native(),
-                sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
-  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) return fail_errno(errno, "cannot create a socket");
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return cannot_connect(errno, socket);
-  if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno(errno, "cannot set up the socket");
-  return fd;
+  const auto address = unix_address(socket);
+  if (!address) return std::unexpected(address.error());
+  const auto deadline = std::chrono::steady_clock::now() + kConnectLimit;
+  for (;;) {
+    UniqueFd fd = new_unix_socket();
+    if (!fd) return fail_errno(errno, "cannot create a socket");
+    if (connect_unix(fd, *address) == 0) return fd;
+    const int error = errno;
+    if (error != EAGAIN || std::chrono::steady_clock::now() >= deadline) return cannot_connect(error, socket);
+    std::this_thread::sleep_for(kConnectRetry);
+  }
 }
 
 }  // namespace

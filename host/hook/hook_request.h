@@ -16,7 +16,7 @@ constexpr std::string_view kHookOk = "ok";
 // An argument of the hook: it raises a limit of the container, and asks nobody.
 constexpr std::string_view kLockMemory = "lock-memory";
 constexpr std::size_t kMaxHookMessage = 4096;
-// How long the hook waits for a daemon that is away, and for its answer.
+// The time that the hook has for everything: to reach the daemon, to ask and to get the answer.
 constexpr std::chrono::seconds kHookLimit{20};
 
 struct HookRequest {

@@ -10,6 +10,7 @@
 #include "cardcage/admin.grpc.pb.h"
 #include "tests/fakes/admin_fixture.h"
 #include "tests/fakes/built_files.h"
+#include "tests/fakes/deaf_socket.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 
@@ -78,6 +79,15 @@ const GoldenCase kCases[] = {
 INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kCases), [](const auto& about) {
   return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
 });
+
+TEST_F(InspectTest, ADaemonThatIsStoppedDoesNotHoldCagectl) {
+  const std::filesystem::path deaf = folder / "stopped.sock";
+  const DeafSocket stopped(deaf);
+  ASSERT_TRUE(stopped.works());
+  const Ended ended = run_cagectl({"--socket", deaf.native(), "status"});
+  EXPECT_EQ(ended.err, "cagectl: cardcage accepts no connection at " + deaf.native() +
+                           ": it is stopped or hangs; look at its process and its log\n");
+}
 
 TEST_F(InspectTest, AnEmptyListIsAMessageOrEmptyJson) {
   stop();
@@ -285,7 +295,7 @@ TEST_F(InspectTest, ADaemonThatIsDownIsExitCodeThreeWithARemedy) {
   EXPECT_THAT(dead.err, StartsWith("cagectl: cardcage is not running: nobody listens on " + file));
   const Ended longest = run_cagectl({"--socket", "/" + std::string(200, 'x'), "status"});
   EXPECT_EQ(longest.code, 1);
-  EXPECT_THAT(longest.err, HasSubstr("is too long for a socket: at most 107 bytes"));
+  EXPECT_THAT(longest.err, HasSubstr("has 201 bytes and unix sockets allow 107"));
 }
 
 TEST_F(InspectTest, AUserWithoutPermissionGetsARemedy) {

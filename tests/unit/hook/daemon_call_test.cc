@@ -1,0 +1,69 @@
+// The hook's call of a daemon that does not respond: it ends at its deadline in each case.
+#include "host/hook/daemon_call.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "tests/fakes/deaf_socket.h"
+#include "tests/fakes/scratch_folder.h"
+
+namespace cardcage {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class DaemonCallTest : public ::testing::Test {
+ protected:
+  Status ask(std::chrono::milliseconds limit = 300ms) const {
+    const auto any_file = std::make_shared<const UniqueFd>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return ask_daemon(run_dir.path(), request, any_file, std::chrono::steady_clock::now() + limit);
+  }
+  static std::string text_of(const Status& status) { return status ? "ok" : status.error().message; }
+
+  const HookRequest request{"nic.example.com", "u1", "", "", ""};
+  ScratchFolder run_dir;
+  const std::filesystem::path socket = run_dir / std::string(kHookSocket);
+};
+
+TEST_F(DaemonCallTest, ADaemonThatIsStoppedWithAFullQueueDoesNotHoldTheContainer) {
+  const DeafSocket stopped(socket);
+  ASSERT_TRUE(stopped.works());
+  EXPECT_THAT(text_of(ask()), HasSubstr("the cardcage daemon does not accept connections at " + socket.native()));
+}
+
+TEST_F(DaemonCallTest, ADaemonThatIsAwayIsNamed) {
+  EXPECT_THAT(text_of(ask()), HasSubstr("the cardcage daemon does not serve " + socket.native()));
+}
+
+TEST_F(DaemonCallTest, ADaemonThatAcceptsAndSaysNothingIsGivenUp) {
+  const DeafSocket slow(socket);
+  ASSERT_TRUE(slow.works());
+  const UniqueFd first = slow.accept();
+  EXPECT_EQ(text_of(ask()), "the cardcage daemon does not answer: out of time");
+}
+
+TEST_F(DaemonCallTest, EachByteOfAnAnswerDoesNotStartTheTimeAnew) {
+  const auto [reader, writer] = [] {
+    std::array<int, 2> ends{-1, -1};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    return std::pair(std::make_unique<UniqueFd>(ends[0]), std::make_unique<UniqueFd>(ends[1]));
+  }();
+  std::atomic<bool> done = false;
+  std::thread drips([&done, end = writer->get()] {
+    while (!done && ::write(end, "x", 1) == 1) std::this_thread::sleep_for(10ms);
+  });
+  const auto read = read_all(reader->get(), kMaxHookMessage, std::chrono::steady_clock::now() + 200ms);
+  done = true;
+  drips.join();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, Code::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace cardcage
