@@ -72,9 +72,9 @@ Result<std::string> PluginService::synchronize(const std::string& payload) {
     return fail(Code::kResourceExhausted, "more than {} pod sandboxes", kMaxPods);
   for (const auto& message : request->pods()) {
     auto pod = read_pod_sandbox(message);
-    if (pod)
-      told_.push_back(std::move(*pod));
-    else
+    if (pod && *pod)
+      told_.push_back(**std::move(pod));
+    else if (!pod)
       log_limited(LogLevel::kWarn, "nri sandbox", "a pod of the container runtime is left out",
                   {{"error", pod.error().message}});
   }
@@ -89,13 +89,13 @@ Result<std::string> PluginService::synchronize(const std::string& payload) {
 Status PluginService::begin_event(const RuntimeConnection::Call& call) {
   const auto event = parse<api::nri::StateChangeEvent>(call.payload);
   if (!event) return std::unexpected(event.error());
-  if (event->event() != api::nri::RUN_POD_SANDBOX && event->event() != api::nri::STOP_POD_SANDBOX) {
-    connection_->respond(call.stream, "");
-    return {};
-  }
-  const auto pod = read_pod_sandbox(event->pod());
+  const bool starts = event->event() == api::nri::RUN_POD_SANDBOX;
+  Result<std::optional<PodSandbox>> pod;
+  if (starts || event->event() == api::nri::STOP_POD_SANDBOX) pod = read_pod_sandbox(event->pod());
   if (!pod) return std::unexpected(pod.error());
-  return event->event() == api::nri::RUN_POD_SANDBOX ? begin_start(call, *pod) : begin_stop(call, *pod);
+  if (*pod) return starts ? begin_start(call, **pod) : begin_stop(call, **pod);
+  connection_->respond(call.stream, "");
+  return {};
 }
 
 Status PluginService::begin_start(const RuntimeConnection::Call& call, const PodSandbox& pod) {

@@ -21,15 +21,13 @@ std::string_view network_namespace(const api::nri::PodSandbox& message) {
 
 }  // namespace
 
-Result<PodSandbox> read_pod_sandbox(const api::nri::PodSandbox& message) {
-  const auto refuse = [](std::string_view what, std::string_view text) {
-    return fail(Code::kInvalidArgument, "the {} '{}' of a pod sandbox is not valid", what, printable(text, kMaxShown));
-  };
+Result<std::optional<PodSandbox>> read_pod_sandbox(const api::nri::PodSandbox& message) {
+  if (!is_uid(message.uid()) || !is_entry_name(message.namespace_()) || !is_entry_name(message.name()))
+    return std::nullopt;
   const std::string_view path = network_namespace(message);
-  if (!is_uid(message.uid())) return refuse("UID", message.uid());
-  if (!is_entry_name(message.namespace_())) return refuse("namespace", message.namespace_());
-  if (!is_entry_name(message.name())) return refuse("name", message.name());
-  if (!path.empty() && !is_clean_path(path)) return refuse("network namespace", path);
+  if (!path.empty() && !is_clean_path(path))
+    return fail(Code::kInvalidArgument, "the network namespace '{}' of a pod sandbox is not valid",
+                printable(path, kMaxShown));
   PodSandbox sandbox;
   sandbox.uid = message.uid();
   sandbox.name_space = message.namespace_();

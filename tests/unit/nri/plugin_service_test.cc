@@ -155,6 +155,24 @@ TEST_F(PluginServiceTest, RespondsToOtherCallsWithoutHarm) {
   EXPECT_EQ(plugin->condition().level, Level::kGood);
 }
 
+// An error would make the runtime take the sandbox down.
+TEST_F(PluginServiceTest, ASandboxThatIsNoPodOfKubernetesIsLeftAlone) {
+  connect();
+  auto of_crictl = nri_pod("runp", "/var/run/netns/a");
+  of_crictl.clear_uid();
+  EXPECT_TRUE(response(runtime.state_change(kRun, of_crictl)));
+  EXPECT_TRUE(response(runtime.state_change(kStop, of_crictl)));
+  of_crictl.set_uid("my/uid");
+  EXPECT_TRUE(response(runtime.state_change(kRun, of_crictl)));
+  of_crictl = nri_pod("runp", "");
+  of_crictl.clear_namespace_();
+  EXPECT_TRUE(response(runtime.state_change(kRun, of_crictl)));
+  of_crictl = nri_pod("runp", "");
+  of_crictl.clear_name();
+  EXPECT_TRUE(response(runtime.state_change(kRun, of_crictl)));
+  EXPECT_THAT(events, IsEmpty());
+}
+
 TEST_F(PluginServiceTest, FailsAPodWhoseNetworkNamespaceIsNoPath) {
   connect();
   const auto refused = response(runtime.state_change(kRun, nri_pod("a", "relative\n")));
