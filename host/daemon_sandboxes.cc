@@ -32,9 +32,9 @@ void Daemon::listen_to_runtime(const Supervisor& supervisor) {
   if (nri_ || stopping_ || config_.node.nri_socket.empty() || !identity || !identity->has_sandbox) return;
   nri_ = std::make_unique<NriPlugin>(
       core_, clock_, config_.node.nri_socket,
-      NriListener{.connected = [this](const std::vector<PodSandbox>& pods) { sandboxes_->keep(pods); },
-                  .starting = [this](PodSandbox pod) { return sandboxes_->start(std::move(pod)); },
-                  .stopping = [this](PodSandbox pod) { return sandboxes_->stop(std::move(pod)); }});
+      NriListener{.connected = [this](const std::vector<RuntimeSandbox>& sandboxes) { sandboxes_->keep(sandboxes); },
+                  .starting = [this](RuntimeSandbox sandbox) { return sandboxes_->start(std::move(sandbox)); },
+                  .stopping = [this](RuntimeSandbox sandbox) { return sandboxes_->stop(std::move(sandbox)); }});
   loops_.spawn(nri_->run());
 }
 

@@ -5,6 +5,9 @@
 
 namespace cardcage {
 
+// No interface is called so, because its name has no '/'.
+static constexpr std::string_view kSandbox = "sandbox/";
+
 std::string attachment_file_name(const Attachment& attachment) {
   return fmt::format("{}_{}_{}", attachment.driver, attachment.claim_uid, attachment.network_namespace);
 }
@@ -23,7 +26,7 @@ std::optional<Attachment> parse_attachment_file_name(std::string_view name) {
 }
 
 std::string to_text(const AttachedPod& pod) {
-  std::string text = pod.uid + "\n";
+  std::string text = fmt::format("{}\n{}{}\n", pod.uid, kSandbox, pod.sandbox);
   for (const std::string& interface : pod.interfaces) text += interface + "\n";
   return text;
 }
@@ -32,7 +35,11 @@ Result<AttachedPod> read_attachment(const std::filesystem::path& folder, const A
   std::ifstream file(folder / attachment_file_name(attachment));
   AttachedPod pod;
   if (!std::getline(file, pod.uid)) return fail(Code::kNotFound, "claim {} is not attached", attachment.claim_uid);
-  for (std::string line; std::getline(file, line);) pod.interfaces.push_back(line);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(kSandbox))
+      pod.sandbox = line.substr(kSandbox.size());
+    else
+      pod.interfaces.push_back(line);
   return pod;
 }
 

@@ -30,7 +30,8 @@ Result<ContainerState> parse_container_state(std::string_view json) {
       .pid = *process,
       .pod_namespace = annotation(all, {"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"}),
       .pod = annotation(all, {"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"}),
-      .pod_uid = annotation(all, {"io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"})};
+      .pod_uid = annotation(all, {"io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"}),
+      .sandbox = annotation(all, {"io.kubernetes.cri.sandbox-id", "io.kubernetes.cri-o.SandboxID"})};
 }
 
 }  // namespace cardcage

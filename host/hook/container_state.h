@@ -13,8 +13,9 @@
 namespace cardcage {
 
 struct ContainerState {
-  pid_t pid = 0;                            // of the container's first process, as the runtime sees it
-  std::string pod_namespace, pod, pod_uid;  // from annotations of containerd and CRI-O; empty if there are none
+  pid_t pid = 0;  // of the container's first process, as the runtime sees it
+  // From annotations of containerd and CRI-O; empty if there are none.
+  std::string pod_namespace, pod, pod_uid, sandbox;
 };
 
 Result<ContainerState> parse_container_state(std::string_view json);

@@ -67,17 +67,26 @@ Result<std::string> read_all(int descriptor, std::size_t limit, HookDeadline dea
   }
 }
 
-Status ask_daemon(const std::filesystem::path& run_dir, const HookRequest& request, const SharedFd& network_namespace,
-                  HookDeadline deadline) {
+// The daemon's answer to the message; empty if the daemon ended the connection without one.
+static Result<std::string> call_daemon(const std::filesystem::path& run_dir, const std::string& message,
+                                       const SharedFd& network_namespace, HookDeadline deadline) {
   const auto socket = connect_to_daemon(run_dir, deadline);
   if (!socket) return std::unexpected(socket.error());
-  const std::string message = to_message(request);
   // The message fits into the socket's buffer, so the non-blocking socket takes all of it at once.
   if (send_with(socket->get(), message, {network_namespace}) != static_cast<ssize_t>(message.size()) ||
       ::shutdown(socket->get(), SHUT_WR) != 0)
     return fail_errno(errno, "cannot ask the cardcage daemon");
-  const auto answer = read_all(socket->get(), kMaxHookMessage, deadline);
+  auto answer = read_all(socket->get(), kMaxHookMessage, deadline);
   if (!answer) return within(answer.error(), "the cardcage daemon does not answer");
+  return answer;
+}
+
+Status ask_daemon(const std::filesystem::path& run_dir, const HookRequest& request, const SharedFd& network_namespace,
+                  HookDeadline deadline) {
+  auto answer = call_daemon(run_dir, to_message(request), network_namespace, deadline);
+  // A daemon of the first protocol, or one that has just ended: another comes.
+  if (answer && answer->empty()) answer = call_daemon(run_dir, to_first_message(request), network_namespace, deadline);
+  if (!answer) return std::unexpected(answer.error());
   if (*answer == kHookOk) return {};
   return fail(Code::kUnavailable, "{}", answer->empty() ? "the cardcage daemon ended before it answered" : *answer);
 }

@@ -1,17 +1,23 @@
 // What the hook and the daemon say to each other over a unix socket of the node: the hook sends lines of text, and with
 // the first byte a descriptor of the pod's network namespace; the daemon answers "ok", or why the container must not
 // start.
+//
+// The program on the node and the daemon may be of different versions during an upgrade or a rollback. Messages of the
+// second protocol begin with its name. Those of the first name no sandbox, and its daemons end the connection without
+// an answer if they do not know a message.
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 #include <string_view>
+
+#include "host/core/result.h"
 
 namespace cardcage {
 
 // Below the daemon's run_dir.
 constexpr std::string_view kHookSocket = "sandbox.sock", kAttachmentsFolder = "attached";
+constexpr std::string_view kHookProtocol = "cardcage-hook/2";
 constexpr std::string_view kHookOk = "ok";
 // An argument of the hook: it raises a limit of the container, and asks nobody.
 constexpr std::string_view kLockMemory = "lock-memory";
@@ -21,12 +27,13 @@ constexpr std::chrono::seconds kHookLimit{20};
 
 struct HookRequest {
   std::string driver, claim_uid;
-  std::string pod_namespace, pod, pod_uid;  // empty if the container runtime does not tell
+  std::string pod_namespace, pod, pod_uid, sandbox;  // empty if the container runtime does not tell
   friend bool operator==(const HookRequest&, const HookRequest&) = default;
 };
 
 std::string to_message(const HookRequest& request);
-// Nothing for what no hook sends.
-std::optional<HookRequest> hook_request_from(std::string_view message);
+std::string to_first_message(const HookRequest& request);  // of the first protocol
+// Reads messages of both protocols.
+Result<HookRequest> hook_request_from(std::string_view message);
 
 }  // namespace cardcage

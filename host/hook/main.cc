@@ -30,12 +30,14 @@ namespace {
 
 constexpr std::size_t kMaxState = 1u << 20;
 
-// By the file of the daemon, and if what it names is still there.
+// Whether the daemon has attached the claim to this sandbox, and the interfaces that its file names are still there.
+// The file proves nothing if it names none, or if the runtime does not tell the sandbox.
 bool is_attached(const std::filesystem::path& run_dir, const HookRequest& request, int network_namespace) {
   struct stat its{};
   if (::fstat(network_namespace, &its) != 0) return false;
   const auto pod = read_attachment(run_dir / kAttachmentsFolder, {request.driver, request.claim_uid, its.st_ino});
-  if (!pod || ::setns(network_namespace, CLONE_NEWNET) != 0) return false;
+  if (!pod || pod->interfaces.empty() || request.sandbox.empty() || pod->sandbox != request.sandbox) return false;
+  if (::setns(network_namespace, CLONE_NEWNET) != 0) return false;
   return std::ranges::all_of(pod->interfaces,
                              [](const std::string& name) { return ::if_nametoindex(name.c_str()) != 0; });
 }
@@ -77,7 +79,8 @@ Status attach(const std::filesystem::path& run_dir, const std::string& driver, c
                             .claim_uid = claim_uid,
                             .pod_namespace = std::move(state->pod_namespace),
                             .pod = std::move(state->pod),
-                            .pod_uid = std::move(state->pod_uid)};
+                            .pod_uid = std::move(state->pod_uid),
+                            .sandbox = std::move(state->sandbox)};
   if (is_attached(run_dir, request, network->get())) return {};
   return ask_daemon(run_dir, request, network, deadline);
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "host/core/task.h"
-#include "host/model/pod_sandbox.h"
+#include "host/model/runtime_sandbox.h"
 
 namespace cardcage {
 
@@ -15,12 +15,12 @@ namespace cardcage {
 struct NriListener {
   // All sandboxes that the runtime has; called when the plugin has connected. Some may have stopped and not be removed
   // yet: their network namespaces are gone, and their pods may have others. Changes follow.
-  std::function<void(std::vector<PodSandbox> pods)> connected;
+  std::function<void(std::vector<RuntimeSandbox> sandboxes)> connected;
   // The sandbox and its network exist, and no container runs. After an error, also that of a call that took too long,
   // the runtime takes the sandbox down without a call of `stopping`.
-  std::function<Task<Status>(PodSandbox)> starting;
+  std::function<Task<Status>(RuntimeSandbox)> starting;
   // The containers have ended, and the sandbox's network still exists. It may come more than once for a sandbox.
-  std::function<Task<void>(PodSandbox)> stopping;
+  std::function<Task<void>(RuntimeSandbox)> stopping;
 };
 
 }  // namespace cardcage

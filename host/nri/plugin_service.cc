@@ -38,7 +38,7 @@ Task<void> respond_at(std::shared_ptr<RuntimeConnection> connection, std::uint32
   connection->respond(stream, status ? Result<std::string>("") : std::unexpected(status.error()));
 }
 
-std::string label(const PodSandbox& pod) { return pod.name_space + "/" + pod.name; }
+std::string label(const RuntimeSandbox& sandbox) { return sandbox.pod.name_space + "/" + sandbox.pod.name; }
 
 }  // namespace
 
@@ -90,7 +90,7 @@ Status PluginService::begin_event(const RuntimeConnection::Call& call) {
   const auto event = parse<api::nri::StateChangeEvent>(call.payload);
   if (!event) return std::unexpected(event.error());
   const bool starts = event->event() == api::nri::RUN_POD_SANDBOX;
-  Result<std::optional<PodSandbox>> pod;
+  Result<std::optional<RuntimeSandbox>> pod;
   if (starts || event->event() == api::nri::STOP_POD_SANDBOX) pod = read_pod_sandbox(event->pod());
   if (!pod) return std::unexpected(pod.error());
   if (*pod) return starts ? begin_start(call, **pod) : begin_stop(call, **pod);
@@ -98,33 +98,33 @@ Status PluginService::begin_event(const RuntimeConnection::Call& call) {
   return {};
 }
 
-Status PluginService::begin_start(const RuntimeConnection::Call& call, const PodSandbox& pod) {
+Status PluginService::begin_start(const RuntimeConnection::Call& call, const RuntimeSandbox& sandbox) {
   const OneShot<Status> done(environment_.core);
-  const auto work = [&listener = environment_.listener, pod, done]() -> Task<void> {
-    Status started = co_await listener.starting(pod);
+  const auto work = [&listener = environment_.listener, sandbox, done]() -> Task<void> {
+    Status started = co_await listener.starting(sandbox);
     if (!started) started = within(started.error(), "cardcage");
     done.set(std::move(started));
   };
-  if (!environment_.turns.add(pod.uid, work))
+  if (!environment_.turns.add(sandbox.pod.uid, work))
     return fail(Code::kResourceExhausted, "pod '{}' cannot start: too many calls for pods wait for their devices",
-                label(pod));
+                label(sandbox));
   respond_in_time(call, done,
                   fail(Code::kDeadlineExceeded,
                        "cardcage: the devices of pod '{}' are not ready within the time that the container runtime "
                        "allows; the work goes on, and the kubelet tries again",
-                       label(pod)));
+                       label(sandbox)));
   return {};
 }
 
-Status PluginService::begin_stop(const RuntimeConnection::Call& call, const PodSandbox& pod) {
+Status PluginService::begin_stop(const RuntimeConnection::Call& call, const RuntimeSandbox& sandbox) {
   const OneShot<Status> done(environment_.core);
-  const auto work = [&listener = environment_.listener, pod, done]() -> Task<void> {
-    co_await listener.stopping(pod);
+  const auto work = [&listener = environment_.listener, sandbox, done]() -> Task<void> {
+    co_await listener.stopping(sandbox);
     done.set({});
   };
-  if (!environment_.turns.add(pod.uid, work))
+  if (!environment_.turns.add(sandbox.pod.uid, work))
     return fail(Code::kResourceExhausted,
-                "the stop of pod '{}' is missed: too many calls for pods wait for their devices", label(pod));
+                "the stop of pod '{}' is missed: too many calls for pods wait for their devices", label(sandbox));
   respond_in_time(call, done, {});
   return {};
 }

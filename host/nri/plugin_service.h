@@ -32,14 +32,14 @@ class PluginService {
   Result<std::string> configure(const std::string& payload);
   Result<std::string> synchronize(const std::string& payload);
   Status begin_event(const RuntimeConnection::Call& call);
-  Status begin_start(const RuntimeConnection::Call& call, const PodSandbox& pod);
-  Status begin_stop(const RuntimeConnection::Call& call, const PodSandbox& pod);
+  Status begin_start(const RuntimeConnection::Call& call, const RuntimeSandbox& sandbox);
+  Status begin_stop(const RuntimeConnection::Call& call, const RuntimeSandbox& sandbox);
   void respond_in_time(const RuntimeConnection::Call& call, const OneShot<Status>& done, Status late);
 
   const Environment environment_;
   const std::shared_ptr<RuntimeConnection> connection_;
   Duration request_limit_ = std::chrono::seconds(2);  // what runtimes wait unless they say otherwise
-  std::vector<PodSandbox> told_;                      // in the parts of Synchronize so far
+  std::vector<RuntimeSandbox> told_;                  // in the parts of Synchronize so far
   std::string runtime_;
   bool synchronized_ = false;
 };

@@ -21,18 +21,18 @@ std::string_view network_namespace(const api::nri::PodSandbox& message) {
 
 }  // namespace
 
-Result<std::optional<PodSandbox>> read_pod_sandbox(const api::nri::PodSandbox& message) {
+Result<std::optional<RuntimeSandbox>> read_pod_sandbox(const api::nri::PodSandbox& message) {
   if (!is_uid(message.uid()) || !is_entry_name(message.namespace_()) || !is_entry_name(message.name()))
     return std::nullopt;
   const std::string_view path = network_namespace(message);
   if (!path.empty() && !is_clean_path(path))
     return fail(Code::kInvalidArgument, "the network namespace '{}' of a pod sandbox is not valid",
                 printable(path, kMaxShown));
-  PodSandbox sandbox;
-  sandbox.uid = message.uid();
-  sandbox.name_space = message.namespace_();
-  sandbox.name = message.name();
-  sandbox.network_namespace = path;
+  RuntimeSandbox sandbox{.id = message.id(), .pod = {}};
+  sandbox.pod.uid = message.uid();
+  sandbox.pod.name_space = message.namespace_();
+  sandbox.pod.name = message.name();
+  sandbox.pod.network_namespace = path;
   return sandbox;
 }
 

@@ -30,7 +30,7 @@ Task<void> HookServer::stop(Instant deadline) {
   co_await hooks_.join(clock_, deadline);
 }
 
-// A hook that says nothing, or too much, gets no answer.
+// A hook that says nothing in time, or too much, gets no answer.
 Task<void> HookServer::serve(UniqueFd connection) {
   asio::local::stream_protocol::socket socket(core_, asio::local::stream_protocol(), connection.release());
   DelayedCall limit(core_, clock_);
@@ -51,9 +51,16 @@ Task<void> HookServer::serve(UniqueFd connection) {
     message.append(piece.data(), static_cast<std::size_t>(size));
   }
   auto request = hook_request_from(message);
-  if (!request || descriptors.size() != 1) co_return;
-  UniqueFd network_namespace(::fcntl(descriptors.front()->get(), F_DUPFD_CLOEXEC, 0));
-  const Status answer = co_await answer_(std::move(*request), std::move(network_namespace));
+  Status answer;
+  if (!request) {
+    answer = std::unexpected(request.error());
+  } else if (descriptors.size() != 1) {
+    answer = fail(Code::kInvalidArgument, "the container hook sent {} descriptors instead of the network namespace",
+                  descriptors.size());
+  } else {
+    UniqueFd network_namespace(::fcntl(descriptors.front()->get(), F_DUPFD_CLOEXEC, 0));
+    answer = co_await answer_(std::move(*request), std::move(network_namespace));
+  }
   const std::string text = answer ? std::string(kHookOk) : answer.error().message.substr(0, kMaxHookMessage);
   if (socket.is_open())
     co_await asio::async_write(socket, asio::buffer(text), asio::redirect_error(asio::use_awaitable, failed));

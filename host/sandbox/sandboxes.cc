@@ -10,15 +10,7 @@ namespace {
 // Of one call of a module. Runtimes and the kubelet try again.
 constexpr std::chrono::seconds kMoveLimit{10};
 
-SandboxedPod sandboxed(std::string uid, std::string name_space, std::string name, const PodNetwork& network) {
-  return {.uid = std::move(uid),
-          .name_space = std::move(name_space),
-          .name = std::move(name),
-          .network_namespace = network.network_namespace,
-          .route_socket = network.route_socket};
-}
-
-// Those that the claim's devices have in the pod, as the modules state it.
+// The interfaces that the claim's devices have in the pod, as the modules state it.
 std::vector<std::string> interfaces_of(const ClaimRecord& claim) {
   std::vector<std::string> names;
   for (const ModulePart& part : claim.parts)
@@ -27,63 +19,91 @@ std::vector<std::string> interfaces_of(const ClaimRecord& claim) {
   return names;
 }
 
-Result<PodNetwork> open_pod_network(const PodSandbox& pod) {
-  return cardcage::open_pod_network(
-      std::filesystem::path(pod.network_namespace.empty() ? "/proc/self/ns/net" : pod.network_namespace));
+Sandboxes::OpenSandbox with_network(RuntimeSandbox sandbox, const PodNetwork& network) {
+  PodSandbox& pod = sandbox.pod;
+  return {.id = std::move(sandbox.id),
+          .network_namespace = network.number,
+          .pod = {.uid = std::move(pod.uid),
+                  .name_space = std::move(pod.name_space),
+                  .name = std::move(pod.name),
+                  .network_namespace = network.network_namespace,
+                  .route_socket = network.route_socket}};
+}
+
+Result<Sandboxes::OpenSandbox> open_sandbox(RuntimeSandbox sandbox) {
+  const std::string& its = sandbox.pod.network_namespace;
+  const auto network = open_pod_network(std::filesystem::path(its.empty() ? "/proc/self/ns/net" : its));
+  if (!network) return std::unexpected(network.error());
+  return with_network(std::move(sandbox), *network);
+}
+
+std::string label(const SandboxedPod& pod) { return fmt::format("{}/{}", pod.name_space, pod.name); }
+
+bool is_prepared_for(const ClaimRecord* claim, const std::string& pod_uid) {
+  return claim != nullptr && claim->phase == ClaimPhase::kPrepared &&
+         std::ranges::find(claim->pods, pod_uid) != claim->pods.end();
 }
 
 }  // namespace
 
-Task<Status> Sandboxes::start(PodSandbox pod) {
-  std::vector<std::shared_ptr<const ClaimRecord>> its;
+Task<Status> Sandboxes::start(RuntimeSandbox starting) {
+  std::vector<ClaimKey> its;
   for (const auto& [key, claim] : environment_.ledger.claims())
-    if (claim->phase == ClaimPhase::kPrepared && std::ranges::find(claim->pods, pod.uid) != claim->pods.end() &&
-        moves_devices(*claim))
-      its.push_back(claim);
+    if (is_prepared_for(claim.get(), starting.pod.uid) && moves_devices(*claim)) its.push_back(key);
   if (its.empty()) co_return Status();
-  const auto network = open_pod_network(pod);
-  if (!network) co_return std::unexpected(network.error());
-  const SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
-  for (const auto& claim : its) {
-    ClaimKey key = claim->key();
-    if (Status done = co_await attach(std::move(key), sandbox, network->number); !done) co_return done;
+  const auto sandbox = open_sandbox(std::move(starting));
+  if (!sandbox) co_return std::unexpected(sandbox.error());
+  for (const ClaimKey& key : its) {
+    const ClaimCheck check = [key, uid = sandbox->pod.uid](const ClaimRecord& claim) -> Status {
+      if (is_prepared_for(&claim, uid)) return {};
+      return fail(Code::kFailedPrecondition, "driver '{}' has prepared it for another pod meanwhile", key.driver);
+    };
+    if (Status done = co_await attach(key, *sandbox, check); !done) co_return done;
   }
   co_return Status();
 }
 
-Task<void> Sandboxes::stop(PodSandbox pod) {
-  const auto network = open_pod_network(pod);
-  if (!network) co_return;  // it is gone, and unprepare looks for the devices
-  const auto its = environment_.attachments.find(
-      [&](const Attachment& attachment) { return attachment.network_namespace == network->number; });
-  for (const Attachment& attachment : its) {
-    const auto claim = environment_.ledger.find({attachment.driver, attachment.claim_uid});
-    if (!claim) continue;
-    SandboxedPod sandbox = sandboxed(pod.uid, pod.name_space, pod.name, *network);
-    if (const Status done = co_await detach(claim, std::move(sandbox), attachment); !done)
+Task<void> Sandboxes::stop(RuntimeSandbox stopping) {
+  const auto sandbox = open_sandbox(std::move(stopping));
+  if (!sandbox) co_return;  // it is gone, and unprepare looks for the devices
+  const auto its =
+      environment_.attachments.find([&](const Attachment& attachment) { return is_in(attachment, *sandbox); });
+  for (const Attachment& attachment : its)
+    if (const Status done = co_await detach(attachment, *sandbox); !done)
       log(LogLevel::kWarn, "devices cannot be taken back from a pod; the end of the claim tries again",
-          {{"claim", claim_label(claim->ref)},
-           {"pod", fmt::format("{}/{}", pod.name_space, pod.name)},
-           {"error", done.error().message}});
-  }
+          {{"uid", attachment.claim_uid}, {"pod", label(sandbox->pod)}, {"error", done.error().message}});
 }
 
-void Sandboxes::keep(const std::vector<PodSandbox>& pods) const {
+// By the sandbox if both sides know it, because the kernel reuses the numbers of namespaces.
+bool Sandboxes::is_in(const Attachment& attachment, const OpenSandbox& sandbox) const {
+  if (attachment.network_namespace != sandbox.network_namespace) return false;
+  const auto attached = read_attachment(environment_.attachments.folder(), attachment);
+  return attached && (attached->sandbox.empty() || sandbox.id.empty() || attached->sandbox == sandbox.id);
+}
+
+void Sandboxes::keep(const std::vector<RuntimeSandbox>& sandboxes) const {
   const auto is_over = [&](const Attachment& attachment) {
     const auto attached = read_attachment(environment_.attachments.folder(), attachment);
-    return attached && !attached->uid.empty() && std::ranges::find(pods, attached->uid, &PodSandbox::uid) == pods.end();
+    return attached && !(attached->uid.empty() && attached->sandbox.empty()) &&
+           std::ranges::none_of(sandboxes, [&](const RuntimeSandbox& sandbox) {
+             return attached->sandbox.empty() ? sandbox.pod.uid == attached->uid : sandbox.id == attached->sandbox;
+           });
   };
   for (const Attachment& attachment : environment_.attachments.find(is_over))
     environment_.attachments.remove(attachment);
 }
 
 Task<Status> Sandboxes::admit(HookRequest request, UniqueFd network_namespace) {
-  const auto network = cardcage::open_pod_network(std::move(network_namespace));
+  const auto network = open_pod_network(std::move(network_namespace));
   if (!network) co_return within(network.error(), "claim {}", request.claim_uid);
-  SandboxedPod pod = sandboxed(request.pod_uid, request.pod_namespace, request.pod, *network);
+  RuntimeSandbox sandbox{.id = std::move(request.sandbox),
+                         .pod = {.uid = std::move(request.pod_uid),
+                                 .name_space = std::move(request.pod_namespace),
+                                 .name = std::move(request.pod),
+                                 .network_namespace = {}}};
   ClaimKey claim{request.driver, request.claim_uid};
-  Status attached = co_await attach(std::move(claim), std::move(pod), network->number);
-  co_return attached;
+  OpenSandbox opened = with_network(std::move(sandbox), *network);
+  co_return co_await attach(std::move(claim), std::move(opened), nullptr);
 }
 
 // As far as the running modules tell. The hook asks for the others.
@@ -94,40 +114,59 @@ bool Sandboxes::moves_devices(const ClaimRecord& claim) const {
   });
 }
 
-Task<Status> Sandboxes::attach(ClaimKey key, SandboxedPod pod, ino_t number) {
-  const std::function<Task<Status>()> work = [this, key, pod, number]() -> Task<Status> {
+Task<Status> Sandboxes::attach(ClaimKey key, OpenSandbox sandbox, ClaimCheck check) {
+  const std::function<Task<Status>()> work = [this, key, sandbox, check]() -> Task<Status> {
     const auto claim = environment_.ledger.find(key);
     if (!claim || claim->phase != ClaimPhase::kPrepared)
       co_return fail(Code::kFailedPrecondition,
                      "driver '{}' has not prepared it here; the kubelet does, before it makes the pod anew",
                      key.driver);
-    for (const ModulePart& part : claim->parts)
-      if (Status done = co_await attach_part(*claim, part, pod); !done) co_return done;
-    const AttachedPod attached{.uid = pod.uid, .interfaces = interfaces_of(*claim)};
-    if (auto noted = environment_.attachments.add({key.driver, key.uid, number}, attached); !noted) co_return noted;
-    log(LogLevel::kInfo, "attached",
-        {{"claim", claim_label(claim->ref)}, {"pod", fmt::format("{}/{}", pod.name_space, pod.name)}});
+    if (Status still = check ? check(*claim) : Status(); !still) co_return still;
+    bool moved = false;
+    for (const ModulePart& part : claim->parts) {
+      const Result<bool> done = co_await attach_part(*claim, part, sandbox.pod);
+      if (!done) co_return std::unexpected(done.error());
+      moved = moved || *done;
+    }
+    if (!moved)
+      co_return fail(Code::kFailedPrecondition,
+                     "no module moves its devices to the pod any more; prepare it anew by deleting the pod, or bring "
+                     "back the earlier version of the module");
+    const AttachedPod attached{.uid = sandbox.pod.uid, .sandbox = sandbox.id, .interfaces = interfaces_of(*claim)};
+    if (auto noted = environment_.attachments.add({key.driver, key.uid, sandbox.network_namespace}, attached); !noted)
+      co_return noted;
+    log(LogLevel::kInfo, "attached", {{"claim", claim_label(claim->ref)}, {"pod", label(sandbox.pod)}});
     co_return Status();
   };
-  const auto known = environment_.ledger.find(key);
-  ClaimRef ref = known ? known->ref : ClaimRef{.name_space = {}, .name = {}, .uid = key.uid};
-  Status done = co_await environment_.alone(key.driver, std::move(ref), work);
-  co_return done;
+  co_return co_await alone(key, work);
 }
 
-Task<Status> Sandboxes::attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod) {
+// Runs the work in the claim's turn. What was known of the claim before may not hold then.
+Task<Status> Sandboxes::alone(ClaimKey key, std::function<Task<Status>()> work) {
+  const auto known = environment_.ledger.find(key);
+  ClaimRef ref = known ? known->ref : ClaimRef{.name_space = {}, .name = {}, .uid = key.uid};
+  co_return co_await environment_.alone(key.driver, std::move(ref), std::move(work));
+}
+
+// True if the module moves devices.
+Task<Result<bool>> Sandboxes::attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod) {
   const Instant deadline = environment_.clock.now() + kMoveLimit;
   co_await environment_.devices.returned(part.module, deadline);
   const auto module = environment_.devices.module(part.module);
   if (!module) co_return std::unexpected(module.error());
-  if (!(*module)->identity().has_sandbox) co_return Status();
+  if (!(*module)->identity().has_sandbox) co_return false;
   ModuleClaim its = module_claim(claim, part, environment_.ledger.boot_id());
-  Status done = co_await (*module)->attach(std::move(its), std::move(pod), deadline);
-  co_return done;
+  const Status done = co_await (*module)->attach(std::move(its), std::move(pod), deadline);
+  if (!done) co_return std::unexpected(done.error());
+  co_return true;
 }
 
-Task<Status> Sandboxes::detach(std::shared_ptr<const ClaimRecord> claim, SandboxedPod pod, Attachment attachment) {
-  const std::function<Task<Status>()> work = [this, claim, pod, attachment]() -> Task<Status> {
+// An unprepare that comes first removes the attachment. Another claim may have the devices by now.
+Task<Status> Sandboxes::detach(Attachment attachment, OpenSandbox sandbox) {
+  const ClaimKey key{attachment.driver, attachment.claim_uid};
+  const std::function<Task<Status>()> work = [this, key, attachment, sandbox]() -> Task<Status> {
+    const auto claim = environment_.ledger.find(key);
+    if (!claim || !is_in(attachment, sandbox)) co_return Status();
     environment_.attachments.remove(attachment);  // first: no container may start that relies on it
     for (const ModulePart& part : claim->parts) {
       const Instant deadline = environment_.clock.now() + kMoveLimit;
@@ -135,12 +174,11 @@ Task<Status> Sandboxes::detach(std::shared_ptr<const ClaimRecord> claim, Sandbox
       if (!module) co_return std::unexpected(module.error());
       if (!(*module)->identity().has_sandbox) continue;
       ModuleClaim its = module_claim(*claim, part, environment_.ledger.boot_id());
-      if (Status done = co_await (*module)->detach(std::move(its), pod, deadline); !done) co_return done;
+      if (Status done = co_await (*module)->detach(std::move(its), sandbox.pod, deadline); !done) co_return done;
     }
     co_return Status();
   };
-  Status done = co_await environment_.alone(claim->driver, claim->ref, work);
-  co_return done;
+  co_return co_await alone(key, work);
 }
 
 }  // namespace cardcage

@@ -13,7 +13,7 @@
 #include "host/core/unique_fd.h"
 #include "host/hook/hook_request.h"
 #include "host/ledger/ledger.h"
-#include "host/model/pod_sandbox.h"
+#include "host/model/runtime_sandbox.h"
 #include "host/module/pod_network.h"
 #include "host/sandbox/attachments.h"
 
@@ -33,22 +33,30 @@ struct SandboxEnvironment {
 // [core]
 class Sandboxes {
  public:
+  struct OpenSandbox {
+    std::string id;               // empty if the container runtime did not tell
+    ino_t network_namespace = 0;  // the number of net:[4026532281]
+    SandboxedPod pod;
+  };
   explicit Sandboxes(SandboxEnvironment environment) : environment_(std::move(environment)) {}
 
   // A pod has its sandbox: attaches its claims, as far as the daemon knows them.
-  Task<Status> start(PodSandbox pod);
+  Task<Status> start(RuntimeSandbox sandbox);
   // It is about to lose it: takes the devices back. What fails is left to unprepare.
-  Task<void> stop(PodSandbox pod);
-  // All pods that have a sandbox: forgets what was attached to others.
-  void keep(const std::vector<PodSandbox>& pods) const;
+  Task<void> stop(RuntimeSandbox sandbox);
+  // All sandboxes that pods have: forgets what was attached to others.
+  void keep(const std::vector<RuntimeSandbox>& sandboxes) const;
   // A container with the claim is about to start in this namespace.
   Task<Status> admit(HookRequest request, UniqueFd network_namespace);
 
  private:
   bool moves_devices(const ClaimRecord& claim) const;
-  Task<Status> attach(ClaimKey claim, SandboxedPod pod, ino_t number);
-  Task<Status> attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod);
-  Task<Status> detach(std::shared_ptr<const ClaimRecord> claim, SandboxedPod pod, Attachment attachment);
+  bool is_in(const Attachment& attachment, const OpenSandbox& sandbox) const;
+  using ClaimCheck = std::function<Status(const ClaimRecord& claim)>;  // made in the claim's turn
+  Task<Status> attach(ClaimKey claim, OpenSandbox sandbox, ClaimCheck check);
+  Task<Result<bool>> attach_part(const ClaimRecord& claim, const ModulePart& part, SandboxedPod pod);
+  Task<Status> detach(Attachment attachment, OpenSandbox sandbox);
+  Task<Status> alone(ClaimKey claim, std::function<Task<Status>()> work);
 
   const SandboxEnvironment environment_;
 };

@@ -216,14 +216,20 @@ def test_daemon_killed_and_away(scene, daemon, nics):
     scene.wait_gone("pods", "user")
 
 
-def test_no_container_starts_without_its_device(scene, daemon, nics):
-    """As if the daemon had been killed between the sandbox and the attach."""
+def of_another_sandbox(file: Path) -> None:
+    uid, _, *interfaces = file.read_text().splitlines()
+    file.write_text("\n".join([uid, "sandbox/another", *interfaces, ""]))
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, of_another_sandbox])
+def test_no_container_starts_without_its_device(scene, daemon, nics, spoil):
+    """As if the daemon had been killed between the sandbox and the attach, and as if the number of a namespace were used again."""
     scene.apply(nic_claim("nic", "nic0", name="net1", addresses=["10.77.0.10/24"]), user("user", "nic", restartPolicy="Always"))
     scene.wait_running("user")
     daemon.scale_to_nothing()
     try:
         for file in ATTACHED.iterdir():
-            file.unlink()
+            spoil(file)
         kill_container(scene, "user")
         [text, *_] = until(lambda: [event for event in scene.events("Failed", "user") if "cardcage" in event], "the event says why", 60)
         assert "the cardcage daemon does not serve /run/cardcage/sandbox.sock" in text

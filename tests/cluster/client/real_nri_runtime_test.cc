@@ -76,9 +76,9 @@ class RealNriRuntimeTest : public ::testing::Test {
     ended = false;
     core.call([this] {
       NriListener listener;
-      listener.connected = [this](std::vector<PodSandbox> pods) { running = std::move(pods); };
-      listener.starting = [this](PodSandbox pod) { return start_pod(std::move(pod)); };
-      listener.stopping = [this](PodSandbox pod) { return stop_pod(std::move(pod)); };
+      listener.connected = [this](std::vector<RuntimeSandbox> pods) { running = std::move(pods); };
+      listener.starting = [this](RuntimeSandbox pod) { return start_pod(std::move(pod)); };
+      listener.stopping = [this](RuntimeSandbox pod) { return stop_pod(std::move(pod)); };
       plugin = std::make_unique<NriPlugin>(core.context(), clock, folder / "nri.sock", std::move(listener));
       asio::co_spawn(core.context(), plugin->run(), [this](std::exception_ptr) { ended = true; });
     });
@@ -96,14 +96,14 @@ class RealNriRuntimeTest : public ::testing::Test {
   void wait_until_connected() {
     ASSERT_TRUE(eventually([&] { return condition().level == Level::kGood; }, 10s)) << condition().text;
   }
-  Task<Status> start_pod(PodSandbox pod) {
+  Task<Status> start_pod(RuntimeSandbox pod) {
     events.push_back(pod);
     co_await clock.sleep_for(delay);
     if (!error.empty()) co_return fail(Code::kFailedPrecondition, "{}", error);
     co_return Status();
   }
-  Task<void> stop_pod(PodSandbox pod) {
-    pod.uid = "stopped " + pod.uid;
+  Task<void> stop_pod(RuntimeSandbox pod) {
+    pod.pod.uid = "stopped " + pod.pod.uid;
     events.push_back(pod);
     co_return;
   }
@@ -114,7 +114,7 @@ class RealNriRuntimeTest : public ::testing::Test {
   std::unique_ptr<NriPlugin> plugin;
   std::atomic<bool> ended = false;
   // Only while no order is open.
-  std::vector<PodSandbox> running, events;
+  std::vector<RuntimeSandbox> running, events;
   std::string error;
   Duration delay{};
 };
@@ -134,8 +134,9 @@ TEST_F(RealNriRuntimeTest, LearnsOfMorePodsThanOneMessageHolds) {
   begin();
   wait_until_connected();
   EXPECT_THAT(running, SizeIs(1001));
-  EXPECT_THAT(running, Contains(PodSandbox{"uid-999", "default", "pod-999", "/var/run/netns/999"}));
-  EXPECT_THAT(running, Contains(PodSandbox{"uid-host", "kube-system", "proxy", ""}));
+  EXPECT_THAT(running,
+              Contains(RuntimeSandbox{"sandbox-uid-999", {"uid-999", "default", "pod-999", "/var/run/netns/999"}}));
+  EXPECT_THAT(running, Contains(RuntimeSandbox{"sandbox-uid-host", {"uid-host", "kube-system", "proxy", ""}}));
 }
 
 TEST_F(RealNriRuntimeTest, LearnsOfTheStartAndTheStopOfAPod) {
@@ -144,8 +145,9 @@ TEST_F(RealNriRuntimeTest, LearnsOfTheStartAndTheStopOfAPod) {
   runtime->order("pod a default web /var/run/netns/cni-1");
   EXPECT_EQ(runtime->order("run a"), "ok");
   EXPECT_EQ(runtime->order("stop a"), "ok");
-  EXPECT_THAT(events, ElementsAre(PodSandbox{"a", "default", "web", "/var/run/netns/cni-1"},
-                                  PodSandbox{"stopped a", "default", "web", "/var/run/netns/cni-1"}));
+  EXPECT_THAT(events,
+              ElementsAre(RuntimeSandbox{"sandbox-a", {"a", "default", "web", "/var/run/netns/cni-1"}},
+                          RuntimeSandbox{"sandbox-a", {"stopped a", "default", "web", "/var/run/netns/cni-1"}}));
 }
 
 TEST_F(RealNriRuntimeTest, AnErrorFailsThePodWithItsText) {

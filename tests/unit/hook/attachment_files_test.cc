@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "host/hook/hook_request.h"
+#include "tests/fakes/scratch_folder.h"
 
 namespace cardcage {
 namespace {
@@ -21,13 +24,41 @@ TEST(AttachmentFilesTest, OtherNamesAreNoAttachments) {
 }
 
 TEST(AttachmentFilesTest, ARequestArrivesAsItWasSent) {
-  const HookRequest request{"nic.example.com", "u1", "team", "web-0", ""};
+  const HookRequest request{"nic.example.com", "u1", "team", "web-0", "", "77aa"};
   EXPECT_EQ(hook_request_from(to_message(request)), request);
+}
+
+TEST(AttachmentFilesTest, ARequestOfTheFirstProtocolNamesNoSandbox) {
+  const HookRequest request{"nic.example.com", "u1", "team", "web-0", "u", ""};
+  EXPECT_EQ(hook_request_from("nic.example.com\nu1\nteam\nweb-0\nu\n"), request);
+  EXPECT_EQ(hook_request_from(to_first_message(request)), request);
+}
+
+TEST(AttachmentFilesTest, ARequestOfALaterProtocolIsRefusedWithTheRemedy) {
+  const auto request = hook_request_from("cardcage-hook/3\nnic.example.com\nu1\n");
+  ASSERT_FALSE(request);
+  EXPECT_EQ(request.error().message,
+            "the container hook speaks protocol cardcage-hook/3 and this cardcage cardcage-hook/2; restart cardcage, "
+            "which installs its own hook");
+}
+
+TEST(AttachmentFilesTest, AFileTellsThePodItsSandboxAndItsInterfaces) {
+  const ScratchFolder folder;
+  const Attachment attachment{"nic.example.com", "u1", 4026532281};
+  const AttachedPod pod{.uid = "u", .sandbox = "77aa", .interfaces = {"net1", "net2"}};
+  std::ofstream(folder / attachment_file_name(attachment)) << to_text(pod);
+  EXPECT_EQ(read_attachment(folder.path(), attachment), pod);
+  std::ofstream(folder / attachment_file_name(attachment)) << "u\nnet1\n";
+  EXPECT_EQ(read_attachment(folder.path(), attachment),
+            (AttachedPod{.uid = "u", .sandbox = "", .interfaces = {"net1"}}))
+      << "as the first protocol has it";
 }
 
 TEST(AttachmentFilesTest, WhatNoHookSendsIsNoRequest) {
   for (const char* message :
-       {"", "\n", "a\nb\nc\nd\n", "a\nb\nc\nd\ne", "a\nb\nc\nd\ne\nf\n", "\nb\nc\nd\ne\n", "a\n\nc\nd\ne\n"})
+       {"", "\n", "a\nb\nc\nd\n", "a\nb\nc\nd\ne", "a\nb\nc\nd\ne\nf\n", "\nb\nc\nd\ne\n", "a\n\nc\nd\ne\n",
+        "cardcage-hook/2", "cardcage-hook/2\n", "cardcage-hook/2\na\nb\nc\nd\ne\n",
+        "cardcage-hook/2\na\nb\nc\nd\ne\nf\ng\n", "cardcage-hook/2\n\nb\nc\nd\ne\nf\n"})
     EXPECT_FALSE(hook_request_from(message)) << message;
 }
 

@@ -18,15 +18,17 @@ TEST(ContainerStateTest, NamesTheProcessAndThePod) {
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->pid, 4711);
   EXPECT_EQ(state->pod_namespace + "/" + state->pod, "team/web-0");
+  EXPECT_EQ(state->sandbox, "77aa");
   EXPECT_EQ(state->pod_uid, "3b241101-e2bb-4255-8caf-4136c566a962");
 }
 
 TEST(ContainerStateTest, KnowsTheAnnotationsOfCriO) {
   const auto state = parse_container_state(
       R"({"pid":7,"annotations":{"io.kubernetes.pod.name":"web-0","io.kubernetes.pod.namespace":"team",
-      "io.kubernetes.pod.uid":"u"}})");
+      "io.kubernetes.pod.uid":"u","io.kubernetes.cri-o.SandboxID":"88bb"}})");
   ASSERT_TRUE(state);
   EXPECT_EQ(state->pod_namespace + "/" + state->pod + "/" + state->pod_uid, "team/web-0/u");
+  EXPECT_EQ(state->sandbox, "88bb");
 }
 
 TEST(ContainerStateTest, AContainerOfNoPodHasNoNames) {
@@ -34,7 +36,7 @@ TEST(ContainerStateTest, AContainerOfNoPodHasNoNames) {
                            R"({"pid":7,"annotations":{"io.kubernetes.pod.name":1,"io.kubernetes.pod.uid":"a\nb"}})"}) {
     const auto state = parse_container_state(json);
     ASSERT_TRUE(state) << json;
-    EXPECT_EQ(state->pod + state->pod_uid, "") << json;
+    EXPECT_EQ(state->pod + state->pod_uid + state->sandbox, "") << json;
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <thread>
@@ -16,6 +18,7 @@ namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class DaemonCallTest : public ::testing::Test {
@@ -24,9 +27,14 @@ class DaemonCallTest : public ::testing::Test {
     const auto any_file = std::make_shared<const UniqueFd>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     return ask_daemon(run_dir.path(), request, any_file, std::chrono::steady_clock::now() + limit);
   }
+  static UniqueFd accept_within(const UniqueFd& listener, std::chrono::milliseconds limit) {
+    pollfd polled{.fd = listener.get(), .events = POLLIN, .revents = 0};
+    ::poll(&polled, 1, static_cast<int>(limit.count()));
+    return UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  }
   static std::string text_of(const Status& status) { return status ? "ok" : status.error().message; }
 
-  const HookRequest request{"nic.example.com", "u1", "", "", ""};
+  const HookRequest request{"nic.example.com", "u1", "", "", "", "77aa"};
   ScratchFolder run_dir;
   const std::filesystem::path socket = run_dir / std::string(kHookSocket);
 };
@@ -46,6 +54,25 @@ TEST_F(DaemonCallTest, ADaemonThatAcceptsAndSaysNothingIsGivenUp) {
   ASSERT_TRUE(slow.works());
   const UniqueFd first = slow.accept();
   EXPECT_EQ(text_of(ask()), "the cardcage daemon does not answer: out of time");
+}
+
+// A daemon of the first protocol ends the connection when it gets a message with six lines or more.
+TEST_F(DaemonCallTest, ADaemonOfTheFirstProtocolIsAskedInItsWay) {
+  const UniqueFd listener = new_unix_socket();
+  ASSERT_EQ(bind_unix(listener, *unix_address(socket)), 0);
+  ASSERT_EQ(::listen(listener.get(), 4), 0);
+  std::vector<std::string> messages;
+  std::thread daemon([&] {
+    for (int i = 0; i < 2; ++i) {
+      const UniqueFd hook = accept_within(listener, 10s);
+      messages.push_back(read_all(hook.get(), kMaxHookMessage, std::chrono::steady_clock::now() + 10s).value_or("-"));
+      if (std::ranges::count(messages.back(), '\n') == 5) EXPECT_EQ(::write(hook.get(), "ok", 2), 2);
+    }
+  });
+  EXPECT_EQ(text_of(ask(10s)), "ok");
+  daemon.join();
+  EXPECT_THAT(messages,
+              ElementsAre("cardcage-hook/2\nnic.example.com\nu1\n\n\n\n77aa\n", "nic.example.com\nu1\n\n\n\n"));
 }
 
 TEST_F(DaemonCallTest, EachByteOfAnAnswerDoesNotStartTheTimeAnew) {

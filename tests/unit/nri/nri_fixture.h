@@ -18,17 +18,17 @@ namespace cardcage {
 
 constexpr int kRun = api::nri::RUN_POD_SANDBOX, kStop = api::nri::STOP_POD_SANDBOX;
 
-inline PodSandbox sandbox(const std::string& name, const std::string& network_namespace) {
-  return {"uid-" + name, "default", name, network_namespace};
+inline RuntimeSandbox sandbox(const std::string& name, const std::string& network_namespace) {
+  return {"sandbox-" + name, {"uid-" + name, "default", name, network_namespace}};
 }
 
 class NriFixture : public CoreFixture {
  protected:
   NriFixture() {
     NriListener listener;
-    listener.connected = [this](std::vector<PodSandbox> pods) { running.push_back(std::move(pods)); };
-    listener.starting = [this](PodSandbox pod) { return start_pod(std::move(pod)); };
-    listener.stopping = [this](PodSandbox pod) { return stop_pod(std::move(pod)); };
+    listener.connected = [this](std::vector<RuntimeSandbox> pods) { running.push_back(std::move(pods)); };
+    listener.starting = [this](RuntimeSandbox sandbox) { return start_pod(std::move(sandbox)); };
+    listener.stopping = [this](RuntimeSandbox sandbox) { return stop_pod(std::move(sandbox)); };
     plugin = std::make_unique<NriPlugin>(core, clock, folder / "nri.sock", std::move(listener));
   }
   void TearDown() override {
@@ -50,14 +50,16 @@ class NriFixture : public CoreFixture {
   }
   // The plugin's call for a pod of this name waits until the Wakeup is woken.
   Wakeup& hold(const std::string& name) { return *(holds[name] = std::make_unique<Wakeup>(core)); }
-  Task<Status> start_pod(PodSandbox pod) {
+  Task<Status> start_pod(RuntimeSandbox sandbox) {
+    const PodSandbox& pod = sandbox.pod;
     events.push_back("starting " + pod.name);
-    seen.push_back(pod);
+    seen.push_back(sandbox);
     if (holds.contains(pod.name)) co_await holds[pod.name]->wait();
     events.push_back("started " + pod.name);
     co_return start_result;
   }
-  Task<void> stop_pod(PodSandbox pod) {
+  Task<void> stop_pod(RuntimeSandbox sandbox) {
+    const PodSandbox& pod = sandbox.pod;
     events.push_back("stopping " + pod.name);
     if (holds.contains(pod.name)) co_await holds[pod.name]->wait();
     events.push_back("stopped " + pod.name);
@@ -74,9 +76,9 @@ class NriFixture : public CoreFixture {
   FakeClock clock;
   FakeNriRuntime runtime{core, folder / "nri.sock"};
   std::unique_ptr<NriPlugin> plugin;
-  std::vector<std::vector<PodSandbox>> running;
+  std::vector<std::vector<RuntimeSandbox>> running;
   std::vector<std::string> events;
-  std::vector<PodSandbox> seen;
+  std::vector<RuntimeSandbox> seen;
   std::map<std::string, std::unique_ptr<Wakeup>> holds;
   Status start_result;
   bool ended = false;

@@ -58,7 +58,7 @@ TEST_F(NriPluginTest, WaitsForARuntimeThatIsNotThere) {
 TEST_F(NriPluginTest, FindsASocketInAFolderThatWasMissing) {
   FakeNriRuntime late(core, folder / "run/nri.sock");
   NriListener listener;
-  listener.connected = [](const std::vector<PodSandbox>&) {};
+  listener.connected = [](const std::vector<RuntimeSandbox>&) {};
   plugin = std::make_unique<NriPlugin>(core, clock, folder / "run/nri.sock", std::move(listener));
   begin();
   late.listen();

@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "host/hook/attachment_files.h"
+#include "host/hook/daemon_call.h"
+#include "host/rpc/unix_socket.h"
 #include "host/sandbox/hook_file.h"
 #include "host/sandbox/hook_server.h"
 #include "tests/fakes/built_files.h"
@@ -78,6 +80,7 @@ class HookProgramTest : public ::testing::Test {
       EXPECT_TRUE(server->restore());
     });
   }
+  Ended run_hook() { return run_hook_in("77aa"); }
   Ended run_hook(const std::string& state) { return run_hook(files.sandbox_hook("nic.example.com", "u1"), state); }
   std::vector<Asked> asked() {
     return core.call([this] { return calls; });
@@ -94,13 +97,13 @@ class HookProgramTest : public ::testing::Test {
     std::ifstream said(run_dir / "said");
     return {WEXITSTATUS(status), std::string(std::istreambuf_iterator<char>(said), {})};
   }
-  Ended run_hook() {
+  Ended run_hook_in(const std::string& sandbox) {
     const ContainerProcess container(pod.descriptor());
     while (ino_of("/proc/" + std::to_string(container.pid()) + "/ns/net") != number())
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return run_hook(fmt::format(
-        R"({{"pid":{},"annotations":{{"io.kubernetes.cri.sandbox-name":"web-0","io.kubernetes.cri.sandbox-namespace":"team"}}}})",
-        container.pid()));
+        R"({{"pid":{},"annotations":{{"io.kubernetes.cri.sandbox-name":"web-0","io.kubernetes.cri.sandbox-namespace":"team","io.kubernetes.cri.sandbox-id":"{}"}}}})",
+        container.pid(), sandbox));
   }
   static ino_t ino_of(const std::string& path) {
     struct stat its{};
@@ -108,10 +111,12 @@ class HookProgramTest : public ::testing::Test {
   }
   ino_t number() const { return ino_of("/proc/self/fd/" + std::to_string(pod.descriptor())); }
   void leave_attachment(const std::vector<std::string>& interfaces) const {
+    leave_file(to_text({.uid = "p", .sandbox = "77aa", .interfaces = interfaces}));
+  }
+  void leave_file(const std::string& text) const {
     const std::filesystem::path folder = run_dir / std::string(kAttachmentsFolder);
     std::filesystem::create_directories(folder);
-    std::ofstream(folder / attachment_file_name({"nic.example.com", "u1", number()}))
-        << to_text({.uid = "p", .interfaces = interfaces});
+    std::ofstream(folder / attachment_file_name({"nic.example.com", "u1", number()})) << text;
   }
 
   ScratchFolder run_dir;
@@ -131,7 +136,7 @@ TEST_F(HookProgramTest, LetsAContainerStartOnceTheDaemonSaysSo) {
   EXPECT_THAT(ended.said, IsEmpty());
   const std::vector<Asked> known = asked();
   ASSERT_THAT(known, SizeIs(1));
-  EXPECT_EQ(known[0].request, (HookRequest{"nic.example.com", "u1", "team", "web-0", ""}));
+  EXPECT_EQ(known[0].request, (HookRequest{"nic.example.com", "u1", "team", "web-0", "", "77aa"}));
   EXPECT_EQ(known[0].network_namespace, number());
 }
 
@@ -154,6 +159,22 @@ TEST_F(HookProgramTest, AsksWhenAnInterfaceIsMissingThatTheFileNames) {
   serve();
   EXPECT_EQ(run_hook().status, 0);
   EXPECT_THAT(asked(), SizeIs(1));
+}
+
+// Each proves nothing of this sandbox, so the daemon decides.
+TEST_F(HookProgramTest, AsksWhenTheFileProvesNothing) {
+  answer = fail(Code::kUnavailable, "no card");
+  serve();
+  const auto refused = [&](const Ended& ended) { return ended.status == 1 && ended.said == "cardcage: no card\n"; };
+  leave_attachment({});
+  EXPECT_TRUE(refused(run_hook())) << "the file names no interface";
+  leave_attachment({"net1"});
+  EXPECT_TRUE(refused(run_hook_in("88bb"))) << "a later sandbox has the number of the namespace";
+  EXPECT_TRUE(refused(run_hook_in(""))) << "the container runtime tells no sandbox";
+  leave_file("p\nnet1\n");
+  EXPECT_TRUE(refused(run_hook())) << "a daemon of the first protocol wrote the file";
+  EXPECT_TRUE(refused(run_hook_in(""))) << "and the container runtime tells no sandbox";
+  EXPECT_THAT(asked(), SizeIs(5));
 }
 
 TEST_F(HookProgramTest, WaitsForADaemonThatIsAway) {
@@ -198,6 +219,20 @@ TEST_F(HookProgramTest, RaisesTheLimitOfLockedMemory) {
                                           "the container runtime must not raise that limit"));
     EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536}));
   }
+}
+
+TEST_F(HookProgramTest, AHookOfTheFirstProtocolIsStillServed) {
+  serve();
+  const UniqueFd socket = new_unix_socket();
+  ASSERT_EQ(connect_unix(socket, *unix_address(run_dir / std::string(kHookSocket))), 0);
+  const std::string message = "nic.example.com\nu1\nteam\nweb-0\np\n";
+  const auto network = std::make_shared<const UniqueFd>(::fcntl(pod.descriptor(), F_DUPFD_CLOEXEC, 0));
+  ASSERT_EQ(send_with(socket.get(), message, {network}), static_cast<ssize_t>(message.size()));
+  ASSERT_EQ(::shutdown(socket.get(), SHUT_WR), 0);
+  EXPECT_EQ(read_all(socket.get(), kMaxHookMessage, clock.now() + std::chrono::seconds(8)), "ok");
+  const std::vector<Asked> known = asked();
+  ASSERT_THAT(known, SizeIs(1));
+  EXPECT_EQ(known[0].request, (HookRequest{"nic.example.com", "u1", "team", "web-0", "p", ""}));
 }
 
 TEST_F(HookProgramTest, AnOlderProgramIsReplaced) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include "host/core/file.h"
 #include "tests/fakes/pod_namespace.h"
 #include "tests/unit/claim/claim_world.h"
 
@@ -49,9 +50,11 @@ class SandboxesTest : public ClaimWorld {
                            }});
     return *made;
   }
-  PodSandbox sandbox() const { return {"uid-of-pod", "ns", "pod", fmt::format("/proc/self/fd/{}", pod.descriptor())}; }
+  RuntimeSandbox sandbox() const {
+    return {"sandbox-1", {"uid-of-pod", "ns", "pod", fmt::format("/proc/self/fd/{}", pod.descriptor())}};
+  }
   UniqueFd its_namespace() const { return UniqueFd(::fcntl(pod.descriptor(), F_DUPFD_CLOEXEC, 0)); }
-  static HookRequest request(const std::string& uid) { return {kDriver, uid, "ns", "pod", "uid-of-pod"}; }
+  static HookRequest request(const std::string& uid) { return {kDriver, uid, "ns", "pod", "uid-of-pod", "sandbox-1"}; }
   std::vector<Attachment> attached() const {
     return attachments.find([](const Attachment&) { return true; });
   }
@@ -74,7 +77,7 @@ TEST_F(SandboxesTest, TheClaimsOfAPodAreAttachedWhenItHasItsSandbox) {
   EXPECT_THAT(nics->attached, ElementsAre(testing::Pair("1", "uid-of-pod"))) << "the other is for somebody else";
   EXPECT_THAT(attached(), ElementsAre(Attachment{kDriver, "1", number()}));
   EXPECT_EQ(read_attachment(attachments.folder(), attached().at(0)).value_or(AttachedPod()),
-            (AttachedPod{"uid-of-pod", {"net1"}}));
+            (AttachedPod{"uid-of-pod", "sandbox-1", {"net1"}}));
 }
 
 TEST_F(SandboxesTest, DevicesComeBackWhenTheSandboxStops) {
@@ -104,6 +107,45 @@ TEST_F(SandboxesTest, WhatWasAttachedToPodsThatAreGoneIsForgotten) {
   EXPECT_THAT(attached(), IsEmpty());
 }
 
+TEST_F(SandboxesTest, AnEarlierSandboxOfThePodIsForgotten) {
+  prepare_for_pod("1", "nic-0");
+  ASSERT_TRUE(run(sandboxes().start(sandbox())));
+  RuntimeSandbox next = sandbox();
+  next.id = "sandbox-2";
+  made->keep({next});
+  EXPECT_THAT(attached(), IsEmpty());
+}
+
+TEST_F(SandboxesTest, AnotherSandboxWithTheNumberOfTheNamespaceKeepsTheDevices) {
+  prepare_for_pod("1", "nic-0");
+  ASSERT_TRUE(run(sandboxes().start(sandbox())));
+  RuntimeSandbox other = sandbox();
+  other.id = "sandbox-2";
+  run(sandboxes().stop(other));
+  EXPECT_EQ(nics->count(Verb::kDetach), 0);
+  EXPECT_THAT(attached(), SizeIs(1));
+}
+
+TEST_F(SandboxesTest, DevicesThatAnEarlierVersionAttachedComeBack) {
+  prepare_for_pod("1", "nic-0");
+  ASSERT_TRUE(run(sandboxes().start(sandbox())));
+  ASSERT_TRUE(write_file_atomically(attachments.folder() / attachment_file_name(attached().at(0)), "uid-of-pod\nnet1\n",
+                                    0600, false));
+  made->keep({sandbox()});
+  EXPECT_THAT(attached(), SizeIs(1));
+  run(sandboxes().stop(sandbox()));
+  EXPECT_EQ(nics->count(Verb::kDetach), 1);
+  EXPECT_THAT(attached(), IsEmpty());
+}
+
+TEST_F(SandboxesTest, AModuleThatMovesNothingAnyMoreLetsNoContainerIn) {
+  prepare_for_pod("1", "nic-0");
+  nics->about.has_sandbox = false;
+  EXPECT_THAT(text_of(run(sandboxes().admit(request("1"), its_namespace()))),
+              HasSubstr("no module moves its devices to the pod any more"));
+  EXPECT_THAT(attached(), IsEmpty());
+}
+
 TEST_F(SandboxesTest, AContainerIsLetInOnceItsDevicesAreThere) {
   prepare_for_pod("1", "nic-0");
   nics->fail(Verb::kAttach, {Code::kUnavailable, "no card"});
@@ -127,8 +169,8 @@ TEST_F(SandboxesTest, APodWithTheNetworkOfTheNodeGetsNoDevice) {
   const Status refused = run(sandboxes().admit(request("1"), UniqueFd(::open("/proc/self/ns/net", O_RDONLY))));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("leave hostNetwork out of the pod's spec"));
-  PodSandbox on_node = sandbox();
-  on_node.network_namespace.clear();
+  RuntimeSandbox on_node = sandbox();
+  on_node.pod.network_namespace.clear();
   EXPECT_THAT(text_of(run(sandboxes().start(on_node))), HasSubstr("leave hostNetwork out"));
   EXPECT_EQ(nics->count(Verb::kAttach), 0);
 }
@@ -138,8 +180,8 @@ TEST_F(SandboxesTest, PodsWithoutSuchClaimsAreNotLookedAt) {
   claim.reserved_for = {"uid-of-pod"};
   cluster.put_claim(claim);
   ASSERT_TRUE(prepare("1"));
-  PodSandbox on_node = sandbox();
-  on_node.network_namespace.clear();
+  RuntimeSandbox on_node = sandbox();
+  on_node.pod.network_namespace.clear();
   EXPECT_TRUE(run(sandboxes().start(on_node))) << "a pod with a GPU and the network of the node";
 }
 
@@ -147,8 +189,8 @@ TEST_F(SandboxesTest, WhatIsNoNetworkNamespaceIsRefused) {
   prepare_for_pod("1", "nic-0");
   EXPECT_FALSE(run(sandboxes().admit(request("1"), UniqueFd(::open("/proc/self/ns/mnt", O_RDONLY)))));
   EXPECT_FALSE(run(sandboxes().admit(request("1"), UniqueFd(::open("/dev/null", O_RDONLY)))));
-  PodSandbox gone = sandbox();
-  gone.network_namespace = folder / "gone";
+  RuntimeSandbox gone = sandbox();
+  gone.pod.network_namespace = folder / "gone";
   EXPECT_FALSE(run(sandboxes().start(gone)));
 }
 
@@ -165,6 +207,62 @@ TEST_F(SandboxesTest, AnAttachWaitsForAnUnprepareAndThenFindsNoClaim) {
   EXPECT_TRUE(**unprepared);
   EXPECT_FALSE(**let_in);
   EXPECT_EQ(nics->count(Verb::kAttach), 0);
+}
+
+TEST_F(SandboxesTest, AStopBehindAnUnprepareTakesNothingFromTheNextClaim) {
+  prepare_for_pod("1", "nic-0");
+  ASSERT_TRUE(run(sandboxes().start(sandbox())));
+  nics->block(Verb::kUnprepare);
+  const auto unprepared = begin(preparer->unprepare(ref_of("1"), soon()));
+  settle();
+  const auto stopped = begin([](Sandboxes& inner, RuntimeSandbox stopping) -> Task<bool> {
+    co_await inner.stop(std::move(stopping));
+    co_return true;
+  }(sandboxes(), sandbox()));
+  settle();
+  nics->unblock(Verb::kUnprepare);
+  ASSERT_TRUE(until([&] { return unprepared->has_value() && stopped->has_value(); }));
+  EXPECT_TRUE(**unprepared);
+  EXPECT_EQ(nics->count(Verb::kDetach), 0);
+}
+
+TEST_F(SandboxesTest, AStopThatWaitedForItsTurnDetachesWhatIsAttachedThen) {
+  prepare_for_pod("1", "nic-0");
+  ASSERT_TRUE(run(sandboxes().start(sandbox())));
+  nics->block(Verb::kAttach);
+  Sandboxes& ours = sandboxes();
+  const auto let_in = begin(ours.admit(request("1"), its_namespace()));
+  settle();
+  const auto stopped = begin([](Sandboxes& inner, RuntimeSandbox stopping) -> Task<bool> {
+    co_await inner.stop(std::move(stopping));
+    co_return true;
+  }(ours, sandbox()));
+  settle();
+  EXPECT_EQ(nics->count(Verb::kDetach), 0);
+  nics->unblock(Verb::kAttach);
+  ASSERT_TRUE(until([&] { return let_in->has_value() && stopped->has_value(); }));
+  EXPECT_EQ(nics->count(Verb::kDetach), 1);
+  EXPECT_THAT(attached(), IsEmpty());
+}
+
+TEST_F(SandboxesTest, AStartThatWaitedForItsTurnAttachesNothingOfAnotherPod) {
+  prepare_for_pod("1", "nic-0");
+  nics->block(Verb::kAttach);
+  Sandboxes& ours = sandboxes();
+  const auto let_in = begin(ours.admit(request("1"), its_namespace()));
+  settle();
+  Claim claim = a_claim("1", {an_allocation("nic-0")});
+  claim.reserved_for = {"uid-of-another-pod"};
+  cluster.put_claim(claim);
+  const auto unprepared = begin(preparer->unprepare(ref_of("1"), soon()));
+  const auto prepared = begin(preparer->prepare(ref_of("1"), soon()));
+  const auto started = begin(ours.start(sandbox()));
+  settle();
+  nics->unblock(Verb::kAttach);
+  ASSERT_TRUE(until([&] { return let_in->has_value() && prepared->has_value() && started->has_value(); }));
+  EXPECT_TRUE(**unprepared && **prepared);
+  EXPECT_THAT(text_of(**started), HasSubstr("for another pod meanwhile"));
+  EXPECT_EQ(nics->count(Verb::kAttach), 1);
 }
 
 TEST_F(SandboxesTest, TwoContainersThatStartTogetherAttachOneAfterTheOther) {
