@@ -12,15 +12,8 @@ namespace {
 
 using hardware::path_of;
 
-// An alias may have 256 bytes of anything, and an attribute has at most 64 characters.
-bool fits(const std::string& value) {
-  constexpr std::size_t kLimit = 64;
-  return !value.empty() && value.size() <= kLimit &&
-         std::ranges::all_of(value, [](unsigned char c) { return c >= ' ' && c <= '~'; });
-}
-
 void add_text(cage::Device& device, const char* name, const std::string& value) {
-  if (fits(value)) device.attribute(name, value);
+  if (!value.empty()) device.attribute(name, value);
 }
 
 void describe(const Netdev& netdev, cage::Device& device) {

@@ -93,6 +93,13 @@ TEST_F(ManagerTest, HasTheIdentityOfItsDevice) {
   EXPECT_THAT(attributes_of(device), ElementsAre(Pair("manager", "Xilinx ZynqMP FPGA Manager")));
 }
 
+TEST_F(ManagerTest, TextOfTheMachineFitsAnAttribute) {
+  EXPECT_EQ(board_of("Board-" + std::string(57, '1') + "\u00e9 and more"), "Board-" + std::string(57, '1'));
+  EXPECT_EQ(board_of("K\xff"
+                     "26"),
+            "K?26");
+}
+
 TEST_F(ManagerTest, LeavesCardsOut) {
   add(1, "pci0000:3a/0000:3a:00.0/0000:3b:00.0/fpga_region/region0/dfl-fme.0", "dfl-fme-mgr.0");
   add(2, "pci0000:00/0000:00:01.0", "0000:01:00.0");

@@ -84,13 +84,28 @@ TEST_P(NicDiscovery, WhatAnInterfaceCannotTellIsLeftOut) {
 TEST_P(NicDiscovery, AnAliasThatIsNoAttributeCostsNoDevice) {
   tree.card(kOther);
   tree.netdev("enp65s0", kOther);
-  for (const std::string& alias : {std::string(65, 'x'), std::string("\xff\x01")}) {
+  for (const auto& [alias, shown] : {std::pair{std::string(63, 'x') + "\u00e9", std::string(63, 'x')},
+                                     {std::string(65, 'x'), std::string(64, 'x')},
+                                     {std::string("rack \xff\x01"), std::string("rack ??")}}) {
     tree.netdev_attribute("enp65s0", "ifalias", alias);
     if (!module) {
       ASSERT_TRUE(start());
     }
-    EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Not(Contains(HasSubstr("alias"))));
+    EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")), Contains("alias=" + shown));
   }
+}
+
+TEST_P(NicDiscovery, NoTextOfTheMachineCostsADevice) {
+  tree.card(kOther);
+  tree.netdev("r\xe9seau", kOther);
+  tree.netdev_attribute("r\xe9seau", "operstate", std::string(100, 'u'));
+  tree.attribute(kOther, "vendor", std::string(100, 'v'));
+  std::filesystem::remove(tree.root() / NicTree::function(kOther) / "driver");
+  tree.driver(kOther, std::string(63, 'd') + "\u00e9");
+  ASSERT_TRUE(start());
+  EXPECT_THAT(attributes_of(device("nic-0000-41-00-0")),
+              IsSupersetOf<std::string>({"ifName=r?seau", "state=" + std::string(64, 'u'),
+                                         "vendor=" + std::string(64, 'v'), "driver=" + std::string(63, 'd')}));
 }
 
 TEST_P(NicDiscovery, ADeviceWhoseInterfaceIsInAPodStaysAsItWas) {

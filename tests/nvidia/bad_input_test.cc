@@ -11,6 +11,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 
 class NvidiaBadInput : public NvidiaFixture {
  protected:
@@ -50,6 +51,18 @@ TEST_P(NvidiaBadInput, AStructThatTheDriverDoesNotKnowIsReplacedByAnOlderOne) {
   EXPECT_EQ(amounts_of(device("gpu-0").capacity), capacity);
   gpus->fail("nvmlDeviceGetMemoryInfo", nvml::kNotSupported, FakeGpus::kForever);
   EXPECT_THAT(amounts_of(device("gpu-0").capacity), IsEmpty()) << "nobody knows, so nothing is said";
+}
+
+TEST_P(NvidiaBadInput, NoTextOfTheDriverCostsADevice) {
+  ASSERT_TRUE(start_on({.product = "h100"}));
+  const std::string name = "NVIDIA " + std::string(56, 'x') + "\u00e9 and more", serial = "12\xff\n";
+  {
+    const auto world = gpus->state();
+    fake_nvml::copy_text(world->gpus[0].name, sizeof world->gpus[0].name, name);
+    fake_nvml::copy_text(world->gpus[0].serial, sizeof world->gpus[0].serial, serial);
+  }
+  EXPECT_THAT(attributes_of(device("gpu-0")),
+              IsSupersetOf<std::string>({"productName=" + name.substr(0, 63), "nvidia.cardcage.dev/serial=12??"}));
 }
 
 // Placements become counters, one for each slice.

@@ -24,7 +24,8 @@ struct Attribute {
 
 class Attributes {
  public:
-  // Takes bool, integers, text, Version, and vectors of bool, std::int64_t, std::string or Version.
+  // Takes bool, integers, text, Version, and vectors of bool, std::int64_t, std::string or Version. Text that is no
+  // value of an attribute becomes one: attribute_text().
   template <class T>
   void add(std::string name, const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
@@ -39,13 +40,15 @@ class Attributes {
       std::vector<std::int64_t> numbers(value.begin(), value.end());
       append({std::move(name), CAGE_ATTR_BOOL | CAGE_ATTR_LIST, std::move(numbers)});
     } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-      append({std::move(name), CAGE_ATTR_STRING | CAGE_ATTR_LIST, value});
+      std::vector<std::string> texts;
+      for (const std::string& text : value) texts.push_back(attribute_text(text));
+      append({std::move(name), CAGE_ATTR_STRING | CAGE_ATTR_LIST, std::move(texts)});
     } else if constexpr (std::is_same_v<T, std::vector<Version>>) {
       std::vector<std::string> texts;
       for (const Version& version : value) texts.push_back(version.text);
       append({std::move(name), CAGE_ATTR_VERSION | CAGE_ATTR_LIST, std::move(texts)});
     } else {
-      append({std::move(name), CAGE_ATTR_STRING, std::string(std::string_view(value))});
+      append({std::move(name), CAGE_ATTR_STRING, attribute_text(std::string_view(value))});
     }
   }
 

@@ -23,8 +23,8 @@ class Device {
   Device& health(Health health) { return set(health_, std::optional<Health>(std::move(health))); }
   Device& capacity(std::string name, Quantity value) { return append(capacity_, {std::move(name), value}); }
 
-  // Takes bool, integers, text, Version, and vectors of bool, std::int64_t, std::string or Version. A device has at
-  // most 32 attributes and capacities together.
+  // Takes bool, integers, text, Version, and vectors of bool, std::int64_t, std::string or Version. Text is cut to 64
+  // bytes: attribute_text(). A device has at most 32 attributes and capacities together.
   template <class T>
   Device& attribute(std::string name, const T& value) {
     attributes_.add(std::move(name), value);

@@ -5,6 +5,7 @@
 
 #include <cardcage/module.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -49,6 +50,44 @@ inline std::vector<std::string_view> views(const cage_str* texts, std::uint32_t 
 }
 
 }  // namespace detail
+
+namespace detail {
+
+// The size of the well-formed UTF-8 character (Unicode 15, table 3-7) that the text begins with; 0 if there is none.
+inline std::size_t character_size(std::string_view text) noexcept {
+  const auto byte = [text](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto within = [&byte](std::size_t i, unsigned low, unsigned high) { return byte(i) >= low && byte(i) <= high; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return text.empty() ? 0 : 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return within(1, 0x80, 0xBF) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF)
+    return within(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF) && within(2, 0x80, 0xBF) ? 3 : 0;
+  if (lead >= 0xF0 && lead <= 0xF4)
+    return within(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF) && within(2, 0x80, 0xBF) &&
+                   within(3, 0x80, 0xBF)
+               ? 4
+               : 0;
+  return 0;
+}
+
+}  // namespace detail
+
+// The text as Kubernetes takes it for an attribute: at most 64 bytes, cut between characters. Control characters and
+// bytes that are not UTF-8 become '?'. What a machine tells, such as a product name, may have any length and bytes, and
+// the host leaves a device out whose attributes Kubernetes would refuse.
+inline std::string attribute_text(std::string_view text) {
+  constexpr std::size_t kMost = 64;
+  std::string fitting;
+  while (!text.empty()) {
+    const std::size_t size = detail::character_size(text);
+    const bool is_shown = size > 1 || (size == 1 && text[0] >= ' ' && text[0] != '\x7f');
+    const std::string_view shown = is_shown ? text.substr(0, size) : std::string_view("?");
+    if (fitting.size() + shown.size() > kMost) break;
+    fitting += shown;
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return fitting;
+}
 
 struct Quantity {
   std::int64_t value = 0;

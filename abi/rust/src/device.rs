@@ -3,6 +3,7 @@
 use crate::{raw, text, Health};
 
 /// The value of an attribute of a device or an entry. Most come from `into()`: numbers, booleans, texts and lists of them.
+/// Texts become what Kubernetes takes for one: at most 64 bytes, cut between characters, with '?' for control characters.
 #[derive(Clone, Debug)]
 pub enum Attribute {
     Integer(i64),
@@ -28,11 +29,11 @@ attribute_from! {
     i32 => |value| Attribute::Integer(i64::from(value));
     u32 => |value| Attribute::Integer(i64::from(value));
     bool => Attribute::Boolean;
-    &str => |value: &str| Attribute::Text(value.to_owned());
-    String => Attribute::Text;
+    &str => |value: &str| Attribute::Text(text::for_attribute(value));
+    String => |value: String| Attribute::Text(text::for_attribute(&value));
     Vec<i64> => Attribute::Integers;
     Vec<bool> => Attribute::Booleans;
-    Vec<String> => Attribute::Texts;
+    Vec<String> => |values: Vec<String>| Attribute::Texts(values.iter().map(|one| text::for_attribute(one)).collect());
 }
 
 /// The elements of a list in the form of the ABI, kept until the host has copied them.

@@ -13,6 +13,20 @@ pub(crate) fn to_raw_list(texts: &[String]) -> Vec<raw::cage_str> {
     texts.iter().map(|text| to_raw(text)).collect()
 }
 
+/// The text as Kubernetes takes it for an attribute. What a machine tells, such as a product name, may have any length.
+pub(crate) fn for_attribute(text: &str) -> String {
+    const MOST: usize = 64;
+    let mut fitting = String::new();
+    for one in text.chars() {
+        let shown = if one.is_ascii_control() { '?' } else { one };
+        if fitting.len() + shown.len_utf8() > MOST {
+            break;
+        }
+        fitting.push(shown);
+    }
+    fitting
+}
+
 /// `count` elements that the host lends for at least `'a`; none if the pointer is null.
 pub(crate) unsafe fn list<'a, T>(first: *const T, count: usize) -> &'a [T] {
     if first.is_null() || count == 0 {

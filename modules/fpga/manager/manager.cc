@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using hardware::text_in;
 
-constexpr std::size_t kLongestLabel = 63, kLongestAttribute = 64;
+constexpr std::size_t kLongestLabel = 63;
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -73,8 +73,7 @@ std::string Manager::why_not_programmable() const {
 }
 
 void Manager::describe(cage::Device& device) const {
-  if (const std::string name = text_in(folder_ / "name"); !name.empty())
-    device.attribute("manager", name.substr(0, kLongestAttribute));
+  if (const std::string name = text_in(folder_ / "name"); !name.empty()) device.attribute("manager", name);
 }
 
 void Manager::require_fit(const Entry& bitstream) const {
@@ -251,10 +250,10 @@ std::string board_of(std::string_view model) {
     const std::string_view word = model.substr(start, end - start);
     const bool is_revision = word.starts_with("rev") || word.starts_with("Rev");
     if (!is_revision && std::ranges::any_of(word, is_letter) && std::ranges::any_of(word, is_digit))
-      return std::string(word.substr(0, kLongestAttribute));
+      return cage::attribute_text(word);
     start = end + 1;
   }
-  return std::string(model.substr(0, kLongestAttribute));
+  return cage::attribute_text(model);
 }
 
 }  // namespace cardcage::fpga

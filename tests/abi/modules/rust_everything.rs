@@ -304,14 +304,14 @@ impl Module for Everything {
         let whole = Device::new("whole", "gpu").pci("0000:3b:00.0").numa(0).numa(1).health(health);
         let whole = whole
             .attribute("model", "X1")
-            .attribute("owned", "text".to_string())
+            .attribute("owned", "x".repeat(63) + "\u{e9} and more")
             .attribute("cores", 64u32)
             .attribute("signed", -1i64)
             .attribute("ecc", true)
             .attribute("driver", Attribute::Version("1.2.3".to_string()))
             .attribute("lanes", vec![4, 8])
             .attribute("ports", vec![true, false])
-            .attribute("modes", words(&["fast", "quiet"]))
+            .attribute("modes", words(&["fast", "quiet\n"]))
             .attribute("firmwares", Attribute::Versions(words(&["1.0.0", "2.0.0"])))
             .capacity("memory", Quantity::gib(2))
             .capacity("slots", Quantity::count(3));
