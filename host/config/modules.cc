@@ -54,6 +54,14 @@ ResourceConfig read_resource(TableReader& table) {
   return resource;
 }
 
+void read_pool(TableReader& table, std::string& pool) {
+  const auto text = table.expanded("pool");
+  if (!text) return;
+  if (const auto valid = check_pool_name(text->value); !valid)
+    table.refuse("pool", text->position, valid.error().message);
+  pool = text->value;
+}
+
 ServeConfig read_serve(TableReader table) {
   static constexpr std::pair<std::string_view, Api> kApis[] = {{"dra", Api::kDra},
                                                                {"device-plugin", Api::kDevicePlugin}};
@@ -62,7 +70,7 @@ ServeConfig read_serve(TableReader table) {
   serve.api = table.choice("api", kApis).value_or(Api::kDra);
   if (serve.api == Api::kDra) {
     serve.driver = table.required("driver", check_driver_name, "write the DRA driver's name, like \"gpu.example.com\"");
-    if (const auto pool = table.checked("pool", check_pool_name)) serve.pool = pool->value;
+    read_pool(table, serve.pool);
     refuse_keys(table, kResourceKeys, "dra");
   } else {
     serve.resource =
@@ -133,7 +141,7 @@ void read_isolation(TableReader& table, ModuleConfig& module) {
 
 void read_sha256(TableReader& table, ModuleConfig& module) {
   const auto text = table.string("sha256");
-  if (!text) return;
+  if (!text || text->value.empty()) return;
   module.sha256 = text->value;
   std::ranges::transform(module.sha256, module.sha256.begin(), to_lower);
   if (module.sha256.size() != 64 || !std::ranges::all_of(module.sha256, is_lower_hex))

@@ -324,6 +324,24 @@ TEST(ConfigTest, AnEmptyInstanceIsNoInstance) {
   EXPECT_EQ(config->node.instance, "");
 }
 
+TEST(ConfigTest, APoolMayContainVariables) {
+  const auto parsed = [](const std::string& pool) {
+    const std::string text =
+        "[node]\nname = \"n\"\n[[module]]\nname = \"m\"\npath = \"m.so\"\n[[module.serve]]\n"
+        "driver = \"d.example.com\"\npool = \"" +
+        pool + "\"\n";
+    return parse_config(text, "t.toml", [](const std::string& name) -> std::optional<std::string> {
+      return name == "NODE_NAME" ? std::optional<std::string>("node1") : std::nullopt;
+    });
+  };
+  for (const auto& [given, pool] : {std::pair{"$NODE_NAME", "node1"}, {"${NODE_NAME}/mig", "node1/mig"}, {"a", "a"}}) {
+    const auto config = parsed(given);
+    ASSERT_TRUE(config) << config.error().to_string();
+    EXPECT_EQ(config->modules.at(0).serve.at(0).pool, pool);
+  }
+  for (const char* wrong : {"$NOT_SET", "$NODE_NAME/", "a b"}) EXPECT_FALSE(parsed(wrong)) << wrong;
+}
+
 TEST(ConfigTest, TheEnvironmentIsTheProcessEnvironmentByDefault) {
   EXPECT_EQ(process_environment("CARDCAGE_SURELY_NOT_SET"), std::nullopt);
   EXPECT_NE(process_environment("PATH"), std::nullopt);
