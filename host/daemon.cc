@@ -29,9 +29,10 @@ constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInter
 
 }  // namespace
 
-Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault)
+Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault, OrphanPace orphan_pace)
     : config_(std::move(config)),
       fault_(std::move(fault)),
+      orphan_pace_(orphan_pace),
       live_config_(core_, clock_, std::move(config_file), config_,
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
       cdi_(config_.node.cdi_dir, config_.node.run_dir / "metadata"),
@@ -43,8 +44,9 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault
   writes_->fault = fault_;
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file, FaultHook fault) {
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file), std::move(fault)));
+Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file, FaultHook fault,
+                                               OrphanPace orphan_pace) {
+  std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file), std::move(fault), orphan_pace));
   if (auto opened = daemon->open(); !opened) return std::unexpected(opened.error());
   return daemon;
 }
@@ -255,12 +257,13 @@ void Daemon::create_served_names() {
 // On the embedded node, files stand for claims, and nobody but their owner knows whether one that is gone comes back.
 void Daemon::create_orphan_search() {
   if (!config_.node.claims_folder.empty()) return;
+  OrphanedClaims::Release release = [this](std::string name, ClaimRef claim) -> Task<Status> {
+    Driver* const driver = drivers_->find(name);
+    if (!driver) co_return fail(Code::kUnavailable, "it is not served");
+    co_return co_await driver->unprepare(std::move(claim));
+  };
   orphans_ = std::make_unique<OrphanedClaims>(core_, clock_, *cluster_, *ledger_, config_.node.kubelet_root,
-                                              [this](std::string name, ClaimRef claim) -> Task<Status> {
-                                                Driver* const driver = drivers_->find(name);
-                                                if (!driver) co_return fail(Code::kUnavailable, "it is not served");
-                                                co_return co_await driver->unprepare(std::move(claim));
-                                              });
+                                              std::move(release), orphan_pace_);
 }
 
 Task<void> Daemon::reconcile_pods() {

@@ -43,7 +43,9 @@ namespace cardcage {
 class Daemon final : public DaemonView {
  public:
   // Fails if anything is wrong that can be known before serving: folders, ledger, credentials.
-  static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file, FaultHook fault = {});
+  // Only tests pass a fault or a pace.
+  static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file, FaultHook fault = {},
+                                                OrphanPace orphan_pace = {});
   // Runs the core on the calling thread until SIGTERM or SIGINT.
   void run();
 
@@ -61,7 +63,7 @@ class Daemon final : public DaemonView {
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
 
  private:
-  Daemon(Config config, std::filesystem::path config_file, FaultHook fault);
+  Daemon(Config config, std::filesystem::path config_file, FaultHook fault, OrphanPace orphan_pace);
   Status open();
   Status open_cluster();
   Status open_ledger();
@@ -99,6 +101,7 @@ class Daemon final : public DaemonView {
 
   Config config_;  // the running one
   const FaultHook fault_;
+  const OrphanPace orphan_pace_;
   asio::io_context core_{1};
   SystemClock clock_;
   const std::chrono::system_clock::time_point started_ = clock_.wall();

@@ -218,7 +218,9 @@ Task<Result<std::string>> ApiServer::list_page(std::string query, SliceList& lis
   const auto answer = parse_answer(body);
   if (!answer) co_return std::unexpected(answer.error());
   const auto& page = as_object(*answer);
-  for (const auto& item : array_at(page, "items")) {
+  const auto items = items_of(page);
+  if (!items) co_return std::unexpected(items.error());
+  for (const auto& item : **items) {
     auto slice = slice_from_json(item);
     if (!slice) co_return std::unexpected(slice.error());
     list.slices.push_back(std::move(*slice));

@@ -50,7 +50,9 @@ Task<Result<std::string>> ApiServer::list_claims(std::function<void(ClaimEvent)>
     if (!body) co_return std::unexpected(body.error());
     const auto page = parse_json(*body, "the answer of the API server");
     if (!page) co_return fail(Code::kUnavailable, "{}", page.error().message);  // cut short on the way
-    for (const auto& item : array_at(as_object(*page), "items")) deliver(ClaimEvent::Kind::kThere, item, on_event);
+    const auto items = items_of(as_object(*page));
+    if (!items) co_return within(items.error(), "list ResourceClaims");
+    for (const auto& item : **items) deliver(ClaimEvent::Kind::kThere, item, on_event);
     const auto& metadata = object_at(as_object(*page), "metadata");
     next = text_at(metadata, "continue");
     if (next.empty()) co_return std::string(text_at(metadata, "resourceVersion"));

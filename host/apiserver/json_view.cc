@@ -30,6 +30,12 @@ const json::object& object_at(const json::object& object, std::string_view key) 
   return value != nullptr ? as_object(*value) : kNoObject;
 }
 
+Result<const json::array*> items_of(const json::object& list) {
+  const auto* items = list.if_contains("items");
+  if (items == nullptr || !items->is_array()) return fail(Code::kUnavailable, "the API server sent no list of items");
+  return &items->get_array();
+}
+
 const json::array& array_at(const json::object& object, std::string_view key) {
   const auto* value = object.if_contains(key);
   const auto* array = value != nullptr ? value->if_array() : nullptr;

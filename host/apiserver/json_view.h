@@ -22,5 +22,7 @@ std::int64_t int_at(const json::object& object, std::string_view key, std::int64
 bool bool_at(const json::object& object, std::string_view key);
 
 const json::object& as_object(const json::value& value);
+// The items of a list that the API server sent. kUnavailable for any other object, which is not an empty list.
+Result<const json::array*> items_of(const json::object& list);
 
 }  // namespace cardcage

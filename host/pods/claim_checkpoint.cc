@@ -44,7 +44,14 @@ Result<std::set<std::string>> parse_claim_checkpoint(std::string_view text) {
 Result<std::set<std::string>> read_claim_checkpoint(const std::filesystem::path& kubelet_root) {
   const std::filesystem::path file = kubelet_root / kClaimCheckpoint;
   const auto text = read_file(file, kMaxBytes);
-  if (!text && text.error().code == Code::kNotFound) return std::set<std::string>();
+  std::error_code ignored;
+  if (!text && text.error().code == Code::kNotFound && std::filesystem::is_directory(kubelet_root / "pods", ignored))
+    return std::set<std::string>();
+  if (!text && text.error().code == Code::kNotFound)
+    return fail(Code::kFailedPrecondition,
+                "'{}' has no folder 'pods': set node.kubelet_root to the kubelet's --root-dir, and mount that folder "
+                "where the daemon runs in a container",
+                kubelet_root.native());
   if (!text) return std::unexpected(text.error());
   auto uids = parse_claim_checkpoint(*text);
   if (!uids) return within(uids.error(), "the kubelet's checkpoint '{}'", file.native());

@@ -18,7 +18,8 @@ constexpr std::string_view kClaimCheckpoint = "dra_manager_state";
 // Data}. Returns the UIDs. kDataLoss if the text is incomplete or of another form.
 Result<std::set<std::string>> parse_claim_checkpoint(std::string_view text);
 
-// No UIDs if there is no file: the kubelet has prepared nothing, or its state was removed.
+// No UIDs if the kubelet's folder has no such file: the kubelet has prepared nothing, or its state was removed. An
+// error if the folder is not a kubelet's, which the missing file says nothing about.
 Result<std::set<std::string>> read_claim_checkpoint(const std::filesystem::path& kubelet_root);
 
 }  // namespace cardcage

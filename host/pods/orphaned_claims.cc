@@ -14,17 +14,18 @@ constexpr std::chrono::seconds kAnswerLimit{10};
 }  // namespace
 
 OrphanedClaims::OrphanedClaims(asio::io_context& core, Clock& clock, Cluster& cluster, const Ledger& ledger,
-                               std::filesystem::path kubelet_root, Release release)
+                               std::filesystem::path kubelet_root, Release release, OrphanPace pace)
     : clock_(clock),
       cluster_(cluster),
       ledger_(ledger),
       kubelet_root_(std::move(kubelet_root)),
       release_(std::move(release)),
+      pace_(pace),
       wake_(core) {}
 
 Task<void> OrphanedClaims::run() {
   while (!stopping_) {
-    co_await wake_.wait_for(clock_, kLookInterval);
+    co_await wake_.wait_for(clock_, pace_.look);
     if (!stopping_) co_await look();
   }
 }
@@ -57,7 +58,7 @@ Task<void> OrphanedClaims::look() {
     if (!*forgotten || !ledger_.find(record->key())) continue;
     const Instant since = suspect == before.end() ? clock_.now() : suspect->second;
     suspects_.emplace(record->key(), since);
-    if (clock_.now() - since >= kConfirmAfter) co_await release(record);
+    if (clock_.now() - since >= pace_.confirm) co_await release(record);
   }
 }
 

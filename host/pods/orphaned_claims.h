@@ -1,5 +1,5 @@
-// Releases claims that nobody will ever unprepare: the kubelet's state was removed (kubeadm reset), or the node was
-// joined anew, so the kubelet does not know them, and the cluster does not have them any more.
+// Releases claims that no kubelet will ever unprepare: its state was removed (kubeadm reset), or the node was joined
+// anew, so the kubelet does not know them, and the cluster does not have them any more.
 #pragma once
 
 #include <filesystem>
@@ -13,19 +13,22 @@
 
 namespace cardcage {
 
+// How often claims are compared, and how far apart two looks are that confirm each other. Tests are faster.
+struct OrphanPace {
+  Duration look = std::chrono::minutes(5), confirm = std::chrono::minutes(5);
+};
+
 // [core] Asks the API server only about claims that the kubelet's checkpoint does not name, so on a healthy node it
-// asks nothing. A claim is released when two looks in a row, kConfirmAfter apart, find it orphaned; a look that cannot
-// read the checkpoint or reach the API server proves nothing.
+// sends no requests. A claim is released when two looks in a row find it orphaned; a look that cannot read the
+// checkpoint or reach the API server proves nothing.
 class OrphanedClaims {
  public:
-  static constexpr std::chrono::minutes kLookInterval{5}, kConfirmAfter{5};
-
   // Unprepares the claim of the driver as the kubelet would ask for it.
   using Release = std::function<Task<Status>(std::string driver, ClaimRef claim)>;
 
   // The references outlive the object, which outlives run().
   OrphanedClaims(asio::io_context& core, Clock& clock, Cluster& cluster, const Ledger& ledger,
-                 std::filesystem::path kubelet_root, Release release);
+                 std::filesystem::path kubelet_root, Release release, OrphanPace pace = {});
 
   // Returns soon after stop().
   Task<void> run();
@@ -42,6 +45,7 @@ class OrphanedClaims {
   const Ledger& ledger_;
   const std::filesystem::path kubelet_root_;
   const Release release_;
+  const OrphanPace pace_;
   std::map<ClaimKey, Instant> suspects_;  // since when they are orphaned
   Wakeup wake_;
   bool stopping_ = false;

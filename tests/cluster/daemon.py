@@ -28,14 +28,16 @@ def build_folder() -> Path:
     return release if (release / "bin" / "cardcage").exists() else SOURCE / "build" / "dev"
 
 
-def load_image(name: str = IMAGE) -> None:
+def load_image(name: str = IMAGE, daemon: str = "cardcage") -> None:
+    """Makes the image with one of the daemons that were built."""
     build = build_folder()
-    missing = [name for name in ("bin/cardcage", "bin/cardcage-worker", "bin/cardcage-access", "bin/cardcage-hook", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
+    missing = [name for name in (f"bin/{daemon}", "bin/cardcage-worker", "bin/cardcage-access", "bin/cardcage-hook", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
                if not (build / name).exists()]
     assert not missing, f"{build} has no {', '.join(missing)}: build first (or set CARDCAGE_BUILD)"
     layer = images.Layer()
+    layer.program("/usr/bin/cardcage", build / "bin" / daemon)
     for program in sorted((build / "bin").iterdir()):
-        if program.name in ("cardcage", "cardcage-worker", "cardcage-access", "cardcage-hook", "cagectl", "cardcage-nvidia-mps"):
+        if program.name in ("cardcage-worker", "cardcage-access", "cardcage-hook", "cagectl", "cardcage-nvidia-mps"):
             layer.program(f"/usr/bin/{program.name}", program)
     for module in sorted((build / "lib/cardcage/modules").glob("*.so")):
         layer.program(f"/usr/lib/cardcage/modules/{module.name}", module)
@@ -161,10 +163,10 @@ class Daemon:
         kubectl("rollout", "restart", f"--namespace={NAMESPACE}", "daemonset/cardcage")
         self._rolled_out()
 
-    def upgrade(self) -> None:
+    def upgrade(self, image: str = NEXT_IMAGE, daemon: str = "cardcage") -> None:
         """Changes the image, as an operator does."""
-        load_image(NEXT_IMAGE)
-        kubectl("set", "image", f"--namespace={NAMESPACE}", "daemonset/cardcage", f"cardcage={NEXT_IMAGE}")
+        load_image(image, daemon)
+        kubectl("set", "image", f"--namespace={NAMESPACE}", "daemonset/cardcage", f"cardcage={image}")
         self._rolled_out()
 
     def slices(self, driver: str) -> list[dict]:

@@ -1,19 +1,14 @@
 """The costs of the tests above: requests in the API server's audit log, the kubelet's metrics, memory."""
 
 import collections
-import json
 import re
 from pathlib import Path
 
 import pytest
 
+from audit import requests
 from latency import latency
 from mock import DRIVER
-from programs import LOGS
-
-
-def requests() -> list[dict]:
-    return [json.loads(line) for line in (LOGS / "audit.log").read_text().splitlines()]
 
 
 def what(event: dict) -> tuple:

@@ -44,7 +44,8 @@ void bind_mount(const fs::path& from, const fs::path& to) {
 
 void enter(const fs::path& folder, const fs::path& driver_root) {
   if (::unshare(CLONE_NEWNS) != 0) fail("making a mount namespace");
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) fail("making mounts private");
+  // Not private: a volume of a pod that the kubelet unmounts later must not stay mounted here.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) fail("making mounts private");
   const fs::path inside = driver_root / fs::path(kInside).relative_path();
   bind_mount(folder / "shm", driver_root / "dev/shm");
   bind_mount(folder, inside);

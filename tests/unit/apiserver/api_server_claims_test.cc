@@ -78,6 +78,15 @@ TEST_F(ApiServerClaimsTest, AClaimThatCannotBeReadIsSkipped) {
   EXPECT_EQ(events[0].claim.ref.name, "good");
 }
 
+TEST_F(ApiServerClaimsTest, AnObjectWithoutItemsIsNotAnEmptyList) {
+  put("c1", "gpu-0");
+  server.inject({.status = 200, .target = "limit="});
+  follow();
+  run_until([&] { return ended.has_value(); });
+  EXPECT_EQ(ended->error().code, Code::kUnavailable);
+  EXPECT_TRUE(events.empty());
+}
+
 TEST_F(ApiServerClaimsTest, EndsIfItMayNotOrIfTheVersionIsTooOld) {
   server.inject({.status = 403, .target = "limit="});
   follow();

@@ -34,8 +34,12 @@ TEST(ClaimCheckpointTest, AnythingUnexpectedMeansUnknown) {
             Code::kDataLoss);
 }
 
-TEST(ClaimCheckpointTest, AMissingFileNamesNoClaims) {
+TEST(ClaimCheckpointTest, AMissingFileNamesNoClaimsOnlyInAKubeletsFolder) {
   const ScratchFolder root;
+  EXPECT_THAT(read_claim_checkpoint(root / "elsewhere").error().message, HasSubstr("set node.kubelet_root"));
+  EXPECT_THAT(read_claim_checkpoint(root.path()).error().message,
+              HasSubstr("'" + root.path().native() + "' has no folder 'pods'"));
+  std::filesystem::create_directory(root / "pods");
   EXPECT_THAT(read_claim_checkpoint(root.path()).value(), IsEmpty());
   write_claim_checkpoint(root.path(), {"uid-1"});
   EXPECT_THAT(read_claim_checkpoint(root.path()).value(), ElementsAre("uid-1"));

@@ -33,6 +33,7 @@ class OrphanedClaimsTest : public CoreFixture {
       EXPECT_TRUE(ledger->put(a_record(uid)));
       put_claim("claim-" + uid, uid);
     }
+    std::filesystem::create_directory(folder / "pods");
     write_claim_checkpoint(folder.path(), {"u2"});
     orphans = std::make_unique<OrphanedClaims>(
         core, clock, cluster, *ledger, folder.path(),
@@ -57,7 +58,7 @@ class OrphanedClaimsTest : public CoreFixture {
     co_return ledger->release(key, clock.wall());
   }
   void look() {
-    clock.advance(OrphanedClaims::kLookInterval);
+    clock.advance(OrphanPace().look);
     const std::size_t before = released.size();
     settle();
     if (released.size() > before) runs_until([&] { return failing || !ledger->find({kDriver, "u1"}); });
@@ -93,6 +94,16 @@ TEST_F(OrphanedClaimsTest, AsksOnlyAboutClaimsThatTheKubeletDoesNotKnow) {
   std::filesystem::remove(folder / "dra_manager_state");
   look();
   EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 2u);
+}
+
+// As in a container that has only the folders of sockets of the kubelet's root: its checkpoint is missing there.
+TEST_F(OrphanedClaimsTest, AFolderThatIsNotTheKubeletsProvesNothingAndCostsNoRequest) {
+  std::filesystem::remove(folder / "dra_manager_state");
+  std::filesystem::remove(folder / "pods");
+  cluster.remove_claim("team", "claim-u1");
+  for (int i = 0; i < 4; ++i) look();
+  EXPECT_EQ(cluster.count(FakeCluster::Verb::kGetClaim), 0u);
+  EXPECT_THAT(released, IsEmpty());
 }
 
 TEST_F(OrphanedClaimsTest, AClaimOfTheSameNameAndOneWithoutTheDriverCountAsGone) {
