@@ -62,7 +62,7 @@ Status Daemon::open() {
   node_events_ = std::make_unique<EventRecorder>(core_, clock_, *cluster_, config_.node.name);
   claim_statuses_ = std::make_unique<ClaimStatuses>(core_, clock_, *cluster_);
   for (const auto& [key, claim] : ledger_->claims())
-    if (claim->phase == ClaimPhase::kPrepared) claim_statuses_->state(*claim);
+    if (claim->phase == ClaimPhase::kPrepared) claim_statuses_->restore(*claim);
   for (const ModuleConfig& module : config_.modules)
     for (const CauseRecord& known : ledger_->health().causes(module.name)) node_events_->remember(known);
   supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);

@@ -1,6 +1,7 @@
 #include "host/claim/claim_statuses.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "host/core/cancellation.h"
 #include "host/core/log.h"
@@ -13,8 +14,23 @@ using namespace std::chrono_literals;
 constexpr Duration kWriteLimit = 10s;
 // Long in the end, since an operator has to grant a right or to switch a feature gate on.
 constexpr Duration kFirstPause = 1s, kLongestPause = 5min;
+// A status that is refused as invalid concerns its claim alone, and is rarely accepted later.
+constexpr int kInvalidPauses = 12;
 
 bool needs_right(const Error& error) { return error.code == Code::kPermissionDenied; }
+
+// An operator has to change something before any claim of the driver can be written.
+bool concerns_driver(Code code) { return code == Code::kPermissionDenied || code == Code::kUnimplemented; }
+
+// The result concerns one claim, so the driver may write.
+bool concerns_claim(Code code) {
+  return code == Code::kNotFound || code == Code::kAborted || code == Code::kInvalidArgument;
+}
+
+// A write without a response may have been stored.
+bool stored_nothing(Code code) {
+  return concerns_driver(code) || code == Code::kInvalidArgument || code == Code::kResourceExhausted;
+}
 
 std::string with_remedy(const Error& error) {
   if (!needs_right(error)) return error.message;
@@ -25,47 +41,96 @@ std::string with_remedy(const Error& error) {
 
 void ClaimStatuses::state(const ClaimRecord& record) {
   auto wanted = device_statuses(record);
-  if (!wanted.empty() || entries_.contains(record.key())) want(record.key(), record.ref, std::move(wanted));
+  if (wanted.empty()) return withdraw(record.key());
+  want(record.key(), record.ref, std::move(wanted));
+}
+
+void ClaimStatuses::restore(const ClaimRecord& record) {
+  state(record);
+  if (const auto known = entries_.find(record.key()); known != entries_.end()) known->second.may_be_stored = true;
 }
 
 void ClaimStatuses::withdraw(const ClaimKey& claim) {
-  if (const auto known = entries_.find(claim); known != entries_.end()) want(claim, known->second.ref, {});
+  const auto known = entries_.find(claim);
+  if (known == entries_.end()) return;
+  if (!known->second.may_be_stored && writing_ != claim) return erase(known);
+  want(claim, ClaimRef(known->second.ref), {});
 }
 
 void ClaimStatuses::want(const ClaimKey& claim, const ClaimRef& ref, std::vector<DeviceStatus> wanted) {
   auto known = entries_.find(claim);
   if (known != entries_.end() && known->second.ref == ref && known->second.wanted == wanted) return;
-  if (known == entries_.end())
-    known = entries_
-                .emplace(claim,
-                         Entry{.ref = {}, .wanted = {}, .due = {}, .backoff = {kFirstPause, kLongestPause, claim.uid}})
-                .first;
+  if (known == entries_.end()) known = add(claim);
+  if (known == entries_.end()) return;
   Entry& entry = known->second;
   entry.ref = ref;
   entry.wanted = std::move(wanted);
-  entry.settled = false;
+  withdrawn_.erase(entry.withdrawn);
+  if (entry.wanted.empty()) withdrawn_.emplace(entry.withdrawn = ++withdrawals_, claim);
   // A write that fails for now is not hurried by more news of its claim.
-  entry.due = std::max(entry.due, clock_.now());
+  set_due(known, std::max(entry.due.value_or(Instant::min()), clock_.now()));
   news_.wake();
 }
 
-ClaimStatuses::Entries::iterator ClaimStatuses::next() {
-  auto first = entries_.end();
-  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry)
-    if (!entry->second.settled && (first == entries_.end() || entry->second.due < first->second.due)) first = entry;
+// The end if there are too many claims.
+ClaimStatuses::Entries::iterator ClaimStatuses::add(const ClaimKey& claim) {
+  if (entries_.size() >= kMaxClaims) {
+    const auto oldest = std::ranges::find_if(withdrawn_, [&](const auto& entry) { return entry.second != writing_; });
+    if (oldest == withdrawn_.end()) {
+      log_limited(LogLevel::kWarn, "claim-status-full", "the status of a claim is not written: there are too many",
+                  {{"uid", claim.uid}, {"driver", claim.driver}, {"limit", std::to_string(kMaxClaims)}});
+      return entries_.end();
+    }
+    erase(entries_.find(oldest->second));
+  }
+  Entry entry{.ref = {}, .wanted = {}, .due = {}, .backoff = {kFirstPause, kLongestPause, claim.uid}};
+  return entries_.emplace(claim, std::move(entry)).first;
+}
+
+void ClaimStatuses::erase(Entries::iterator entry) {
+  set_due(entry, std::nullopt);
+  withdrawn_.erase(entry->second.withdrawn);
+  entries_.erase(entry);
+}
+
+ClaimStatuses::DriverState& ClaimStatuses::driver_of(const ClaimKey& claim) {
+  return drivers_
+      .try_emplace(claim.driver, DriverState{.due = {},
+                                             .trouble = {},
+                                             .not_before = Instant::min(),
+                                             .attempts = {kFirstPause, kLongestPause, claim.driver}})
+      .first->second;
+}
+
+void ClaimStatuses::set_due(Entries::iterator entry, std::optional<Instant> due) {
+  auto& queue = driver_of(entry->first).due;
+  std::optional<Instant>& before = entry->second.due;
+  if (before) queue.erase({*before, entry->first.uid});
+  before = due;
+  if (due) queue.emplace(*due, entry->first.uid);
+}
+
+// A node has few drivers.
+std::optional<std::pair<Instant, ClaimKey>> ClaimStatuses::next() const {
+  std::optional<std::pair<Instant, ClaimKey>> first;
+  for (const auto& [name, driver] : drivers_) {
+    if (driver.due.empty()) continue;
+    const auto& [due, uid] = *driver.due.begin();
+    const Instant when = std::max(due, driver.not_before);
+    if (!first || when < first->first) first = {when, ClaimKey{name, uid}};
+  }
   return first;
 }
 
 Task<void> ClaimStatuses::run() {
   while (!co_await cancelled()) {
-    const auto first = next();
-    if (first == entries_.end()) {
+    auto first = next();
+    if (!first) {
       co_await news_.wait();
-    } else if (clock_.now() < first->second.due) {
-      co_await news_.wait_until(clock_, first->second.due);
+    } else if (clock_.now() < first->first) {
+      co_await news_.wait_until(clock_, first->first);
     } else {
-      ClaimKey claim = first->first;
-      co_await write(std::move(claim));
+      co_await write(std::move(first->second));
     }
   }
 }
@@ -74,45 +139,66 @@ Task<void> ClaimStatuses::write(ClaimKey claim) {
   const Entry& sent = entries_.at(claim);
   const std::vector<DeviceStatus> devices = sent.wanted;
   const ClaimRef ref = sent.ref;
+  writing_ = claim;
   const Status written = co_await cluster_.apply_claim_status(ref, claim.driver, devices, clock_.now() + kWriteLimit);
   if (co_await cancelled()) co_return;
-  Entry& entry = entries_.at(claim);  // only this coroutine erases entries
-  if (!settles(claim, written)) {
-    entry.due = clock_.now() + entry.backoff.next();
-    co_return;
-  }
-  entry.backoff.reset();
-  if (entry.wanted != devices || entry.ref != ref) co_return;
-  entry.settled = true;
-  if (devices.empty()) entries_.erase(claim);
+  writing_.reset();
+  note(claim, written);
+  const auto entry = entries_.find(claim);
+  take_result(entry, written, entry->second.wanted == devices && entry->second.ref == ref);
 }
 
-bool ClaimStatuses::settles(const ClaimKey& claim, const Status& written) {
+// `newest`: nothing else is wanted by now.
+void ClaimStatuses::take_result(Entries::iterator entry, const Status& written, bool newest) {
+  Entry& claim = entry->second;
   const Code code = written ? Code::kOk : written.error().code;
-  switch (code) {
-    case Code::kOk:
-      if (trouble_) log(LogLevel::kInfo, "the status of claims is written again", {{"driver", claim.driver}});
-      trouble_.reset();
-      return true;
-    case Code::kNotFound:
-    case Code::kAborted: return true;  // the claim is gone, and its entries with it
-    case Code::kInvalidArgument:
-      log_limited(LogLevel::kWarn, "claim-status " + claim.uid, "the API server refuses the status of a claim",
-                  {{"uid", claim.uid}, {"driver", claim.driver}, {"error", written.error().message}});
-      return true;
-    default: break;
+  // Where the claim is gone, its entries are gone with it.
+  const bool done = written || code == Code::kNotFound || code == Code::kAborted;
+  if (written)
+    claim.may_be_stored = true;
+  else if (done)
+    claim.may_be_stored = false;
+  else if (!stored_nothing(code))
+    claim.may_be_stored = true;
+  if (claim.wanted.empty() && (!claim.may_be_stored || (done && newest))) return erase(entry);
+  if (done) {
+    claim.backoff.reset();
+    return set_due(entry, newest ? std::nullopt : std::optional(clock_.now()));
   }
-  if (!trouble_ || trouble_->code != code)
+  const Duration pause = claim.backoff.next() * (code == Code::kInvalidArgument ? kInvalidPauses : 1);
+  set_due(entry, clock_.now() + pause);
+}
+
+// Notes what the result says of the whole driver.
+void ClaimStatuses::note(const ClaimKey& claim, const Status& written) {
+  DriverState& driver = driver_of(claim);
+  const Code code = written ? Code::kOk : written.error().code;
+  if (code == Code::kInvalidArgument)
+    log_limited(LogLevel::kWarn, "claim-status " + claim.uid, "the API server refuses the status of a claim",
+                {{"uid", claim.uid}, {"driver", claim.driver}, {"error", written.error().message}});
+  if (concerns_driver(code)) {
+    driver.not_before = clock_.now() + driver.attempts.next();
+  } else {
+    driver.not_before = Instant::min();
+    driver.attempts.reset();
+  }
+  const std::optional<Error> before = std::exchange(driver.trouble, std::nullopt);
+  if (!written && !concerns_claim(code)) driver.trouble = written.error();
+  if (before && !driver.trouble)
+    log(LogLevel::kInfo, "the status of claims is written again", {{"driver", claim.driver}});
+  if (driver.trouble && (!before || before->code != code))
     log(LogLevel::kWarn, "the status of claims cannot be written; trying again",
         {{"uid", claim.uid}, {"driver", claim.driver}, {"error", with_remedy(written.error())}});
-  trouble_ = written.error();
-  return false;
 }
 
 std::optional<Condition> ClaimStatuses::condition() const {
   if (entries_.empty()) return std::nullopt;
-  if (trouble_) return Condition{Level::kBad, needs_right(*trouble_) ? "refused" : "failing", with_remedy(*trouble_)};
-  const auto waiting = std::ranges::count_if(entries_, [](const auto& entry) { return !entry.second.settled; });
+  std::size_t waiting = 0;
+  for (const auto& [name, driver] : drivers_) {
+    waiting += driver.due.size();
+    if (driver.trouble)
+      return Condition{Level::kBad, needs_right(*driver.trouble) ? "refused" : "failing", with_remedy(*driver.trouble)};
+  }
   if (waiting > 0)
     return Condition{Level::kInProgress, "pending", fmt::format("{} claim{}", waiting, waiting == 1 ? "" : "s")};
   return Condition{Level::kGood, "written", ""};

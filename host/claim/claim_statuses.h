@@ -3,7 +3,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/core/backoff.h"
@@ -15,15 +17,21 @@
 namespace cardcage {
 
 // [core] Never waits but in run(), so that no prepare waits for the API server. It writes the newest state of a claim,
-// one claim after the other, and tries again with growing pauses what may still succeed. Must outlive run().
+// one claim after the other, and tries again with growing pauses what may still succeed. While a driver may not write,
+// one claim at a time tries for all of its claims. Must outlive run().
 class ClaimStatuses {
  public:
+  // More claims than a node has. The oldest ones that were unprepared are forgotten first.
+  static constexpr std::size_t kMaxClaims = 1024;
+
   // The references outlive this.
   ClaimStatuses(asio::io_context& core, Clock& clock, Cluster& cluster)
       : clock_(clock), cluster_(cluster), news_(core) {}
 
-  // Call it for each claim that was prepared, also by an earlier daemon, or whose devices have other statuses now.
+  // Call it for each claim that was prepared, or whose devices have other statuses now.
   void state(const ClaimRecord& record);
+  // Call it at the start for each claim that an earlier daemon prepared, and may have stated.
+  void restore(const ClaimRecord& record);
   // Removes the entries of a claim that was unprepared.
   void withdraw(const ClaimKey& claim);
   // Writes until the surrounding coroutine is cancelled.
@@ -31,28 +39,44 @@ class ClaimStatuses {
 
   // "written"; "pending"; "refused" for lack of a right, "failing". Nothing while no module states anything.
   std::optional<Condition> condition() const;
+  // The claims that are remembered.
+  std::size_t size() const { return entries_.size(); }
 
  private:
   struct Entry {
     ClaimRef ref;
     std::vector<DeviceStatus> wanted;  // none once it is withdrawn
-    bool settled = false;              // the cluster has what is wanted, or never will
-    Instant due;                       // of the next attempt
+    bool may_be_stored = false;        // the cluster may have entries of ours
+    std::optional<Instant> due;        // of the next attempt; nothing once the cluster has what is wanted
     Backoff backoff;
+    std::uint64_t withdrawn = 0;  // the place in withdrawn_
   };
   using Entries = std::map<ClaimKey, Entry>;
+  struct DriverState {
+    std::set<std::pair<Instant, std::string>> due;  // the UIDs of claims to write, and when
+    std::optional<Error> trouble;                   // of the last write, if it failed for more than its claim alone
+    Instant not_before = Instant::min();            // while the driver may not write: of the next attempt
+    Backoff attempts;
+  };
 
   void want(const ClaimKey& claim, const ClaimRef& ref, std::vector<DeviceStatus> wanted);
-  Entries::iterator next();
+  Entries::iterator add(const ClaimKey& claim);
+  void erase(Entries::iterator entry);
+  DriverState& driver_of(const ClaimKey& claim);
+  void set_due(Entries::iterator entry, std::optional<Instant> due);
+  std::optional<std::pair<Instant, ClaimKey>> next() const;
   Task<void> write(ClaimKey claim);
-  // Whether nothing is left to do, however it ended.
-  bool settles(const ClaimKey& claim, const Status& written);
+  void take_result(Entries::iterator entry, const Status& written, bool newest);
+  void note(const ClaimKey& claim, const Status& written);
 
   Clock& clock_;
   Cluster& cluster_;
   Entries entries_;
+  std::map<std::string, DriverState> drivers_;
+  std::map<std::uint64_t, ClaimKey> withdrawn_;  // entries to remove from the cluster, in the order of their end
+  std::uint64_t withdrawals_ = 0;
+  std::optional<ClaimKey> writing_;  // its entry stays until the write has ended
   Wakeup news_;
-  std::optional<Error> trouble_;  // of the last write, if it failed for more than its claim alone
 };
 
 }  // namespace cardcage

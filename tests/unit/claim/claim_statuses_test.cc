@@ -116,6 +116,88 @@ TEST_F(ClaimStatusesTest, AMissingRightIsNamedWithItsRemedyAndTriedAgainLater) {
   EXPECT_EQ(condition(), "written");
 }
 
+// A node on which many claims come and go, without components/claim-status.
+TEST_F(ClaimStatusesTest, WithoutTheRightOneClaimTriesForAllAndNoneIsLeftBehind) {
+  fail_writes(100'000, Code::kPermissionDenied, "forbidden");
+  const auto record_of = [](int i) {
+    ClaimRecord claim = a_record(fmt::format("u{}", i));
+    claim.parts[0].devices[0].status_data = "{}";
+    return claim;
+  };
+  std::size_t most = 0;
+  for (int i = 0; i < 1'500; ++i) {
+    statuses.state(record_of(i));
+    if (i >= 50) statuses.withdraw(record_of(i - 50).key());
+    pass(1s);
+    most = std::max(most, statuses.size());
+  }
+  EXPECT_LE(most, 51u) << "claims that exist";
+  EXPECT_EQ(condition(), "refused");
+  EXPECT_LE(writes(), 20u) << "in 25 minutes";
+  const std::size_t before = writes();
+  for (int i = 0; i < 60; ++i) pass(1min);
+  EXPECT_LE(writes() - before, 30u) << "in an hour with 50 claims";
+  for (int i = 1'450; i < 1'500; ++i) statuses.withdraw(record_of(i).key());
+  EXPECT_EQ(statuses.size(), 0u);
+  EXPECT_EQ(condition(), "none");
+}
+
+TEST_F(ClaimStatusesTest, AllClaimsAreWrittenOnceTheRightIsThere) {
+  fail_writes(3, Code::kPermissionDenied, "forbidden");
+  for (const std::string uid : {"u1", "u2", "u3", "u4"}) {
+    ClaimRecord claim = a_record(uid);
+    claim.parts[0].devices[0].status_data = "{}";
+    cluster.put_claim(a_claim(uid, {an_allocation("gpu-0")}));
+    statuses.state(claim);
+  }
+  for (int i = 0; i < 10; ++i) pass(1s);
+  for (const std::string uid : {"u1", "u2", "u3", "u4"}) EXPECT_THAT(stated(uid), SizeIs(1)) << uid;
+  EXPECT_EQ(writes(), 7u);
+}
+
+TEST_F(ClaimStatusesTest, WhatMayBeStoredIsRemovedOnceTheRightIsBack) {
+  prepare_one("u1");
+  ASSERT_THAT(stated("u1"), SizeIs(1));
+  fail_writes(2, Code::kPermissionDenied, "forbidden");
+  ASSERT_TRUE(unprepare("u1"));
+  for (int i = 0; i < 10; ++i) pass(1s);
+  EXPECT_THAT(stated("u1"), IsEmpty());
+  EXPECT_EQ(statuses.size(), 0u);
+
+  cluster.lose_answers(FakeCluster::Verb::kClaimStatus, 1);
+  prepare_one("u2");
+  ASSERT_TRUE(unprepare("u2"));
+  for (int i = 0; i < 10; ++i) pass(1s);
+  EXPECT_THAT(stated("u2"), IsEmpty());
+  EXPECT_EQ(statuses.size(), 0u);
+}
+
+TEST_F(ClaimStatusesTest, ADriverWithoutTheRightDoesNotHoldUpAnother) {
+  fail_writes(1, Code::kPermissionDenied, "forbidden");
+  prepare_one("u1");
+  ClaimRecord other = a_record("u2");
+  other.driver = "other.example.com";
+  other.parts[0].devices[0].status_data = "{}";
+  cluster.put_claim(a_claim("u2", {an_allocation("gpu-0")}));
+  statuses.state(other);
+  settle();
+  EXPECT_THAT(cluster.claim_status("team", "claim-u2", "other.example.com"), SizeIs(1));
+  EXPECT_EQ(condition(), "refused") << "the first driver";
+}
+
+TEST_F(ClaimStatusesTest, RemembersABoundedNumberOfClaims) {
+  const auto record_of = [](std::size_t i) {
+    ClaimRecord claim = a_record(fmt::format("u{}", i));
+    claim.parts[0].devices[0].status_data = "{}";
+    return claim;
+  };
+  fail_writes(100'000, Code::kUnavailable);
+  for (std::size_t i = 0; i < ClaimStatuses::kMaxClaims; ++i) statuses.restore(record_of(i));
+  for (std::size_t i = 0; i < 10; ++i) statuses.withdraw(record_of(i).key());
+  for (std::size_t i = 0; i < 20; ++i) statuses.state(record_of(ClaimStatuses::kMaxClaims + i));
+  EXPECT_EQ(statuses.size(), ClaimStatuses::kMaxClaims);
+}
+
 TEST_F(ClaimStatusesTest, AClaimThatIsGoneOrReplacedIsLeftAlone) {
   fail_writes(1, Code::kNotFound);
   prepare_one("u1");
@@ -126,11 +208,15 @@ TEST_F(ClaimStatusesTest, AClaimThatIsGoneOrReplacedIsLeftAlone) {
   EXPECT_EQ(condition(), "written");
 }
 
-TEST_F(ClaimStatusesTest, WhatTheServerCallsInvalidIsNotRepeated) {
-  fail_writes(1, Code::kInvalidArgument);
+TEST_F(ClaimStatusesTest, WhatTheServerCallsInvalidIsRepeatedRarelyUntilItIsTaken) {
+  fail_writes(5, Code::kInvalidArgument);
   prepare_one("u1");
-  pass(1h);
-  EXPECT_EQ(writes(), 1u);
+  EXPECT_THAT(stated("u1"), IsEmpty());
+  EXPECT_EQ(condition(), "pending");
+  for (int minute = 0; minute < 10 && stated("u1").empty(); ++minute) pass(1min);
+  EXPECT_THAT(stated("u1"), SizeIs(1));
+  EXPECT_EQ(writes(), 6u);
+  EXPECT_EQ(condition(), "written");
 }
 
 TEST_F(ClaimStatusesTest, OneClaimDoesNotHoldUpAnother) {
