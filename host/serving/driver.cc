@@ -85,16 +85,25 @@ Instant Driver::refresh() {
   health_.set(std::move(known));
   if (has_claims() || table.known(name())) serve();
   if (!binding_) spawn(context().core, make_ready(binding_.emplace(context().core)));
-  if (!table.complete(name())) return next;
   auto pools = table.pools(name());
+  if (configured() && !table.complete(name())) {
+    // Pools that no rule names any more go at once. The others stay until their modules have listed their devices.
+    for (auto& [pool, content] : pools) content = nullptr;
+    publish(std::move(pools));
+    return next;
+  }
   if (!pools.empty())
     offers_nothing_.reset();
   else if (!offers_nothing_)
     offers_nothing_ = context().clock.now();
   binder_->set_devices(bound_devices(pools));
-  publisher_->set_pools(std::move(pools));
-  if (!publishing_) spawn(context().core, publish(publishing_.emplace(context().core)));
+  publish(std::move(pools));
   return next;
+}
+
+void Driver::publish(SlicePublisher::Pools pools) {
+  publisher_->set_pools(std::move(pools));
+  if (!publishing_) spawn(context().core, run_publisher(publishing_.emplace(context().core)));
 }
 
 // Devices that claims hold and no module lists: the kubelet would report one that it hears nothing of as unknown.
@@ -117,7 +126,7 @@ HealthList Driver::gone_devices() const {
   return list;
 }
 
-Task<void> Driver::publish(OneShot<bool> ended) {
+Task<void> Driver::run_publisher(OneShot<bool> ended) {
   co_await publisher_->run();
   ended.set(true);
 }

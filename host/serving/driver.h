@@ -15,7 +15,8 @@
 namespace cardcage {
 
 // [core] The sockets are made the first time that there is something to serve, devices or claims of the ledger; before
-// that a kubelet would get a driver that knows nothing.
+// that a kubelet would get a driver that knows nothing. A driver that is no longer configured loses its slices at once
+// and its sockets once its claims are released.
 class Driver final : public Served<DriverServer> {
  public:
   static constexpr Api kApi = Api::kDra;
@@ -43,7 +44,8 @@ class Driver final : public Served<DriverServer> {
   bool has_claims() const;
   HealthList gone_devices() const;
   Instant unprepare_deadline() const;
-  Task<void> publish(OneShot<bool> ended);
+  void publish(SlicePublisher::Pools pools);
+  Task<void> run_publisher(OneShot<bool> ended);
   Task<void> make_ready(OneShot<bool> ended);
 
   const std::shared_ptr<ClaimPreparer> claims_;

@@ -54,7 +54,9 @@ Instant Resource::refresh() {
   list_.set(devices_now());
   const Instant now = context().clock.now(), module_limit = started() + kModuleStart;
   const bool known = context().table.known(name()), held = !allocator_.records().empty();
-  if (configured() && (known || (held && now >= module_limit))) serve();
+  // A name that is no longer configured waits for no module. A kubelet that restarts may reject running pods of a
+  // resource that it does not know.
+  if (configured() ? known || (held && now >= module_limit) : held) serve();
   if (const ResourceTraits current = traits(); server() && std::exchange(told_, current) != current)
     server()->reregister();
   if (known && restoring_ != started()) {

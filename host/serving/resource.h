@@ -15,7 +15,8 @@
 namespace cardcage {
 
 // [core] The kubelet is told of the resource the first time that there is something to list, devices or holders of the
-// ledger.
+// ledger. A resource that is no longer configured stays registered, with the devices that pods hold, until they are
+// released.
 class Resource final : public Served<ResourceServer>, public AllocationService {
  public:
   static constexpr Api kApi = Api::kDevicePlugin;

@@ -48,8 +48,9 @@ void ServedSet<Item>::refresh(const Supervisor& supervisor) {
   const bool changed = known != of_rules;  // another rule may be the first to give a name by now
   known = std::move(of_rules);
   if (supervisor.draining().empty() && (changed || std::ranges::any_of(names, is_new))) configure({});
-  for (const std::string& name : names)
-    if (Item* const item = find(name)) item->refresh_soon();
+  // A name that is served only to release claims may have claims of any module.
+  for (const auto& [name, item] : items_)
+    if (names.contains(name) || !item->configured()) item->refresh_soon();
 }
 
 template <class Item>

@@ -199,7 +199,7 @@ Task<Status> SlicePublisher::list_if_needed() {
 bool SlicePublisher::make_views() {
   bool made = false;
   for (auto& [name, pool] : *wanted_) {
-    if (pool.view) continue;
+    if (pool.view || !pool.content) continue;
     pool.view = view_pool(pool.content, pool.placement, gates_);
     made = true;
   }
@@ -215,6 +215,10 @@ std::map<std::string, SlicePlan> SlicePublisher::plan() {
   status_.pools.clear();
   status_.disabled_gates = gates_.off();
   for (auto& [name, pool] : *wanted_) {
+    if (!pool.content) {
+      stored.erase(name);
+      continue;
+    }
     SlicePlan plan = plan_slices(owner, name, *pool.view, stored[name]);
     const auto generation = plan.generation;
     const auto slices = plan.slices;
@@ -324,7 +328,7 @@ void SlicePublisher::report(const Status& done) {
     log_limited(LogLevel::kWarn, "slices-failed/" + options_.driver, done.error().message);
   } else if (due_ == Instant::max()) {
     report_gates();
-    status_.in_sync = true;
+    status_.in_sync = std::ranges::all_of(*wanted_, [](const auto& pool) { return pool.second.content != nullptr; });
     status_.last_error.clear();
     status_.last_success = clock_.wall();
   }
@@ -361,8 +365,8 @@ Task<void> SlicePublisher::watch() {
 
 // A kubelet of another release wipes the slices some time before its Node says what it can.
 void SlicePublisher::read_node_again() {
-  if (!wanted_ || std::ranges::none_of(*wanted_, [](const auto& pool) { return pool.second.content->no_prepare; }))
-    return;
+  const auto skips = [](const auto& pool) { return pool.second.content && pool.second.content->no_prepare; };
+  if (!wanted_ || std::ranges::none_of(*wanted_, skips)) return;
   node_uid_.clear();
   schedule_now();
 }

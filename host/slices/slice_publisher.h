@@ -34,7 +34,7 @@ struct PoolStatus {
   std::string rejection;  // why the API server refuses the pool until its devices change; empty = it does not
 };
 struct PublisherStatus {
-  bool in_sync = false;  // the API server holds exactly the wanted slices
+  bool in_sync = false;  // the API server holds exactly the wanted slices, and no pool is null
   std::map<std::string, PoolStatus> pools;
   std::vector<std::string> disabled_gates;  // feature gates of the API server that the devices need
   std::uint64_t creates = 0, updates = 0, deletes = 0;
@@ -59,8 +59,8 @@ class SlicePublisher {
 
   SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cluster, PublisherOptions options);
 
-  // Sets the wanted pools by name; the latest call wins. A pool without devices is published as one empty slice; a pool
-  // that is missing here is deleted. Nothing is written before the first call.
+  // Sets the wanted pools by name; the latest call wins. A pool without devices is published as one empty slice, a null
+  // pool stays as it is stored, and a pool that is missing here is deleted. Nothing is written before the first call.
   void set_pools(Pools pools);
   // Returns after stop().
   Task<void> run();

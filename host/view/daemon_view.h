@@ -27,7 +27,7 @@ struct DriverReport {
   std::string name, module, pool;  // several modules or pools are separated by ", "
   std::filesystem::path socket;    // of the DRA service; empty = none now
   Condition registration;          // "registered"; "waiting" or "asked"; "refused" by the kubelet
-  Condition publication;           // "published"; "pending" or "withdrawn"; "failing"
+  Condition publication;           // "published"; "pending", "withdrawing" or "withdrawn"; "failing"
   std::int64_t generation = 0;     // of the pool as published
   std::uint32_t slices = 0, devices = 0;
 };

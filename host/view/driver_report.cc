@@ -8,11 +8,13 @@ namespace cardcage {
 namespace {
 
 Condition publication_condition(const DriverFacts& facts) {
-  if (facts.modules.empty())
-    return {Level::kInProgress, "withdrawn", "it is no longer configured and goes when nothing holds its devices"};
   for (const auto& [name, pool] : facts.published.pools)
     if (!pool.rejection.empty()) return {Level::kBad, "failing", pool.rejection};
   if (!facts.published.last_error.empty()) return {Level::kBad, "failing", facts.published.last_error};
+  if (facts.modules.empty())
+    return facts.published.in_sync
+               ? Condition{Level::kInProgress, "withdrawn", "it is no longer configured, and goes with its last claim"}
+               : Condition{Level::kInProgress, "withdrawing", "it is no longer configured"};
   if (facts.published.in_sync) return {Level::kGood, "published", ""};
   return {Level::kInProgress, "pending", ""};
 }

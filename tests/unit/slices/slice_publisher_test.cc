@@ -128,6 +128,21 @@ TEST_F(SlicePublisherTest, PoolsThatAreNotWantedAreDeleted) {
   EXPECT_THAT(stored(), IsEmpty());
 }
 
+TEST_F(SlicePublisherTest, ANullPoolStaysAsItIsStoredAndUnwantedOnesGoAlready) {
+  start();
+  publisher.set_pools({{"kept", shared(numbered_pool(2))}, {"old", shared(numbered_pool(1))}});
+  ASSERT_TRUE(converges());
+  publisher.set_pools({{"kept", nullptr}});
+  pass(1s);
+  ASSERT_THAT(stored(), SizeIs(1));
+  EXPECT_EQ(stored()[0].pool.name, "kept");
+  EXPECT_EQ(stored()[0].pool.generation, 1);
+  EXPECT_FALSE(publisher.status().in_sync);
+  publisher.set_pools({{"kept", shared(numbered_pool(3))}});
+  EXPECT_TRUE(converges());
+  expect_published(numbered_pool(3));
+}
+
 TEST_F(SlicePublisherTest, SlicesOfOthersAreLeftAlone) {
   Slice other;
   other.generate_name = "00000-other-";

@@ -57,13 +57,18 @@ TEST(DriverReportTest, PublicationReportsTheFirstTrouble) {
   EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kBad, "failing", "spec.devices: too many"}));
 }
 
-TEST(DriverReportTest, ADriverThatIsNoLongerConfiguredIsWithdrawn) {
+TEST(DriverReportTest, ADriverThatIsNoLongerConfiguredIsWithdrawnOnceItsSlicesAreGone) {
   DriverFacts facts = registered_driver();
   facts.modules.clear();
-  const DriverReport report = driver_report(facts);
-  EXPECT_EQ(report.module, "");
-  EXPECT_EQ(report.publication.level, Level::kInProgress);
-  EXPECT_EQ(report.publication.reason, "withdrawn");
+  facts.published.in_sync = false;
+  EXPECT_EQ(driver_report(facts).module, "");
+  EXPECT_EQ(driver_report(facts).publication,
+            (Condition{Level::kInProgress, "withdrawing", "it is no longer configured"}));
+  facts.published.last_error = "connection refused";
+  EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kBad, "failing", "connection refused"}));
+  facts.published.last_error.clear();
+  facts.published.in_sync = true;
+  EXPECT_EQ(driver_report(facts).publication.reason, "withdrawn");
 }
 
 }  // namespace

@@ -26,6 +26,13 @@ TEST(ResourceReportTest, CountsDeviceIds) {
   EXPECT_EQ(report.handed_out, 2u);
 }
 
+TEST(ResourceReportTest, TellsThatItIsNoLongerConfigured) {
+  ResourceFacts facts = registered_resource();
+  facts.module.clear();
+  EXPECT_EQ(resource_report(facts).registration,
+            (Condition{Level::kGood, "registered", "it is no longer configured, and goes with its last device"}));
+}
+
 TEST(ResourceReportTest, WithoutASocketItTellsWhatItWaitsFor) {
   ResourceFacts facts = registered_resource();
   facts.server.reset();
