@@ -23,8 +23,8 @@ constexpr Duration kDisputeEnd = 5min;
 // A module whose devices change all the time gets so many publications at once, and then few.
 constexpr int kPublicationBurst = 20;
 constexpr Duration kPublicationInterval = 5s;
-// A later release of the server may accept what this one rejects.
-constexpr Duration kRejectedRetry = 10min;
+// A policy or a webhook may reject for a while what is valid, and a later release of the server may accept more.
+constexpr Duration kFirstRejected = 1s, kLongestRejected = 5min;
 // A shorter watch counts as failed. Otherwise a server that ends watches at once would be asked in a tight loop.
 constexpr Duration kMinWatchTime = 5s;
 
@@ -129,12 +129,13 @@ Task<Status> SlicePublisher::reconcile_once() {
     postpone_publication();
     co_return Status{};
   }
-  const bool own_change = std::exchange(own_change_, false);
+  bool own_change = std::exchange(own_change_, false);
   if (make_views()) co_await let_others_run();
   const Status listed = co_await list_if_needed();
   if (!listed) co_return listed;
   std::map<std::string, SlicePlan> plans = plan();
   if (plans.empty()) co_return Status{};
+  own_change = own_change || is_retry(plans);
   if (!own_change && clock_.now() < no_correction_before_) {
     postpone_correction();
     co_return Status{};
@@ -150,6 +151,14 @@ Task<Status> SlicePublisher::reconcile_once() {
   if (!own_change) count_correction();
   schedule_now();  // checks that nothing is left to write
   co_return Status{};
+}
+
+// A pool that was rejected is tried again: its slices differ because of that, and nobody has changed them.
+bool SlicePublisher::is_retry(const std::map<std::string, SlicePlan>& plans) const {
+  return std::ranges::any_of(plans, [this](const auto& plan) {
+    const auto pool = wanted_->find(plan.first);
+    return pool != wanted_->end() && pool->second.rejections;
+  });
 }
 
 // If the server rejects the plan as invalid, only this pool is put aside: the call succeeds, and other pools continue.
@@ -224,6 +233,7 @@ std::map<std::string, SlicePlan> SlicePublisher::plan() {
     const auto slices = plan.slices;
     if (plan.empty()) {
       pool.rejected_until = Instant::min();
+      pool.rejections.reset();
       pool.rejection.clear();
     } else if (clock_.now() < pool.rejected_until) {
       due_ = std::min(due_, pool.rejected_until);
@@ -288,10 +298,11 @@ void SlicePublisher::reject(const std::string& name, Pool& pool, const Error& er
   }
   pool.tried_both_placements = false;
   if (gates_.absolve()) reset_views();
-  pool.rejected_until = clock_.now() + kRejectedRetry;
-  pool.rejection = error.message;
-  status_.last_error = fmt::format("pool '{}' is not published until its devices change: {}", name, error.message);
-  log(LogLevel::kError, status_.last_error, {{"driver", options_.driver}});
+  if (!pool.rejections) pool.rejections.emplace(kFirstRejected, kLongestRejected, options_.jitter_seed + 3);
+  pool.rejected_until = clock_.now() + pool.rejections->next();
+  status_.last_error = fmt::format("the API server refuses pool '{}', which is tried again: {}", name, error.message);
+  if (std::exchange(pool.rejection, error.message) != error.message)
+    log(LogLevel::kError, status_.last_error, {{"driver", options_.driver}});
 }
 
 void SlicePublisher::postpone_correction() {

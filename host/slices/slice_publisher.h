@@ -31,7 +31,7 @@ struct PoolStatus {
   std::int64_t generation = 0;
   std::size_t slices = 0, devices = 0;
   std::vector<WithheldDevice> withheld;
-  std::string rejection;  // why the API server refuses the pool until its devices change; empty = it does not
+  std::string rejection;  // why the API server has refused the pool; empty = it has not
 };
 struct PublisherStatus {
   bool in_sync = false;  // the API server holds exactly the wanted slices, and no pool is null
@@ -75,6 +75,7 @@ class SlicePublisher {
     CounterPlacement placement = CounterPlacement::kSeparate;
     bool tried_both_placements = false;
     Instant rejected_until = Instant::min();
+    std::optional<Backoff> rejections;  // pauses after them
     std::string rejection;
   };
 
@@ -84,6 +85,7 @@ class SlicePublisher {
   Task<Status> list_if_needed();
   bool make_views();
   std::map<std::string, SlicePlan> plan();
+  bool is_retry(const std::map<std::string, SlicePlan>& plans) const;
   Task<Status> execute(std::string pool, SlicePlan plan);
   Task<void> watch();
 

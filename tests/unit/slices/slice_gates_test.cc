@@ -220,7 +220,7 @@ TEST_F(SliceGatesTest, ARefusalForAnotherReasonCostsOtherPoolsNoTaint) {
   content.devices[0] = tainted_device(numbered(0), "None");
   cluster.fail_next(Verb::kCreate, 2, {Code::kInvalidArgument, "spec.driver: Invalid value"});
   want(content);
-  pass(1s);
+  pass(400ms);
   EXPECT_THAT(publisher.status().pools.at("node7").rejection, testing::HasSubstr("spec.driver"));
   content.devices[0].taints[0].value = "Other";
   want(content);
