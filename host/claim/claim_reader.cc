@@ -12,8 +12,17 @@ namespace {
 constexpr Duration kReadLimit = std::chrono::seconds(10);
 // The kubelet responds in a fraction of a millisecond. If it does not, a GET is the better choice.
 constexpr Duration kAskLimit = std::chrono::seconds(1);
+// The right to read pods is optional, and may be granted while the daemon runs.
+constexpr Duration kFirstRightPause = std::chrono::minutes(1), kLongestRightPause = std::chrono::hours(1);
 
 }  // namespace
+
+ClaimReader::ClaimReader(asio::io_context& core, Clock& clock, Cluster& cluster, HasPod has_pod)
+    : core_(core),
+      clock_(clock),
+      cluster_(cluster),
+      has_pod_(std::move(has_pod)),
+      right_attempts_(kFirstRightPause, kLongestRightPause, "pods") {}
 
 void ClaimReader::expect(ComingPod pod) {
   if (pods_.size() >= kMaxPods || !pods_.try_emplace(pod.uid).second) return;
@@ -61,20 +70,29 @@ Task<void> ClaimReader::read_all(ComingPod pod) {
     if (found != readings_.end() && found->second->pod_uid == pod.uid) begin(name, found->second);
   }
   if (pod.has_templates) {
-    const auto made = co_await cluster_.get_pod_claims(pod.name_space, pod.name, clock_.now() + kReadLimit);
-    if (!made)
-      log_limited(LogLevel::kDebug, "pod claims", "cannot read the claims of a pod before they are prepared",
-                  {{"pod", fmt::format("{}/{}", pod.name_space, pod.name)}, {"error", made.error().message}});
-    if (made && made->pod_uid == pod.uid) {
-      for (const std::string& claim : made->names) {
-        const Name name(pod.name_space, claim);
-        if (const auto reading = add(pod.uid, name)) begin(name, reading);
-      }
+    const std::vector<std::string> made = co_await names_of_made_claims(pod);
+    for (const std::string& claim : made) {
+      const Name name(pod.name_space, claim);
+      if (const auto reading = add(pod.uid, name)) begin(name, reading);
     }
   }
   co_await reads.join(clock_, Instant::max());
   --under_way_;
   begin_next();
+}
+
+// None if the daemon may not read pods, or does not find them out now.
+Task<std::vector<std::string>> ClaimReader::names_of_made_claims(const ComingPod& pod) {
+  if (clock_.now() < no_pods_before_) co_return std::vector<std::string>{};
+  auto made = co_await cluster_.get_pod_claims(pod.name_space, pod.name, clock_.now() + kReadLimit);
+  if (made) {
+    right_attempts_.reset();
+    co_return made->pod_uid == pod.uid ? std::move(made->names) : std::vector<std::string>{};
+  }
+  if (made.error().code == Code::kPermissionDenied) no_pods_before_ = clock_.now() + right_attempts_.next();
+  log_limited(LogLevel::kDebug, "pod claims", "cannot read the claims of a pod before they are prepared",
+              {{"pod", fmt::format("{}/{}", pod.name_space, pod.name)}, {"error", made.error().message}});
+  co_return std::vector<std::string>{};
 }
 
 Task<void> ClaimReader::read_early(Name name, std::shared_ptr<Reading> reading) {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/core/backoff.h"
 #include "host/core/clock.h"
 #include "host/model/cluster.h"
 
@@ -37,8 +38,7 @@ class ClaimReader {
   using HasPod = std::function<Task<bool>(std::string pod_uid, Instant deadline)>;
 
   // All outlive this.
-  ClaimReader(asio::io_context& core, Clock& clock, Cluster& cluster, HasPod has_pod)
-      : core_(core), clock_(clock), cluster_(cluster), has_pod_(std::move(has_pod)) {}
+  ClaimReader(asio::io_context& core, Clock& clock, Cluster& cluster, HasPod has_pod);
 
   // Begins to read the claims of the pod, unless it did already.
   void expect(ComingPod pod);
@@ -64,6 +64,7 @@ class ClaimReader {
 
   void begin_next();
   Task<void> read_all(ComingPod pod);
+  Task<std::vector<std::string>> names_of_made_claims(const ComingPod& pod);
   Task<void> read_early(Name name, std::shared_ptr<Reading> reading);
   Task<std::optional<Claim>> early_claim(const ClaimRef& ref, Instant deadline);
   std::shared_ptr<Reading> add(const std::string& pod_uid, const Name& name);
@@ -76,6 +77,8 @@ class ClaimReader {
   std::map<std::string, std::vector<Name>> pods_;  // by UID: the readings that belong to it
   std::deque<ComingPod> queue_;
   std::size_t under_way_ = 0;
+  Instant no_pods_before_ = Instant::min();  // of the next attempt to read a pod, while that is not allowed
+  Backoff right_attempts_;
   std::uint64_t early_ = 0, late_ = 0;
 };
 

@@ -3,6 +3,8 @@ now, whatever the claim had before."""
 
 import pytest
 
+from daemon import SOURCE
+from kubectl import kubectl
 from mock import allocated, assert_given, cdi_edits, claim, template, use
 from scene import Scene, container, pod
 from waiting import until
@@ -10,6 +12,16 @@ from waiting import until
 
 def user(name: str, claim: str = "", template: str = "", mounts: list[dict] | None = None, **spec) -> dict:
     return pod(name, [container(claims=[{"name": "gpu"}], volumeMounts=mounts or [])], [use("gpu", claim, template)], **spec)
+
+
+@pytest.fixture
+def early_claims(daemon):
+    """Grants what the component early-claims does. The daemon that starts then has not been refused yet."""
+    access = str(SOURCE / "config/kubernetes/components/early-claims/access.yaml")
+    kubectl("apply", "-f", access)
+    daemon.kill()
+    yield
+    kubectl("delete", "-f", access)
 
 
 @pytest.fixture
@@ -32,7 +44,13 @@ def device_of(scene: Scene, daemon, pod_name: str, claim_name: str) -> str:
     return device
 
 
-def test_the_claims_of_a_pod_are_there_when_the_kubelet_asks(scene, daemon, reads):
+def test_a_claim_of_a_template_is_read_late_without_the_right_to_read_pods(scene, daemon, reads):
+    scene.apply(claim("direct"), template("made"), user("by-name", "direct"), user("by-template", template="made"))
+    scene.wait_running("by-name", "by-template")
+    assert reads() == {"early": 1, "late": 1}
+
+
+def test_the_claims_of_a_pod_are_there_when_the_kubelet_asks(scene, daemon, early_claims, reads):
     scene.apply(claim("direct"), template("made"), user("by-name", "direct"), user("by-template", template="made"))
     scene.wait_running("by-name", "by-template")
     assert reads() == {"early": 2, "late": 0}

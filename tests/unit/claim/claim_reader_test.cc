@@ -174,6 +174,25 @@ TEST_F(ClaimReaderTest, TheNamesOfClaimsOfTemplatesComeFromThePod) {
   EXPECT_EQ(reader.early(), 1u);
 }
 
+TEST_F(ClaimReaderTest, WithoutTheRightToReadPodsClaimsOfTemplatesAreReadWhenAskedFor) {
+  cluster.fail_next(Verb::kGetPod, 1, {Code::kPermissionDenied, "forbidden"});
+  for (int i = 0; i < 100; ++i) {
+    const std::string pod = fmt::format("pod-{}", i);
+    reader.expect({pod, "ml", pod, {}, true});
+    settle();
+  }
+  EXPECT_EQ(cluster.count(Verb::kGetPod), 1u);
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(reader.late(), 1u);
+
+  clock.advance(1min);
+  cluster.put_pod("ml", "p1", {"p1", {"c1"}});
+  reader.expect({"p1", "ml", "p1", {}, true});
+  settle();
+  EXPECT_EQ(device(), "gpu-0");
+  EXPECT_EQ(reader.early(), 1u) << "the right was granted meanwhile";
+}
+
 TEST_F(ClaimReaderTest, AnotherPodOfTheSameNameHasOtherClaims) {
   cluster.put_pod("ml", "p1", {"another", {"c1"}});
   reader.expect({"p1", "ml", "p1", {}, true});
