@@ -225,12 +225,15 @@ Task<void> Binder::bind(std::string uid) {
   wake_.wake();
 }
 
-// Runs while nothing else runs for the claim.
+// Runs in the claim's turn. Until then, and while the modules start, the claim may have changed: then the next call is
+// for what it is now.
 Task<Status> Binder::make_ready(Claim claim, std::shared_ptr<Statuses> statuses) {
-  const auto known = environment_.ledger.find({driver_, claim.ref.uid});
-  if (known && known->phase != ClaimPhase::kBinding) co_return Status{};
   const Instant limit = environment_.clock.now() + environment_.deadlines.module_call;
   co_await environment_.devices.started(driver_, limit);
+  const auto waiting = waiting_.find(claim.ref.uid);
+  if (waiting == waiting_.end() || waiting->second.claim != claim) co_return Status{};
+  const auto known = environment_.ledger.find({driver_, claim.ref.uid});
+  if (known && known->phase != ClaimPhase::kBinding) co_return Status{};
   auto plan =
       plan_claim(driver_, claim.ref, claim, environment_.devices, environment_.ledger, environment_.clock.wall());
   if (!plan) co_return std::unexpected(plan.error());

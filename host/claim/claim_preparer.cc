@@ -48,8 +48,8 @@ Task<Status> ClaimPreparer::unprepare_if(TurnCheck check, ClaimRef claim, Instan
   co_return Status{};
 }
 
-Task<Status> ClaimPreparer::run_alone(ClaimRef claim, std::function<Task<Status>()> work) {
-  const Outcome outcome = co_await run(Kind::kOther, nullptr, std::move(claim), Instant::max(), std::move(work));
+Task<Status> ClaimPreparer::run_alone(ClaimRef claim, std::function<Task<Status>()> work, Instant deadline) {
+  const Outcome outcome = co_await run(Kind::kOther, nullptr, std::move(claim), deadline, std::move(work));
   if (!outcome) co_return std::unexpected(outcome.error());
   co_return Status{};
 }
@@ -318,10 +318,11 @@ Status ClaimPreparer::commit(const ClaimRecord& record) const {
 Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operation, const ClaimRef& ref,
                                                               Instant deadline) {
   const ClaimKey key{driver_, ref.uid};
-  const auto known = environment_.ledger.find(key);
-  if (known) {
+  if (environment_.ledger.find(key)) {
     operation.waits_for = "the start of its modules";
     co_await environment_.devices.started(driver_, deadline);
+  }
+  if (const auto known = environment_.ledger.find(key)) {  // its holders may have changed while the modules started
     ClaimRecord record = *known;
     record.ref = ref;
     record.phase = ClaimPhase::kUnpreparing;

@@ -75,7 +75,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   // Runs `work` when nothing else runs for the claim, and nothing else before it has ended.
-  Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work);
+  Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work, Instant deadline = Instant::max());
   // Forgets a claim that its modules cannot release: removes its CDI file and its record. A module that still has
   // something of it frees that at its next reconcile.
   Task<Status> drop(ClaimRef claim, Instant deadline);

@@ -205,20 +205,30 @@ Task<Status> ResourceAllocator::pre_start(std::vector<std::string> ids, Instant 
                      "device '{}' of resource '{}' is not handed out, as far as this host knows; "
                      "it asks the kubelet and knows more within seconds",
                      id, resource_);
-    const auto another = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) == ids.end(); };
-    const bool shared = std::ranges::any_of(holders_of(*record), another);
-    if (shared || !done.insert(record->ref.uid).second) continue;  // do not reset what another container uses
-    const ModulePart& part = record->parts.front();
-    co_await environment_.devices.returned(part.module, deadline);
-    const auto module = environment_.devices.module(part.module);
-    if (!module) co_return std::unexpected(module.error());
-    if (const auto located = environment_.devices.locate(resource_, "", record->ref.uid);
-        located && !located->quiesced.empty())
-      co_return fail(Code::kUnavailable, "{}", located->quiesced);
-    ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
-    Status ready = co_await (*module)->pre_start(std::move(claim), deadline);
-    if (!ready) co_return within(ready.error(), "module '{}' cannot make device '{}' ready", part.module, id);
+    if (!done.insert(record->ref.uid).second) continue;
+    const std::function<Task<Status>()> work = [this, id, ids, deadline] { return pre_start_alone(id, ids, deadline); };
+    if (Status ready = co_await preparer_->run_alone(record->ref, work, deadline); !ready) co_return ready;
   }
+  co_return Status{};
+}
+
+// Runs in the device's turn: a call that came first may have released it, or given it to another container.
+Task<Status> ResourceAllocator::pre_start_alone(std::string id, std::vector<std::string> ids, Instant deadline) {
+  const auto known = record_of(id);
+  if (known) co_await environment_.devices.returned(known->parts.front().module, deadline);
+  const auto record = record_of(id);  // holders come and go without a turn
+  if (!record) co_return fail(Code::kFailedPrecondition, "it was released meanwhile");
+  const auto another = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) == ids.end(); };
+  if (std::ranges::any_of(holders_of(*record), another)) co_return Status{};  // another container uses it: no reset
+  const ModulePart& part = record->parts.front();
+  const auto module = environment_.devices.module(part.module);
+  if (!module) co_return std::unexpected(module.error());
+  if (const auto located = environment_.devices.locate(resource_, "", record->ref.uid);
+      located && !located->quiesced.empty())
+    co_return fail(Code::kUnavailable, "{}", located->quiesced);
+  ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
+  const Status ready = co_await (*module)->pre_start(std::move(claim), deadline);
+  if (!ready) co_return within(ready.error(), "module '{}' cannot make it ready", part.module);
   co_return Status{};
 }
 

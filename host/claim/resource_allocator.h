@@ -100,6 +100,7 @@ class ResourceAllocator {
   bool may_be_same_pod(const Holder& holder) const;
   void rest(const std::string& name, const Error& why);
   std::shared_ptr<const ClaimRecord> record_of(const std::string& id) const;
+  Task<Status> pre_start_alone(std::string id, std::vector<std::string> ids, Instant deadline);
   Result<ContainerGrant> grant(const std::vector<std::string>& names) const;
 
   const std::string resource_;

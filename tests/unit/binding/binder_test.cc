@@ -169,6 +169,29 @@ TEST_F(BinderTest, TheSameDeviceAllocatedAnewIsStatedAnew) {
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
 }
 
+TEST_F(BinderTest, AClaimThatIsAllocatedAnewBeforeItsTurnIsBoundForItsNewDevice) {
+  offer("gpu-0");
+  offer("gpu-1");
+  Wakeup other_call(core);
+  const auto other = begin(preparer->run_alone(ref_of("1"), [&]() -> Task<cardcage::Status> {
+    co_await other_call.wait();
+    co_return cardcage::Status();
+  }));
+  settle();
+  cluster.put_claim(waiting_claim("1", "gpu-0"));
+  settle();
+  Claim again = waiting_claim("1", "gpu-1");
+  again.allocated_at = "2030-01-01T00:00:10Z";
+  cluster.put_claim(again);
+  settle();
+  other_call.wake();
+  EXPECT_TRUE(until([&] { return other->has_value() && gpus->count(Verb::kBind) == 1; }));
+  ASSERT_TRUE(record("1"));
+  EXPECT_EQ(allocations_of(*record("1")).at(0).device, "gpu-1");
+  pass(3s);
+  EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "the first device was never taken";
+}
+
 TEST_F(BinderTest, ReleasesWhatNobodyWaitsForAnyMore) {
   for (const char* device : {"gpu-0", "gpu-1", "gpu-2"}) offer(device);
   for (int i = 0; i < 3; ++i) cluster.put_claim(waiting_claim(std::to_string(i), fmt::format("gpu-{}", i)));

@@ -63,6 +63,22 @@ TEST_F(ResourceReleaseTest, AReleaseThatWaitedForItsTurnLooksForNewHolders) {
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 0);
 }
 
+// The module may reset the device, which another container may have by then.
+TEST_F(ResourceReleaseTest, APreStartBehindAReleaseTouchesNoDevice) {
+  ASSERT_TRUE(allocate({"GPU-0"}));
+  let_the_pod_run();
+  gpus->block(Verb::kUnprepare);
+  const auto released = begin(allocator->release("GPU-0", soon()));
+  settle();
+  const auto started = begin(allocator->pre_start({"GPU-0"}, soon()));
+  settle();
+  gpus->unblock(Verb::kUnprepare);
+  ASSERT_TRUE(until([&] { return released->has_value() && started->has_value(); }));
+  EXPECT_TRUE(**released);
+  EXPECT_EQ(text_of(**started), "device 'gpu-0' of resource 'example.com/gpu': it was released meanwhile");
+  EXPECT_EQ(gpus->count(Verb::kPreStart), 0);
+}
+
 TEST_F(ResourceReleaseTest, AReplicaThatIsBeingAdoptedIsNotReleased) {
   serve({.replicas = 4});
   gpus->block(Verb::kPrepare);
