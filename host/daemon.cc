@@ -239,6 +239,7 @@ void Daemon::create_served_names() {
           },
       .sandbox_hook = [this](const ClaimKey& claim) { return hook_file_->sandbox_hook(claim.driver, claim.uid); },
       .memory_hook = [this](std::uint64_t bytes) { return hook_file_->memory_hook(bytes); },
+      .hooks_ready = [this](Instant deadline) { return hook_file_->ready(deadline); },
       .leaves_pods = [this](const ClaimKey& claim) { attachments_.remove_all(claim.driver, claim.uid); },
       .statuses = *claim_statuses_,
       .fault = fault_};
@@ -277,8 +278,9 @@ Task<void> Daemon::keep_run_files() {
   while (!stopping_) {
     for (const Status& kept : {ledger_->restore_intents(), admin_->restore(), hooks_->restore()})
       if (!kept) log_limited(LogLevel::kError, "run files", kept.error().message);
+    hook_file_->look();
     // A folder that is removed before it is watched is noticed at the next look.
-    for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path()})
+    for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path(), hook_file_->folder()})
       std::ignore = folders.watch(folder);
     update_labels();
     co_await run_files_changed_.wait_for(clock_, kRunFilesInterval);

@@ -7,7 +7,13 @@ namespace cardcage {
 Status Daemon::open_sandboxes() {
   auto program = program_beside("cardcage-hook");
   if (!program) return std::unexpected(program.error());
-  hook_file_ = std::make_unique<HookFile>(std::move(*program), config_.node.state_dir / "hooks", config_.node.run_dir);
+  const NodeConfig& node = config_.node;
+  hook_file_ = std::make_unique<HookFile>(
+      core_, clock_,
+      HookFile::Places{.program = std::move(*program),
+                       .folder = node.hooks_dir.empty() ? node.state_dir / "hooks" : node.hooks_dir,
+                       .run_dir = node.run_dir});
+  hook_file_->look();
   sandboxes_ = std::make_unique<Sandboxes>(SandboxEnvironment{
       .core = core_,
       .clock = clock_,

@@ -53,6 +53,7 @@ std::vector<std::string> Daemon::warnings() const {
   const auto supervisors = supervisors_->all();
   for (const Supervisor* supervisor : supervisors)
     if (supervisor->refused()) warnings.push_back(supervisor->refused()->message);
+  if (const Status hook = hook_file_->state(); !hook) warnings.push_back(hook.error().message);
   for (std::string& problem : events_.problems()) warnings.push_back(std::move(problem));
   for (std::string& stuck : writes_->stuck->all("")) warnings.push_back(std::move(stuck));
   for (const Resource* resource : resources_->all())

@@ -252,12 +252,8 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   moves_devices = moves_devices && std::ranges::any_of(part.devices, [](const HeldDevice& device) {
                     return device.edits.net_devices.empty();
                   });
-  if (moves_devices && environment_.sandbox_hook) {
-    auto hook = environment_.sandbox_hook(record.key());
-    if (!hook) co_return std::unexpected(hook.error());
-    part.edits.hooks.push_back(std::move(*hook));
-  }
-  if (Status added = add_memory_hooks(part); !added) co_return added;
+  operation.waits_for = "the program of its containers' hook";
+  if (Status added = co_await add_hooks(record.key(), moves_devices, part, deadline); !added) co_return added;
   part.state = std::move(edits->state);
   part.state_version = edits->state_version;
   // A device of a resource has no claim that could show them.
@@ -266,16 +262,18 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   co_return Status{};
 }
 
-Status ClaimPreparer::add_memory_hooks(ModulePart& part) const {
+Task<Status> ClaimPreparer::add_hooks(ClaimKey claim, bool moves_devices, ModulePart& part, Instant deadline) const {
+  bool any = moves_devices && environment_.sandbox_hook;
+  if (any) part.edits.hooks.push_back(environment_.sandbox_hook(claim));
   std::vector<Edits*> all{&part.edits};
   for (HeldDevice& device : part.devices) all.push_back(&device.edits);
   for (Edits* const edits : all)
     for (const std::uint64_t bytes : std::exchange(edits->locked_memory, {})) {
-      auto hook = environment_.memory_hook(bytes);
-      if (!hook) return std::unexpected(hook.error());
-      edits->hooks.push_back(std::move(*hook));
+      edits->hooks.push_back(environment_.memory_hook(bytes));
+      any = true;
     }
-  return {};
+  if (!any || !environment_.hooks_ready) co_return Status{};
+  co_return co_await environment_.hooks_ready(deadline);
 }
 
 // In the intent, to which others may have added holders meanwhile.

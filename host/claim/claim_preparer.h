@@ -42,11 +42,13 @@ struct ClaimEnvironment {
   std::function<void(const std::string& module)> partition_changed = {};
   // Ends what the module keeps running for the claim, once the module has released it.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
-  // What containers get if the module, and not the container runtime, moves devices of the claim to their pod: without
-  // the devices they do not start.
-  std::function<Result<Hook>(const ClaimKey& claim)> sandbox_hook = {};
-  // What containers get that may lock so much memory.
-  std::function<Result<Hook>(std::uint64_t bytes)> memory_hook = {};
+  // Makes the hook of containers to whose pod the module moves devices of the claim, and not the container runtime:
+  // without the devices they do not start.
+  std::function<Hook(const ClaimKey& claim)> sandbox_hook = {};
+  // Makes the hook that raises the locked-memory limit to `bytes`.
+  std::function<Hook(std::uint64_t bytes)> memory_hook = {};
+  // Waits until the program of these hooks is in place on the node.
+  std::function<Task<Status>(Instant deadline)> hooks_ready = {};
   // Called before the modules release a claim: no container may rely on having its devices any more.
   std::function<void(const ClaimKey& claim)> leaves_pods = {};
   // Hears of each claim that was prepared or released; null for a resource, which has no claims in the cluster.
@@ -112,8 +114,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   using FindModule = Result<std::shared_ptr<Module>> (DeviceDirectory::*)(const std::string&) const;
   template <class T, class Call>
   Task<Result<T>> call_module(FindModule find, std::string module, Call call, Instant deadline) const;
-  // Of the limits that the module asks for.
-  Status add_memory_hooks(ModulePart& part) const;
+  // Adds the hooks that the containers need, and waits until the container runtime can start them.
+  Task<Status> add_hooks(ClaimKey claim, bool moves_devices, ModulePart& part, Instant deadline) const;
   // Keeps what the module writes down while it prepares its part.
   Status keep_journal(const ClaimKey& claim, ModulePart& part, std::string bytes) const;
   Task<void> roll_back(Operation& operation, ClaimRecord& record, std::size_t prepared, Instant deadline);

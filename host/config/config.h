@@ -49,6 +49,8 @@ struct NodeConfig {
   std::filesystem::path state_dir = "/var/lib/cardcage";
   std::filesystem::path run_dir = "/run/cardcage";  // on a tmpfs: its content must not outlive a boot of the node
   std::filesystem::path cdi_dir = "/var/run/cdi";
+  // The container runtime starts the hook of containers from here; empty = "hooks" in state_dir.
+  std::filesystem::path hooks_dir = {};
   std::filesystem::path modules_dir = "/etc/cardcage/modules";
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";
   // The folder of the embedded node; empty = claims come from the API server.

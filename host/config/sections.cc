@@ -85,6 +85,7 @@ NodeConfig read_node(TableReader table) {
   read_absolute(table, "state_dir", node.state_dir);
   read_absolute(table, "run_dir", node.run_dir);
   read_absolute(table, "cdi_dir", node.cdi_dir);
+  read_absolute(table, "hooks_dir", node.hooks_dir);
   read_absolute(table, "modules_dir", node.modules_dir);
   read_short_path(table, "admin_socket", node.admin_socket, kMaxSocketPath);
   read_claims(table, node.claims_folder);

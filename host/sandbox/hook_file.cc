@@ -1,37 +1,91 @@
 #include "host/sandbox/hook_file.h"
 
-#include "host/core/file.h"
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "host/core/log.h"
 #include "host/hook/hook_request.h"
 
 namespace cardcage {
+namespace {
 
-static constexpr std::size_t kMaxProgram = 64u << 20;  // with sanitizers and symbols
+constexpr std::size_t kMaxProgram = 64u << 20;  // with sanitizers and symbols
 
-Result<Hook> HookFile::sandbox_hook(const std::string& driver, const std::string& claim_uid) const {
-  return hook_with({run_dir_, driver, claim_uid});
+Status check_executable(const std::filesystem::path& folder) {
+  struct statvfs about{};
+  if (::statvfs(folder.c_str(), &about) != 0)
+    return fail_errno(errno, fmt::format("cannot look at the file system of {}", folder.native()));
+  if ((about.f_flag & ST_NOEXEC) == 0) return {};
+  return fail(Code::kFailedPrecondition,
+              "the file system of {} is mounted noexec, and the container runtime cannot start programs there; set "
+              "[node] hooks_dir to a folder of another file system",
+              folder.native());
 }
 
-Result<Hook> HookFile::memory_hook(std::uint64_t bytes) const {
+}  // namespace
+
+void HookFile::look() {
+  if (!std::exchange(looking_, true)) spawn(core_, place_once());
+}
+
+Task<Status> HookFile::ready(Instant deadline) {
+  if (state_ && *state_) co_return Status();
+  look();
+  const OneShot<bool> ended(core_);
+  waiting_.push_back(ended);
+  if (co_await ended.wait_until(clock_, deadline)) co_return *state_;
+  co_return fail(Code::kDeadlineExceeded,
+                 "the program of the container hook is still being written to {}; check the disk of this folder",
+                 places_.folder.native());
+}
+
+Task<void> HookFile::place_once() {
+  const OneShot<Result<Compared>> done(core_);
+  asio::post(disk_, [done, places = places_, equal = equal_] { done.set(place(places, equal)); });
+  const Result<Compared> placed = co_await done.wait();
+  Status now;
+  if (placed)
+    equal_ = *placed;
+  else
+    now = within(placed.error(), "containers that need the container hook cannot start");
+  if (!now && state_ != now) log(LogLevel::kError, now.error().message);
+  state_ = std::move(now);
+  looking_ = false;
+  for (const OneShot<bool>& waiter : std::exchange(waiting_, {})) waiter.set(true);
+}
+
+// Not synced: a file that a power failure has damaged is found at the next start.
+Result<HookFile::Compared> HookFile::place(const Places& places, const Compared& equal) {
+  const std::filesystem::path copy = places.folder / places.program.filename();
+  if (auto made = make_folder(places.folder, 0755); !made) return std::unexpected(made.error());
+  if (auto executable = check_executable(places.folder); !executable) return std::unexpected(executable.error());
+  const Compared now{.program = stamp_of(places.program), .copy = stamp_of(copy)};
+  if (now == equal && ::access(copy.c_str(), X_OK) == 0) return now;
+  const auto ours = read_file(places.program, kMaxProgram);
+  if (!ours) return within(ours.error(), "install cardcage-hook beside cardcage");
+  const auto theirs = read_file(copy, kMaxProgram);
+  if (!theirs || *theirs != *ours || ::access(copy.c_str(), X_OK) != 0)
+    if (auto written = write_file_atomically(copy, *ours, 0755, false); !written)
+      return std::unexpected(written.error());
+  return Compared{.program = now.program, .copy = stamp_of(copy)};
+}
+
+Hook HookFile::sandbox_hook(const std::string& driver, const std::string& claim_uid) const {
+  return hook_with({places_.run_dir, driver, claim_uid});
+}
+
+Hook HookFile::memory_hook(std::uint64_t bytes) const {
   return hook_with({std::string(kLockMemory), std::to_string(bytes)});
 }
 
-Result<Hook> HookFile::hook_with(const std::vector<std::string>& arguments) const {
-  if (auto installed = install(); !installed) return within(installed.error(), "cannot install the container hook");
-  Hook hook{
-      .name = "createRuntime", .path = folder_ / program_.filename(), .args = {}, .env = {}, .timeout_seconds = {}};
-  hook.args.push_back(hook.path);
-  hook.args.insert(hook.args.end(), arguments.begin(), arguments.end());
-  return hook;
-}
-
-Status HookFile::install() const {
-  const std::filesystem::path file = folder_ / program_.filename();
-  const FileStamp ours = stamp_of(program_), theirs = stamp_of(file);
-  if (ours.size == theirs.size && theirs.modified_ns > ours.modified_ns) return {};
-  const auto content = read_file(program_, kMaxProgram);
-  if (!content) return within(content.error(), "install cardcage-hook beside cardcage");
-  if (auto made = make_folder(folder_, 0755); !made) return made;
-  return write_file_atomically(file, *content, 0755);
+Hook HookFile::hook_with(std::vector<std::string> arguments) const {
+  const std::string program = places_.folder / places_.program.filename();
+  arguments.insert(arguments.begin(), program);
+  return {.name = "createRuntime", .path = program, .args = std::move(arguments), .env = {}, .timeout_seconds = {}};
 }
 
 }  // namespace cardcage

@@ -60,6 +60,7 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .stop_services = shared.stop_services,
            .sandbox_hook = shared.sandbox_hook,
            .memory_hook = shared.memory_hook,
+           .hooks_ready = shared.hooks_ready,
            .leaves_pods = shared.leaves_pods,
            .statuses = &shared.statuses})),
       measured_(name().name, *claims_, shared.meter, shared.clock),

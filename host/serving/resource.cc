@@ -43,6 +43,7 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .partition_changed = shared.partition_changed,
                   .stop_services = shared.stop_services,
                   .memory_hook = shared.memory_hook,
+                  .hooks_ready = shared.hooks_ready,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod",
                   .repeated = false},

@@ -39,8 +39,9 @@ struct ServingContext {
   std::function<void(const std::string& module)> partition_changed;
   // See ClaimEnvironment.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
-  std::function<Result<Hook>(const ClaimKey& claim)> sandbox_hook;
-  std::function<Result<Hook>(std::uint64_t bytes)> memory_hook;
+  std::function<Hook(const ClaimKey& claim)> sandbox_hook;
+  std::function<Hook(std::uint64_t bytes)> memory_hook;
+  std::function<Task<Status>(Instant deadline)> hooks_ready;
   std::function<void(const ClaimKey& claim)> leaves_pods;
   ClaimStatuses& statuses;
   FaultHook fault;

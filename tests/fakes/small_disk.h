@@ -1,4 +1,4 @@
-// File systems that fail on command: a small one to fill up and a read-only one.
+// File systems that fail on command: a small one to fill up, a read-only one and one that is mounted noexec.
 //
 // They are tmpfs mounts, which need privileges: tests check works() and skip themselves without them.
 #pragma once
@@ -14,9 +14,9 @@ namespace cardcage {
 
 class Mounted {
  public:
-  Mounted(std::filesystem::path path, const char* options) : path_(std::move(path)) {
+  Mounted(std::filesystem::path path, const char* options, unsigned long flags = 0) : path_(std::move(path)) {
     std::filesystem::create_directories(path_);
-    works_ = ::mount("tmpfs", path_.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options) == 0;
+    works_ = ::mount("tmpfs", path_.c_str(), "tmpfs", MS_NOSUID | MS_NODEV | flags, options) == 0;
   }
   Mounted(const Mounted&) = delete;
   Mounted& operator=(const Mounted&) = delete;
@@ -29,6 +29,12 @@ class Mounted {
  protected:
   std::filesystem::path path_;
   bool works_ = false;
+};
+
+class NoExecFolder : public Mounted {
+ public:
+  explicit NoExecFolder(std::filesystem::path path) : Mounted(std::move(path), "size=64m", MS_NOEXEC) {}
+  bool allow() { return ::mount(nullptr, path_.c_str(), nullptr, MS_REMOUNT, nullptr) == 0; }
 };
 
 class SmallDisk : public Mounted {

@@ -158,14 +158,15 @@ class ClaimWorld : public CoreFixture {
                                       .fault = std::move(fault),
                                       .sandbox_hook = sandbox_hook,
                                       .memory_hook = memory_hook,
+                                      .hooks_ready = [this](Instant) -> Task<Status> { co_return hooks_ready; },
                                       .statuses = &statuses});
   }
 
-  static Result<Hook> sandbox_hook(const ClaimKey& claim) {
-    return Hook{.name = "createRuntime", .path = "/hooks/attach", .args = {claim.uid}};
+  static Hook sandbox_hook(const ClaimKey& claim) {
+    return {.name = "createRuntime", .path = "/hooks/attach", .args = {claim.uid}};
   }
-  static Result<Hook> memory_hook(std::uint64_t bytes) {
-    return Hook{.name = "createRuntime", .path = "/hooks/lock", .args = {std::to_string(bytes)}};
+  static Hook memory_hook(std::uint64_t bytes) {
+    return {.name = "createRuntime", .path = "/hooks/lock", .args = {std::to_string(bytes)}};
   }
   Instant soon() const { return std::max(clock.now(), real_clock.now()) + std::chrono::seconds(5); }
   static ClaimRef ref_of(const std::string& uid) { return {"team", "claim-" + uid, uid}; }
@@ -223,6 +224,7 @@ class ClaimWorld : public CoreFixture {
   SystemClock real_clock;
   DeadlineConfig deadlines;
   FakeCluster cluster{core, real_clock};
+  Status hooks_ready;
   bool kubelet_has_pods = true;
   ClaimReader reader{core, real_clock, cluster,
                      [this](std::string, Instant) -> Task<bool> { co_return kubelet_has_pods; }};

@@ -316,7 +316,7 @@ TEST_F(ResourceAllocatorTest, LockedMemoryIsAHookInTheCdiFile) {
     return edits;
   };
   ASSERT_TRUE(allocate({"GPU-0"}));
-  EXPECT_THAT(cdi_spec(*held("gpu-0")).edits.hooks, ElementsAre(*memory_hook(4096)));
+  EXPECT_THAT(cdi_spec(*held("gpu-0")).edits.hooks, ElementsAre(memory_hook(4096)));
 }
 
 TEST_F(ResourceAllocatorTest, EditsThatDirectDeliveryCannotCarryAreRefused) {

@@ -63,6 +63,7 @@ kubelet_root = "/k"
 state_dir = "/s/"
 run_dir = "/r"
 cdi_dir = "/c/./d"
+hooks_dir = "/opt/h/"
 modules_dir = "/m"
 admin_socket = "/a.sock"
 claims = "${CARDCAGE_DEMO_DIR}/claims"
@@ -92,6 +93,7 @@ module_call = "8m"
   EXPECT_EQ(config->node.state_dir.native(), "/s");
   EXPECT_EQ(config->node.run_dir.native(), "/r");
   EXPECT_EQ(config->node.cdi_dir.native(), "/c/d");
+  EXPECT_EQ(config->node.hooks_dir.native(), "/opt/h");
   EXPECT_EQ(config->node.modules_dir.native(), "/m");
   EXPECT_EQ(config->node.admin_socket.native(), "/a.sock");
   EXPECT_EQ(config->node.claims_folder.native(), "/tmp/demo/claims");
