@@ -258,10 +258,10 @@ void Daemon::create_served_names() {
 // On the embedded node, files stand for claims, and nobody but their owner knows whether one that is gone comes back.
 void Daemon::create_orphan_search() {
   if (!config_.node.claims_folder.empty()) return;
-  OrphanedClaims::Release release = [this](std::string name, ClaimRef claim) -> Task<Status> {
+  OrphanedClaims::Release release = [this](std::string name, ClaimRef claim, TurnCheck check) -> Task<Status> {
     Driver* const driver = drivers_->find(name);
     if (!driver) co_return fail(Code::kUnavailable, "it is not served");
-    co_return co_await driver->unprepare(std::move(claim));
+    co_return co_await driver->unprepare(std::move(claim), std::move(check));
   };
   orphans_ = std::make_unique<OrphanedClaims>(core_, clock_, *cluster_, *ledger_, config_.node.kubelet_root,
                                               std::move(release), orphan_pace_);

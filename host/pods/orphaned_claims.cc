@@ -70,8 +70,17 @@ Task<Result<bool>> OrphanedClaims::is_forgotten(std::shared_ptr<const ClaimRecor
       std::ranges::find(claim->allocations, record->driver, &Allocation::driver) == claim->allocations.end();
 }
 
+// The kubelet writes its checkpoint before it asks for a claim, so one that it has prepared meanwhile is there.
+Status OrphanedClaims::still_unknown(const std::string& uid) const {
+  const auto known = read_claim_checkpoint(kubelet_root_);
+  if (!known) return std::unexpected(known.error());
+  if (known->contains(uid)) return fail(Code::kAborted, "the kubelet knows it again");
+  return {};
+}
+
 Task<void> OrphanedClaims::release(std::shared_ptr<const ClaimRecord> record) {
-  const Status released = co_await release_(record->driver, record->ref);
+  const std::function<Status()> check = [this, uid = record->ref.uid] { return still_unknown(uid); };
+  const Status released = co_await release_(record->driver, record->ref, check);
   if (!released) co_return;  // the preparer has logged why; the next look tries again
   log(LogLevel::kWarn, "released a claim that neither the kubelet nor the cluster knows any more",
       {{"claim", claim_label(record->ref)}, {"uid", record->ref.uid}, {"driver", record->driver}});

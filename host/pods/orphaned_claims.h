@@ -23,8 +23,8 @@ struct OrphanPace {
 // checkpoint or reach the API server proves nothing.
 class OrphanedClaims {
  public:
-  // Unprepares the claim of the driver as the kubelet would ask for it.
-  using Release = std::function<Task<Status>(std::string driver, ClaimRef claim)>;
+  // Unprepares the claim of the driver as the kubelet would ask for it, if `check` still allows it at the claim's turn.
+  using Release = std::function<Task<Status>(std::string driver, ClaimRef claim, std::function<Status()> check)>;
 
   // The references outlive the object, which outlives run().
   OrphanedClaims(asio::io_context& core, Clock& clock, Cluster& cluster, const Ledger& ledger,
@@ -38,6 +38,7 @@ class OrphanedClaims {
   Task<void> look();
   // False as long as the claim has devices of the driver.
   Task<Result<bool>> is_forgotten(std::shared_ptr<const ClaimRecord> record);
+  Status still_unknown(const std::string& uid) const;
   Task<void> release(std::shared_ptr<const ClaimRecord> record);
 
   Clock& clock_;

@@ -147,7 +147,9 @@ Result<std::unique_ptr<DriverServer>> Driver::open_server() {
   return DriverServer::start(context().core, context().clock, measured_, health_, options);
 }
 
-Task<Status> Driver::unprepare(ClaimRef claim) { return claims_->unprepare(std::move(claim), unprepare_deadline()); }
+Task<Status> Driver::unprepare(ClaimRef claim, TurnCheck check) {
+  return claims_->unprepare_if(std::move(check), std::move(claim), unprepare_deadline());
+}
 
 Task<Status> Driver::drop(ClaimRef claim) { return claims_->drop(std::move(claim), unprepare_deadline()); }
 

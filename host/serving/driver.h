@@ -27,7 +27,7 @@ class Driver final : public Served<DriverServer> {
   void set_deadlines(const DeadlineConfig& deadlines) override;
 
   // As if the kubelet asked for it.
-  Task<Status> unprepare(ClaimRef claim);
+  Task<Status> unprepare(ClaimRef claim, TurnCheck check = nullptr);
   // Forgets a claim that its modules cannot release.
   Task<Status> drop(ClaimRef claim);
 

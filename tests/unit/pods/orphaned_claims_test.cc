@@ -35,9 +35,11 @@ class OrphanedClaimsTest : public CoreFixture {
     }
     std::filesystem::create_directory(folder / "pods");
     write_claim_checkpoint(folder.path(), {"u2"});
-    orphans = std::make_unique<OrphanedClaims>(
-        core, clock, cluster, *ledger, folder.path(),
-        [this](std::string driver, ClaimRef claim) { return release(std::move(driver), std::move(claim)); });
+    orphans =
+        std::make_unique<OrphanedClaims>(core, clock, cluster, *ledger, folder.path(),
+                                         [this](std::string driver, ClaimRef claim, std::function<Status()> check) {
+                                           return release(std::move(driver), std::move(claim), std::move(check));
+                                         });
     spawn(core, orphans->run());
     settle();
   }
@@ -51,7 +53,9 @@ class OrphanedClaimsTest : public CoreFixture {
     claim.allocations.push_back({.request = "main", .driver = driver, .pool = "node", .device = "gpu-0"});
     cluster.put_claim(claim);
   }
-  Task<Status> release(std::string driver, ClaimRef claim) {
+  Task<Status> release(std::string driver, ClaimRef claim, std::function<Status()> check) {
+    if (before_its_turn) before_its_turn();
+    if (Status allowed = check(); !allowed) co_return allowed;
     released.push_back(driver + " " + claim.uid);
     if (failing) co_return fail(Code::kUnavailable, "it is not running");
     ClaimKey key{driver, claim.uid};
@@ -69,6 +73,7 @@ class OrphanedClaimsTest : public CoreFixture {
   FakeCluster cluster{core, clock};
   std::unique_ptr<Ledger> ledger;
   std::unique_ptr<OrphanedClaims> orphans;
+  std::function<void()> before_its_turn;
   std::vector<std::string> released;
   bool failing = false;
 };
@@ -124,6 +129,20 @@ TEST_F(OrphanedClaimsTest, AClaimThatComesBackIsNoSuspect) {
   EXPECT_THAT(released, IsEmpty());
   look();
   EXPECT_THAT(released, SizeIs(1));
+}
+
+TEST_F(OrphanedClaimsTest, AClaimThatTheKubeletPreparesBeforeItsTurnIsNotReleased) {
+  cluster.remove_claim("team", "claim-u1");
+  look();
+  before_its_turn = [this] { write_claim_checkpoint(folder.path(), {"u1", "u2"}); };
+  look();
+  EXPECT_THAT(released, IsEmpty());
+  EXPECT_TRUE(ledger->find({kDriver, "u1"}));
+  before_its_turn = [this] { std::ofstream(folder / "dra_manager_state") << "{"; };
+  write_claim_checkpoint(folder.path(), {"u2"});
+  look();
+  look();
+  EXPECT_THAT(released, IsEmpty()) << "the checkpoint is damaged";
 }
 
 TEST_F(OrphanedClaimsTest, ALookInTheDarkProvesNothing) {
