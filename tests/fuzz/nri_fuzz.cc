@@ -37,8 +37,10 @@ Frames frames(std::string_view bytes, std::size_t piece) {
 }
 
 void use(const api::nri::PodSandbox& message) {
-  if (const auto pod = read_pod_sandbox(message))
-    if (pod->uid.empty() || pod->uid.contains('/') || pod->network_namespace.contains("..")) std::abort();
+  const auto sandbox = read_pod_sandbox(message);
+  if (!sandbox || !*sandbox) return;
+  const PodSandbox& pod = (*sandbox)->pod;
+  if (pod.uid.empty() || pod.uid.contains('/') || pod.network_namespace.contains("..")) std::abort();
 }
 
 void use(const TtrpcFrame& frame) {
