@@ -72,7 +72,8 @@ StatusReport Daemon::status() const {
                       .config_file = live_config_.file(),
                       .config_sha256 = config_.sha256,
                       .config = live_config_.state(),
-                      .ledger = ledger_condition(ledger_->rebuilt(), ledger_->last_error()),
+                      .ledger = ledger_condition(ledger_->rebuilt(), ledger_->refusal(), ledger_->last_error()),
+                      .unwritten_changes = ledger_->unwritten(),
                       .live_claims = ledger_->claims().size(),
                       .early_claims = claims_->early(),
                       .late_claims = claims_->late(),
@@ -181,6 +182,7 @@ HttpPage Daemon::readiness() const {
   for (const Supervisor* supervisor : supervisors_->all())
     if (!supervisor->settled())
       return {.status = 503, .body = fmt::format("module '{}' is starting\n", supervisor->config().name)};
+  if (const auto refused = ledger_->refusal()) return {.status = 503, .body = refused->message + "\n"};
   return {.body = "ok\n"};
 }
 

@@ -92,11 +92,20 @@ Task<Status> HealthRecords::keep(CordonRecord record) {
 Task<Status> HealthRecords::forget_cordon(DeviceKey device) { return enqueue({std::move(device), std::nullopt}); }
 
 Task<Status> HealthRecords::enqueue(HealthChanges::Cordon change) {
-  const OneShot<Status> done(core_);
-  waiting_cordons_.push_back({std::move(change), done});
-  changed_ = true;
-  ledger_.write_now();
-  return [](OneShot<Status> outcome) -> Task<Status> { co_return co_await outcome.wait(); }(done);
+  WaitingCordon waiting{std::move(change), OneShot<Status>(core_)};
+  if (ledger_.hung()) {
+    waiting.done.set(ledger_.hang());
+  } else {
+    waiting_cordons_.push_back(waiting);
+    changed_ = true;
+    ledger_.write_now();
+  }
+  return [](WaitingCordon cordon, Clock& clock, Error late) -> Task<Status> {
+    std::optional<Status> outcome = co_await cordon.done.wait_until(clock, clock.now() + Ledger::kHung);
+    if (outcome) co_return *std::move(outcome);
+    *cordon.given_up = true;
+    co_return std::unexpected(std::move(late));
+  }(std::move(waiting), ledger_.clock_, ledger_.hang().error());
 }
 
 Task<Result<std::vector<HealthEvent>>> HealthRecords::health_history(HealthQuery query) {
@@ -115,6 +124,7 @@ std::shared_ptr<const HealthChanges> HealthRecords::take() {
         {key.first, key.second, entry == causes_.end() ? std::optional<CauseRecord>() : entry->second});
   }
   writing_cordons_ = std::exchange(waiting_cordons_, {});
+  std::erase_if(writing_cordons_, [](const WaitingCordon& waiting) { return *waiting.given_up; });
   for (const WaitingCordon& one : writing_cordons_) changes->cordons.push_back(one.change);
   changes->events.assign(std::make_move_iterator(unwritten_events_.begin()),
                          std::make_move_iterator(unwritten_events_.end()));
@@ -129,16 +139,29 @@ void HealthRecords::finish(const Status& written) {
   const auto changes = std::exchange(writing_, nullptr);
   const auto cordons = std::exchange(writing_cordons_, {});
   if (!written) put_back(*changes);
-  for (const auto& [change, done] : cordons) {
-    if (written && change.record) cordons_.insert_or_assign(change.device, *change.record);
-    if (written && !change.record) cordons_.erase(change.device);
-    done.set(written);
-  }
+  finish(cordons, written);
   if (!written && !changes->empty())
     log_limited(LogLevel::kWarn, "health",
                 "the ledger cannot write the health of devices; it stays in force, but a restart of cardcage would "
                 "forget the latest changes; the next one tries again",
                 {{"error", written.error().message}});
+}
+
+void HealthRecords::finish(const std::vector<WaitingCordon>& cordons, const Status& written) {
+  for (const auto& [change, done, given_up] : cordons) {
+    const auto before = cordons_.find(change.device);
+    if (written && *given_up) {
+      // The disk has it all the same, so the cordon before is written again.
+      const auto record = before == cordons_.end() ? std::nullopt : std::optional(before->second);
+      waiting_cordons_.push_back({{change.device, record}, OneShot<Status>(core_)});
+      changed_ = true;
+    } else if (written && change.record) {
+      cordons_.insert_or_assign(change.device, *change.record);
+    } else if (written) {
+      cordons_.erase(change.device);
+    }
+    done.set(written);
+  }
 }
 
 void HealthRecords::put_back(const HealthChanges& unwritten) {

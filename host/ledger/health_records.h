@@ -31,8 +31,8 @@ class HealthRecords final : public HealthStore {
 
   void keep(CauseRecord record) override;
   void forget(const DeviceKey& device, const std::string& cause) override;
-  // Both begin at the call, not when the task is awaited. The cordon changes once that is on the disk; if that fails,
-  // it stays as it was.
+  // Both begin at the call, not when the task is awaited. The cordon changes once that is on the disk. It stays as it
+  // was if that fails, or is not done after some seconds, even if the disk takes the change later.
   Task<Status> keep(CordonRecord record) override;
   Task<Status> forget_cordon(DeviceKey device) override;
   // Of the events that the disk does not take, the newest 1,000 are kept.
@@ -50,11 +50,13 @@ class HealthRecords final : public HealthStore {
   struct WaitingCordon {
     HealthChanges::Cordon change;
     OneShot<Status> done;
+    std::shared_ptr<bool> given_up = std::make_shared<bool>(false);  // the caller was told that nothing changes
   };
 
   void mark(CauseKey key);
   void write_soon();
   Task<Status> enqueue(HealthChanges::Cordon change);
+  void finish(const std::vector<WaitingCordon>& cordons, const Status& written);
   void bound_events();
   void put_back(const HealthChanges& unwritten);
 

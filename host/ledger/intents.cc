@@ -7,7 +7,8 @@
 
 #include <cerrno>
 #include <charconv>
-#include <sstream>
+#include <fstream>
+#include <limits>
 
 #include "host/core/bounded.h"
 #include "host/core/file.h"
@@ -17,7 +18,9 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kRewriteAbove = 1u << 20, kMaxBytes = 256u << 20;
+constexpr std::size_t kShortenAbove = 1u << 20;
+// How much of a rewrite one change does: less than a millisecond of work.
+constexpr std::size_t kStepBytes = 64u << 10;
 // Each sign has a record after it, which is only a key for a settled claim. Before the record of a released one is the
 // time in milliseconds.
 constexpr char kSet = '+', kReleased = '~', kSettled = '-';
@@ -33,6 +36,17 @@ std::unexpected<Error> with_remedy(const Error& error) {
               error.message);
 }
 
+Status write_line(const UniqueFd& file, std::size_t& size, std::string_view line) {
+  const ssize_t written = ::write(file.get(), line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) {
+    size += line.size();
+    return {};
+  }
+  const int error = written < 0 ? errno : ENOSPC;
+  std::ignore = ::ftruncate(file.get(), static_cast<off_t>(size));  // or the next line would follow half of this one
+  return fail_errno(error, "write");
+}
+
 // Whether the open file or folder is what the path names.
 bool is_at(const UniqueFd& fd, const std::filesystem::path& path) {
   struct stat opened{}, there{};
@@ -42,12 +56,30 @@ bool is_at(const UniqueFd& fd, const std::filesystem::path& path) {
 
 }  // namespace
 
+Intents::Intents(std::filesystem::path file, std::string boot_id)
+    : file_(std::move(file)),
+      successor_file_(file_.parent_path() / ("." + file_.filename().native() + ".tmp")),
+      boot_id_(std::move(boot_id)) {}
+
 Result<Intents> Intents::open(std::filesystem::path file, std::string boot_id, WallTime now) {
   Intents intents(std::move(file), std::move(boot_id));
   if (auto locked = intents.lock_folder(); !locked) return std::unexpected(locked.error());
-  if (auto read = intents.read(now); !read) return std::unexpected(read.error());
-  if (auto written = intents.rewrite(); !written) return std::unexpected(written.error());
+  const auto readable = intents.read(now);
+  if (!readable) return std::unexpected(readable.error());
+  if (auto started = intents.start_journal(*readable); !started) return std::unexpected(started.error());
   return intents;
+}
+
+// A readable file serves as it is where there is no space for a shorter one.
+Status Intents::start_journal(bool readable) {
+  const Status rewritten = rewrite();
+  if (rewritten || !readable) return rewritten;
+  journal_ = UniqueFd(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!journal_ || ::ftruncate(journal_.get(), static_cast<off_t>(size_)) != 0) return rewritten;
+  log(LogLevel::kWarn, "cannot shorten the file of the latest changes of claims; it is used as it is",
+      {{"file", file_.native()}, {"error", rewritten.error().message}});
+  shorten_above_ = size_ + kShortenAbove;
+  return {};
 }
 
 Status Intents::lock_folder() {
@@ -74,31 +106,35 @@ Status Intents::restore() {
   return {};
 }
 
-Status Intents::read(WallTime now) {
+// Whether it is a file of this boot that was not set aside; then `size_` is that of its complete lines.
+Result<bool> Intents::read(WallTime now) {
   std::error_code unknown;
-  if (!std::filesystem::exists(file_, unknown)) return {};
-  const auto content = read_file(file_, kMaxBytes);
-  if (!content) return std::unexpected(content.error());
-  std::istringstream lines(*content);
+  if (!std::filesystem::exists(file_, unknown)) return false;
+  if (!std::filesystem::is_regular_file(file_, unknown))
+    return fail(Code::kInvalidArgument, "'{}' is not a regular file", file_.native());
+  std::ifstream lines(file_, std::ios::binary);
+  if (!lines) return fail_errno(errno, fmt::format("cannot open '{}'", file_.native()));
   std::string line;
-  if (!std::getline(lines, line) || line != boot_id_) return {};
+  if (!std::getline(lines, line) || line != boot_id_) return false;
+  size_ = line.size() + 1;
   bool intact = true;
-  while (std::getline(lines, line) && !lines.eof()) intact = read_line(line) && intact;
-  if (intact) return {};
+  for (; std::getline(lines, line) && !lines.eof(); size_ += line.size() + 1) intact = read_line(line) && intact;
+  if (lines.bad()) return fail(Code::kUnavailable, "cannot read '{}'", file_.native());
+  if (intact) return true;
   const auto aside = set_aside(file_, now);
   if (!aside) return std::unexpected(aside.error());
   log(LogLevel::kError,
       "the file of the latest changes of claims is damaged and was set aside; its readable lines count, "
       "and the modules release what the others were about",
       {{"file", file_.native()}, {"aside", aside->native()}});
-  return {};
+  return false;
 }
 
 bool Intents::read_line(std::string_view line) {
   if (line.empty() || (line[0] != kSet && line[0] != kReleased && line[0] != kSettled)) return false;
   const char sign = line[0];
   line.remove_prefix(1);
-  Entry entry;
+  Entry entry{.record = nullptr, .bytes = line.size() + 2};  // with the sign and the end
   if (sign == kReleased) {
     std::int64_t ms = 0;
     const auto [end, bad] = std::from_chars(line.data(), line.data() + line.size(), ms);
@@ -111,59 +147,122 @@ bool Intents::read_line(std::string_view line) {
   const ClaimKey key = record->key();
   entry.record = std::make_shared<const ClaimRecord>(std::move(*record));
   if (sign == kSettled)
-    entries_.erase(key);
+    remove_entry(key);
   else
-    entries_[key] = std::move(entry);
+    set_entry(key, std::move(entry));
   return true;
 }
 
-Status Intents::set(std::shared_ptr<const ClaimRecord> record) { return put({std::move(record), std::nullopt}); }
+void Intents::set_entry(const ClaimKey& key, Entry entry) {
+  remove_entry(key);
+  bytes_ += entry.bytes;
+  entries_.emplace(key, std::move(entry));
+}
+
+void Intents::remove_entry(const ClaimKey& key) {
+  const auto entry = entries_.find(key);
+  if (entry == entries_.end()) return;
+  bytes_ -= entry->second.bytes;
+  entries_.erase(entry);
+}
+
+Status Intents::set(std::shared_ptr<const ClaimRecord> record) { return put({.record = std::move(record)}); }
 
 Status Intents::set_released(std::shared_ptr<const ClaimRecord> record, WallTime when) {
-  return put({std::move(record), when});
+  return put({.record = std::move(record), .released = when});
 }
 
 Status Intents::put(Entry entry) {
-  if (auto written = append(line_of(entry)); !written) return written;
+  const std::string line = line_of(entry);
+  if (auto written = append(line); !written) return written;
+  entry.bytes = line.size();
   const ClaimKey key = entry.record->key();
-  entries_[key] = std::move(entry);
+  set_entry(key, std::move(entry));
+  shorten(line);
   return {};
 }
 
 void Intents::clear(const ClaimKey& key) {
-  if (entries_.erase(key) == 0) return;
+  if (!entries_.contains(key)) return;
+  remove_entry(key);
   ClaimRecord settled;
   settled.driver = key.driver;
   settled.ref.uid = key.uid;
-  if (const auto written = append(fmt::format("{}{}\n", kSettled, record_to_json(settled))); !written)
+  const std::string line = fmt::format("{}{}\n", kSettled, record_to_json(settled));
+  if (const auto written = append(line); !written)
     log(LogLevel::kWarn, "cannot write that a claim is settled; the next start will look at it once more",
         {{"claim", key.uid}, {"error", written.error().message}});
+  shorten(line);
 }
 
 Status Intents::append(std::string_view line) {
   if (auto there = restore(); !there) return there;
-  if (size_ > std::max(kRewriteAbove, 2 * rewritten_size_))
-    if (auto shorter = rewrite(); !shorter) return shorter;
-  const ssize_t written = ::write(journal_.get(), line.data(), line.size());
-  if (written == static_cast<ssize_t>(line.size())) {
-    size_ += line.size();
-    return {};
+  auto written = write_line(journal_, size_, line);
+  if (!written && successor_) {  // it may have taken the space
+    give_up_successor();
+    written = write_line(journal_, size_, line);
   }
-  const int error = written < 0 ? errno : ENOSPC;
-  std::ignore =
-      ::ftruncate(journal_.get(), static_cast<off_t>(size_));  // or the next line would follow half of this one
-  return with_remedy(fail_errno(error, fmt::format("cannot write '{}'", file_.native())).error());
+  if (written) return {};
+  return with_remedy(within(written.error(), "cannot write '{}'", file_.native()).error());
 }
 
-// Without the lines of settled claims.
-Status Intents::rewrite() {
-  std::string content = boot_id_ + "\n";
-  for (const auto& [key, entry] : entries_) content += line_of(entry);
-  if (auto written = write_file_atomically(file_, content, 0600, false); !written) return with_remedy(written.error());
-  journal_ = UniqueFd(::open(file_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!journal_) return with_remedy(fail_errno(errno, fmt::format("cannot open '{}'", file_.native())).error());
-  size_ = rewritten_size_ = content.size();
+// Does a part of a rewrite, after each change: a large one must not hold the core up. A failed one costs only space.
+void Intents::shorten(std::string_view line) {
+  if (!successor_ && size_ <= shorten_above_) return;
+  Status done = successor_ ? write_line(successor_->file, successor_->size, line) : begin_successor();
+  if (done) done = copy_entries(kStepBytes + 2 * line.size());
+  if (done && successor_->complete) done = take_successor();
+  if (done) return;
+  give_up_successor();
+  log_limited(LogLevel::kWarn, "intents",
+              "cannot shorten the file of the latest changes of claims; it is used as it is",
+              {{"file", file_.native()}, {"error", done.error().message}});
+}
+
+Status Intents::begin_successor() {
+  successor_ = Successor();
+  successor_->file =
+      UniqueFd(::open(successor_file_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!successor_->file) return fail_errno(errno, "open");
+  return write_line(successor_->file, successor_->size, boot_id_ + "\n");
+}
+
+// At least `budget` bytes of them, if there are as many.
+Status Intents::copy_entries(std::size_t budget) {
+  auto entry = successor_->last ? entries_.upper_bound(*successor_->last) : entries_.begin();
+  const std::size_t enough = successor_->size + std::min(budget, std::numeric_limits<std::size_t>::max() / 2);
+  for (; entry != entries_.end() && successor_->size < enough; ++entry) {
+    if (auto copied = write_line(successor_->file, successor_->size, line_of(entry->second)); !copied) return copied;
+    successor_->last = entry->first;
+  }
+  successor_->complete = entry == entries_.end();
   return {};
+}
+
+Status Intents::take_successor() {
+  if (::rename(successor_file_.c_str(), file_.c_str()) != 0) return fail_errno(errno, "rename");
+  journal_ = std::move(successor_->file);
+  size_ = successor_->size;
+  shorten_above_ = std::max(kShortenAbove, 2 * size_);
+  successor_.reset();
+  return {};
+}
+
+// Tries again once the journal has grown as much again.
+void Intents::give_up_successor() {
+  ::unlink(successor_file_.c_str());
+  successor_.reset();
+  shorten_above_ = size_ + std::max(kShortenAbove, bytes_);
+}
+
+// All at once.
+Status Intents::rewrite() {
+  auto done = begin_successor();
+  if (done) done = copy_entries(std::numeric_limits<std::size_t>::max());
+  if (done) done = take_successor();
+  if (done) return {};
+  give_up_successor();
+  return with_remedy(within(done.error(), "cannot write '{}'", file_.native()).error());
 }
 
 }  // namespace cardcage

@@ -1,5 +1,7 @@
 #include "host/ledger/ledger.h"
 
+#include <algorithm>
+
 #include "host/core/file.h"
 #include "host/core/log.h"
 #include "host/ledger/ledger_file.h"
@@ -11,7 +13,9 @@ namespace {
 constexpr Duration kWriteDelay = std::chrono::milliseconds(10);
 constexpr Duration kFirstRetry = std::chrono::seconds(1), kLongestRetry = std::chrono::seconds(30);
 // More than a node has pods. A disk that stays full must not fill the memory.
-constexpr std::size_t kMaxWaiting = 1000;
+constexpr std::size_t kMaxUnwritten = 1000;
+// Some hundred claims with as much state as a module may have.
+constexpr std::size_t kMaxUnwrittenBytes = 16u << 20;
 
 // The two keys that a device is found by: the module's id for it, and its name in Kubernetes. No module's name has a
 // slash, so they do not collide.
@@ -50,11 +54,13 @@ Result<std::unique_ptr<Ledger>> Ledger::open(asio::io_context& core, Clock& cloc
 Ledger::Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
                Intents intents, LoadedHealth health)
     : core_(core),
+      clock_(clock),
       options_(std::move(options)),
       store_(std::move(store)),
       intents_(std::move(intents)),
       health_(core, *this, std::move(health)),
       writing_soon_(core, clock),
+      hung_soon_(core, clock),
       retry_(kFirstRetry, kLongestRetry, options_.boot_id) {}
 
 // The file may lack the last changes of each claim, and never has later ones.
@@ -67,14 +73,14 @@ void Ledger::adopt_intents() {
     }
     set(key, entry.released ? nullptr : entry.record);
     if (entry.released || entry.record->phase == ClaimPhase::kPrepared)
-      enqueue({entry.record, entry.released, Durability::kNode});
+      enqueue({entry.record, entry.released, Durability::kNode, {}, entry.record});
   }
 }
 
 Ledger::~Ledger() {
   writer_.join();
   if (writing_) writing_->ledger = nullptr;
-  const Batch last{nullptr, std::move(waiting_), health_.take()};
+  const Batch last{nullptr, {}, std::move(waiting_), health_.take()};
   if (last.changes.empty() && last.health->empty()) return;
   const Written written = write(last);
   if (written.claims) settle(last);
@@ -123,9 +129,11 @@ void Ledger::set(std::shared_ptr<const ClaimRecord> record) {
   set(key, std::move(record));
 }
 
+// A claim that is being prepared already may change, and a claim that is released frees what it takes.
 Status Ledger::intend(ClaimRecord record) {
-  if (last_error_ && waiting_.size() >= kMaxWaiting && record.phase == ClaimPhase::kPreparing)
-    return fail(last_error_->code, "{} changes wait for the ledger: {}", waiting_.size(), last_error_->message);
+  const auto known = find(record.key());
+  if (record.phase != ClaimPhase::kUnpreparing && (!known || known->phase != record.phase))
+    if (auto refused = refusal()) return std::unexpected(*std::move(refused));
   auto intent = std::make_shared<const ClaimRecord>(std::move(record));
   Status written = intents_.set(intent);
   if (written) set(std::move(intent));
@@ -136,7 +144,7 @@ Status Ledger::put(ClaimRecord record, Durability durability) {
   auto now = std::make_shared<const ClaimRecord>(std::move(record));
   if (auto kept = intents_.set(now); !kept) return kept;
   set(now);
-  enqueue({std::move(now), std::nullopt, durability});
+  enqueue({now, std::nullopt, durability, {}, now});
   return {};
 }
 
@@ -145,7 +153,7 @@ Status Ledger::release(const ClaimKey& key, WallTime when, Durability durability
   if (!record) return {};
   if (auto kept = intents_.set_released(record, when); !kept) return kept;
   set(key, nullptr);
-  enqueue({std::move(record), when, durability});
+  enqueue({record, when, durability, {}, record});
   return {};
 }
 
@@ -155,8 +163,19 @@ void Ledger::note(ClaimRecord record, std::vector<HistoryEntry> left) {
   enqueue({std::move(now), std::nullopt, Durability::kProcess, std::move(left)});
 }
 
+// While the disk does not take changes, only the last state of a claim waits, and all of its releases.
 void Ledger::enqueue(LedgerChange change) {
-  waiting_.push_back(std::move(change));
+  const auto earlier = std::ranges::find_if(waiting_.rbegin(), waiting_.rend(), [&](const LedgerChange& other) {
+    return other.record->ref.uid == change.record->ref.uid && other.record->driver == change.record->driver;
+  });
+  if (earlier == waiting_.rend() || earlier->released || change.released) {
+    waiting_.push_back(std::move(change));
+  } else {
+    earlier->record = std::move(change.record);
+    if (change.settles) earlier->settles = std::move(change.settles);
+    earlier->durability = std::max(earlier->durability, change.durability);
+    std::ranges::move(change.left, std::back_inserter(earlier->left));
+  }
   write_soon();
 }
 
@@ -170,7 +189,8 @@ void Ledger::write_now() {
 
 void Ledger::write_next() {
   ++transactions_;
-  writing_ = std::make_shared<Batch>(this, std::exchange(waiting_, {}), health_.take());
+  writing_ = std::make_shared<Batch>(this, clock_.now(), std::exchange(waiting_, {}), health_.take());
+  watch_disk();
   asio::post(writer_, [this, batch = writing_] {
     const Written written = write(*batch);
     asio::post(core_, [batch, written] {
@@ -191,7 +211,10 @@ Ledger::Written Ledger::write(const Batch& batch) const {
 }
 
 void Ledger::finish(const Batch& batch, const Written& written) {
+  if (hung())
+    log(LogLevel::kInfo, "the ledger's disk works again", {{"changes", std::to_string(batch.changes.size())}});
   writing_.reset();
+  hung_soon_.cancel();
   last_error_ = written.health ? std::optional<Error>() : written.health.error();
   if (!written.claims) last_error_ = written.claims.error();
   if (options_.fault && !batch.changes.empty()) options_.fault(FaultPoint::kAfterCommit);
@@ -217,8 +240,43 @@ void Ledger::settle(const Batch& written) {
     const ClaimKey key = change.record->key();
     const auto entry = intents_.entries().find(key);
     if (entry == intents_.entries().end()) continue;
-    if (entry->second.record == change.record && entry->second.released == change.released) intents_.clear(key);
+    if (entry->second.record == change.settles && entry->second.released == change.released) intents_.clear(key);
   }
+}
+
+// -- a disk that does not take the changes ---------------------------------------------------------------------------
+
+void Ledger::watch_disk() {
+  hung_soon_.call_after(kHung, [this] {
+    log(LogLevel::kError, "the ledger's disk hangs; no further claim is prepared until it works again",
+        {{"error", hang().error().message}});
+  });
+}
+
+std::unexpected<Error> Ledger::hang() const {
+  const Duration time = std::max(kHung, writing_ ? clock_.now() - writing_->begun : kHung);
+  return fail(Code::kUnavailable,
+              "ledger '{}': its disk has not finished an access for {} s; look for disk errors in the kernel log, "
+              "and repair the disk or drain the node",
+              options_.file.native(), std::chrono::floor<std::chrono::seconds>(time).count());
+}
+
+std::size_t Ledger::unwritten() const { return waiting_.size() + (writing_ ? writing_->changes.size() : 0); }
+
+std::optional<Error> Ledger::last_error() const { return hung() ? hang().error() : last_error_; }
+
+std::optional<Error> Ledger::refusal() const {
+  const auto why = last_error();
+  if (hung() || (why && unwritten() >= kMaxUnwritten))
+    return fail(why->code, "no further claim is prepared while {} changes wait for the ledger: {}", unwritten(),
+                why->message)
+        .error();
+  if (intents_.bytes() < kMaxUnwrittenBytes) return std::nullopt;
+  return fail(Code::kResourceExhausted,
+              "no further claim is prepared while {} MiB of changes wait for ledger '{}'{}: its disk is too slow, or "
+              "too many claims fail; see 'cagectl claims'",
+              intents_.bytes() >> 20, options_.file.native(), why ? " (" + why->message + ")" : "")
+      .error();
 }
 
 Task<Result<std::vector<HistoryEntry>>> Ledger::history(HistoryQuery query) {

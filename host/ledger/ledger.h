@@ -59,14 +59,14 @@ class Ledger {
   const std::string& boot_id() const { return options_.boot_id; }
 
   // [core] Call it before a module call for the claim. The claim is in doubt, even after a kill -9, until put() or
-  // release().
+  // release(). Fails for a further claim while there is a refusal().
   Status intend(ClaimRecord record);
   // [core] Writes the file of Intents again if somebody removed it.
   Status restore_intents() { return intents_.restore(); }
 
   // [core] A module holds the claim, or has released it. Both are visible, and survive this process, when they return.
   // They reach the file within some milliseconds, and the disk, too, with Durability::kNode. While the file cannot be
-  // written, they wait and are tried again; when too many wait, intend() refuses further claims with what is wrong.
+  // written, they wait and are tried again; see refusal().
   Status put(ClaimRecord record, Durability durability = Durability::kNode);
   Status release(const ClaimKey& key, WallTime when, Durability durability = Durability::kNode);
   // Who uses a held device, which the kubelet tells again if it is lost. It is in the file alone, as soon as put() is.
@@ -78,15 +78,20 @@ class Ledger {
   HealthRecords& health() { return health_; }
 
   // [core] For status and metrics.
-  bool rebuilt() const { return rebuilt_; }                               // from CDI files, at this start
-  const std::optional<Error>& last_error() const { return last_error_; }  // of the last transaction, if it failed
+  bool rebuilt() const { return rebuilt_; }  // from CDI files, at this start
+  // Of the last transaction if it failed, or of one that has not ended for seconds: then the disk hangs.
+  std::optional<Error> last_error() const;
+  // Why no further claim is prepared: the disk hangs, or too much waits for it. Claims that are known can be released.
+  std::optional<Error> refusal() const;
   std::uint64_t transactions() const { return transactions_; }
+  std::size_t unwritten() const;  // changes
 
  private:
   friend class HealthRecords;
   // A transaction. The writer thread and the core share it.
   struct Batch {
     Ledger* ledger;  // [core] null once the ledger is gone
+    Instant begun;
     std::vector<LedgerChange> changes;
     std::shared_ptr<const HealthChanges> health;
   };
@@ -106,23 +111,38 @@ class Ledger {
   void write_next();
   Written write(const Batch& batch) const;
   // Runs `query` on the writer thread, after the transactions that write what is known now: the one that is under way,
-  // and the one that what waits behind it needs.
+  // and the one that what waits behind it needs. Fails when the disk takes too long.
   template <class T>
   Task<Result<T>> read(std::function<Result<T>(const LedgerStore&)> query) {
-    if (writing_) co_await on_writer<bool>([](const LedgerStore&) { return true; });
+    if (hung()) co_return hang();
+    const Instant deadline = clock_.now() + kHung;
+    if (writing_) {
+      auto before = on_writer<bool>([](const LedgerStore&) { return true; }, deadline);
+      if (!co_await std::move(before)) co_return hang();
+    }
     write_now();
-    co_return co_await on_writer<Result<T>>(std::move(query));
+    auto reading = on_writer<Result<T>>(std::move(query), deadline);
+    auto found = co_await std::move(reading);
+    if (!found) co_return hang();
+    co_return *std::move(found);
   }
   template <class T>
-  Task<T> on_writer(std::function<T(const LedgerStore&)> work) {
+  Task<std::optional<T>> on_writer(std::function<T(const LedgerStore&)> work, Instant deadline) {
     const OneShot<T> done(core_);
     asio::post(writer_, [this, done, work = std::move(work)] { done.set(work(*store_)); });
-    co_return co_await done.wait();
+    co_return co_await done.wait_until(clock_, deadline);
   }
   void finish(const Batch& batch, const Written& written);
   void settle(const Batch& written);
+  bool hung() const { return writing_ && clock_.now() - writing_->begun >= kHung; }
+  std::unexpected<Error> hang() const;
+  void watch_disk();
+
+  // A write that takes so long will not end soon. A disk that is only busy takes less.
+  static constexpr Duration kHung = std::chrono::seconds(5);
 
   asio::io_context& core_;
+  Clock& clock_;
   LedgerOptions options_;
   std::unique_ptr<LedgerStore> store_;  // used by the writer thread only, after open()
   Intents intents_;
@@ -131,7 +151,7 @@ class Ledger {
   HealthRecords health_;
   std::vector<LedgerChange> waiting_;
   std::shared_ptr<Batch> writing_;  // null while the writer is idle
-  DelayedCall writing_soon_;
+  DelayedCall writing_soon_, hung_soon_;
   Backoff retry_;
   std::uint64_t transactions_ = 0;
   std::optional<Error> last_error_;

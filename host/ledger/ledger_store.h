@@ -26,7 +26,8 @@ struct LedgerChange {
   std::shared_ptr<const ClaimRecord> record;
   std::optional<WallTime> released;  // if set, the claim moves to the history
   Durability durability = Durability::kProcess;
-  std::vector<HistoryEntry> left = {};  // holders that gave back a device that others still hold
+  std::vector<HistoryEntry> left = {};              // holders that gave back a device that others still hold
+  std::shared_ptr<const ClaimRecord> settles = {};  // as it is in Intents; null for what is not there
 };
 
 struct LoadedClaims {

@@ -154,6 +154,8 @@ void add_status(Page& page, const StatusReport& status) {
                                     prometheus::MetricType::Counter);
   Page::add(reads, {{"when", "early"}}, static_cast<double>(status.early_claims));
   Page::add(reads, {{"when", "late"}}, static_cast<double>(status.late_claims));
+  page.single("cardcage_ledger_unwritten_changes", "changes of claims that wait for the ledger's disk",
+              static_cast<double>(status.unwritten_changes));
   page.single("cardcage_ledger_ok", "0 while the ledger cannot be written", status.ledger.level != Level::kBad);
   page.single("cardcage_api_server_ok", "0 while requests to the API server fail",
               status.api_server.level != Level::kBad);

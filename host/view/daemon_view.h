@@ -47,8 +47,9 @@ struct StatusReport {
   std::filesystem::path config_file;
   std::string config_sha256;  // of the running configuration
   ConfigState config;
-  Condition api_server;  // "connected", or "embedded" without a cluster; "waiting"; "unreachable"
-  Condition ledger;      // "ok", or "rebuilt" after corruption; "failing"
+  Condition api_server;                 // "connected", or "embedded" without a cluster; "waiting"; "unreachable"
+  Condition ledger;                     // "ok", or "rebuilt" after corruption; "failing"; "refusing" further claims
+  std::uint64_t unwritten_changes = 0;  // of claims, that the ledger's disk does not have yet
   std::uint64_t live_claims = 0;
   std::uint64_t early_claims = 0, late_claims = 0;  // read before the kubelet asked for them, and when it did
   std::vector<DriverReport> drivers;

@@ -35,7 +35,8 @@ std::vector<std::string> config_warnings(const ConfigState& state) {
   return warnings;
 }
 
-Condition ledger_condition(bool rebuilt, const std::optional<Error>& last_error) {
+Condition ledger_condition(bool rebuilt, const std::optional<Error>& refusal, const std::optional<Error>& last_error) {
+  if (refusal) return {Level::kBad, "refusing", refusal->message};
   if (last_error) return {Level::kBad, "failing", last_error->message};
   return {Level::kGood, rebuilt ? "rebuilt" : "ok", ""};
 }

@@ -18,7 +18,8 @@ Condition config_condition(const ConfigState& state);
 // What differs between the configuration file and the running configuration, for people.
 std::vector<std::string> config_warnings(const ConfigState& state);
 
-Condition ledger_condition(bool rebuilt, const std::optional<Error>& last_error);
+// "ok", or "rebuilt" after corruption; "failing"; "refusing" further claims
+Condition ledger_condition(bool rebuilt, const std::optional<Error>& refusal, const std::optional<Error>& last_error);
 // `claims_folder` is empty when there is an API server. Publishers talk to it all the time, so they know how it fares.
 Condition api_server_condition(const std::filesystem::path& claims_folder,
                                const std::vector<const PublisherStatus*>& publishers);

@@ -39,6 +39,7 @@ class IntentsTest : public ::testing::Test {
 
   ScratchFolder folder_;
   const std::filesystem::path file_ = folder_ / "run" / "intents";
+  const std::filesystem::path successor_ = folder_ / "run" / ".intents.tmp";
   const std::filesystem::path aside_ = folder_ / "run" / "intents.damaged-20270115T080000Z";
 };
 
@@ -126,6 +127,68 @@ TEST_F(IntentsTest, TheFileStaysShort) {
   }
   EXPECT_LT(content().size(), 2u << 20);
   EXPECT_THAT(records(intents), ElementsAre(an_intent("stays")));
+}
+
+// A change does only a part of a rewrite.
+TEST_F(IntentsTest, ALongFileIsShortenedInSteps) {
+  const auto large = [](int n, char with) {
+    ClaimRecord record = an_intent(fmt::format("u{:03}", n), n);
+    record.parts[0].state.assign(48 << 10, with);
+    return record;
+  };
+  {
+    Intents intents = open();
+    for (int n = 0; n < 40; ++n) ASSERT_TRUE(set(intents, large(n, 'a')));
+    for (const bool begun : {false, true})  // the one that may be under way ends first
+      for (int i = 0; i < 1000 && std::filesystem::exists(successor_) != begun; ++i)
+        ASSERT_TRUE(set(intents, large(20, 'b')));
+    ASSERT_TRUE(std::filesystem::exists(successor_));
+    EXPECT_LT(std::filesystem::file_size(successor_), 1u << 20);
+    ASSERT_TRUE(set(intents, large(0, 'c'))) << "one that was copied already";
+    ASSERT_TRUE(set(intents, large(39, 'c')));
+    intents.clear(large(1, 'a').key());
+    intents.clear(large(38, 'a').key());
+    ASSERT_TRUE(std::filesystem::exists(successor_)) << "it is not complete yet";
+    for (int i = 0; i < 1000 && std::filesystem::exists(successor_); ++i) ASSERT_TRUE(set(intents, large(2, 'd')));
+    EXPECT_LT(std::filesystem::file_size(file_), intents.bytes() * 3 / 2);
+    EXPECT_THAT(records(intents), SizeIs(38));
+  }
+  const Intents again = open();
+  const auto state = [&](int n) { return again.entries().at(large(n, 'a').key()).record->parts[0].state[0]; };
+  EXPECT_THAT(records(again), SizeIs(38));
+  EXPECT_EQ(std::string({state(0), state(2), state(3), state(20), state(39)}), "cdabc");
+}
+
+TEST_F(IntentsTest, NoCallFailsBecauseTheFileCannotBeShortened) {
+  ClaimRecord large = an_intent("large");
+  large.parts[0].state.assign(64 << 10, 's');
+  {
+    Intents intents = open();
+    std::filesystem::create_directory(successor_);
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(set(intents, large));
+    ASSERT_TRUE(set(intents, an_intent("u1")));
+    EXPECT_GT(content().size(), 6u << 20);
+  }
+  {
+    Intents again = open();
+    EXPECT_THAT(records(again), ElementsAre(large, an_intent("u1"))) << "it serves a start as well";
+    ASSERT_TRUE(set(again, an_intent("u2", 2)));
+    std::filesystem::remove(successor_);
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(set(again, large));
+    EXPECT_LT(content().size(), 4u << 20) << "and is shortened once it can be";
+  }
+  EXPECT_THAT(records(open()), ElementsAre(large, an_intent("u1"), an_intent("u2", 2)));
+}
+
+// An earlier daemon wrote it, while its disk hung.
+TEST_F(IntentsTest, AFileOfAnySizeIsRead) {
+  {
+    Intents intents = open();
+    ASSERT_TRUE(set(intents, an_intent("u1")));
+  }
+  std::filesystem::resize_file(file_, 257u << 20);
+  EXPECT_THAT(records(open()), ElementsAre(an_intent("u1")));
+  EXPECT_LT(std::filesystem::file_size(file_), 1u << 20);
 }
 
 TEST_F(IntentsTest, AreWrittenAgainAfterTheirFolderWasRemoved) {

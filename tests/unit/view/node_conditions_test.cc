@@ -23,10 +23,12 @@ TEST(NodeConditionsTest, AConfigurationIsAppliedUnlessTheFileDiffers) {
 }
 
 TEST(NodeConditionsTest, ALedgerIsBadOnlyWhileItCannotBeWritten) {
-  EXPECT_EQ(ledger_condition(false, {}), (Condition{Level::kGood, "ok", ""}));
-  EXPECT_EQ(ledger_condition(true, {}), (Condition{Level::kGood, "rebuilt", ""}));
-  EXPECT_EQ(ledger_condition(true, Error{Code::kResourceExhausted, "disk full"}),
-            (Condition{Level::kBad, "failing", "disk full"}));
+  EXPECT_EQ(ledger_condition(false, {}, {}), (Condition{Level::kGood, "ok", ""}));
+  EXPECT_EQ(ledger_condition(true, {}, {}), (Condition{Level::kGood, "rebuilt", ""}));
+  const Error full{Code::kResourceExhausted, "disk full"};
+  EXPECT_EQ(ledger_condition(true, {}, full), (Condition{Level::kBad, "failing", "disk full"}));
+  EXPECT_EQ(ledger_condition(true, Error{Code::kUnavailable, "it hangs"}, full),
+            (Condition{Level::kBad, "refusing", "it hangs"}));
 }
 
 TEST(NodeConditionsTest, TheApiServerIsUnreachableIfOneDriverCannotReachIt) {
