@@ -26,6 +26,20 @@ constexpr Duration kStart = std::chrono::seconds(10);
 constexpr Duration kReapInterval = std::chrono::seconds(10);
 // Short, because nobody serves the node from the end of the previous daemon until the next attempt.
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
+// Beside "services", which has the pipes that services print to.
+constexpr const char* kServiceRecords = "service-records";
+
+// Also to another file system.
+void move_folder(const std::filesystem::path& from, const std::filesystem::path& to) {
+  using Options = std::filesystem::copy_options;
+  std::error_code failed;
+  if (!std::filesystem::exists(from, failed)) return;
+  std::filesystem::copy(from, to, Options::recursive | Options::overwrite_existing, failed);
+  if (!failed) std::filesystem::remove_all(from, failed);
+  if (failed)
+    log(LogLevel::kError, "records of an earlier version are not taken over",
+        {{"folder", from.native()}, {"to", to.native()}, {"error", failed.message()}});
+}
 
 }  // namespace
 
@@ -56,8 +70,7 @@ Status Daemon::open() {
   if (auto opened = open_ledger(); !opened) return opened;
   if (auto opened = open_cluster(); !opened) return opened;
   groups_ = std::make_unique<WorkerGroups>(config_.node.run_dir);
-  writes_->records = std::make_unique<DriverRecords>(config_.node.state_dir / "drivers", ledger_->boot_id());
-  quiesced_ = std::make_unique<QuiesceMarks>(config_.node.state_dir / "quiesced", ledger_->boot_id());
+  open_records();
   adopt_services();
   node_events_ = std::make_unique<EventRecorder>(core_, clock_, *cluster_, config_.node.name);
   claim_statuses_ = std::make_unique<ClaimStatuses>(core_, clock_, *cluster_);
@@ -83,12 +96,22 @@ Status Daemon::open() {
   return {};
 }
 
+// What need not outlive the node, and must not wait for its disk. Earlier versions had it in state_dir.
+void Daemon::open_records() {
+  const NodeConfig& node = config_.node;
+  for (const auto& [before, now] :
+       {std::pair("drivers", "drivers"), std::pair("quiesced", "quiesced"), std::pair("services", kServiceRecords)})
+    move_folder(node.state_dir / before, node.run_dir / now);
+  writes_->records = std::make_unique<DriverRecords>(node.run_dir / "drivers", ledger_->boot_id());
+  quiesced_ = std::make_unique<QuiesceMarks>(node.run_dir / "quiesced", ledger_->boot_id());
+}
+
 void Daemon::adopt_services() {
   const NodeConfig& node = config_.node;
   std::filesystem::path groups = node.services_cgroup;
   if (groups.empty()) groups = find_control_group().value_or("");
   services_ = std::make_shared<Services>(core_, clock_,
-                                         Services::Places{.records = node.state_dir / "services",
+                                         Services::Places{.records = node.run_dir / kServiceRecords,
                                                           .outputs = node.run_dir / "services",
                                                           .groups = std::move(groups),
                                                           .boot_id = ledger_->boot_id()},
@@ -276,7 +299,8 @@ Task<void> Daemon::reconcile_pods() {
 Task<void> Daemon::keep_run_files() {
   FolderWatch folders(core_, [this] { run_files_changed_.wake(); });
   while (!stopping_) {
-    for (const Status& kept : {ledger_->restore_intents(), admin_->restore(), hooks_->restore()})
+    for (const Status& kept : {ledger_->restore_intents(), admin_->restore(), hooks_->restore(),
+                               writes_->records->restore(), quiesced_->restore(), services_->restore()})
       if (!kept) log_limited(LogLevel::kError, "run files", kept.error().message);
     hook_file_->look();
     // A folder that is removed before it is watched is noticed at the next look.

@@ -68,6 +68,7 @@ class Daemon final : public DaemonView {
   Status open_cluster();
   Status open_ledger();
   Result<std::unique_ptr<Ledger>> wait_for_ledger();
+  void open_records();
   void adopt_services();
   Supervisors::Environment supervisors_environment();
   void create_pods_watch();

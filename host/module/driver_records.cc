@@ -44,10 +44,24 @@ const DriverRecord* DriverRecords::find(const std::string& pci_bus_id) const {
 }
 
 Status DriverRecords::keep(const std::string& pci_bus_id, DriverRecord record) {
+  if (auto written = write(pci_bus_id, record); !written) return written;
+  records_[pci_bus_id] = std::move(record);
+  return {};
+}
+
+// Without a sync: the record need not outlive the node.
+Status DriverRecords::write(const std::string& pci_bus_id, const DriverRecord& record) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
   const std::string content = fmt::format("{}\n{}\n{}\n", boot_id_, record.driver, record.driver_override);
-  if (auto written = write_file_atomically(folder_ / pci_bus_id, content, 0600); !written) return written;
-  records_[pci_bus_id] = std::move(record);
+  return write_file_atomically(folder_ / pci_bus_id, content, 0600, /*durable=*/false);
+}
+
+Status DriverRecords::restore() const {
+  std::error_code unknown;
+  for (const auto& [pci_bus_id, record] : records_) {
+    if (fs::exists(folder_ / pci_bus_id, unknown)) continue;
+    if (auto written = write(pci_bus_id, record); !written) return written;
+  }
   return {};
 }
 

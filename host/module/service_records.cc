@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxRecord = std::size_t{1} << 20, kDigest = 16;
 
-// As it is on disk.
+// As it is in the file.
 struct StoredService {
   std::string boot, module, claim, name, file, group, begun;
   std::vector<std::string> arguments, environment;
@@ -76,6 +76,12 @@ std::vector<ServiceRecord> ServiceRecords::read() const {
   return records;
 }
 
+bool ServiceRecords::has(const ServiceKey& key) const {
+  std::error_code unknown;
+  return fs::exists(file_of(key), unknown);
+}
+
+// Without a sync: the record need not outlive the node.
 Status ServiceRecords::keep(ServiceRecord record) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
   const StoredService stored{boot_id_,
@@ -88,7 +94,8 @@ Status ServiceRecords::keep(ServiceRecord record) const {
                              std::move(record.command.arguments),
                              std::move(record.command.environment),
                              record.pid};
-  return write_file_atomically(file_of(record.key), json::serialize(to_json_value(stored)), 0600);
+  return write_file_atomically(file_of(record.key), json::serialize(to_json_value(stored)), 0600,
+                               /*durable=*/false);
 }
 
 void ServiceRecords::forget(const ServiceKey& key) const {

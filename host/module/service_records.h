@@ -1,4 +1,4 @@
-// Records on disk which services run, so that the next daemon finds them.
+// Records which services run, so that the next daemon finds them.
 #pragma once
 
 #include <sys/types.h>
@@ -33,16 +33,17 @@ struct ServiceRecord {
   std::filesystem::path group;  // its control group; empty = none
 };
 
-// [core] A record is on disk before it counts. No process outlives its node, so the records of another boot are
+// [core] A record is in its file before it counts. No process outlives its node, so the records of another boot are
 // removed.
 class ServiceRecords {
  public:
-  // `folder` has one file per service and is made with the first.
+  // `folder` is on a tmpfs, has one file per service and is made with the first.
   ServiceRecords(std::filesystem::path folder, std::string boot_id)
       : folder_(std::move(folder)), boot_id_(std::move(boot_id)) {}
 
   std::vector<ServiceRecord> read() const;
   Status keep(ServiceRecord record) const;
+  bool has(const ServiceKey& key) const;
   void forget(const ServiceKey& key) const;
 
  private:

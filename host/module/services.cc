@@ -201,6 +201,14 @@ Task<Status> Services::stop_all(std::string module, std::string claim_uid, Insta
   co_return result;
 }
 
+Status Services::restore() const {
+  for (const auto& [key, service] : services_) {
+    if (!service->process || records_.has(key)) continue;
+    if (auto kept = records_.keep(service->record); !kept) return kept;
+  }
+  return {};
+}
+
 std::vector<ServiceReport> Services::of_claim(const std::string& uid) const {
   std::vector<ServiceReport> reports;
   for (const auto& [key, service] : services_)

@@ -25,7 +25,7 @@ namespace cardcage {
 class Services {
  public:
   struct Places {
-    std::filesystem::path records, outputs;  // folders, which are made with the first service
+    std::filesystem::path records, outputs;  // folders on a tmpfs, which are made with the first service
     std::filesystem::path groups;            // of the control groups; empty = none can be made
     std::string boot_id;
     bool tied = false;  // services end with this process
@@ -41,6 +41,9 @@ class Services {
   Task<Status> stop(ServiceKey key, Instant deadline);
   // The same for all services that the module has started for the claim.
   Task<Status> stop_all(std::string module, std::string claim_uid, Instant deadline);
+
+  // Writes the records again that somebody removed.
+  Status restore() const;
 
   std::vector<ServiceReport> of_claim(const std::string& uid) const;
   std::vector<ServiceReport> of_module(const std::string& module) const;

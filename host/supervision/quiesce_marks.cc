@@ -86,13 +86,27 @@ std::vector<QuiesceMark> QuiesceMarks::of_devices(const std::string& module) con
 Status QuiesceMarks::set(const std::string& module, QuiesceMark mark) {
   mark.by = printable(mark.by, kMaxText);
   mark.reason = printable(mark.reason, kMaxText);
+  if (auto written = write(module, mark); !written) return written;
+  marks_[module].insert_or_assign(mark.device_id, mark);
+  return {};
+}
+
+// Without a sync: the mark need not outlive the node.
+Status QuiesceMarks::write(const std::string& module, const QuiesceMark& mark) const {
   if (auto made = make_folder(folder_, 0700); !made) return made;
   const auto since = std::chrono::duration_cast<milliseconds>(mark.since.time_since_epoch()).count();
   const std::string content =
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", boot_id_, since, mark.by, mark.reason, mark.device_id, mark.device);
-  const fs::path file = file_of(module, mark);
-  if (auto written = write_file_atomically(file, content, 0600); !written) return written;
-  marks_[module].insert_or_assign(mark.device_id, mark);
+  return write_file_atomically(file_of(module, mark), content, 0600, /*durable=*/false);
+}
+
+Status QuiesceMarks::restore() const {
+  std::error_code unknown;
+  for (const auto& [module, its] : marks_)
+    for (const auto& [device_id, mark] : its) {
+      if (fs::exists(file_of(module, mark), unknown)) continue;
+      if (auto written = write(module, mark); !written) return written;
+    }
   return {};
 }
 

@@ -1,4 +1,4 @@
-// Records on disk which modules, and which single devices of modules, an operator has quiesced.
+// Records which modules, and which single devices of modules, an operator has quiesced.
 #pragma once
 
 #include <chrono>
@@ -20,11 +20,12 @@ struct QuiesceMark {
 // "by root since 2027-01-15T08:00:00Z (driver 580)"
 std::string to_string(const QuiesceMark& mark);
 
-// [core] A mark is on disk before it counts, so that a daemon that is restarted during a driver upgrade does not take
-// the hardware back. A reboot of the node ends it; see docs/decisions/0008-quiesced-until-resume-or-reboot.md.
+// [core] A mark is in its file before it counts, so that a daemon that is restarted during a driver upgrade does not
+// take the hardware back. A reboot of the node ends it; see docs/decisions/0008-quiesced-until-resume-or-reboot.md.
 class QuiesceMarks {
  public:
-  // Reads `folder`, which has one file per mark and is made with the first. Removes the marks of another boot.
+  // Reads `folder`, which is on a tmpfs, has one file per mark and is made with the first. Removes the marks of another
+  // boot.
   QuiesceMarks(std::filesystem::path folder, std::string boot_id);
 
   // Null if the module as a whole, or this device of it, is not quiesced.
@@ -32,11 +33,14 @@ class QuiesceMarks {
   // Those of single devices.
   std::vector<QuiesceMark> of_devices(const std::string& module) const;
   Status set(const std::string& module, QuiesceMark mark);
-  // A mark that cannot be removed from the disk stays.
+  // A mark whose file cannot be removed stays.
   Status clear(const std::string& module, const std::string& device_id = "");
+  // Writes the files again that somebody removed.
+  Status restore() const;
 
  private:
   void read(const std::filesystem::path& file);
+  Status write(const std::string& module, const QuiesceMark& mark) const;
   std::filesystem::path file_of(const std::string& module, const QuiesceMark& mark) const;
 
   const std::filesystem::path folder_;

@@ -130,6 +130,14 @@ TEST_P(ServiceScenarios, ARebootEndsTheMemory) {
   EXPECT_TRUE(fs::is_empty(places.records));
 }
 
+TEST_P(ServiceScenarios, ItsRecordIsWrittenAgainIfItIsRemoved) {
+  ASSERT_TRUE(start_with(note_pid() + "exec sleep 1000"));
+  ASSERT_TRUE(prepare());
+  fs::remove_all(places.records);
+  ASSERT_TRUE(services->restore());
+  EXPECT_EQ(ServiceRecords(places.records, places.boot_id).read().size(), 1u);
+}
+
 TEST_P(ServiceScenarios, StartsAgainWhenItExits) {
   ASSERT_TRUE(start_with(note_pid() + std::string(kWait)));
   ASSERT_TRUE(prepare());

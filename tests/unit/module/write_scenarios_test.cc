@@ -292,6 +292,8 @@ TEST_P(SysfsScenarios, TheNextDaemonRemembersTheDriver) {
   ASSERT_TRUE(
       start_with({switch_to("vfio-pci")}, all_functions(), {{"write_back", std::vector<std::string>{switch_to("")}}}));
   ASSERT_TRUE(prepare());
+  fs::remove_all(records());
+  ASSERT_TRUE(writes->records->restore()) << "somebody removed the folder";
   writes->records = std::make_unique<DriverRecords>(records(), "boot-1");
   ASSERT_TRUE(unprepare());
   EXPECT_EQ(sysfs.look(kAddress).driver, "mlx5_core");

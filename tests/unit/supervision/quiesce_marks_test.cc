@@ -37,6 +37,14 @@ TEST_F(QuiesceMarksTest, AMarkEndsWithTheBoot) {
   EXPECT_EQ(QuiesceMarks(folder / "quiesced", "boot-1").find("gpu"), nullptr) << "the mark was removed";
 }
 
+TEST_F(QuiesceMarksTest, FilesThatAreRemovedAreWrittenAgain) {
+  QuiesceMarks marks(folder / "quiesced", "boot-1");
+  ASSERT_TRUE(marks.set("gpu", mark));
+  std::filesystem::remove_all(folder / "quiesced");
+  ASSERT_TRUE(marks.restore());
+  EXPECT_NE(QuiesceMarks(folder / "quiesced", "boot-1").find("gpu"), nullptr);
+}
+
 TEST_F(QuiesceMarksTest, LineBreaksInTextsAreReplaced) {
   QuiesceMarks marks(folder / "quiesced", "boot-1");
   ASSERT_TRUE(marks.set("gpu", {"a\nb", "c\nd", mark.since}));
