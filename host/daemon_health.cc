@@ -14,12 +14,11 @@ std::string to_text(const ClaimRef& ref) {
   return ref.name.empty() ? "claim " + ref.uid : fmt::format("'{}/{}'", ref.name_space, ref.name);
 }
 
-bool has_device(const Supervisor& supervisor, const std::string& name_or_id) {
+bool lists(const Supervisor& supervisor, const std::string& name_or_id) {
   const auto is_meant = [&](const Device& device) {
     return device.name == name_or_id || device.id == name_or_id || device.parent_id == name_or_id;
   };
-  return (supervisor.snapshot() && std::ranges::any_of(supervisor.snapshot()->devices, is_meant)) ||
-         supervisor.device_health().find_cordon(name_or_id);
+  return supervisor.snapshot() && std::ranges::any_of(supervisor.snapshot()->devices, is_meant);
 }
 
 }  // namespace
@@ -53,10 +52,13 @@ Result<Supervisor*> Daemon::module_of(const DeviceCommand& command) const {
   }
   std::vector<std::string> having, devices;
   for (const Supervisor* supervisor : supervisors_->all()) {
-    if (has_device(*supervisor, command.device)) having.push_back(supervisor->wanted().name);
+    if (lists(*supervisor, command.device)) having.push_back(supervisor->wanted().name);
     if (supervisor->snapshot())
       for (const Device& device : supervisor->snapshot()->devices) devices.push_back(device.name);
   }
+  if (having.empty())  // one that is gone may have a cordon or a cause that only an operator ends
+    for (const Supervisor* supervisor : supervisors_->all())
+      if (supervisor->device_health().find_device(command.device)) having.push_back(supervisor->wanted().name);
   if (having.size() == 1) return supervisors_->find(having.front());
   if (having.empty())
     return fail(Code::kNotFound, "no device '{}'{}; 'cagectl devices' lists them", command.device,

@@ -29,16 +29,6 @@ Instant later(Instant from, Duration by) {
   return from > Instant::min() && by > Instant::max() - std::max(from, Instant{}) ? Instant::max() : from + by;
 }
 
-// A time in the future, or from before the machine's start, is possible: the time of day jumps.
-Instant instant_of(std::chrono::system_clock::time_point wall, Moment now) {
-  if (wall >= now.wall) return now.now;
-  const auto age = std::min<std::chrono::system_clock::duration>(now.wall - wall, std::chrono::years(10));
-  return now.now - std::chrono::duration_cast<Duration>(age);
-}
-std::chrono::system_clock::time_point wall_of(Instant instant, Moment now) {
-  return now.wall - std::chrono::duration_cast<std::chrono::system_clock::duration>(now.now - instant);
-}
-
 bool is_beyond(const ValueLimit& limit, double value, bool was_beyond) {
   const bool above = limit.side == ValueLimit::Side::kAbove;
   if (above ? value >= limit.limit : value <= limit.limit) return true;
@@ -122,6 +112,17 @@ Duration damping_of(std::size_t relapses, Duration window) {
 }
 
 }  // namespace
+
+// The time may be from before the machine's start.
+Instant instant_of(std::chrono::system_clock::time_point wall, Moment now) {
+  if (wall >= now.wall) return now.now;
+  const auto age = std::min<std::chrono::system_clock::duration>(now.wall - wall, std::chrono::years(10));
+  return now.now - std::chrono::duration_cast<Duration>(age);
+}
+
+std::chrono::system_clock::time_point wall_of(Instant instant, Moment now) {
+  return now.wall - std::chrono::duration_cast<std::chrono::system_clock::duration>(now.now - instant);
+}
 
 Cause::Cause(const RuleOf& rule_of, Health stated, Moment now) {
   self_.counts = {{.state = HealthState::kHealthy, .cause = stated.cause}, now.wall};

@@ -33,6 +33,10 @@ struct Moment {
   std::chrono::system_clock::time_point wall;
 };
 
+// Times of an earlier daemon on the monotonic clock, and back. A time in the future becomes now: the time of day jumps.
+Instant instant_of(std::chrono::system_clock::time_point wall, Moment now);
+std::chrono::system_clock::time_point wall_of(Instant instant, Moment now);
+
 // A cause that comes back, or gets worse again, within the window of its rule (10 min without one) has to stay away
 // longer each time: from the third time on for 10 s, 20 s, 40 s, ..., at most for the window.
 //

@@ -42,6 +42,9 @@ void ModuleHealth::load() {
     known.name = cordon.name;
     known.cordon = std::move(cordon);
   }
+  for (const ResetRecord& reset : store_.resets(module_))
+    if (reset.time > now.wall - kResetPeriod)
+      absent(reset.device.id)->second.resets.push_back(instant_of(reset.time, now));
 }
 
 RuleOf ModuleHealth::rule_of(const std::string& cause) const {
@@ -58,7 +61,8 @@ HealthNews ModuleHealth::set_rules(HealthRules rules) {
       const auto cause = next++;
       const Shown before = shown(cause->second);
       // One that was never declared is stated all the same.
-      if (cause->first.empty() || rules_.declares(cause->first) || !former.declares(cause->first)) {
+      if (cause->first.empty() || rules_.declares(cause->first) || !former.declares(cause->first) ||
+          cause->second.cause.quarantined()) {
         const bool changed = cause->second.cause.advance(rule_of(cause->first), now);
         news = std::max(news, follow(device, cause, before, changed, now, "the rule has changed"));
         continue;
@@ -130,13 +134,28 @@ void ModuleHealth::mark_left(Instant now) {
 
 void ModuleHealth::drop_excess() {
   if (leaving_.size() <= kMaxAbsent) return;
-  std::vector<std::tuple<bool, Instant, std::string>> absent;
+  std::vector<std::tuple<bool, bool, Instant, std::string>> absent;
   for (const auto& [forgotten, id] : leaving_)
-    if (const Known& known = devices_.at(id); !known.cordon) absent.emplace_back(!is_well(known), forgotten, id);
+    if (const Known& known = devices_.at(id); !known.cordon)
+      absent.emplace_back(needs_operator(known), !is_well(known), forgotten, id);
   if (absent.size() <= kMaxAbsent) return;
   std::ranges::sort(absent);
   absent.resize(absent.size() - kMaxAbsent);
-  for (const auto& [unwell, forgotten, id] : absent) drop(devices_.find(id));
+  for (const auto& [kept, unwell, forgotten, id] : absent) drop(devices_.find(id));
+}
+
+// Only an operator ends the cause, because it is quarantined or by its rule.
+bool ModuleHealth::needs_operator(const std::string& cause, const Tracked& tracked) const {
+  const Cause& its = tracked.cause;
+  if (its.quarantined()) return true;
+  return its.counts().health.state != HealthState::kHealthy &&
+         rules_.find(cause, its.reason()).recovery == Recovery::kOperator;
+}
+
+bool ModuleHealth::needs_operator(const Known& known) const {
+  return known.cordon || std::ranges::any_of(known.causes, [this](const auto& entry) {
+           return needs_operator(entry.first, entry.second);
+         });
 }
 
 bool ModuleHealth::is_well(const Known& known) const {
@@ -182,14 +201,15 @@ HealthNews ModuleHealth::state(Devices::iterator device, Health health, Moment n
   return follow(device, cause, before, changed, now);
 }
 
-// The cause that counts least makes room for a statement that is worse.
+// The cause that counts least makes room for a statement that is worse, unless only an operator ends it.
 bool ModuleHealth::make_room_for(Devices::iterator device, const Health& wanted) {
   const auto badness = [](const auto& entry) {
     const CauseHealth& counts = entry.second.cause.counts();
-    return std::pair(severity(counts.health.state), counts.health.timeout.count() > 0);
+    return std::tuple(counts.quarantined, severity(counts.health.state), counts.health.timeout.count() > 0);
   };
   const auto least = std::ranges::min_element(device->second.causes, {}, badness);
-  if (badness(*least).first >= severity(wanted.state)) return false;
+  const CauseHealth& its = least->second.cause.counts();
+  if (its.quarantined || severity(its.health.state) >= severity(wanted.state)) return false;
   drop(device, least);
   return true;
 }
@@ -234,15 +254,15 @@ HealthNews ModuleHealth::advance() {
   }
   while (!leaving_.empty() && leaving_.begin()->first <= now.now) {
     const auto device = devices_.find(leaving_.begin()->second);
-    if (!device->second.cordon) {
+    if (!needs_operator(device->second)) {
       drop(device);
       continue;
     }
-    // Only an operator ends a cordon.
     leaving_.erase(leaving_.begin());
     device->second.left = now.now;
     leaving_.emplace(now.now + kMaxAbsence, device->first);
-    while (!device->second.causes.empty()) drop(device, device->second.causes.begin());
+    for (auto next = device->second.causes.begin(); next != device->second.causes.end();)
+      if (const auto cause = next++; !needs_operator(cause->first, cause->second)) drop(device, cause);
   }
   return news;
 }
@@ -339,11 +359,14 @@ void ModuleHealth::log_change(Devices::const_iterator device, HealthState before
 Task<void> ModuleHealth::rename(std::string module) {
   const std::string former = std::exchange(module_, std::move(module));
   std::vector<CordonRecord> cordons;
+  std::vector<ResetRecord> resets;
+  const Moment now = moment();
   for (auto device = devices_.begin(); device != devices_.end(); ++device) {
     for (auto cause = device->second.causes.begin(); cause != device->second.causes.end(); ++cause) {
       if (cause->second.kept) store_.forget({former, device->first}, cause->first);
-      keep(device, cause, true, moment());
+      keep(device, cause, true, now);
     }
+    for (const Instant reset : device->second.resets) resets.push_back({{module_, device->first}, wall_of(reset, now)});
     if (!device->second.cordon) continue;
     device->second.cordon->device.module = module_;
     cordons.push_back(*device->second.cordon);
@@ -352,6 +375,7 @@ Task<void> ModuleHealth::rename(std::string module) {
     const DeviceKey before{former, cordon.device.id};
     if (co_await store_.keep(std::move(cordon))) std::ignore = co_await store_.forget_cordon(before);
   }
+  for (ResetRecord& reset : resets) std::ignore = co_await store_.keep(std::move(reset));
 }
 
 }  // namespace cardcage

@@ -36,12 +36,12 @@ class ModuleHealth {
   ModuleHealth(std::string module, Clock& clock, HealthStore& store, std::function<void(const HealthEvent&)> noted);
 
   // Judges everything anew; what was stated is kept. Causes that the module does not declare any more are over, since
-  // nobody could end them.
+  // nobody could end them, but for a quarantine, which an operator ends.
   HealthNews set_rules(HealthRules rules);
 
   // The devices from now on, with the health that the list states. Devices that left are kept, with what counts, for a
-  // day and at most kMaxAbsent of them; cordons stay until an operator ends them. Statements that are newer than the
-  // list take the place of its own about the same device and cause.
+  // day and at most kMaxAbsent of them; cordons and causes that only an operator ends stay until one does. Statements
+  // that are newer than the list take the place of its own about the same device and cause.
   HealthNews list(const Snapshot& snapshot, const std::map<std::string, Statements>& newer = {});
   // The module's statement about a device that it knows. It is refused if there is no room for another cause.
   HealthNews state(const std::string& device_id, Health health);
@@ -67,12 +67,17 @@ class ModuleHealth {
   Task<Status> cordon(CordonRecord record);
   Task<Status> uncordon(std::string device_id, std::string by, std::string reason);
   const CordonRecord* find_cordon(const std::string& device_id) const;
+  // By id or name, also one that is not listed any more. Null if it is forgotten.
+  std::optional<Device> find_device(const std::string& name_or_id) const;
   Status clear(const std::string& device_id, const std::string& cause, const std::string& by,
                const std::string& reason);
 
   // Devices that a remedy wants to reset now: a cause with `resets_per_day` counts, and the device has not had as many
   // in the last 24 hours.
   std::vector<std::string> resets_wanted() const;
+  // Counts an attempt to reset the device. To be awaited before it is made, so that a restart of the daemon does not
+  // forget it.
+  Task<Status> count_reset(std::string device_id);
   // A reset through the module has ended. `by` is empty for a remedy.
   void note_reset(const std::string& device_id, const std::string& by, const std::string& why, const Status& outcome);
 
@@ -99,7 +104,7 @@ class ModuleHealth {
     bool gone = false;            // it was listed, and the history says that it left
     Causes causes;
     std::optional<CordonRecord> cordon;
-    std::vector<Instant> resets;  // of the last 24 h
+    std::vector<Instant> resets;  // of the last kResetPeriod, oldest first
   };
   using Devices = std::map<std::string, Known, std::less<>>;
   struct Shown {  // of one cause
@@ -128,6 +133,8 @@ class ModuleHealth {
   void keep(Devices::iterator device, Causes::iterator cause, bool changed, Moment now);
   void log_change(Devices::const_iterator device, HealthState before, const Health& now) const;
   bool is_well(const Known& known) const;
+  bool needs_operator(const std::string& cause, const Tracked& tracked) const;
+  bool needs_operator(const Known& known) const;
   void mark_listed(const Snapshot& snapshot);
   void mark_left(Instant now);
   void drop_excess();

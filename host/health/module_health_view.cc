@@ -10,7 +10,6 @@
 namespace cardcage {
 namespace {
 
-constexpr Duration kResetPeriod = std::chrono::hours(24);
 constexpr std::size_t kMaxResets = 100;
 
 // What a module that is away stated last says nothing, unless only the module or an operator may end it.
@@ -132,6 +131,15 @@ const CordonRecord* ModuleHealth::find_cordon(const std::string& device_id) cons
   return device == devices_.end() || !device->second.cordon ? nullptr : &*device->second.cordon;
 }
 
+std::optional<Device> ModuleHealth::find_device(const std::string& name_or_id) const {
+  auto device = devices_.find(name_or_id);
+  if (device == devices_.end())
+    device = std::ranges::find(devices_, name_or_id, [](const auto& entry) { return entry.second.name; });
+  if (device == devices_.end()) return std::nullopt;
+  const auto& [id, known] = *device;
+  return Device{.id = id, .name = known.name.empty() ? id : known.name, .parent_id = known.parent_id};
+}
+
 Status ModuleHealth::clear(const std::string& device_id, const std::string& cause, const std::string& by,
                            const std::string& reason) {
   const auto device = devices_.find(device_id);
@@ -171,15 +179,23 @@ std::vector<std::string> ModuleHealth::resets_wanted() const {
   return wanted;
 }
 
+Task<Status> ModuleHealth::count_reset(std::string device_id) {
+  const auto device = devices_.find(device_id);
+  if (device == devices_.end()) co_return fail(Code::kNotFound, "module '{}' has no device '{}'", module_, device_id);
+  const Moment now = moment();
+  auto keeping = store_.keep(ResetRecord{{module_, device_id}, now.wall});
+  if (const Status kept = co_await std::move(keeping); !kept) co_return kept;
+  std::vector<Instant>& resets = devices_[device_id].resets;
+  std::erase_if(resets, [&](Instant reset) { return now.now - reset >= kResetPeriod; });
+  if (resets.size() >= kMaxResets) resets.erase(resets.begin());
+  resets.push_back(now.now);
+  co_return Status();
+}
+
 void ModuleHealth::note_reset(const std::string& device_id, const std::string& by, const std::string& why,
                               const Status& outcome) {
   const auto device = devices_.find(device_id);
   if (device == devices_.end()) return;
-  const Instant now = clock_.now();
-  std::vector<Instant>& resets = device->second.resets;
-  std::erase_if(resets, [&](Instant reset) { return now - reset >= kResetPeriod; });
-  if (resets.size() >= kMaxResets) resets.erase(resets.begin());
-  resets.push_back(now);
   HealthEvent reset =
       event(outcome ? HealthEventKind::kReset : HealthEventKind::kResetFailed, device_id, device->second);
   reset.message = outcome ? why : outcome.error().message;

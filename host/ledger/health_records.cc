@@ -1,5 +1,7 @@
 #include "host/ledger/health_records.h"
 
+#include <algorithm>
+
 #include "host/core/log.h"
 #include "host/ledger/ledger.h"
 
@@ -11,10 +13,16 @@ constexpr std::size_t kMaxUnwrittenEvents = 1'000;
 // forgotten meanwhile.
 constexpr std::size_t kMaxUnwrittenCauses = 10'000;
 
+// `before` is null if nothing was known of the cause.
+bool is_worse(const CauseRecord& now, const CauseRecord* before) {
+  if (now.quarantined && !(before && before->quarantined)) return true;
+  return severity(now.health.state) > severity(before ? before->health.state : HealthState::kHealthy);
+}
+
 }  // namespace
 
 HealthRecords::HealthRecords(asio::io_context& core, Ledger& ledger, LoadedHealth loaded)
-    : core_(core), ledger_(ledger) {
+    : core_(core), ledger_(ledger), resets_(std::move(loaded.resets)) {
   for (CauseRecord& record : loaded.causes) {
     CauseKey key(record.device, record.health.cause);
     causes_.insert_or_assign(std::move(key), std::move(record));
@@ -42,10 +50,18 @@ std::vector<CordonRecord> HealthRecords::cordons(const std::string& module) cons
   return found;
 }
 
+std::vector<ResetRecord> HealthRecords::resets(const std::string& module) const {
+  std::vector<ResetRecord> found;
+  std::ranges::copy_if(resets_, std::back_inserter(found),
+                       [&](const ResetRecord& record) { return record.device.module == module; });
+  return found;
+}
+
 void HealthRecords::keep(CauseRecord record) {
   const CauseKey key(record.device, record.health.cause);
   const auto known = causes_.find(key);
   if (known != causes_.end() && known->second == record) return;
+  worse_ |= is_worse(record, known == causes_.end() ? nullptr : &known->second);
   causes_.insert_or_assign(key, std::move(record));
   mark(key);
 }
@@ -86,24 +102,28 @@ void HealthRecords::write_soon() {
 
 Task<Status> HealthRecords::keep(CordonRecord record) {
   DeviceKey device = record.device;
-  return enqueue({std::move(device), std::move(record)});
+  return enqueue(HealthChanges::Cordon{std::move(device), std::move(record)});
 }
 
-Task<Status> HealthRecords::forget_cordon(DeviceKey device) { return enqueue({std::move(device), std::nullopt}); }
+Task<Status> HealthRecords::forget_cordon(DeviceKey device) {
+  return enqueue(HealthChanges::Cordon{std::move(device), std::nullopt});
+}
 
-Task<Status> HealthRecords::enqueue(HealthChanges::Cordon change) {
-  WaitingCordon waiting{std::move(change), OneShot<Status>(core_)};
+Task<Status> HealthRecords::keep(ResetRecord record) { return enqueue(std::move(record)); }
+
+Task<Status> HealthRecords::enqueue(DurableChange change) {
+  Waiting waiting{std::move(change), OneShot<Status>(core_)};
   if (ledger_.hung()) {
     waiting.done.set(ledger_.hang());
   } else {
-    waiting_cordons_.push_back(waiting);
+    waiting_.push_back(waiting);
     changed_ = true;
     ledger_.write_now();
   }
-  return [](WaitingCordon cordon, Clock& clock, Error late) -> Task<Status> {
-    std::optional<Status> outcome = co_await cordon.done.wait_until(clock, clock.now() + Ledger::kHung);
+  return [](Waiting its, Clock& clock, Error late) -> Task<Status> {
+    std::optional<Status> outcome = co_await its.done.wait_until(clock, clock.now() + Ledger::kHung);
     if (outcome) co_return *std::move(outcome);
-    *cordon.given_up = true;
+    *its.given_up = true;
     co_return std::unexpected(std::move(late));
   }(std::move(waiting), ledger_.clock_, ledger_.hang().error());
 }
@@ -123,23 +143,31 @@ std::shared_ptr<const HealthChanges> HealthRecords::take() {
     changes->causes.push_back(
         {key.first, key.second, entry == causes_.end() ? std::optional<CauseRecord>() : entry->second});
   }
-  writing_cordons_ = std::exchange(waiting_cordons_, {});
-  std::erase_if(writing_cordons_, [](const WaitingCordon& waiting) { return *waiting.given_up; });
-  for (const WaitingCordon& one : writing_cordons_) changes->cordons.push_back(one.change);
+  written_soon_ = std::exchange(waiting_, {});
+  std::erase_if(written_soon_, [](const Waiting& one) { return *one.given_up; });
+  for (const Waiting& one : written_soon_) {
+    if (const auto* cordon = std::get_if<HealthChanges::Cordon>(&one.change)) changes->cordons.push_back(*cordon);
+    if (const auto* reset = std::get_if<ResetRecord>(&one.change)) changes->resets.push_back(*reset);
+  }
+  changes->worse = worse_;
   changes->events.assign(std::make_move_iterator(unwritten_events_.begin()),
                          std::make_move_iterator(unwritten_events_.end()));
   unwritten_causes_.clear();
   unwritten_events_.clear();
-  all_unwritten_ = changed_ = false;
+  all_unwritten_ = worse_ = changed_ = false;
   writing_ = changes;
   return changes;
 }
 
 void HealthRecords::finish(const Status& written) {
   const auto changes = std::exchange(writing_, nullptr);
-  const auto cordons = std::exchange(writing_cordons_, {});
+  const auto durable = std::exchange(written_soon_, {});
   if (!written) put_back(*changes);
-  finish(cordons, written);
+  for (const auto& [change, done, given_up] : durable) {
+    const bool is_given_up = *given_up;
+    std::visit([&](const auto& one) { finish(one, written, is_given_up); }, change);
+    done.set(written);
+  }
   if (!written && !changes->empty())
     log_limited(LogLevel::kWarn, "health",
                 "the ledger cannot write the health of devices; it stays in force, but a restart of cardcage would "
@@ -147,25 +175,30 @@ void HealthRecords::finish(const Status& written) {
                 {{"error", written.error().message}});
 }
 
-void HealthRecords::finish(const std::vector<WaitingCordon>& cordons, const Status& written) {
-  for (const auto& [change, done, given_up] : cordons) {
+void HealthRecords::finish(const HealthChanges::Cordon& change, const Status& written, bool given_up) {
+  if (!written) return;
+  if (given_up) {  // the disk has it all the same, so the cordon before is written again
     const auto before = cordons_.find(change.device);
-    if (written && *given_up) {
-      // The disk has it all the same, so the cordon before is written again.
-      const auto record = before == cordons_.end() ? std::nullopt : std::optional(before->second);
-      waiting_cordons_.push_back({{change.device, record}, OneShot<Status>(core_)});
-      changed_ = true;
-    } else if (written && change.record) {
-      cordons_.insert_or_assign(change.device, *change.record);
-    } else if (written) {
-      cordons_.erase(change.device);
-    }
-    done.set(written);
+    auto record = before == cordons_.end() ? std::nullopt : std::optional(before->second);
+    waiting_.push_back({HealthChanges::Cordon{change.device, std::move(record)}, OneShot<Status>(core_)});
+    changed_ = true;
+  } else if (change.record) {
+    cordons_.insert_or_assign(change.device, *change.record);
+  } else {
+    cordons_.erase(change.device);
   }
+}
+
+// One that was given up counts: the next daemon finds it.
+void HealthRecords::finish(const ResetRecord& record, const Status& written, bool) {
+  if (!written) return;
+  std::erase_if(resets_, [&](const ResetRecord& old) { return old.time < record.time - kResetPeriod; });
+  resets_.push_back(record);
 }
 
 void HealthRecords::put_back(const HealthChanges& unwritten) {
   all_unwritten_ = all_unwritten_ || unwritten.all_causes;
+  worse_ = worse_ || unwritten.worse;
   for (const auto& change : unwritten.causes)
     if (!all_unwritten_) unwritten_causes_.emplace(change.device, change.cause);
   if (all_unwritten_) unwritten_causes_.clear();

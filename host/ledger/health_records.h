@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "host/core/task.h"
@@ -19,8 +20,9 @@ namespace cardcage {
 class Ledger;
 
 // [core] Changes go with the ledger's next transaction. A cause that changes several times before is written once, as
-// it is then. What could not be written waits for the next change. Causes and events survive a crash of the node only
-// once the kernel has written them; cordons are synced.
+// it is then. What could not be written waits for the next change. A cause that gets worse is synced, as cordons and
+// resets are: a fault that ends the node must not be forgotten. The rest survives a crash of the node only once the
+// kernel has written it.
 class HealthRecords final : public HealthStore {
  public:
   // Owned by the ledger, which is used once it is complete.
@@ -28,13 +30,15 @@ class HealthRecords final : public HealthStore {
 
   std::vector<CauseRecord> causes(const std::string& module) const override;
   std::vector<CordonRecord> cordons(const std::string& module) const override;
+  std::vector<ResetRecord> resets(const std::string& module) const override;
 
   void keep(CauseRecord record) override;
   void forget(const DeviceKey& device, const std::string& cause) override;
-  // Both begin at the call, not when the task is awaited. The cordon changes once that is on the disk. It stays as it
+  // These begin at the call, not when the task is awaited. A cordon changes once that is on the disk. It stays as it
   // was if that fails, or is not done after some seconds, even if the disk takes the change later.
   Task<Status> keep(CordonRecord record) override;
   Task<Status> forget_cordon(DeviceKey device) override;
+  Task<Status> keep(ResetRecord record) override;
   // Of the events that the disk does not take, the newest 1,000 are kept.
   void note(HealthEvent event) override;
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
@@ -47,31 +51,35 @@ class HealthRecords final : public HealthStore {
 
  private:
   using CauseKey = std::pair<DeviceKey, std::string>;
-  struct WaitingCordon {
-    HealthChanges::Cordon change;
+  using DurableChange = std::variant<HealthChanges::Cordon, ResetRecord>;
+  struct Waiting {
+    DurableChange change;
     OneShot<Status> done;
     std::shared_ptr<bool> given_up = std::make_shared<bool>(false);  // the caller was told that nothing changes
   };
 
   void mark(CauseKey key);
   void write_soon();
-  Task<Status> enqueue(HealthChanges::Cordon change);
-  void finish(const std::vector<WaitingCordon>& cordons, const Status& written);
+  Task<Status> enqueue(DurableChange change);
+  void finish(const HealthChanges::Cordon& change, const Status& written, bool given_up);
+  void finish(const ResetRecord& record, const Status& written, bool given_up);
   void bound_events();
   void put_back(const HealthChanges& unwritten);
 
   asio::io_context& core_;
   Ledger& ledger_;
   std::map<CauseKey, CauseRecord> causes_;
-  std::map<DeviceKey, CordonRecord> cordons_;  // as on the disk
+  std::map<DeviceKey, CordonRecord> cordons_;  // as on the disk, like the resets
+  std::vector<ResetRecord> resets_;            // oldest first
 
   bool changed_ = false;
   std::set<CauseKey> unwritten_causes_;
   bool all_unwritten_ = false;  // of the causes
+  bool worse_ = false;          // a cause than the disk knows
   std::deque<HealthEvent> unwritten_events_;
-  std::vector<WaitingCordon> waiting_cordons_;
+  std::vector<Waiting> waiting_;
   std::shared_ptr<const HealthChanges> writing_;
-  std::vector<WaitingCordon> writing_cordons_;
+  std::vector<Waiting> written_soon_;  // go with `writing_`
 };
 
 }  // namespace cardcage

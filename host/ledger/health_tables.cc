@@ -82,8 +82,13 @@ const char* const HealthTables::kSchema =
     " reason TEXT NOT NULL, message TEXT NOT NULL, operator TEXT NOT NULL);"
     "CREATE INDEX health_history_by_age ON health_history(time_ms);";
 
+const char* const HealthTables::kResetsSchema =
+    "CREATE TABLE IF NOT EXISTS health_resets(module TEXT NOT NULL, device TEXT NOT NULL, time_ms INTEGER NOT NULL,"
+    " PRIMARY KEY(module, device, time_ms)) WITHOUT ROWID;";
+
 struct HealthTables::Statements {
-  sqlite::Statement put_cause, drop_cause, drop_causes, put_cordon, drop_cordon, put_event, bound_events, age_events;
+  sqlite::Statement put_cause, drop_cause, drop_causes, put_cordon, drop_cordon, put_reset, age_resets, put_event,
+      bound_events, age_events;
 };
 
 HealthTables::HealthTables(const sqlite::Database& database, HistoryBounds bounds,
@@ -99,11 +104,16 @@ Result<HealthTables> HealthTables::open(const sqlite::Database& database, Histor
     if (!compiled) failure = compiled.error();
     return compiled;
   };
-  auto put_cause = statement("INSERT OR REPLACE INTO health_causes VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
+  auto put_cause = statement(
+      "INSERT OR REPLACE INTO health_causes(module,device,cause,state,reason,message,timeout_s,taint,taint_key,"
+      "taint_value,value,changed_ms,stated_ms,relapses_ms,quarantined) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)");
   auto drop_cause = statement("DELETE FROM health_causes WHERE module=? AND device=? AND cause=?");
   auto drop_causes = statement("DELETE FROM health_causes");
-  auto put_cordon = statement("INSERT OR REPLACE INTO health_cordons VALUES(?,?,?,?,?,?)");
+  auto put_cordon = statement(
+      "INSERT OR REPLACE INTO health_cordons(module,device,name,operator,reason,since_ms) VALUES(?,?,?,?,?,?)");
   auto drop_cordon = statement("DELETE FROM health_cordons WHERE module=? AND device=?");
+  auto put_reset = statement("INSERT OR IGNORE INTO health_resets(module,device,time_ms) VALUES(?,?,?)");
+  auto age_resets = statement("DELETE FROM health_resets WHERE time_ms < ?");
   auto put_event = statement(
       "INSERT INTO health_history(time_ms,kind,module,device,name,cause,state,reason,message,operator)"
       " VALUES(?,?,?,?,?,?,?,?,?,?)");
@@ -113,7 +123,8 @@ Result<HealthTables> HealthTables::open(const sqlite::Database& database, Histor
   return HealthTables(
       database, bounds,
       std::unique_ptr<Statements>(new Statements{std::move(*put_cause), std::move(*drop_cause), std::move(*drop_causes),
-                                                 std::move(*put_cordon), std::move(*drop_cordon), std::move(*put_event),
+                                                 std::move(*put_cordon), std::move(*drop_cordon), std::move(*put_reset),
+                                                 std::move(*age_resets), std::move(*put_event),
                                                  std::move(*bound_events), std::move(*age_events)}));
 }
 
@@ -144,12 +155,25 @@ Result<std::vector<CordonRecord>> HealthTables::load_cordons() const {
   return cordons;
 }
 
+Result<std::vector<ResetRecord>> HealthTables::load_resets() const {
+  auto rows = database_->compile("SELECT module,device,time_ms FROM health_resets ORDER BY time_ms");
+  if (!rows) return std::unexpected(rows.error());
+  std::vector<ResetRecord> resets;
+  auto row = rows->next();
+  for (; row && *row; row = rows->next())
+    resets.push_back({{rows->text(0), rows->text(1)}, bounded_wall_time(rows->integer(2))});
+  if (!row) return std::unexpected(row.error());
+  return resets;
+}
+
 Result<LoadedHealth> HealthTables::load() const {
   auto causes = load_causes();
   if (!causes) return std::unexpected(causes.error());
   auto cordons = load_cordons();
   if (!cordons) return std::unexpected(cordons.error());
-  return LoadedHealth{std::move(*causes), std::move(*cordons)};
+  auto resets = load_resets();
+  if (!resets) return std::unexpected(resets.error());
+  return LoadedHealth{std::move(*causes), std::move(*cordons), std::move(*resets)};
 }
 
 Status HealthTables::apply(const HealthChanges& changes) {
@@ -162,6 +186,10 @@ Status HealthTables::apply(const HealthChanges& changes) {
   for (const auto& [device, record] : changes.cordons) {
     if (!done) return done;
     done = record ? put(*record) : statements_->drop_cordon.run(device.module, device.id);
+  }
+  for (const ResetRecord& record : changes.resets) {
+    if (done) done = put(record);
+    if (done) done = statements_->age_resets.run(to_ms(record.time - kResetPeriod));
   }
   for (const HealthEvent& event : changes.events)
     if (done) done = note(event);
@@ -182,6 +210,10 @@ Status HealthTables::put(const CauseRecord& record) {
 Status HealthTables::put(const CordonRecord& record) {
   return statements_->put_cordon.run(record.device.module, record.device.id, record.name, record.by, record.reason,
                                      to_ms(record.since));
+}
+
+Status HealthTables::put(const ResetRecord& record) {
+  return statements_->put_reset.run(record.device.module, record.device.id, to_ms(record.time));
 }
 
 Status HealthTables::note(const HealthEvent& event) {

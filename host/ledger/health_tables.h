@@ -1,4 +1,4 @@
-// The tables of the ledger's file about the health of devices: causes, cordons, and the history of both. Blocking; one
+// The tables of the ledger's file about the health of devices: causes, cordons, resets, and the history. Blocking; one
 // thread at a time.
 #pragma once
 
@@ -27,21 +27,27 @@ struct HealthChanges {
   bool all_causes = false;  // `causes` replace all that are in the file
   std::vector<Cause> causes;
   std::vector<Cordon> cordons;
+  std::vector<ResetRecord> resets;
   std::vector<HealthEvent> events;
-  bool empty() const { return !all_causes && causes.empty() && cordons.empty() && events.empty(); }
+  bool worse = false;  // a cause is worse than the disk knows
+  bool empty() const { return !all_causes && causes.empty() && cordons.empty() && resets.empty() && events.empty(); }
+  // What a crash of the node must not lose.
+  bool durable() const { return worse || !cordons.empty() || !resets.empty(); }
 };
 
 struct LoadedHealth {
   std::vector<CauseRecord> causes;
   std::vector<CordonRecord> cordons;
+  std::vector<ResetRecord> resets;
 };
 
 constexpr HistoryBounds kHealthHistory{.rows = 10'000, .age = std::chrono::hours(30 * 24)};
 
 class HealthTables {
  public:
-  // The step of the ledger's schema that adds the tables.
+  // The steps of the ledger's schema that add the tables, and the one of resets.
   static const char* const kSchema;
+  static const char* const kResetsSchema;
 
   // Fails if the database lacks a table. The database outlives this.
   static Result<HealthTables> open(const sqlite::Database& database, HistoryBounds bounds);
@@ -58,9 +64,11 @@ class HealthTables {
   HealthTables(const sqlite::Database& database, HistoryBounds bounds, std::unique_ptr<Statements> statements);
   Status put(const CauseRecord& record);
   Status put(const CordonRecord& record);
+  Status put(const ResetRecord& record);
   Status note(const HealthEvent& event);
   Result<std::vector<CauseRecord>> load_causes() const;
   Result<std::vector<CordonRecord>> load_cordons() const;
+  Result<std::vector<ResetRecord>> load_resets() const;
 
   const sqlite::Database* database_;
   HistoryBounds bounds_;

@@ -35,6 +35,7 @@ const char* const kSchema[] = {
     " PRIMARY KEY(driver, uid, position)) WITHOUT ROWID;"
     "INSERT INTO keyed_parts SELECT * FROM parts; DROP TABLE parts; ALTER TABLE keyed_parts RENAME TO parts;",
     HealthTables::kSchema,
+    HealthTables::kResetsSchema,
 };
 
 // 4 MiB of log. A checkpoint then takes some milliseconds of disk time.
@@ -202,7 +203,7 @@ Status LedgerStore::set_durability(Durability durability) {
 
 Status LedgerStore::write(std::span<const LedgerChange> changes, const HealthChanges& health,
                           const std::function<void()>& before_commit) {
-  const bool durable = !health.cordons.empty() || std::ranges::any_of(changes, [](const LedgerChange& change) {
+  const bool durable = health.durable() || std::ranges::any_of(changes, [](const LedgerChange& change) {
     return change.durability == Durability::kNode;
   });
   if (auto set = set_durability(durable ? Durability::kNode : Durability::kProcess); !set) return set;

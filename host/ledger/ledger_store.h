@@ -48,8 +48,7 @@ class LedgerStore {
   // Moves the rows of these claims to a table of their own, for people to look at.
   Status quarantine(const std::set<ClaimKey>& claims);
   const HealthTables& health() const { return *health_; }
-  // Writes all changes or none, in one transaction, which is durable if any change is, as a cordon is. `before_commit`
-  // is for tests.
+  // Writes all changes or none, in one transaction, which is durable if any change is. `before_commit` is for tests.
   Status write(std::span<const LedgerChange> changes, const HealthChanges& health = {},
                const std::function<void()>& before_commit = {});
   Result<std::vector<HistoryEntry>> history(const HistoryQuery& query) const;

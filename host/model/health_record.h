@@ -41,6 +41,14 @@ struct CordonRecord {
   friend bool operator==(const CordonRecord&, const CordonRecord&) = default;
 };
 
+// An attempt to reset a device, which counts whatever comes of it.
+struct ResetRecord {
+  DeviceKey device;
+  std::chrono::system_clock::time_point time;
+  friend bool operator==(const ResetRecord&, const ResetRecord&) = default;
+};
+constexpr std::chrono::hours kResetPeriod{24};  // in which resets are counted
+
 enum class HealthEventKind : std::uint8_t {
   kBegan = 1,    // a cause counts, or is worse than before
   kEased = 2,    // it is less severe than before
@@ -84,6 +92,8 @@ class HealthStore {
   // As they were when the store was opened, and as changed since.
   virtual std::vector<CauseRecord> causes(const std::string& module) const = 0;
   virtual std::vector<CordonRecord> cordons(const std::string& module) const = 0;
+  // Of the last kResetPeriod, oldest first.
+  virtual std::vector<ResetRecord> resets(const std::string& module) const = 0;
 
   // Replaces the record of the same device and cause.
   virtual void keep(CauseRecord record) = 0;
@@ -91,6 +101,8 @@ class HealthStore {
   // A cordon counts when it is on the disk.
   virtual Task<Status> keep(CordonRecord record) = 0;
   virtual Task<Status> forget_cordon(DeviceKey device) = 0;
+  // Returns when it is on the disk.
+  virtual Task<Status> keep(ResetRecord record) = 0;
   virtual void note(HealthEvent event) = 0;
   virtual Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) = 0;
 };

@@ -93,10 +93,11 @@ Result<Device> Supervisor::find_device(const std::string& name_or_id) const {
 Task<Result<std::string>> Supervisor::execute(DeviceCommand command) {
   auto device = find_device(command.device);
   if (!device) {
-    // One that is gone may have a cordon that nobody wants any more.
-    const CordonRecord* const cordon = health_.find_cordon(command.device);
-    if (!cordon || command.verb != DeviceVerb::kUncordon) co_return std::unexpected(device.error());
-    device = Device{.id = cordon->device.id, .name = cordon->name};
+    // One that is gone may have a cordon or a cause that nobody wants any more.
+    auto absent = health_.find_device(command.device);
+    const bool is_end = command.verb == DeviceVerb::kUncordon || command.verb == DeviceVerb::kClear;
+    if (!absent || !is_end) co_return std::unexpected(device.error());
+    device = *std::move(absent);
   }
   switch (command.verb) {
     case DeviceVerb::kCordon: co_return co_await cordon(std::move(command), *std::move(device));
@@ -166,7 +167,15 @@ Task<Result<std::string>> Supervisor::reset(DeviceCommand command, Device device
 
 Task<void> Supervisor::run_reset(DeviceCommand command, Device device, OneShot<Status> done) {
   const auto instance = module_;
-  being_reset_ = device.id;
+  being_reset_ = device.id;  // from now on no claim gets it
+  const Status counted = co_await health_.count_reset(device.id);
+  if (!counted && command.by == kRemedy) {
+    log_limited(LogLevel::kWarn, "reset " + config().name,
+                "a device is not reset yet: the attempt cannot be written down",
+                {{"module", config().name}, {"device", device.name}, {"error", counted.error().message}});
+    being_reset_.clear();
+    co_return done.set(counted);
+  }
   log(LogLevel::kInfo, "device is being reset",
       {{"module", config().name}, {"device", device.name}, {"by", command.by}, {"reason", command.reason}});
   listener_.changed(*this);

@@ -25,6 +25,12 @@ class FakeHealthStore final : public HealthStore {
       if (key.module == module) found.push_back(record);
     return found;
   }
+  std::vector<ResetRecord> resets(const std::string& module) const override {
+    std::vector<ResetRecord> found;
+    for (const ResetRecord& record : attempts)
+      if (record.device.module == module) found.push_back(record);
+    return found;
+  }
   void keep(CauseRecord record) override {
     ++writes;
     const std::pair key(record.device, record.health.cause);
@@ -44,6 +50,10 @@ class FakeHealthStore final : public HealthStore {
     if (disk) cordoned.erase(device);
     co_return disk;
   }
+  Task<Status> keep(ResetRecord record) override {
+    if (disk) attempts.push_back(std::move(record));
+    co_return disk;
+  }
   void note(HealthEvent event) override { events.push_back(std::move(event)); }
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override {
     std::vector<HealthEvent> found;
@@ -58,9 +68,10 @@ class FakeHealthStore final : public HealthStore {
 
   std::map<std::pair<DeviceKey, std::string>, CauseRecord> records;
   std::map<DeviceKey, CordonRecord> cordoned;
+  std::vector<ResetRecord> attempts;
   std::vector<HealthEvent> events;
   int writes = 0;
-  Status disk;  // what cordons come back with
+  Status disk;  // what cordons and resets come back with
 };
 
 }  // namespace cardcage

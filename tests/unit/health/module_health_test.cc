@@ -292,13 +292,92 @@ TEST_F(ModuleHealthTest, RemediesAreLimitedPerDay) {
   EXPECT_TRUE(module->resets_wanted().empty());
   state("a", bad());
   EXPECT_EQ(module->resets_wanted(), std::vector<std::string>{"a"});
+  ASSERT_TRUE(run(module->count_reset("a")));
   module->note_reset("a", "", "Link", {});
+  ASSERT_TRUE(run(module->count_reset("a")));
   module->note_reset("a", "root", "by hand", fail(Code::kInternal, "the bus hangs"));
   EXPECT_EQ(store.events.back().kind, HealthEventKind::kResetFailed);
   EXPECT_EQ(store.events.back().message, "the bus hangs");
   EXPECT_TRUE(module->resets_wanted().empty());
   clock.advance(24h);
   EXPECT_EQ(module->resets_wanted(), std::vector<std::string>{"a"});
+}
+
+TEST_F(ModuleHealthTest, ARestartDoesNotForgetAnAttemptToReset) {
+  const auto start = [&] {
+    restart();
+    set_rule({.cause = "Link", .resets_per_day = 1});
+    list({device("a")});
+  };
+  start();
+  state("a", bad());
+  store.disk = fail(Code::kUnavailable, "the disk is full");
+  EXPECT_FALSE(run(module->count_reset("a")));
+  EXPECT_EQ(module->resets_wanted(), std::vector<std::string>{"a"}) << "it was not made";
+  store.disk = {};
+  ASSERT_TRUE(run(module->count_reset("a")));
+  start();
+  EXPECT_TRUE(module->resets_wanted().empty()) << "the daemon may have been killed during the reset";
+  clock.advance(23h);
+  start();
+  EXPECT_TRUE(module->resets_wanted().empty());
+  clock.advance(1h);
+  start();
+  EXPECT_EQ(module->resets_wanted(), std::vector<std::string>{"a"});
+  ASSERT_TRUE(run(module->count_reset("a")));
+  run(module->rename("cards"));
+  EXPECT_EQ(store.resets("cards").size(), 1u);
+}
+
+TEST_F(ModuleHealthTest, WhatOnlyAnOperatorEndsOutlastsAnyAbsence) {
+  set_rule({.cause = "Link", .window = 1h, .relapses = 1});
+  list({device("a"), device("b")});
+  for (int i = 0; i < 2; ++i) {
+    state("a", bad());
+    state("a", good());
+  }
+  state("a", bad());
+  state("a", bad("Other"));
+  list({device("b")});
+  for (int day = 0; day < 3; ++day) {
+    clock.advance(24h);
+    module->advance();
+  }
+  EXPECT_FALSE(store.records.contains({{"gpus", "a"}, "Other"})) << "the rest is forgotten";
+  restart();
+  list({device("a"), device("b")});
+  EXPECT_EQ(health("a"), HealthState::kUnhealthy);
+  EXPECT_TRUE(module->health(device("a")).causes.front().quarantined);
+  list({device("b")});
+  clock.advance(24h);
+  module->advance();
+  EXPECT_EQ(module->find_device("name-a")->id, "a");
+  EXPECT_TRUE(module->clear("a", "Link", "root", "thrown away"));
+  clock.advance(24h);
+  module->advance();
+  EXPECT_FALSE(module->knows("a"));
+}
+
+TEST_F(ModuleHealthTest, AQuarantineMakesNoRoomAndNeedsNoDeclaration) {
+  set_rule({.cause = "Link", .severity = HealthState::kDegraded, .window = 1h, .relapses = 1});
+  list({device("a")});
+  for (int i = 0; i < 2; ++i) {
+    state("a", bad());
+    clock.advance(1min);
+    state("a", good());
+    clock.advance(1min);
+    module->advance();
+  }
+  state("a", bad());
+  for (std::size_t i = 1; i <= kMaxCauses; ++i) state("a", bad("Worse" + std::to_string(i)));
+  const auto is_quarantined = [&] {
+    return std::ranges::any_of(module->health(device("a")).causes, &CauseHealth::quarantined);
+  };
+  EXPECT_TRUE(is_quarantined());
+  auto rules = HealthRules::make({{.name = "Fan"}}, false, {});
+  ASSERT_TRUE(rules);
+  module->set_rules(*rules);
+  EXPECT_TRUE(is_quarantined());
 }
 
 TEST_F(ModuleHealthTest, TheOrderOfStatementsAtOneInstantDoesNotMatter) {

@@ -158,14 +158,63 @@ TEST_F(HealthRecordsTest, WhatIsForgottenStaysForgotten) {
   EXPECT_THAT(ledger->health().cordons("gpus"), IsEmpty());
 }
 
-TEST_F(HealthRecordsTest, ManyChangesBecomeOneTransactionWithoutASync) {
+// A fault may end the node.
+TEST_F(HealthRecordsTest, WhatGotWorseIsSyncedAndWhatGotBetterIsNot) {
   const SyncCounter counter;
   auto ledger = open();
   ASSERT_TRUE(ledger->put(a_record("warm-up")));
   ASSERT_TRUE(run(ledger->history({})));  // a new log syncs its header once
+  const auto syncs_of = [&](CauseRecord record) {
+    const int before = counter.syncs();
+    ledger->health().keep(std::move(record));
+    EXPECT_TRUE(run(ledger->history({})));
+    return counter.syncs() - before;
+  };
+  CauseRecord cause = a_cause();
+  cause.health.state = HealthState::kDegraded;
+  EXPECT_EQ(syncs_of(cause), 1) << "it begins";
+  cause.health.message = "another text";
+  EXPECT_EQ(syncs_of(cause), 0);
+  cause.health.state = HealthState::kUnhealthy;
+  EXPECT_EQ(syncs_of(cause), 1);
+  cause.quarantined = true;
+  EXPECT_EQ(syncs_of(cause), 1);
+  cause.quarantined = false;
+  cause.health.state = HealthState::kHealthy;
+  EXPECT_EQ(syncs_of(cause), 0);
+}
+
+TEST_F(HealthRecordsTest, AnAttemptToResetIsOnTheDiskBeforeItCounts) {
+  const SyncCounter counter;
+  const ResetRecord first{kGpu, kStart}, second{kGpu, kStart + 1h}, next_day{{"nics", "NIC-1"}, kStart + 25h};
+  {
+    auto ledger = open();
+    ASSERT_TRUE(run(ledger->health().keep(first)));
+    const int syncs = counter.syncs();
+    ASSERT_TRUE(run(ledger->health().keep(second)));
+    EXPECT_EQ(counter.syncs(), syncs + 1);
+    EXPECT_THAT(ledger->health().resets("gpus"), ElementsAre(first, second));
+    EXPECT_THAT(ledger->health().resets("nics"), IsEmpty());
+  }
+  {
+    auto ledger = open();
+    EXPECT_THAT(ledger->health().resets("gpus"), ElementsAre(first, second));
+    ASSERT_TRUE(run(ledger->health().keep(next_day)));
+  }
+  const auto ledger = open();
+  EXPECT_THAT(ledger->health().resets("gpus"), ElementsAre(second)) << "those of the day before are gone";
+  EXPECT_THAT(ledger->health().resets("nics"), ElementsAre(next_day));
+}
+
+TEST_F(HealthRecordsTest, ManyChangesBecomeOneTransactionWithoutASync) {
+  const SyncCounter counter;
+  auto ledger = open();
+  CauseRecord cause = a_cause();
+  ASSERT_TRUE(ledger->put(a_record("warm-up")));
+  ledger->health().keep(cause);           // a new cause is synced
+  ASSERT_TRUE(run(ledger->history({})));  // a new log syncs its header once
   const int syncs = counter.syncs();
   const auto before = ledger->transactions();
-  CauseRecord cause = a_cause();
   for (int i = 0; i < 100; ++i) {
     cause.health.message = std::to_string(i);
     ledger->health().keep(cause);

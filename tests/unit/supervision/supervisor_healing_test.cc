@@ -209,6 +209,24 @@ TEST_F(SupervisorHealingTest, ARemedyGivesUpAfterItsNumberOfResetsInADay) {
   EXPECT_GT(module->count(Verb::kReset), 2);
 }
 
+TEST_F(SupervisorHealingTest, ARemedyIsWrittenDownBeforeItIsMade) {
+  supervisor.configure(with_rule(reset_rule(1)), {});
+  records.disk = fail(Code::kUnavailable, "the disk hangs");
+  state("Ecc", HealthState::kUnhealthy);
+  for (int i = 0; i < 5; ++i) {
+    clock.advance(1s);
+    settle();
+  }
+  EXPECT_EQ(module->count(Verb::kReset), 0);
+  EXPECT_THAT(execute({.verb = DeviceVerb::kReset}).value_or(""), HasSubstr("is reset")) << "an operator decides";
+  EXPECT_EQ(module->count(Verb::kReset), 1);
+  records.disk = {};
+  clock.advance(1s);
+  settle();
+  EXPECT_EQ(module->count(Verb::kReset), 2);
+  EXPECT_EQ(records.attempts.size(), 1u);
+}
+
 TEST_F(SupervisorHealingTest, WithoutARuleNothingIsReset) {
   state("Ecc", HealthState::kUnhealthy);
   clock.advance(1h);
