@@ -13,30 +13,36 @@
 namespace cardcage {
 namespace {
 
-// Step N migrates a file from version N to N + 1. Never change a released step: add another.
-const char* const kSchema[] = {
-    "CREATE TABLE claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
-    " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
-    " PRIMARY KEY(driver, uid));"
-    "CREATE TABLE parts(driver TEXT NOT NULL, uid TEXT NOT NULL, position INTEGER NOT NULL, module TEXT NOT NULL,"
-    " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
-    " PRIMARY KEY(driver, uid, position));"
-    "CREATE TABLE history(id INTEGER PRIMARY KEY AUTOINCREMENT, driver TEXT NOT NULL, uid TEXT NOT NULL,"
-    " namespace TEXT NOT NULL, name TEXT NOT NULL, module TEXT NOT NULL, pool TEXT NOT NULL, device TEXT NOT NULL,"
-    " request TEXT NOT NULL, share_id TEXT NOT NULL, prepared_ms INTEGER NOT NULL, released_ms INTEGER NOT NULL);"
-    "CREATE INDEX history_by_age ON history(released_ms);",
+// Step N migrates a file from version N to N + 1. Never change a released step: add another. Versions up to 3 named no
+// columns when they wrote, so a step that adds a column to a table needs a reader of version 4.
+const SchemaStep kSchema[] = {
+    {"CREATE TABLE claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+     " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
+     " PRIMARY KEY(driver, uid));"
+     "CREATE TABLE parts(driver TEXT NOT NULL, uid TEXT NOT NULL, position INTEGER NOT NULL, module TEXT NOT NULL,"
+     " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
+     " PRIMARY KEY(driver, uid, position));"
+     "CREATE TABLE history(id INTEGER PRIMARY KEY AUTOINCREMENT, driver TEXT NOT NULL, uid TEXT NOT NULL,"
+     " namespace TEXT NOT NULL, name TEXT NOT NULL, module TEXT NOT NULL, pool TEXT NOT NULL, device TEXT NOT NULL,"
+     " request TEXT NOT NULL, share_id TEXT NOT NULL, prepared_ms INTEGER NOT NULL, released_ms INTEGER NOT NULL);"
+     "CREATE INDEX history_by_age ON history(released_ms);",
+     1},
     // WITHOUT ROWID stores the rows in the index of the key: a change touches half the pages, each written twice.
-    "CREATE TABLE keyed_claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
-    " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
-    " PRIMARY KEY(driver, uid)) WITHOUT ROWID;"
-    "INSERT INTO keyed_claims SELECT * FROM claims; DROP TABLE claims; ALTER TABLE keyed_claims RENAME TO claims;"
-    "CREATE TABLE keyed_parts(driver TEXT NOT NULL, uid TEXT NOT NULL, position INTEGER NOT NULL, module TEXT NOT NULL,"
-    " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
-    " PRIMARY KEY(driver, uid, position)) WITHOUT ROWID;"
-    "INSERT INTO keyed_parts SELECT * FROM parts; DROP TABLE parts; ALTER TABLE keyed_parts RENAME TO parts;",
-    HealthTables::kSchema,
-    HealthTables::kResetsSchema,
+    {"CREATE TABLE keyed_claims(driver TEXT NOT NULL, uid TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,"
+     " phase INTEGER NOT NULL, boot_id TEXT NOT NULL, begun_ms INTEGER NOT NULL, prepared_ms INTEGER NOT NULL,"
+     " PRIMARY KEY(driver, uid)) WITHOUT ROWID;"
+     "INSERT INTO keyed_claims SELECT * FROM claims; DROP TABLE claims; ALTER TABLE keyed_claims RENAME TO claims;"
+     "CREATE TABLE keyed_parts(driver TEXT NOT NULL, uid TEXT NOT NULL, position INTEGER NOT NULL, module TEXT NOT "
+     "NULL,"
+     " content TEXT NOT NULL, state BLOB NOT NULL, state_version INTEGER NOT NULL,"
+     " PRIMARY KEY(driver, uid, position)) WITHOUT ROWID;"
+     "INSERT INTO keyed_parts SELECT * FROM parts; DROP TABLE parts; ALTER TABLE keyed_parts RENAME TO parts;",
+     2},
+    {HealthTables::kSchema, 3},
+    {HealthTables::kResetsSchema, 3},
 };
+// Files of this version and before have no table of their version.
+constexpr std::int64_t kLastWithoutTable = 3;
 
 // 4 MiB of log. A checkpoint then takes some milliseconds of disk time.
 constexpr int kLongLogPages = 1000;
@@ -55,6 +61,23 @@ Status check_health(const sqlite::Database& database) {
   if (!verdict) return std::unexpected(verdict.error());
   if (*verdict != "ok") return fail(Code::kDataLoss, "the ledger is damaged: {}", *verdict);
   return {};
+}
+
+struct SchemaVersion {
+  std::int64_t version = 0, min_reader = 0;
+};
+
+// The version is in a table. SQLite's user_version is the oldest reader, because the first versions compare it with the
+// version that they know.
+Result<SchemaVersion> schema_version(const sqlite::Database& database) {
+  const auto min_reader = database.integer("PRAGMA user_version");
+  if (!min_reader) return std::unexpected(min_reader.error());
+  const auto has_table = database.integer("SELECT count(*) FROM sqlite_schema WHERE name='schema_version'");
+  if (!has_table) return std::unexpected(has_table.error());
+  if (*has_table == 0 || *min_reader < kLastWithoutTable) return SchemaVersion{*min_reader, *min_reader};
+  const auto version = database.integer("SELECT max(version) FROM schema_version");
+  if (!version) return std::unexpected(version.error());
+  return SchemaVersion{std::max(*version, *min_reader), *min_reader};
 }
 
 }  // namespace
@@ -79,15 +102,15 @@ Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::pa
           store->database_->execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-256;");
       !set)
     return std::unexpected(set.error());
-  const auto version = store->database_->integer("PRAGMA user_version");
-  if (!version) return std::unexpected(version.error());
+  const auto schema = schema_version(*store->database_);
+  if (!schema) return std::unexpected(schema.error());
   const auto known = static_cast<std::int64_t>(std::size(kSchema));
-  if (*version > known)
+  if (schema->min_reader > known)
     return fail(Code::kFailedPrecondition,
-                "ledger '{}' has schema {} and this cardcage knows up to {}: "
+                "ledger '{}' has schema {}, for a cardcage that knows schema {}, and this one knows up to {}: "
                 "run the newer cardcage again, or move the file away to have it rebuilt from the CDI files",
-                file.native(), *version, known);
-  store->fresh_ = *version == 0;
+                file.native(), schema->version, schema->min_reader, known);
+  store->fresh_ = schema->version == 0;
   if (auto healthy = check_health(*store->database_); !healthy) return std::unexpected(healthy.error());
   if (store->fresh_ && store->database_->integer("SELECT count(*) FROM sqlite_schema").value_or(0) > 0)
     return fail(Code::kDataLoss, "'{}' is the database of another program", file.native());
@@ -96,11 +119,14 @@ Result<std::unique_ptr<LedgerStore>> LedgerStore::open(const std::filesystem::pa
   return store;
 }
 
-Status LedgerStore::migrate(const sqlite::Database& database, std::span<const char* const> steps) {
-  const auto version = database.integer("PRAGMA user_version");
-  if (!version) return std::unexpected(version.error());
-  for (auto done = static_cast<std::size_t>(*version); done < steps.size(); ++done) {
-    const auto step = fmt::format("BEGIN IMMEDIATE; {}; PRAGMA user_version={}; COMMIT;", steps[done], done + 1);
+Status LedgerStore::migrate(const sqlite::Database& database, std::span<const SchemaStep> steps) {
+  const auto schema = schema_version(database);
+  if (!schema) return std::unexpected(schema.error());
+  for (auto done = static_cast<std::size_t>(schema->version); done < steps.size(); ++done) {
+    const auto step = fmt::format(
+        "BEGIN IMMEDIATE; {}; CREATE TABLE IF NOT EXISTS schema_version(version INTEGER NOT NULL);"
+        "DELETE FROM schema_version; INSERT INTO schema_version(version) VALUES({}); PRAGMA user_version={}; COMMIT;",
+        steps[done].statements, done + 1, steps[done].min_reader);
     if (auto migrated = database.execute(step); !migrated) {
       database.roll_back();
       return within(migrated.error(), "cannot migrate the ledger from schema {} to {}", done, done + 1);
@@ -116,9 +142,12 @@ Status LedgerStore::compile(HistoryBounds health_bounds) {
     if (!compiled) failure = compiled.error();
     return compiled;
   };
-  auto put_claim = statement("INSERT OR REPLACE INTO claims VALUES(?,?,?,?,?,?,?,?)");
+  auto put_claim = statement(
+      "INSERT OR REPLACE INTO claims(driver,uid,namespace,name,phase,boot_id,begun_ms,prepared_ms)"
+      " VALUES(?,?,?,?,?,?,?,?)");
   auto drop_parts = statement("DELETE FROM parts WHERE driver=? AND uid=?");
-  auto put_part = statement("INSERT INTO parts VALUES(?,?,?,?,?,?,?)");
+  auto put_part =
+      statement("INSERT INTO parts(driver,uid,position,module,content,state,state_version) VALUES(?,?,?,?,?,?,?)");
   auto drop_claim = statement("DELETE FROM claims WHERE driver=? AND uid=?");
   auto put_history = statement(
       "INSERT INTO history(driver,uid,namespace,name,module,pool,device,request,share_id,prepared_ms,released_ms)"
@@ -179,7 +208,8 @@ Status LedgerStore::quarantine(const std::set<ClaimKey>& claims) {
       !made)
     return made;
   auto keep = database_->compile(
-      "INSERT INTO damaged_parts SELECT driver,uid,position,module,content,state,state_version FROM parts"
+      "INSERT INTO damaged_parts(driver,uid,position,module,content,state,state_version) SELECT "
+      "driver,uid,position,module,content,state,state_version FROM parts"
       " WHERE driver=? AND uid=?");
   if (!keep) return std::unexpected(keep.error());
   auto done = database_->execute("BEGIN IMMEDIATE");
@@ -204,8 +234,8 @@ Status LedgerStore::set_durability(Durability durability) {
 Status LedgerStore::write(std::span<const LedgerChange> changes, const HealthChanges& health,
                           const std::function<void()>& before_commit) {
   const bool durable = health.durable() || std::ranges::any_of(changes, [](const LedgerChange& change) {
-    return change.durability == Durability::kNode;
-  });
+                         return change.durability == Durability::kNode;
+                       });
   if (auto set = set_durability(durable ? Durability::kNode : Durability::kProcess); !set) return set;
   auto done = database_->execute("BEGIN IMMEDIATE");
   if (done) done = apply(changes);

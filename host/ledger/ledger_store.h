@@ -21,6 +21,14 @@ namespace cardcage {
 
 enum class Durability { kProcess, kNode };
 
+// Migrates a file from one schema to the next.
+struct SchemaStep {
+  const char* statements;
+  // The oldest schema whose daemons can still use the file. A step that only adds a table, or a column with a default,
+  // leaves it as it was before, so that a rollback needs nothing.
+  int min_reader;
+};
+
 // Stores one claim, or moves it to the history.
 struct LedgerChange {
   std::shared_ptr<const ClaimRecord> record;
@@ -38,7 +46,7 @@ struct LoadedClaims {
 class LedgerStore {
  public:
   // Creates or migrates the file. kDataLoss if it is damaged or not ours, kFailedPrecondition if it is from a newer
-  // cardcage, kAborted while another process uses it.
+  // cardcage and not usable by this one, kAborted while another process uses it.
   static Result<std::unique_ptr<LedgerStore>> open(const std::filesystem::path& file, HistoryBounds bounds,
                                                    HistoryBounds health_bounds = kHealthHistory);
 
@@ -55,8 +63,9 @@ class LedgerStore {
   // Moves the write-ahead log into the file if it is long. Call it when nobody waits.
   void tidy();
 
-  // Applies the missing `steps`, each in a transaction. The schema's version counts the applied ones.
-  static Status migrate(const sqlite::Database& database, std::span<const char* const> steps);
+  // Applies the missing `steps`, each in a transaction. The schema's version counts the applied ones; a file may have
+  // more of them than there are here.
+  static Status migrate(const sqlite::Database& database, std::span<const SchemaStep> steps);
 
  private:
   struct Statements;

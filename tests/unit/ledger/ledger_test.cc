@@ -288,6 +288,48 @@ TEST_F(LedgerTest, ANewerSchemaIsRefusedAndLeftUnchanged) {
   EXPECT_THAT(files_aside(), SizeIs(0));
 }
 
+TEST_F(LedgerTest, ANewerSchemaThatOnlyGrewIsUsed) {
+  put(*open(), a_full_record("u1"));
+  const auto read = [&](const char* query) {
+    const auto database = sqlite::Database::open(folder_ / "ledger.db");
+    return database ? (*database)->integer(query).value_or(-1) : -1;
+  };
+  const std::int64_t known = read("SELECT version FROM schema_version");
+  {
+    auto database = sqlite::Database::open(folder_ / "ledger.db");
+    ASSERT_TRUE((*database)->execute(
+        fmt::format("UPDATE schema_version SET version={}; PRAGMA user_version={}; CREATE TABLE later(x);"
+                    "ALTER TABLE claims ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;"
+                    "ALTER TABLE parts ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;"
+                    "ALTER TABLE history ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;"
+                    "ALTER TABLE health_causes ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;"
+                    "ALTER TABLE health_cordons ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;"
+                    "ALTER TABLE health_resets ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;",
+                    known + 1, known)));
+  }
+  {
+    auto ledger = open();
+    ASSERT_NE(ledger, nullptr);
+    EXPECT_FALSE(ledger->rebuilt());
+    EXPECT_EQ(*ledger->find({kDriver, "u1"}), a_full_record("u1"));
+    ASSERT_TRUE(put(*ledger, a_record("u2", 2)));
+    ASSERT_TRUE(ledger->release({kDriver, "u1"}, kLater));
+    ledger->health().keep(CauseRecord{.device = {"gpus", "GPU-2"}, .health = {.cause = "Link"}});
+    ASSERT_TRUE(run(ledger->health().keep(CordonRecord{.device = {"gpus", "GPU-2"}})));
+    ASSERT_TRUE(run(ledger->health().keep(ResetRecord{{"gpus", "GPU-2"}, kLater})));
+    EXPECT_EQ(ledger->last_error(), std::nullopt);
+  }
+  EXPECT_EQ(read("SELECT version FROM schema_version"), known + 1) << "the newer daemon goes on from there";
+  EXPECT_EQ(read("SELECT weight FROM claims"), 7);
+}
+
+// The first released versions know schema 3, and refuse a file whose user_version is greater.
+TEST_F(LedgerTest, TheFirstVersionsCanStillUseTheFile) {
+  open().reset();
+  const auto database = sqlite::Database::open(folder_ / "ledger.db");
+  EXPECT_EQ((*database)->integer("PRAGMA user_version").value(), 3);
+}
+
 // Version 1 had the same tables of claims with a rowid.
 TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsMigrated) {
   const ClaimRecord full = a_full_record("u1");
@@ -314,8 +356,9 @@ TEST_F(LedgerTest, ALedgerOfTheFirstVersionIsMigrated) {
 TEST_F(LedgerTest, MigrationStopsAtAnErrorWithoutHalfAStep) {
   auto database = sqlite::Database::open(folder_ / "other.db");
   ASSERT_TRUE(database);
-  const char* const steps[] = {"CREATE TABLE a(x)", "INSERT INTO a VALUES(1); ALTER TABLE a ADD COLUMN y DEFAULT 5",
-                               "UPDATE a SET x=2; no sql"};
+  const SchemaStep steps[] = {{"CREATE TABLE a(x)", 1},
+                              {"INSERT INTO a VALUES(1); ALTER TABLE a ADD COLUMN y DEFAULT 5", 2},
+                              {"UPDATE a SET x=2; no sql", 3}};
   ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(1)));
   ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(2)));
   ASSERT_TRUE(LedgerStore::migrate(**database, std::span(steps).first(2))) << "nothing is left to do";
