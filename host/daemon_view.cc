@@ -27,7 +27,8 @@ DriverFacts facts_of(const Driver& driver, const std::vector<ModuleConfig>& modu
   DriverFacts facts{.name = driver.name().name,
                     .modules = modules_serving(modules, driver.name().name),
                     .server_error = driver.server_error(),
-                    .published = driver.publisher_status()};
+                    .published = driver.publisher_status(),
+                    .shared_pools = driver.shared_pools()};
   if (auto server = driver.server_status())
     facts.server = {.socket = server->sockets.service, .registration = server->registration};
   return facts;

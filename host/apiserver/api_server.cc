@@ -19,6 +19,7 @@ constexpr std::size_t kMaxWatchBacklog = std::size_t{8} << 20;
 constexpr int kPageSize = 50;
 constexpr std::size_t kMaxPage = std::size_t{8} << 20;
 constexpr std::size_t kMaxSlices = 10'000;
+constexpr std::size_t kMaxTable = std::size_t{16} << 20;  // of a driver on all nodes
 // Short, because a connection that somebody in between has forgotten looks like one without news. A watch that follows
 // another one costs a request and no list. The times differ so that nodes that lost a server together drift apart.
 constexpr int kMinWatchSeconds = 20, kMaxWatchSeconds = 25;
@@ -61,6 +62,38 @@ std::string random_suffix() {
 
 ApiCall list_call(ResourceApi version, std::string_view query) {
   return {"list ResourceSlices", {.path = fmt::format("{}?{}", slices_path(version), query), .max_body = kMaxPage}};
+}
+
+// As kubectl asks for it, without the objects.
+ApiCall table_call(ResourceApi version, const std::string& driver) {
+  const std::string selector = percent_encode("spec.driver=" + driver);
+  return {
+      "list the pools of ResourceSlices",
+      {.path = fmt::format("{}?fieldSelector={}&resourceVersion=0&includeObject=None", slices_path(version), selector),
+       .accept = "application/json;as=Table;v=v1;g=meta.k8s.io",
+       .max_body = kMaxTable}};
+}
+
+// The cells of a row under the columns "Node" and "Pool".
+Result<std::vector<PublishedPool>> pools_from_table(const json::object& table) {
+  std::size_t column = 0, node = 0, pool = 0, columns = 0;
+  for (const auto& definition : array_at(table, "columnDefinitions")) {
+    const std::string_view name = text_at(as_object(definition), "name");
+    if (name == "Node") node = column, ++columns;
+    if (name == "Pool") pool = column, ++columns;
+    ++column;
+  }
+  if (columns != 2) return fail(Code::kUnimplemented, "the API server shows no table with nodes and pools");
+  std::vector<PublishedPool> pools;
+  for (const auto& row : array_at(table, "rows")) {
+    const auto& cells = array_at(as_object(row), "cells");
+    const auto text = [&cells](std::size_t i) {
+      const json::value* const cell = i < cells.size() ? &cells[i] : nullptr;
+      return cell != nullptr && cell->is_string() ? std::string(cell->get_string()) : std::string();
+    };
+    pools.push_back({text(node), text(pool)});
+  }
+  return pools;
 }
 
 ApiCall create_call(ResourceApi version, const Slice& slice) {
@@ -270,6 +303,15 @@ Task<Result<SliceList>> ApiServer::list_slices(std::string driver, std::string n
   if (!list && list.error().code == Code::kOutOfRange) list = co_await list_pages(*query, deadline);
   if (list) listed_.insert(*query);
   co_return list;
+}
+
+Task<Result<std::vector<PublishedPool>>> ApiServer::list_pools(std::string driver, Instant deadline) {
+  if (auto valid = check_object_name(driver, "driver name"); !valid) co_return std::unexpected(valid.error());
+  MakeCall make = [&driver](ResourceApi version) { return table_call(version, driver); };
+  const auto body = co_await call(std::move(make), deadline);
+  const auto answer = parse_answer(body);
+  if (!answer) co_return std::unexpected(answer.error());
+  co_return pools_from_table(as_object(*answer));
 }
 
 Task<Result<Slice>> ApiServer::write_slice(MakeCall make, Instant deadline) {

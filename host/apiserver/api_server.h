@@ -32,6 +32,8 @@ class ApiServer final : public Cluster {
   // the watch brings what it lacks. Later lists follow a failure and are exact: pages of 50 slices, or of fewer if
   // these are large. Such a list starts again once if it expires between two pages.
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  // As the table that kubectl prints, which has no devices: 200 bytes for a slice.
+  Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
   // 10,000 devices are 79 slices. More writes at once would only queue in the API server (priority and fairness).
   std::size_t parallel_writes() const override { return 8; }
   // A slice without a name is named generate_name and 8 random letters.

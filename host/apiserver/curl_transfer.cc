@@ -98,7 +98,7 @@ void CurlTransfer::set_options(Duration timeout) {
   const auto connect = std::min(kConnectTimeout, std::chrono::ceil<std::chrono::milliseconds>(timeout));
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect.count()));
 
-  append(headers_, "Accept: application/json");
+  append(headers_, "Accept: " + request_.accept);
   append(headers_, "Expect:");
   if (!peer_->bearer_token.empty()) append(headers_, "Authorization: Bearer " + peer_->bearer_token);
   if (!request_.body.empty()) {

@@ -174,6 +174,14 @@ Task<Result<SliceList>> EmbeddedNode::list_slices(std::string driver, std::strin
   co_return list;
 }
 
+Task<Result<std::vector<PublishedPool>>> EmbeddedNode::list_pools(std::string driver, Instant) {
+  rescan();
+  std::vector<PublishedPool> pools;
+  for (const auto& [name, stored] : stored_)
+    if (stored.slice.driver == driver) pools.push_back({stored.slice.node_name, stored.slice.pool.name});
+  co_return pools;
+}
+
 // Adds what the API server adds: a version, and the time of each new taint.
 Result<Slice> EmbeddedNode::write(Slice slice) {
   for (auto& device : slice.devices) {

@@ -36,6 +36,7 @@ class EmbeddedNode final : public Cluster {
   // Never returns: there is no scheduler, so no claim waits for anything.
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
   // They run one after the other anyway.
   std::size_t parallel_writes() const override { return 1; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;

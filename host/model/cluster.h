@@ -27,6 +27,11 @@ struct SliceList {
   std::string resource_version;
 };
 
+// A slice of a driver on any node.
+struct PublishedPool {
+  std::string node_name, pool;
+};
+
 // The claims that were made for a pod, from its status.
 struct PodClaims {
   std::string pod_uid;
@@ -74,6 +79,8 @@ class Cluster {
   virtual Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) = 0;
 
   virtual Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) = 0;
+  // Of all nodes, one for each slice. Costs more than list_slices().
+  virtual Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) = 0;
   // How many slices to write at the same time.
   virtual std::size_t parallel_writes() const = 0;
   // Both return the stored object. Compare it with what was sent: a disabled feature gate drops fields silently.

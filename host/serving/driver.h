@@ -35,6 +35,7 @@ class Driver final : public Served<DriverServer> {
   Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work);
 
   const PublisherStatus& publisher_status() const { return publisher_->status(); }
+  const std::map<std::string, std::string>& shared_pools() const { return publisher_->shared_pools(); }
 
  private:
   Instant refresh() override;

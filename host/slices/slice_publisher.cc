@@ -42,6 +42,11 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
     : clock_(clock),
       cluster_(cluster),
       options_(std::move(options)),
+      neighbours_(core, clock, cluster,
+                  {.driver = options_.driver,
+                   .node_name = options_.node_name,
+                   .request_timeout = options_.request_timeout,
+                   .jitter_seed = options_.jitter_seed + 3}),
       writer_(clock, cluster, options_.request_timeout,
               {.deleting =
                    [this](const Slice& slice) {
@@ -70,7 +75,9 @@ SlicePublisher::SlicePublisher(asio::io_context& core, Clock& clock, Cluster& cl
 
 void SlicePublisher::set_pools(Pools pools) {
   std::map<std::string, Pool> next;
+  std::vector<std::string> names;
   for (auto& [name, content] : pools) {
+    names.push_back(name);
     Pool& pool = next[name];
     pool.placement = options_.counters;
     if (wanted_) {
@@ -82,12 +89,13 @@ void SlicePublisher::set_pools(Pools pools) {
     pool.content = std::move(content);
   }
   wanted_ = std::move(next);
+  neighbours_.set_pools(std::move(names));
   own_change_ = true;
   ++changes_;
   schedule_now();
 }
 
-Task<void> SlicePublisher::run() { co_await (reconcile() || watch() || stopped_.wait()); }
+Task<void> SlicePublisher::run() { co_await (reconcile() || watch() || neighbours_.run() || stopped_.wait()); }
 
 void SlicePublisher::schedule_now() {
   due_ = std::min(due_, clock_.now());

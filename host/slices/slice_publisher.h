@@ -19,6 +19,7 @@
 #include "host/core/rate_limit.h"
 #include "host/core/wakeup.h"
 #include "host/model/cluster.h"
+#include "host/slices/pool_neighbours.h"
 #include "host/slices/slice_plan.h"
 #include "host/slices/slice_store.h"
 #include "host/slices/slice_view.h"
@@ -67,6 +68,8 @@ class SlicePublisher {
   void stop() { stopped_.wake(); }
 
   const PublisherStatus& status() const { return status_; }
+  // By pool: another node that publishes slices of it, too.
+  const std::map<std::string, std::string>& shared_pools() const { return neighbours_.found(); }
 
  private:
   struct Pool {
@@ -113,6 +116,7 @@ class SlicePublisher {
   std::set<std::string> reported_gates_;
   std::string node_uid_;
 
+  PoolNeighbours neighbours_;
   SliceStore store_;
   SliceWriter writer_;
   bool listed_ = false, watching_ = false;

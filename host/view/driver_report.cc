@@ -15,6 +15,12 @@ Condition publication_condition(const DriverFacts& facts) {
     return facts.published.in_sync
                ? Condition{Level::kInProgress, "withdrawn", "it is no longer configured, and goes with its last claim"}
                : Condition{Level::kInProgress, "withdrawing", "it is no longer configured"};
+  for (const auto& [pool, node] : facts.shared_pools)
+    return {
+        Level::kBad, "shared",
+        fmt::format("node '{}' publishes slices of the same pool '{}', and the scheduler ignores those of one; give "
+                    "each node its own: leave the key pool out, or write $NODE_NAME into it",
+                    node, pool)};
   if (facts.published.in_sync) return {Level::kGood, "published", ""};
   return {Level::kInProgress, "pending", ""};
 }

@@ -1,6 +1,7 @@
 // What operators see of a DRA driver.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct DriverFacts {
   std::optional<ServerFacts> server;
   std::optional<Error> server_error;
   PublisherStatus published;
+  std::map<std::string, std::string> shared_pools;  // the other node that publishes one, by pool
 };
 DriverReport driver_report(const DriverFacts& facts);
 

@@ -33,6 +33,9 @@ class EndlessCluster final : public Cluster {
   }
   Task<Status> follow_claims(std::function<void(ClaimEvent)>) override { co_return Status{}; }
   Task<Result<SliceList>> list_slices(std::string, std::string, Instant) override { co_return SliceList{}; }
+  Task<Result<std::vector<PublishedPool>>> list_pools(std::string, Instant) override {
+    co_return std::vector<PublishedPool>{};
+  }
   std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant) override { co_return slice; }
   Task<Result<Slice>> update_slice(Slice slice, Instant) override { co_return slice; }

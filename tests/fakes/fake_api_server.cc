@@ -346,7 +346,7 @@ FakeApiServer::Response FakeApiServer::execute(const HttpsRequest& request, cons
   if (failure || !body.is_object()) return {400, status_body(400, "BadRequest", "not a JSON object", target.name)};
   const auto& object = body.get_object();
   if (request.method == "POST") return create(target, object);
-  if (target.name.empty()) return list(target);
+  if (target.name.empty()) return request.accept.contains("as=Table") ? table(target) : list(target);
   const auto found = objects_[target.collection].find(target.name);
   if (found == objects_[target.collection].end())
     return {404, status_body(404, "NotFound", fmt::format("{} \"{}\" not found", target.collection, target.name),
@@ -377,6 +377,22 @@ FakeApiServer::Response FakeApiServer::list(const Target& target) const {
     }
   }
   return {200, json::serialize(json::object{{"kind", "List"}, {"metadata", metadata}, {"items", items}})};
+}
+
+// Of ResourceSlices, as the API server prints it for kubectl.
+FakeApiServer::Response FakeApiServer::table(const Target& target) const {
+  json::array columns, rows;
+  for (const char* column : {"Name", "Node", "Driver", "Pool", "Age"})
+    columns.push_back(json::object{{"name", column}, {"type", "string"}});
+  const auto collection = objects_.find(target.collection);
+  if (collection != objects_.end())
+    for (const auto& [name, object] : collection->second) {
+      const auto driver = text_of(object, "spec", "driver"), node = text_of(object, "spec", "nodeName");
+      if (!selected(target.query, driver, node)) continue;
+      const auto pool = std::string(object.at("spec").at("pool").at("name").as_string());
+      rows.push_back(json::object{{"cells", json::array{name, node, driver, pool, "5m"}}, {"object", nullptr}});
+    }
+  return {200, json::serialize(json::object{{"kind", "Table"}, {"columnDefinitions", columns}, {"rows", rows}})};
 }
 
 FakeApiServer::Response FakeApiServer::create(const Target& target, json::object object) {

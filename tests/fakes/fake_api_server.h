@@ -98,6 +98,7 @@ class FakeApiServer {
   Response execute(const HttpsRequest& request, const Target& target);
   Response groups() const;
   Response list(const Target& target) const;
+  Response table(const Target& target) const;
   Response create(const Target& target, boost::json::object object);
   Response update(const Target& target, boost::json::object object);
   Response patch(const Target& target, const HttpsRequest& request, const boost::json::object& changes);

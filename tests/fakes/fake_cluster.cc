@@ -173,6 +173,16 @@ Task<Result<SliceList>> FakeCluster::list_slices(std::string driver, std::string
   co_return list;
 }
 
+Task<Result<std::vector<PublishedPool>>> FakeCluster::list_pools(std::string driver, Instant deadline) {
+  const Status arrived = co_await arrive(Verb::kListPools, driver, deadline);
+  if (!arrived) co_return std::unexpected(arrived.error());
+  std::vector<PublishedPool> pools;
+  for (const auto& [name, slice] : slices_)
+    if (slice.driver == driver) pools.push_back({slice.node_name, slice.pool.name});
+  if (!co_await deliver(Verb::kListPools)) co_return fail(Code::kUnavailable, "the response was lost");
+  co_return pools;
+}
+
 Task<Result<Slice>> FakeCluster::create_slice(Slice slice, Instant deadline) {
   co_return co_await write(Verb::kCreate, std::move(slice), deadline);
 }

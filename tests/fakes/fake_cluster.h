@@ -26,6 +26,7 @@ class FakeCluster final : public Cluster {
     kGetPod,
     kGetNode,
     kList,
+    kListPools,
     kCreate,
     kUpdate,
     kDelete,
@@ -95,6 +96,7 @@ class FakeCluster final : public Cluster {
                                   Instant deadline) override;
   Task<Status> follow_claims(std::function<void(ClaimEvent)> on_event) override;
   Task<Result<SliceList>> list_slices(std::string driver, std::string node_name, Instant deadline) override;
+  Task<Result<std::vector<PublishedPool>>> list_pools(std::string driver, Instant deadline) override;
   std::size_t parallel_writes() const override { return 8; }
   Task<Result<Slice>> create_slice(Slice slice, Instant deadline) override;
   Task<Result<Slice>> update_slice(Slice slice, Instant deadline) override;

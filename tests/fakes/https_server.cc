@@ -159,7 +159,8 @@ Task<void> HttpsServer::serve(HttpsServer& server, std::shared_ptr<Connection> c
                          message.body(),
                          std::string(message[http::field::authorization]),
                          subject,
-                         std::string(message[http::field::content_type])};
+                         std::string(message[http::field::content_type]),
+                         std::string(message[http::field::accept])};
     co_await server.handler_(exchange);
   }
 }

@@ -19,7 +19,7 @@ struct HttpsRequest {
   std::string method, target, body;
   std::string authorization;   // header; empty = none
   std::string client_subject;  // CN of the client certificate; empty = none
-  std::string content_type;
+  std::string content_type, accept;
 };
 
 // A request and its connection. [server thread]

@@ -143,6 +143,17 @@ TEST_F(ApiServerTest, PagesThatExpireAreListedOnceMore) {
   EXPECT_EQ(run(api->list_slices("d.example.com", "n1", within_time(20s))).error().code, Code::kOutOfRange);
 }
 
+TEST_F(ApiServerTest, PoolsOfAllNodesAreReadFromATable) {
+  put_slices(2);
+  const auto pools = run(api->list_pools("d.example.com", within_time(20s)));
+  ASSERT_TRUE(pools) << pools.error().message;
+  ASSERT_THAT(*pools, SizeIs(4));
+  EXPECT_EQ(pools->at(1).node_name + " " + pools->at(1).pool, "n2 n1");
+  EXPECT_EQ(server.requests().back().accept, "application/json;as=Table;v=v1;g=meta.k8s.io");
+  EXPECT_THAT(run(api->list_pools("e.example.com", within_time(20s))).value(), SizeIs(0));
+  EXPECT_EQ(run(api->list_pools("d,x", within_time(1s))).error().code, Code::kInvalidArgument);
+}
+
 TEST_F(ApiServerTest, RefusedCallsAreNotRetried) {
   ASSERT_TRUE(get_claim());
   const std::pair<unsigned, Code> expected[] = {{400, Code::kInvalidArgument},

@@ -1,6 +1,6 @@
 #include "host/view/driver_report.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace cardcage {
 namespace {
@@ -55,6 +55,17 @@ TEST(DriverReportTest, PublicationReportsTheFirstTrouble) {
   EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kBad, "failing", "connection refused"}));
   facts.published.pools["b"].rejection = "spec.devices: too many";
   EXPECT_EQ(driver_report(facts).publication, (Condition{Level::kBad, "failing", "spec.devices: too many"}));
+}
+
+TEST(DriverReportTest, APoolThatAnotherNodePublishesTooIsShown) {
+  DriverFacts facts = registered_driver();
+  facts.shared_pools["gpus"] = "node8";
+  const Condition shown = driver_report(facts).publication;
+  EXPECT_EQ(shown.level, Level::kBad);
+  EXPECT_EQ(shown.reason, "shared");
+  EXPECT_THAT(shown.text, ::testing::HasSubstr("node 'node8' publishes slices of the same pool 'gpus'"));
+  facts.published.last_error = "connection refused";
+  EXPECT_EQ(driver_report(facts).publication.reason, "failing");
 }
 
 TEST(DriverReportTest, ADriverThatIsNoLongerConfiguredIsWithdrawnOnceItsSlicesAreGone) {
