@@ -43,6 +43,8 @@ json::value status_json(const wire::GetStatusResponse& status) {
           {"pid", status.pid()},
           {"started", time_json(status.started())},
           {"uptimeSeconds", status.uptime_ms() / 1000},
+          {"restarts", status.restarts()},
+          {"lastEnd", text_json(status.last_end())},
           {"config",
            {{"file", status.config_file()},
             {"sha256", status.config_sha256()},
@@ -86,12 +88,18 @@ std::string config(const wire::GetStatusResponse& status) {
   return applied ? text : fmt::format("{}, {}", text, to_text(status.config()));
 }
 
+std::string restarts(const wire::GetStatusResponse& status) {
+  if (status.restarts() == 0) return "";
+  return fmt::format("{}; the previous run {}", status.restarts(), printable(status.last_end()));
+}
+
 void print(const wire::GetStatusResponse& status) {
   const auto uptime = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(status.uptime_ms()));
   fmt::print("cardcage {} on node {}, pid {}, up {}\n", printable(status.version()), printable(status.node()),
              status.pid(), format_duration(uptime));
   print_facts(
-      {{"config", config(status)},
+      {{"restarts", restarts(status)},
+       {"config", config(status)},
        {"api server", to_text(status.api_server())},
        {"ledger", fmt::format("{}, {} prepared", to_text(status.ledger()), count(status.live_claims(), "claim"))},
        {"pod resources", to_text(status.pod_resources())},

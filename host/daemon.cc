@@ -1,7 +1,5 @@
 #include "host/daemon.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "host/apiserver/api_server.h"
@@ -12,7 +10,6 @@
 #include "host/core/memory.h"
 #include "host/core/version.h"
 #include "host/module/load.h"
-#include "host/module/orphan_reaper.h"
 
 namespace cardcage {
 namespace {
@@ -23,7 +20,6 @@ constexpr Duration kStopLimit = std::chrono::seconds(15);
 constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
 // Long after the first slices and lists of devices.
 constexpr Duration kStart = std::chrono::seconds(10);
-constexpr Duration kReapInterval = std::chrono::seconds(10);
 // Short, because nobody serves the node from the end of the previous daemon until the next attempt.
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
 // Beside "services", which has the pipes that services print to.
@@ -43,8 +39,10 @@ void move_folder(const std::filesystem::path& from, const std::filesystem::path&
 
 }  // namespace
 
-Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault, OrphanPace orphan_pace)
+Daemon::Daemon(Config config, std::filesystem::path config_file, Restarts restarts, FaultHook fault,
+               OrphanPace orphan_pace)
     : config_(std::move(config)),
+      restarts_(std::move(restarts)),
       fault_(std::move(fault)),
       orphan_pace_(orphan_pace),
       live_config_(core_, clock_, std::move(config_file), config_,
@@ -58,9 +56,10 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, FaultHook fault
   writes_->fault = fault_;
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file, FaultHook fault,
-                                               OrphanPace orphan_pace) {
-  std::unique_ptr<Daemon> daemon(new Daemon(std::move(config), std::move(config_file), std::move(fault), orphan_pace));
+Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::path config_file, Restarts restarts,
+                                               FaultHook fault, OrphanPace orphan_pace) {
+  std::unique_ptr<Daemon> daemon(
+      new Daemon(std::move(config), std::move(config_file), std::move(restarts), std::move(fault), orphan_pace));
   if (auto opened = daemon->open(); !opened) return std::unexpected(opened.error());
   return daemon;
 }
@@ -351,13 +350,8 @@ void Daemon::run() {
   spawn(core_, claim_statuses_->run());
   if (orphans_) spawn(core_, orphans_->run());
   started_up_.call_after(kStart, release_startup_memory);
-  if (::getpid() == 1) spawn(core_, reap_orphans());
   spawn(core_, stop_on_signal());
   core_.run();
-}
-
-Task<void> Daemon::reap_orphans() {
-  for (OrphanReaper reaper;; reaper.look()) co_await clock_.sleep_until(clock_.now() + kReapInterval);
 }
 
 Task<void> Daemon::stop_on_signal() {

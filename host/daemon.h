@@ -44,7 +44,8 @@ class Daemon final : public DaemonView {
  public:
   // Fails if anything is wrong that can be known before serving: folders, ledger, credentials.
   // Only tests pass a fault or a pace.
-  static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file, FaultHook fault = {},
+  static Result<std::unique_ptr<Daemon>> create(Config config, std::filesystem::path config_file,
+                                                Restarts restarts = {}, FaultHook fault = {},
                                                 OrphanPace orphan_pace = {});
   // Runs the core on the calling thread until SIGTERM or SIGINT.
   void run();
@@ -63,7 +64,7 @@ class Daemon final : public DaemonView {
   Task<Result<std::vector<HealthEvent>>> health_history(HealthQuery query) override;
 
  private:
-  Daemon(Config config, std::filesystem::path config_file, FaultHook fault, OrphanPace orphan_pace);
+  Daemon(Config config, std::filesystem::path config_file, Restarts restarts, FaultHook fault, OrphanPace orphan_pace);
   Status open();
   Status open_cluster();
   Status open_ledger();
@@ -78,7 +79,6 @@ class Daemon final : public DaemonView {
   void listen_to_runtime(const Supervisor& supervisor);
   Task<void> reconcile_pods();
   Task<void> keep_run_files();
-  Task<void> reap_orphans();
   void apply(Config wanted, const ConfigPlan& plan);
   void serve(const ConfigPlan& plan);
   Task<void> tidy();
@@ -101,6 +101,7 @@ class Daemon final : public DaemonView {
   Task<void> shut_down();
 
   Config config_;  // the running one
+  const Restarts restarts_;
   const FaultHook fault_;
   const OrphanPace orphan_pace_;
   asio::io_context core_{1};

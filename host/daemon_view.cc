@@ -70,6 +70,7 @@ StatusReport Daemon::status() const {
   StatusReport report{.node = config_.node.name,
                       .started = started_,
                       .uptime = clock_.now() - begun_,
+                      .restarts = restarts_,
                       .config_file = live_config_.file(),
                       .config_sha256 = config_.sha256,
                       .config = live_config_.state(),

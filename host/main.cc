@@ -8,6 +8,7 @@
 
 #include "host/config/config.h"
 #include "host/core/memory.h"
+#include "host/core/parent.h"
 #include "host/core/version.h"
 #include "host/daemon.h"
 #include "host/module/check_modules.h"
@@ -16,19 +17,20 @@ namespace {
 
 constexpr const char* kDefaultConfig = "/etc/cardcage/cardcage.toml";
 
-int run(const std::string& file) {
-  // The file is about to be read anyway. The daemon handles SIGHUP once it runs.
-  std::signal(SIGHUP, SIG_IGN);
+int run(const std::string& file, const cardcage::Restarts& restarts) {
   auto config = cardcage::load_config(file);
   if (!config) {
     std::fputs(config.error().to_string().c_str(), stderr);
     return 1;
   }
   cardcage::configure_log(config->log.level, config->log.format);
+  if (restarts.count > 0)
+    cardcage::log(cardcage::LogLevel::kWarn, "the previous run of the daemon ended",
+                  {{"how", restarts.last_end}, {"restarts", std::to_string(restarts.count)}});
   // A peer that disconnects fails its call; it must not kill the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(0027);
-  auto daemon = cardcage::Daemon::create(std::move(*config), file);
+  auto daemon = cardcage::Daemon::create(std::move(*config), file, restarts);
   if (!daemon) {
     cardcage::log(cardcage::LogLevel::kError, daemon.error().message);
     return 1;
@@ -47,9 +49,17 @@ int main(int argc, char** argv) {
   app.add_option(
       "--check", check,
       "only validate this configuration file and its modules; exit status 0 if the daemon could run with it");
+  bool no_restart = false;
+  app.add_flag("--no-restart", no_restart,
+               "run the daemon in this process, which ends when it crashes; for debuggers and tests");
   app.set_version_flag("--version", fmt::format("cardcage {}", cardcage::version()));
   CLI11_PARSE(app, argc, argv);
-  if (check.empty()) return run(config);
+  if (check.empty()) {
+    // The file is about to be read anyway. The daemon handles SIGHUP once it runs.
+    std::signal(SIGHUP, SIG_IGN);
+    if (no_restart) return run(config, {});
+    return cardcage::keep_running([&](const cardcage::Restarts& restarts) { return run(config, restarts); });
+  }
   cardcage::configure_log(cardcage::LogLevel::kWarn, cardcage::LogFormat::kText);
   return cardcage::check_config(check, stdout, cardcage::check_modules);
 }

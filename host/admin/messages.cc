@@ -262,6 +262,8 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   message.set_pid(::getpid());
   message.set_started(milliseconds(report.started));
   message.set_uptime_ms(milliseconds(report.uptime));
+  message.set_restarts(report.restarts.count);
+  message.set_last_end(report.restarts.last_end);
   message.set_config_file(text(report.config_file.native()));
   message.set_config_sha256(report.config_sha256);
   fill_config(message, report.config);

@@ -146,6 +146,11 @@ void add_status(Page& page, const StatusReport& status) {
   Page::add(page.family("cardcage_build_info", "always 1; the version is a label"),
             {{"version", std::string(version())}}, 1);
   page.single("cardcage_start_time_seconds", "start time of the daemon, in Unix seconds", unix_seconds(status.started));
+  page.single("cardcage_restarts_total", "number of times that the daemon was started again after a crash",
+              status.restarts.count, prometheus::MetricType::Counter);
+  if (status.restarts.count > 0)
+    Page::add(page.family("cardcage_last_end", "always 1; how the run before this one ended is a label"),
+              {{"reason", status.restarts.last_end}}, 1);
   add_config(page, status.config);
   page.single("cardcage_claims", "number of prepared claims and handed-out devices",
               static_cast<double>(status.live_claims));

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "host/core/file.h"
+#include "host/core/process_end.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {
@@ -52,10 +53,7 @@ bool ChildProcess::has_exited() {
   if (end.si_code == CLD_TRAPPED) return false;  // a tracer is told of more than the exit
   exited_ = true;
   (end.si_code == CLD_EXITED ? exit_status_ : signal_) = end.si_status;
-  end_ = end.si_code == CLD_EXITED
-             ? fmt::format("exited with status {}", end.si_status)
-             // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps the text per thread
-             : fmt::format("was killed by signal {} ({})", end.si_status, ::strsignal(end.si_status));
+  end_ = text_of_end(end);
   return true;
 }
 

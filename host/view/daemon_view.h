@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/config/live_config.h"
+#include "host/core/parent.h"
 #include "host/core/task.h"
 #include "host/health/rules.h"
 #include "host/ledger/history.h"
@@ -44,6 +45,7 @@ struct StatusReport {
   std::string node;
   WallTime started;
   Duration uptime{};
+  Restarts restarts;
   std::filesystem::path config_file;
   std::string config_sha256;  // of the running configuration
   ConfigState config;

@@ -42,9 +42,9 @@ class Side:
     programs: list[Program]
 
     def pids(self) -> list[int]:
-        """The programs and their workers."""
+        """The programs and all their children."""
         found = [program.process.pid for program in self.programs]
-        for pid in list(found):
+        for pid in found:
             for task in Path(f"/proc/{pid}/task").iterdir():
                 found += map(int, (task / "children").read_text().split())
         return found

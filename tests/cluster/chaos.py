@@ -16,6 +16,10 @@ from node import KUBELET_ROOT
 from resources import COUNTS, DEVICE_PLUGINS, FPGA, KUBELET_SOCKET, listed
 
 
+DAEMON_KILLED, CONTAINER_KILLED = "daemon killed", "container killed"
+RARE = {CONTAINER_KILLED: 0.25}  # the kubelet waits longer before each new start of a container
+
+
 @dataclass
 class Fault:
     """What was done, from its begin until it was undone (time.time)."""
@@ -51,7 +55,7 @@ class Chaos:
         self.closed = threading.Event()
         self.watching: Future | None = None
         self.choices = {
-            "daemon killed": self._daemon_killed, "daemon frozen": self._daemon_frozen,
+            DAEMON_KILLED: self._daemon_killed, CONTAINER_KILLED: self._container_killed, "daemon frozen": self._daemon_frozen,
             "worker killed": self._worker_killed, "worker frozen": self._worker_frozen,
             "kubelet killed": lambda: self._kubelet_ended(signal.SIGKILL),
             "kubelet restarted": lambda: self._kubelet_ended(signal.SIGTERM), "kubelet frozen": self._kubelet_frozen,
@@ -73,7 +77,7 @@ class Chaos:
     def run(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            name = self.random.choice(list(self.choices))
+            [name] = self.random.choices(list(self.choices), [RARE.get(name, 1) for name in self.choices])
             begun = time.time()
             over = self.choices[name]()
             self.faults.append(Fault(name, begun, time.time()))
@@ -93,6 +97,10 @@ class Chaos:
     def outage(self, moment: float) -> Outage | None:
         """The outage in which something happened in the second from this moment."""
         return next((outage for outage in self.outages if outage.begun < moment + 1 and moment < outage.ended), None)
+
+    def alone(self, outage: Outage) -> bool:
+        """Whether no other outage has to do with this one."""
+        return not any(other is not outage and other.begun < outage.ended and outage.begun < other.ended for other in self.outages)
 
     def last_fault(self, moment: float) -> str:
         """The last fault that began before the end of the second from this moment; a hint for the reader."""
@@ -115,7 +123,13 @@ class Chaos:
 
     def _daemon_killed(self) -> float:
         self._kill("cardcage")
-        return time.time() + 0.5  # the kubelet reads the end of a connection at once, and starts no container that soon
+        return time.time() + 0.05  # the kubelet reads the end of a connection at once, and no daemon starts that soon
+
+    def _container_killed(self) -> float:
+        """Kills the parent of the daemon: the kubelet starts the container again, when it runs and has reached the API server."""
+        for pid in self.daemon.parent_ids():
+            os.kill(pid, signal.SIGKILL)
+        return time.time()
 
     def _kubelet_ended(self, how: signal.Signals) -> float:
         started = self.cluster.restart_kubelet(how)

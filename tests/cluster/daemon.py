@@ -19,6 +19,7 @@ NEXT_IMAGE = "cardcage.test/cardcage:next"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/cardcage"
 CDI = Path("/var/run/cdi")
 STATE = Path("/var/lib/cardcage")
+PARENT = "cardcage-parent"
 
 
 def build_folder() -> Path:
@@ -50,6 +51,18 @@ def load_image(name: str = IMAGE, daemon: str = "cardcage") -> None:
     images.load(name, layer, ["/usr/bin/cardcage"])
 
 
+def processes(program: str) -> list[tuple[int, str]]:
+    """The process ids and names of all processes that run a program of the image."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / "exe") == f"/usr/bin/{program}":
+                found.append((int(entry.name), (entry / "comm").read_text().strip()))
+        except OSError:
+            pass  # a process that has exited, or a kernel thread
+    return found
+
+
 class Daemon:
     def __init__(self, api: Api):
         self.api = api
@@ -70,11 +83,11 @@ class Daemon:
             raise AssertionError(f"{error}\n{self.describe()}") from None
         # The next daemon is Ready while it waits, but it serves only once the previous one has exited.
         until(lambda: len(self.pods()) == 1, "the previous daemon has exited", 40)
-        until(self._registered, "the kubelet has registered the drivers", 20)
+        self.wait_serving()
 
     def _registered(self) -> bool:
         drivers = json.loads(self.cagectl("status", "--json"))["drivers"]
-        return all(driver["registration"]["state"] == "registered" for driver in drivers)
+        return bool(drivers) and all(driver["registration"]["state"] == "registered" for driver in drivers)
 
     def pods(self) -> list[dict]:
         return self.api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector="app.kubernetes.io/name=cardcage")
@@ -123,28 +136,30 @@ class Daemon:
     @staticmethod
     def process_ids(program: str = "cardcage") -> list[int]:
         """The process ids of the daemon or its workers; no other daemon is in the process namespace of the suite."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and os.readlink(entry / "exe") == f"/usr/bin/{program}":
-                    found.append(int(entry.name))
-            except OSError:
-                pass  # a process that has exited, or a kernel thread
-        return found
+        return [pid for pid, name in processes(program) if name != PARENT]
+
+    @staticmethod
+    def parent_ids() -> list[int]:
+        """The first process of the daemon's container, which starts the daemon again."""
+        return [pid for pid, name in processes("cardcage") if name == PARENT]
 
     def kill(self) -> None:
-        """Kills the daemon with SIGKILL and waits until the kubelet has started another."""
+        """Kills the daemon with SIGKILL and waits until the next one serves."""
         self.kill_and_see_start()
-        self.wait_ready()
+        self.wait_serving()
 
     def kill_and_see_start(self) -> float:
-        """Kills the daemon with SIGKILL and returns the time (time.time) of the next exec, within some milliseconds."""
+        """Kills the daemon with SIGKILL, waits until its parent has started another, and returns the time of the kill (time.time)."""
         old = self.process_ids()
         assert old, "no daemon is running"
+        killed = time.time()
         for pid in old:
             os.kill(pid, signal.SIGKILL)
-        until(lambda: set(self.process_ids()) - set(old), "the kubelet starts the daemon again", 30, every=0.004)
-        return time.time()
+        until(lambda: set(self.process_ids()) - set(old), "the daemon is started again", 10, every=0.004)
+        return killed
+
+    def wait_serving(self) -> None:
+        until(self._registered, "the kubelet has registered the drivers", 30)
 
     def scale_to_nothing(self) -> None:
         """Leaves the DaemonSet installed, but no daemon running."""

@@ -1,5 +1,6 @@
 """Kubelet and daemon restart while pods run: no claim is lost, and every pod can end."""
 
+import json
 import os
 import re
 import subprocess
@@ -61,7 +62,9 @@ def test_daemon_killed_with_a_running_pod(scene, daemon, running, measured):
     before = start_of(scene)
     killed = time.monotonic()
     daemon.kill()
-    measured(f"daemon killed: Ready again after {time.monotonic() - killed:.1f} s (the kubelet starts it)")
+    measured(f"daemon killed: registered again after {time.monotonic() - killed:.1f} s")
+    status = json.loads(daemon.cagectl("status", "--json"))
+    assert status["restarts"] >= 1 and status["lastEnd"] == "was killed by signal 9 (Killed)"
     assert running in daemon.cagectl("claims"), "the new daemon knows the claim that the old one prepared"
     assert start_of(scene) == before
     assert_given(scene, daemon, running, "user")

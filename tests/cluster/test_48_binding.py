@@ -144,8 +144,7 @@ def test_a_claim_that_is_given_up_is_released(scene, daemon):
 def test_a_claim_that_waits_outlives_the_daemon(scene, daemon):
     start(scene, "survivor", SLOW)
     uid = wait_begun(scene, "survivor", "slow")
-    daemon.kill_and_see_start()
-    daemon.wait_ready()
+    daemon.kill()
     assert state_of(daemon, uid) == "binding"
     assert [hold.split("@")[1] for hold in held("slow")] == [uid]
 

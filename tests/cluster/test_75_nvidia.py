@@ -424,7 +424,7 @@ def test_death_while_a_partition_is_made(scene, daemon, partitions, step):
         daemon.kill_and_see_start()
     finally:
         fake("release")
-    daemon.wait_ready()
+    daemon.wait_serving()
     kubectl("annotate", f"--namespace={scene.namespace}", "pod", "user", "retry=now")  # or the kubelet does it within a minute or two
     scene.wait_running("user", seconds=60)
     assert [(gpu, profile) for gpu, profile, *_ in instances()] == [("0", "14")]

@@ -368,11 +368,9 @@ def assert_programmed(scene, daemon, times: int) -> None:
 def test_daemon_dies_while_it_programs(scene, daemon, cards, neighbour):
     """Nobody knows what the region has, until it is programmed anew."""
     begin_to_program(scene)
-    [old] = daemon.process_ids()
-    os.kill(old, signal.SIGKILL)
-    fake("release")  # the kernel ends the container once it has ended the ioctl
-    until(lambda: set(daemon.process_ids()) - {old}, "the kubelet starts the daemon again", 30)
-    daemon.wait_ready()
+    daemon.kill_and_see_start()
+    fake("release")  # the kernel ends the worker once it has ended the ioctl
+    daemon.wait_serving()
     until(lambda: f"{DRIVER}/region" in taints(daemon, FOUR_PORTS, 1), "no new pod may have the region", 5)
     retry(scene)
     scene.wait_running("user", seconds=60)

@@ -51,15 +51,19 @@ void DaemonProcess::configure(const std::string& toml) const {
   std::filesystem::rename(folder_ / "cardcage.toml.new", folder_ / "cardcage.toml");
 }
 
-void DaemonProcess::start() {
+void DaemonProcess::start(Parent parent) {
   const std::string config = folder_ / "cardcage.toml";
   const std::string log = folder_ / "log";
-  std::string arguments[] = {binary_.native(), "--config", config};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
+  std::vector<std::string> arguments{binary_.native()};
+  if (parent == Parent::kNone) arguments.emplace_back("--no-restart");
+  arguments.insert(arguments.end(), {"--config", config});
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  const int failed = ::posix_spawn(&pid_, binary_.c_str(), &actions, nullptr, argv, environ);
+  const int failed = ::posix_spawn(&pid_, binary_.c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) throw std::runtime_error("cannot start " + binary_.native());
 }

@@ -30,7 +30,9 @@ class DaemonProcess {
   // Writes cardcage.toml in place, as an editor may do.
   void configure(const std::string& toml) const;
 
-  void start();
+  // With a parent, pid() is its pid and not the daemon's.
+  enum class Parent : std::uint8_t { kNone, kRestarts };
+  void start(Parent parent = Parent::kNone);
   // Sends SIGTERM and waits; returns the exit status as waitpid() does. Kills the daemon after `limit`.
   int stop(Duration limit = std::chrono::seconds(10));
   // kill -9

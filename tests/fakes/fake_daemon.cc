@@ -216,6 +216,7 @@ FakeDaemon FakeDaemon::busy_node() {
       .node = "node1",
       .started = kNow - 26h,
       .uptime = 26h,
+      .restarts = {},
       .config_file = "/etc/cardcage/cardcage.toml",
       .config_sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
       .api_server = {Level::kGood, "connected", ""},

@@ -33,15 +33,15 @@ cardcage::FaultHook death_from_environment() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;  // --config FILE
-  auto config = cardcage::load_config(argv[2]);
+  if (argc != 4) return 2;  // --no-restart --config FILE
+  auto config = cardcage::load_config(argv[3]);
   if (!config) {
     fmt::print(stderr, "{}", config.error().to_string());
     return 1;
   }
   cardcage::configure_log(config->log.level, config->log.format);
   std::signal(SIGPIPE, SIG_IGN);
-  auto daemon = cardcage::Daemon::create(std::move(*config), argv[2], death_from_environment());
+  auto daemon = cardcage::Daemon::create(std::move(*config), argv[3], {}, death_from_environment());
   if (!daemon) {
     fmt::print(stderr, "{}\n", daemon.error().message);
     return 1;

@@ -53,6 +53,7 @@ TEST_F(AdminServerTest, ReportsTheStatusOfTheDaemon) {
   EXPECT_EQ(status.node(), "node1");
   EXPECT_EQ(status.pid(), ::getpid());
   EXPECT_EQ(status.uptime_ms(), 26 * 3600 * 1000);
+  EXPECT_EQ(status.restarts(), 0);
   EXPECT_EQ(status.started(), (1'800'000'000LL - 26 * 3600) * 1000);
   EXPECT_EQ(status.api_server().state(), "connected");
   EXPECT_EQ(status.api_server().level(), wire::LEVEL_GOOD);

@@ -171,6 +171,17 @@ TEST_F(InspectTest, ACatalogueThatIsNotKnownIsAnErrorBesideTheOthers) {
   EXPECT_EQ(of_one.err, "module 'nic' is backing off\ncagectl: the catalogue of 1 module is not known\n");
 }
 
+TEST_F(InspectTest, TheStatusShowsHowOftenAndWhyTheDaemonWasRestarted) {
+  EXPECT_THAT(cagectl({"status"}).out, Not(HasSubstr("restarts")));
+  stop();
+  daemon.status_report.restarts = {.count = 3, .last_end = "was killed by signal 9 (Killed)"};
+  start();
+  EXPECT_THAT(cagectl({"status"}).out,
+              HasSubstr("restarts       3; the previous run was killed by signal 9 (Killed)\n"));
+  const std::string json = cagectl({"status", "--json"}).out;
+  EXPECT_THAT(json, HasSubstr("\"restarts\": 3,\n  \"lastEnd\": \"was killed by signal 9 (Killed)\""));
+}
+
 TEST_F(InspectTest, TheStatusShowsThatTheFileIsNotApplied) {
   stop();
   daemon.status_report.config.restart = {"node.name"};

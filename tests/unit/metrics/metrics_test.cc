@@ -27,6 +27,16 @@ TEST(MetricsTest, ThePageShowsTheStateOfTheDaemon) {
   EXPECT_THAT(page, Not(HasSubstr("cardcage_call_seconds"))) << "there were no calls yet";
 }
 
+TEST(MetricsTest, ShowsHowOftenAndWhyTheDaemonWasRestarted) {
+  FakeDaemon daemon = FakeDaemon::busy_node();
+  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr("cardcage_restarts_total 0\n"));
+  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), Not(HasSubstr("cardcage_last_end")));
+  daemon.status_report.restarts = {.count = 3, .last_end = "was killed by signal 9 (Killed)"};
+  const std::string page = Metrics().page(metrics_facts(daemon));
+  EXPECT_THAT(page, HasSubstr("cardcage_restarts_total 3\n"));
+  EXPECT_THAT(page, HasSubstr("cardcage_last_end{reason=\"was killed by signal 9 (Killed)\"} 1\n"));
+}
+
 TEST(MetricsTest, ShowsThatAConfigurationIsNotApplied) {
   FakeDaemon daemon = FakeDaemon::busy_node();
   for (const char* line :
