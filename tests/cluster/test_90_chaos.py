@@ -1,17 +1,16 @@
 """Faults at random while pods with claims and pods with resources come and go: `tools/test chaos`."""
 
 import collections
-import datetime
 import json
 import math
 import os
 import time
-from dataclasses import dataclass
 
 import pytest
 
-from chaos import Chaos
+from chaos import DAEMON_KILLED, Chaos
 from daemon import CDI, STATE
+from losses import REJECTED, Loss, loss_of
 from mock import DRIVER, template
 from resources import FPGA, wait_allocatable
 from scene import Scene
@@ -21,35 +20,15 @@ from waiting import until
 SECONDS = float(os.environ.get("CARDCAGE_CHAOS_SECONDS", "0"))
 SEED = int(os.environ.get("CARDCAGE_CHAOS_SEED", time.time()))
 HARDWARE = STATE / "mock"  # the mock's mount_dir: a file per device that is set up for a claim
-REJECTED = "UnexpectedAdmissionError"
 
 
-@dataclass
-class Loss:
-    """A pod that did not succeed."""
-    moment: float  # the begin of the second (time.time)
-    complaint: str
-
-    def rejected_in(self, chaos: Chaos) -> bool:
-        return REJECTED in self.complaint and chaos.outage(self.moment) is not None
-
-
-def seconds(timestamp: str) -> float:
-    return datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
-
-
-def moment_of(scene: Scene, pod: dict) -> float:
-    """When the kubelet rejected or started the pod. A kubelet that starts rejects pods, too, that an earlier one had admitted:
-    they keep the time of their start, but the Event has the time of the rejection. An Event may get lost."""
-    name = pod["metadata"]["name"]
-    events = scene.items("events", fieldSelector=f"involvedObject.name={name},reason={REJECTED}")
-    times = [event["lastTimestamp"] for event in events if event.get("lastTimestamp")]
-    return seconds(max(times, default=pod["status"].get("startTime") or pod["metadata"]["creationTimestamp"]))
+def rejections(scene: Scene, name: str) -> list[dict]:
+    return scene.items("events", fieldSelector=f"involvedObject.name={name},reason={REJECTED}")
 
 
 def losses(scene: Scene, stream: Stream) -> list[Loss]:
-    lost = ((found, complaint(found["status"])) for found in stream.finished(180))
-    return [Loss(moment_of(scene, found), f"{found['metadata']['name']}: {text}") for found, text in lost if text]
+    lost = (loss_of(found, rejections(scene, found["metadata"]["name"])) for found in stream.finished(180) if complaint(found["status"]))
+    return [loss for loss in lost if loss]
 
 
 def causes(lost: list[Loss], chaos: Chaos) -> str:
@@ -97,7 +76,9 @@ def test_chaos(cluster, scene, daemon, measured):
     measured(f"chaos: pods with claims lost: {len(claims_lost)} of {len(claims.names)}: {causes(claims_lost, chaos)}")
     measured(f"chaos: pods with resources lost: {len(resources_lost)} of {len(resources.names)}: {causes(resources_lost, chaos)}")
     spans = [outage.ended - outage.begun for outage in chaos.outages]
-    measured(f"chaos: {len(spans)} times without healthy devices, at most {max(spans, default=0):.1f} s")
+    of_daemon = [outage.ended - outage.begun for outage in chaos.outages if outage.fault == DAEMON_KILLED and chaos.alone(outage)]
+    measured(f"chaos: {len(spans)} times without healthy devices, at most {max(spans, default=0):.1f} s; "
+             f"{len(of_daemon)} times because the daemon alone was killed, at most {max(of_daemon, default=0):.1f} s")
 
     uids = {found["metadata"]["uid"] for found in scene.items("resourceclaims")}
     scene.delete("pods", *claims.names, *resources.names)
@@ -113,6 +94,7 @@ def test_chaos(cluster, scene, daemon, measured):
     measured(f"chaos: {len(held)} rows of history for {len(claims.names)} pods with claims, {len(of_resources)} for "
              f"{len(resources.names) - len(resources_lost)} pods with resources that ran; memory {before:.1f} MiB before, {after:.1f} MiB after")
     assert not claims_lost
+    assert max(of_daemon, default=0) <= 3
     assert len(held) == len(set(held)) == len(claims.names), f"history: {len(held)} rows, {len(uids - set(held))} claims without one"
     avoidable = [loss for loss in resources_lost if not loss.rejected_in(chaos)]
     assert not avoidable, [f"{loss.complaint} ({chaos.last_fault(loss.moment)})" for loss in avoidable]
