@@ -43,18 +43,21 @@ struct CommandOptions {
 // The claims that hold devices of the module, or the device that the command was for and its partitions.
 std::vector<wire::Claim> claims_of(const wire::ListClaimsResponse& list, const CommandOptions& options,
                                    const wire::ListDevicesResponse& devices) {
-  std::set<std::string> ids, names;
+  std::set<std::string> ids, users;  // users: UIDs of claims, and ids of devices of resources
   for (const auto& device : devices.devices())
     if (device.module() == options.module && (device.name() == options.device || device.id() == options.device))
       ids.insert(device.id());
   for (const auto& device : devices.devices())
     if (device.module() == options.module && (ids.contains(device.id()) || ids.contains(device.parent_id())))
-      names.insert(device.name());
-  const auto is_meant = [&](const auto& held) { return options.device.empty() || names.contains(held.device()); };
+      for (const auto& holder : device.holders()) users.insert(holder.uid());
+  const auto is_meant = [&](const wire::Claim& claim) {
+    if (options.device.empty()) return claim.state() != "earlier-boot";
+    return users.contains(claim.ref().uid()) ||
+           std::ranges::any_of(claim.holders(), [&](const auto& holder) { return users.contains(holder.id()); });
+  };
   std::vector<wire::Claim> claims;
   for (const auto& claim : list.claims())
-    if (std::ranges::find(claim.modules(), options.module) != claim.modules().end() &&
-        std::ranges::any_of(claim.devices(), is_meant))
+    if (std::ranges::find(claim.modules(), options.module) != claim.modules().end() && is_meant(claim))
       claims.push_back(claim);
   return claims;
 }

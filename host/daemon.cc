@@ -216,6 +216,7 @@ Supervisors::Environment Daemon::supervisors_environment() {
                        [this](const std::string& module, const std::string& device) {
                          return writes_->stuck->health({module, device});
                        },
+                       [this](const std::string& module, const Device& device) { return why_replaced(module, device); },
                        [this](const HealthEvent& event) { note(event); },
                        [this](const Supervisor& supervisor, const Device& device) {
                          return holders_of(supervisor, device);
@@ -252,8 +253,11 @@ void Daemon::create_served_names() {
       .handed_out = [this] { pods_->nudge(); },
       .partition_changed =
           [this](const std::string& module) {
-            for (const Supervisor* supervisor : supervisors_->all())
-              if (supervisor->config().name == module) resources_->refresh(*supervisor);
+            for (const Supervisor* supervisor : supervisors_->all()) {
+              if (supervisor->config().name != module) continue;
+              drivers_->refresh(*supervisor);
+              resources_->refresh(*supervisor);
+            }
           },
       .stop_services =
           [this](std::string module, std::string claim_uid, Instant deadline) {

@@ -95,6 +95,7 @@ class Daemon final : public DaemonView {
   void changed(const Supervisor& supervisor);
   void note(const HealthEvent& event);
   std::string holders_of(const Supervisor& supervisor, const Device& device) const;
+  std::string why_replaced(const std::string& module, const Device& device) const;
   Result<Supervisor*> module_of(const DeviceCommand& command) const;
   void update_labels();
   Task<void> stop_on_signal();

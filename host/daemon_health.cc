@@ -1,6 +1,7 @@
 // What the daemon does about the health of devices, beyond what their supervisors do.
 #include <algorithm>
 
+#include "host/claim/conflicts.h"
 #include "host/core/nearest.h"
 #include "host/daemon.h"
 #include "host/view/device_report.h"
@@ -35,14 +36,19 @@ std::string Daemon::holders_of(const Supervisor& supervisor, const Device& devic
   for (const ServedDevice* served : table_.devices()) {
     if (served->supervisor != &supervisor) continue;
     if (served->device.id != device.id && served->device.parent_id != device.id) continue;
-    const auto records =
-        ledger_->holders(supervisor.config().name, served->device.id, served->served.name, served->device.name);
+    const auto records = claims_holding(supervisor.config().name, held_device(*served), *ledger_);
     for (const ClaimRef& ref : device_holders(records)) names.push_back(to_text(ref));
   }
   const std::size_t all = names.size();
   names.resize(std::min(all, kMaxHolders));
   return fmt::format("{}{}", fmt::join(names, ", "),
                      all > kMaxHolders ? fmt::format(" and {} more", all - kMaxHolders) : "");
+}
+
+std::string Daemon::why_replaced(const std::string& module, const Device& device) const {
+  const ServedDevice* const served = table_.find(module, device.id);
+  const auto conflict = served ? find_name_conflict({}, module, held_device(*served), *ledger_) : std::nullopt;
+  return conflict ? fmt::format("{}; delete its pod to release it", to_string(*conflict)) : "";
 }
 
 Result<Supervisor*> Daemon::module_of(const DeviceCommand& command) const {

@@ -3,6 +3,7 @@
 #include <map>
 #include <ranges>
 
+#include "host/claim/conflicts.h"
 #include "host/core/nearest.h"
 #include "host/daemon.h"
 #include "host/view/catalogue_report.h"
@@ -76,7 +77,9 @@ StatusReport Daemon::status() const {
                       .config = live_config_.state(),
                       .ledger = ledger_condition(ledger_->rebuilt(), ledger_->refusal(), ledger_->last_error()),
                       .unwritten_changes = ledger_->unwritten(),
-                      .live_claims = ledger_->claims().size(),
+                      .live_claims = static_cast<std::size_t>(std::ranges::count_if(
+                          ledger_->claims() | std::views::values,
+                          [&](const auto& claim) { return holds_devices(*claim, ledger_->boot_id()); })),
                       .early_claims = claims_->early(),
                       .late_claims = claims_->late(),
                       .warnings = warnings()};
@@ -129,7 +132,7 @@ std::vector<DeviceReport> Daemon::devices() const {
       if (auto why = resource->allocator().unavailable(held_devices(*resource), served->device);
           why && !writes_->stuck->find({report.module, report.device.id}))
         report.device.health = *std::move(why);
-    const auto records = ledger_->holders(report.module, served->device.id, report.driver, served->device.name);
+    const auto records = claims_holding(report.module, held_device(*served), *ledger_);
     report.holders = device_holders(records);
     report.user = device_user(records, pods_->claim_users());
     reports.push_back(std::move(report));
@@ -145,7 +148,8 @@ std::vector<ClaimReport> Daemon::claims() const {
       const auto module = table_.module_for_release(part.module);
       if (const auto told = module ? (*module)->progress(key.uid) : std::nullopt) progress = to_string(*told);
     }
-    reports.push_back({record, std::move(progress), services_->of_claim(key.uid)});
+    const bool earlier_boot = record->boot_id != ledger_->boot_id();
+    reports.push_back({record, std::move(progress), services_->of_claim(key.uid), earlier_boot});
   }
   return reports;
 }
@@ -220,18 +224,19 @@ Task<Result<Condition>> Daemon::command(ModuleCommand command) {
 
 Task<Result<ForgetReport>> Daemon::forget(std::string uid, bool force) {
   ForgetReport report;
-  for (const auto& [key, record] : ledger_->claims())
-    if (key.uid == uid) report.claims.push_back(record);
+  std::ranges::copy_if(claims(), std::back_inserter(report.claims),
+                       [&](const ClaimReport& claim) { return claim.record->ref.uid == uid; });
   if (report.claims.empty())
     co_return fail(Code::kNotFound, "no claim with UID '{}' is prepared; 'cagectl claims' lists those that are", uid);
-  for (const auto& record : report.claims)
-    if (record->served().is_resource())
+  for (const ClaimReport& claim : report.claims)
+    if (const auto& record = claim.record; record->served().is_resource())
       co_return fail(
           Code::kFailedPrecondition,
           "'{}' is a device of resource '{}': it is released when the kubelet does not list its pod any more", uid,
           record->driver);
   if (!force) co_return report;
-  for (const auto& record : report.claims) {
+  for (const ClaimReport& claim : report.claims) {
+    const auto& record = claim.record;
     Driver* const driver = drivers_->find(record->driver);
     if (!driver) co_return fail(Code::kUnavailable, "driver '{}' is not served yet; try again", record->driver);
     const Status released = co_await driver->unprepare(record->ref);

@@ -208,11 +208,12 @@ void fill(wire::Holder& message, const Holder& holder) {
   message.set_since(milliseconds(holder.since));
 }
 
-void fill(wire::Claim& message, const ClaimRecord& record) {
+void fill(wire::Claim& message, const ClaimReport& report) {
+  const ClaimRecord& record = *report.record;
   fill(*message.mutable_ref(), record.ref);
   message.set_driver(record.driver);
   for (const ModulePart& part : record.parts) message.add_modules(part.module);
-  message.set_state(std::string(to_string(record.phase)));
+  message.set_state(report.earlier_boot ? "earlier-boot" : std::string(to_string(record.phase)));
   message.set_prepared(milliseconds(record.prepared));
   for (const PreparedDevice& prepared : prepared_devices(record)) {
     auto* device = message.add_devices();
@@ -223,6 +224,8 @@ void fill(wire::Claim& message, const ClaimRecord& record) {
     device->set_share_id(prepared.share_id);
   }
   for (const Holder& holder : holders_of(record)) fill(*message.add_holders(), holder);
+  message.set_progress(text(report.progress));
+  for (const ServiceReport& service : report.services) fill(*message.add_services(), service);
 }
 
 void fill(wire::CatalogueEntry& message, const CatalogueEntry& entry) {
@@ -288,16 +291,11 @@ void fill(wire::ListDevicesResponse& message, const std::vector<DeviceReport>& r
 }
 
 void fill(wire::ListClaimsResponse& message, const std::vector<ClaimReport>& reports) {
-  for (const ClaimReport& report : reports) {
-    wire::Claim& claim = *message.add_claims();
-    fill(claim, *report.record);
-    claim.set_progress(text(report.progress));
-    for (const ServiceReport& service : report.services) fill(*claim.add_services(), service);
-  }
+  for (const ClaimReport& report : reports) fill(*message.add_claims(), report);
 }
 
 void fill(wire::ForgetClaimResponse& message, const ForgetReport& report) {
-  for (const auto& record : report.claims) fill(*message.add_claims(), *record);
+  for (const ClaimReport& claim : report.claims) fill(*message.add_claims(), claim);
   for (const auto& problem : report.problems) message.add_problems(text(problem));
 }
 

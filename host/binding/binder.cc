@@ -5,6 +5,7 @@
 
 #include "host/binding/device_statuses.h"
 #include "host/claim/conflicts.h"
+#include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -239,6 +240,8 @@ Task<Status> Binder::make_ready(Claim claim, std::shared_ptr<Statuses> statuses)
   if (!plan) co_return std::unexpected(plan.error());
   plan->phase = ClaimPhase::kBinding;
   if (known && !same_devices(allocations_of(*known), allocations_of(*plan))) co_return Status{};  // released first
+  if (const auto replaced = known ? find_replaced(known->parts, plan->parts) : std::nullopt)
+    co_return fail(Code::kFailedPrecondition, "{}", to_string(*replaced));
   if (auto free = check_free(*plan, environment_.devices, environment_.ledger); !free)
     co_return std::unexpected(free.error());
   if (!known)

@@ -4,6 +4,8 @@
 
 #include "host/claim/claim_plan.h"
 #include "host/claim/conflicts.h"
+#include "host/claim/recovery.h"
+#include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
 
 namespace cardcage {
@@ -17,6 +19,11 @@ std::string device_names(const ModulePart& part) {
   for (const HeldDevice& device : part.devices)
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", device.allocation.device);
   return fmt::format("device{} {}", part.devices.size() == 1 ? "" : "s", names);
+}
+
+// The cluster allocates names. A device of a resource is known by its id, and may have another name by now.
+bool is_same_allocation(const ClaimRecord& known, const ClaimRecord& plan) {
+  return known.served().is_resource() || same_devices(allocations_of(known), allocations_of(plan));
 }
 
 }  // namespace
@@ -177,24 +184,32 @@ ClaimPreparer::Outcome ClaimPreparer::repeat_outcome(const ClaimRecord& known) c
 }
 
 // An earlier attempt was cut off, or preceded a reboot, or was for other devices. If the devices are the same, the
-// modules are called again with the state that they saved. If the claim was allocated anew, its earlier devices are
-// released first.
+// modules are called again with the state that they saved. If the claim was allocated anew, or its names are of other
+// devices by now, its earlier devices are released first. After a reboot the names may mean other devices as well, but
+// nothing is left to release.
 Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan,
                                             Instant deadline) {
-  if (!same_devices(allocations_of(known), allocations_of(plan))) {
+  const LocatedParts before = locate_parts(known, environment_.devices);
+  const bool this_boot = known.boot_id == environment_.ledger.boot_id();
+  const auto replaced = this_boot ? find_replaced(before.parts, plan.parts) : std::nullopt;
+  if (replaced && known.phase == ClaimPhase::kPrepared)
+    co_return fail(Code::kFailedPrecondition, "{}", to_string(*replaced));
+  if (replaced || !is_same_allocation(known, plan)) {
     const Outcome released = co_await execute_unprepare(operation, known.ref, deadline);
     if (!released) co_return within(released.error(), "its earlier devices cannot be released");
     co_return Status{};
   }
-  const LocatedParts before = locate_parts(known, environment_.devices);
   plan.begun = known.begun;
   plan.prepared = known.prepared;
-  plan.boot_id = known.boot_id;  // until it is prepared, because the saved states are from that boot
   for (ModulePart& part : plan.parts) {
     const auto same = std::ranges::find(before.parts, part.module, &ModulePart::module);
     if (same == before.parts.end()) continue;
+    part.metadata = same->metadata;
+    if (find_replaced(std::span(same, 1), std::span(&part, 1)))
+      continue;  // the state of a device says nothing of another one
     part.state = same->state;
     part.state_version = same->state_version;
+    part.state_of_other_boot = same->state_of_other_boot || !this_boot;
     part.journal = same->journal;
     inherit_statements(*same, part);
   }
@@ -256,6 +271,7 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   if (Status added = co_await add_hooks(record.key(), moves_devices, part, deadline); !added) co_return added;
   part.state = std::move(edits->state);
   part.state_version = edits->state_version;
+  part.state_of_other_boot = false;
   // A device of a resource has no claim that could show them.
   if (!record.served().is_resource())
     adopt_statements(std::move(edits->statements), environment_.clock.wall(), part, operation.described);
@@ -327,6 +343,8 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_unprepare(Operation& operati
     LocatedParts located = locate_parts(record, environment_.devices);
     if (located.missing) co_return within(*located.missing, "cannot tell which module holds its devices");
     record.parts = std::move(located.parts);
+    adopt_after_reboot(record, environment_.devices, environment_.ledger);
+    if (record.parts.empty()) co_return erase(ref);
     if (auto intended = environment_.ledger.intend(record); !intended) co_return std::unexpected(intended.error());
     reach(FaultPoint::kAfterIntent);
     if (environment_.leaves_pods) environment_.leaves_pods(key);
@@ -413,7 +431,10 @@ void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
   if (!environment_.partition_changed) return;
   for (const ModulePart& part : record.parts) {
     const HeldDevices its(part.module, environment_.devices.snapshot(part.module), environment_.ledger);
-    const auto rules_others_out = [&](const HeldDevice& held) { return its.is_partitioned(held.device_id); };
+    const auto rules_others_out = [&](const HeldDevice& held) {
+      const auto named = environment_.devices.locate(record.driver, held.allocation.pool, held.allocation.device);
+      return its.is_partitioned(held.device_id) || (named && named->device.id != held.device_id);
+    };
     if (std::ranges::any_of(part.devices, rules_others_out)) environment_.partition_changed(part.module);
   }
 }

@@ -3,13 +3,34 @@
 namespace cardcage {
 namespace {
 
+// Which part of the wanted device a record has. Names mostly follow the kernel's numbers: while a claim has a device,
+// its containers may reach another one that took over the name.
+enum class Match : std::uint8_t { kNone, kName, kDevice };
+
 // Compares the module's id, then the name in Kubernetes. Either alone is not enough: a reload may have moved the device
-// to another driver or module, and a claim rebuilt from its CDI file has only the name.
-bool same_device(const ClaimRecord& holder, const ModulePart& held_part, const HeldDevice& held,
-                 const std::string& module, const HeldDevice& wanted) {
-  if (held_part.module == module && held.device_id == wanted.device_id) return true;
+// to another driver or module, and a claim rebuilt from its CDI file has only the name. Names of an earlier boot mean
+// nothing.
+Match match(const ClaimRecord& holder, const ModulePart& held_part, const HeldDevice& held, const std::string& module,
+            const HeldDevice& wanted, const std::string& boot_id) {
+  if (!holds_devices(holder, boot_id)) return Match::kNone;
+  const bool same_module = held_part.module == module, same_id = held.device_id == wanted.device_id;
+  if (same_module && same_id) return Match::kDevice;
   const Allocation &a = held.allocation, &b = wanted.allocation;
-  return holder.driver == b.driver && a.device == b.device && (a.pool.empty() || a.pool == b.pool);
+  const bool same_place = holder.driver == b.driver && (a.pool.empty() || a.pool == b.pool);
+  if (a.device != b.device || (!same_module && !same_place)) return Match::kNone;
+  if (same_id || held.device_id.empty()) return Match::kDevice;
+  return holder.boot_id == boot_id ? Match::kName : Match::kNone;
+}
+
+// Calls `visit` with each record that has something of the device until it returns true.
+template <class Visit>
+void each_holder(const std::string& module, const HeldDevice& wanted, const Ledger& ledger, Visit visit) {
+  const Allocation& allocation = wanted.allocation;
+  for (const auto& holder : ledger.holders(module, wanted.device_id, allocation.driver, allocation.device))
+    for (const ModulePart& part : holder->parts)
+      for (const HeldDevice& held : part.devices)
+        if (const Match its = match(*holder, part, held, module, wanted, ledger.boot_id()); its != Match::kNone)
+          if (visit(holder, held, its)) return;
 }
 
 }  // namespace
@@ -18,29 +39,65 @@ bool may_share(const Allocation& a, const Allocation& b) {
   return a.admin_access || b.admin_access || (!a.share_id.empty() && !b.share_id.empty() && a.share_id != b.share_id);
 }
 
-std::optional<Conflict> find_conflict(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
-                                      const Ledger& ledger) {
-  const std::string& module = others.module();
-  const Allocation& allocation = wanted.allocation;
-  for (const auto& holder : ledger.holders(module, wanted.device_id, allocation.driver, allocation.device)) {
-    if (holder->key() == claimant) continue;
-    for (const ModulePart& part : holder->parts)
-      for (const HeldDevice& held : part.devices)
-        if (same_device(*holder, part, held, module, wanted) && !may_share(held.allocation, allocation))
-          return Conflict{holder, ""};
-  }
-  if (allocation.admin_access) return std::nullopt;
+std::vector<std::shared_ptr<const ClaimRecord>> claims_holding(const std::string& module, const HeldDevice& device,
+                                                               const Ledger& ledger) {
+  std::vector<std::shared_ptr<const ClaimRecord>> holders;
+  each_holder(module, device, ledger, [&](const auto& holder, const HeldDevice&, Match its) {
+    if (its == Match::kDevice && (holders.empty() || holders.back() != holder)) holders.push_back(holder);
+    return false;
+  });
+  return holders;
+}
+
+std::optional<Conflict> find_name_conflict(const ClaimKey& claimant, const std::string& module,
+                                           const HeldDevice& wanted, const Ledger& ledger) {
+  std::optional<Conflict> found;
+  each_holder(module, wanted, ledger, [&](const auto& holder, const HeldDevice& held, Match its) {
+    if (its == Match::kName && holder->key() != claimant)
+      found = Conflict{holder, "", wanted.allocation.device, held.device_id};
+    return found.has_value();
+  });
+  return found;
+}
+
+std::optional<Conflict> find_user(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
+                                  const Ledger& ledger) {
+  std::optional<Conflict> found;
+  each_holder(others.module(), wanted, ledger, [&](const auto& holder, const HeldDevice& held, Match its) {
+    if (its == Match::kDevice && holder->key() != claimant && !may_share(held.allocation, wanted.allocation))
+      found = Conflict{holder};
+    return found.has_value();
+  });
+  if (found || wanted.allocation.admin_access) return found;
   const auto ruled_out = others.ruled_out_by(wanted.device_id, claimant);
   return ruled_out ? std::optional(Conflict{ruled_out->holder, ruled_out->device->name}) : std::nullopt;
 }
 
+std::optional<Conflict> find_conflict(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
+                                      const Ledger& ledger) {
+  if (auto user = find_user(claimant, others, wanted, ledger)) return user;
+  if (auto named = find_name_conflict(claimant, others.module(), wanted, ledger)) return named;
+  for (const Device* const device : others.overlapping(wanted.device_id)) {
+    const HeldDevice overlapping{
+        .allocation = {.driver = wanted.allocation.driver, .pool = wanted.allocation.pool, .device = device->name},
+        .device_id = device->id};
+    if (auto named = find_name_conflict(claimant, others.module(), overlapping, ledger)) return named;
+  }
+  return std::nullopt;
+}
+
 std::string to_string(const Conflict& conflict) {
   const ClaimRecord& holder = *conflict.holder;
+  const std::string who = holder.served().is_resource()
+                              ? fmt::format("resource '{}'", holder.driver)
+                              : fmt::format("claim {} (UID {})", claim_label(holder.ref), holder.ref.uid);
+  const std::string_view phase = to_string(holder.phase);
+  if (!conflict.name.empty())
+    return fmt::format("device '{}', which had the name '{}' before, is {} for {}", conflict.other_id, conflict.name,
+                       phase, who);
   const std::string what =
       conflict.partition.empty() ? "it" : fmt::format("device '{}', a part of the same hardware,", conflict.partition);
-  const std::string_view phase = to_string(holder.phase);
-  if (holder.served().is_resource()) return fmt::format("{} is {} for resource '{}'", what, phase, holder.driver);
-  return fmt::format("{} is {} for claim {} (UID {})", what, phase, claim_label(holder.ref), holder.ref.uid);
+  return fmt::format("{} is {} for {}", what, phase, who);
 }
 
 namespace {

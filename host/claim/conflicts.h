@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/claim/device_directory.h"
 #include "host/claim/held_devices.h"
@@ -18,9 +19,21 @@ bool may_share(const Allocation& a, const Allocation& b);
 // A claim that keeps another one from a device.
 struct Conflict {
   std::shared_ptr<const ClaimRecord> holder;
-  std::string partition;  // what it holds, if that is a partition of the wanted device, or the other way round
+  std::string partition = {};  // what it holds, if that is a partition of the wanted device, or the other way round
+  std::string name = {};       // of the wanted device, if the holder has another device that had this name before
+  std::string other_id = {};   // the module's id for that device
 };
 
+// The claims that have the device now, not one that had its name before.
+std::vector<std::shared_ptr<const ClaimRecord>> claims_holding(const std::string& module, const HeldDevice& device,
+                                                               const Ledger& ledger);
+// The claim, other than `claimant`, that has another device of this boot under the name of the wanted one. No claim may
+// have the wanted device then: the health of a claim's device and the nodes of its containers follow the name.
+std::optional<Conflict> find_name_conflict(const ClaimKey& claimant, const std::string& module,
+                                           const HeldDevice& wanted, const Ledger& ledger);
+// The claim, other than `claimant`, that has the device itself, or hardware that rules it out.
+std::optional<Conflict> find_user(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
+                                  const Ledger& ledger);
 // Why `claimant` may not have the device of the module of `others`; nothing if the device is free.
 std::optional<Conflict> find_conflict(const ClaimKey& claimant, const HeldDevices& others, const HeldDevice& wanted,
                                       const Ledger& ledger);

@@ -36,7 +36,7 @@ LocatedParts locate_parts(const ClaimRecord& record, const DeviceDirectory& devi
         if (!located.missing) located.missing = found.error();
         continue;
       }
-      device.device_id = found->device.id;
+      if (device.device_id.empty()) device.device_id = found->device.id;
       auto owner = std::ranges::find(located.parts, found->module, &ModulePart::module);
       if (owner == located.parts.end()) {
         owner = located.parts.insert(owner, part);

@@ -48,7 +48,8 @@ class DeviceDirectory {
 };
 
 // The parts of a claim as the configured modules run them. If the part's module is no longer configured, or unknown
-// because the claim was rebuilt from a CDI file, its devices tell where they are now.
+// because the claim was rebuilt from a CDI file, the names of its devices tell where they are now. A device keeps the
+// id that it was prepared with.
 struct LocatedParts {
   std::vector<ModulePart> parts;
   std::optional<Error> missing;  // why some devices were not found, which are left out

@@ -8,11 +8,12 @@
 
 namespace cardcage {
 
-// The record to begin with for the device `name` in Kubernetes, with the holders that it has already. The module gets
-// the declared defaults as parameters, because a pod that asks for a count of devices cannot say more.
+// The record with the UID `uid` to begin with for the device that the module calls `device_id`, with the holders that
+// it has already. The module gets the declared defaults as parameters, because a pod that asks for a count of devices
+// cannot say more.
 //
 // kNotFound if no module lists the device, kUnavailable if its module does not run.
-Result<ClaimRecord> plan_device(const std::string& resource, const std::string& name, const DeviceDirectory& devices,
-                                const Ledger& ledger, WallTime now);
+Result<ClaimRecord> plan_device(const std::string& resource, const std::string& uid, const std::string& device_id,
+                                const DeviceDirectory& devices, const Ledger& ledger, WallTime now);
 
 }  // namespace cardcage

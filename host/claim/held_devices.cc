@@ -32,12 +32,14 @@ HeldDevices::HeldDevices(std::string module, SnapshotPtr snapshot, const Ledger&
 const std::vector<HeldDevices::Held>& HeldDevices::held() const {
   if (held_) return *held_;
   held_.emplace();
-  for (const auto& [key, record] : ledger_.claims())
+  for (const auto& [key, record] : ledger_.claims()) {
+    if (!holds_devices(*record, ledger_.boot_id())) continue;
     for (const ModulePart& part : record->parts)
       for (const HeldDevice& held : part.devices) {
         if (part.module != module_ || held.allocation.admin_access) continue;
         if (const Device* device = snapshot_->find(held.device_id)) held_->push_back({device, record});
       }
+  }
   return *held_;
 }
 
@@ -58,6 +60,15 @@ bool HeldDevices::overlap(std::string_view device_id, std::string_view other_id)
   const Device* const one = snapshot_ ? snapshot_->find(device_id) : nullptr;
   const Device* const other = snapshot_ ? snapshot_->find(other_id) : nullptr;
   return one && other && overlap(*one, *other);
+}
+
+std::vector<const Device*> HeldDevices::overlapping(std::string_view device_id) const {
+  std::vector<const Device*> found;
+  if (!is_partitioned(device_id)) return found;
+  const Device* const one = snapshot_->find(device_id);
+  for (const Device& other : snapshot_->devices)
+    if (overlap(*one, other)) found.push_back(&other);
+  return found;
 }
 
 // A module may list partitions of partitions.

@@ -34,6 +34,8 @@ class HeldDevices {
   bool is_partitioned(std::string_view device_id) const;
   // Whether one of the two is a partition of the other.
   bool overlap(std::string_view device_id, std::string_view other_id) const;
+  // The devices that this one is a partition of, and its own partitions.
+  std::vector<const Device*> overlapping(std::string_view device_id) const;
   // What rules the device out, other than what `claimant` has. Whether the device itself is held is another question.
   std::optional<Held> ruled_out_by(std::string_view device_id, const ClaimKey& claimant) const;
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "host/claim/conflicts.h"
+#include "host/core/log.h"
+
 namespace cardcage {
 
 CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi) {
@@ -32,6 +35,21 @@ std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory
       if (part.module == module) live.push_back(module_claim(*claim, part, ledger.boot_id()));
   }
   return live;
+}
+
+void adopt_after_reboot(ClaimRecord& record, const DeviceDirectory& devices, const Ledger& ledger) {
+  if (record.boot_id == ledger.boot_id()) return;
+  std::erase_if(record.parts, [&](const ModulePart& part) {
+    const HeldDevices others(part.module, devices.snapshot(part.module), ledger);
+    const auto user = [&](const HeldDevice& device) { return find_user(record.key(), others, device, ledger); };
+    const auto used = std::ranges::find_if(part.devices, [&](const auto& device) { return user(device).has_value(); });
+    if (used == part.devices.end()) return false;
+    log(LogLevel::kInfo, "module is not called to release a device that another claim got after the node booted",
+        {{"module", part.module}, {"claim", claim_label(record.ref)}, {"device", used->device_id}});
+    return true;
+  });
+  for (ModulePart& part : record.parts) part.state_of_other_boot = true;
+  record.boot_id = ledger.boot_id();
 }
 
 std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module) {

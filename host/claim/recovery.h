@@ -1,4 +1,4 @@
-// Restores CDI files, and tells modules their claims, after a start of the host.
+// Restores CDI files, and tells modules their claims, after a start of the host or the node.
 #pragma once
 
 #include <map>
@@ -24,6 +24,10 @@ CdiRecovery recover_cdi(const Ledger& ledger, const CdiWriter& cdi);
 // The claims that a module may keep, for Module::reconcile: those prepared or in doubt. Call it when the directory
 // knows the module's devices, which identify the claims of a rebuilt ledger or of a renamed module.
 std::vector<ModuleClaim> live_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);
+
+// The modules may touch the devices of a record from here on. If it is of an earlier boot, parts with devices that
+// other claims have got since are removed from it.
+void adopt_after_reboot(ClaimRecord& record, const DeviceDirectory& devices, const Ledger& ledger);
 
 // How many claims hold devices of the module, found in the same way.
 std::size_t count_claims(const Ledger& ledger, const DeviceDirectory& devices, const std::string& module);

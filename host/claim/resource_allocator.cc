@@ -13,6 +13,8 @@ namespace {
 
 // The kubelet allocates for the containers of a pod one right after the other, before it starts any of them.
 constexpr Duration kSamePod = std::chrono::seconds(1);
+// A UID has 63 characters at most, and a hash of 16 with a dash follows the stem.
+constexpr std::size_t kLongestStem = 46;
 constexpr Duration kFirstRest = std::chrono::seconds(10), kLongestRest = std::chrono::minutes(5);
 
 // The record of a resource has one device.
@@ -41,11 +43,42 @@ ResourceAllocator::ResourceAllocator(std::string resource, ResourceConfig config
                                            }},
                                       environment_)) {}
 
-Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string name, Instant deadline) const {
+Task<Result<ClaimRecord>> ResourceAllocator::plan(std::string uid, Instant deadline) const {
   co_await environment_.devices.started(resource_, deadline);
-  if (const auto located = environment_.devices.locate(resource_, "", name))
+  const auto device_id = planned_id(uid);
+  if (!device_id) co_return std::unexpected(device_id.error());
+  if (const auto located = environment_.devices.locate_id(resource_, *device_id))
     co_await environment_.devices.returned(located->module, deadline);
-  co_return plan_device(resource_, name, environment_.devices, environment_.ledger, environment_.clock.wall());
+  co_return plan_device(resource_, uid, *device_id, environment_.devices, environment_.ledger,
+                        environment_.clock.wall());
+}
+
+// The id is the promise: a device that was handed out stays the same one, whatever its name is by now.
+Result<std::string> ResourceAllocator::planned_id(const std::string& uid) const {
+  const auto known = environment_.ledger.find({resource_, uid});
+  if (const HeldDevice* const device = known ? the_device(*known) : nullptr; device && !device->device_id.empty())
+    return device->device_id;
+  if (const auto call = handing_out_.find(uid); call != handing_out_.end())
+    return device_id_of(call->second, config_.replicas > 1);
+  auto located = environment_.devices.locate(resource_, "", uid);  // the record was rebuilt from its CDI file
+  if (!located) return std::unexpected(located.error());
+  return located->device.id;
+}
+
+std::shared_ptr<const ClaimRecord> ResourceAllocator::record_for(const std::string& module,
+                                                                 const Device& device) const {
+  const HeldDevice wanted{.allocation = {.driver = resource_, .device = device.name}, .device_id = device.id};
+  for (auto& record : claims_holding(module, wanted, environment_.ledger))
+    if (record->driver == resource_) return std::move(record);
+  return nullptr;
+}
+
+// The UID of its record, which the CDI name is made of. After a reboot another device, which a pod has, may have a
+// record under the name.
+std::string ResourceAllocator::uid_for(const std::string& module, const Device& device) const {
+  if (const auto record = record_for(module, device)) return record->ref.uid;
+  if (!environment_.ledger.find({resource_, device.name})) return device.name;
+  return fmt::format("{}-{:x}", device.name.substr(0, kLongestStem), std::hash<std::string>{}(device.id));
 }
 
 Result<LocatedDevice> ResourceAllocator::locate(const std::string& id) const {
@@ -68,18 +101,18 @@ Status ResourceAllocator::check_request(const std::vector<std::string>& ids) con
 
 Task<Result<ContainerGrant>> ResourceAllocator::allocate(std::vector<std::string> ids, Instant deadline) {
   if (auto good = check_request(ids); !good) co_return std::unexpected(good.error());
-  std::map<std::string, std::vector<std::string>> wanted;  // ids by device name
+  std::map<std::string, std::vector<std::string>> wanted;  // ids by the UID of the device's record
   for (const std::string& id : ids) {
     const auto located = locate(id);
     if (!located) co_return std::unexpected(located.error());
-    wanted[located->device.name].push_back(id);
+    wanted[uid_for(located->module, located->device)].push_back(id);
   }
-  std::vector<std::string> names;
+  std::vector<std::string> uids;
   std::vector<OneShot<Status>> handed_out;
-  for (const auto& [name, its_ids] : wanted) {
-    names.push_back(name);
+  for (const auto& [uid, its_ids] : wanted) {
+    uids.push_back(uid);
     const auto& done = handed_out.emplace_back(environment_.core);
-    spawn(environment_.core, hand_out(name, its_ids, deadline, done));
+    spawn(environment_.core, hand_out(uid, its_ids, deadline, done));
   }
   Status result;
   for (const OneShot<Status>& done : handed_out) {
@@ -87,40 +120,40 @@ Task<Result<ContainerGrant>> ResourceAllocator::allocate(std::vector<std::string
     if (!one && result) result = one;
   }
   if (!result) co_return std::unexpected(result.error());
-  co_return grant(names);
+  co_return grant(uids);
 }
 
-ResourceAllocator::HandingOut::HandingOut(ResourceAllocator& allocator, std::string name, std::vector<std::string> ids)
-    : allocator_(allocator), name_(std::move(name)), ids_(std::move(ids)) {
-  for (const std::string& id : ids_) allocator_.handing_out_.emplace(name_, id);
+ResourceAllocator::HandingOut::HandingOut(ResourceAllocator& allocator, std::string uid, std::vector<std::string> ids)
+    : allocator_(allocator), uid_(std::move(uid)), ids_(std::move(ids)) {
+  for (const std::string& id : ids_) allocator_.handing_out_.emplace(uid_, id);
 }
 
 ResourceAllocator::HandingOut::~HandingOut() {
   for (const std::string& id : ids_) {
-    const auto [begin, end] = allocator_.handing_out_.equal_range(name_);
+    const auto [begin, end] = allocator_.handing_out_.equal_range(uid_);
     allocator_.handing_out_.erase(std::find_if(begin, end, [&](const auto& entry) { return entry.second == id; }));
   }
 }
 
-Task<void> ResourceAllocator::hand_out(std::string name, std::vector<std::string> ids, Instant deadline,
+Task<void> ResourceAllocator::hand_out(std::string uid, std::vector<std::string> ids, Instant deadline,
                                        OneShot<Status> done) {
-  std::optional<HandingOut> handing_out(std::in_place, *this, name, ids);
-  const Status prepared = co_await prepare(name, ids, deadline);
+  std::optional<HandingOut> handing_out(std::in_place, *this, uid, ids);
+  const Status prepared = co_await prepare(uid, ids, deadline);
   handing_out.reset();
   for (const std::string& id : ids) allocated_[id] = environment_.clock.now();
   // The list does not say which ids are handed out, and making it costs more than all else here: only a rest changes
   // it.
-  if (!prepared) rest(name, prepared.error());
-  if (!prepared || resting_.erase(name) > 0) changed_();
+  const std::string device_id = device_id_of(ids.front(), config_.replicas > 1);
+  if (!prepared) rest(device_id, prepared.error());
+  if (!prepared || resting_.erase(device_id) > 0) changed_();
   done.set(prepared);
 }
 
-Task<Status> ResourceAllocator::prepare(const std::string& name, const std::vector<std::string>& ids,
-                                        Instant deadline) {
-  const ClaimRef ref{"", "", name};
+Task<Status> ResourceAllocator::prepare(const std::string& uid, const std::vector<std::string>& ids, Instant deadline) {
+  const ClaimRef ref{"", "", uid};
   const auto left_by_an_earlier_pod = [&] {
-    const auto known = environment_.ledger.find({resource_, name});
-    return known && !others_need(name, ids) &&
+    const auto known = environment_.ledger.find({resource_, uid});
+    return known && !others_need(uid, ids) &&
            std::ranges::any_of(holders_of(*known), [&](const Holder& holder) { return !may_be_same_pod(holder); });
   };
   if (left_by_an_earlier_pod()) {
@@ -134,14 +167,14 @@ Task<Status> ResourceAllocator::prepare(const std::string& name, const std::vect
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
   const PodContainer not_known_yet;
-  co_return add_holders(name, ids, not_known_yet);
+  co_return add_holders(uid, ids, not_known_yet);
 }
 
 // Whether a replica of the device besides `ids` is handed out or being handed out.
-bool ResourceAllocator::others_need(const std::string& name, const std::vector<std::string>& ids) const {
+bool ResourceAllocator::others_need(const std::string& uid, const std::vector<std::string>& ids) const {
   const auto other = [&](const std::string& id) { return std::ranges::find(ids, id) == ids.end(); };
-  const auto [begin, end] = handing_out_.equal_range(name);
-  const auto known = environment_.ledger.find({resource_, name});
+  const auto [begin, end] = handing_out_.equal_range(uid);
+  const auto known = environment_.ledger.find({resource_, uid});
   return std::any_of(begin, end, [&](const auto& entry) { return other(entry.second); }) ||
          (known && std::ranges::any_of(holders_of(*known), other, &Holder::id));
 }
@@ -153,12 +186,12 @@ bool ResourceAllocator::may_be_same_pod(const Holder& holder) const {
 
 // Notes who holds the ids from now on, in place of their earlier holders. Nobody waits for the note: if it is lost, the
 // kubelet tells the holders again.
-Status ResourceAllocator::add_holders(const std::string& name, const std::vector<std::string>& ids,
+Status ResourceAllocator::add_holders(const std::string& uid, const std::vector<std::string>& ids,
                                       const PodContainer& pod) {
-  const auto known = environment_.ledger.find({resource_, name});
+  const auto known = environment_.ledger.find({resource_, uid});
   ClaimRecord record = known ? *known : ClaimRecord{};
   HeldDevice* const device = the_device(record);
-  if (!device) return fail(Code::kAborted, "device '{}' was released meanwhile", name);
+  if (!device) return fail(Code::kAborted, "device '{}' was released meanwhile", uid);
   const WallTime now = environment_.clock.wall();
   std::vector<HistoryEntry> left;
   for (const std::string& id : ids) {
@@ -174,23 +207,23 @@ Status ResourceAllocator::add_holders(const std::string& name, const std::vector
   return {};
 }
 
-void ResourceAllocator::rest(const std::string& name, const Error& why) {
-  Rest& entry =
-      resting_
-          .try_emplace(
-              name,
-              Rest{Backoff(kFirstRest, kLongestRest, name), {}, {}, DelayedCall(environment_.core, environment_.clock)})
-          .first->second;
+void ResourceAllocator::rest(const std::string& device_id, const Error& why) {
+  Rest& entry = resting_
+                    .try_emplace(device_id, Rest{Backoff(kFirstRest, kLongestRest, device_id),
+                                                 {},
+                                                 {},
+                                                 DelayedCall(environment_.core, environment_.clock)})
+                    .first->second;
   entry.until = environment_.clock.now() + entry.pause.next();
   entry.why = why.message;
   entry.over.call_at(entry.until, [this] { changed_(); });
 }
 
-Result<ContainerGrant> ResourceAllocator::grant(const std::vector<std::string>& names) const {
+Result<ContainerGrant> ResourceAllocator::grant(const std::vector<std::string>& uids) const {
   std::vector<std::shared_ptr<const ClaimRecord>> held;
-  for (const std::string& name : names) {
-    auto record = environment_.ledger.find({resource_, name});
-    if (!record) return fail(Code::kAborted, "device '{}' was released meanwhile", name);
+  for (const std::string& uid : uids) {
+    auto record = environment_.ledger.find({resource_, uid});
+    if (!record) return fail(Code::kAborted, "device '{}' was released meanwhile", uid);
     held.push_back(std::move(record));
   }
   return container_grant(resource_, config_.deliver, held);
@@ -218,12 +251,14 @@ Task<Status> ResourceAllocator::pre_start_alone(std::string id, std::vector<std:
   if (known) co_await environment_.devices.returned(known->parts.front().module, deadline);
   const auto record = record_of(id);  // holders come and go without a turn
   if (!record) co_return fail(Code::kFailedPrecondition, "it was released meanwhile");
+  if (record->boot_id != environment_.ledger.boot_id())
+    co_return fail(Code::kUnavailable, "it is not prepared again after the boot of the node; the kubelet tries again");
   const auto another = [&](const Holder& holder) { return std::ranges::find(ids, holder.id) == ids.end(); };
   if (std::ranges::any_of(holders_of(*record), another)) co_return Status{};  // another container uses it: no reset
   const ModulePart& part = record->parts.front();
   const auto module = environment_.devices.module(part.module);
   if (!module) co_return std::unexpected(module.error());
-  if (const auto located = environment_.devices.locate(resource_, "", record->ref.uid);
+  if (const auto located = environment_.devices.locate_id(resource_, part.devices.front().device_id);
       located && !located->quiesced.empty())
     co_return fail(Code::kUnavailable, "{}", located->quiesced);
   ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
@@ -239,14 +274,15 @@ std::shared_ptr<const ClaimRecord> ResourceAllocator::record_of(const std::strin
     const HeldDevice* device = the_device(*record);
     if (!device) continue;
     if (std::ranges::find(device->holders, id, &Holder::id) != device->holders.end()) return record;
-    if (device->holders.empty() && (device->device_id == id || record->ref.uid == id)) return record;
+    if (device->holders.empty() && id == (device->device_id.empty() ? record->ref.uid : device->device_id))
+      return record;
   }
   return nullptr;
 }
 
 // `last` is when the id was handed out last, as far as the kubelet's answer is about.
-Status ResourceAllocator::still_free(const std::string& name, const std::string& id, Instant last) const {
-  if (busy(id) || others_need(name, {id})) return fail(Code::kUnavailable, "device '{}' is being handed out", id);
+Status ResourceAllocator::still_free(const std::string& uid, const std::string& id, Instant last) const {
+  if (busy(id) || others_need(uid, {id})) return fail(Code::kUnavailable, "device '{}' is being handed out", id);
   if (allocated(id) != last) return fail(Code::kAborted, "device '{}' was handed out again", id);
   return {};
 }
@@ -294,13 +330,13 @@ void ResourceAllocator::seen(const std::string& id, const PodContainer& pod) {
 Task<Status> ResourceAllocator::adopt(std::string id, PodContainer pod, Instant deadline) {
   const auto located = locate(id);
   if (!located) co_return std::unexpected(located.error());
-  const std::string name = located->device.name;
+  const std::string uid = uid_for(located->module, located->device);
   const std::vector<std::string> ids{id};
-  const HandingOut handing_out(*this, name, ids);
-  const ClaimRef ref{"", "", name};
+  const HandingOut handing_out(*this, uid, ids);
+  const ClaimRef ref{"", "", uid};
   auto prepared = co_await preparer_->prepare(ref, deadline);
   if (!prepared) co_return std::unexpected(prepared.error());
-  co_return add_holders(name, ids, pod);
+  co_return add_holders(uid, ids, pod);
 }
 
 Task<bool> ResourceAllocator::restore(Instant deadline) {
@@ -318,12 +354,13 @@ std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, 
   const auto unhealthy = [](const char* reason, std::string message) {
     return Health{.state = HealthState::kUnhealthy, .reason = reason, .message = std::move(message)};
   };
-  if (const auto entry = resting_.find(device.name);
+  if (const auto entry = resting_.find(device.id);
       entry != resting_.end() && environment_.clock.now() < entry->second.until)
     return unhealthy("FailedRecently",
                      fmt::format("it is not offered for a while after a failure: {}", entry->second.why));
   const HeldDevice wanted{.allocation = {.driver = resource_, .device = device.name}, .device_id = device.id};
-  const auto conflict = find_conflict({resource_, device.name}, others, wanted, environment_.ledger);
+  const auto conflict =
+      find_conflict({resource_, uid_for(others.module(), device)}, others, wanted, environment_.ledger);
   if (!conflict) return std::nullopt;
   return unhealthy(conflict->partition.empty() ? "InUse" : "PartitionInUse", to_string(*conflict));
 }

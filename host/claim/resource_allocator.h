@@ -68,19 +68,21 @@ class ResourceAllocator {
   // Whether the id is being handed out at this moment.
   bool busy(const std::string& id) const;
   std::vector<std::shared_ptr<const ClaimRecord>> records() const;
+  // The record of a device that the module lists; null if it is not handed out.
+  std::shared_ptr<const ClaimRecord> record_for(const std::string& module, const Device& device) const;
 
  private:
   // Notes for its life that a call is about to add holders of the ids.
   class HandingOut {
    public:
-    HandingOut(ResourceAllocator& allocator, std::string name, std::vector<std::string> ids);
+    HandingOut(ResourceAllocator& allocator, std::string uid, std::vector<std::string> ids);
     ~HandingOut();
     HandingOut(const HandingOut&) = delete;
     HandingOut& operator=(const HandingOut&) = delete;
 
    private:
     ResourceAllocator& allocator_;
-    const std::string name_;
+    const std::string uid_;
     const std::vector<std::string> ids_;
   };
   struct Rest {
@@ -91,27 +93,29 @@ class ResourceAllocator {
   };
   Result<LocatedDevice> locate(const std::string& id) const;
   Status check_request(const std::vector<std::string>& ids) const;
-  Task<Result<ClaimRecord>> plan(std::string name, Instant deadline) const;
-  Task<void> hand_out(std::string name, std::vector<std::string> ids, Instant deadline, OneShot<Status> done);
-  Task<Status> prepare(const std::string& name, const std::vector<std::string>& ids, Instant deadline);
-  bool others_need(const std::string& name, const std::vector<std::string>& ids) const;
-  Status still_free(const std::string& name, const std::string& id, Instant last) const;
-  Status add_holders(const std::string& name, const std::vector<std::string>& ids, const PodContainer& pod);
+  Task<Result<ClaimRecord>> plan(std::string uid, Instant deadline) const;
+  Result<std::string> planned_id(const std::string& uid) const;
+  std::string uid_for(const std::string& module, const Device& device) const;
+  Task<void> hand_out(std::string uid, std::vector<std::string> ids, Instant deadline, OneShot<Status> done);
+  Task<Status> prepare(const std::string& uid, const std::vector<std::string>& ids, Instant deadline);
+  bool others_need(const std::string& uid, const std::vector<std::string>& ids) const;
+  Status still_free(const std::string& uid, const std::string& id, Instant last) const;
+  Status add_holders(const std::string& uid, const std::vector<std::string>& ids, const PodContainer& pod);
   bool may_be_same_pod(const Holder& holder) const;
-  void rest(const std::string& name, const Error& why);
+  void rest(const std::string& device_id, const Error& why);
   std::shared_ptr<const ClaimRecord> record_of(const std::string& id) const;
   Task<Status> pre_start_alone(std::string id, std::vector<std::string> ids, Instant deadline);
-  Result<ContainerGrant> grant(const std::vector<std::string>& names) const;
+  Result<ContainerGrant> grant(const std::vector<std::string>& uids) const;
 
   const std::string resource_;
   ResourceConfig config_;
   const ClaimEnvironment environment_;
   const std::function<void()> changed_;
   const std::shared_ptr<ClaimPreparer> preparer_;
-  std::multimap<std::string, std::string> handing_out_;  // ids by device name: calls under way that add holders
+  std::multimap<std::string, std::string> handing_out_;  // ids by UID: calls under way that add holders
   std::map<std::string, Instant> allocated_;             // by id: when its last allocate() ended
   const Instant opened_ = environment_.clock.now();
-  std::map<std::string, Rest> resting_;  // by device name
+  std::map<std::string, Rest> resting_;  // by the module's id
 };
 
 }  // namespace cardcage

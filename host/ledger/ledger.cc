@@ -17,13 +17,14 @@ constexpr std::size_t kMaxUnwritten = 1000;
 // Some hundred claims with as much state as a module may have.
 constexpr std::size_t kMaxUnwrittenBytes = 16u << 20;
 
-// The two keys that a device is found by: the module's id for it, and its name in Kubernetes. No module's name has a
-// slash, so they do not collide.
+// The keys that a device is found by: the module's id for it, and its name in Kubernetes, which the module and the
+// driver have. No module's name has a slash, so they do not collide.
 template <class Visit>
 void each_device(const ClaimRecord& record, Visit visit) {
   for (const ModulePart& part : record.parts)
     for (const HeldDevice& device : part.devices) {
       visit(std::pair(part.module, device.device_id));
+      visit(std::pair(part.module + "/", device.allocation.device));
       visit(std::pair("/" + record.driver, device.allocation.device));
     }
 }
@@ -99,7 +100,8 @@ std::vector<std::shared_ptr<const ClaimRecord>> Ledger::holders(const std::strin
                                                                 const std::string& driver,
                                                                 const std::string& device) const {
   std::set<ClaimKey> keys;
-  for (const HolderKey& found_by : {HolderKey(module, device_id), HolderKey("/" + driver, device)})
+  for (const HolderKey& found_by :
+       {HolderKey(module, device_id), HolderKey(module + "/", device), HolderKey("/" + driver, device)})
     if (const auto entry = holders_.find(found_by); entry != holders_.end())
       keys.insert(entry->second.begin(), entry->second.end());
   std::vector<std::shared_ptr<const ClaimRecord>> records;

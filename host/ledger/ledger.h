@@ -53,7 +53,8 @@ class Ledger {
   // [core]
   const Claims& claims() const { return claims_; }
   std::shared_ptr<const ClaimRecord> find(const ClaimKey& key) const;
-  // Claims that hold the device: by the module's id for it, or by its name at the driver, in any pool.
+  // Claims whose records have the device: by the module's id for it, or by its name in the module or at the driver, in
+  // any pool. Whether they have the hardware is for host/claim/conflicts.h to say.
   std::vector<std::shared_ptr<const ClaimRecord>> holders(const std::string& module, const std::string& device_id,
                                                           const std::string& driver, const std::string& device) const;
   const std::string& boot_id() const { return options_.boot_id; }

@@ -36,6 +36,10 @@ bool is_whole(const ClaimRecord& record, std::string_view boot_id) {
   return record.phase == ClaimPhase::kPrepared && record.boot_id == boot_id;
 }
 
+bool holds_devices(const ClaimRecord& record, std::string_view boot_id) {
+  return record.boot_id == boot_id || record.served().is_resource();
+}
+
 const std::vector<Holder>& holders_of(const ClaimRecord& record) {
   static const std::vector<Holder> nobody;
   if (record.parts.empty() || record.parts.front().devices.empty()) return nobody;
@@ -60,7 +64,7 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
                     .state_version = part.state_version,
                     .journal = part.journal,
                     .resource = record.served().is_resource() ? record.served().name : std::string(),
-                    .other_boot = record.boot_id != boot_id};
+                    .other_boot = part.state_of_other_boot || record.boot_id != boot_id};
   for (const HeldDevice& device : part.devices) {
     const Allocation& from = device.allocation;
     claim.allocations.push_back({.device_id = device.device_id,

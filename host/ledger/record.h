@@ -67,6 +67,7 @@ struct ModulePart {
   Edits edits;  // for every container of the claim
   std::string state;
   std::uint32_t state_version = 0;
+  bool state_of_other_boot = false;    // the node was rebooted since the module saved its state
   std::string journal;                 // what the module wrote down last
   std::vector<MetadataFile> metadata;  // of requests whose first device is in this part
   friend bool operator==(const ModulePart&, const ModulePart&) = default;
@@ -76,7 +77,7 @@ struct ClaimRecord {
   std::string driver;
   ClaimRef ref;  // without namespace and name if rebuilt from a CDI file
   ClaimPhase phase = ClaimPhase::kPreparing;
-  std::string boot_id;
+  std::string boot_id;       // of the last call of a module for it
   WallTime begun, prepared;  // `prepared` is the epoch until the claim is prepared
   std::vector<ModulePart> parts;
   std::string pod_claim_name = {};  // Claim::pod_claim_name, while it is being prepared; not stored
@@ -90,6 +91,10 @@ struct ClaimRecord {
 
 // Whether the modules certainly hold the whole claim: it is prepared, and the node was not rebooted since.
 bool is_whole(const ClaimRecord& record, std::string_view boot_id);
+// Whether the claim has its devices or may have them. A reboot resets the hardware, so that a claim of an earlier boot
+// has none until the kubelet prepares it again. A device of a resource stays promised to its pod: the kubelet hands out
+// the module's ids, and does not call again for a pod that it knows.
+bool holds_devices(const ClaimRecord& record, std::string_view boot_id);
 // The holders of the device of a resource. Empty for a claim, and while the record has no device.
 const std::vector<Holder>& holders_of(const ClaimRecord& record);
 

@@ -117,6 +117,7 @@ void describe(Fields& fields, ModulePart& part) {
   fields("devices", part.devices);
   fields("params", part.params);
   fields("edits", part.edits);
+  fields("stateOfOtherBoot", part.state_of_other_boot);
   fields("metadata", part.metadata);
 }
 

@@ -117,7 +117,7 @@ bool Sandboxes::moves_devices(const ClaimRecord& claim) const {
 Task<Status> Sandboxes::attach(ClaimKey key, OpenSandbox sandbox, ClaimCheck check) {
   const std::function<Task<Status>()> work = [this, key, sandbox, check]() -> Task<Status> {
     const auto claim = environment_.ledger.find(key);
-    if (!claim || claim->phase != ClaimPhase::kPrepared)
+    if (!claim || !is_whole(*claim, environment_.ledger.boot_id()))
       co_return fail(Code::kFailedPrecondition,
                      "driver '{}' has not prepared it here; the kubelet does, before it makes the pod anew",
                      key.driver);

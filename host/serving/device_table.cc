@@ -58,6 +58,11 @@ void refuse_resource(const ServedDevice& served, const Supervisor& other) {
 
 }  // namespace
 
+HeldDevice held_device(const ServedDevice& served) {
+  return {.allocation = {.driver = served.served.name, .pool = served.pool, .device = served.device.name},
+          .device_id = served.device.id};
+}
+
 void DeviceTable::arrange(const std::vector<const Supervisor*>& modules,
                           const std::map<std::string, std::set<std::string>>& held) {
   std::vector<Entry> before = std::exchange(modules_, {});
@@ -215,6 +220,15 @@ const ServedDevice* DeviceTable::find_id(const ServedName& name, std::string_vie
   const auto& ids = index_of(name).ids;
   const auto entry = ids.find(device_id);
   return entry == ids.end() ? nullptr : entry->second;
+}
+
+const ServedDevice* DeviceTable::find(const std::string& module, std::string_view device_id) const {
+  const auto entry =
+      std::ranges::find_if(modules_, [&](const Entry& one) { return one.supervisor->config().name == module; });
+  if (entry == modules_.end()) return nullptr;
+  const auto id_of = [](const ServedDevice& served) -> std::string_view { return served.device.id; };
+  const auto found = std::ranges::lower_bound(entry->devices, device_id, {}, id_of);
+  return found == entry->devices.end() || found->device.id != device_id ? nullptr : &*found;
 }
 
 const Supervisor* DeviceTable::supervisor(const ServedName& name) const {

@@ -27,6 +27,9 @@ struct ServedDevice {
   bool offered() const { return !served.name.empty() && supervisor->draining().empty(); }
 };
 
+// As a claim would have it, to ask who has the device.
+HeldDevice held_device(const ServedDevice& served);
+
 // [core] The supervisors outlive the table.
 class DeviceTable final : public DeviceDirectory {
  public:
@@ -52,6 +55,8 @@ class DeviceTable final : public DeviceDirectory {
   // The names that the rule of the module gives. A pattern gives those that devices have, or have had since it became a
   // rule of the module.
   std::set<std::string> names(const std::string& module, const ServeConfig& rule) const;
+  // The device that a module calls so; null if it lists none.
+  const ServedDevice* find(const std::string& module, std::string_view device_id) const;
   // The device of a resource with this module id; null if there is none.
   const ServedDevice* find_id(const ServedName& name, std::string_view device_id) const;
   // True if a module offers a device of this name, or did and drains.

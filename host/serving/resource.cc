@@ -133,7 +133,7 @@ void Resource::add_device(const ServedDevice& served, const HeldDevices& held,
   }
   bool healthy = usable(served) && !allocator_.unavailable(held, device);
   // A device that was handed out with another number of replicas, before the configuration changed, is not shared.
-  if (const auto record = context().ledger.find({name().name, device.name}))
+  if (const auto record = allocator_.record_for(held.module(), device))
     for (const Holder& holder : holders_of(*record)) healthy &= ids.contains(holder.id);
   for (const std::string& id : ids) listed[id] = {id, healthy, device.numa_nodes};
 }
@@ -240,7 +240,7 @@ std::vector<Candidate> Resource::candidates(const std::vector<std::string>& ids)
       continue;
     }
     const Device& device = served->device;
-    const auto record = context().ledger.find({name().name, device.name});
+    const auto record = allocator_.record_for(served->supervisor->config().name, device);
     const std::size_t in_use = record ? holders_of(*record).size() : 0;
     known.push_back({.id = id,
                      .device = device_id,

@@ -51,6 +51,8 @@ class Supervisor {
     EventSources* sources = nullptr;  // of what modules wait for; outlives the supervisor. Null = nothing happens
     // The host's own cause of a device's health while an access holds its hardware; nothing otherwise.
     std::function<std::optional<CauseHealth>(const std::string& module, const std::string& device_id)> stuck = {};
+    // Says which claim has another device that had this one's name before; empty if none does.
+    std::function<std::string(const std::string& module, const Device& device)> replaced = {};
     // Something has happened to the health of a device.
     std::function<void(const HealthEvent&)> health_event = [](const HealthEvent&) {};
     // What holds the device or one of its partitions, for people: "claim 'default/train'"; empty if nothing does.
@@ -235,6 +237,8 @@ class Supervisor {
   const QuiesceMark* quiesce_mark_of(const Device& device) const;
   // What an operator's mark makes of the device on its own, or of the one that it is a part of.
   std::optional<CauseHealth> health_while_quiesced(const Device& device) const;
+  // The host's cause while a claim has another device that had the name of this one, or of its parent.
+  std::optional<CauseHealth> health_while_replaced(const Device& device) const;
   // What a stuck access makes of the device on its own, or of the one that it is a part of.
   std::optional<CauseHealth> health_while_stuck(const Device& device) const;
   std::string quiesced_text(const QuiesceMark& mark) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/core/log.h"
+#include "host/core/utf8.h"
 #include "host/supervision/supervisor.h"
 
 namespace cardcage {
@@ -57,11 +58,27 @@ void Supervisor::set_health_timer() {
   health_due_.call_at(due, [this] { tell_health(health_.advance()); });
 }
 
+// Until the other device is released: its claim has the health of the name, and its containers may reach this device.
+std::optional<CauseHealth> Supervisor::health_while_replaced(const Device& device) const {
+  if (!listener_.replaced) return std::nullopt;
+  std::string why = listener_.replaced(config().name, device);
+  const Device* const whole = snapshot() ? snapshot()->find(device.parent_id) : nullptr;
+  if (why.empty() && whole) why = listener_.replaced(config().name, *whole);
+  if (why.empty()) return std::nullopt;
+  return CauseHealth{.health = {.state = HealthState::kUnhealthy,
+                                .reason = "Replaced",
+                                .message = cut_utf8(why, kMaxHealthMessage),
+                                .taint = TaintEffect::kNoSchedule,
+                                .cause = "Replaced"},
+                     .changed = health_.health(device).changed};
+}
+
 DeviceHealth Supervisor::health(const Device& device, std::optional<CauseHealth> away) const {
   std::vector<CauseHealth> others;
   const bool is_away = away.has_value();
   if (away) others.push_back(*std::move(away));
   if (auto stuck = health_while_stuck(device)) others.push_back(*std::move(stuck));
+  if (auto replaced = health_while_replaced(device)) others.push_back(*std::move(replaced));
   if (is_being_reset(device)) others.push_back(reset_health(device, clock_.wall()));
   return health_.health(device, std::move(others), is_away);
 }

@@ -102,6 +102,7 @@ struct ClaimReport {
   std::shared_ptr<const ClaimRecord> record;
   std::string progress;  // of a call that a module executes for it, as the module tells; may be empty
   std::vector<ServiceReport> services = {};
+  bool earlier_boot = false;  // no module was called for it since the node booted
 };
 
 // What claims may name, as one module lists it.
@@ -132,7 +133,7 @@ struct ReloadReport {
 
 // The claims of one UID that were forgotten, or would be.
 struct ForgetReport {
-  std::vector<std::shared_ptr<const ClaimRecord>> claims;
+  std::vector<ClaimReport> claims;
   std::vector<std::string> problems;  // why modules did not release them
 };
 

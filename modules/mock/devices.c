@@ -58,14 +58,18 @@ static void make_part(struct device* part, const struct device* whole, uint32_t 
 
 static void make_group(struct devices* devices, const struct hardware* hardware, const struct device_group* group,
                        uint32_t* used) {
-  for (uint32_t i = 0; i < group->count; ++i) {
+  uint32_t found =
+      hardware->slot_count != 0 && hardware->slot_count < group->count ? hardware->slot_count : group->count;
+  for (uint32_t i = 0; i < found; ++i) {
     struct device* whole = &devices->all[devices->count++];
     memcpy(whole->kind, group->kind, sizeof whole->kind);
-    snprintf(whole->name, sizeof whole->name, "%s-%" PRIu32, group->kind, i);
+    snprintf(whole->name, sizeof whole->name, "%s-%" PRIu32, group->kind,
+             i < hardware->slot_count ? hardware->slots[i] : i);
     whole->index = i;
     whole->present = true;
     whole->part_count = parts_of(hardware, group);
-    identify(whole, hardware);
+    identify(whole, hardware); /* by the slot: the card stays the same one when the kernel numbers it anew */
+    snprintf(whole->name, sizeof whole->name, "%s-%" PRIu32, group->kind, i);
     place(whole, hardware, group->count, used);
     for (uint32_t part = 0; part < whole->part_count; ++part) {
       make_part(&devices->all[devices->count++], whole, part, hardware);

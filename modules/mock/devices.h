@@ -8,7 +8,7 @@
 #include "bindings.h"
 #include "policies.h"
 
-enum { MAX_DEVICES = 10000, MAX_SOCKETS = 8, MAX_PARTITIONS = 8, MAX_KINDS = 16 };
+enum { MAX_DEVICES = 10000, MAX_SOCKETS = 8, MAX_PARTITIONS = 8, MAX_KINDS = 16, MAX_SLOTS = 64 };
 
 struct device_group { /* "gpu:8" */
   char kind[17];
@@ -17,6 +17,8 @@ struct device_group { /* "gpu:8" */
 struct hardware { /* what the options ask for; devices_make() builds it */
   struct device_group groups[MAX_KINDS];
   uint32_t group_count;
+  uint32_t slots[MAX_SLOTS]; /* whose cards the kernel has found, in its order; the first one is number 0 */
+  uint32_t slot_count;       /* 0 = all of them, in order */
   char gpu_model[64], fpga_model[64], nic_model[64];
   uint32_t gpu_memory_gib, nic_speed_gbps;
   uint32_t sockets, partitions; /* partitions per gpu, 0 = none */

@@ -25,6 +25,8 @@ const cage_option* const mock_options[MOCK_OPTION_COUNT] = {
     OPTION(NAMED("seed", STRING, "", "changes all uuids, so that nodes differ"), .max = 63),
     OPTION(NAMED("partitions", INT, "0", "partitions offered beside each whole gpu"), .min = 0, .max = MAX_PARTITIONS),
     OPTION(NAMED("partitions_only", BOOL, "false", "gpus with partitions are not offered as a whole")),
+    OPTION(NAMED("slots", LIST, "[]", "slots of the cards that the kernel finds, in its order; [] = all"),
+           .max = MAX_SLOTS),
     OPTION(NAMED("uuid_ids", BOOL, "false", "ids are the uuids, and gpu-0 is only a name")),
     OPTION(NAMED("shared", BOOL, "false", "several claims may hold one device")),
     OPTION(NAMED("shared_capacity", LIST, "[]", "what they may consume: \"gpu memory 4Gi range 2Gi 16Gi 2Gi\""),
@@ -100,6 +102,18 @@ static cage_status read_group(const cage_call* call, cage_str text, struct hardw
   return CAGE_OK;
 }
 
+static cage_status read_slots(const cage_call* call, const cage_values* options, struct hardware* hardware) {
+  const cage_str* items = NULL;
+  hardware->slot_count = options->list(options, "slots", &items);
+  for (uint32_t i = 0; i < hardware->slot_count; ++i) {
+    if (!text_number(items[i], MAX_DEVICES, &hardware->slots[i])) {
+      return refuse(call, CAGE_INVALID_ARGUMENT, "option 'slots': '%.*s' is not a number up to %d; write \"1\"",
+                    (int)(items[i].size < 64 ? items[i].size : 64), items[i].data, MAX_DEVICES);
+    }
+  }
+  return CAGE_OK;
+}
+
 static cage_status read_hardware(const cage_call* call, const cage_values* options, struct hardware* hardware) {
   const cage_str* items = NULL;
   uint32_t count = options->list(options, "devices", &items);
@@ -118,7 +132,8 @@ static cage_status read_hardware(const cage_call* call, const cage_values* optio
   hardware->partitions_only = options->boolean(options, "partitions_only") != 0;
   hardware->shared = options->boolean(options, "shared") != 0;
   hardware->uuid_ids = options->boolean(options, "uuid_ids") != 0;
-  cage_status status = policies_read(call, options, &hardware->policies);
+  cage_status status = read_slots(call, options, hardware);
+  if (status == CAGE_OK) status = policies_read(call, options, &hardware->policies);
   return status == CAGE_OK ? bindings_read(call, options, &hardware->bindings) : status;
 }
 

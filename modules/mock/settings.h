@@ -34,7 +34,7 @@ struct settings {
   uint32_t write_limit_ms;
 };
 
-enum { MOCK_OPTION_COUNT = 44 };
+enum { MOCK_OPTION_COUNT = 45 };
 extern const cage_option* const mock_options[MOCK_OPTION_COUNT];
 
 /* Reads `options` into settings, devices and faults, and keeps no pointer to them. */

@@ -174,7 +174,7 @@ Task<Result<ForgetReport>> FakeDaemon::forget(std::string uid, bool force) {
   if (failure.code != Code::kOk) co_return std::unexpected(failure);
   ForgetReport report;
   for (const auto& record : claim_records)
-    if (record->ref.uid == uid) report.claims.push_back(record);
+    if (record->ref.uid == uid) report.claims.push_back({record, ""});
   if (force) report.problems.emplace_back("module 'mock' cannot release device 'gpu-0': it is not running");
   co_return report;
 }

@@ -49,9 +49,9 @@ class AllocatorWorld : public ClaimWorld {
     return allocator->unavailable(HeldDevices("gpus", directory.snapshot("gpus"), *ledger), device);
   }
   void reboot() {
-    let_the_ledger_write();
-    boot_id = "another boot";
-    restart();
+    allocator.reset();
+    ClaimWorld::reboot();
+    serve({});
   }
   // So long that the next Allocate is for another pod.
   void let_the_pod_run() { clock.advance(std::chrono::seconds(2)); }

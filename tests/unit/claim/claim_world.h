@@ -62,6 +62,10 @@ class FakeDirectory final : public DeviceDirectory {
     std::erase_if(devices_, [&](const auto& entry) { return entry.second.module == name; });
   }
   void lose_device(const std::string& device) { devices_.erase(device); }
+  // The kernel numbers the devices anew: each name is that of the device with this id.
+  void renumber(const std::vector<std::string>& names, const std::vector<std::string>& ids) {
+    for (std::size_t i = 0; i < names.size(); ++i) device(names[i]).id = ids.at(i);
+  }
 
   Result<LocatedDevice> locate(const std::string& driver, const std::string& pool,
                                const std::string& device) const override {
@@ -167,6 +171,16 @@ class ClaimWorld : public CoreFixture {
   }
   static Hook memory_hook(std::uint64_t bytes) {
     return {.name = "createRuntime", .path = "/hooks/lock", .args = {std::to_string(bytes)}};
+  }
+  // The node boots again, with empty folders in memory.
+  void reboot() {
+    let_the_ledger_write();
+    preparer.reset();
+    ledger.reset();
+    std::filesystem::remove_all(cdi.folder());
+    std::filesystem::remove_all(folder / "run");
+    boot_id += ", again";
+    start();
   }
   Instant soon() const { return std::max(clock.now(), real_clock.now()) + std::chrono::seconds(5); }
   static ClaimRef ref_of(const std::string& uid) { return {"team", "claim-" + uid, uid}; }

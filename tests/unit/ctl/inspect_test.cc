@@ -247,7 +247,7 @@ TEST_F(InspectTest, ACommandCarriesUserReasonAndTimeout) {
   EXPECT_EQ(daemon.last_command().limit, std::chrono::minutes(2));
   EXPECT_EQ(daemon.last_command().device, "");
   EXPECT_THAT(send({"resume", "mock", "gpu-0"}).out,
-              ::testing::StartsWith("device 'gpu-0' of module 'mock' is resumed\nit stays with 2 claims:\n"));
+              ::testing::StartsWith("device 'gpu-0' of module 'mock' is resumed\nit stays with 1 claim:\n"));
   EXPECT_EQ(daemon.last_command().device, "gpu-0");
   EXPECT_EQ(send({"resume", "mock", "gpu-1"}).out, "device 'gpu-1' of module 'mock' is resumed\nno claim holds it\n");
   EXPECT_EQ(send({"restart", "mock", "gpu-0"}).code, 2);
