@@ -20,6 +20,8 @@ constexpr Duration kStopLimit = std::chrono::seconds(15);
 constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
 // Long after the first slices and lists of devices.
 constexpr Duration kStart = std::chrono::seconds(10);
+// The limit for one claim, whose module may take its time.
+constexpr Duration kRefitLimit = std::chrono::minutes(2);
 // Short, because nobody serves the node from the end of the previous daemon until the next attempt.
 constexpr Duration kLedgerRetry = std::chrono::milliseconds(20), kLedgerLogInterval = std::chrono::seconds(30);
 // Beside "services", which has the pipes that services print to.
@@ -192,8 +194,24 @@ Status Daemon::open_ledger() {
          {"cdi_files_written", std::to_string(recovery.written)},
          {"cdi_files_removed", std::to_string(recovery.removed)}});
   }
-  cdi_keeper_ = std::make_unique<CdiKeeper>(core_, clock_, *ledger_, cdi_);
+  cdi_keeper_ = std::make_unique<CdiKeeper>(
+      core_, clock_, *ledger_, cdi_, [this](std::vector<ClaimKey> claims) { spawn(core_, refit(std::move(claims))); });
   return {};
+}
+
+// The kubelet repeats a prepare when it starts, but containers start at any time, with the files that the CDI file
+// names.
+Task<void> Daemon::refit(std::vector<ClaimKey> claims) {
+  for (const ClaimKey& key : claims) {
+    if (stopping_) co_return;
+    const Instant deadline = clock_.now() + kRefitLimit;
+    const std::string name = key.served().name;
+    if (key.served().is_resource()) {
+      if (Resource* const resource = resources_->find(name)) co_await resource->allocator().refit(key.uid, deadline);
+    } else if (Driver* const driver = drivers_->find(name)) {
+      co_await driver->refit(key.uid, deadline);
+    }
+  }
 }
 
 Supervisors::Environment Daemon::supervisors_environment() {
@@ -349,6 +367,9 @@ void Daemon::run() {
   loops_.spawn(pods_watch_->run());
   loops_.spawn(reconcile_pods());
   loops_.spawn(keep_run_files());
+  std::vector<ClaimKey> claims;
+  for (const auto& [key, claim] : ledger_->claims()) claims.push_back(key);
+  spawn(core_, refit(std::move(claims)));
   // Not among the loops: what waits for the API server does not hold the end of the daemon up.
   spawn(core_, node_events_->run());
   spawn(core_, claim_statuses_->run());

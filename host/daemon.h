@@ -78,6 +78,7 @@ class Daemon final : public DaemonView {
   Status open_sandboxes();
   void listen_to_runtime(const Supervisor& supervisor);
   Task<void> reconcile_pods();
+  Task<void> refit(std::vector<ClaimKey> claims);
   Task<void> keep_run_files();
   void apply(Config wanted, const ConfigPlan& plan);
   void serve(const ConfigPlan& plan);

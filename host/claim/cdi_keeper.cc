@@ -15,10 +15,14 @@ constexpr Duration kLookInterval = std::chrono::seconds(30);
 
 }  // namespace
 
-CdiKeeper::CdiKeeper(asio::io_context& core, Clock& clock, const Ledger& ledger, const CdiWriter& cdi)
-    : ledger_(ledger), cdi_(cdi), restoring_(core, clock), looking_(core, clock), watch_(core, [this] {
-        restore_soon();
-      }) {
+CdiKeeper::CdiKeeper(asio::io_context& core, Clock& clock, const Ledger& ledger, const CdiWriter& cdi,
+                     Restored restored)
+    : ledger_(ledger),
+      cdi_(cdi),
+      restored_(std::move(restored)),
+      restoring_(core, clock),
+      looking_(core, clock),
+      watch_(core, [this] { restore_soon(); }) {
   watch();
   look_later();
 }
@@ -46,14 +50,15 @@ void CdiKeeper::restore() {
   if (!files) return;
   std::set<ClaimKey> present;
   for (const ClaimFile& file : *files) present.insert({file.served.name, file.uid});
-  std::size_t written = 0;
+  std::vector<ClaimKey> written;
   for (const auto& [key, claim] : ledger_.claims())
     if (is_whole(*claim, ledger_.boot_id()) && !present.contains(key) &&
         cdi_.write(key.driver, key.uid, cdi_spec(*claim)))
-      ++written;
-  if (written > 0)
-    log(LogLevel::kWarn, "restored CDI files of prepared claims that somebody had removed",
-        {{"folder", cdi_.folder().native()}, {"files", std::to_string(written)}});
+      written.push_back(key);
+  if (written.empty()) return;
+  log(LogLevel::kWarn, "restored CDI files of prepared claims that another program had removed",
+      {{"folder", cdi_.folder().native()}, {"files", std::to_string(written.size())}});
+  restored_(std::move(written));
 }
 
 }  // namespace cardcage

@@ -4,6 +4,7 @@
 
 #include "host/claim/claim_plan.h"
 #include "host/claim/conflicts.h"
+#include "host/claim/misfits.h"
 #include "host/claim/recovery.h"
 #include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
@@ -59,6 +60,17 @@ Task<Status> ClaimPreparer::run_alone(ClaimRef claim, std::function<Task<Status>
   const Outcome outcome = co_await run(Kind::kOther, nullptr, std::move(claim), deadline, std::move(work));
   if (!outcome) co_return std::unexpected(outcome.error());
   co_return Status{};
+}
+
+Task<void> ClaimPreparer::refit(std::string claim_uid, Instant deadline) {
+  const auto known = environment_.ledger.find({driver_, claim_uid});
+  if (!known || !is_whole(*known, environment_.ledger.boot_id())) co_return;
+  const auto misfits = co_await find_misfits(environment_.core, environment_.clock, known);
+  if (misfits.empty()) co_return;
+  const TurnCheck check = [this, key = known->key()] {
+    return environment_.ledger.find(key) ? Status{} : fail(Code::kAborted, "it was released meanwhile");
+  };
+  std::ignore = co_await prepare_if(check, known->ref, deadline);  // which logs what comes of it
 }
 
 Task<Status> ClaimPreparer::drop(ClaimRef claim, Instant deadline) {
@@ -144,13 +156,32 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
     bool current = true;
     operation.waits_for = "its ResourceClaim";
     if (planner_.is_current) current = co_await planner_.is_current(ref, *known, deadline);
-    if (current) co_return repeat_outcome(*known);
+    if (current) {
+      operation.waits_for = "the files that its containers get";
+      const auto misfits = co_await find_misfits(environment_.core, environment_.clock, known);
+      if (misfits.empty()) co_return repeat_outcome(*known);
+      co_return co_await prepare_again(operation, ref, misfits.front(), deadline);
+    }
   }
+  co_return co_await prepare_anew(operation, ref, deadline);
+}
 
+// Its devices stay prepared, but its edits do not fit any more.
+Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_again(Operation& operation, const ClaimRef& ref, Misfit misfit,
+                                                          Instant deadline) {
+  log(LogLevel::kWarn, "what the containers of a prepared claim get does not fit the node any more; preparing it again",
+      {{"claim", claim_label(ref)}, {"uid", ref.uid}, {"driver", driver_}, {"cause", misfit.what}});
+  Outcome prepared = co_await prepare_anew(operation, ref, deadline);
+  if (!prepared) co_return within(prepared.error(), "{}, and it cannot be prepared again", misfit.what);
+  co_return prepared;
+}
+
+Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, const ClaimRef& ref, Instant deadline) {
+  const ClaimKey key{driver_, ref.uid};
   auto plan = co_await planner_.plan(ref, operation.waits_for, deadline);
   if (!plan) co_return std::unexpected(plan.error());
   ClaimRecord record = std::move(*plan);
-  if (known) {
+  if (const auto known = environment_.ledger.find(key)) {
     Status cleared = co_await clear_leftovers(operation, *known, record, deadline);
     if (!cleared) co_return std::unexpected(cleared.error());
   }
@@ -173,6 +204,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
   if (auto committed = commit(record); !committed) co_return std::unexpected(committed.error());
+  spawn(environment_.core, note_unseen(environment_.core, environment_.clock, environment_.ledger, key));
   co_return prepared_devices(record);
 }
 
@@ -205,6 +237,7 @@ Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRec
     const auto same = std::ranges::find(before.parts, part.module, &ModulePart::module);
     if (same == before.parts.end()) continue;
     part.metadata = same->metadata;
+    if (this_boot) part.unseen_paths = same->unseen_paths;
     if (find_replaced(std::span(same, 1), std::span(&part, 1)))
       continue;  // the state of a device says nothing of another one
     part.state = same->state;

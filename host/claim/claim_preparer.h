@@ -19,6 +19,7 @@
 #include "host/claim/claim_statuses.h"
 #include "host/claim/device_descriptions.h"
 #include "host/claim/device_directory.h"
+#include "host/claim/misfits.h"
 #include "host/config/config.h"
 #include "host/core/clock.h"
 #include "host/ledger/ledger.h"
@@ -76,6 +77,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   // The same, if `check` still allows it when the call does not wait for another one any more.
   Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
   Task<Status> unprepare_if(TurnCheck check, ClaimRef claim, Instant deadline);
+  // Prepares a claim again whose edits do not fit the node any more, as if the kubelet repeated its call.
+  Task<void> refit(std::string claim_uid, Instant deadline);
   // Runs `work` when nothing else runs for the claim, and nothing else before it has ended.
   Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work, Instant deadline = Instant::max());
   // Forgets a claim that its modules cannot release: removes its CDI file and its record. A module that still has
@@ -107,6 +110,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   Task<Outcome> execute_drop(const ClaimRef& ref);
   Outcome erase(const ClaimRef& ref) const;
 
+  Task<Outcome> prepare_again(Operation& operation, const ClaimRef& ref, Misfit misfit, Instant deadline);
+  Task<Outcome> prepare_anew(Operation& operation, const ClaimRef& ref, Instant deadline);
   Outcome repeat_outcome(const ClaimRecord& known) const;
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
   Task<Status> prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline);

@@ -56,6 +56,8 @@ class ResourceAllocator {
   Task<Status> release(std::string id, Instant deadline);
   // The kubelet says that a pod holds an id that is not handed out: a ledger was lost.
   Task<Status> adopt(std::string id, PodContainer pod, Instant deadline);
+  // See ClaimPreparer.
+  Task<void> refit(std::string uid, Instant deadline) { return preparer_->refit(std::move(uid), deadline); }
   // Prepares again the devices that a reboot or a crash has left unprepared. Returns whether all are prepared.
   Task<bool> restore(Instant deadline);
 

@@ -70,6 +70,8 @@ struct ModulePart {
   bool state_of_other_boot = false;    // the node was rebooted since the module saved its state
   std::string journal;                 // what the module wrote down last
   std::vector<MetadataFile> metadata;  // of requests whose first device is in this part
+  // Host paths of its edits that the daemon did not see right after the prepare.
+  std::vector<std::string> unseen_paths;
   friend bool operator==(const ModulePart&, const ModulePart&) = default;
 };
 

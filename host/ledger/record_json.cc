@@ -119,6 +119,7 @@ void describe(Fields& fields, ModulePart& part) {
   fields("edits", part.edits);
   fields("stateOfOtherBoot", part.state_of_other_boot);
   fields("metadata", part.metadata);
+  fields("unseenPaths", part.unseen_paths);
 }
 
 // Without its parts, which carry more than the ledger's own rows of them.

@@ -32,6 +32,7 @@ class Driver final : public Served<DriverServer> {
   Task<Status> drop(ClaimRef claim);
 
   // See ClaimPreparer.
+  Task<void> refit(std::string claim_uid, Instant deadline) { return claims_->refit(std::move(claim_uid), deadline); }
   Task<Status> run_alone(ClaimRef claim, std::function<Task<Status>()> work);
 
   const PublisherStatus& publisher_status() const { return publisher_->status(); }

@@ -1,6 +1,6 @@
 #include "host/claim/cdi_keeper.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -34,26 +34,29 @@ class CdiKeeperTest : public ClaimWorld {
     clock.advance(time);
     settle();
   }
+  std::vector<ClaimKey> restored;
+  const CdiKeeper::Restored note_restored = [this](std::vector<ClaimKey> claims) { restored = std::move(claims); };
   void remove_file() { std::filesystem::remove(cdi.folder() / claim_file_name({Api::kDra, kDriver}, "u1")); }
 };
 
 TEST_F(CdiKeeperTest, RestoresARemovedFileAfterASecond) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  const CdiKeeper keeper(core, clock, *ledger, cdi);
+  const CdiKeeper keeper(core, clock, *ledger, cdi, note_restored);
   remove_file();
   pass(std::chrono::seconds(1));
   EXPECT_TRUE(has_cdi_file("u1"));
+  EXPECT_THAT(restored, ::testing::ElementsAre(ClaimKey{kDriver, "u1"}));
 }
 
 TEST_F(CdiKeeperTest, LooksNowAndThenWithoutInotify) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
   std::optional<CdiKeeper> keeper;
   // UBSan needs descriptors when it meets a type for the first time.
-  keeper.emplace(core, clock, *ledger, cdi);
+  keeper.emplace(core, clock, *ledger, cdi, note_restored);
   keeper.reset();
   {
     const NoDescriptors none;
-    keeper.emplace(core, clock, *ledger, cdi);
+    keeper.emplace(core, clock, *ledger, cdi, note_restored);
   }
   for (int i = 0; i < 3; ++i) {
     remove_file();

@@ -1,0 +1,137 @@
+#include "host/claim/misfits.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace cardcage {
+namespace {
+
+constexpr Duration kLookLimit = std::chrono::seconds(1);
+// Threads that look, which end within microseconds unless a file system does not respond.
+constexpr int kMaxLooking = 64;
+std::atomic<int> looking = 0;
+
+// Shared with the thread, which may be left behind.
+struct Look {
+  std::mutex mutex;
+  std::optional<OneShot<std::vector<Misfit>>> asked;  // empty once the core does not wait any more
+};
+
+struct GiveUp {
+  void operator()(Look* look) const {
+    const std::scoped_lock lock(look->mutex);
+    look->asked.reset();
+  }
+};
+
+// Errors other than these say nothing of the path.
+bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ENXIO || error == ENODEV; }
+
+bool is_of_type(const std::string& type, mode_t mode) {
+  if (type == "c" || type == "u") return S_ISCHR(mode);
+  if (type == "b") return S_ISBLK(mode);
+  if (type == "p") return S_ISFIFO(mode);
+  return S_ISCHR(mode) || S_ISBLK(mode) || S_ISFIFO(mode);
+}
+
+// Both return an empty text for a path that fits or cannot be looked at.
+std::string misfit_of_path(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) != 0 && is_gone(errno) ? fmt::format("'{}' is gone", path) : "";
+}
+
+std::string misfit_of_node(const DeviceNode& node, const std::string& path) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) return is_gone(errno) ? fmt::format("'{}' is gone", path) : "";
+  if (!is_of_type(node.type, status.st_mode)) return fmt::format("'{}' is another kind of file now", path);
+  const std::int64_t now_major = ::major(status.st_rdev), now_minor = ::minor(status.st_rdev);
+  if (node.major.value_or(now_major) == now_major && node.minor.value_or(now_minor) == now_minor) return "";
+  return fmt::format("'{}' is device {}:{} now, not {}:{}", path, now_major, now_minor, node.major.value_or(now_major),
+                     node.minor.value_or(now_minor));
+}
+
+const std::string& host_path(const DeviceNode& node) { return node.host_path.empty() ? node.path : node.host_path; }
+
+// Calls `visit` with each edit that names a host path, and that path.
+template <class Visit>
+void each_path(const ModulePart& part, Visit visit) {
+  const auto of_edits = [&](const Edits& edits) {
+    for (const DeviceNode& node : edits.device_nodes) visit(host_path(node), &node);
+    for (const Mount& mount : edits.mounts) visit(mount.host_path, nullptr);
+    for (const Hook& hook : edits.hooks) visit(hook.path, nullptr);
+  };
+  of_edits(part.edits);
+  for (const HeldDevice& device : part.devices) of_edits(device.edits);
+}
+
+bool is_unseen(const ModulePart& part, const std::string& path) {
+  return std::ranges::find(part.unseen_paths, path) != part.unseen_paths.end();
+}
+
+std::vector<Misfit> look(const ClaimRecord& record) {
+  std::vector<Misfit> misfits;
+  for (const ModulePart& part : record.parts)
+    each_path(part, [&](const std::string& path, const DeviceNode* node) {
+      if (is_unseen(part, path)) return;
+      if (std::string what = node ? misfit_of_node(*node, path) : misfit_of_path(path); !what.empty())
+        misfits.push_back({path, std::move(what)});
+    });
+  return misfits;
+}
+
+bool has_paths(const ClaimRecord& record) {
+  bool has = false;
+  for (const ModulePart& part : record.parts)
+    each_path(part, [&](const std::string&, const DeviceNode*) { has = true; });
+  return has;
+}
+
+void keep_unseen(const std::vector<Misfit>& misfits, ClaimRecord& record) {
+  for (ModulePart& part : record.parts) {
+    each_path(part, [&](const std::string& path, const DeviceNode*) {
+      if (std::ranges::find(misfits, path, &Misfit::path) != misfits.end() && !is_unseen(part, path))
+        part.unseen_paths.push_back(path);
+    });
+  }
+}
+
+}  // namespace
+
+Task<std::vector<Misfit>> find_misfits(asio::io_context& core, Clock& clock,
+                                       std::shared_ptr<const ClaimRecord> record) {
+  std::vector<Misfit> none;
+  if (!has_paths(*record) || looking >= kMaxLooking) co_return none;
+  const OneShot<std::vector<Misfit>> found(core);
+  const auto shared = std::make_shared<Look>();
+  shared->asked = found;
+  const std::unique_ptr<Look, GiveUp> waiting(shared.get());  // the core may end before the thread does
+  ++looking;
+  std::thread([shared, record] {
+    auto misfits = look(*record);
+    --looking;
+    const std::scoped_lock lock(shared->mutex);
+    if (shared->asked) shared->asked->set(std::move(misfits));
+  }).detach();
+  auto misfits = co_await found.wait_until(clock, clock.now() + kLookLimit);
+  co_return misfits ? std::move(*misfits) : std::move(none);
+}
+
+Task<void> note_unseen(asio::io_context& core, Clock& clock, Ledger& ledger, ClaimKey claim) {
+  const auto prepared = ledger.find(claim);
+  if (!prepared) co_return;
+  const auto misfits = co_await find_misfits(core, clock, prepared);
+  const auto known = misfits.empty() ? nullptr : ledger.find(claim);
+  if (!known || !is_whole(*known, ledger.boot_id())) co_return;
+  ClaimRecord record = *known;
+  keep_unseen(misfits, record);
+  ledger.note(std::move(record));
+}
+
+}  // namespace cardcage

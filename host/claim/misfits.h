@@ -1,0 +1,27 @@
+// Looks whether the container edits of a prepared claim still fit the node: a driver may have been replaced since.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/core/clock.h"
+#include "host/core/task.h"
+#include "host/ledger/ledger.h"
+
+namespace cardcage {
+
+// A host path of edits that does not exist, or that is another device node than the edits say.
+struct Misfit {
+  std::string path;
+  std::string what;  // "'/dev/acme0' is device 240:7 now, not 240:0"
+};
+
+// The misfits of all parts, without paths that the daemon could not see after the prepare either: in a container it
+// sees few paths of the host. A thread of its own looks, since a path may be on a file system that does not respond;
+// then there is no misfit after a second.
+Task<std::vector<Misfit>> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record);
+// Notes in the record which paths of a claim that was just prepared the daemon does not see. Runs behind the response.
+Task<void> note_unseen(asio::io_context& core, Clock& clock, Ledger& ledger, ClaimKey claim);
+
+}  // namespace cardcage
