@@ -207,7 +207,21 @@ struct ProcessConfig {
   // none as another user.
   std::optional<std::vector<std::string>> capabilities;
   bool seccomp = false;  // use the filter of host/worker/confine.cc
+  // True if the module has less than the daemon's rights. Limits and variables take no right away.
+  bool confines() const { return !user.empty() || capabilities || seccomp; }
   friend bool operator==(const ProcessConfig&, const ProcessConfig&) = default;
+};
+
+// What containers may get from a module; a list without a value allows everything. The container runtime makes hooks,
+// mounts and device nodes as root.
+struct AllowedEdits {
+  using Texts = std::optional<std::vector<std::string>>;
+  Texts device_nodes, hooks;  // glob patterns of absolute paths of the node
+  Texts mounts;               // the same, with ":rw" where containers may write
+  Texts net_devices;          // glob patterns of interfaces of the node
+  Texts env;                  // names of variables, also for programs
+  std::optional<std::vector<std::uint32_t>> groups;
+  friend bool operator==(const AllowedEdits&, const AllowedEdits&) = default;
 };
 
 struct ModuleConfig {
@@ -220,6 +234,7 @@ struct ModuleConfig {
   std::vector<std::filesystem::path> programs;
   // What the module may have the daemon write to, or make ioctls of: glob patterns of absolute paths.
   std::vector<std::string> writes;
+  AllowedEdits allows;  // as written; see allowed_edits()
   std::map<std::string, RawOption> options;
   std::vector<HealthRuleConfig> health;  // the first one that matches counts
   std::vector<AttributeConfig> attributes;
@@ -228,7 +243,7 @@ struct ModuleConfig {
   friend bool operator==(const ModuleConfig& a, const ModuleConfig& b) {
     const auto all = [](const ModuleConfig& module) {
       return std::tie(module.name, module.path, module.isolation, module.process, module.sha256, module.programs,
-                      module.writes, module.options, module.health, module.attributes, module.serve);
+                      module.writes, module.allows, module.options, module.health, module.attributes, module.serve);
     };
     return all(a) == all(b);
   }
@@ -236,9 +251,12 @@ struct ModuleConfig {
 
 // True if an instance of `a` would behave like one of `b`. The rules do not count, since no instance sees them.
 inline bool same_instance(const ModuleConfig& a, const ModuleConfig& b) {
-  return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.programs, a.writes, a.options) ==
-         std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.programs, b.writes, b.options);
+  return std::tie(a.name, a.path, a.isolation, a.process, a.sha256, a.programs, a.writes, a.allows, a.options) ==
+         std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.programs, b.writes, b.allows, b.options);
 }
+
+// What is in force: without a value, a confined module is allowed nothing.
+AllowedEdits allowed_edits(const ModuleConfig& module);
 
 struct Config {
   std::string sha256;  // of the text, hex

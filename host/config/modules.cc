@@ -168,7 +168,7 @@ void read_programs(TableReader& table, ModuleConfig& module) {
 
 void read_writes(TableReader& table, ModuleConfig& module) {
   for (auto& text : table.strings("writes")) {
-    if (const auto valid = check_write_pattern(text.value); !valid)
+    if (const auto valid = check_path_pattern(text.value); !valid)
       table.refuse("writes", text.position, valid.error().message);
     else
       module.writes.push_back(std::move(text.value));
@@ -184,6 +184,7 @@ ModuleConfig read_module(TableReader table) {
   read_sha256(table, module);
   read_programs(table, module);
   read_writes(table, module);
+  module.allows = read_allowed_edits(table);
   read_process(table.table("process"), module);
   read_options(table.table("options"), module);
   module.health = read_health(table.tables("health"));

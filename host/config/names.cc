@@ -88,7 +88,7 @@ Status check_attribute_name(std::string_view name) {
                "an identifier of at most 32 bytes, optionally after \"domain/\"");
 }
 
-Status check_write_pattern(std::string_view pattern) {
+Status check_path_pattern(std::string_view pattern) {
   const std::size_t first_end = std::min(pattern.find('/', 1), pattern.size());
   const bool named = pattern.substr(0, first_end).find_first_of("*?[\\") == std::string_view::npos;
   return check(is_clean_path(pattern) && named && first_end < pattern.size(), pattern,

@@ -16,9 +16,9 @@ Status check_driver_name(std::string_view name);
 Status check_pool_name(std::string_view name);
 Status check_resource_name(std::string_view name);
 Status check_attribute_name(std::string_view name);
-// A pattern of files that a module may write to. A link may lead to anywhere below the first folder, so that one has a
-// name.
-Status check_write_pattern(std::string_view pattern);
+// A pattern of paths of the node that a module may use. Links of its writes stay below the first folder, which
+// therefore has a name.
+Status check_path_pattern(std::string_view pattern);
 
 // Reads an absolute path without "..". The result is in normal form, without a trailing slash.
 Result<std::filesystem::path> absolute_path(std::string_view text);

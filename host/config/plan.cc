@@ -56,6 +56,10 @@ Keys changed_keys(const ModuleConfig& running, const ModuleConfig& wanted) {
           pair("isolation", &ModuleConfig::isolation), pair("process", &ModuleConfig::process),
           pair("sha256", &ModuleConfig::sha256), pair("programs", &ModuleConfig::programs),
           pair("writes", &ModuleConfig::writes));
+  compare(running.allows, wanted.allows, keys, pair("device_nodes", &AllowedEdits::device_nodes),
+          pair("mounts", &AllowedEdits::mounts), pair("hooks", &AllowedEdits::hooks),
+          pair("net_devices", &AllowedEdits::net_devices), pair("groups", &AllowedEdits::groups),
+          pair("env", &AllowedEdits::env));
   std::set<std::string> options;
   for (const auto& [name, option] : running.options) options.insert(name);
   for (const auto& [name, option] : wanted.options) options.insert(name);

@@ -177,20 +177,31 @@ std::optional<Placed<bool>> TableReader::boolean(std::string_view key) {
   return std::nullopt;
 }
 
-std::vector<Placed<std::string>> TableReader::strings(std::string_view key) {
-  std::vector<Placed<std::string>> texts;
+template <class T>
+std::vector<Placed<T>> TableReader::list(std::string_view key, std::string_view item, std::string_view items) {
+  std::vector<Placed<T>> values;
   const toml::node* node = find(key);
-  if (!node) return texts;
+  if (!node) return values;
   const toml::array* list = node->as_array();
-  if (!list) refuse(key, reading_.at(node->source()), "expected a list of strings, found " + describe_value(*node));
-  if (!list) return texts;
+  if (!list)
+    refuse(key, reading_.at(node->source()),
+           fmt::format("expected a list of {}, found {}", items, describe_value(*node)));
+  if (!list) return values;
   for (const toml::node& element : *list) {
-    if (const auto* text = element.as_string())
-      texts.push_back({text->get(), reading_.at(element.source())});
+    if (const auto* value = element.as<T>())
+      values.push_back({value->get(), reading_.at(element.source())});
     else
-      refuse(key, reading_.at(element.source()), "expected a string, found " + describe_value(element));
+      refuse(key, reading_.at(element.source()), fmt::format("expected {}, found {}", item, describe_value(element)));
   }
-  return texts;
+  return values;
+}
+
+std::vector<Placed<std::string>> TableReader::strings(std::string_view key) {
+  return list<std::string>(key, "a string", "strings");
+}
+
+std::vector<Placed<std::int64_t>> TableReader::integers(std::string_view key) {
+  return list<std::int64_t>(key, "an integer", "integers");
 }
 
 void TableReader::refuse_choice(std::string_view key, const Placed<std::string>& text,

@@ -73,6 +73,7 @@ class TableReader {
   std::optional<Placed<bool>> boolean(std::string_view key);
   // Empty if the key is missing.
   std::vector<Placed<std::string>> strings(std::string_view key);
+  std::vector<Placed<std::int64_t>> integers(std::string_view key);
   // The value that `words` gives for the key's text.
   template <class T, std::size_t N>
   std::optional<T> choice(std::string_view key, const std::pair<std::string_view, T> (&words)[N]) {
@@ -117,6 +118,8 @@ class TableReader {
 
  private:
   const toml::node* find(std::string_view key);
+  template <class T>
+  std::vector<Placed<T>> list(std::string_view key, std::string_view item, std::string_view items);
   void refuse_choice(std::string_view key, const Placed<std::string>& text, const std::vector<std::string>& known);
 
   Reading& reading_;

@@ -15,6 +15,8 @@ MetricsConfig read_metrics(TableReader table);
 DeadlineConfig read_deadlines(TableReader table);
 // Reads [module.process]; module.isolation must have been read before.
 void read_process(TableReader table, ModuleConfig& module);
+// Reads the keys of [[module]] that say what containers may get.
+AllowedEdits read_allowed_edits(TableReader& table);
 std::vector<HealthRuleConfig> read_health(std::vector<TableReader> tables);
 std::vector<AttributeConfig> read_attributes(std::vector<TableReader> tables);
 // Reads `select` of a rule.

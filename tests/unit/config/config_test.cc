@@ -140,6 +140,37 @@ serve = [{ driver = "nic.example.com" }]
   EXPECT_EQ(config.modules.at(1).process, ProcessConfig());
 }
 
+TEST(ConfigTest, WhatContainersMayGetIsNothingForAConfinedModuleUnlessItIsListed) {
+  const Config config = accepted(R"(
+[[module]]
+name = "free"
+path = "a.so"
+mounts = ["/usr/lib/acme/*", "/run/acme:rw"]
+serve = [{ driver = "a.example.com" }]
+[[module]]
+name = "confined"
+path = "b.so"
+device_nodes = ["/dev/acme*"]
+groups = [44]
+serve = [{ driver = "b.example.com" }]
+process = { seccomp = true }
+[[module]]
+name = "bounded"
+path = "c.so"
+serve = [{ driver = "c.example.com" }]
+process = { environment = ["A"], limits = { core = 0 } }
+)");
+  using Texts = std::vector<std::string>;
+  const AllowedEdits free = allowed_edits(config.modules.at(0)), confined = allowed_edits(config.modules.at(1));
+  EXPECT_EQ(free.mounts, (Texts{"/usr/lib/acme/*", "/run/acme:rw"}));
+  EXPECT_EQ(free.device_nodes, std::nullopt) << "any";
+  EXPECT_EQ(confined.device_nodes, Texts{"/dev/acme*"});
+  EXPECT_EQ(confined.groups, std::vector<std::uint32_t>{44});
+  for (const auto& list : {confined.mounts, confined.hooks, confined.net_devices, confined.env})
+    EXPECT_EQ(list, Texts{}) << "none";
+  EXPECT_EQ(allowed_edits(config.modules.at(2)), AllowedEdits{}) << "limits and variables take no right away";
+}
+
 TEST(ConfigTest, ModulesKeepTheirOrderOptionsAndRules) {
   const Config config = accepted(R"(
 [[module]]

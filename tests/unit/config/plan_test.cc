@@ -51,6 +51,21 @@ TEST(PlanTest, OnlyTheModuleThatDiffersGetsANewInstanceAndTheKeysAreNamed) {
   EXPECT_THAT(change.come, IsEmpty());
 }
 
+TEST(PlanTest, WhatAModuleMayDoIsNamed) {
+  const std::string lists =
+      "programs = [\"/usr/bin/a\"]\nwrites = [\"/sys/a/*\"]\ndevice_nodes = [\"/dev/a*\"]\nmounts = [\"/usr/a\"]\n"
+      "hooks = [\"/usr/h\"]\nnet_devices = [\"a*\"]\ngroups = [44]\nenv = [\"A\"]\n";
+  const ConfigPlan change = plan(module("gpu"), module("gpu", lists));
+  EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kReplaced,
+                                                       "gpu",
+                                                       "gpu",
+                                                       {"programs", "writes", "device_nodes", "mounts", "hooks",
+                                                        "net_devices", "groups", "env"}}));
+  EXPECT_THAT(plan(module("gpu"), module("gpu", "mounts = []\n")).modules,
+              ElementsAre(ModuleChange{Kind::kReplaced, "gpu", "gpu", {"mounts"}}))
+      << "none differs from any";
+}
+
 TEST(PlanTest, ChangedRulesNeedNoNewInstance) {
   const ConfigPlan change = plan(module("gpu", "", "pool = \"a\"\n"), module("gpu", "", "pool = \"b\"\n"));
   EXPECT_THAT(change.modules, ElementsAre(ModuleChange{Kind::kServed, "gpu", "gpu", {"serve"}}));
