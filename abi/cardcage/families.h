@@ -283,8 +283,8 @@ typedef struct cage_command {
   cage_str program;                /* "nvidia-smi": the name of a file whose path is in the key
                                       `programs` of the module's configuration */
   const cage_str *args; const cage_str *env; uint32_t arg_count; uint32_t env_count;
-                                   /* without the name; "NAME=value", the whole environment.
-                                      At most 1024 each, 128 KiB together */
+                                   /* without the name; "NAME=value", all but PATH, which the host
+                                      sets. At most 1024 each, 128 KiB together */
 } cage_command;
 enum { CAGE_COMMAND_TIMED_OUT = 1u << 0,  /* it was killed */
        CAGE_COMMAND_CUT = 1u << 1 };      /* `out` or `err` was longer than 1 MiB */

@@ -6,6 +6,7 @@
 #include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include "host/module/checked_program.h"
 #include "host/module/start_child.h"
 
 namespace cardcage {
@@ -79,8 +80,9 @@ Result<UniqueFd> open_pipe(Output& output) {
   return move_above(STDERR_FILENO, std::move(lower));
 }
 
-Result<Running> start(asio::io_context& core, const std::filesystem::path& file, ExecAsk& ask,
-                      std::shared_ptr<ControlGroup> group) {
+Result<Running> start(asio::io_context& core, ProgramCommand command, std::shared_ptr<ControlGroup> group) {
+  const auto program = check_program(command.file);
+  if (!program) return within(program.error(), "cannot start '{}'", command.file.native());
   Running running{nullptr, OneShot<bool>(core), std::make_shared<Output>(core), std::make_shared<Output>(core)};
   const auto out = open_pipe(*running.out), err = open_pipe(*running.err);
   if (!out || !err) return std::unexpected((out ? err : out).error());
@@ -88,8 +90,10 @@ Result<Running> start(asio::io_context& core, const std::filesystem::path& file,
   plan.give_nothing(STDIN_FILENO);
   plan.give(out->get(), STDOUT_FILENO);
   plan.give(err->get(), STDERR_FILENO);
-  plan.give_none_above(STDERR_FILENO);
-  auto child = start_child(plan, file, std::move(ask.arguments), std::move(ask.environment), std::move(group));
+  plan.give_none_above(STDERR_FILENO, program->folder());
+  plan.execute(program->path_by(program->folder()));
+  auto child =
+      start_child(plan, command.file, std::move(command.arguments), std::move(command.environment), std::move(group));
   if (!child) return std::unexpected(child.error());
   auto ended = end_event(core, *child);
   if (!ended) return std::unexpected(ended.error());
@@ -100,10 +104,11 @@ Result<Running> start(asio::io_context& core, const std::filesystem::path& file,
 
 }  // namespace
 
-Task<Result<ExecResult>> run_program(asio::io_context& core, Clock& clock, std::filesystem::path file, ExecAsk ask,
+Task<Result<ExecResult>> run_program(asio::io_context& core, Clock& clock, ProgramCommand command,
                                      std::shared_ptr<ControlGroup> group, Instant deadline,
                                      std::function<void(std::shared_ptr<ChildProcess>)> started) {
-  auto running = start(core, file, ask, std::move(group));
+  const std::filesystem::path file = command.file;
+  auto running = start(core, std::move(command), std::move(group));
   if (!running) co_return std::unexpected(running.error());
   ChildProcess& child = *running->child;
   started(running->child);

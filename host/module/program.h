@@ -1,15 +1,14 @@
 // Runs a program of the node for a module: a child of the daemon, bounded in time and output.
 #pragma once
 
-#include <filesystem>
+#include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "host/core/clock.h"
 #include "host/core/task.h"
 #include "host/model/module_ask.h"
 #include "host/module/child_process.h"
+#include "host/module/program_rules.h"
 
 namespace cardcage {
 
@@ -19,7 +18,7 @@ constexpr std::size_t kMaxProgramOutput = 1u << 20;
 // [core] The child has /dev/null as input, no descriptor of ours, and the given environment. It is killed at the
 // deadline, or by the caller of `started`; so is everything that it has forked once it ends, as far as `group` holds
 // it. Fails if the program cannot be started, or if the kernel does not end it. All arguments live until the task ends.
-Task<Result<ExecResult>> run_program(asio::io_context& core, Clock& clock, std::filesystem::path file, ExecAsk ask,
+Task<Result<ExecResult>> run_program(asio::io_context& core, Clock& clock, ProgramCommand command,
                                      std::shared_ptr<ControlGroup> group, Instant deadline,
                                      std::function<void(std::shared_ptr<ChildProcess>)> started);
 

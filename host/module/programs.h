@@ -1,7 +1,6 @@
 // The programs of the node that a module may run, and those that it runs now.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,19 +8,18 @@
 #include <vector>
 
 #include "host/module/program.h"
+#include "host/module/program_rules.h"
 
 namespace cardcage {
 
 // [core] The owner keeps it until the tasks have ended.
 class Programs {
  public:
-  // `allowed` are absolute paths with different names. `make_group` may return null.
-  Programs(std::string module, std::vector<std::filesystem::path> allowed,
-           std::function<std::shared_ptr<ControlGroup>()> make_group)
-      : module_(std::move(module)), allowed_(std::move(allowed)), make_group_(std::move(make_group)) {}
+  // `make_group` may return null.
+  Programs(std::string module, ProgramRules rules, std::function<std::shared_ptr<ControlGroup>()> make_group)
+      : module_(std::move(module)), rules_(std::move(rules)), make_group_(std::move(make_group)) {}
 
-  // The file of the program. Fails if the module may not run it, or not with these variables.
-  Result<std::filesystem::path> allow(const ExecAsk& ask) const;
+  const ProgramRules& rules() const { return rules_; }
   // See run_program().
   Task<Result<ExecResult>> run(asio::io_context& core, Clock& clock, ExecAsk ask, Instant deadline);
   // Kills all that run.
@@ -31,7 +29,7 @@ class Programs {
 
  private:
   const std::string module_;
-  const std::vector<std::filesystem::path> allowed_;
+  const ProgramRules rules_;
   const std::function<std::shared_ptr<ControlGroup>()> make_group_;
   std::vector<std::shared_ptr<ChildProcess>> running_;  // and those that were killed and do not end
 };

@@ -41,7 +41,12 @@ Task<Result<SnapshotPtr>> RunningModule::discover(Instant deadline) {
 }
 
 Task<Result<PreparedEdits>> RunningModule::prepare(ModuleClaim claim, Instant deadline, JournalWriter journal) {
-  return attempt<PreparedEdits>(PrepareCall(std::move(claim)), deadline, std::move(journal));
+  const auto self = shared_from_this();
+  auto preparing = attempt<PreparedEdits>(PrepareCall(std::move(claim)), deadline, std::move(journal));
+  auto edits = co_await std::move(preparing);
+  if (!edits) co_return edits;
+  if (const Status allowed = node_.edits->check(*edits); !allowed) co_return std::unexpected(allowed.error());
+  co_return edits;
 }
 
 Task<Status> RunningModule::unprepare(ModuleClaim claim, Instant deadline) {
@@ -301,11 +306,10 @@ Task<Result<AskReply>> RunningModule::execute_ask(ExecAsk ask, const std::string
 
 Task<Result<AskReply>> RunningModule::execute_ask(ServiceStartAsk ask, const std::string& claim, Instant deadline) {
   if (auto possible = may_have_service(claim, ask.name); !possible) co_return std::unexpected(possible.error());
-  auto file = node_.programs->allow(ask.command);
-  if (!file) co_return std::unexpected(file.error());
-  ServiceCommand command{std::move(*file), std::move(ask.command.arguments), std::move(ask.command.environment)};
+  auto command = node_.programs->rules().allow(std::move(ask.command));
+  if (!command) co_return std::unexpected(command.error());
   ServiceKey key{name_, claim, std::move(ask.name)};
-  auto starting = node_.services->start(std::move(key), std::move(command), deadline);
+  auto starting = node_.services->start(std::move(key), std::move(*command), deadline);
   const Status started = co_await std::move(starting);
   if (!started) co_return std::unexpected(started.error());
   co_return AskReply();

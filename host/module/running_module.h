@@ -12,6 +12,7 @@
 #include "host/core/delayed_call.h"
 #include "host/model/module_call.h"
 #include "host/module/call_place.h"
+#include "host/module/edit_rules.h"
 #include "host/module/programs.h"
 #include "host/module/services.h"
 #include "host/module/writes.h"
@@ -29,6 +30,7 @@ struct NodeWork {
   std::shared_ptr<Writes> writes;
   std::shared_ptr<Services> services;  // null = there can be none
   NodeRoots roots;
+  std::shared_ptr<const EditRules> edits;
 };
 
 // [core] A call that passes its deadline fails, is cancelled and is watched. If it still runs kStuckGrace later, the

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "host/core/result.h"
+#include "host/module/program_rules.h"
 
 namespace cardcage {
 
@@ -19,15 +20,9 @@ struct ServiceKey {
   std::string digest() const;
 };
 
-struct ServiceCommand {
-  std::filesystem::path file;
-  std::vector<std::string> arguments, environment;  // without the program's name; "NAME=value"
-  friend bool operator==(const ServiceCommand&, const ServiceCommand&) = default;
-};
-
 struct ServiceRecord {
   ServiceKey key;
-  ServiceCommand command;
+  ProgramCommand command;
   pid_t pid = 0;                // of the last process
   std::string begun;            // when that began; see begin_of()
   std::filesystem::path group;  // its control group; empty = none

@@ -8,6 +8,7 @@
 
 #include "host/core/backoff.h"
 #include "host/core/log.h"
+#include "host/module/checked_program.h"
 #include "host/module/load.h"
 #include "host/module/start_child.h"
 #include "host/wire/frame.h"
@@ -48,27 +49,32 @@ struct Launcher {
   UniqueFd socket;
 };
 
-Result<Launcher> start_launcher(const ServiceCommand& command, const ServiceOutput& output,
+Result<Launcher> start_launcher(const ProgramCommand& command, const ServiceOutput& output,
                                 std::shared_ptr<ControlGroup> group) {
   const auto worker = worker_file();
   if (!worker) return std::unexpected(worker.error());
+  const auto program = check_program(command.file);
+  if (!program) return within(program.error(), "cannot execute '{}'", command.file.native());
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     return fail_errno(errno, "cannot make a socket for a service");
   UniqueFd ours(pair[0]);
-  const auto theirs = move_above(kWorkerSocket, UniqueFd(pair[1]));
+  const auto theirs = move_above(kServiceFolder, UniqueFd(pair[1]));
   if (!theirs) return std::unexpected(theirs.error());
   auto printed = output.end_for_service();
   if (!printed) return std::unexpected(printed.error());
-  const auto print = move_above(kWorkerSocket, std::move(*printed));
+  const auto print = move_above(kServiceFolder, std::move(*printed));
   if (!print) return std::unexpected(print.error());
+  const auto folder = move_above(kServiceFolder, UniqueFd(::fcntl(program->folder(), F_DUPFD_CLOEXEC, 0)));
+  if (!folder) return std::unexpected(folder.error());
   SpawnPlan plan;
   plan.give_nothing(STDIN_FILENO);
   plan.give(print->get(), STDOUT_FILENO);
   plan.give(print->get(), STDERR_FILENO);
   plan.give(theirs->get(), kWorkerSocket);
-  plan.give_none_above(kWorkerSocket);
-  std::vector<std::string> arguments{kServiceArgument, command.file.native()};
+  plan.give(folder->get(), kServiceFolder);
+  plan.give_none_above(kServiceFolder);
+  std::vector<std::string> arguments{kServiceArgument, program->path_by(kServiceFolder), command.file.filename()};
   arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
   auto child = start_child(plan, *worker, std::move(arguments), command.environment, std::move(group));
   if (!child) return std::unexpected(child.error());
@@ -144,7 +150,7 @@ void Services::adopt(ServiceRecord record, bool held) {
   spawn(core_, run(service));
 }
 
-Task<Status> Services::start(ServiceKey key, ServiceCommand command, Instant deadline) {
+Task<Status> Services::start(ServiceKey key, ProgramCommand command, Instant deadline) {
   auto found = services_.find(key);
   if (found != services_.end() && (!found->second->wanted || found->second->record.command != command)) {
     Status stopped = co_await stop(key, deadline);

@@ -36,7 +36,7 @@ class Services {
   void adopt(const std::function<bool(const ServiceKey&)>& is_held);
   // Returns once the service runs. Does nothing if it already does with the same command; ends it first if it has
   // another one.
-  Task<Status> start(ServiceKey key, ServiceCommand command, Instant deadline);
+  Task<Status> start(ServiceKey key, ProgramCommand command, Instant deadline);
   // SIGTERM, and SIGKILL after a while. Succeeds once nothing of the service is left, also if there was none.
   Task<Status> stop(ServiceKey key, Instant deadline);
   // The same for all services that the module has started for the claim.

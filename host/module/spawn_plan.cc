@@ -1,5 +1,7 @@
 #include "host/module/spawn_plan.h"
 
+#include <algorithm>
+
 namespace cardcage {
 
 static std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -26,11 +28,16 @@ SpawnPlan::~SpawnPlan() {
   ::posix_spawnattr_destroy(&attributes_);
 }
 
+void SpawnPlan::give_none_above(int last, int until_exec) {
+  for (int fd = last + 1; fd < until_exec; ++fd) ::posix_spawn_file_actions_addclose(&files_, fd);
+  ::posix_spawn_file_actions_addclosefrom_np(&files_, std::max(last, until_exec) + 1);
+}
+
 int SpawnPlan::run(const std::filesystem::path& file, std::vector<std::string> arguments,
                    std::vector<std::string> environment, pid_t& pid) const {
   arguments.insert(arguments.begin(), file.filename());
-  return ::posix_spawn(&pid, file.c_str(), &files_, &attributes_, pointers_to(arguments).data(),
-                       pointers_to(environment).data());
+  return ::posix_spawn(&pid, path_.empty() ? file.c_str() : path_.c_str(), &files_, &attributes_,
+                       pointers_to(arguments).data(), pointers_to(environment).data());
 }
 
 }  // namespace cardcage

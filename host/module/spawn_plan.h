@@ -22,7 +22,10 @@ class SpawnPlan {
 
   void give(int fd, int as) { ::posix_spawn_file_actions_adddup2(&files_, fd, as); }
   void give_nothing(int as) { ::posix_spawn_file_actions_addopen(&files_, as, "/dev/null", O_RDONLY, 0); }
-  void give_none_above(int last) { ::posix_spawn_file_actions_addclosefrom_np(&files_, last + 1); }
+  // `until_exec`, if there is one, is a close-on-exec descriptor that lasts until the program runs.
+  void give_none_above(int last, int until_exec = -1);
+  // Executes this path, under the name of the file that run() gets.
+  void execute(std::string path) { path_ = std::move(path); }
   // `arguments` follow the name of the file. Returns an errno, or 0.
   int run(const std::filesystem::path& file, std::vector<std::string> arguments, std::vector<std::string> environment,
           pid_t& pid) const;
@@ -30,6 +33,7 @@ class SpawnPlan {
  private:
   posix_spawn_file_actions_t files_;
   posix_spawnattr_t attributes_;
+  std::string path_;  // empty = that of the file
 };
 
 }  // namespace cardcage

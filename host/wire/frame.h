@@ -14,9 +14,11 @@ namespace cardcage {
 // The descriptors that a worker inherits, beside the standard three; a cardcage-access has the socket alone.
 constexpr int kWorkerSocket = 3, kWorkerModule = 4, kLastWorkerFd = 4;
 
-// The first argument of one that becomes a service; the path of the program and its arguments follow. It waits for a
-// word on kWorkerSocket, which it closes as it becomes the program. If that fails, it sends why.
+// The first argument of one that becomes a service; the path to execute, the program's name and its arguments follow.
+// The path may begin at kServiceFolder. It waits for a word on kWorkerSocket; both descriptors end as it becomes the
+// program. If that fails, it sends why.
 constexpr const char* kServiceArgument = "--service";
+constexpr int kServiceFolder = 4;
 constexpr char kServiceStart = 's', kServiceStartTied = 't';  // a tied one ends with the process that sends the word
 
 constexpr std::size_t kFrameHeader = 4;

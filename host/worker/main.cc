@@ -73,7 +73,7 @@ Status prepare_process(const wire::Request& request) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 2 && std::string_view(argv[1]) == kServiceArgument) return become_service(kWorkerSocket, argv + 2);
+  if (argc > 3 && std::string_view(argv[1]) == kServiceArgument) return become_service(argv + 2);
   // A module must not outlive its daemon, whatever it does.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   volunteer_for_oom_killer();

@@ -14,17 +14,14 @@
 
 namespace cardcage {
 
-int become_service(int socket, char** command) {
+int become_service(char** command) {
   char word = 0;
-  if (::recv(socket, &word, 1, 0) != 1) return EXIT_FAILURE;
+  if (::recv(kWorkerSocket, &word, 1, 0) != 1) return EXIT_FAILURE;
   if (word == kServiceStartTied) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::fcntl(socket, F_SETFD, FD_CLOEXEC);
-  const char* const file = command[0];
-  char* const slash = std::strrchr(command[0], '/');
-  if (slash != nullptr) command[0] = slash + 1;
-  ::execv(file, command);
+  for (const int fd : {kWorkerSocket, kServiceFolder}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  ::execv(command[0], command + 1);
   const char* const why = ::strerror(errno);  // NOLINT(concurrency-mt-unsafe): there is one thread
-  ::send(socket, why, std::strlen(why), MSG_NOSIGNAL);
+  ::send(kWorkerSocket, why, std::strlen(why), MSG_NOSIGNAL);
   return EXIT_FAILURE;
 }
 

@@ -3,8 +3,8 @@
 
 namespace cardcage {
 
-// Waits for the daemon's word on `socket`, then executes `command`, which begins with the path of the program and ends
-// with a null pointer. Returns the exit status if the daemon has died or the program cannot be executed.
-int become_service(int socket, char** command);
+// Waits for the daemon's word, then executes `command`: the path to execute, the name and the arguments of the program,
+// a null pointer. Returns the exit status if the daemon has died or the program cannot be executed.
+int become_service(char** command);
 
 }  // namespace cardcage

@@ -1,0 +1,43 @@
+// Judges what a module gives to containers, by the keys of its [[module]]. A worker may be confined and the container
+// runtime is not, so the daemon checks the edits, whatever the worker has checked.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "host/config/config.h"
+#include "host/core/trusted_path.h"
+#include "host/model/module_claim.h"
+
+namespace cardcage {
+
+// A list of AllowedEdits without a value allows everything of its kind.
+class EditRules {
+ public:
+  EditRules(const ModuleConfig& config, NodeRoots roots);
+
+  // [reads the disk] Fails for the first edit that the module may not give.
+  Status check(const PreparedEdits& edits) const;
+
+ private:
+  Status check(const Edits& edits) const;
+  Status check(const DeviceNode& node) const;
+  Status check(const Mount& mount) const;
+  Status check(const Hook& hook) const;
+  Status check_variable(const EnvVar& variable) const;
+  // What lies at a path of the node; nothing if that cannot be seen from here. Fails if the module could replace it.
+  Result<std::optional<WalkedPath>> find(const std::string& path, const PathCheck& check) const;
+  Status check_replaceable(const PathStep& step) const;
+  std::filesystem::path seen_here(const std::string& path) const;
+  std::string on_node(const std::filesystem::path& path) const;
+
+  const AllowedEdits allows_;
+  const NodeRoots roots_;
+  std::optional<uid_t> user_;  // of the module's process, if it is not the daemon's
+  std::vector<gid_t> groups_;
+};
+
+}  // namespace cardcage

@@ -1,0 +1,35 @@
+// What a module may have the daemon run: the keys `programs` and `env` of its [[module]].
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/config/config.h"
+#include "host/model/module_ask.h"
+
+namespace cardcage {
+
+struct ProgramCommand {
+  std::filesystem::path file;
+  std::vector<std::string> arguments, environment;  // without the program's name; "NAME=value"
+  friend bool operator==(const ProgramCommand&, const ProgramCommand&) = default;
+};
+
+class ProgramRules {
+ public:
+  explicit ProgramRules(const ModuleConfig& config);
+
+  Result<ProgramCommand> allow(ExecAsk ask) const;
+  // The command as it may run now; an earlier daemon may have allowed it.
+  Result<ProgramCommand> renew(ProgramCommand command) const;
+
+ private:
+  Status check_variable(std::string_view name) const;
+
+  std::vector<std::filesystem::path> files_;       // with different names
+  std::optional<std::vector<std::string>> names_;  // of variables; nothing = any
+};
+
+}  // namespace cardcage
