@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "cardcage/module.h"
+#include "host/core/trusted_path.h"
 #include "host/core/unique_fd.h"
 #include "host/wire/messages.h"
 #include "host/worker/data_file.h"
@@ -46,6 +47,14 @@ std::unexpected<Error> not_opened(int error, const std::string& path, int flags)
   return fail_errno(error, fmt::format("cannot open '{}'", path));
 }
 
+// A link that somebody else may have put there could lead to any file of that folder. What does not exist is for the
+// kernel to report.
+Status check_way(const std::string& path) {
+  const auto found = walk(path, check_step);
+  if (found || found.error().code != Code::kPermissionDenied) return {};
+  return within(found.error(), "cannot open '{}'", path);
+}
+
 // The kernel checks while it opens the file that no link leads out of the first folder: /sys, /proc, /dev.
 Result<UniqueFd> open_file(const std::string& path, int flags) {
   const std::size_t first_end = std::min(path.find('/', 1), path.size());
@@ -67,6 +76,7 @@ Result<UniqueFd> open_file(const std::string& path, int flags) {
 }
 
 Result<std::string> write_file(const wire::FileWrite& wanted) {
+  if (auto safe = check_way(wanted.path()); !safe) return std::unexpected(safe.error());
   const auto file = open_file(wanted.path(), O_WRONLY);
   if (!file) return std::unexpected(file.error());
   const ssize_t written = ::write(file->get(), wanted.data().data(), wanted.data().size());
@@ -89,6 +99,7 @@ Result<std::string> read_file(const std::string& path) {
 // Returns the address of the bytes for the device.
 Result<std::uint64_t> address_of_data(const wire::Ioctl& wanted) {
   const bool checked = !wanted.data_sha256().empty();
+  if (auto safe = checked ? Status() : check_way(wanted.data_path()); !safe) return std::unexpected(safe.error());
   const auto file = open_file(wanted.data_path(), O_RDONLY | O_NONBLOCK | (checked ? O_NOFOLLOW : 0));
   if (!file) return std::unexpected(file.error());
   const auto bytes =
@@ -110,6 +121,7 @@ Result<std::string> make_ioctl(const wire::Ioctl& wanted) {
     if (!address) return std::unexpected(address.error());
     std::memcpy(argument.data() + std::min<std::size_t>(wanted.data_offset(), kMaxContent), &*address, sizeof *address);
   }
+  if (auto safe = check_way(wanted.path()); !safe) return std::unexpected(safe.error());
   const bool exclusive = (wanted.flags() & CAGE_IOCTL_EXCLUSIVE) != 0;
   const auto device = open_file(wanted.path(), O_RDWR | (exclusive ? O_EXCL : 0));
   if (!device) return std::unexpected(device.error());
