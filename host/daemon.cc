@@ -117,12 +117,28 @@ void Daemon::adopt_services() {
                                                           .groups = std::move(groups),
                                                           .boot_id = ledger_->boot_id()},
                                          fault_);
-  services_->adopt([this](const ServiceKey& service) {
-    return std::ranges::any_of(ledger_->claims(), [&](const auto& claim) {
-      return claim.first.uid == service.claim_uid &&
-             std::ranges::any_of(claim.second->parts, [&](const auto& part) { return part.module == service.module; });
-    });
-  });
+  services_->adopt(
+      [this](const ServiceKey& service) {
+        return std::ranges::any_of(ledger_->claims(), [&](const auto& claim) {
+          return claim.first.uid == service.claim_uid &&
+                 std::ranges::any_of(claim.second->parts,
+                                     [&](const auto& part) { return part.module == service.module; });
+        });
+      },
+      judge_of_services());
+}
+
+Services::Judge Daemon::judge_of_services() const {
+  return [this](const ServiceKey& service, const ProgramCommand& command) -> Result<ProgramCommand> {
+    const auto module = std::ranges::find(config_.modules, service.module, &ModuleConfig::name);
+    if (module != config_.modules.end()) return ProgramRules(*module).renew(command);
+    // It drains with the permissions that it had, or got another name.
+    if (supervisors_) return command;
+    for (const ModuleConfig& other : config_.modules)
+      if (auto renewed = ProgramRules(other).renew(command)) return renewed;
+    return fail(Code::kPermissionDenied, "no [[module]] allows '{}' any more: add it to the key programs of one",
+                command.file.native());
+  };
 }
 
 // A port that is taken only costs the metrics: serving devices matters more.
@@ -281,6 +297,7 @@ void Daemon::create_served_names() {
           [this](std::string module, std::string claim_uid, Instant deadline) {
             return services_->stop_all(std::move(module), std::move(claim_uid), deadline);
           },
+      .check_services = [this](const std::string& claim_uid) { return services_->check(claim_uid); },
       .sandbox_hook = [this](const ClaimKey& claim) { return hook_file_->sandbox_hook(claim.driver, claim.uid); },
       .memory_hook = [this](std::uint64_t bytes) { return hook_file_->memory_hook(bytes); },
       .hooks_ready = [this](Instant deadline) { return hook_file_->ready(deadline); },

@@ -71,6 +71,8 @@ class Daemon final : public DaemonView {
   Result<std::unique_ptr<Ledger>> wait_for_ledger();
   void open_records();
   void adopt_services();
+  // By the configuration that is in effect.
+  Services::Judge judge_of_services() const;
   Supervisors::Environment supervisors_environment();
   void create_pods_watch();
   void create_served_names();

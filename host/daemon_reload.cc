@@ -23,6 +23,7 @@ void Daemon::apply(Config wanted, const ConfigPlan& plan) {
     endpoint_.reset();
     open_metrics();
   }
+  services_->judge(judge_of_services());
   serve(plan);
   if (fault_) fault_(FaultPoint::kAfterReload);
 }

@@ -58,6 +58,7 @@ std::vector<std::string> Daemon::warnings() const {
   if (const Status hook = hook_file_->state(); !hook) warnings.push_back(hook.error().message);
   for (std::string& problem : events_.problems()) warnings.push_back(std::move(problem));
   for (std::string& stuck : writes_->stuck->all("")) warnings.push_back(std::move(stuck));
+  for (std::string& refusal : services_->refusals()) warnings.push_back(std::move(refusal));
   for (const Resource* resource : resources_->all())
     for (const auto& [id, why] : resource->refused())
       warnings.push_back(

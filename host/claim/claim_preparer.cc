@@ -157,6 +157,8 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
     operation.waits_for = "its ResourceClaim";
     if (planner_.is_current) current = co_await planner_.is_current(ref, *known, deadline);
     if (current) {
+      const Status complete = environment_.check_services ? environment_.check_services(ref.uid) : Status{};
+      if (!complete) co_return std::unexpected(complete.error());
       operation.waits_for = "the files that its containers get";
       const auto misfits = co_await find_misfits(environment_.core, environment_.clock, known);
       if (misfits.empty()) co_return repeat_outcome(*known);

@@ -43,6 +43,8 @@ struct ClaimEnvironment {
   std::function<void(const std::string& module)> partition_changed = {};
   // Ends what the module keeps running for the claim, once the module has released it.
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services = {};
+  // Fails if the claim lacks one of them, because the module may not run it any more.
+  std::function<Status(const std::string& claim_uid)> check_services = {};
   // Makes the hook of containers to whose pod the module moves devices of the claim, and not the container runtime:
   // without the devices they do not start.
   std::function<Hook(const ClaimKey& claim)> sandbox_hook = {};

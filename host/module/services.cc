@@ -121,14 +121,34 @@ Services::Services(asio::io_context& core, Clock& clock, Places places, FaultHoo
       fault_(std::move(fault)),
       records_(places_.records, places_.boot_id) {}
 
-void Services::adopt(const std::function<bool(const ServiceKey&)>& is_held) {
+void Services::adopt(const std::function<bool(const ServiceKey&)>& is_held, const Judge& judge) {
   for (ServiceRecord& record : records_.read()) {
     const bool held = is_held(record.key);
-    adopt(std::move(record), held);
+    adopt(std::move(record), held, judge);
   }
 }
 
-void Services::adopt(ServiceRecord record, bool held) {
+void Services::judge(const Judge& judge) {
+  for (const auto& [key, service] : services_) Services::judge(*service, judge);
+}
+
+void Services::judge(Service& service, const Judge& judge) {
+  if (!service.wanted) return;
+  auto command = judge(service.record.key, service.record.command);
+  const bool was_refused = !service.refused.empty();
+  service.refused = command ? "" : command.error().message;
+  if (command) service.record.command = std::move(*command);
+  if (was_refused == !command) return;
+  log(command ? LogLevel::kInfo : LogLevel::kWarn,
+      command ? "module may run a service again" : "stopping a service that its module may not run any more",
+      {module_field(service.record),
+       name_field(service.record),
+       claim_field(service.record),
+       {"cause", service.refused}});
+  service.wake.wake();
+}
+
+void Services::adopt(ServiceRecord record, bool held, const Judge& judge) {
   const auto service = std::make_shared<Service>(core_, std::move(record));
   Service& it = *service;
   it.wanted = held;
@@ -146,6 +166,7 @@ void Services::adopt(ServiceRecord record, bool held) {
   if (!held) what = "a service ends: its claim was released while no daemon ran";
   log(LogLevel::kInfo, what,
       {module_field(it.record), name_field(it.record), claim_field(it.record), {"pid", std::to_string(it.record.pid)}});
+  Services::judge(it, judge);
   services_.emplace(it.record.key, service);
   spawn(core_, run(service));
 }
@@ -229,10 +250,28 @@ std::vector<ServiceReport> Services::of_module(const std::string& module) const 
   return reports;
 }
 
+std::vector<std::string> Services::refusals() const {
+  std::vector<std::string> refusals;
+  for (const auto& [key, service] : services_)
+    if (!service->refused.empty())
+      refusals.push_back(fmt::format("service '{}' of module '{}' for claim {} is stopped: {}", key.name, key.module,
+                                     key.claim_uid, service->refused));
+  return refusals;
+}
+
+Status Services::check(const std::string& claim_uid) const {
+  for (const auto& [key, service] : services_)
+    if (key.claim_uid == claim_uid && !service->refused.empty())
+      return fail(Code::kPermissionDenied, "service '{}' of module '{}' is stopped: {}", key.name, key.module,
+                  service->refused);
+  return {};
+}
+
 ServiceReport Services::report(const Service& service) {
   const std::string pid = fmt::format("pid {}", service.record.pid);
   std::string state = service.process ? "runs as " + pid : "starts again: " + service.end;
-  if (!service.wanted) state = "ends, " + pid;
+  if (!service.refused.empty()) state = "stopped: " + service.refused;
+  if (!service.wanted || (service.process && !service.refused.empty())) state = "ends, " + pid;
   const ServiceKey& key = service.record.key;
   return {key.module, key.claim_uid, key.name, std::move(state), service.restarts};
 }
@@ -241,6 +280,10 @@ Task<void> Services::run(ServicePtr service) {
   Service& it = *service;
   Backoff pause(kFirstPause, kLongestPause, it.record.key.name);
   while (it.wanted) {
+    if (!it.refused.empty()) {
+      co_await hold_back(it);
+      continue;
+    }
     if (!it.process) {
       const Status launched = co_await launch(service);
       if (!launched) it.end = launched.error().message;
@@ -249,6 +292,7 @@ Task<void> Services::run(ServicePtr service) {
       const Instant since = clock_.now();
       co_await await_end(it);
       if (!it.wanted) break;
+      if (!it.refused.empty()) continue;
       it.process->kill();  // what it forked
       it.end = fmt::format("its process {}{}", it.process->end(), last_words(it.output.get()));
       if (it.process->exit_status() == 0) it.end += ": a service must stay in the foreground";
@@ -266,7 +310,8 @@ Task<void> Services::run(ServicePtr service) {
         {module_field(it.record), name_field(it.record), claim_field(it.record), {"cause", it.end}});
     ++it.restarts;
     const Instant next = clock_.now() + pause.next();
-    while (it.wanted && it.starting.empty() && clock_.now() < next) co_await it.wake.wait_until(clock_, next);
+    while (it.wanted && it.refused.empty() && it.starting.empty() && clock_.now() < next)
+      co_await it.wake.wait_until(clock_, next);
   }
   co_await end(it);
   if (it.output) it.output->remove();
@@ -315,9 +360,18 @@ void Services::watch(const ServicePtr& service, std::shared_ptr<ChildProcess> pr
 
 Task<void> Services::await_end(Service& service) {
   const Instant settled = clock_.now() + kSettle;
-  while (service.wanted && !service.process->has_exited()) {
+  while (service.wanted && service.refused.empty() && !service.process->has_exited()) {
     co_await service.wake.wait_until(clock_, service.starting.empty() ? Instant::max() : settled);
     if (clock_.now() >= settled && !service.process->has_exited()) answer_all(service.starting, {});
+  }
+}
+
+Task<void> Services::hold_back(Service& service) {
+  co_await end(service);
+  service.process.reset();
+  while (service.wanted && !service.refused.empty()) {
+    answer_all(service.starting, fail(Code::kPermissionDenied, "{}", service.refused));
+    co_await service.wake.wait();
   }
 }
 

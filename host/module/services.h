@@ -32,8 +32,14 @@ class Services {
   };
   Services(asio::io_context& core, Clock& clock, Places places, FaultHook fault = {});
 
-  // Adopts the services of earlier daemons, and ends those whose claim is not held any more. The first call.
-  void adopt(const std::function<bool(const ServiceKey&)>& is_held);
+  // Returns the command as the module may run it now, or why it may not.
+  using Judge = std::function<Result<ProgramCommand>(const ServiceKey&, const ProgramCommand&)>;
+
+  // Adopts the services of earlier daemons, ends those whose claim is not held any more, and judges the others. The
+  // first call.
+  void adopt(const std::function<bool(const ServiceKey&)>& is_held, const Judge& judge);
+  // Stops each service that its module may not run any more, and starts it again once the module may.
+  void judge(const Judge& judge);
   // Returns once the service runs. Does nothing if it already does with the same command; ends it first if it has
   // another one.
   Task<Status> start(ServiceKey key, ProgramCommand command, Instant deadline);
@@ -47,6 +53,10 @@ class Services {
 
   std::vector<ServiceReport> of_claim(const std::string& uid) const;
   std::vector<ServiceReport> of_module(const std::string& module) const;
+  // For an operator: why a module may not run its services any more.
+  std::vector<std::string> refusals() const;
+  // Fails if the claim lacks a service because its module may not run that any more.
+  Status check(const std::string& claim_uid) const;
 
  private:
   // It has a coroutine, run(), which does everything with it; others set `wanted` and wake it.
@@ -59,19 +69,23 @@ class Services {
     std::shared_ptr<ServiceOutput> output;
     std::uint32_t restarts = 0;
     std::string end;                                  // why it does not run
+    std::string refused;                              // why it may not run; empty = it may
     std::vector<OneShot<Status>> starting, stopping;  // callers
   };
   using ServicePtr = std::shared_ptr<Service>;
 
   Task<void> run(ServicePtr service);
   Task<Status> launch(ServicePtr service);
-  // Returns when the process has exited or the service is not wanted any more.
+  // Returns when the process has exited or the service must end.
   Task<void> await_end(Service& service);
+  // Ends the process, and returns when the service may run again or is not wanted any more.
+  Task<void> hold_back(Service& service);
   // Ends the process and all that it forked.
   Task<void> end(Service& service);
   // Wakes the service when its process, which is this one from now on, has exited.
   void watch(const ServicePtr& service, std::shared_ptr<ChildProcess> process, OneShot<bool> ended);
-  void adopt(ServiceRecord record, bool held);
+  void adopt(ServiceRecord record, bool held, const Judge& judge);
+  static void judge(Service& service, const Judge& judge);
   static ServiceReport report(const Service& service);
   std::shared_ptr<ControlGroup> make_group(ServiceRecord& record);
   void reach(FaultPoint point) const;

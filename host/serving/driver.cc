@@ -58,6 +58,7 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .fault = shared.fault,
            .partition_changed = shared.partition_changed,
            .stop_services = shared.stop_services,
+           .check_services = shared.check_services,
            .sandbox_hook = shared.sandbox_hook,
            .memory_hook = shared.memory_hook,
            .hooks_ready = shared.hooks_ready,

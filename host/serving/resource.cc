@@ -42,6 +42,7 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .fault = shared.fault,
                   .partition_changed = shared.partition_changed,
                   .stop_services = shared.stop_services,
+                  .check_services = shared.check_services,
                   .memory_hook = shared.memory_hook,
                   .hooks_ready = shared.hooks_ready,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses

@@ -12,18 +12,20 @@
 namespace cardcage {
 namespace {
 
-class ServiceTest : public KillTest, public ::testing::WithParamInterface<Death> {
+class ServiceFixture : public KillTest {
  protected:
-  ServiceTest() {
-    const auto tool = daemon.folder() / "tool";
+  ServiceFixture() {
     std::ofstream(tool) << fmt::format("#!/bin/sh\necho $$ >> {}\nexec sleep 1000\n", pids_file().native())
                         << std::flush;
     std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
-    configure("devices = [\"gpu:4\", \"nic:4\"]\nservice = [\"tool\"]\n", kDriver, "process", "",
-              fmt::format("programs = [\"{}\"]\n", tool.native()));
+    allow(fmt::format("\"{}\"", tool.native()));
   }
-  ~ServiceTest() override {
+  ~ServiceFixture() override {
     for (const pid_t pid : alive()) ::kill(pid, SIGKILL);
+  }
+  void allow(const std::string& programs) {
+    configure("devices = [\"gpu:4\", \"nic:4\"]\nservice = [\"tool\"]\n", kDriver, "process", "",
+              fmt::format("programs = [{}]\n", programs));
   }
   std::filesystem::path pids_file() const { return daemon.folder() / "pids"; }
   // Of all processes of the service so far, those that run.
@@ -44,8 +46,11 @@ class ServiceTest : public KillTest, public ::testing::WithParamInterface<Death>
     EXPECT_THAT(files(daemon.folder() / "run/services"), ::testing::IsEmpty());
     expect_nothing_left();
   }
+  const std::filesystem::path tool = daemon.folder() / "tool";
   const ClaimRef claim = add_claim("one", {"nic-2"});
 };
+
+class ServiceTest : public ServiceFixture, public ::testing::WithParamInterface<Death> {};
 
 constexpr auto kName = [](const auto& about) { return about.param.name(); };
 
@@ -93,6 +98,41 @@ TEST_P(DeathBesideService, TheServiceGoesOnUntilTheClaimIsReleased) {
   start_with(GetParam());
   (void)kubelet.unprepare(kDriver, {claim}, std::chrono::seconds(5));
   survive(GetParam());
+  ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
+  expect_none();
+}
+
+class ServicePermission : public ServiceFixture {};
+
+TEST_F(ServicePermission, AServiceDoesNotOutliveIt) {
+  start_and_register();
+  ASSERT_TRUE(prepare_with_retries(claim)) << daemon.log();
+  expect_one();
+  daemon.stop();
+  allow("");
+  start_and_register();
+  EXPECT_TRUE(eventually([&] { return alive().empty(); })) << daemon.log();
+  EXPECT_TRUE(logged("stopping a service that its module may not run any more")) << daemon.log();
+  const std::string why = fmt::format(
+      "service 'helper' of module 'mock' is stopped: the module may not run '{}': add its "
+      "path to the key programs of its [[module]]",
+      tool.native());
+  const auto repeated = kubelet.prepare(kDriver, {claim});
+  ASSERT_TRUE(repeated && !repeated->at(claim.uid));
+  EXPECT_THAT(repeated->at(claim.uid).error().message, ::testing::HasSubstr(why));
+  allow(fmt::format("\"{}\"", tool.native()));
+  expect_one();
+  ASSERT_TRUE(prepare_with_retries(claim)) << daemon.log();
+  ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
+  expect_none();
+}
+
+TEST_F(ServicePermission, AReloadTakesItAway) {
+  start_and_register();
+  ASSERT_TRUE(prepare_with_retries(claim)) << daemon.log();
+  expect_one();
+  allow("");
+  EXPECT_TRUE(eventually([&] { return alive().empty(); })) << daemon.log();
   ASSERT_TRUE(unprepare_with_retries(claim)) << daemon.log();
   expect_none();
 }

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -92,7 +93,7 @@ TEST_P(ServiceScenarios, RunsUntilTheClaimIsReleased) {
   ASSERT_TRUE(start_with(note_pid() + "echo \"$# $2 $PATH\" > " + (folder / "seen").native() + "\nexec sleep 1000"));
   ASSERT_TRUE(prepare());
   const pid_t pid = pid_in("pid");
-  EXPECT_TRUE(eventually([&] { return read_file(folder / "seen", 100) == "2 two /usr/bin:/bin\n"; }));
+  EXPECT_TRUE(eventually([&] { return read_file(folder / "seen", 100) == "2 two /usr/sbin:/usr/bin:/sbin:/bin\n"; }));
   EXPECT_EQ(state(), fmt::format("runs as pid {}", pid));
   EXPECT_TRUE(prepare()) << "a repeated prepare starts no other";
   EXPECT_EQ(state(), fmt::format("runs as pid {}", pid));
@@ -175,8 +176,8 @@ TEST_P(ServiceScenarios, OneThatExitsAtOnceFailsThePrepare) {
 
 TEST_P(ServiceScenarios, AProgramThatCannotBeExecutedIsNamed) {
   ASSERT_TRUE(start_with("", {{"service", std::vector<std::string>{"absent"}}}));
-  EXPECT_THAT(error_of_prepare(),
-              HasSubstr("cannot execute '" + (folder / "absent").native() + "': No such file or directory"));
+  EXPECT_THAT(error_of_prepare(), AllOf(HasSubstr("cannot execute '" + (folder / "absent").native() + "'"),
+                                        HasSubstr("No such file or directory")));
   EXPECT_THAT(services->of_claim("u1"), IsEmpty());
 }
 
@@ -259,6 +260,7 @@ class AdoptedServices : public ServiceScenarios {
     write_script(note_pid() + "exec sleep 1000");
     record.key = {"m", "u1", "helper"};
     record.command = {folder / "tool", {}, {"PATH=/usr/bin:/bin"}};
+    allowed.programs = {folder / "tool"};
   }
   // Starts the program as an earlier daemon did, and keeps the record.
   void start_earlier() {
@@ -269,11 +271,20 @@ class AdoptedServices : public ServiceScenarios {
     ASSERT_TRUE(records.keep(record));
   }
   void adopt(bool held) {
-    services->adopt([held](const ServiceKey&) { return held; });
+    services->adopt([held](const ServiceKey&) { return held; }, judge());
     settle();
+  }
+  // By the configuration of the module.
+  Services::Judge judge() const {
+    return [this](const ServiceKey&, const ProgramCommand& command) { return ProgramRules(allowed).renew(command); };
+  }
+  void allow(std::vector<fs::path> programs) {
+    allowed.programs = std::move(programs);
+    services->judge(judge());
   }
   const ServiceRecords records;
   ServiceRecord record;
+  ModuleConfig allowed;
 };
 INSTANTIATE_TEST_SUITE_P(Isolation, AdoptedServices, ::testing::Values(Isolation::kProcess), name_of_isolation);
 
@@ -292,6 +303,63 @@ TEST_P(AdoptedServices, EndIfTheClaimWasReleasedMeanwhile) {
   EXPECT_TRUE(is_gone(record.pid));
   EXPECT_TRUE(eventually([&] { return services->of_claim("u1").empty(); }));
   EXPECT_THAT(records.read(), IsEmpty());
+}
+
+TEST_P(AdoptedServices, EndIfTheirModuleMayNotRunThemAnyMore) {
+  start_earlier();
+  allowed.programs.clear();
+  adopt(true);
+  EXPECT_TRUE(is_gone(record.pid));
+  const std::string why = "the module may not run '" + record.command.file.native() +
+                          "': add its path to the key programs of its [[module]]";
+  EXPECT_TRUE(eventually([&] { return state() == "stopped: " + why; })) << state();
+  EXPECT_EQ(services->check("u1").error().message, "service 'helper' of module 'm' is stopped: " + why);
+  EXPECT_TRUE(services->check("u2"));
+  EXPECT_THAT(services->refusals(), SizeIs(1));
+  EXPECT_THAT(records.read(), SizeIs(1)) << "the claim is still held";
+  EXPECT_TRUE(finish(services->stop_all("m", "u1", later())));
+  EXPECT_THAT(records.read(), IsEmpty());
+  EXPECT_THAT(services->refusals(), IsEmpty());
+}
+
+TEST_P(AdoptedServices, AreNotStartedIfTheirModuleMayNotRunThemAnyMore) {
+  ASSERT_TRUE(records.keep(record));
+  allowed.programs.clear();
+  adopt(true);
+  EXPECT_THAT(state(), StartsWith("stopped: "));
+  advance(std::chrono::minutes(10));
+  EXPECT_FALSE(fs::exists(folder / "pid"));
+}
+
+TEST_P(AdoptedServices, EndAndStartAgainAsTheConfigurationChanges) {
+  start_earlier();
+  adopt(true);
+  allow({});
+  EXPECT_TRUE(is_gone(record.pid));
+  EXPECT_TRUE(eventually([&] { return state().starts_with("stopped: "); })) << state();
+  allow({folder / "tool"});
+  const pid_t next = pid_in("pid", 2);
+  EXPECT_TRUE(eventually([&] { return state() == fmt::format("runs as pid {}", next); })) << state();
+  EXPECT_TRUE(services->check("u1"));
+}
+
+TEST_P(AdoptedServices, AVariableThatIsNotAllowedAnyMoreEndsThem) {
+  record.command.environment.emplace_back("LEVEL=1");
+  start_earlier();
+  adopt(true);
+  EXPECT_THAT(state(), StartsWith("runs"));
+  allowed.process.seccomp = true;
+  services->judge(judge());
+  EXPECT_TRUE(is_gone(record.pid));
+  EXPECT_TRUE(eventually([&] { return state().contains("may not set 'LEVEL' for a program"); })) << state();
+}
+
+TEST_P(AdoptedServices, ThePathOfAnEarlierDaemonIsNoReasonToStartThemAgain) {
+  start_earlier();
+  adopt(true);
+  const ProgramCommand now = ProgramRules(allowed).renew(record.command).value();
+  EXPECT_TRUE(finish(services->start(record.key, now, later())));
+  EXPECT_EQ(state(), fmt::format("runs as pid {}", record.pid));
 }
 
 TEST_P(AdoptedServices, StartAgainIfTheyHaveEnded) {

@@ -110,6 +110,7 @@ class ResourcePatternsTest : public SupervisorFixture {
                                      .handed_out = [] {},
                                      .partition_changed = [](const std::string&) {},
                                      .stop_services = {},
+                                     .check_services = {},
                                      .statuses = statuses,
                                      .fault = {}}};
 };
