@@ -74,11 +74,55 @@ std::string labels(const wire::Module& module) {
   return text;
 }
 
+json::value list_json(bool listed, const wire::PermissionList& list) {
+  return listed ? json::value(strings_json(list.items())) : json::value(nullptr);
+}
+
+json::value permissions_json(const wire::Permissions& its) {
+  return {{"confinedBy", its.confined_by().empty() ? json::value(nullptr) : json::value(its.confined_by())},
+          {"programs", strings_json(its.programs())},
+          {"writes", strings_json(its.writes())},
+          {"deviceNodes", list_json(its.has_device_nodes(), its.device_nodes())},
+          {"mounts", list_json(its.has_mounts(), its.mounts())},
+          {"hooks", list_json(its.has_hooks(), its.hooks())},
+          {"netDevices", list_json(its.has_net_devices(), its.net_devices())},
+          {"groups", list_json(its.has_groups(), its.groups())},
+          {"env", list_json(its.has_env(), its.env())}};
+}
+
+template <class Items>
+std::string permitted(const Items& items) {
+  return items.empty() ? "none" : fmt::format("{}", fmt::join(items, ", "));
+}
+
+std::string permitted(bool listed, const wire::PermissionList& list) {
+  return listed ? permitted(list.items()) : "any";
+}
+
+std::string confinement(const wire::Module& module) {
+  const std::string& by = module.permissions().confined_by();
+  return by.empty() ? "no" : by;
+}
+
+void print_permissions(const wire::Permissions& its) {
+  fmt::print("  permissions\n");
+  print_facts({{"programs", permitted(its.programs())},
+               {"writes", permitted(its.writes())},
+               {"device nodes", permitted(its.has_device_nodes(), its.device_nodes())},
+               {"mounts", permitted(its.has_mounts(), its.mounts())},
+               {"hooks", permitted(its.has_hooks(), its.hooks())},
+               {"net devices", permitted(its.has_net_devices(), its.net_devices())},
+               {"groups", permitted(its.has_groups(), its.groups())},
+               {"env", permitted(its.has_env(), its.env())}},
+              4);
+}
+
 json::value module_json(const wire::Module& module) {
   return {{"name", module.name()},
           {"state", to_json(module.state())},
           {"path", module.path()},
           {"isolation", module.isolation()},
+          {"permissions", permissions_json(module.permissions())},
           {"devices", module.devices()},
           {"restarts", module.restarts()},
           {"since", time_json(module.since())},
@@ -166,10 +210,11 @@ Status print_options(const wire::Module& module) {
 
 void print(const wire::ListModulesResponse& list) {
   if (list.modules().empty()) return fmt::print("no modules: the configuration has no [[module]]\n");
-  Table table({"MODULE", "STATE", "DEVICES", "RESTARTS", "VERSION", "ISOLATION", "FILE"});
+  Table table({"MODULE", "STATE", "DEVICES", "RESTARTS", "VERSION", "ISOLATION", "CONFINED", "FILE"});
   for (const auto& module : list.modules())
     table.row({module.name(), to_text(module.state()), fmt::to_string(module.devices()),
-               fmt::to_string(module.restarts()), module.version(), module.isolation(), module.path()});
+               fmt::to_string(module.restarts()), module.version(), module.isolation(), confinement(module),
+               module.path()});
   table.print();
 }
 
@@ -189,6 +234,7 @@ void print_detail(const wire::Module& module) {
                {"sha256", module.sha256()},
                {"version", module.id().empty() ? "" : fmt::format("{} {}", module.id(), module.version())},
                {"isolation", module.isolation()},
+               {"confined", confinement(module)},
                {"devices", fmt::to_string(module.devices())},
                {"labels", labels(module)},
                {"metrics", fmt::format("{}", fmt::join(module.metrics(), ", "))},
@@ -196,6 +242,7 @@ void print_detail(const wire::Module& module) {
                                         count(module.recent_failures(), "failure"))},
                {"last failure", module.has_last_end() ? fmt::format("{}: {}", to_rfc3339(end.time()), end.how()) : ""}},
               2);
+  print_permissions(module.permissions());
   if (!module.services().empty()) fmt::print("  services\n");
   for (const auto& service : module.services())
     fmt::print("    {} of claim {}  {}, {}\n", printable(service.name()), printable(service.claim_uid()),

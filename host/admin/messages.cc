@@ -106,10 +106,29 @@ void fill(wire::Service& message, const ServiceReport& report) {
   message.set_restarts(report.restarts);
 }
 
+template <class T>
+void fill(wire::PermissionList& message, const std::vector<T>& items) {
+  for (const T& item : items) message.add_items(text(fmt::format("{}", item)));
+}
+
+void fill(wire::Permissions& message, const ModulePermissions& permissions) {
+  message.set_confined_by(text(permissions.confined_by));
+  for (const std::string& program : permissions.programs) message.add_programs(text(program));
+  for (const std::string& pattern : permissions.writes) message.add_writes(text(pattern));
+  const AllowedEdits& edits = permissions.edits;
+  if (edits.device_nodes) fill(*message.mutable_device_nodes(), *edits.device_nodes);
+  if (edits.mounts) fill(*message.mutable_mounts(), *edits.mounts);
+  if (edits.hooks) fill(*message.mutable_hooks(), *edits.hooks);
+  if (edits.net_devices) fill(*message.mutable_net_devices(), *edits.net_devices);
+  if (edits.groups) fill(*message.mutable_groups(), *edits.groups);
+  if (edits.env) fill(*message.mutable_env(), *edits.env);
+}
+
 void fill(wire::Module& message, const ModuleReport& report) {
   message.set_name(report.name);
   message.set_path(text(report.path.native()));
   message.set_isolation(std::string(word(report.isolation)));
+  fill(*message.mutable_permissions(), report.permissions);
   fill(*message.mutable_state(), report.state);
   message.set_devices(report.devices);
   message.set_restarts(report.restarts);

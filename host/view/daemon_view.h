@@ -63,10 +63,18 @@ struct StatusReport {
   std::vector<std::string> warnings;      // what an operator should look at
 };
 
+// What a module may do beyond its own process.
+struct ModulePermissions {
+  std::string confined_by;  // "user nobody, no capabilities, seccomp"; empty = it has the daemon's rights
+  std::vector<std::string> programs, writes;
+  AllowedEdits edits;
+};
+
 struct ModuleReport {
   std::string name;
   std::filesystem::path path;
   Isolation isolation = Isolation::kInProcess;
+  ModulePermissions permissions = {};
   Condition state;  // to_string(ModuleState), or "draining"
   std::uint32_t devices = 0, restarts = 0;
   WallTime since;                     // in this state

@@ -1,5 +1,7 @@
 #include "host/view/module_report.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "host/config/options.h"
@@ -40,6 +42,18 @@ ModuleFacts module_facts(const Supervisor& supervisor, std::string draining) {
           .refused = refused ? std::optional(refused->message) : std::nullopt};
 }
 
+std::string text_of_confinement(const ProcessConfig& process) {
+  std::vector<std::string> parts;
+  if (!process.user.empty()) parts.push_back("user " + process.user);
+  if (process.capabilities)
+    parts.push_back(process.capabilities->empty() ? "no capabilities"
+                                                  : fmt::format("{}", fmt::join(*process.capabilities, " ")));
+  else if (!process.user.empty())
+    parts.emplace_back("no capabilities");
+  if (process.seccomp) parts.emplace_back("seccomp");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 Condition module_condition(const ModuleFacts& facts) {
   if (!facts.draining.empty()) return {Level::kInProgress, "draining", facts.draining};
   return {level_of(facts.state), to_string(facts.state), facts.detail};
@@ -55,6 +69,13 @@ Condition reload_outcome(const ModuleFacts& facts) {
 
 Condition gone_condition() { return {Level::kGood, "gone", ""}; }
 
+ModulePermissions permissions_of(const ModuleConfig& config) {
+  ModulePermissions permissions{
+      .confined_by = text_of_confinement(config.process), .writes = config.writes, .edits = allowed_edits(config)};
+  for (const auto& program : config.programs) permissions.programs.push_back(program.native());
+  return permissions;
+}
+
 ModuleReport module_report(const Supervisor& supervisor, std::string draining,
                            const std::filesystem::path& modules_dir) {
   const ModuleConfig& config = supervisor.config();
@@ -62,6 +83,7 @@ ModuleReport module_report(const Supervisor& supervisor, std::string draining,
   ModuleReport report{.name = config.name,
                       .path = modules_dir / config.path,
                       .isolation = config.isolation,
+                      .permissions = permissions_of(config),
                       .state = module_condition(module_facts(supervisor, std::move(draining))),
                       .devices = snapshot ? static_cast<std::uint32_t>(snapshot->devices.size()) : 0,
                       .restarts = static_cast<std::uint32_t>(supervisor.restarts()),

@@ -25,6 +25,10 @@ Condition reload_outcome(const ModuleFacts& facts);
 // For a module that has been removed.
 Condition gone_condition();
 
+// "user nobody, no capabilities, seccomp"; empty if the module has the daemon's rights.
+std::string text_of_confinement(const ProcessConfig& process);
+ModulePermissions permissions_of(const ModuleConfig& config);
+
 // Finds the module's file below `modules_dir`.
 ModuleReport module_report(const Supervisor& supervisor, std::string draining,
                            const std::filesystem::path& modules_dir);
