@@ -352,9 +352,9 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
   cage_status (*state)(struct cage_edits *, cage_bytes blob);  /* <= 64 KiB, last wins [R7] */
   const void *(*extension)(struct cage_edits *, const char *id);
   cage_status (*env_list)(struct cage_edits *, int32_t alloc, cage_str key, cage_str value);
-                                   /* since 0.3: as env(), but a container that holds several
-                                      devices from the device-plugin API gets the values of all,
-                                      joined by ',' in the order of the devices' names [R15] */
+                                   /* since 0.3: as env(), but the values of all devices are
+                                      joined by ',' in the order of their names: of the claim, and
+                                      with the device-plugin API of the container [R15] */
   cage_status (*locked_memory)(struct cage_edits *, int32_t alloc, uint64_t bytes);
                                    /* since 0.3: containers may lock at least so much memory, as
                                       RDMA and VFIO do (RLIMIT_MEMLOCK); UINT64_MAX = unlimited */

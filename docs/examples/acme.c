@@ -65,7 +65,7 @@ static cage_status acme_prepare(cage_instance* acme, const cage_call* call, cons
     node.path = text(nodes[card]);
     node.major = node.minor = node.uid = node.gid = -1;
     status = out->device_node(out, (int32_t)i, &node);
-    if (status == CAGE_OK) status = out->env(out, (int32_t)i, text("ACME_CARD"), id);
+    if (status == CAGE_OK) status = out->env_list(out, (int32_t)i, text("ACME_CARDS"), id);
     if (status != CAGE_OK) return status;
   }
   return CAGE_OK;

@@ -66,7 +66,7 @@ class Slots final : public cage::Module {
     for (const cage::Allocation& device : claim.allocations()) {
       call.checkpoint();
       std::ofstream(user_file(device.device())) << claim.uid();
-      edits.of(device).env("ACME_DEVICE", device.device());
+      edits.of(device).env_list("ACME_DEVICES", device.device());
     }
     // A hook of the container runtime: links the libraries in each container of the claim.
     edits.of_claim().hook({"createContainer", "/usr/bin/acme-hook", {"acme-hook", "link-libraries"}});

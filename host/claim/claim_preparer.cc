@@ -8,6 +8,7 @@
 #include "host/claim/recovery.h"
 #include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
+#include "host/ledger/device_edits.h"
 
 namespace cardcage {
 namespace {
@@ -194,6 +195,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, c
   reach(FaultPoint::kAfterIntent);
   tell_partitions(record);
   Status prepared = co_await prepare_parts(operation, record, deadline);
+  if (prepared) prepared = check_combination(device_edits(record));
   if (prepared)
     prepared = plan_metadata(record, operation.described, environment_.devices,
                              environment_.cdi.metadata_folder(driver_, ref.uid), metadata_files(record));

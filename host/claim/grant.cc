@@ -5,19 +5,21 @@
 #include <algorithm>
 
 #include "host/cdi/names.h"
+#include "host/ledger/device_edits.h"
 
 namespace cardcage {
 namespace {
 
-Status check_direct(const Edits& edits, const std::string& device) {
+Status check_direct(const std::string& resource, const Edits& edits, const std::string& device) {
   const char* const what = !edits.hooks.empty()             ? "hooks"
                            : !edits.net_devices.empty()     ? "network devices"
                            : !edits.additional_gids.empty() ? "group ids"
                                                             : nullptr;
   if (what)
     return fail(Code::kFailedPrecondition,
-                "device '{}': its module gives {}, which deliver = \"direct\" cannot carry; write deliver = \"cdi\"",
-                device, what);
+                "device '{}' of resource '{}': its module gives {}, which deliver = \"direct\" cannot carry; write "
+                "deliver = \"cdi\"",
+                device, resource, what);
   return {};
 }
 
@@ -27,29 +29,13 @@ std::string annotation_key(const std::string& resource) {
   return fmt::format("cdi.k8s.io/cardcage_{:x}", std::hash<std::string>{}(resource));
 }
 
-std::vector<EnvVar> joined_lists(const std::vector<std::shared_ptr<const ClaimRecord>>& held) {
-  std::vector<EnvVar> joined;
-  const auto join = [&](const Edits& edits) {
-    for (const EnvVar& variable : edits.env_lists) {
-      const auto known = std::ranges::find(joined, variable.name, &EnvVar::name);
-      if (known == joined.end())
-        joined.push_back(variable);
-      else
-        known->value += "," + variable.value;
-    }
-  };
-  for (const auto& record : held)
-    for (const ModulePart& part : record->parts) {
-      join(part.edits);
-      for (const HeldDevice& device : part.devices) join(device.edits);
-    }
-  return joined;
-}
-
 }  // namespace
 
 Result<ContainerGrant> container_grant(const std::string& resource, Delivery delivery,
                                        const std::vector<std::shared_ptr<const ClaimRecord>>& held) {
+  std::vector<DeviceEdits> devices;
+  for (const auto& record : held) std::ranges::move(device_edits(*record), std::back_inserter(devices));
+  if (auto fits = check_combination(devices); !fits) return within(fits.error(), "resource '{}'", resource);
   ContainerGrant grant;
   std::vector<std::string> names;
   for (const auto& record : held) {
@@ -59,12 +45,12 @@ Result<ContainerGrant> container_grant(const std::string& resource, Delivery del
       if (delivery != Delivery::kDirect) continue;
       // The kubelet drops later duplicates: variables by key, device nodes and mounts by path.
       for (const Edits* edits : {&spec.edits, &device.edits}) {
-        if (auto fits = check_direct(*edits, device.name); !fits) return std::unexpected(fits.error());
+        if (auto fits = check_direct(resource, *edits, device.name); !fits) return std::unexpected(fits.error());
         merge(grant.edits, *edits);
       }
     }
   }
-  for (EnvVar& joined : joined_lists(held)) grant.edits.env.push_back(std::move(joined));
+  for (EnvVar& joined : joined_lists(std::move(devices))) grant.edits.env.push_back(std::move(joined));
   if (delivery == Delivery::kCdi) grant.cdi_devices = std::move(names);
   if (delivery == Delivery::kCdiAnnotations)
     grant.annotations[annotation_key(resource)] = fmt::format("{}", fmt::join(names, ","));

@@ -11,7 +11,8 @@
 
 namespace cardcage {
 
-// `held` are devices of one resource. kFailedPrecondition if the delivery cannot carry the edits of a module.
+// `held` are devices of one resource. kFailedPrecondition if the delivery cannot carry the edits of a module,
+// or if one container cannot have those of all the devices.
 Result<ContainerGrant> container_grant(const std::string& resource, Delivery delivery,
                                        const std::vector<std::shared_ptr<const ClaimRecord>>& held);
 

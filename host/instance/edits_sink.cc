@@ -5,6 +5,7 @@
 #include "host/instance/borrowed.h"
 #include "host/instance/device_copy.h"
 #include "host/instance/edits_copy.h"
+#include "host/model/combined_edits.h"
 
 namespace cardcage {
 namespace {
@@ -25,17 +26,13 @@ std::size_t text_in(const DeviceCondition& condition) {
   return condition.type.size() + condition.reason.size() + condition.message.size();
 }
 
-// Two different edits of one container must not have the same target.
-const std::string& target_of(const DeviceNode& node) { return node.path; }
-const std::string& target_of(const Mount& mount) { return mount.container_path; }
-const std::string& target_of(const NetDevice& device) { return device.name; }
-
+// Two different edits of one container must not have the same place.
 template <class Copy>
 Status check_twice(const std::vector<Copy>& list, const Copy& copy, std::string_view type) {
-  if constexpr (requires { target_of(copy); })
+  if constexpr (requires { place_of(copy); })
     for (const Copy& other : list)
-      if (target_of(other) == target_of(copy) && other != copy)
-        return fail(Code::kInvalidArgument, "'{}' is the target of two different {}", target_of(copy), type);
+      if (place_of(other) == place_of(copy) && other != copy)
+        return fail(Code::kInvalidArgument, "'{}' is the target of two different {}", place_of(copy), type);
   return {};
 }
 

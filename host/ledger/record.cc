@@ -5,6 +5,7 @@
 
 #include "host/cdi/names.h"
 #include "host/core/ascii.h"
+#include "host/ledger/device_edits.h"
 
 namespace cardcage {
 namespace {
@@ -77,11 +78,15 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
   return claim;
 }
 
-// A resource's lists go into the response of Allocate, which joins them; in the CDI files they would replace each
-// other.
-static Edits cdi_edits(Edits edits, const ClaimRecord& record) {
-  const auto lists = std::exchange(edits.env_lists, {});
-  if (!record.served().is_resource()) edits.env.insert(edits.env.end(), lists.begin(), lists.end());
+std::vector<DeviceEdits> device_edits(const ClaimRecord& record) {
+  std::vector<DeviceEdits> all;
+  for (const ModulePart& part : record.parts)
+    for (const HeldDevice& device : part.devices) all.push_back({device.allocation.device, &device.edits, &part.edits});
+  return all;
+}
+
+static Edits without_lists(Edits edits) {
+  edits.env_lists.clear();
   return edits;
 }
 
@@ -101,14 +106,17 @@ CdiSpec cdi_spec(const ClaimRecord& record) {
   CdiSpec spec;
   spec.kind = cdi_kind(record.served());
   for (const ModulePart& part : record.parts) {
-    merge(spec.edits, cdi_edits(part.edits, record));
+    merge(spec.edits, without_lists(part.edits));
     const auto earlier = static_cast<std::ptrdiff_t>(spec.devices.size());
     for (const HeldDevice& device : part.devices) {
-      CdiDevice& entry = spec.devices.emplace_back(CdiDevice{device.cdi_name, cdi_edits(device.edits, record)});
+      CdiDevice& entry = spec.devices.emplace_back(CdiDevice{device.cdi_name, without_lists(device.edits)});
       if (entry.edits.empty()) entry.edits.env.push_back(presence_variable(device));
     }
     add_metadata(part, spec.devices.begin() + earlier, spec);
   }
+  // The response to Allocate has those of a resource: the files of its devices would replace each other's values.
+  if (!record.served().is_resource())
+    for (EnvVar& joined : joined_lists(device_edits(record))) spec.edits.env.push_back(std::move(joined));
   return spec;
 }
 

@@ -55,7 +55,7 @@ static cage_status check_alloc(cage_instance* mock, enum call_kind kind, const c
 
 static cage_status occupy_and_edit(cage_instance* mock, const cage_call* call, const cage_claim* claim, const char* uid,
                                    cage_edits* edits) {
-  cage_status status = edits->env(edits, -1, text_of("MOCK_CLAIM"), claim->uid);
+  cage_status status = mock_list_env(edits, -1, text_of("MOCK_CLAIM"), claim->uid);
   for (uint32_t i = 0; i < claim->alloc_count && status == CAGE_OK; ++i) {
     const cage_alloc* alloc = claim->allocs[i];
     struct device* device = NULL;

@@ -25,12 +25,29 @@ static cage_status add_env(cage_edits* edits, int32_t index, const struct device
   return edits->env(edits, index, key_of(key, device, suffix), value);
 }
 
+cage_status mock_list_env(cage_edits* edits, int32_t index, cage_str name, cage_str value) {
+  return CAGE_CAN(edits, env_list) ? edits->env_list(edits, index, name, value) : edits->env(edits, index, name, value);
+}
+
+/* A claim may have several shares of the device. */
+static cage_status add_of_share(cage_edits* edits, int32_t index, const struct device* device, const char* suffix,
+                                cage_str value) {
+  char key[MAX_KEY];
+  return mock_list_env(edits, index, key_of(key, device, suffix), value);
+}
+
+enum { MAX_NUMBER = 48 };
+
+static cage_str number_of(char* to, int64_t value, int32_t exp10) {
+  int size = exp10 == 0 ? snprintf(to, MAX_NUMBER, "%" PRId64, value)
+                        : snprintf(to, MAX_NUMBER, "%" PRId64 "e%" PRId32, value, exp10);
+  return (cage_str){to, (size_t)size};
+}
+
 static cage_status add_number(cage_edits* edits, int32_t index, const struct device* device, const char* suffix,
-                              int64_t value, int32_t exp10) {
-  char text[48];
-  int size = exp10 == 0 ? snprintf(text, sizeof text, "%" PRId64, value)
-                        : snprintf(text, sizeof text, "%" PRId64 "e%" PRId32, value, exp10);
-  return add_env(edits, index, device, suffix, (cage_str){text, (size_t)size});
+                              int64_t value) {
+  char text[MAX_NUMBER];
+  return add_env(edits, index, device, suffix, number_of(text, value, 0));
 }
 
 static const char* giver_of(const cage_values* params, const char* name) {
@@ -58,19 +75,18 @@ static cage_status add_gpu_params(cage_edits* edits, int32_t index, const struct
   if (status != CAGE_OK) return status;
   status = add_env(edits, index, device, "SHARING_FROM", text_of(giver_of(params, "sharing.strategy")));
   if (status != CAGE_OK) return status;
-  status =
-      add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "sharing.timeSlicing.intervalMs"), 0);
+  status = add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "sharing.timeSlicing.intervalMs"));
   if (status != CAGE_OK) return status;
   status = add_map(edits, index, device, "MEMORY_LIMITS", params, "sharing.memoryLimits");
   if (status != CAGE_OK) return status;
-  return add_number(edits, index, device, "MAX_MHZ", params->integer(params, "clocks.maxMhz"), 0);
+  return add_number(edits, index, device, "MAX_MHZ", params->integer(params, "clocks.maxMhz"));
 }
 
 static cage_status add_device_params(cage_edits* edits, int32_t index, const struct device* device,
                                      const cage_values* params) {
   cage_status status = add_env(edits, index, device, "SHARING", params->string(params, "sharing"));
   if (status != CAGE_OK) return status;
-  status = add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "intervalMs"), 0);
+  status = add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "intervalMs"));
   const cage_str* items = NULL;
   uint32_t count = params->list(params, "env", &items);
   for (uint32_t i = 0; i < count && status == CAGE_OK; ++i) {
@@ -87,7 +103,7 @@ static cage_status add_params(cage_edits* edits, int32_t index, const struct dev
                               const cage_values* params) {
   if (text_is(params->params_kind, "GpuConfig")) return add_gpu_params(edits, index, device, params);
   if (text_is(params->params_kind, "NicConfig")) {
-    return add_number(edits, index, device, "MTU", params->integer(params, "mtu"), 0);
+    return add_number(edits, index, device, "MTU", params->integer(params, "mtu"));
   }
   return add_device_params(edits, index, device, params);
 }
@@ -101,11 +117,14 @@ static cage_status add_identity(cage_edits* edits, int32_t index, const struct d
   if (status == CAGE_OK && holds_was_bound(device, claim_uid)) {
     status = add_env(edits, index, device, "BOUND", text_of("1"));
   }
-  if (status == CAGE_OK && alloc->share_id.size > 0) status = add_env(edits, index, device, "SHARE", alloc->share_id);
+  if (status == CAGE_OK && alloc->share_id.size > 0) {
+    status = add_of_share(edits, index, device, "SHARE", alloc->share_id);
+  }
   for (uint32_t i = 0; i < alloc->consumed_count && status == CAGE_OK; ++i) {
-    char name[64];
+    char name[64], number[MAX_NUMBER];
     if (!text_copy(name, sizeof name, alloc->consumed[i].name)) continue;
-    status = add_number(edits, index, device, name, alloc->consumed[i].value, alloc->consumed[i].exp10);
+    const cage_str amount = number_of(number, alloc->consumed[i].value, alloc->consumed[i].exp10);
+    status = add_of_share(edits, index, device, name, amount);
   }
   return status;
 }
@@ -113,8 +132,8 @@ static cage_status add_identity(cage_edits* edits, int32_t index, const struct d
 cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const cage_alloc* alloc, int32_t index,
                       const struct device* device, cage_edits* edits) {
   cage_status status = add_identity(edits, index, device, alloc, claim_uid);
-  if (status == CAGE_OK && mock->settings.env_list && CAGE_CAN(edits, env_list)) {
-    status = edits->env_list(edits, index, text_of("MOCK_DEVICES"), text_of(device->id));
+  if (status == CAGE_OK && mock->settings.env_list) {
+    status = mock_list_env(edits, index, text_of("MOCK_DEVICES"), text_of(device->id));
   }
   if (status == CAGE_OK && alloc->values != NULL) status = add_params(edits, index, device, alloc->values);
   if (status == CAGE_OK) status = mock_state(mock, index, edits);

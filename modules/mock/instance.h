@@ -59,6 +59,9 @@ cage_status mock_collect_catalogue(cage_instance* mock, const cage_call* call, c
 /* For cage.watch. */
 const cage_watch* mock_watch(void);
 
+/* Adds to a variable that names all devices or claims of a container; an older host keeps the last value alone. */
+cage_status mock_list_env(cage_edits* edits, int32_t index, cage_str name, cage_str value);
+
 /* Adds the container edits of one prepared device. */
 cage_status mock_edit(const cage_instance* mock, const char* claim_uid, const cage_alloc* alloc, int32_t index,
                       const struct device* device, cage_edits* edits);

@@ -43,7 +43,7 @@ TEST(MockPrepare, AContainerGetsIdentityNodeAndFile) {
   const std::string uuid = instance.discover()->devices.at("gpu-1").attrs.at("uuid");
   Edits edits;
   ASSERT_EQ(instance.prepare(Claim("uid-1", {{.device = "gpu-1"}}), edits), CAGE_OK) << instance.explanation;
-  EXPECT_THAT(edits.lines[-1], ElementsAre("env MOCK_CLAIM=uid-1"));
+  EXPECT_THAT(edits.lines[-1], ElementsAre("list MOCK_CLAIM+=uid-1"));
   const std::string file = (folder / "gpu-1@uid-1").string();
   EXPECT_THAT(edits.lines[0], ElementsAre("env MOCK_GPU_1=" + uuid, "node /dev/mock/gpu-1 <- /dev/zero rw",
                                           "mount " + file + " -> /run/mock/gpu-1 ro,bind,nosuid,nodev"));
@@ -100,9 +100,9 @@ TEST(MockPrepare, SharesAndConsumedCapacityAppearInTheEnvironment) {
                                          {.device = "gpu-0", .share_id = "s-2"}}),
                              edits),
             CAGE_OK);
-  EXPECT_THAT(edits.lines[0], AllOf(Contains("env MOCK_GPU_0_SHARE=s-1"), Contains("env MOCK_GPU_0_MEMORY=8"),
-                                    Contains("env MOCK_GPU_0_POWER=15e-1")));
-  EXPECT_TRUE(edits.has(1, "env MOCK_GPU_0_SHARE=s-2"));
+  EXPECT_THAT(edits.lines[0], AllOf(Contains("list MOCK_GPU_0_SHARE+=s-1"), Contains("list MOCK_GPU_0_MEMORY+=8"),
+                                    Contains("list MOCK_GPU_0_POWER+=15e-1")));
+  EXPECT_TRUE(edits.has(1, "list MOCK_GPU_0_SHARE+=s-2"));
 }
 
 TEST(MockPrepare, TheSameClaimCanBePreparedAgain) {

@@ -117,7 +117,7 @@ TEST(Tutorial, TheCModuleWorks) {
   EXPECT_THAT(instance.discover()->devices, ElementsAre(Pair("acme0", testing::_), Pair("acme1", testing::_)));
   Edits edits;
   ASSERT_EQ(instance.prepare(Claim("u", {{.device = "acme1"}}), edits), CAGE_OK);
-  EXPECT_THAT(edits.lines[0], ElementsAre("node /dev/acme1 <-  ", "env ACME_CARD=acme1"));
+  EXPECT_THAT(edits.lines[0], ElementsAre("node /dev/acme1 <-  ", "list ACME_CARDS+=acme1"));
   EXPECT_EQ(instance.prepare(Claim("v", {{.device = "acme9"}}), edits), CAGE_NOT_FOUND);
   EXPECT_EQ(instance.explanation, "no such card");
   EXPECT_EQ(instance.unprepare(Claim("u", {{.device = "acme1"}})), CAGE_OK);

@@ -63,7 +63,9 @@ Task<Result<PreparedEdits>> FakeModule::prepare(ModuleClaim claim, Instant deadl
   PreparedEdits prepared;
   for (std::size_t i = 0; i < claim.allocations.size(); ++i) {
     Edits device;
-    device.env.push_back({fmt::format("FAKE_{}", i), claim.allocations[i].device_id});
+    std::string variable = "FAKE_" + claim.allocations[i].device_id;
+    std::ranges::replace(variable, '-', '_');
+    device.env.push_back({std::move(variable), claim.allocations[i].device_id});
     prepared.allocations.push_back(std::move(device));
   }
   prepared.state = "state of " + claim.ref.uid;

@@ -53,7 +53,8 @@ class FakeModule final : public Module {
   // Results, set by the test.
   ModuleIdentity about;
   Snapshot devices;
-  // By default each device gets the variable FAKE_<index>=<device id>, and the state is "state of <claim UID>".
+  // By default each device gets the variable FAKE_<device id>=<device id> (with "_" for "-"), and the state is "state
+  // of <claim UID>".
   std::function<PreparedEdits(const ModuleClaim&)> edits;
   // Used if about.has_preferred. By default the required devices, then the available ones in order.
   std::function<std::vector<std::string>(const std::vector<std::string>& available,

@@ -115,8 +115,8 @@ impl<'a> Edit<'a> {
         self.sink.call(unsafe { (*self.sink.raw).env }, |env, sink| unsafe { env(sink, index, name, value) })?;
         Ok(self)
     }
-    /// A container that holds several devices from the device-plugin API gets the values of all, joined by ','. A host
-    /// older than 0.3 passes the value of one.
+    /// A variable with the values of all devices of the claim, joined by ','; with the device-plugin API, of all devices
+    /// of the container. A host older than 0.3 passes the value of one.
     pub fn env_list(self, name: &str, value: &str) -> Result<Edit<'a>> {
         let add = match unsafe { has!(self.sink.raw, env_list).then(|| (*self.sink.raw).env_list).flatten() } {
             Some(add) => add,

@@ -24,8 +24,8 @@ TEST_F(ClaimPreparerTest, PreparesAClaimAndUndoesIt) {
               ElementsAre(PreparedDevice{{"main"}, "node", "gpu-0", {"cardcage.gpu.example.com/claim=u1-gpu-0"}, ""},
                           PreparedDevice{{"other"}, "node", "gpu-1", {"cardcage.gpu.example.com/claim=u1-gpu-1"}, ""}));
   EXPECT_EQ(cdi_text("u1"), R"({"cdiVersion":"0.3.0","kind":"cardcage.gpu.example.com/claim","devices":[)"
-                            R"({"name":"u1-gpu-0","containerEdits":{"env":["FAKE_0=GPU-0"]}},)"
-                            R"({"name":"u1-gpu-1","containerEdits":{"env":["FAKE_1=GPU-1"]}}]})"
+                            R"({"name":"u1-gpu-0","containerEdits":{"env":["FAKE_GPU_0=GPU-0"]}},)"
+                            R"({"name":"u1-gpu-1","containerEdits":{"env":["FAKE_GPU_1=GPU-1"]}}]})"
                             "\n");
   EXPECT_EQ(record("u1")->phase, ClaimPhase::kPrepared);
   EXPECT_EQ(record("u1")->parts[0].state, "state of u1");
@@ -271,6 +271,39 @@ TEST_F(ClaimPreparerTest, EachModuleOfADriverGetsItsOwnDevices) {
   ASSERT_TRUE(unprepare("u1"));
   EXPECT_THAT(gpus->holds, IsEmpty());
   EXPECT_THAT(nics->holds, IsEmpty());
+}
+
+TEST_F(ClaimPreparerTest, DevicesWithTwoValuesOfOneVariableAreRefusedUntilTheyAreApart) {
+  gpus->edits = [](const ModuleClaim& claim) {
+    PreparedEdits edits;
+    for (const ModuleAllocation& device : claim.allocations)
+      edits.allocations.push_back({.env = {{"MODE", "mode of " + device.device_id}}});
+    return edits;
+  };
+  EXPECT_THAT(
+      text_of(prepare_new("u1", {an_allocation("gpu-0"), an_allocation("gpu-1", "other")})),
+      HasSubstr("devices 'gpu-0' and 'gpu-1' give the environment variable 'MODE' the values 'mode of GPU-0' and "
+                "'mode of GPU-1'; "));
+  EXPECT_FALSE(has_cdi_file("u1"));
+  ASSERT_TRUE(unprepare("u1"));
+  EXPECT_TRUE(prepare_new("u2", {an_allocation("gpu-0")}));
+  EXPECT_TRUE(prepare_new("u3", {an_allocation("gpu-1")}));
+}
+
+TEST_F(ClaimPreparerTest, ListsOfAllDevicesOfAClaimAreJoined) {
+  const auto list = [](const ModuleClaim& claim) {
+    PreparedEdits edits;
+    for (const ModuleAllocation& device : claim.allocations)
+      edits.allocations.push_back({.env_lists = {{"CARDS", device.device_id}}});
+    return edits;
+  };
+  gpus->edits = nics->edits = list;
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-1"), an_allocation("nic-0", "net"), an_allocation("gpu-0")}));
+  const CdiSpec spec = cdi_spec(*record("u1"));
+  EXPECT_THAT(spec.edits.env, ElementsAre(EnvVar{"CARDS", "GPU-0,GPU-1,NIC-0"}));
+  for (const CdiDevice& device : spec.devices)
+    for (const EnvVar& variable : device.edits.env)
+      EXPECT_NE(variable.name, "CARDS") << "the last device would replace the value";
 }
 
 TEST_F(ClaimPreparerTest, IfTheSecondModuleFailsTheFirstIsRolledBack) {

@@ -25,7 +25,7 @@ TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
   EXPECT_EQ(*grant, (ContainerGrant{grant->cdi_devices, {}, {}})) << "edits are delivered in one way only";
   EXPECT_EQ(read_file(cdi.folder() / "cardcage.example.com_gpu-device_gpu-0.json", 4096).value(),
             R"({"cdiVersion":"0.3.0","kind":"cardcage.example.com_gpu/device","devices":[)"
-            R"({"name":"gpu-0","containerEdits":{"env":["FAKE_0=GPU-0"]}}]})"
+            R"({"name":"gpu-0","containerEdits":{"env":["FAKE_GPU_0=GPU-0"]}}]})"
             "\n");
   const ModuleClaim& heard = gpus->holds["gpu-0"];
   EXPECT_EQ(heard.ref, (ClaimRef{"", "", "gpu-0"})) << "the pod is not known yet";
@@ -307,6 +307,22 @@ TEST_F(ResourceAllocatorTest, ListsOfAllDevicesAreJoined) {
   const CdiSpec spec = cdi_spec(*record);
   for (const EnvVar& variable : spec.devices.front().edits.env)
     EXPECT_NE(variable.name, "PCIDEVICES") << "each file would replace the others' value";
+}
+
+TEST_F(ResourceAllocatorTest, DevicesWithTwoValuesOfOneVariableNeedContainersOfTheirOwn) {
+  gpus->edits = [](const ModuleClaim& claim) {
+    PreparedEdits edits;
+    edits.claim.env.push_back({"MODE", "mode of " + claim.allocations[0].device_id});
+    return edits;
+  };
+  for (const Delivery delivery : {Delivery::kCdi, Delivery::kCdiAnnotations, Delivery::kDirect}) {
+    serve({.deliver = delivery});
+    EXPECT_THAT(text_of(allocate({"GPU-0", "GPU-1"})),
+                HasSubstr("devices 'gpu-0' and 'gpu-1' give the environment variable 'MODE' the values 'mode of GPU-0' "
+                          "and 'mode of GPU-1'; "));
+    EXPECT_TRUE(allocate({"GPU-0"}));
+    EXPECT_TRUE(allocate({"GPU-1"}));
+  }
 }
 
 TEST_F(ResourceAllocatorTest, LockedMemoryIsAHookInTheCdiFile) {
