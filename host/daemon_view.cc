@@ -54,7 +54,7 @@ std::vector<std::string> Daemon::warnings() const {
   std::vector<std::string> warnings = config_warnings(live_config_.state());
   const auto supervisors = supervisors_->all();
   for (const Supervisor* supervisor : supervisors)
-    if (supervisor->refused()) warnings.push_back(supervisor->refused()->message);
+    if (const auto refused = supervisor->refused()) warnings.push_back(refused->message);
   if (const Status hook = hook_file_->state(); !hook) warnings.push_back(hook.error().message);
   for (std::string& problem : events_.problems()) warnings.push_back(std::move(problem));
   for (std::string& stuck : writes_->stuck->all("")) warnings.push_back(std::move(stuck));
@@ -84,6 +84,8 @@ StatusReport Daemon::status() const {
                       .early_claims = claims_->early(),
                       .late_claims = claims_->late(),
                       .warnings = warnings()};
+  for (const Supervisor* supervisor : supervisors_->all())
+    if (supervisor->refused()) report.refused_by.push_back(supervisor->config().name);
   std::vector<const PublisherStatus*> publishers;
   for (const Driver* driver : drivers_->all()) {
     publishers.push_back(&driver->publisher_status());
@@ -186,9 +188,13 @@ Task<HttpPage> Daemon::metrics_page() {
 }
 
 HttpPage Daemon::readiness() const {
-  for (const Supervisor* supervisor : supervisors_->all())
+  if (const auto& errors = live_config_.state().errors; !errors.empty())
+    return {.status = 503, .body = fmt::format("the configuration file is not applied: {}\n", errors.front())};
+  for (const Supervisor* supervisor : supervisors_->all()) {
     if (!supervisor->settled())
       return {.status = 503, .body = fmt::format("module '{}' is starting\n", supervisor->config().name)};
+    if (const auto refused = supervisor->refused()) return {.status = 503, .body = refused->message + "\n"};
+  }
   if (const auto refused = ledger_->refusal()) return {.status = 503, .body = refused->message + "\n"};
   return {.body = "ok\n"};
 }

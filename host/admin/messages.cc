@@ -267,8 +267,9 @@ void fill(wire::HistoryEntry& message, const HistoryEntry& entry) {
   message.set_released(milliseconds(entry.released));
 }
 
-void fill_config(wire::GetStatusResponse& message, const ConfigState& state) {
-  fill(*message.mutable_config(), config_condition(state));
+void fill_config(wire::GetStatusResponse& message, const StatusReport& report) {
+  const ConfigState& state = report.config;
+  fill(*message.mutable_config(), config_condition(state, report.refused_by));
   message.set_config_applied(milliseconds(state.applied));
   message.set_config_reloads(state.reloads);
   message.set_config_reload_failures(state.failures);
@@ -288,7 +289,7 @@ void fill(wire::GetStatusResponse& message, const StatusReport& report) {
   message.set_last_end(report.restarts.last_end);
   message.set_config_file(text(report.config_file.native()));
   message.set_config_sha256(report.config_sha256);
-  fill_config(message, report.config);
+  fill_config(message, report);
   fill(*message.mutable_api_server(), report.api_server);
   fill(*message.mutable_ledger(), report.ledger);
   message.set_live_claims(report.live_claims);

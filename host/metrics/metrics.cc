@@ -64,7 +64,10 @@ void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
                                prometheus::MetricType::Counter);
   auto& failures =
       page.family("cardcage_module_recent_failures", "failures that count towards marking the module as broken");
+  auto& config = page.family("cardcage_module_config_ok",
+                             "0 while the module runs with an older configuration or file, or does not start");
   for (const ModuleReport& module : modules) {
+    Page::add(config, {{"module", module.name}}, module.config_ok);
     Page::add(failures, {{"module", module.name}}, module.recent_failures);
     Page::add(state, {{"module", module.name}, {"state", module.state.reason}}, 1);
     Page::add(devices, {{"module", module.name}}, module.devices);
@@ -113,13 +116,15 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
   }
 }
 
-void add_config(Page& page, const ConfigState& config) {
+void add_config(Page& page, const StatusReport& status) {
+  const ConfigState& config = status.config;
   page.single("cardcage_config_reloads_total", "number of configuration files that were applied",
               static_cast<double>(config.reloads), prometheus::MetricType::Counter);
   page.single("cardcage_config_reload_failures_total", "number of configuration files that were refused",
               static_cast<double>(config.failures), prometheus::MetricType::Counter);
-  page.single("cardcage_config_ok", "0 while the configuration file has errors and is not applied",
-              config.errors.empty());
+  page.single("cardcage_config_ok",
+              "0 while the configuration file has errors, or a module refuses its part or its file",
+              config.errors.empty() && status.refused_by.empty());
   page.single("cardcage_config_restart_needed", "number of changed keys that need a restart of the daemon",
               static_cast<double>(config.restart.size()));
   page.single("cardcage_config_last_success_timestamp_seconds",
@@ -151,7 +156,7 @@ void add_status(Page& page, const StatusReport& status) {
   if (status.restarts.count > 0)
     Page::add(page.family("cardcage_last_end", "always 1; how the run before this one ended is a label"),
               {{"reason", status.restarts.last_end}}, 1);
-  add_config(page, status.config);
+  add_config(page, status);
   page.single("cardcage_claims", "number of prepared claims and handed-out devices",
               static_cast<double>(status.live_claims));
   MetricFamily& reads = page.family("cardcage_claim_reads_total",

@@ -84,7 +84,8 @@ void Lifecycle::back_off(Duration ran) {
   require((in<Starting>() || in<Ready>()) && lost_, "back_off");
   policy_.failed(clock_.now(), ran);
   ++restarts_;
-  trouble_ = Trouble{Trouble::Kind::kLost, *std::exchange(lost_, std::nullopt)};
+  const auto kind = in<Starting>() ? Trouble::Kind::kNotStarted : Trouble::Kind::kLost;
+  trouble_ = Trouble{kind, *std::exchange(lost_, std::nullopt)};
   enter(Away{});
 }
 
@@ -122,18 +123,14 @@ void Lifecycle::pass_discover() {
 
 void Lifecycle::refuse_file(const Error& why) {
   require(in<Ready>(), "refuse_file");
-  trouble_ = trial_trouble(why, false);
+  file_refused_ = refusal(why, "file");
   changed_();
-}
-
-void Lifecycle::configure(ModuleConfig config) {
-  target_.configure(std::move(config));
-  if (trouble_ && trouble_->kind == Trouble::Kind::kConfigRefused && !target_.refused()) trouble_.reset();
 }
 
 const ModuleConfig& Lifecycle::begin_start() {
   require(in<Starting>(), "begin_start");
   lost_.reset();
+  file_refused_.reset();
   return target_.begin_start();
 }
 
@@ -143,35 +140,47 @@ void Lifecycle::accept_trial() {
   lost_.reset();
   away_since_.reset();
   trouble_.reset();
+  file_refused_.reset();
   enter(Ready{});
 }
 
 void Lifecycle::refuse_trial(const Error& why) {
   require(in<Ready>(), "refuse_trial");
-  trouble_ = trial_trouble(why, target_.has_candidate());
-  target_.refuse_trial(trouble_->error);
+  note_refusal(why, target_.has_candidate());
+  target_.refuse_trial(refusal(why, "configuration"));
   changed_();
 }
 
 void Lifecycle::take_back_trial(ModuleConfig before, const Error& why) {
   require(in<Ready>(), "take_back_trial");
-  trouble_ = trial_trouble(why, !same_instance(before, config()));
-  target_.take_back(std::move(before), trouble_->error);
+  note_refusal(why, !same_instance(before, config()));
+  target_.take_back(std::move(before), refusal(why, "configuration"));
   lost_.reset();
   enter(Ready{});
 }
 
-Lifecycle::Trouble Lifecycle::trial_trouble(const Error& why, bool config) const {
-  return {
-      config ? Trouble::Kind::kConfigRefused : Trouble::Kind::kFileRefused,
-      within(why, "the new {} of module '{}' is not taken over", config ? "configuration" : "file", this->config().name)
-          .error()};
+// TargetConfig keeps the refusal of a configuration.
+void Lifecycle::note_refusal(const Error& why, bool of_config) {
+  file_refused_ = of_config ? std::nullopt : std::optional(refusal(why, "file"));
+}
+
+Error Lifecycle::refusal(Error why, std::string_view what) const {
+  why.message = fmt::format(
+      "the new {} of module '{}' is not taken over: {}; the old one goes on, but after a restart the module will not "
+      "start",
+      what, config().name, why.message);
+  return why;
 }
 
 void Lifecycle::drop_trial() {
   require(in<Ready>(), "drop_trial");
   target_.drop_trial();
   changed_();
+}
+
+void Lifecycle::confirm_file() {
+  file_refused_.reset();
+  drop_trial();
 }
 
 void Lifecycle::set_quiesced(QuiesceMark mark) {
@@ -225,12 +234,19 @@ bool Lifecycle::settled() const {
   return !starting || !starting->first;
 }
 
-std::optional<Error> Lifecycle::last_error() const { return trouble_ ? std::optional(trouble_->error) : std::nullopt; }
+std::optional<Error> Lifecycle::refused() const { return target_.refused() ? target_.refused() : file_refused_; }
+
+bool Lifecycle::runs_as_wanted() const {
+  return !refused() && !(in<Away>() && trouble_ && trouble_->kind == Trouble::Kind::kNotStarted);
+}
+
+std::optional<Error> Lifecycle::last_error() const { return trouble_ ? std::optional(trouble_->error) : refused(); }
 
 std::string Lifecycle::detail() const {
   if (const auto* const stuck = in<Stuck>()) return stuck->why;
   if (quiesced_) return to_string(*quiesced_);
-  return trouble_ ? trouble_->error.message : "";
+  const auto error = last_error();
+  return error ? error->message : "";
 }
 
 std::string Lifecycle::warning() const {
@@ -243,9 +259,7 @@ std::string Lifecycle::warning() const {
           "'cagectl module restart {0}' tries at once, as a new file does: {1}",
           config().name, why_away());
     case ModuleState::kBackingOff: return fmt::format("module '{}' is backing off: {}", config().name, why_away());
-    // Others tell of a refused configuration, wherever the module is.
-    case ModuleState::kReady:
-      return trouble_ && trouble_->kind != Trouble::Kind::kConfigRefused ? trouble_->error.message : "";
+    case ModuleState::kReady: return trouble_ ? trouble_->error.message : "";
     default: return "";
   }
 }

@@ -73,13 +73,14 @@ class Lifecycle {
   void refuse_file(const Error& why);
 
   // The configuration that the module runs with; see TargetConfig.
-  void configure(ModuleConfig config);
+  void configure(ModuleConfig config) { target_.configure(std::move(config)); }
   void request_trial() { target_.request_trial(); }
   const ModuleConfig& begin_start();
   const ModuleConfig& begin_trial() { return target_.begin_trial(); }
   void accept_trial();
   void refuse_trial(const Error& why);
   void drop_trial();
+  void confirm_file();  // drops a trial of the file that runs
   // After accept_trial(): the instance before serves again, with the configuration `before`.
   void take_back_trial(ModuleConfig before, const Error& why);
 
@@ -110,6 +111,10 @@ class Lifecycle {
   std::optional<Instant> away_since() const;
   bool undecided() const;
   bool settled() const;
+  // Why the instance has another configuration or file than is wanted; nothing if it has them, or a trial is open.
+  std::optional<Error> refused() const;
+  // False while something is refused, and after a start that failed.
+  bool runs_as_wanted() const;
   std::optional<Error> last_error() const;
   std::string detail() const;
   std::string warning() const;
@@ -142,7 +147,7 @@ class Lifecycle {
 
   // The last failure that nothing has made up for.
   struct Trouble {
-    enum class Kind : std::uint8_t { kLost, kDiscoverFailed, kFileRefused, kConfigRefused } kind;
+    enum class Kind : std::uint8_t { kNotStarted, kLost, kDiscoverFailed } kind;
     Error error;
   };
 
@@ -153,7 +158,8 @@ class Lifecycle {
   void require(bool allowed, std::string_view transition) const;
   void enter(Phase phase);
   bool callable() const { return offered() && !lost_; }
-  Trouble trial_trouble(const Error& why, bool config) const;
+  void note_refusal(const Error& why, bool of_config);
+  Error refusal(Error why, std::string_view what) const;
   std::string quiesced_text() const;
   std::string why_away() const;
 
@@ -165,6 +171,7 @@ class Lifecycle {
   std::optional<Error> lost_;          // of the current instance
   std::optional<Instant> away_since_;  // when an instance that was usable was lost, until the next one is
   std::optional<Trouble> trouble_;
+  std::optional<Error> file_refused_;  // why the instance is not of the module's file
   std::optional<QuiesceMark> quiesced_;
   std::string draining_;  // why; empty if it does not drain
   RestartPolicy policy_;

@@ -93,10 +93,13 @@ class Supervisor {
   const ModuleConfig& config() const { return life_.config(); }
   // Differs from config() while a new configuration is tried, and after it was refused.
   const ModuleConfig& wanted() const { return life_.target().wanted(); }
-  // Why the wanted configuration does not run; nothing while it does, or is tried.
-  const std::optional<Error>& refused() const {
-    return life_.target().refused() ? life_.target().refused() : rules_refused_;
+  // Why the wanted configuration or file does not run; nothing while it does, or is tried.
+  std::optional<Error> refused() const {
+    const auto refused = life_.refused();
+    return refused ? refused : rules_refused_;
   }
+  // False while something is refused, and after a start that failed.
+  bool runs_as_wanted() const { return life_.runs_as_wanted() && !rules_refused_; }
   // Why the configured health rules are not in force; nothing if they are.
   const std::optional<Error>& rules_refused() const { return rules_refused_; }
   // True while a start, a new file or a new configuration may still succeed or fail.

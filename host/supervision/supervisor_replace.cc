@@ -37,7 +37,7 @@ Task<void> Supervisor::try_replacement() {
   if (!build) co_return refuse(build.error());
   // Nothing of a file that was only touched runs: its constructors may reset hardware.
   const bool same_file = (*build)->sha256 == identity_->sha256;
-  if (same_file && same_instance(tried, config())) co_return life_.drop_trial();
+  if (same_file && same_instance(tried, config())) co_return life_.confirm_file();
   if (same_file && identity_->has_configure && differs_in_live_options_only(config(), tried, identity_->options)) {
     const bool settled = co_await try_options(tried);
     if (settled) co_return;

@@ -38,7 +38,7 @@ class Supervisors {
   // Stops the modules that drain and hold nothing. To be repeated while untidy().
   Task<void> tidy();
   bool untidy() const;
-  // Tries every refused configuration again. Returns the names of the modules.
+  // Tries every refused configuration and file again. Returns the names of the modules.
   std::vector<std::string> retry();
   // Returns when none of these modules is undecided any more, at `deadline`, or when the supervisors stop.
   Task<void> wait_until_decided(std::vector<std::string> modules, Instant deadline);

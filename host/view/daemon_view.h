@@ -49,7 +49,8 @@ struct StatusReport {
   std::filesystem::path config_file;
   std::string config_sha256;  // of the running configuration
   ConfigState config;
-  Condition api_server;                 // "connected", or "embedded" without a cluster; "waiting"; "unreachable"
+  std::vector<std::string> refused_by = {};  // modules that run with an older configuration or file
+  Condition api_server;                      // "connected", or "embedded" without a cluster; "waiting"; "unreachable"
   Condition ledger;                     // "ok", or "rebuilt" after corruption; "failing"; "refusing" further claims
   std::uint64_t unwritten_changes = 0;  // of claims, that the ledger's disk does not have yet
   std::uint64_t live_claims = 0;
@@ -75,7 +76,8 @@ struct ModuleReport {
   std::filesystem::path path;
   Isolation isolation = Isolation::kInProcess;
   ModulePermissions permissions = {};
-  Condition state;  // to_string(ModuleState), or "draining"
+  Condition state;        // to_string(ModuleState), or "draining"
+  bool config_ok = true;  // false while its configuration or file is refused, or it does not start with them
   std::uint32_t devices = 0, restarts = 0;
   WallTime since;                     // in this state
   std::uint32_t recent_failures = 0;  // as the restart policy counts them

@@ -34,7 +34,7 @@ std::vector<std::string> drivers_of(const ModuleConfig& config) {
 }  // namespace
 
 ModuleFacts module_facts(const Supervisor& supervisor, std::string draining) {
-  const auto& refused = supervisor.refused();
+  const auto refused = supervisor.refused();
   return {.state = supervisor.state(),
           .detail = supervisor.detail(),
           .draining = std::move(draining),
@@ -56,7 +56,7 @@ std::string text_of_confinement(const ProcessConfig& process) {
 
 Condition module_condition(const ModuleFacts& facts) {
   if (!facts.draining.empty()) return {Level::kInProgress, "draining", facts.draining};
-  return {level_of(facts.state), to_string(facts.state), facts.detail};
+  return {facts.refused ? Level::kBad : level_of(facts.state), to_string(facts.state), facts.detail};
 }
 
 Condition reload_outcome(const ModuleFacts& facts) {
@@ -85,6 +85,7 @@ ModuleReport module_report(const Supervisor& supervisor, std::string draining,
                       .isolation = config.isolation,
                       .permissions = permissions_of(config),
                       .state = module_condition(module_facts(supervisor, std::move(draining))),
+                      .config_ok = supervisor.runs_as_wanted(),
                       .devices = snapshot ? static_cast<std::uint32_t>(snapshot->devices.size()) : 0,
                       .restarts = static_cast<std::uint32_t>(supervisor.restarts()),
                       .since = supervisor.since(),

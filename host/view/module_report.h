@@ -15,7 +15,7 @@ struct ModuleFacts {
   std::string detail;                  // why it is in that state
   std::string draining;                // why it drains and what it waits for; empty = it does not drain
   bool undecided = false;              // the outcome of a start, a new file or a new configuration is still open
-  std::optional<std::string> refused;  // why the wanted configuration is not that of the running instance
+  std::optional<std::string> refused;  // why the wanted configuration or file is not that of the running instance
 };
 ModuleFacts module_facts(const Supervisor& supervisor, std::string draining);
 

@@ -1,6 +1,6 @@
 #include "host/view/node_conditions.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace cardcage {
 namespace {
@@ -21,8 +21,11 @@ Level level_of(PodResourcesView::State state) {
 
 }  // namespace
 
-Condition config_condition(const ConfigState& state) {
+Condition config_condition(const ConfigState& state, const std::vector<std::string>& refused_by) {
   if (!state.errors.empty()) return {Level::kBad, "refused", count(state.errors.size(), "error")};
+  if (!refused_by.empty())
+    return {Level::kBad, "refused",
+            fmt::format("by module{} '{}'", refused_by.size() == 1 ? "" : "s", fmt::join(refused_by, "', '"))};
   if (!state.restart.empty()) return {Level::kInProgress, "needs restart", count(state.restart.size(), "key")};
   return {Level::kGood, "applied", ""};
 }

@@ -13,8 +13,8 @@
 
 namespace cardcage {
 
-// "applied"; "needs restart"; "refused"
-Condition config_condition(const ConfigState& state);
+// "applied"; "needs restart"; "refused", also by modules that run with an older configuration or file.
+Condition config_condition(const ConfigState& state, const std::vector<std::string>& refused_by);
 // What differs between the configuration file and the running configuration, for people.
 std::vector<std::string> config_warnings(const ConfigState& state);
 

@@ -13,6 +13,7 @@
 namespace cardcage {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -181,8 +182,10 @@ TEST_F(LiveConfigTest, RefusedOptionsLeaveTheModuleUnchanged) {
   EXPECT_FALSE(offers(kDriver, "gpu-5"));
   const auto status = admin.status();
   ASSERT_EQ(status.warnings_size(), 1);
-  EXPECT_THAT(status.warnings(0), HasSubstr("no_such_option"));
-
+  EXPECT_THAT(status.warnings(0),
+              AllOf(HasSubstr("no_such_option"), HasSubstr("after a restart the module will not start")));
+  EXPECT_EQ(status.config().level(), admin::v1::LEVEL_BAD);
+  EXPECT_EQ(admin.modules().modules(0).state().level(), admin::v1::LEVEL_BAD);
   configure_as(gpu("devices = [\"gpu:5\"]") + others());
   EXPECT_TRUE(kubelet.wait_for([&] { return offers(kDriver, "gpu-4"); })) << daemon.log();
   EXPECT_EQ(admin.status().warnings_size(), 0);

@@ -51,6 +51,15 @@ TEST(MetricsTest, ShowsThatAConfigurationIsNotApplied) {
     EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
 }
 
+TEST(MetricsTest, ShowsThatAModuleRefusesItsConfiguration) {
+  FakeDaemon daemon = FakeDaemon::busy_node();
+  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr("cardcage_module_config_ok{module=\"mock\"} 1\n"));
+  daemon.status_report.refused_by = {"mock"};
+  daemon.module_reports.front().config_ok = false;
+  for (const char* line : {"cardcage_config_ok 0\n", "cardcage_module_config_ok{module=\"mock\"} 0\n"})
+    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
+}
+
 TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
   FakeDaemon daemon;
   daemon.status_report.ledger = {Level::kGood, "failing", ""};

@@ -189,9 +189,13 @@ TEST_F(LifecycleTest, ARefusalIsForgottenWhenItsConfigurationIsTakenBack) {
   life.begin_trial();
   life.refuse_trial({Code::kInvalidArgument, "mode 'b' is not known"});
   EXPECT_FALSE(life.undecided());
-  EXPECT_EQ(life.detail(), "the new configuration of module 'fake' is not taken over: mode 'b' is not known");
+  EXPECT_EQ(life.detail(),
+            "the new configuration of module 'fake' is not taken over: mode 'b' is not known; the old one goes on, but "
+            "after a restart the module will not start");
+  EXPECT_FALSE(life.runs_as_wanted());
   life.configure(ModuleConfig{.name = "fake"});
   EXPECT_FALSE(life.last_error());
+  EXPECT_TRUE(life.runs_as_wanted());
 }
 
 TEST_F(LifecycleTest, ARefusedFileIsNotForgottenWhenTheConfigurationIsReadAgain) {
@@ -200,8 +204,42 @@ TEST_F(LifecycleTest, ARefusedFileIsNotForgottenWhenTheConfigurationIsReadAgain)
   life.begin_trial();
   life.refuse_trial({Code::kUnavailable, "no driver loaded"});
   life.configure(ModuleConfig{.name = "fake"});
-  EXPECT_EQ(life.detail(), "the new file of module 'fake' is not taken over: no driver loaded");
+  EXPECT_EQ(
+      life.detail(),
+      "the new file of module 'fake' is not taken over: no driver loaded; the old one goes on, but after a restart "
+      "the module will not start");
   EXPECT_FALSE(life.target().refused());
+}
+
+TEST_F(LifecycleTest, ARefusedFileIsRememberedUntilTheFileIsGoodAgain) {
+  make_ready();
+  life.request_trial();
+  life.begin_trial();
+  life.refuse_trial({Code::kInvalidArgument, "it is empty"});
+  life.fail_discover({Code::kUnavailable, "bus error"});
+  life.pass_discover();
+  EXPECT_THAT(life.refused()->message, HasSubstr("it is empty"));
+  EXPECT_FALSE(life.runs_as_wanted());
+  life.request_trial();
+  life.begin_trial();
+  life.confirm_file();
+  EXPECT_FALSE(life.refused());
+  EXPECT_FALSE(life.last_error());
+  EXPECT_TRUE(life.runs_as_wanted());
+}
+
+TEST_F(LifecycleTest, AModuleThatDoesNotStartDoesNotRunAsWanted) {
+  life.start();
+  life.lose({Code::kInvalidArgument, "mode 'b' is not known"});
+  life.back_off(0s);
+  EXPECT_FALSE(life.runs_as_wanted());
+}
+
+TEST_F(LifecycleTest, AModuleThatCrashesRunsAsWanted) {
+  make_ready();
+  life.lose({Code::kUnavailable, "killed by signal 11"});
+  life.back_off(0s);
+  EXPECT_TRUE(life.runs_as_wanted());
 }
 
 TEST_F(LifecycleTest, ATakeOverReplacesALostInstance) {

@@ -64,7 +64,7 @@ TEST_F(SupervisorReplaceTest, GoesBackToTheOldInstanceIfTheNewOneCannotReconcile
     EXPECT_THAT(supervisor.last_error()->message, HasSubstr("state version 2 is unknown"));
   };
   take_over([&] { supervisor.renew(); });
-  EXPECT_FALSE(supervisor.refused()) << "the file is refused, not the configuration";
+  EXPECT_THAT(supervisor.refused()->message, HasSubstr("the new file of module 'fake' is not taken over"));
   take_over([&] { supervisor.configure(with_option("b"), {}); });
   ASSERT_TRUE(supervisor.refused());
   EXPECT_THAT(supervisor.refused()->message, HasSubstr("the new configuration of module 'fake' is not taken over"));
@@ -102,8 +102,8 @@ TEST_F(LiveOptionsTest, ARefusalLeavesTheInstanceAsItWas) {
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_EQ(supervisor.config(), ModuleConfig{.name = "fake"});
   ASSERT_TRUE(supervisor.refused());
-  EXPECT_EQ(supervisor.refused()->message,
-            "the new configuration of module 'fake' is not taken over: mode 'b' is not known");
+  EXPECT_THAT(supervisor.refused()->message,
+              HasSubstr("the new configuration of module 'fake' is not taken over: mode 'b' is not known; "));
 }
 
 TEST_F(LiveOptionsTest, TheNewestOnesWinEvenIfTheyComeDuringTheCall) {
@@ -183,7 +183,8 @@ TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLas
   settle();
   ASSERT_EQ(supervisor.state(), ModuleState::kReady) << "to release what it has prepared";
   EXPECT_EQ(loaded_build->sha256, "good");
-  EXPECT_EQ(supervisor.last_error()->message, "the new file of module 'fake' is not taken over: it is not an ELF file");
+  EXPECT_THAT(supervisor.last_error()->message,
+              HasSubstr("the new file of module 'fake' is not taken over: it is not an ELF file; "));
 
   broken_file.reset();
   module = std::make_shared<FakeModule>(core);
@@ -191,6 +192,21 @@ TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLas
   supervisor.renew();
   settle();
   EXPECT_EQ(supervisor.module().value(), module);
+  EXPECT_FALSE(supervisor.last_error());
+}
+
+TEST_F(SupervisorReplaceTest, ARefusalEndsWhenTheFileOfTheRunningInstanceIsBack) {
+  module->about.sha256 = "good";
+  settle();
+  broken_file = Error{Code::kInvalidArgument, "it is not an ELF file"};
+  supervisor.renew();
+  settle();
+  EXPECT_FALSE(supervisor.runs_as_wanted());
+  broken_file.reset();
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(loads, 1);
+  EXPECT_TRUE(supervisor.runs_as_wanted());
   EXPECT_FALSE(supervisor.last_error());
 }
 

@@ -22,6 +22,11 @@ TEST(ModuleConditionTest, NamesTheStateAndItsCause) {
             (Condition{Level::kBad, "backing off", "no card"}));
 }
 
+TEST(ModuleConditionTest, AModuleThatRunsWithAnOlderConfigurationIsBad) {
+  EXPECT_EQ(module_condition({.state = ModuleState::kReady, .detail = "no such mode", .refused = "no such mode"}),
+            (Condition{Level::kBad, "ready", "no such mode"}));
+}
+
 TEST(ModuleConditionTest, DrainingHidesTheState) {
   EXPECT_EQ(module_condition({.state = ModuleState::kReady, .draining = "1 claim holds its devices"}),
             (Condition{Level::kInProgress, "draining", "1 claim holds its devices"}));

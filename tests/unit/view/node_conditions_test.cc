@@ -10,12 +10,13 @@ using ::testing::IsEmpty;
 
 TEST(NodeConditionsTest, AConfigurationIsAppliedUnlessTheFileDiffers) {
   ConfigState state;
-  EXPECT_EQ(config_condition(state), (Condition{Level::kGood, "applied", ""}));
+  EXPECT_EQ(config_condition(state, {}), (Condition{Level::kGood, "applied", ""}));
   EXPECT_THAT(config_warnings(state), IsEmpty());
+  EXPECT_EQ(config_condition(state, {"gpu", "nic"}), (Condition{Level::kBad, "refused", "by modules 'gpu', 'nic'"}));
   state.restart = {"node.name"};
-  EXPECT_EQ(config_condition(state), (Condition{Level::kInProgress, "needs restart", "1 key"}));
+  EXPECT_EQ(config_condition(state, {}), (Condition{Level::kInProgress, "needs restart", "1 key"}));
   state.errors = {"c.toml:3:1: unknown key 'modul'", "c.toml:9:2: missing"};
-  EXPECT_EQ(config_condition(state), (Condition{Level::kBad, "refused", "2 errors"}));
+  EXPECT_EQ(config_condition(state, {}), (Condition{Level::kBad, "refused", "2 errors"}));
   EXPECT_THAT(config_warnings(state),
               ElementsAre("the configuration file is not applied: c.toml:3:1: unknown key 'modul'",
                           "the configuration file is not applied: c.toml:9:2: missing",
