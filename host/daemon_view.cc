@@ -56,6 +56,8 @@ std::vector<std::string> Daemon::warnings() const {
   for (const Supervisor* supervisor : supervisors)
     if (const auto refused = supervisor->refused()) warnings.push_back(refused->message);
   if (const Status hook = hook_file_->state(); !hook) warnings.push_back(hook.error().message);
+  const auto& of_rules = table_.problems();
+  warnings.insert(warnings.end(), of_rules.begin(), of_rules.end());
   for (std::string& problem : events_.problems()) warnings.push_back(std::move(problem));
   for (std::string& stuck : writes_->stuck->all("")) warnings.push_back(std::move(stuck));
   for (std::string& refusal : services_->refusals()) warnings.push_back(std::move(refusal));

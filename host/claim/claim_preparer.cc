@@ -288,6 +288,7 @@ Task<Status> ClaimPreparer::prepare_part(Operation& operation, const ClaimRecord
   bool moves_devices = false;
   const auto call = [&](Module& module) {
     ModuleClaim claim = module_claim(record, part, environment_.ledger.boot_id());
+    part.module_id = module.identity().id;
     moves_devices = module.identity().has_sandbox && !record.served().is_resource();
     return module.prepare(
         std::move(claim), module_deadline(module),

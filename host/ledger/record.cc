@@ -65,7 +65,8 @@ ModuleClaim module_claim(const ClaimRecord& record, const ModulePart& part, std:
                     .state_version = part.state_version,
                     .journal = part.journal,
                     .resource = record.served().is_resource() ? record.served().name : std::string(),
-                    .other_boot = part.state_of_other_boot || record.boot_id != boot_id};
+                    .other_boot = part.state_of_other_boot || record.boot_id != boot_id,
+                    .module_id = part.module_id};
   for (const HeldDevice& device : part.devices) {
     const Allocation& from = device.allocation;
     claim.allocations.push_back({.device_id = device.device_id,

@@ -61,7 +61,8 @@ struct HeldDevice {
 
 // The devices of a claim that one module runs, which gets them in one call.
 struct ModulePart {
-  std::string module;  // as configured; empty if rebuilt from a CDI file
+  std::string module;     // as configured; empty if rebuilt from a CDI file
+  std::string module_id;  // of the build that prepared it; empty until then, and if an older host wrote the record
   std::vector<HeldDevice> devices;
   std::vector<ModuleParams> params;
   Edits edits;  // for every container of the claim

@@ -120,6 +120,7 @@ void describe(Fields& fields, ModulePart& part) {
   fields("stateOfOtherBoot", part.state_of_other_boot);
   fields("metadata", part.metadata);
   fields("unseenPaths", part.unseen_paths);
+  fields("moduleId", part.module_id);
 }
 
 // Without its parts, which carry more than the ledger's own rows of them.

@@ -41,9 +41,10 @@ struct ModuleClaim {
   std::vector<ModuleParams> params;  // rising precedence
   std::string state;                 // what prepare saved, at most 64 KiB
   std::uint32_t state_version = 0;
-  std::string journal;      // what prepare wrote down last, at most 64 KiB
-  std::string resource;     // with the device-plugin API
-  bool other_boot = false;  // the claim was prepared before the node booted
+  std::string journal;         // what prepare wrote down last, at most 64 KiB
+  std::string resource;        // with the device-plugin API
+  bool other_boot = false;     // the claim was prepared before the node booted
+  std::string module_id = {};  // of the module that prepared it; the host's own, and empty if it is not known
   friend bool operator==(const ModuleClaim&, const ModuleClaim&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include "host/config/resource_pattern.h"
 #include "host/serving/operator_attributes.h"
 #include "host/serving/select.h"
+#include "host/serving/serving_problems.h"
 #include "host/serving/topology.h"
 #include "host/slices/slice_device.h"
 
@@ -171,6 +172,18 @@ void DeviceTable::index() {
   for (const Entry& entry : modules_)
     for (const ServedDevice& served : entry.devices)
       if (!served.served.name.empty()) index(served, plugin_ids);
+  find_problems();
+}
+
+void DeviceTable::find_problems() {
+  std::vector<std::string> found;
+  for (const Entry& entry : modules_)
+    if (entry.supervisor->draining().empty())
+      std::ranges::move(idle_rules(entry.supervisor->config(), entry.devices), std::back_inserter(found));
+  std::ranges::move(shared_hardware(devices()), std::back_inserter(found));
+  for (const std::string& problem : found)
+    if (std::ranges::find(problems_, problem) == problems_.end()) log(LogLevel::kWarn, problem);
+  problems_ = std::move(found);
 }
 
 void DeviceTable::index(const ServedDevice& served, std::map<std::string_view, const ServedDevice*>& plugin_ids) {
@@ -317,10 +330,13 @@ Result<LocatedDevice> DeviceTable::locate(const std::string& driver, const std::
   const auto of_any_pool =
       std::ranges::find_if(names, [&](const auto& entry) { return pool.empty() && entry.first.second == device; });
   if (of_any_pool != names.end()) return located(*of_any_pool->second);
+  for (const Entry& entry : modules_)
+    if (!entry.snapshot && serves(entry, served_name_from_stored(driver)))
+      return fail(Code::kNotFound, "it is not known: module '{}' does not run; see 'cagectl modules'",
+                  entry.supervisor->config().name);
   return fail(Code::kNotFound,
-              "device '{}' of pool '{}' is not on this node: driver '{}' lists {} devices here; `cagectl devices` "
-              "shows them",
-              device, pool, driver, names.size());
+              "it is not on this node: driver '{}' lists {} devices here; 'cagectl devices' shows them", driver,
+              names.size());
 }
 
 Result<LocatedDevice> DeviceTable::locate_id(const std::string& resource, const std::string& device_id) const {

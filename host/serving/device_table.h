@@ -74,6 +74,8 @@ class DeviceTable final : public DeviceDirectory {
   // True once every module of the name has started, or failed to, at least once. A list published before that would
   // withdraw devices for no reason.
   bool complete(const ServedName& name) const;
+  // Rules that take no device, and hardware that two modules publish, for people.
+  const std::vector<std::string>& problems() const { return problems_; }
   // True once a module of the name that does not drain has listed its devices.
   bool known(const ServedName& name) const;
 
@@ -121,6 +123,7 @@ class DeviceTable final : public DeviceDirectory {
   void index();
   void index(const ServedDevice& served, std::map<std::string_view, const ServedDevice*>& plugin_ids);
   void tell_waiting();
+  void find_problems();
 
   asio::io_context& core_;
   Clock& clock_;
@@ -131,6 +134,7 @@ class DeviceTable final : public DeviceDirectory {
   mutable std::vector<std::pair<std::function<bool()>, OneShot<bool>>> waiting_;  // for a condition of the modules
   // A device of a module that drains is here unless another module offers its name.
   std::map<ServedName, Index> served_;
+  std::vector<std::string> problems_;
 };
 
 }  // namespace cardcage

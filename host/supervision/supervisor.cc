@@ -270,6 +270,7 @@ Task<Status> Supervisor::start_build(ModuleConfig config) {
   auto loaded = co_await load(config, build_);
   if (!loaded) co_return std::unexpected(loaded.error());
   module_ = *loaded;
+  if (Status same = check_id(module_->identity()); !same) co_return within(same.error(), "module '{}'", config.name);
   identity_ = module_->identity();
   update_rules();
 
@@ -303,6 +304,7 @@ Task<Result<std::shared_ptr<Module>>> Supervisor::load(ModuleConfig config, Modu
 void Supervisor::keep_build(ModuleBuild build) {
   build_ = std::move(build);
   last_good_build_ = config().isolation == Isolation::kProcess ? build_ : nullptr;
+  served_id_ = identity_->id;
 }
 
 Task<Status> Supervisor::discover_and_reconcile() {

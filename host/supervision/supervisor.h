@@ -172,6 +172,8 @@ class Supervisor {
   Task<Result<ModuleBuild>> stage(ModuleConfig config);
   Task<Result<std::shared_ptr<Module>>> load(ModuleConfig config, ModuleBuild build);
   void keep_build(ModuleBuild build);
+  // Fails if the build is of another module than the one that served last, or than the one that prepared a live claim.
+  Status check_id(const ModuleIdentity& build) const;
   ModuleEvents events(const std::shared_ptr<Module>& instance);
   Task<Status> discover_and_reconcile();
   Task<Status> discover();
@@ -215,6 +217,7 @@ class Supervisor {
   void refuse(const Error& error);
   // True if the new instance stays.
   Task<bool> take_over(std::shared_ptr<Module> next, SnapshotPtr devices);
+  void log_take_over(const ModuleIdentity& next) const;
   void go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why);
   void retire(std::shared_ptr<Module> instance);
   Task<void> stop_when_idle(std::shared_ptr<Module> instance);
@@ -268,6 +271,7 @@ class Supervisor {
   std::optional<ModuleIdentity> identity_;
   ModuleBuild build_;                 // of the instance, or of one that is being loaded
   ModuleBuild last_good_build_;       // of the instance that served last; null if it runs inside the daemon
+  std::string served_id_;             // of the module that served last; empty before the first, and once it has drained
   std::optional<Error> broken_file_;  // why the instance is of the last good build
   ModuleHealth health_;
   ListedDevices devices_;

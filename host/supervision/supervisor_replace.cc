@@ -27,6 +27,7 @@ void Supervisor::drain(std::string why) {
 void Supervisor::end_drained() {
   if (draining().empty() || !module_) return;
   last_good_build_ = nullptr;  // nothing is left to release, and no file to start from
+  served_id_.clear();
   life_.lose(Error{Code::kUnavailable, draining()});
   wakeup_.wake();
 }
@@ -91,7 +92,22 @@ void Supervisor::refuse(const Error& error) {
   life_.refuse_trial(error);
 }
 
+// Another module cannot read the states of the claims, and would take the devices for its own.
+Status Supervisor::check_id(const ModuleIdentity& build) const {
+  std::string before = served_id_;
+  for (const ModuleClaim& claim : listener_.live_claims(config().name))
+    if (!claim.module_id.empty() && claim.module_id != build.id) before = claim.module_id;
+  if (before.empty() || before == build.id) return {};
+  return fail(
+      Code::kFailedPrecondition,
+      "its file is of module '{0}', and its devices and claims are those of module '{1}': put the file of '{1}' "
+      "back, and give '{0}' a [[module]] of its own; to replace '{1}', remove its [[module]], and write the new "
+      "one when 'cagectl modules' does not list it any more",
+      build.id, before);
+}
+
 Task<Result<SnapshotPtr>> Supervisor::try_out(std::shared_ptr<Module> next) {
+  if (Status same = check_id(next->identity()); !same) co_return std::unexpected(same.error());
   watch_events(next);
   auto started = co_await next->start(events(next), clock_.now() + deadlines_.start);
   if (!started) co_return std::unexpected(started.error());
@@ -107,9 +123,7 @@ Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   const SnapshotPtr listed = snapshot();
   const auto old = std::exchange(module_, std::move(next));
   fallback_ = Fallback{old};
-  const bool new_file = module_->identity().sha256 != identity_->sha256;
-  log(LogLevel::kInfo, fmt::format("a new {} of the module is taken over", new_file ? "file" : "configuration"),
-      {{"module", config().name}, {"version", module_->identity().version}, {"before", identity_->version}});
+  log_take_over(module_->identity());
   identity_ = module_->identity();
   update_rules();
   std::ignore = devices_.adopt(std::move(devices));
@@ -127,6 +141,17 @@ Task<bool> Supervisor::take_over(std::shared_ptr<Module> next, SnapshotPtr devic
   retire(old);
   if (listener_.fault) listener_.fault(FaultPoint::kAfterTakeOver);
   co_return reconciled.has_value();
+}
+
+// Two builds of one version differ in their digests only.
+void Supervisor::log_take_over(const ModuleIdentity& next) const {
+  const bool new_file = next.sha256 != identity_->sha256;
+  const std::string what = fmt::format("a new {} of the module is taken over", new_file ? "file" : "configuration");
+  if (new_file && next.version == identity_->version)
+    return log(
+        LogLevel::kInfo, what,
+        {{"module", config().name}, {"version", next.version}, {"sha256", next.sha256}, {"before", identity_->sha256}});
+  log(LogLevel::kInfo, what, {{"module", config().name}, {"version", next.version}, {"before", identity_->version}});
 }
 
 void Supervisor::go_back(std::shared_ptr<Module> old, SnapshotPtr devices, ModuleConfig before, const Error& why) {

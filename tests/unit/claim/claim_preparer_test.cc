@@ -29,6 +29,7 @@ TEST_F(ClaimPreparerTest, PreparesAClaimAndUndoesIt) {
                             "\n");
   EXPECT_EQ(record("u1")->phase, ClaimPhase::kPrepared);
   EXPECT_EQ(record("u1")->parts[0].state, "state of u1");
+  EXPECT_EQ(record("u1")->parts[0].module_id, "com.example.fake");
 
   clock.advance(std::chrono::minutes(5));
   ASSERT_TRUE(unprepare("u1"));

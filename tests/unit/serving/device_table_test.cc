@@ -6,6 +6,7 @@ namespace cardcage {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using ::testing::Key;
 using namespace std::chrono_literals;
 
@@ -119,6 +120,79 @@ TEST_F(DeviceTableTest, FindsTheDevicesOfAModuleThatIsAway) {
   EXPECT_FALSE(table.module("fake"));
   ASSERT_TRUE(table.snapshot("fake"));
   EXPECT_EQ(table.snapshot("other"), nullptr);
+}
+
+TEST_F(DeviceTableTest, ARuleThatTakesNoDeviceIsReportedWithItsPlace) {
+  EXPECT_THAT(table.problems(), IsEmpty());
+  ModuleConfig config = supervisor.config();
+  ServeConfig idle{.driver = kGpus.name, .pool = "none", .position = {"cardcage.toml", 12, 3}};
+  idle.select = {SelectTable{{"kind", {"gpus"}}}};
+  ServeConfig shadowed{.driver = kGpus.name, .pool = "none", .position = {"cardcage.toml", 16, 3}};
+  config.serve.insert(config.serve.begin(), idle);
+  config.serve.push_back(shadowed);
+  supervisor.configure(std::move(config), {});
+  table.arrange({&supervisor});
+  EXPECT_THAT(table.problems(),
+              ElementsAre("cardcage.toml:12:3: select matches no device of module 'fake'",
+                          "cardcage.toml:16:3: the rules before this one take every device of module 'fake' that it "
+                          "selects"));
+}
+
+// A second module beside the first.
+class SharedHardwareTest : public DeviceTableTest {
+ protected:
+  SharedHardwareTest() { twin->about.id = "com.example.twin"; }
+  ~SharedHardwareTest() override { run(second.stop()); }
+  void offer(Device device) {
+    twin->devices.devices = {std::move(device)};
+    spawn(core, second.run());
+    settle();
+    table.arrange({&supervisor, &second});
+  }
+
+  std::shared_ptr<FakeModule> twin = std::make_shared<FakeModule>(core);
+  static ModuleConfig config() {
+    ModuleConfig config{.name = "twin"};
+    config.serve = {{.driver = "twin.example.com"}};
+    return config;
+  }
+  Supervisor second{config(),
+                    {},
+                    {.stage = [this](const ModuleConfig&, Instant, Leftover&) { return stage(); },
+                     .load = [this](const ModuleConfig&, ModuleBuild, Instant, Leftover&) { return loaded(); }},
+                    core,
+                    clock,
+                    marks,
+                    records,
+                    {.changed = [](const Supervisor&) {},
+                     .live_claims = [](const std::string&) { return std::vector<ModuleClaim>(); }}};
+
+ private:
+  Task<Result<std::shared_ptr<Module>>> loaded() { co_return twin; }
+};
+
+TEST_F(SharedHardwareTest, DevicesWithOneAddressAreReported) {
+  module->devices.devices[0].pci_bus_id = "0000:3b:00.0";
+  module->events.rescan();
+  settle();
+  clock.advance(1s);
+  settle();
+  offer(Device{.id = "vf-0", .name = "vf-0", .kind = "nic", .pci_bus_id = "0000:3b:00.0"});
+  ASSERT_EQ(table.problems().size(), 1u);
+  EXPECT_EQ(table.problems()[0],
+            "device 'gpu-0' of module 'fake' and device 'vf-0' of module 'twin' are one piece of hardware (PCI address "
+            "0000:3b:00.0), which two pods may get at once: let 'select' of one of the two modules leave it out");
+}
+
+TEST_F(SharedHardwareTest, OneIdInTwoModulesOfOneKindIsReported) {
+  twin->about.id = module->about.id;
+  offer(Device{.id = "gpu-0", .name = "gpu-0", .kind = "gpu"});
+  ASSERT_EQ(table.problems().size(), 1u);
+}
+
+TEST_F(SharedHardwareTest, OneIdInModulesOfDifferentKindsIsFine) {
+  offer(Device{.id = "gpu-0", .name = "gpu-0", .kind = "nic"});
+  EXPECT_THAT(table.problems(), IsEmpty());
 }
 
 TEST_F(DeviceTableTest, WaitsForAModuleThatMayReturnInTime) {

@@ -61,7 +61,8 @@ class SupervisorFixture : public CoreFixture {
   QuiesceMarks marks{folder / "quiesced", "this boot"};
   FakeHealthStore records;
   std::vector<HealthEvent> health_events;
-  std::string holders;  // of every device
+  std::string holders;    // of every device
+  std::string claims_of;  // the id of the module that has prepared the live claim; empty = not known
   FakeKernelLog kernel;
   EventSources sources{core, clock, kernel.place()};
   Supervisor supervisor{ModuleConfig{.name = "fake"},
@@ -77,7 +78,9 @@ class SupervisorFixture : public CoreFixture {
                         marks,
                         records,
                         {[this](const Supervisor&) { ++changes; },
-                         [](const std::string&) { return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}}}; },
+                         [this](const std::string&) {
+                           return std::vector{ModuleClaim{.ref = {"default", "c", "uid-1"}, .module_id = claims_of}};
+                         },
                          {},
                          &sources,
                          [this](const std::string&, const std::string& id) {

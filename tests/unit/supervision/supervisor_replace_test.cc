@@ -195,6 +195,57 @@ TEST_F(SupervisorReplaceTest, AModuleWithABrokenFileStartsFromTheBuildThatRanLas
   EXPECT_FALSE(supervisor.last_error());
 }
 
+TEST_F(SupervisorReplaceTest, AnotherModuleIsNotTakenOver) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = "another";
+  module->about.id = "com.example.other";
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.module().value(), old);
+  EXPECT_EQ(module->count(Verb::kStart), 0) << "nothing of it runs";
+  EXPECT_THAT(supervisor.refused()->message,
+              AllOf(HasSubstr("is of module 'com.example.other'"), HasSubstr("those of module 'com.example.fake'"),
+                    HasSubstr("give 'com.example.other' a [[module]] of its own")));
+}
+
+TEST_F(SupervisorReplaceTest, AnotherModuleDoesNotStartInThePlaceOfOneThatIsAway) {
+  settle();
+  const auto old = module;
+  module = std::make_shared<FakeModule>(core);
+  module->about.id = "com.example.other";
+  old->events.lost(Error{Code::kUnavailable, "crashed"});
+  settle();
+  clock.advance(10s);
+  settle();
+  EXPECT_EQ(module->count(Verb::kStart), 0);
+  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("those of module 'com.example.fake'"));
+}
+
+TEST_F(SupervisorReplaceTest, AnotherModuleDoesNotStartWithTheClaimsOfTheFormerOne) {
+  claims_of = "com.example.former";
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
+  EXPECT_EQ(module->count(Verb::kStart), 0);
+  EXPECT_THAT(supervisor.last_error()->message, HasSubstr("those of module 'com.example.former'"));
+  claims_of = "com.example.fake";
+  supervisor.renew();
+  settle();
+  EXPECT_EQ(supervisor.state(), ModuleState::kReady);
+}
+
+TEST_F(SupervisorReplaceTest, TwoBuildsOfOneVersionAreToldApartInTheLog) {
+  module->about.sha256 = "digest-a";
+  settle();
+  module = std::make_shared<FakeModule>(core);
+  module->about.sha256 = "digest-b";
+  ::testing::internal::CaptureStderr();
+  supervisor.renew();
+  settle();
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("version=1.0.0 sha256=digest-b before=digest-a"));
+}
+
 TEST_F(SupervisorReplaceTest, ARefusalEndsWhenTheFileOfTheRunningInstanceIsBack) {
   module->about.sha256 = "good";
   settle();

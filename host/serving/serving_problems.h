@@ -1,0 +1,19 @@
+// What is wrong with the rules and devices of modules, though each of them is valid.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/serving/device_table.h"
+
+namespace cardcage {
+
+// "cardcage.toml:12:3: select matches no device of module 'gpu'" for each rule of the module that takes none of these
+// devices. Nothing while it lists none.
+std::vector<std::string> idle_rules(const ModuleConfig& config, const std::vector<ServedDevice>& devices);
+
+// Devices of different modules that are one piece of hardware: they have one PCI address, or one id in two modules of
+// one kind. The scheduler would give it to two pods. Devices that no rule takes do not count.
+std::vector<std::string> shared_hardware(const std::vector<const ServedDevice*>& devices);
+
+}  // namespace cardcage
