@@ -77,6 +77,9 @@ Error AdminConnection::explain(const grpc::Status& status) {
       return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
                                 daemon.version(), version())};
   }
+  if (code == Code::kDeadlineExceeded)
+    return {Code::kUnavailable,
+            fmt::format("cardcage at {} does not respond in time; look at its log, or restart it", socket_.native())};
   if (code == Code::kUnavailable && ::geteuid() != 0)
     return {code, fmt::format("cardcage at {} does not respond ({}); it serves only root and its own user",
                               socket_.native(), status.error_message())};

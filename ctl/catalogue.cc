@@ -70,7 +70,7 @@ Status run(const Session& session, const std::string& wanted) {
     print(*list, unknown);
   if (unknown == 0) return {};
   for (const auto& module : list->modules())
-    if (!module.problem().empty()) fmt::print(stderr, "{}\n", printable(module.problem()));
+    if (!module.problem().empty()) print_error(module.problem());
   return fail(Code::kFailedPrecondition, "the catalogue of {} is not known", count(unknown, "module"));
 }
 

@@ -3,6 +3,7 @@
 #include "ctl/operator_name.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
+#include "ctl/since.h"
 #include "host/core/duration.h"
 
 namespace cardcage {
@@ -79,6 +80,7 @@ void add_device(CLI::App& app, Session& session) {
                                &Stub::ResetDevice);
   reset.command.add_flag("--force", reset.options.force, "reset it although somebody holds it, who loses it");
   reset.command.add_option("--timeout", reset.options.limit, "how long the reset may take")
+      ->check(check_duration)
       ->type_name("DURATION")
       ->capture_default_str();
 }

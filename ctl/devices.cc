@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ctl/absent_devices.h"
 #include "ctl/admin.h"
 #include "ctl/device_health.h"
 #include "ctl/print.h"
@@ -95,7 +96,6 @@ std::string holders(const wire::Device& device) {
 std::string numa(const wire::Device& device) { return fmt::format("{}", fmt::join(device.numa_nodes(), ",")); }
 
 void print_table(const std::vector<wire::Device>& devices) {
-  if (devices.empty()) return fmt::print("no devices\n");
   Table table({"DEVICE", "KIND", "MODULE", "DRIVER", "POOL", "HEALTH", "HELD BY", "NUMA", "PCI"});
   for (const auto& device : devices)
     table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health_text(device),
@@ -166,6 +166,8 @@ Status run(const Session& session, const DeviceQuery& query) {
     json::array array;
     for (const auto& device : devices) array.push_back(device_json(device));
     print_json(array);
+  } else if (devices.empty()) {
+    fmt::print("{}\n", no_devices_text(session, query.module));
   } else if (query.names.empty()) {
     print_table(devices);
   } else {

@@ -1,6 +1,7 @@
 // cagectl health [DEVICE]
 #include <algorithm>
 
+#include "ctl/absent_devices.h"
 #include "ctl/admin.h"
 #include "ctl/device_health.h"
 #include "ctl/print.h"
@@ -73,7 +74,7 @@ Status show_all(const Session& session, const HealthOptions& options) {
   else if (!array.empty())
     table.print();
   else if (healthy == 0)
-    fmt::print("no devices\n");
+    fmt::print("{}\n", no_devices_text(session, options.module));
   else
     fmt::print("{}\n",
                healthy == 1 ? "the only device is healthy" : fmt::format("all {} devices are healthy", healthy));
@@ -225,6 +226,7 @@ void add_health(CLI::App& app, Session& session) {
   auto* device = command->add_option("DEVICE", options->device, "its causes, its history and what you can do next");
   command->add_option("--module", options->module, "only the devices of this module")->type_name("MODULE");
   command->add_option("--since", options->since, "only the history within this time, such as 24h")
+      ->check(check_duration)
       ->type_name("DURATION")
       ->needs(device);
   add_limit(*command, options->limit)->needs(device);

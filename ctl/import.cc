@@ -83,8 +83,8 @@ bool needs_attention(Fate fate) { return fate != Fate::kTranslated && fate != Fa
 void report(const ImportRecord& record) {
   for (const ImportedSetting& setting : record.settings())
     if (needs_attention(setting.fate))
-      fmt::print(stderr, "{}: {}: {}: {}\n", setting.position.to_string(), setting.path, word_of(setting.fate),
-                 setting.text);
+      print_error(fmt::format("{}: {}: {}: {}", setting.position.to_string(), setting.path, word_of(setting.fate),
+                              setting.text));
 }
 
 json::object to_json(const ImportOptions& options, const ImportDraft& draft, const ImportRecord& record,

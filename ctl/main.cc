@@ -1,7 +1,9 @@
 // cagectl: inspects and controls a running cardcage, and can play the kubelet for it.
 #include <clocale>
 
+#include "ctl/print.h"
 #include "ctl/session.h"
+#include "host/core/nearest.h"
 #include "host/core/version.h"
 
 namespace {
@@ -37,6 +39,33 @@ void add_commands(CLI::App& app, Session& session) {
       "Exit codes: 0 ok, 1 error, 2 wrong usage, 3 the daemon or driver does not respond, 4 an import lost settings.");
 }
 
+// The innermost subcommand that was named.
+const CLI::App& named_command(const CLI::App& app) {
+  const auto named = app.get_subcommands();
+  return named.empty() ? app : named_command(*named.front());
+}
+
+// "unknown command 'statu' (did you mean 'status'?)" about the first word that no command or option takes; empty if
+// there is none, or no word is near it.
+std::string nearest_word(const CLI::App& app) {
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) return "";
+  const std::string word = unknown.front().substr(0, unknown.front().find('='));
+  const bool is_option = word.starts_with('-');
+  const CLI::App& command = named_command(app);
+  std::vector<std::string> known;
+  if (is_option) {
+    for (const CLI::App* place : {&command, &app})
+      for (const CLI::Option* option : place->get_options())
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  } else {
+    for (const CLI::App* sub : command.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
+      known.push_back(sub->get_name());
+  }
+  const std::string hint = nearest_hint(word, known);
+  return hint.empty() ? hint : fmt::format("unknown {} '{}'{}", is_option ? "option" : "command", word, hint);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -48,9 +77,14 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    const std::string hint = nearest_word(app);
+    if (hint.empty()) return app.exit(error), kExitUsage;
+    print_error("cagectl: " + hint);
+    return kExitUsage;
   }
   if (session.outcome) return session.incomplete ? kExitIncomplete : kExitOk;
+  std::fflush(stdout);
   fmt::print(stderr, "cagectl: {}\n", session.outcome.error().message);
   return session.outcome.error().code == Code::kUnavailable ? kExitNotRunning : kExitError;
 }

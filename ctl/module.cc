@@ -8,6 +8,7 @@
 #include "ctl/operator_name.h"
 #include "ctl/print.h"
 #include "ctl/session.h"
+#include "ctl/since.h"
 #include "host/core/duration.h"
 
 namespace cardcage {
@@ -128,6 +129,7 @@ void add_verb(CLI::App& app, Session& session, const Verb& verb) {
     command->add_option("DEVICE", options->device, "only this device of it and its partitions, by name or id");
   command->add_option("--reason", options->reason, "why; shown with the module's state")->type_name("TEXT");
   command->add_option("--timeout", options->limit, "how long to wait for calls in progress")
+      ->check(check_duration)
       ->type_name("DURATION")
       ->capture_default_str();
   command->callback([&session, &verb, options] { session.outcome = run(session, verb, *options); });

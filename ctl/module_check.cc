@@ -1,7 +1,10 @@
 // cagectl module check FILE: the rules of abi/RULES.md, checked on a module file without a daemon.
 #include <fcntl.h>
 
+#include <map>
 #include <mutex>
+#include <string_view>
+#include <utility>
 
 #include "ctl/module_options.h"
 #include "ctl/print.h"
@@ -61,14 +64,28 @@ std::string_view word_of(Verdict verdict) {
   return "";
 }
 
+// Checks that are skipped for one reason have one row: a module that does not start fails one check, and not fifty.
+void add_rows(const Report& report, Table& table) {
+  std::map<std::string_view, std::size_t> skipped;  // by reason
+  for (const Finding& finding : report.findings)
+    if (finding.outcome.verdict == Verdict::kSkipped) ++skipped[finding.outcome.evidence];
+  for (const Finding& finding : report.findings) {
+    std::string rule(finding.rule), statement(finding.statement);
+    if (finding.outcome.verdict == Verdict::kSkipped) {
+      const std::size_t alike = std::exchange(skipped[finding.outcome.evidence], 0);
+      if (alike == 0) continue;
+      if (alike > 1) rule = "", statement = count(alike, "check");
+    }
+    table.row({rule, std::string(word_of(finding.outcome.verdict)), statement, finding.outcome.evidence});
+  }
+}
+
 void print_report(const Report& report, const std::vector<std::string>& logged) {
   std::string subject = report.file.filename();
   if (const auto& identity = report.identity) subject += fmt::format(": {} {}", identity->id, identity->version);
   fmt::print("{}\n", printable(subject));
   Table table({"RULE", "VERDICT", "CHECK", "EVIDENCE"});
-  for (const Finding& finding : report.findings)
-    table.row({std::string(finding.rule), std::string(word_of(finding.outcome.verdict)), std::string(finding.statement),
-               finding.outcome.evidence});
+  add_rows(report, table);
   table.print();
   fmt::print("{} passed, {} failed, {} skipped\n", report.count(Verdict::kPass), report.count(Verdict::kFail),
              report.count(Verdict::kSkipped));
@@ -127,7 +144,8 @@ std::string check_readable(const std::string& file) {
 }
 
 std::string check_program(const std::string& path) {
-  return std::filesystem::path(path).is_absolute() ? std::string() : fmt::format("'{}' is not an absolute path", path);
+  return std::filesystem::path(path).is_absolute() ? std::string()
+                                                   : fmt::format("'{}' is not an absolute path; begin it with /", path);
 }
 
 std::string check_writes(const std::string& pattern) {

@@ -1,7 +1,7 @@
 #include "ctl/print.h"
 
 #include <fmt/chrono.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/json/serialize.hpp>
@@ -67,6 +67,18 @@ void write(std::string& out, const json::value& value, std::size_t depth) {
   }
 }
 
+// Without other control characters, which could drive the terminal.
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines(1);
+  for (const char c : text) {
+    if (c == '\n')
+      lines.emplace_back();
+    else
+      lines.back() += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  }
+  return lines;
+}
+
 json::value level_json(wire::Level level) {
   switch (level) {
     case wire::LEVEL_GOOD: return json::string("good");
@@ -78,15 +90,24 @@ json::value level_json(wire::Level level) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  std::string clean(text);
-  std::ranges::replace_if(clean, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return clean;
+std::string printable(std::string_view text) { return fmt::format("{}", fmt::join(lines_of(text), "\n  ")); }
+
+void print_error(std::string_view text) {
+  std::fflush(stdout);
+  fmt::print(stderr, "{}\n", printable(text));
 }
 
-void Table::row(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = cell.empty() ? "-" : printable(cell);
-  rows_.push_back(std::move(cells));
+void Table::row(const std::vector<std::string>& cells) {
+  std::vector<std::vector<std::string>> columns;
+  std::size_t height = 1;
+  for (const std::string& cell : cells) {
+    columns.push_back(lines_of(cell.empty() ? "-" : cell));
+    height = std::max(height, columns.back().size());
+  }
+  for (std::size_t line = 0; line < height; ++line) {
+    std::vector<std::string>& row = rows_.emplace_back();
+    for (const auto& column : columns) row.push_back(line < column.size() ? column[line] : "");
+  }
 }
 
 void Table::print(std::size_t indent) const {
@@ -96,7 +117,8 @@ void Table::print(std::size_t indent) const {
   for (const auto& row : rows_) {
     std::string line(indent, ' ');
     for (std::size_t i = 0; i + 1 < row.size(); ++i) line += padded(row[i], widths[i] + kGap);
-    fmt::print("{}{}\n", line, row.back());
+    line += row.back();
+    fmt::print("{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
   }
 }
 
@@ -105,7 +127,8 @@ void print_facts(std::initializer_list<std::pair<std::string_view, std::string>>
   for (const auto& [name, value] : facts) widest = std::max(widest, name.size());
   for (const auto& [name, value] : facts)
     if (!value.empty())
-      fmt::print("{}{}{}\n", std::string(indent, ' '), padded(std::string(name), widest + kGap), printable(value));
+      fmt::print("{}{}{}\n", std::string(indent, ' '), padded(std::string(name), widest + kGap),
+                 fmt::join(lines_of(value), "\n" + std::string(indent + widest + kGap, ' ')));
 }
 
 void print_json(const json::value& value) {

@@ -12,14 +12,16 @@
 
 namespace cardcage {
 
-// Replaces control characters, which could drive the terminal.
+// Replaces control characters, which could drive the terminal. Further lines are indented.
 std::string printable(std::string_view text);
+// Prints to stderr, below what stdout has got so far.
+void print_error(std::string_view text);
 
 // Columns as wide as their widest cell, two spaces apart; an empty cell shows as "-".
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
-  void row(std::vector<std::string> cells);
+  void row(const std::vector<std::string>& cells);  // each may have several lines
   // Every line begins with `indent` spaces.
   void print(std::size_t indent = 0) const;
 

@@ -23,7 +23,7 @@ json::value reload_json(const wire::ReloadResponse& reload) {
 }
 
 void print(const wire::ReloadResponse& reload) {
-  for (const auto& error : reload.errors()) fmt::print(stderr, "{}\n", printable(error));
+  for (const auto& error : reload.errors()) print_error(error);
   if (!reload.errors().empty()) return;
   if (reload.steps().empty()) return fmt::print("{}: nothing has changed\n", printable(reload.file()));
   fmt::print("{}: {}\n", printable(reload.file()), reload.applied() ? "applied" : "only planned, not applied");

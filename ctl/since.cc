@@ -14,6 +14,11 @@ Result<std::int64_t> since(const std::string& ago) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
+std::string check_duration(const std::string& text) {
+  const auto duration = parse_duration(text);
+  return duration ? "" : duration.error().message;
+}
+
 CLI::Option* add_limit(CLI::App& command, std::uint32_t& limit) {
   return command.add_option("--limit", limit, "show at most this many")
       ->check(CLI::Range(1u, 10'000u))

@@ -15,6 +15,7 @@
 
 namespace {
 
+constexpr int kExitUsage = 2;
 constexpr const char* kDefaultConfig = "/etc/cardcage/cardcage.toml";
 
 int run(const std::string& file, const cardcage::Restarts& restarts) {
@@ -53,7 +54,11 @@ int main(int argc, char** argv) {
   app.add_flag("--no-restart", no_restart,
                "run the daemon in this process, which ends when it crashes; for debuggers and tests");
   app.set_version_flag("--version", fmt::format("cardcage {}", cardcage::version()));
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
   if (check.empty()) {
     // The file is about to be read anyway. The daemon handles SIGHUP once it runs.
     std::signal(SIGHUP, SIG_IGN);

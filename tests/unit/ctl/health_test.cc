@@ -185,7 +185,7 @@ TEST_F(HealthTest, AWrongCommandForADeviceIsNotSent) {
                                                 {"device", "cordon", "gpu-1", "--force"},
                                                 {"device", "clear", "gpu-1", "Xid", "--timeout", "1m"}})
     EXPECT_EQ(cagectl(words).code, 2) << words.back();
-  EXPECT_EQ(cagectl({"device", "reset", "gpu-1", "--timeout", "soon"}).code, 1);
+  EXPECT_EQ(cagectl({"device", "reset", "gpu-1", "--timeout", "soon"}).code, 2);
   EXPECT_EQ(daemon.last_device_command().device, "");
 }
 

@@ -254,7 +254,7 @@ TEST_F(InspectTest, ACommandCarriesUserReasonAndTimeout) {
   EXPECT_EQ(send({"resume", "nic"}).out, "module 'nic' is done\nno claim holds any of its devices\n");
   EXPECT_EQ(send({"restart"}).code, 2);
   EXPECT_EQ(send({}).code, 2);
-  EXPECT_EQ(send({"restart", "mock", "--timeout", "soon"}).code, 1);
+  EXPECT_EQ(send({"restart", "mock", "--timeout", "soon"}).code, 2);
 }
 
 TEST_F(InspectTest, WrongUsageIsExitCodeTwo) {
@@ -266,9 +266,26 @@ TEST_F(InspectTest, WrongUsageIsExitCodeTwo) {
   EXPECT_EQ(cagectl({"--help"}).code, 0);
   EXPECT_EQ(cagectl({"history", "--help"}).code, 0);
   const Ended since = cagectl({"history", "--since", "yesterday"});
-  EXPECT_EQ(since.code, 1);
-  EXPECT_EQ(since.err,
-            "cagectl: --since: 'yesterday' is not a duration: write a whole number with a unit, like \"30s\"\n");
+  EXPECT_EQ(since.code, 2);
+  EXPECT_THAT(since.err, HasSubstr("--since: 'yesterday' is not a duration: write a whole number with a unit"));
+}
+
+TEST_F(InspectTest, AMistypedWordIsCorrected) {
+  EXPECT_EQ(cagectl({"statu"}).err, "cagectl: unknown command 'statu' (did you mean 'status'?)\n");
+  EXPECT_EQ(cagectl({"statu"}).code, 2);
+  EXPECT_EQ(cagectl({"module", "resum", "mock"}).err, "cagectl: unknown command 'resum' (did you mean 'resume'?)\n");
+  EXPECT_EQ(cagectl({"status", "--jsno"}).err, "cagectl: unknown option '--jsno' (did you mean '--json'?)\n");
+}
+
+TEST_F(InspectTest, NoDevicesBecauseTheModuleIsDown) {
+  stop();
+  daemon.device_reports.clear();
+  daemon.module_reports.front().name = "acme";
+  daemon.module_reports.front().devices = 0;
+  daemon.module_reports.front().state = {Level::kBad, "backing off", "no card"};
+  start();
+  EXPECT_THAT(cagectl({"devices", "--module", "acme"}).out,
+              HasSubstr("no devices: module 'acme' does not run; see 'cagectl modules'"));
 }
 
 TEST_F(InspectTest, TheEnvironmentCanNameTheSocket) {
@@ -281,7 +298,8 @@ TEST_F(InspectTest, ControlCharactersNeverReachTheTerminal) {
   start();
   const Ended ended = cagectl({"devices"});
   EXPECT_THAT(ended.out, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(ended.out, HasSubstr("?[31mred?next"));
+  EXPECT_THAT(ended.out, HasSubstr("  ?[31mred  "));
+  EXPECT_THAT(ended.out, HasSubstr("\n        next\n")) << "below the first line, in its column";
 }
 
 TEST_F(InspectTest, ShowsTheErrorsOfTheDaemon) {

@@ -32,7 +32,9 @@ TEST(DriverReportTest, ReportsSocketsAndPools) {
 TEST(DriverReportTest, RegistrationFollowsTheKubelet) {
   DriverFacts facts = registered_driver();
   facts.server->registration.state = RegistrationState::kAsked;
-  EXPECT_EQ(driver_report(facts).registration, (Condition{Level::kInProgress, "asked", ""}));
+  EXPECT_EQ(driver_report(facts).registration,
+            (Condition{Level::kInProgress, "asked",
+                       "its socket was asked for its name, but no kubelet has confirmed; is kubelet_root right?"}));
   facts.server->registration = {.state = RegistrationState::kRefused, .error = "unsupported version"};
   EXPECT_EQ(driver_report(facts).registration, (Condition{Level::kBad, "refused", "unsupported version"}));
 }
