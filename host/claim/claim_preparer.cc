@@ -96,10 +96,13 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, Clai
     operation->callers.push_back(done);
     if (idle) spawn(environment_.core, execute(shared_from_this(), operation, ref, deadline));
     std::optional<Outcome> outcome = co_await done.wait_until(environment_.clock, deadline);
-    if (!outcome)
-      co_return fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}{}; the work goes on, {}",
-                     claim_subject(driver_, ref), operation->waits_for, progress_text(*operation, ref),
-                     environment_.retry);
+    if (!outcome) {
+      outcome =
+          fail(Code::kDeadlineExceeded, "{}: out of time while waiting for {}{}; the work goes on, {}",
+               claim_subject(driver_, ref), operation->waits_for, progress_text(*operation, ref), environment_.retry);
+      if (kind != Kind::kOther) log_outcome(kind, ref, *outcome);
+      co_return std::move(*outcome);
+    }
     // Nobody else's work is the caller's own.
     if (operation->kind == kind && (idle || kind != Kind::kOther)) co_return std::move(*outcome);
   }

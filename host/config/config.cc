@@ -1,5 +1,6 @@
 #include "host/config/config.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "host/config/document.h"
@@ -97,7 +98,10 @@ int check_config(const std::filesystem::path& file, std::FILE* out,
   }
   const std::vector<Error> problems = check_modules(*config);
   for (const Error& problem : problems) fmt::print(out, "{}\n", problem.message);
-  if (!problems.empty()) return fmt::print(out, "{}: {}\n", file.native(), count(problems.size(), "error")), 1;
+  // A problem of a module may be several errors, each with its line.
+  std::size_t errors = problems.size();
+  for (const Error& problem : problems) errors += static_cast<std::size_t>(std::ranges::count(problem.message, '\n'));
+  if (errors > 0) return fmt::print(out, "{}: {}\n", file.native(), count(errors, "error")), 1;
   std::size_t drivers = 0, resources = 0;
   for (const ModuleConfig& module : config->modules)
     for (const ServeConfig& rule : module.serve) ++(rule.api == Api::kDra ? drivers : resources);

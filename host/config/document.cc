@@ -24,10 +24,19 @@ std::optional<SourcePosition> first_excess_dot(std::string_view text, const std:
   return position;
 }
 
-std::string describe(const toml::parse_error& error) {
-  std::string text(error.description());
-  if (!text.empty()) text[0] = to_lower(text[0]);
-  return "not valid TOML: " + text;
+// "; write [[module]]" for a second [module]: TOML knows tables of one name only as such a list.
+std::string hint_for(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  if (!line.starts_with("[module") || line.find(']') == std::string_view::npos) return "";
+  return fmt::format("; write [{}]", line.substr(0, line.find(']') + 1));
+}
+
+std::string describe(const toml::parse_error& error, std::string_view text) {
+  std::string what(error.description());
+  if (!what.empty()) what[0] = to_lower(what[0]);
+  for (std::uint32_t line = 1; line < error.source().begin.line && !text.empty(); ++line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return "not valid TOML: " + what + hint_for(text.substr(0, text.find('\n')));
 }
 
 }  // namespace
@@ -39,7 +48,7 @@ std::expected<toml::table, ConfigErrors::Entry> parse_document(std::string_view 
     return toml::parse(text, file);
   } catch (const toml::parse_error& error) {
     const auto& begin = error.source().begin;
-    return std::unexpected(ConfigErrors::Entry{{file, begin.line, begin.column}, describe(error)});
+    return std::unexpected(ConfigErrors::Entry{{file, begin.line, begin.column}, describe(error, text)});
   }
 }
 

@@ -97,7 +97,8 @@ Status check_path_pattern(std::string_view pattern) {
 
 Result<std::filesystem::path> absolute_path(std::string_view text) {
   if (auto valid = check_path_text(text); !valid) return std::unexpected(valid.error());
-  if (!text.starts_with('/')) return fail(Code::kInvalidArgument, "'{}' is not an absolute path", text);
+  if (!text.starts_with('/'))
+    return fail(Code::kInvalidArgument, "'{}' is not an absolute path; begin it with /", text);
   return normal_form(text);
 }
 

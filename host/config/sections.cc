@@ -56,7 +56,7 @@ void read_claims(TableReader& table, std::filesystem::path& folder) {
   if (path)
     folder = std::move(*path);
   else
-    table.refuse("claims", text->position, path.error().message + "; write \"apiserver\" or an absolute folder");
+    table.refuse("claims", text->position, path.error().message + ", or write \"apiserver\"");
 }
 
 // An empty text stands for none.

@@ -46,6 +46,20 @@ Output& output() {
   return instance;
 }
 
+// Replaces the characters that would end the line or drive a terminal.
+std::string in_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n')
+      line += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      line += '?';
+    else
+      line += c;
+  }
+  return line;
+}
+
 std::string in_quotes(std::string_view text) { return boost::json::serialize(boost::json::string(text)); }
 
 }  // namespace
@@ -70,7 +84,7 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
     line = "\"message\":" + in_quotes(message);
     for (const LogField& field : fields) line += fmt::format(",{}:{}", in_quotes(field.name), in_quotes(field.value));
   } else {
-    line = message;
+    line = in_one_line(message);
     for (const LogField& field : fields) {
       const bool plain = !field.value.empty() && field.value.find_first_of(" \"=\n\t") == std::string::npos;
       line += fmt::format(" {}={}", field.name, plain ? field.value : in_quotes(field.value));

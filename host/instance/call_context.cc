@@ -31,7 +31,7 @@ CallContext::CallContext(std::string what, std::uint64_t number, Instant deadlin
     // Reads no more of the text than it keeps.
     const std::string_view start(text.data, std::min(text.size, kMaxExplanation + 4));
     const std::lock_guard lock(self.mutex_);
-    self.explanation_ = printable(start, kMaxExplanation);
+    self.explanation_ = printable_lines(start, kMaxExplanation);
   };
   table_.explained = [](const cage_call* table) -> cage_str {
     const auto& self = *static_cast<CallContext*>(table->host_data);

@@ -274,7 +274,7 @@ Result<std::pair<std::string, Health>> copy_health(const cage_health& given) {
   if (!message) return std::unexpected(message.error());
   return std::pair(std::move(*id), Health{.state = static_cast<HealthState>(given.state),
                                           .reason = std::move(*reason),
-                                          .message = printable(*message, kMaxHealthMessage),
+                                          .message = printable_lines(*message, kMaxHealthMessage),
                                           .timeout = std::chrono::seconds(given.timeout_s),
                                           .taint = static_cast<TaintEffect>(given.taint),
                                           .cause = std::move(*cause),

@@ -134,7 +134,7 @@ void HostServices::log(std::uint32_t level, cage_str text) {
                 {{"module", module_}, {"lines", std::to_string(verdict.left_out)}});
   if (!verdict.write) return;
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
-  const std::string line = printable(start, kMaxLogLine);
+  const std::string line = printable_lines(start, kMaxLogLine);
   {
     const std::lock_guard lock(mutex_);
     last_lines_.add(line);

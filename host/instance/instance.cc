@@ -70,7 +70,7 @@ Status Instance::enter(const CallContext& context, Function function) {
   } catch (const std::exception& error) {
     return failure(context, Code::kInternal,
                    fmt::format("it threw an exception, none may leave a module [R9]: {}",
-                               printable(error.what(), kMaxExplanation)));
+                               printable_lines(error.what(), kMaxExplanation)));
   } catch (...) {
     return failure(context, Code::kInternal, "it threw an exception, none may leave a module [R9]");
   }

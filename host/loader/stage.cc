@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "host/core/nearest.h"
 #include "host/loader/descent.h"
 #include "host/loader/loader.h"
 
@@ -36,6 +37,15 @@ Status check_file(int fd, const fs::path& path, Trust trust) {
   if (static_cast<std::uint64_t>(about.st_size) > kMaxModuleBytes)
     return within(too_large(), "module file '{}' is refused", path.native());
   return trust == Trust::kAnybody ? Status{} : check_owner(about, "module file", path);
+}
+
+// " (did you mean 'libacme.so'?)", if the folder has a file of nearly this name.
+std::string nearest_file(const fs::path& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path.parent_path(), error), end; !error && entry != end; entry.increment(error))
+    names.push_back(entry->path().filename().native());
+  return nearest_hint(path.filename().native(), names);
 }
 
 Result<UniqueFd> make_image(const fs::path& path) {
@@ -128,7 +138,8 @@ Result<StagedModule> stage(const fs::path& folder, const fs::path& file, std::st
                 folder.native());
   // The owner does not matter if the configuration pins the content: the checked bytes are those that will run.
   const Trust trust = pinned_sha256.empty() ? Trust::kOwnersOnly : Trust::kAnybody;
-  const auto source = open_below(folder, file, trust);
+  auto source = open_below(folder, file, trust);
+  if (!source && source.error().code == Code::kNotFound) source.error().message += nearest_file(staged.path);
   if (!source) return std::unexpected(source.error());
   if (auto checked = check_file(source->get(), staged.path, trust); !checked) return std::unexpected(checked.error());
 

@@ -33,19 +33,30 @@ bool is_utf8(std::string_view text) {
 
 bool is_line(std::string_view text) { return is_utf8(text) && std::ranges::none_of(text, is_control); }
 
-std::string printable(std::string_view text, std::size_t max) {
+namespace {
+
+std::string printable(std::string_view text, std::size_t max, std::string_view kept) {
   std::string result;
   while (!text.empty()) {
     const std::size_t size = utf8_character_size(text);
     const std::size_t step = std::max<std::size_t>(size, 1);
     if (result.size() + step > max) break;
-    if (size == 0 || is_control(text[0]))
+    if (size == 0 || (is_control(text[0]) && kept.find(text[0]) == std::string_view::npos))
       result += '?';
     else
       result += text.substr(0, size);
     text.remove_prefix(step);
   }
   return result;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t max) { return printable(text, max, ""); }
+
+std::string printable_lines(std::string_view text, std::size_t max) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return printable(text, max, "\n");
 }
 
 bool is_device_id(std::string_view text) {

@@ -13,6 +13,8 @@ bool is_utf8(std::string_view text);
 bool is_line(std::string_view text);
 // `text` with '?' for each control character and invalid byte, cut before the character that would exceed `max` bytes.
 std::string printable(std::string_view text, std::size_t max);
+// The same, but the line breaks between lines stay.
+std::string printable_lines(std::string_view text, std::size_t max);
 
 bool is_device_id(std::string_view text);                    // printable ASCII without spaces, 1 to 253
 bool is_entry_name(std::string_view text);                   // of a catalogue: one line of 1 to 253 bytes

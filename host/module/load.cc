@@ -182,6 +182,8 @@ Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, Mod
   auto staged = co_await run_on(lane, core, clock, deadline, std::move(work), unreadable.message, remains);
   if (left) *left = std::move(remains);
   if (!staged) co_return std::unexpected(unreadable);
+  if (!*staged && staged->error().code == Code::kNotFound)
+    co_return within(staged->error(), "{}: module '{}'", config.position.to_string(), config.name);
   if (!*staged) co_return within(staged->error(), "module '{}'", config.name);
   co_return std::make_shared<const StagedModule>(std::move(**staged));
 }

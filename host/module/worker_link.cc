@@ -125,7 +125,7 @@ void WorkerLink::take_answer(const wire::Answer& answer) {
 // The worker bounds its lines, too, unless the module has overwritten its memory.
 void WorkerLink::log_line(const wire::LogLine& line) {
   if (!log_budget_.take(clock_.now()).write) return;
-  std::string text = printable(line.text(), kMaxLine);
+  std::string text = printable_lines(line.text(), kMaxLine);
   for (int i = 0; i + 1 < line.fields_size(); i += 2)
     if (line.fields(i) != "module")
       text += fmt::format(" {}={}", printable(line.fields(i), kMaxLine), printable(line.fields(i + 1), kMaxLine));

@@ -108,14 +108,6 @@ Task<Result<plugin::PreStartContainerResponse>> pre_start(AllocationService& all
   co_return plugin::PreStartContainerResponse();
 }
 
-// Names the resource in an error of `work`.
-template <class T>
-Task<Result<T>> of_resource(std::string resource, Task<Result<T>> work) {
-  Result<T> result = co_await std::move(work);
-  if (!result) co_return within(result.error(), "resource '{}'", resource);
-  co_return result;
-}
-
 }  // namespace
 
 // A request does not live as long as its call, so its contents are copied.
@@ -201,10 +193,8 @@ grpc::Status DevicePluginService::refusal(const Error& error) const {
 template <class Response, class Work>
 grpc::ServerUnaryReactor* DevicePluginService::respond(grpc::CallbackServerContext& context, Duration limit,
                                                        Response& response, Work work) {
-  return calls_.respond(
-      response, [this, limit = time_to_respond(context, limit), work = std::move(work)](const OpenCall& call) mutable {
-        return of_resource(resource_, work(call, clock_.now() + limit));
-      });
+  return calls_.respond(response, [this, limit = time_to_respond(context, limit), work = std::move(work)](
+                                      const OpenCall& call) mutable { return work(call, clock_.now() + limit); });
 }
 
 }  // namespace cardcage

@@ -1,10 +1,40 @@
 #include "host/supervision/listed_devices.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "host/core/log.h"
 
 namespace cardcage {
+namespace {
+
+constexpr std::size_t kShownGone = 16;
+
+std::vector<std::string> missing_from(const Snapshot& now, const Snapshot& before) {
+  std::set<std::string_view> listed;
+  for (const Device& device : now.devices) listed.insert(device.id);
+  std::vector<std::string> missing;
+  for (const Device& device : before.devices)
+    if (!listed.contains(device.id)) missing.push_back(device.id);
+  return missing;
+}
+
+}  // namespace
+
+void ListedDevices::log_gone(const std::vector<std::string>& devices) const {
+  if (devices.empty()) return;
+  const auto shown = std::span(devices).first(std::min(devices.size(), kShownGone));
+  const std::string others = devices.size() > shown.size() ? ", …" : "";
+  log_limited(LogLevel::kWarn, module_ + "/gone", "devices are gone: the module does not list them any more",
+              {{"module", module_},
+               {"count", std::to_string(devices.size())},
+               {"gone", fmt::format("{}{}", fmt::join(shown, ", "), others)}});
+}
 
 void ListedDevices::begin_discover() {
   discovering_ = true;
@@ -19,6 +49,7 @@ void ListedDevices::fail_discover() {
 ListedDevices::Changes ListedDevices::adopt(SnapshotPtr snapshot) {
   discovering_ = false;
   Changes changes{.list = !snapshot_ || *snapshot_ != *snapshot};
+  if (snapshot_ && changes.list) log_gone(missing_from(*snapshot, *snapshot_));
   snapshot_ = std::move(snapshot);
   changes.health = health_.list(*snapshot_, kept_.take()) != HealthNews::kNone;
   return changes;

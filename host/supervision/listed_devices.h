@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/core/clock.h"
 #include "host/health/module_health.h"
@@ -48,6 +49,8 @@ class ListedDevices {
   void forget_kept() { kept_.take(); }
 
  private:
+  void log_gone(const std::vector<std::string>& devices) const;
+
   const std::string& module_;
   Clock& clock_;
   ModuleHealth& health_;

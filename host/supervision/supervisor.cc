@@ -173,19 +173,19 @@ const QuiesceMark* Supervisor::quiesce_mark_of(const Device& device) const {
 }
 
 std::string Supervisor::why_withheld(const Device& device) const {
-  if (is_being_reset(device)) return fmt::format("device '{}' is being reset", device.name);
+  if (is_being_reset(device)) return "it is being reset";
   const QuiesceMark* const mark = quiesce_mark_of(device);
-  return mark ? quiesced_text(*mark) : "";
+  return mark ? "it is " + quiesced_text(*mark) : "";
 }
 
 std::string Supervisor::quiesced_text(const QuiesceMark& mark) const {
-  return fmt::format("device '{1}' is quiesced {2}; 'cagectl module resume {0} {1}' takes it back into service",
-                     config().name, mark.device, to_string(mark));
+  return fmt::format("quiesced {2}; 'cagectl module resume {0} {1}' takes it back into service", config().name,
+                     mark.device, to_string(mark));
 }
 
 std::optional<CauseHealth> Supervisor::health_while_quiesced(const Device& device) const {
   const QuiesceMark* const mark = quiesce_mark_of(device);
-  return mark ? std::optional(quiesced_health(quiesced_text(*mark), mark->since)) : std::nullopt;
+  return mark ? std::optional(quiesced_health("it is " + quiesced_text(*mark), mark->since)) : std::nullopt;
 }
 
 std::optional<CauseHealth> Supervisor::health_while_stuck(const Device& device) const {
@@ -449,7 +449,8 @@ std::string Supervisor::detail() const {
 std::string Supervisor::warning() const {
   if (std::string warning = life_.warning(); !warning.empty()) return warning;
   if (const auto marks = marks_.of_devices(config().name); !marks.empty())
-    return fmt::format("module '{}': {}{}", config().name, quiesced_text(marks.front()),
+    return fmt::format("module '{}': device '{}' is {}{}", config().name, marks.front().device,
+                       quiesced_text(marks.front()),
                        marks.size() == 1 ? "" : fmt::format("; {} more, see 'cagectl devices'", marks.size() - 1));
   const std::string slow = slow_call();
   return slow.empty() ? left_out() : fmt::format("module '{}' is {}", config().name, slow);

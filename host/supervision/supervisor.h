@@ -111,8 +111,8 @@ class Supervisor {
   Result<std::shared_ptr<Module>> module() const;
   // The same, but a module that is quiesced and keeps its instance may be asked to release claims [R12].
   Result<std::shared_ptr<Module>> module_for_release() const;
-  // Why this device is kept away from everybody, because an operator wants that or it is being reset; empty if it is
-  // not.
+  // "it is quiesced by alice…": why this device is kept away from everybody, because an operator wants that or it is
+  // being reset; empty if it is not.
   std::string why_withheld(const Device& device) const;
   // There is none now, but there may be one by then without anybody's help.
   bool returns_by(Instant when) const { return life_.returns_by(when); }

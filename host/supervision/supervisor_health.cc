@@ -168,7 +168,8 @@ Task<Result<std::string>> Supervisor::reset(DeviceCommand command, Device device
                    device.name, device.parent_id);
   if (!being_reset_.empty())
     co_return fail(Code::kAborted, "device '{}' is being reset; try again when that is done", being_reset_);
-  if (const std::string why = why_withheld(device); !why.empty()) co_return fail(Code::kFailedPrecondition, "{}", why);
+  if (const std::string why = why_withheld(device); !why.empty())
+    co_return fail(Code::kFailedPrecondition, "device '{}' is not reset: {}", device.name, why);
   if (const std::string holders = listener_.holders(*this, device); !holders.empty() && !command.force)
     co_return fail(Code::kFailedPrecondition,
                    "device '{}' is held by {}, whose work a reset would end: wait for it, or repeat with --force",

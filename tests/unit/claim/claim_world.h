@@ -42,7 +42,7 @@ class FakeDirectory final : public DeviceDirectory {
   void stop_module(const std::string& name) { modules_[name] = nullptr; }
   // It can be called to release claims only.
   void quiesce_module(const std::string& name) { quiesced_.insert(name); }
-  void quiesce_device(const std::string& name) { devices_.at(name).quiesced = "device '" + name + "' is quiesced"; }
+  void quiesce_device(const std::string& name) { devices_.at(name).quiesced = "it is quiesced"; }
   // For a test to change what the module reports.
   Device& device(const std::string& name) { return devices_.at(name).device; }
   std::map<std::string, std::map<std::string, Quantity>> counter_sets;

@@ -409,6 +409,8 @@ TEST(CheckConfigTest, CountsWhatItFound) {
   ASSERT_TRUE(write_file_atomically(file, "[node]\nname = \"n\"\n" + module, 0600));
   EXPECT_EQ(check(file), std::pair(0, file.native() + ": ok, 1 module, 2 drivers, 1 resource\n"));
   const Error problem{Code::kNotFound, "module 'a': no file 'a.so'"};
+  EXPECT_THAT(check(file, {{Code::kInvalidArgument, "a:1:1: bad\na:2:1: worse"}}).second,
+              ::testing::EndsWith(": 2 errors\n"));
   EXPECT_EQ(check(file, {problem, problem}),
             std::pair(1, "module 'a': no file 'a.so'\nmodule 'a': no file 'a.so'\n" + file.native() + ": 2 errors\n"));
 }

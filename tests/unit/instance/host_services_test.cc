@@ -105,8 +105,8 @@ TEST_F(HostServicesTest, KeepsTheLastLines) {
   }
   const auto lines = services.last_lines();
   ASSERT_THAT(lines, SizeIs(50));
-  EXPECT_EQ(lines.front().text, "line?10");
-  EXPECT_EQ(lines.back().text, "line?59");
+  EXPECT_EQ(lines.front().text, "line\n10");
+  EXPECT_EQ(lines.back().text, "line\n59");
 }
 
 TEST_F(HostServicesTest, KeepsAtMostOneReportForEachPossibleDevice) {
@@ -286,9 +286,9 @@ TEST(CallContextTest, KeepsTheLastExplanationCutAndPrintable) {
   const std::string_view first = "first", last = "second\n\xff";
   call->explain(call, {first.data(), first.size()});
   call->explain(call, {last.data(), last.size()});
-  EXPECT_EQ(context.explanation(), "second??");
+  EXPECT_EQ(context.explanation(), "second\n?");
   const cage_str so_far = call->explained(call);
-  EXPECT_EQ(std::string_view(so_far.data, so_far.size), "second??");
+  EXPECT_EQ(std::string_view(so_far.data, so_far.size), "second\n?");
   const std::string flood(5000, 'x');
   call->explain(call, {flood.data(), flood.size()});
   EXPECT_EQ(context.explanation(), std::string(kMaxExplanation, 'x'));
@@ -404,6 +404,7 @@ TEST(TextRulesTest, KnowsUtf8) {
                           "\xc3", "\xe2\x82", "\xf0\x9f\x92"})
     EXPECT_FALSE(is_utf8(bad));
   EXPECT_EQ(printable("a\tb\xff\x7f", 100), "a?b??");
+  EXPECT_EQ(printable_lines("a\nb\tc\n\n", 100), "a\nb?c");
   EXPECT_EQ(printable("\xe2\x82\xac\xe2\x82\xac", 5), "\xe2\x82\xac");
 }
 

@@ -283,7 +283,7 @@ TEST(DeviceCopyTest, CutsAndRepairsHealthMessagesAtACharacter) {
   ASSERT_TRUE(copied);
   EXPECT_EQ(copied->second.message, std::string(1023, 'x'));
   health.message = text("line\nnext \xff");
-  EXPECT_EQ(copy_health(health)->second.message, "line?next ?");
+  EXPECT_EQ(copy_health(health)->second.message, "line\nnext ?");
   health.reason = text("xid error");
   EXPECT_THAT(copy_health(health).error().message, HasSubstr("health.reason 'xid error' is not a CamelCase word"));
 }

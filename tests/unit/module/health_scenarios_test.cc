@@ -55,7 +55,7 @@ TEST_P(HealthScenarios, AResetStatesItsCausesAnew) {
   EXPECT_EQ(reports[0].second.cause, "Ecc");
   ASSERT_TRUE(start_scripted({"reset=explain"}));
   EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
-            (Error{Code::kFailedPrecondition, "module 'm' cannot reset: the card in slot 3 is too hot?open a window"}));
+            (Error{Code::kFailedPrecondition, "module 'm' cannot reset: the card in slot 3 is too hot\nopen a window"}));
 }
 
 TEST_P(HealthScenarios, AResetThatNeverReturnsLosesTheInstance) {

@@ -86,7 +86,7 @@ TEST_P(ModuleScenarios, AFailureCarriesTheModulesExplanation) {
   ASSERT_TRUE(start_scripted({"prepare=explain"}));
   EXPECT_EQ(
       run(module->prepare(claim("u1"), soon())).error(),
-      (Error{Code::kFailedPrecondition, "module 'm' cannot prepare: the card in slot 3 is too hot?open a window"}));
+      (Error{Code::kFailedPrecondition, "module 'm' cannot prepare: the card in slot 3 is too hot\nopen a window"}));
 }
 
 TEST_P(ModuleScenarios, AFailureWithoutExplanationSaysSo) {
@@ -173,7 +173,7 @@ TEST_P(ModuleScenarios, NewOptionsReachTheRunningInstance) {
     return *checked_options(config("scripted.so", scripted(behave)), module->identity().options);
   };
   EXPECT_EQ(run(module->configure(values({}), soon())).error().message,
-            "module 'm' cannot configure: the card in slot 3 is too hot?open a window");
+            "module 'm' cannot configure: the card in slot 3 is too hot\nopen a window");
   EXPECT_FALSE(run(module->prepare(claim("u1"), soon()))) << "it goes on as it was";
   ASSERT_TRUE(start_scripted({"prepare=explain"}));
   EXPECT_FALSE(run(module->prepare(claim("u1"), soon())));
@@ -218,7 +218,7 @@ TEST_P(ModuleScenarios, NothingWorksBeforeTheStartOrAfterTheStop) {
 
 TEST_P(ModuleScenarios, AFailedStartSaysWhyAndIsSafeToStop) {
   EXPECT_EQ(start_scripted({"start=explain"}).error().message,
-            "module 'm' cannot start: the card in slot 3 is too hot?open a window");
+            "module 'm' cannot start: the card in slot 3 is too hot\nopen a window");
   EXPECT_EQ(run(module->discover(soon())).error().message, "module 'm' cannot discover: it did not start");
   EXPECT_TRUE(run(module->stop(soon())));
   module.reset();

@@ -48,7 +48,7 @@ TEST_P(PreferenceScenarios, AnInvalidIdSpoilsTheChoice) {
 }
 
 TEST_P(PreferenceScenarios, AFailedChoiceCarriesTheModulesExplanation) {
-  EXPECT_EQ(refusal("choose=explain"), "module 'm' cannot choose: the card in slot 3 is too hot?open a window");
+  EXPECT_EQ(refusal("choose=explain"), "module 'm' cannot choose: the card in slot 3 is too hot\nopen a window");
 }
 
 TEST_P(PreferenceScenarios, AChoiceAfterASpoiltOneSucceedsAndAKeptSinkIsRefused) {

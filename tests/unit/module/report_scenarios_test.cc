@@ -62,7 +62,7 @@ TEST_P(ReportScenarios, AFloodIsBounded) {
 TEST_P(ReportScenarios, AFailedCollectionSaysWhy) {
   ASSERT_TRUE(start_scripted({"metrics=explain", "labels=silent"}));
   EXPECT_EQ(samples().error().message,
-            "module 'm' cannot collect metrics: the card in slot 3 is too hot?open a window");
+            "module 'm' cannot collect metrics: the card in slot 3 is too hot\nopen a window");
   EXPECT_EQ(labels().error().message,
             "module 'm' cannot collect labels: permission denied, and the module does not explain it");
 }

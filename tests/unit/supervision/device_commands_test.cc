@@ -10,7 +10,7 @@ using Call = FakeModule::Call;
 using namespace std::chrono_literals;
 
 constexpr const char* kQuiesced =
-    "device 'gpu-0' is quiesced by alice since 2027-01-15T08:00:00Z (driver 580); 'cagectl module resume fake gpu-0' "
+    "it is quiesced by alice since 2027-01-15T08:00:00Z (driver 580); 'cagectl module resume fake gpu-0' "
     "takes it back into service";
 
 class DeviceQuiesceTest : public SupervisorFixture {

@@ -50,6 +50,15 @@ TEST_F(ListedDevicesTest, AStatementAboutAListedDeviceCountsAtOnce) {
   EXPECT_EQ(note("gpu-0", bad("Ecc")), HealthNews::kNone);
 }
 
+TEST_F(ListedDevicesTest, DevicesThatAreGoneAreLogged) {
+  devices.adopt(list({"gpu-0", "gpu-1", "gpu-2"}));
+  ::testing::internal::CaptureStderr();
+  devices.adopt(list({"gpu-1"}));
+  const std::string line = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(line, ::testing::HasSubstr("devices are gone: the module does not list them any more"));
+  EXPECT_THAT(line, ::testing::HasSubstr("gone=\"gpu-0, gpu-2\""));
+}
+
 TEST_F(ListedDevicesTest, AStatementThatComesWhileAListIsMadeOverridesIt) {
   devices.begin_discover();
   note("gpu-0", bad("Ecc"));
