@@ -206,9 +206,9 @@ Status Daemon::open_ledger() {
   for (const Error& problem : recovery.problems) log(LogLevel::kError, problem.message);
   if (!ledger_->claims().empty() || recovery.removed > 0) {
     log(LogLevel::kInfo, "claims loaded from the ledger",
-        {{"claims", std::to_string(ledger_->claims().size())},
-         {"cdi_files_written", std::to_string(recovery.written)},
-         {"cdi_files_removed", std::to_string(recovery.removed)}});
+        {{"claims", ledger_->claims().size()},
+         {"cdi_files_written", recovery.written},
+         {"cdi_files_removed", recovery.removed}});
   }
   cdi_keeper_ = std::make_unique<CdiKeeper>(
       core_, clock_, *ledger_, cdi_, [this](std::vector<ClaimKey> claims) { spawn(core_, refit(std::move(claims))); });
@@ -374,9 +374,7 @@ void Daemon::update_labels() {
 
 void Daemon::run() {
   log(LogLevel::kInfo, fmt::format("cardcage {} starts", version()),
-      {{"node", config_.node.name},
-       {"config", live_config_.file().native()},
-       {"modules", std::to_string(config_.modules.size())}});
+      {{"node", config_.node.name}, {"config", live_config_.file().native()}, {"modules", config_.modules.size()}});
   spawn(core_, supervisors_->watch_files());
   loops_.spawn(live_config_.run());
   loops_.spawn(reload_on_signal());
@@ -399,7 +397,7 @@ void Daemon::run() {
 Task<void> Daemon::stop_on_signal() {
   boost::system::error_code ignored;
   const int number = co_await stop_signals_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  log(LogLevel::kInfo, "stopping", {{"signal", std::to_string(number)}});
+  log(LogLevel::kInfo, "stopping", {{"signal", number}});
   co_await shut_down();
   core_.stop();
 }

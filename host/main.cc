@@ -27,7 +27,7 @@ int run(const std::string& file, const cardcage::Restarts& restarts) {
   cardcage::configure_log(config->log.level, config->log.format);
   if (restarts.count > 0)
     cardcage::log(cardcage::LogLevel::kWarn, "the previous run of the daemon ended",
-                  {{"how", restarts.last_end}, {"restarts", std::to_string(restarts.count)}});
+                  {{"how", restarts.last_end}, {"restarts", restarts.count}});
   // A peer that disconnects fails its call; it must not kill the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(0027);

@@ -155,7 +155,7 @@ void admit(asio::io_context& core, GrpcServer& server, UniqueFd connection) {
       may_administer(peer.uid, ::geteuid()))
     return server.adopt(core, std::move(connection));
   log_limited(LogLevel::kWarn, "admin peer", "refused a connection to the admin socket",
-              {{"uid", std::to_string(peer.uid)}, {"pid", std::to_string(peer.pid)}});
+              {{"user", peer.uid}, {"pid", peer.pid}});
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ void CdiKeeper::restore() {
       written.push_back(key);
   if (written.empty()) return;
   log(LogLevel::kWarn, "restored CDI files of prepared claims that another program had removed",
-      {{"folder", cdi_.folder().native()}, {"files", std::to_string(written.size())}});
+      {{"folder", cdi_.folder().native()}, {"files", written.size()}});
   restored_(std::move(written));
 }
 

@@ -78,7 +78,7 @@ ClaimStatuses::Entries::iterator ClaimStatuses::add(const ClaimKey& claim) {
     const auto oldest = std::ranges::find_if(withdrawn_, [&](const auto& entry) { return entry.second != writing_; });
     if (oldest == withdrawn_.end()) {
       log_limited(LogLevel::kWarn, "claim-status-full", "the status of a claim is not written: there are too many",
-                  {{"uid", claim.uid}, {"driver", claim.driver}, {"limit", std::to_string(kMaxClaims)}});
+                  {{"uid", claim.uid}, {"driver", claim.driver}, {"limit", kMaxClaims}});
       return entries_.end();
     }
     erase(entries_.find(oldest->second));

@@ -64,6 +64,15 @@ std::string in_quotes(std::string_view text) { return boost::json::serialize(boo
 
 }  // namespace
 
+std::string FieldValue::text() const {
+  return std::visit([](const auto& value) { return fmt::format("{}", value); }, value_);
+}
+
+std::string FieldValue::json() const {
+  const auto* const words = std::get_if<std::string>(&value_);
+  return words != nullptr ? in_quotes(*words) : text();
+}
+
 void configure_log(LogLevel level, LogFormat format) {
   Output& out = output();
   out.logger->set_level(spd_level(level));
@@ -82,12 +91,14 @@ void log(LogLevel level, std::string_view message, std::initializer_list<LogFiel
   std::string line;
   if (out.format == LogFormat::kJson) {
     line = "\"message\":" + in_quotes(message);
-    for (const LogField& field : fields) line += fmt::format(",{}:{}", in_quotes(field.name), in_quotes(field.value));
+    for (const LogField& field : fields)
+      line += fmt::format(",{}:{}", in_quotes(field.name.text()), field.value.json());
   } else {
     line = in_one_line(message);
     for (const LogField& field : fields) {
-      const bool plain = !field.value.empty() && field.value.find_first_of(" \"=\n\t") == std::string::npos;
-      line += fmt::format(" {}={}", field.name, plain ? field.value : in_quotes(field.value));
+      const std::string text = field.value.text();
+      const bool plain = !text.empty() && text.find_first_of(" \"=\n\t") == std::string::npos;
+      line += fmt::format(" {}={}", field.name.text(), plain ? text : in_quotes(text));
     }
   }
   out.logger->log(spd_level(level), line);
@@ -99,7 +110,7 @@ void log_limited(LogLevel level, std::string_view key, std::string_view message,
   static RepeatLimit limit;
 
   std::string text(message);
-  for (const LogField& field : fields) text += "\n" + field.value;
+  for (const LogField& field : fields) text += "\n" + field.value.text();
   const Instant now = SystemClock().now();  // any thread may log; an injected clock belongs to the core
   std::optional<std::uint64_t> left_out;
   {

@@ -341,7 +341,7 @@ void ModuleHealth::log_change(Devices::const_iterator device, HealthState before
                  {"device", device->first},
                  {"cause", now.cause},
                  {"reason", now.reason},
-                 {"message", now.message}});
+                 {"error", now.message}});
   };
   switch (now.state) {
     case HealthState::kHealthy:

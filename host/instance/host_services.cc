@@ -86,7 +86,7 @@ cage_status HostServices::add_descriptor(std::int32_t descriptor) {
   if (added) added = descriptors_.add(descriptor);
   if (added) return CAGE_OK;
   log_limited(LogLevel::kError, module_ + "/poll", "descriptor is not polled: " + added.error().message,
-              {{"module", module_}, {"descriptor", std::to_string(descriptor)}});
+              {{"module", module_}, {"descriptor", descriptor}});
   return static_cast<cage_status>(added.error().code);
 }
 
@@ -131,7 +131,7 @@ void HostServices::log(std::uint32_t level, cage_str text) {
   }
   if (verdict.left_out > 0)
     log_limited(LogLevel::kWarn, module_ + "/lines", "module logs too much; lines are left out",
-                {{"module", module_}, {"lines", std::to_string(verdict.left_out)}});
+                {{"module", module_}, {"lines", verdict.left_out}});
   if (!verdict.write) return;
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
   const std::string line = printable_lines(start, kMaxLogLine);

@@ -75,10 +75,11 @@ void PluginRegistration::record(RegistrationState state, std::string error) {
   // Probes and cagectl call GetInfo, too; that does not undo what the kubelet has reported.
   if (state == RegistrationState::kAsked && view_.state != RegistrationState::kWaiting) return;
   view_ = {state, std::move(error), clock_.wall()};
-  if (state == RegistrationState::kRegistered) log(LogLevel::kInfo, "registered with the kubelet", {{kind_, name_}});
+  if (state == RegistrationState::kRegistered)
+    log(LogLevel::kInfo, "registered with the kubelet", {{"kind", kind_}, {"name", name_}});
   if (state == RegistrationState::kRefused)
     log_limited(LogLevel::kError, "refused " + name_, "the kubelet refused the " + kind_,
-                {{kind_, name_}, {"error", view_.error}});
+                {{"kind", kind_}, {"name", name_}, {"error", view_.error}});
   changed_();
 }
 

@@ -98,8 +98,7 @@ void FeatureFile::update(std::vector<ModuleLabels> modules) {
   }
   condition_ = {Level::kGood, "written", ""};
   if (last_ != wanted.text)
-    log(LogLevel::kInfo, "node labels are written",
-        {{"file", path_.native()}, {"labels", std::to_string(wanted.labels)}});
+    log(LogLevel::kInfo, "node labels are written", {{"file", path_.native()}, {"labels", wanted.labels}});
   last_ = wanted.text;
 }
 

@@ -102,7 +102,7 @@ Status Intents::restore() {
     if (auto locked = lock_folder(); !locked) return locked;
   if (auto written = rewrite(); !written) return written;
   log(LogLevel::kWarn, "wrote the latest changes of claims again; somebody had removed their file",
-      {{"file", file_.native()}, {"claims", std::to_string(entries_.size())}});
+      {{"file", file_.native()}, {"claims", entries_.size()}});
   return {};
 }
 

@@ -213,8 +213,7 @@ Ledger::Written Ledger::write(const Batch& batch) const {
 }
 
 void Ledger::finish(const Batch& batch, const Written& written) {
-  if (hung())
-    log(LogLevel::kInfo, "the ledger's disk works again", {{"changes", std::to_string(batch.changes.size())}});
+  if (hung()) log(LogLevel::kInfo, "the ledger's disk works again", {{"changes", batch.changes.size()}});
   writing_.reset();
   hung_soon_.cancel();
   last_error_ = written.health ? std::optional<Error>() : written.health.error();
@@ -226,7 +225,7 @@ void Ledger::finish(const Batch& batch, const Written& written) {
     settle(batch);
   } else {
     log_limited(LogLevel::kError, "ledger", "cannot write changes of claims to the ledger; they are kept in memory",
-                {{"changes", std::to_string(batch.changes.size())}, {"error", written.claims.error().message}});
+                {{"changes", batch.changes.size()}, {"error", written.claims.error().message}});
     waiting_.insert(waiting_.begin(), batch.changes.begin(), batch.changes.end());
     writing_soon_.call_after(retry_.next(), [this] { write_now(); });
   }

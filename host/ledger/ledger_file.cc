@@ -100,7 +100,7 @@ Result<OpenedLedger> open_ledger_file(const std::filesystem::path& file, const s
   if (changes.empty()) return opened;
   if (auto written = opened->store->write(changes); !written) return std::unexpected(written.error());
   opened->rebuilt = true;
-  log(LogLevel::kWarn, "claims were rebuilt from CDI files", {{"claims", std::to_string(changes.size())}});
+  log(LogLevel::kWarn, "claims were rebuilt from CDI files", {{"claims", changes.size()}});
   return opened;
 }
 

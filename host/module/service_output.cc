@@ -81,7 +81,7 @@ void ServiceOutput::take(std::string_view text) {
     const LineBudget::Verdict verdict = budget_.take(SystemClock().now());
     if (verdict.left_out > 0)
       log_limited(LogLevel::kWarn, key_.digest() + "/lines", "service prints too much; lines are left out",
-                  {{"module", key_.module}, {"service", key_.name}, {"lines", std::to_string(verdict.left_out)}});
+                  {{"module", key_.module}, {"service", key_.name}, {"lines", verdict.left_out}});
     if (!verdict.write) return;
     const std::string said = printable(line, kMaxLine);
     last_lines_.add(said);

@@ -165,7 +165,7 @@ void Services::adopt(ServiceRecord record, bool held, const Judge& judge) {
   std::string_view what = it.process ? "a service goes on" : "a service starts again: it ended while no daemon ran";
   if (!held) what = "a service ends: its claim was released while no daemon ran";
   log(LogLevel::kInfo, what,
-      {module_field(it.record), name_field(it.record), claim_field(it.record), {"pid", std::to_string(it.record.pid)}});
+      {module_field(it.record), name_field(it.record), claim_field(it.record), {"pid", it.record.pid}});
   Services::judge(it, judge);
   services_.emplace(it.record.key, service);
   spawn(core_, run(service));
@@ -345,7 +345,7 @@ Task<Status> Services::launch(ServicePtr service) {
   if (launched) {
     reach(FaultPoint::kAfterServiceStart);
     log(LogLevel::kInfo, "service started",
-        {module_field(record), name_field(record), claim_field(record), {"pid", std::to_string(record.pid)}});
+        {module_field(record), name_field(record), claim_field(record), {"pid", record.pid}});
     co_return launched;
   }
   it.process->kill();

@@ -45,7 +45,7 @@ Result<StartedChild> start_child(const SpawnPlan& plan, const std::filesystem::p
   }
   if (const Status added = group ? group->add(pid) : Status(); !added)
     log_limited(LogLevel::kWarn, "control group", "a process gets no control group: what it forks may outlive it",
-                {{"program", file.native()}, {"pid", std::to_string(pid)}, {"error", added.error().message}});
+                {{"program", file.native()}, {"pid", pid}, {"error", added.error().message}});
   return StartedChild{std::make_shared<ChildProcess>(pid, std::move(descriptor), std::move(group)), std::move(end)};
 }
 

@@ -67,7 +67,7 @@ bool WorkerLink::spare_traced() {
   if (!is_traced(process_->child()->pid())) return std::exchange(traced_, false);  // time to answer again
   if (!std::exchange(traced_, true))
     log(LogLevel::kWarn, "worker does not answer and is not killed while a debugger is attached",
-        {{"module", module_}, {"pid", std::to_string(process_->child()->pid())}});
+        {{"module", module_}, {"pid", process_->child()->pid()}});
   return true;
 }
 
@@ -140,7 +140,7 @@ void WorkerLink::note_printed(const std::string& line) {
   const LineBudget::Verdict verdict = print_budget_.take(clock_.now());
   if (verdict.left_out > 0)
     log_limited(LogLevel::kWarn, module_ + "/printed", "module prints too much; lines are left out",
-                {{"module", module_}, {"lines", std::to_string(verdict.left_out)}});
+                {{"module", module_}, {"lines", verdict.left_out}});
   if (verdict.write) log(LogLevel::kWarn, "printed: " + last_printed_.back(), {{"module", module_}});
 }
 

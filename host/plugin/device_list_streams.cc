@@ -52,7 +52,7 @@ void DeviceListStreams::publish() {
     log_limited(
         LogLevel::kError, "list " + resource_,
         "the kubelet reads 4 MiB of devices and this resource has more: serve fewer devices, or serve them with DRA",
-        {{"resource", resource_}, {"listed", std::to_string(listed_)}, {"left_out", std::to_string(left_out_)}});
+        {{"resource", resource_}, {"listed", listed_}, {"left_out", left_out_}});
   streams_.offer(message_);
 }
 

@@ -248,7 +248,7 @@ void PodsWatch::show(State state, std::string error) {
   view_.error = std::move(error);
   view_.pods = pods_.ended.size();
   if (state == State::kWatching && before != state)
-    log(LogLevel::kInfo, "watching the kubelet's pods", {{"pods", std::to_string(view_.pods)}});
+    log(LogLevel::kInfo, "watching the kubelet's pods", {{"pods", view_.pods}});
   if (state == State::kFailing)
     log_limited(LogLevel::kDebug, "pods watch", "the watch of the kubelet's pods has ended", {{"error", view_.error}});
 }

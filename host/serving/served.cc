@@ -56,7 +56,7 @@ void Served<Server>::serve() {
   }
   if (unserved->error != opened.error())
     log(LogLevel::kError, fmt::format("{} cannot be served; trying again every few seconds", name_.kind()),
-        {{name_.kind(), name_.name}, {"error", opened.error().message}});
+        {{"kind", name_.kind()}, {"name", name_.name}, {"error", opened.error().message}});
   *unserved = {opened.error(), context_.clock.now() + attempts_.next()};
 }
 

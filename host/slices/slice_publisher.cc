@@ -176,9 +176,9 @@ Task<Status> SlicePublisher::execute(std::string pool, SlicePlan plan) {
   log(LogLevel::kInfo, "publishing slices",
       {{"driver", options_.driver},
        {"pool", pool},
-       {"generation", std::to_string(plan.generation)},
-       {"slices", std::to_string(plan.slices)},
-       {"writes", std::to_string(plan.writes())}});
+       {"generation", plan.generation},
+       {"slices", plan.slices},
+       {"writes", plan.writes()}});
   const Status done = co_await writer_.execute(std::move(plan));
   if (done || done.error().code != Code::kInvalidArgument) co_return done;
   // If the devices have changed meanwhile, the rejection does not concern the new ones.
@@ -326,7 +326,7 @@ void SlicePublisher::postpone_publication() {
   due_ = publications_.next();
   log_limited(LogLevel::kWarn, "slices-restless/" + options_.driver,
               "the devices of a driver change all the time; their slices follow once in a while",
-              {{"driver", options_.driver}, {"changes", std::to_string(changes_)}});
+              {{"driver", options_.driver}, {"changes", changes_}});
 }
 
 void SlicePublisher::count_correction() {

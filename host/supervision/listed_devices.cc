@@ -30,10 +30,9 @@ void ListedDevices::log_gone(const std::vector<std::string>& devices) const {
   if (devices.empty()) return;
   const auto shown = std::span(devices).first(std::min(devices.size(), kShownGone));
   const std::string others = devices.size() > shown.size() ? ", …" : "";
-  log_limited(LogLevel::kWarn, module_ + "/gone", "devices are gone: the module does not list them any more",
-              {{"module", module_},
-               {"count", std::to_string(devices.size())},
-               {"gone", fmt::format("{}{}", fmt::join(shown, ", "), others)}});
+  log_limited(
+      LogLevel::kWarn, module_ + "/gone", "devices are gone: the module does not list them any more",
+      {{"module", module_}, {"count", devices.size()}, {"gone", fmt::format("{}{}", fmt::join(shown, ", "), others)}});
 }
 
 void ListedDevices::begin_discover() {

@@ -80,8 +80,7 @@ Task<void> Supervisor::run_instance() {
   const Instant begun = clock_.now();
   const Status up = co_await start_or_resume();
   if (up) {
-    log(LogLevel::kInfo, "module is ready",
-        {{"module", config().name}, {"devices", std::to_string(snapshot()->devices.size())}});
+    log(LogLevel::kInfo, "module is ready", {{"module", config().name}, {"devices", snapshot()->devices.size()}});
     life_.serve();
     keep_build(build_);
     if (broken_file_) life_.refuse_file(*broken_file_);
@@ -362,7 +361,7 @@ Instant Supervisor::rescan_due() {
 Task<void> Supervisor::rescan() {
   if (rescan_due() == rescans_.next())
     log_limited(LogLevel::kWarn, config().name + "/rescans", "module asks for rescans too often; they are joined",
-                {{"module", config().name}, {"requests", std::to_string(devices_.rescan_requests())}});
+                {{"module", config().name}, {"requests", devices_.rescan_requests()}});
   rescans_.take(clock_.now());
   const Status discovered = co_await discover();
   if (life_.lost()) co_return;
@@ -437,7 +436,7 @@ Task<Status> Supervisor::discover() {
 void Supervisor::tell(const ListedDevices::Changes& changes) {
   if (changes.list)
     log_limited(LogLevel::kInfo, config().name + "/devices", "device list changed",
-                {{"module", config().name}, {"devices", std::to_string(devices_.snapshot()->devices.size())}});
+                {{"module", config().name}, {"devices", devices_.snapshot()->devices.size()}});
   if (changes.list || changes.health) listener_.changed(*this);
 }
 

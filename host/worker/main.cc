@@ -27,8 +27,8 @@ void send_line(ReportStream& out, LogLevel level, std::string_view message, std:
   line.set_level(static_cast<std::uint32_t>(level));
   line.set_text(std::string(message));
   for (const LogField& field : fields) {
-    line.add_fields(std::string(field.name));
-    line.add_fields(field.value);
+    line.add_fields(std::string(field.name.text()));
+    line.add_fields(field.value.text());
   }
   out.send(report);
 }

@@ -143,7 +143,7 @@ TEST_F(HostServicesTest, StatementsAreComparedWithWhatTheModuleDeclares) {
   std::vector<std::string> logged;
   divert_log([&](LogLevel, std::string_view message, std::initializer_list<LogField> fields) {
     for (const LogField& field : fields)
-      if (field.name == "cause") logged.push_back(fmt::format("{}: {}", field.value, message));
+      if (field.name.text() == "cause") logged.push_back(fmt::format("{}: {}", field.value.text(), message));
   });
   HostServices services("declares", [] {}, asks, false,
                         {{.name = "Temperature", .help = "hot", .unit = "Cel"}, {.name = "Link", .help = "link"}});
