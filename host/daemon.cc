@@ -6,7 +6,7 @@
 #include "host/apiserver/embedded_node.h"
 #include "host/claim/recovery.h"
 #include "host/core/file.h"
-#include "host/core/folder_watch.h"
+#include "host/core/lock_holder.h"
 #include "host/core/memory.h"
 #include "host/core/version.h"
 #include "host/module/load.h"
@@ -16,8 +16,6 @@ namespace {
 
 // From SIGTERM to the end of all calls. Modules stop after that, and a pod's default grace period is 30 s.
 constexpr Duration kStopLimit = std::chrono::seconds(15);
-// inotify may be unavailable, and loses events when its queue overflows.
-constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
 // Long after the first slices and lists of devices.
 constexpr Duration kStart = std::chrono::seconds(10);
 // The limit for one claim, whose module may take its time.
@@ -37,6 +35,13 @@ void move_folder(const std::filesystem::path& from, const std::filesystem::path&
   if (failed)
     log(LogLevel::kError, "records of an earlier version are not taken over",
         {{"folder", from.native()}, {"to", to.native()}, {"error", failed.message()}});
+}
+
+// The first process that holds a lock of one of them.
+std::string holder_of(std::initializer_list<std::filesystem::path> locked) {
+  for (const auto& path : locked)
+    if (const auto pid = lock_holder(path)) return fmt::format("process {}", *pid);
+  return "a process of another PID namespace";
 }
 
 }  // namespace
@@ -87,13 +92,12 @@ Status Daemon::open() {
   create_served_names();
   if (auto opened = open_sandboxes(); !opened) return opened;
   create_orphan_search();
-  auto admin = AdminServer::start(core_, config_.node.admin_socket, *this);
-  if (!admin) return std::unexpected(admin.error());
-  admin_ = std::move(*admin);
+  admin_ = std::make_unique<AdminServer>(core_, config_.node.admin_socket, *this);
   open_metrics();
   // Nothing may fail from here on: what serves a name must be stopped before it goes. Drivers with claims in the ledger
   // have their sockets before any module runs, because the kubelet may need to unprepare.
   serve(plan_change({}, config_));
+  remove_left_sockets();
   return {};
 }
 
@@ -141,17 +145,6 @@ Services::Judge Daemon::judge_of_services() const {
   };
 }
 
-// A port that is taken only costs the metrics: serving devices matters more.
-void Daemon::open_metrics() {
-  if (config_.metrics.listen.empty()) return;
-  auto endpoint = HttpEndpoint::start(core_, clock_, config_.metrics.listen,
-                                      [this](std::string path) { return page(std::move(path)); });
-  if (endpoint)
-    endpoint_ = std::move(*endpoint);
-  else
-    log(LogLevel::kError, "metrics are not served", {{"error", endpoint.error().message}});
-}
-
 Status Daemon::open_cluster() {
   if (!config_.node.claims_folder.empty()) {
     auto node = EmbeddedNode::make(core_, clock_, config_.node.claims_folder);
@@ -186,7 +179,10 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
   });
   for (Duration waited{}; !ledger && ledger.error().code == Code::kAborted && !stop; waited += kLedgerRetry) {
     if (waited % kLedgerLogInterval == Duration::zero())
-      log(LogLevel::kInfo, "waiting for another cardcage to exit", {{"ledger", options.file.native()}});
+      log(LogLevel::kInfo, "waiting for another cardcage to exit",
+          {{"error", ledger.error().message},
+           {"held_by", holder_of({config_.node.run_dir, options.file})},
+           {"remedy", "stop it, or give this daemon a run_dir and a state_dir of its own"}});
     core_.run_for(kLedgerRetry);
     core_.restart();
     ledger = Ledger::open(core_, clock_, options);
@@ -333,22 +329,6 @@ Task<void> Daemon::reconcile_pods() {
   if (!stopping_) co_await pods_->run();
 }
 
-// People and clean-up tools remove folders below /run while the daemon needs what it has there.
-Task<void> Daemon::keep_run_files() {
-  FolderWatch folders(core_, [this] { run_files_changed_.wake(); });
-  while (!stopping_) {
-    for (const Status& kept : {ledger_->restore_intents(), admin_->restore(), hooks_->restore(),
-                               writes_->records->restore(), quiesced_->restore(), services_->restore()})
-      if (!kept) log_limited(LogLevel::kError, "run files", kept.error().message);
-    hook_file_->look();
-    // A folder that is removed before it is watched is noticed at the next look.
-    for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path(), hook_file_->folder()})
-      std::ignore = folders.watch(folder);
-    update_labels();
-    co_await run_files_changed_.wait_for(clock_, kRunFilesInterval);
-  }
-}
-
 void Daemon::changed(const Supervisor& supervisor) {
   if (modules_end_) return;
   table_.refresh(supervisor);
@@ -425,6 +405,7 @@ Task<void> Daemon::shut_down() {
   writes_->stuck->listen({});
   co_await supervisors_->stop();
   co_await resources_->stop(deadline);
+  metrics_retry_.cancel();
   endpoint_.reset();
   co_await admin_->stop();
 }

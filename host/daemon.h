@@ -78,6 +78,7 @@ class Daemon final : public DaemonView {
   void create_served_names();
   void create_orphan_search();
   Status open_sandboxes();
+  void remove_left_sockets() const;
   void listen_to_runtime(const Supervisor& supervisor);
   Task<void> reconcile_pods();
   Task<void> refit(std::vector<ClaimKey> claims);
@@ -146,11 +147,14 @@ class Daemon final : public DaemonView {
   std::unique_ptr<PodReconciler> pods_;
   std::unique_ptr<OrphanedClaims> orphans_;  // null without an API server
   Wakeup tidy_{core_}, pods_wanted_{core_}, run_files_changed_{core_};
-  TaskGroup loops_{core_};  // that run until stopping_
+  TaskGroup loops_{core_};                      // that run until stopping_
+  std::vector<std::string> run_file_problems_;  // of the last look
   bool stopping_ = false;
   bool modules_end_ = false;  // what is said of them is no news for the kubelet
   std::unique_ptr<AdminServer> admin_;
-  std::unique_ptr<HttpEndpoint> endpoint_;
+  std::unique_ptr<HttpEndpoint> endpoint_;  // null while the port is taken
+  std::string metrics_error_;
+  DelayedCall metrics_retry_{core_, clock_};
 };
 
 }  // namespace cardcage

@@ -19,10 +19,7 @@ void Daemon::apply(Config wanted, const ConfigPlan& plan) {
   const bool metrics_moved = wanted.metrics.listen != config_.metrics.listen;
   config_ = effective_config(config_, std::move(wanted));
   configure_log(config_.log.level, config_.log.format);
-  if (metrics_moved) {
-    endpoint_.reset();
-    open_metrics();
-  }
+  if (metrics_moved) open_metrics();
   services_->judge(judge_of_services());
   serve(plan);
   if (fault_) fault_(FaultPoint::kAfterReload);

@@ -29,7 +29,7 @@ Status Daemon::open_sandboxes() {
                                         [this](HookRequest request, UniqueFd network_namespace) {
                                           return sandboxes_->admit(std::move(request), std::move(network_namespace));
                                         });
-  return hooks_->restore();
+  return {};
 }
 
 // Every start of a pod waits for a plugin, so there is none without need.

@@ -61,6 +61,8 @@ std::vector<std::string> Daemon::warnings() const {
   for (std::string& problem : events_.problems()) warnings.push_back(std::move(problem));
   for (std::string& stuck : writes_->stuck->all("")) warnings.push_back(std::move(stuck));
   for (std::string& refusal : services_->refusals()) warnings.push_back(std::move(refusal));
+  warnings.insert(warnings.end(), run_file_problems_.begin(), run_file_problems_.end());
+  if (!metrics_error_.empty()) warnings.push_back("metrics are not served: " + metrics_error_);
   for (const Resource* resource : resources_->all())
     for (const auto& [id, why] : resource->refused())
       warnings.push_back(

@@ -172,33 +172,23 @@ struct AdminServer::State {
   std::unique_ptr<SocketListener> listener;
 };
 
-Result<std::unique_ptr<AdminServer>> AdminServer::start(asio::io_context& core, const std::filesystem::path& socket,
-                                                        DaemonView& view) {
-  std::unique_ptr<AdminServer> server(new AdminServer(std::make_unique<State>(core, socket, view)));
-  if (auto listening = server->listen(); !listening) return std::unexpected(listening.error());
-  return server;
-}
-
-Status AdminServer::listen() {
-  auto listener = SocketListener::open(state_->core, state_->socket, 0700, [&state = *state_](UniqueFd connection) {
-    admit(state.core, state.server, std::move(connection));
-  });
-  if (!listener) return within(listener.error(), "admin socket");
-  state_->listener = std::move(*listener);
-  return {};
-}
+AdminServer::AdminServer(asio::io_context& core, std::filesystem::path socket, DaemonView& view)
+    : state_(std::make_unique<State>(core, std::move(socket), view)) {}
 
 Status AdminServer::restore() {
   if (state_->listener && state_->listener->present()) return {};
+  const bool removed = state_->listener != nullptr;
   state_->listener.reset();
-  Status listening = listen();
-  if (listening)
+  auto listener = SocketListener::open(state_->core, state_->socket, 0700, [&state = *state_](UniqueFd connection) {
+    admit(state.core, state.server, std::move(connection));
+  });
+  if (!listener) return within(with_key(listener.error(), "node.admin_socket"), "admin socket");
+  state_->listener = std::move(*listener);
+  if (removed)
     log(LogLevel::kWarn, "listening on the admin socket again; somebody had removed it",
         {{"socket", state_->socket.native()}});
-  return listening;
+  return {};
 }
-
-AdminServer::AdminServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 AdminServer::~AdminServer() = default;
 

@@ -17,11 +17,9 @@ bool may_administer(uid_t peer, uid_t daemon);
 // [core] The core responds to every call; gRPC's threads only carry requests to it. The view outlives the server.
 class AdminServer {
  public:
-  // Listens on `socket`, mode 0600; creates its folder with mode 0700 if it is missing. kAlreadyExists if another
-  // daemon serves it. Connections of other users (SO_PEERCRED) are closed silently.
-  static Result<std::unique_ptr<AdminServer>> start(asio::io_context& core, const std::filesystem::path& socket,
-                                                    DaemonView& view);
-  // Listens again if somebody removed the socket or its folder.
+  AdminServer(asio::io_context& core, std::filesystem::path socket, DaemonView& view);
+  // Listens on the socket, mode 0600, unless it does already; creates its folder with mode 0700 if it is missing.
+  // kAlreadyExists if another daemon serves it. Connections of other users (SO_PEERCRED) are closed silently.
   Status restore();
   // Removes the socket, gives calls in flight a second to finish and closes all connections. Await it before the
   // destructor.
@@ -32,8 +30,6 @@ class AdminServer {
 
  private:
   struct State;
-  explicit AdminServer(std::unique_ptr<State> state);
-  Status listen();
   const std::unique_ptr<State> state_;
 };
 

@@ -59,7 +59,7 @@ Status DriverServer::open_missing_sockets() {
     socket.reset();
     auto opened = SocketListener::open(core(), path, mode,
                                        [this](UniqueFd connection) { server_.adopt(core(), std::move(connection)); });
-    if (!opened) return Status(std::unexpected(opened.error()));
+    if (!opened) return Status(std::unexpected(with_key(opened.error(), "node.instance")));
     socket = std::move(*opened);
     return Status{};
   };

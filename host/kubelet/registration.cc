@@ -18,7 +18,7 @@ Result<std::unique_ptr<SocketListener>> open_resource_socket(const Registration:
       SocketListener::open(host.core, std::move(path), folder_mode, host.adopt, SocketListener::Appearance::kListening);
   if (!opened)
     log_limited(LogLevel::kError, "socket " + resource, "cannot serve the resource",
-                {{"resource", resource}, {"error", opened.error().message}});
+                {{"resource", resource}, {"error", with_key(opened.error(), "node.instance").message}});
   return opened;
 }
 

@@ -42,8 +42,7 @@ Status clear_path(const fs::path& path, const sockaddr_un& address) {
   // EAGAIN means a full backlog: somebody serves it, if slowly.
   const bool served = connect_unix(probe, address) == 0 || errno == EAGAIN;
   if (served)
-    return fail(Code::kAlreadyExists, "'{}' is served{}: stop the other instance, or set node.instance", path.native(),
-                served_by(probe));
+    return fail(Code::kAlreadyExists, "'{}' is served{}: stop the other instance", path.native(), served_by(probe));
   if (errno != ECONNREFUSED && errno != ENOENT)
     return fail_errno(errno, fmt::format("cannot tell who serves '{}'", path.native()));
   if (::unlink(path.c_str()) != 0 && errno != ENOENT)
@@ -110,6 +109,11 @@ SocketListener::~SocketListener() {
 bool SocketListener::present() const {
   struct stat about{};
   return ::lstat(path_.c_str(), &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
+}
+
+Error with_key(Error error, std::string_view key) {
+  if (error.code == Code::kAlreadyExists) error.message += fmt::format(", or set {}", key);
+  return error;
 }
 
 Task<void> SocketListener::accept_loop(std::shared_ptr<Gate> gate) {

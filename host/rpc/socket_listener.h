@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "host/core/task.h"
 #include "host/core/unique_fd.h"
@@ -45,5 +46,8 @@ class SocketListener {
   dev_t device_ = 0;
   ino_t inode_ = 0;
 };
+
+// Adds to kAlreadyExists which key of [node] gives the socket another path.
+Error with_key(Error error, std::string_view key);
 
 }  // namespace cardcage

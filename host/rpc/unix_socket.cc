@@ -64,15 +64,17 @@ std::optional<SocketIdentity> socket_identity(const fs::path& path) {
                         .is_socket = S_ISSOCK(about.stx_mode)};
 }
 
+void remove_stale_socket(const fs::path& path) {
+  std::error_code gone;
+  if (fs::symlink_status(path, gone).type() != fs::file_type::socket) return;
+  if (connect_error(path) != ECONNREFUSED || ::unlink(path.c_str()) != 0) return;
+  log(LogLevel::kInfo, "removed the socket of a dead process", {{"socket", path.native()}});
+}
+
 void remove_stale_sockets(const fs::path& folder) {
   std::error_code failed;
-  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
-    std::error_code gone;
-    const fs::path& path = entry->path();
-    if (!is_ours(path.filename().native()) || entry->symlink_status(gone).type() != fs::file_type::socket) continue;
-    if (connect_error(path) != ECONNREFUSED || ::unlink(path.c_str()) != 0) continue;
-    log(LogLevel::kInfo, "removed the socket of a dead process", {{"socket", path.native()}});
-  }
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+    if (is_ours(entry->path().filename().native())) remove_stale_socket(entry->path());
 }
 
 }  // namespace cardcage

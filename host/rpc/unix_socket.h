@@ -35,6 +35,9 @@ struct SocketIdentity {
 // Empty if there is no file.
 std::optional<SocketIdentity> socket_identity(const std::filesystem::path& path);
 
+// Removes the path if it is a socket that no process serves any more.
+void remove_stale_socket(const std::filesystem::path& path);
+
 // Removes the sockets "cardcage-*.sock" of `folder`, also hidden ones, that nobody serves any more. All other files
 // belong to others.
 void remove_stale_sockets(const std::filesystem::path& folder);

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "host/kubelet/socket_records.h"
+
 namespace cardcage {
 namespace {
 
@@ -145,7 +147,9 @@ Result<std::unique_ptr<DriverServer>> Driver::open_server() {
                                     .instance = config.node.instance,
                                     .limits = {config.deadlines.prepare, config.deadlines.unprepare},
                                     .health = {}};
-  return DriverServer::start(context().core, context().clock, measured_, health_, options);
+  auto server = DriverServer::start(context().core, context().clock, measured_, health_, options);
+  if (server) keep_socket_record(config.node.state_dir / kSocketRecords, name().name, (*server)->status().sockets);
+  return server;
 }
 
 Task<Status> Driver::unprepare(ClaimRef claim, TurnCheck check) {

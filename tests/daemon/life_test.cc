@@ -241,21 +241,6 @@ TEST_F(DaemonTest, ABrokenConfigurationEndsTheDaemonWithEveryErrorAndItsPlace) {
   EXPECT_THAT(daemon.log(), HasSubstr("kubelet_root"));
 }
 
-TEST_F(DaemonTest, AnAdminPathThatIsTakenEndsTheDaemonWithAnErrorAlsoWhileClaimsArePrepared) {
-  const ClaimRef claim = add_claim("one", {"gpu-1"});
-  start_and_register();
-  ASSERT_THAT(prepare(claim), SizeIs(1));
-  daemon.crash();
-  std::filesystem::remove(daemon.folder() / "admin.sock");
-  std::filesystem::create_directory(daemon.folder() / "admin.sock");
-  daemon.start();
-  ASSERT_TRUE(daemon.wait_for_exit(std::chrono::seconds(5)));
-  const int status = daemon.stop();
-  ASSERT_TRUE(WIFEXITED(status)) << daemon.log();
-  EXPECT_EQ(WEXITSTATUS(status), 1);
-  EXPECT_THAT(daemon.log(), HasSubstr("admin socket"));
-}
-
 TEST_F(DaemonTest, ARefusedModuleIsLoggedAndTheDaemonKeepsRunning) {
   std::filesystem::permissions(daemon.installed_module(), std::filesystem::perms(0666));
   daemon.start();

@@ -17,9 +17,9 @@ class AdminFixture : public ::testing::Test {
   void TearDown() override { stop(); }
 
   void start() {
-    auto started = AdminServer::start(core, socket, daemon);
-    ASSERT_TRUE(started) << started.error().message;
-    server = std::move(*started);
+    server = std::make_unique<AdminServer>(core, socket, daemon);
+    const Status listening = server->restore();
+    ASSERT_TRUE(listening) << listening.error().message;
     core.restart();
     thread = std::thread([this] {
       const auto work = asio::make_work_guard(core);

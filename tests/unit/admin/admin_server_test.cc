@@ -308,10 +308,11 @@ TEST_F(AdminServerTest, StoppingWaitsForCallsInFlight) {
 
 TEST_F(AdminServerTest, ASecondDaemonCannotTakeTheSocket) {
   asio::io_context other;
-  const auto second = AdminServer::start(other, socket, daemon);
+  const Status second = AdminServer(other, socket, daemon).restore();
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kAlreadyExists);
   EXPECT_THAT(second.error().message, HasSubstr("admin socket"));
+  EXPECT_THAT(second.error().message, HasSubstr("or set node.admin_socket"));
   wire::GetStatusResponse status;
   EXPECT_TRUE(call(&wire::Admin::Stub::GetStatus, {}, status).ok());
 }

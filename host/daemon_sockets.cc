@@ -1,0 +1,65 @@
+// Sockets, ports and files that others may have taken or removed: the daemon tries again.
+#include <set>
+#include <utility>
+
+#include "host/core/folder_watch.h"
+#include "host/daemon.h"
+#include "host/kubelet/socket_records.h"
+
+namespace cardcage {
+namespace {
+
+// inotify may be unavailable, and loses events when its queue overflows.
+constexpr Duration kRunFilesInterval = std::chrono::seconds(30);
+// For sockets and ports that another process has.
+constexpr Duration kOpenRetry = std::chrono::seconds(1);
+
+}  // namespace
+
+// The kubelet keeps a name registered as long as its socket is there. Names that are served replace their own.
+void Daemon::remove_left_sockets() const {
+  std::set<std::string> served;
+  for (const Driver* driver : drivers_->all()) served.insert(driver->name().name);
+  remove_recorded_sockets(config_.node.state_dir / kSocketRecords, served);
+  remove_stale_sockets(config_.node.device_plugins_dir);
+  remove_stale_sockets(config_.node.kubelet_root / "plugins_registry");
+}
+
+// A port that is taken only costs the metrics: serving devices matters more.
+void Daemon::open_metrics() {
+  endpoint_.reset();
+  metrics_retry_.cancel();
+  const std::string former = std::exchange(metrics_error_, "");
+  if (config_.metrics.listen.empty()) return;
+  auto endpoint = HttpEndpoint::start(core_, clock_, config_.metrics.listen,
+                                      [this](std::string path) { return page(std::move(path)); });
+  if (endpoint) {
+    endpoint_ = std::move(*endpoint);
+    if (!former.empty()) log(LogLevel::kInfo, "metrics are served", {{"address", config_.metrics.listen}});
+    return;
+  }
+  metrics_error_ = endpoint.error().message;
+  if (metrics_error_ != former) log(LogLevel::kError, "metrics are not served", {{"error", metrics_error_}});
+  metrics_retry_.call_after(kOpenRetry, [this] { open_metrics(); });
+}
+
+// People and clean-up tools remove folders below /run while the daemon needs what it has there.
+Task<void> Daemon::keep_run_files() {
+  FolderWatch folders(core_, [this] { run_files_changed_.wake(); });
+  while (!stopping_) {
+    run_file_problems_.clear();
+    for (const Status& kept : {ledger_->restore_intents(), admin_->restore(), hooks_->restore(),
+                               writes_->records->restore(), quiesced_->restore(), services_->restore()})
+      if (!kept) run_file_problems_.push_back(kept.error().message);
+    for (const std::string& problem : run_file_problems_) log_limited(LogLevel::kError, "run files", problem);
+    hook_file_->look();
+    // A folder that is removed before it is watched is noticed at the next look.
+    for (const auto& folder : {config_.node.run_dir, config_.node.admin_socket.parent_path(), hook_file_->folder()})
+      std::ignore = folders.watch(folder);
+    update_labels();
+    const Duration pause = run_file_problems_.empty() ? kRunFilesInterval : kOpenRetry;
+    co_await run_files_changed_.wait_for(clock_, pause);
+  }
+}
+
+}  // namespace cardcage
