@@ -24,7 +24,7 @@ class DriverSwitchTest : public KillTest, public ::testing::WithParamInterface<D
   void expect_own_driver() {
     EXPECT_EQ(sysfs.look(kAddress).driver, "mlx5_core");
     EXPECT_EQ(sysfs.look(kAddress).driver_override, "");
-    EXPECT_THAT(files(daemon.folder() / "state/drivers"), ::testing::IsEmpty());
+    EXPECT_THAT(files(daemon.folder() / "run/drivers"), ::testing::IsEmpty());
     expect_nothing_left();
   }
   FakeSysfs sysfs;

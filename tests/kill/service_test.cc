@@ -42,7 +42,7 @@ class ServiceFixture : public KillTest {
   }
   void expect_none() {
     EXPECT_TRUE(eventually([&] { return alive().empty(); })) << alive().size() << "\n" << daemon.log();
-    EXPECT_THAT(files(daemon.folder() / "state/services"), ::testing::IsEmpty());
+    EXPECT_THAT(files(daemon.folder() / "run/service-records"), ::testing::IsEmpty());
     EXPECT_THAT(files(daemon.folder() / "run/services"), ::testing::IsEmpty());
     expect_nothing_left();
   }
