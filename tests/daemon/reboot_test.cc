@@ -1,9 +1,7 @@
 // The node boots again and the kernel numbers its cards anew, or a card takes over the number of another one.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <map>
-
+#include "host/core/file.h"
 #include "host/ledger/ledger.h"
 #include "tests/daemon/daemon_fixture.h"
 #include "tests/fakes/fake_pod_resources.h"
@@ -143,7 +141,7 @@ TEST_F(RebootTest, ACardThatTookOverANumberIsUnhealthyUntilTheOtherOneIsReleased
   ASSERT_TRUE(shows("devices gpu-1", "Replaced")) << cagectl("devices gpu-1").text;
   EXPECT_THAT(cagectl("devices gpu-1").text, AllOf(HasSubstr(before), HasSubstr("default/b")));
   EXPECT_THAT(cagectl("devices gpu-0").text, Not(HasSubstr("Replaced")));
-  EXPECT_THAT(column_of("gpu-1", "health"), Not("healthy"));
+  EXPECT_EQ(column_of("gpu-1", "state"), "unhealthy");
   const auto refused = kubelet.prepare(kDriver, {c})->at(c.uid);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr(before));
