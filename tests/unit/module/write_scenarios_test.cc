@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "host/core/file.h"
 #include "tests/fakes/fake_sysfs.h"
@@ -70,6 +71,18 @@ TEST_P(WriteScenarios, NoLinkLeadsElsewhere) {
   ASSERT_TRUE(start_with({"file " + here("near") + " 1", "file " + here("away") + " 1"}, {all_here()}));
   EXPECT_THAT(failure(), HasSubstr("cannot follow a link out of the first folder of '" + here("away")));
   EXPECT_EQ(read_file(folder / "reset", 100).value(), "1") << "as a link within sysfs";
+}
+
+TEST_P(WriteScenarios, ALinkInAFolderOfAnotherUserIsNotFollowed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  fs::create_directory(folder / "theirs");
+  fs::create_symlink("../reset", folder / "theirs/near");
+  std::ofstream(folder / "reset").flush();
+  ASSERT_TRUE(start_with({"file " + here("theirs/near") + " 1"}, {here("*/*")}));
+  EXPECT_TRUE(prepare());
+  ASSERT_EQ(::chown(here("theirs").c_str(), 65534, 65534), 0);
+  EXPECT_THAT(failure(), AllOf(HasSubstr("cannot open '" + here("theirs/near")),
+                               HasSubstr("folder '" + here("theirs") + "' belongs to uid 65534")));
 }
 
 TEST_P(WriteScenarios, AnErrorOfTheKernelIsNamed) {
