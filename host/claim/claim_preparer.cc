@@ -39,10 +39,6 @@ std::shared_ptr<ClaimPreparer> ClaimPreparer::create(std::string driver, ClaimPl
 ClaimPreparer::ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment)
     : driver_(std::move(driver)), planner_(std::move(planner)), environment_(std::move(environment)) {}
 
-Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare(ClaimRef claim, Instant deadline) {
-  return run(Kind::kPrepare, nullptr, std::move(claim), deadline);
-}
-
 Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare_if(TurnCheck check, ClaimRef claim, Instant deadline) {
   return run(Kind::kPrepare, std::move(check), std::move(claim), deadline);
 }
@@ -103,7 +99,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::run(Kind kind, TurnCheck check, Clai
       if (kind != Kind::kOther) log_outcome(kind, ref, *outcome);
       co_return std::move(*outcome);
     }
-    // Nobody else's work is the caller's own.
+    // The result of other work belongs to the caller that queued it.
     if (operation->kind == kind && (idle || kind != Kind::kOther)) co_return std::move(*outcome);
   }
 }

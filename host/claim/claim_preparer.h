@@ -74,7 +74,9 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   // Shared, because operations run on after their caller and keep their preparer alive.
   static std::shared_ptr<ClaimPreparer> create(std::string driver, ClaimPlanner planner, ClaimEnvironment environment);
 
-  Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) override;
+  Task<Result<std::vector<PreparedDevice>>> prepare(ClaimRef claim, Instant deadline) override {
+    return prepare_if(nullptr, std::move(claim), deadline);
+  }
   Task<Status> unprepare(ClaimRef claim, Instant deadline) override;
   // The same, if `check` still allows it when the call does not wait for another one any more.
   Task<Result<std::vector<PreparedDevice>>> prepare_if(TurnCheck check, ClaimRef claim, Instant deadline);

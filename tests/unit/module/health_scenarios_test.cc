@@ -54,8 +54,9 @@ TEST_P(HealthScenarios, AResetStatesItsCausesAnew) {
   ASSERT_THAT(reports, SizeIs(1));
   EXPECT_EQ(reports[0].second.cause, "Ecc");
   ASSERT_TRUE(start_scripted({"reset=explain"}));
-  EXPECT_EQ(run(module->reset_device("dev-0", soon())).error(),
-            (Error{Code::kFailedPrecondition, "module 'm' cannot reset: the card in slot 3 is too hot\nopen a window"}));
+  EXPECT_EQ(
+      run(module->reset_device("dev-0", soon())).error(),
+      (Error{Code::kFailedPrecondition, "module 'm' cannot reset: the card in slot 3 is too hot\nopen a window"}));
 }
 
 TEST_P(HealthScenarios, AResetThatNeverReturnsLosesTheInstance) {
