@@ -61,6 +61,7 @@ Parent::Parent(const std::function<int(const Restarts&)>& daemon)
       returned_(static_cast<bool*>(
           ::mmap(nullptr, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
   if (returned_ == MAP_FAILED) throw std::bad_alloc();
+  std::signal(SIGCHLD, SIG_DFL);  // a starter that ignores it would hide how children end
   ::sigemptyset(&signals_);
   ::sigaddset(&signals_, SIGCHLD);
   for (const int signal : kPassedOn) ::sigaddset(&signals_, signal);
