@@ -87,6 +87,7 @@ class SupervisorFixture : public CoreFixture {
                            const auto found = stuck.find(id);
                            return found == stuck.end() ? std::nullopt : std::optional(found->second);
                          },
+                         {},
                          [this](const HealthEvent& event) { health_events.push_back(event); },
                          [this](const Supervisor&, const Device&) { return holders; }}};
 
