@@ -8,11 +8,11 @@
 namespace cardcage {
 namespace {
 
-constexpr int kPageSize = 100;
-constexpr std::size_t kMaxPage = std::size_t{32} << 20;  // etcd holds objects of 1.5 MiB, but claims have a few KiB
+constexpr int kClaimsPerPage = 100;
+constexpr std::size_t kMaxClaimPage = std::size_t{32} << 20;  // etcd holds objects of 1.5 MiB, but claims have a few KiB
 constexpr std::chrono::seconds kPageLimit{30};
 // A watch that follows another one costs a request and no list.
-constexpr std::chrono::seconds kWatchTime{240}, kWatchGrace{5};
+constexpr std::chrono::seconds kWatchTime{240}, kClaimWatchGrace{5};
 
 std::string claims_path(ResourceApi version) {
   return fmt::format("/apis/resource.k8s.io/{}/resourceclaims", to_string(version));
@@ -21,14 +21,14 @@ std::string claims_path(ResourceApi version) {
 ApiCall page_call(ResourceApi version, const std::string& next) {
   const std::string from = next.empty() ? "" : "&continue=" + percent_encode(next);
   return {"list ResourceClaims",
-          {.path = fmt::format("{}?limit={}{}", claims_path(version), kPageSize, from), .max_body = kMaxPage}};
+          {.path = fmt::format("{}?limit={}{}", claims_path(version), kClaimsPerPage, from), .max_body = kMaxClaimPage}};
 }
 
 ApiCall watch_call(ResourceApi version, const std::string& since) {
   return {"watch ResourceClaims",
           {.path = fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
                                claims_path(version), kWatchTime.count(), percent_encode(since)),
-           .max_body = kMaxPage}};
+           .max_body = kMaxClaimPage}};
 }
 
 void deliver(ClaimEvent::Kind kind, const json::value& object, const std::function<void(ClaimEvent)>& on_event) {
@@ -73,7 +73,7 @@ Task<Status> ApiServer::follow_claims(std::function<void(ClaimEvent)> on_event) 
     const auto api = co_await discover(clock_.now() + kPageLimit);
     if (!api) co_return std::unexpected(api.error());
     ApiCall watch = watch_call(*api, *version);
-    const Status ended = co_await session_.stream(std::move(watch), kWatchTime + kWatchGrace, take);
+    const Status ended = co_await session_.stream(std::move(watch), kWatchTime + kClaimWatchGrace, take);
     if (!ended && ended.error().code == Code::kUnimplemented && version_ == *api) version_.reset();
     if (!ended) co_return ended;
   }

@@ -5,12 +5,12 @@
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxFile = std::size_t{4} << 20;
+constexpr std::size_t kMaxStatusFile = std::size_t{4} << 20;
 
 // The entries of other drivers. A file of an earlier claim of the same name, or one that nobody can read, has none.
 json::array entries_of_others(const std::filesystem::path& file, const ClaimRef& claim, std::string_view driver) {
   json::array others;
-  const auto text = read_file(file, kMaxFile);
+  const auto text = read_file(file, kMaxStatusFile);
   const auto known = text ? parse_json(*text, file.native()) : std::unexpected(text.error());
   if (!known || text_at(object_at(as_object(*known), "metadata"), "uid") != claim.uid) return others;
   for (const auto& entry : array_at(object_at(as_object(*known), "status"), "devices"))

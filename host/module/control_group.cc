@@ -26,12 +26,12 @@ Status write_to(const fs::path& file, std::string_view text) {
   return {};
 }
 
-struct Mount {
+struct CgroupMount {
   fs::path root, point;
 };
 
 // Lines such as "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu"; before the '-' there may be more.
-std::optional<Mount> find_mount(std::string_view mountinfo, std::string_view type, std::string_view option) {
+std::optional<CgroupMount> find_mount(std::string_view mountinfo, std::string_view type, std::string_view option) {
   std::istringstream lines{std::string(mountinfo)};
   for (std::string line; std::getline(lines, line);) {
     const auto end = line.find(" - ");
@@ -41,7 +41,7 @@ std::optional<Mount> find_mount(std::string_view mountinfo, std::string_view typ
     head >> skipped >> skipped >> skipped >> root >> point;
     tail >> its_type >> skipped >> options;
     if (its_type == type && ("," + options + ",").find(fmt::format(",{},", option)) != std::string::npos)
-      return Mount{root, point};
+      return CgroupMount{root, point};
   }
   return std::nullopt;
 }
@@ -58,7 +58,7 @@ std::optional<fs::path> path_in(std::string_view cgroup, std::string_view hierar
 }
 
 // A container sees a part of the hierarchy, and maybe with the paths of the host.
-std::optional<fs::path> folder_of(const fs::path& path, const Mount& mount) {
+std::optional<fs::path> folder_of(const fs::path& path, const CgroupMount& mount) {
   const fs::path below = path.lexically_relative(mount.root);
   if (below.empty() || *below.begin() == "..") return std::nullopt;
   return below == "." ? mount.point : mount.point / below;

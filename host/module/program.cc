@@ -12,7 +12,7 @@
 namespace cardcage {
 namespace {
 
-constexpr int kMaxRest = 64;  // pieces; more than the kernel keeps of a pipe
+constexpr int kMaxPipePieces = 64;  // pieces; more than the kernel keeps of a pipe
 constexpr std::chrono::milliseconds kPause{2};
 
 // One output of the program. Shared with the coroutine that reads it.
@@ -55,7 +55,7 @@ Task<void> end(std::shared_ptr<Output> output) {
   co_await output->ended.wait();
   std::array<char, 16u << 10> piece;
   failed = {};
-  for (int i = 0; i < kMaxRest && !failed; ++i) {
+  for (int i = 0; i < kMaxPipePieces && !failed; ++i) {
     const std::size_t size = output->pipe.read_some(asio::buffer(piece), failed);
     output->take({piece.data(), size});
   }

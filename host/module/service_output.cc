@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kPipeSize = 1 << 20;
 constexpr std::chrono::milliseconds kPause{10};  // after each piece
-constexpr std::size_t kMaxLine = 2048;
-constexpr int kMaxRest = 4;  // pieces
+constexpr std::size_t kMaxOutputLine = 2048;
+constexpr int kMaxOutputPieces = 4;  // pieces
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Result<UniqueFd> ServiceOutput::end_for_service() const {
 void ServiceOutput::read_rest() {
   std::array<char, 16u << 10> piece;
   boost::system::error_code empty;
-  for (int i = 0; i < kMaxRest && !empty; ++i) take({piece.data(), pipe_.read_some(asio::buffer(piece), empty)});
+  for (int i = 0; i < kMaxOutputPieces && !empty; ++i) take({piece.data(), pipe_.read_some(asio::buffer(piece), empty)});
 }
 
 void ServiceOutput::close() {
@@ -83,7 +83,7 @@ void ServiceOutput::take(std::string_view text) {
       log_limited(LogLevel::kWarn, key_.digest() + "/lines", "service prints too much; lines are left out",
                   {{"module", key_.module}, {"service", key_.name}, {"lines", verdict.left_out}});
     if (!verdict.write) return;
-    const std::string said = printable(line, kMaxLine);
+    const std::string said = printable(line, kMaxOutputLine);
     last_lines_.add(said);
     log(LogLevel::kInfo, said, {{"module", key_.module}, {"service", key_.name}, {"claim", key_.claim_uid}});
   });

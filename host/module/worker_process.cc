@@ -14,7 +14,7 @@ namespace cardcage {
 namespace {
 
 constexpr std::size_t kPiece = 64u << 10;
-constexpr int kMaxRest = 16;  // pieces; more than the kernel keeps of a stream
+constexpr int kMaxStreamPieces = 16;  // pieces; more than the kernel keeps of a stream
 constexpr int kReapMilliseconds = 100;
 // What a worker may say unasked per period: 20,000 reports and 2.5 MiB of output in a second.
 constexpr Duration kPeriod = std::chrono::milliseconds(100);
@@ -178,7 +178,7 @@ Task<void> WorkerProcess::await_end(std::shared_ptr<WorkerProcess> self) {
 template <class Stream>
 void WorkerProcess::take_rest(Stream& stream, void (WorkerProcess::*take)(std::string_view)) {
   std::vector<char> piece(kPiece);
-  for (int i = 0; i < kMaxRest; ++i) {
+  for (int i = 0; i < kMaxStreamPieces; ++i) {
     boost::system::error_code empty;
     const std::size_t size = stream.read_some(asio::buffer(piece), empty);
     if (size == 0) return;

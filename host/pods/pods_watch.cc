@@ -22,7 +22,7 @@ constexpr Duration kSocketPollInterval = 30s;
 constexpr Duration kGoodWatch = 5s;
 // A node runs hundreds. Further pods are ignored, to bound the memory.
 constexpr std::size_t kMaxPods = 10'000;
-constexpr std::chrono::seconds kCallLimit{10};
+constexpr std::chrono::seconds kGetPodLimit{10};
 
 bool is_over(const api::core::Pod& pod) {
   return pod.status().phase() == "Succeeded" || pod.status().phase() == "Failed";
@@ -219,7 +219,7 @@ Task<bool> PodsWatch::has_pod(std::string uid, Instant deadline) {
   request.set_poduid(uid);
   const auto begin = [](const KubeletClients& set, auto... call) { set.pods->async()->GetPod(call...); };
   const auto done =
-      calls_.begin<GetPodRequest, GetPodResponse>(clients_.current(), std::move(request), kCallLimit, begin);
+      calls_.begin<GetPodRequest, GetPodResponse>(clients_.current(), std::move(request), kGetPodLimit, begin);
   const auto response = co_await done.wait_until(clock_, deadline);
   api::core::Pod pod;
   co_return response && *response&& pod.ParseFromString((*response)->pod()) && pod.metadata().uid() == uid &&

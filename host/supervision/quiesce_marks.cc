@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
-using WallTime = std::chrono::system_clock::time_point;
 
 constexpr std::size_t kMaxText = 256, kMaxFile = 4096;
 // Between the name of a module and that of its device.

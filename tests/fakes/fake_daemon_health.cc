@@ -5,7 +5,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const WallTime kNow{std::chrono::seconds(1'800'000'000)};  // 2027-01-15T08:00:00Z
+const WallTime kHealthNow{std::chrono::seconds(1'800'000'000)};  // 2027-01-15T08:00:00Z
 
 std::string_view word(DeviceVerb verb) {
   switch (verb) {
@@ -57,7 +57,7 @@ HealthRulesReport rules_of_nic() {
 }
 
 std::vector<HealthEvent> history_of_gpu_1() {
-  HealthEvent xid{.time = kNow - 10min,
+  HealthEvent xid{.time = kHealthNow - 10min,
                   .kind = HealthEventKind::kQuarantined,
                   .device = {"mock", "GPU-1"},
                   .name = "gpu-1",
@@ -68,23 +68,23 @@ std::vector<HealthEvent> history_of_gpu_1() {
   HealthEvent began = xid, ended = xid, reset = xid, back = xid, general = xid;
   began.time -= 1s;
   began.kind = HealthEventKind::kBegan;
-  reset = {.time = kNow - 20min,
+  reset = {.time = kHealthNow - 20min,
            .kind = HealthEventKind::kResetFailed,
            .device = xid.device,
            .name = "gpu-1",
            .message = "the driver is in use",
            .by = "remedy"};
-  ended.time = kNow - 30min;
+  ended.time = kHealthNow - 30min;
   ended.kind = HealthEventKind::kEnded;
   ended.state = HealthState::kHealthy;
   ended.reason = ended.message = "";
-  general.time = kNow - 40min;
+  general.time = kHealthNow - 40min;
   general.kind = HealthEventKind::kCleared;
   general.state = HealthState::kHealthy;
   general.cause = general.reason = "";
   general.by = "alice";
   general.message = "repaired";
-  back = {.time = kNow - 1h, .kind = HealthEventKind::kBack, .device = xid.device, .name = "gpu-1"};
+  back = {.time = kHealthNow - 1h, .kind = HealthEventKind::kBack, .device = xid.device, .name = "gpu-1"};
   return {xid, began, reset, ended, general, back};
 }
 
@@ -121,7 +121,7 @@ Task<Result<std::vector<HealthEvent>>> FakeDaemon::health_history(HealthQuery qu
 FakeDaemon FakeDaemon::sick_node() {
   FakeDaemon daemon = busy_node();
   std::vector<DeviceReport>& devices = daemon.device_reports;
-  devices[0].cordon = CordonRecord{{"mock", "GPU-0"}, "gpu-0", "alice", "loose cable", kNow - 3h};
+  devices[0].cordon = CordonRecord{{"mock", "GPU-0"}, "gpu-0", "alice", "loose cable", kHealthNow - 3h};
   devices[1].causes[0].quarantined = true;
   DeviceReport hot = devices[0], partition = devices[1];
   hot.device.id = "GPU-2";
@@ -133,7 +133,7 @@ FakeDaemon FakeDaemon::sick_node() {
                                              .message = "clocks are throttled",
                                              .cause = "Thermal",
                                              .value = 91.5},
-                                  .changed = kNow - 1min}});
+                                  .changed = kHealthNow - 1min}});
   hot.device.health = health.health;
   hot.causes = health.causes;
   partition.device.id = "MIG-1";
@@ -141,12 +141,12 @@ FakeDaemon FakeDaemon::sick_node() {
   partition.device.kind = "mig";
   partition.device.parent_id = "GPU-1";
   for (CauseHealth& cause : partition.causes) cause.of_parent = "GPU-1";
-  partition.cordon = CordonRecord{{"mock", "MIG-1"}, "gpu-1-mig-0", "bob", "", kNow - 2h};
+  partition.cordon = CordonRecord{{"mock", "MIG-1"}, "gpu-1-mig-0", "bob", "", kHealthNow - 2h};
   devices.insert(devices.begin() + 2, {partition, hot});
   daemon.rules_reports = {rules_of_mock(), rules_of_nic()};
   daemon.health_events = history_of_gpu_1();
   daemon.health_events.push_back(
-      {.time = kNow - 5h, .kind = HealthEventKind::kGone, .device = {"mock", "GPU-7"}, .name = "gpu-7"});
+      {.time = kHealthNow - 5h, .kind = HealthEventKind::kGone, .device = {"mock", "GPU-7"}, .name = "gpu-7"});
   return daemon;
 }
 
