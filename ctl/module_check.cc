@@ -149,7 +149,7 @@ std::string check_program(const std::string& path) {
 }
 
 std::string check_writes(const std::string& pattern) {
-  const auto valid = check_write_pattern(pattern);
+  const auto valid = check_path_pattern(pattern);
   return valid ? std::string() : valid.error().message;
 }
 
