@@ -62,8 +62,8 @@ TEST_F(RenumberedClaimsTest, AfterARebootAClaimGetsWhatItsNameMeansNow) {
   EXPECT_EQ(held_by("b"), "GPU-0");
   EXPECT_EQ(a->at(0).device, "gpu-0");
   EXPECT_EQ(b->at(0).device, "gpu-1");
-  EXPECT_THAT(cdi_text("a"), HasSubstr("FAKE_0=GPU-1"));
-  EXPECT_THAT(cdi_text("b"), HasSubstr("FAKE_0=GPU-0"));
+  EXPECT_THAT(cdi_text("a"), HasSubstr("=GPU-1\""));
+  EXPECT_THAT(cdi_text("b"), HasSubstr("=GPU-0\""));
   EXPECT_EQ(gpus->count(Verb::kUnprepare), 0) << "a claim may have got the device meanwhile";
 }
 
