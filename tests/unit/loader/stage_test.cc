@@ -65,8 +65,10 @@ TEST_F(StageTest, RefusesAnotherDigestThanThePinnedOne) {
 }
 
 TEST_F(StageTest, NamesAMissingFileAndFolder) {
-  EXPECT_EQ(refusal("y.so"),
-            (Error{Code::kNotFound, "cannot open module file '" + at("y.so") + "': No such file or directory"}));
+  EXPECT_EQ(refusal("y.so"), (Error{Code::kNotFound, "cannot open module file '" + at("y.so") +
+                                                         "': No such file or directory (did you mean 'x.so'?)"}));
+  EXPECT_EQ(refusal("libacme.so").message,
+            "cannot open module file '" + at("libacme.so") + "': No such file or directory");
   EXPECT_EQ(stage("/nonexistent", "x.so", {}).error(),
             (Error{Code::kNotFound, "cannot open modules folder '/nonexistent': No such file or directory"}));
 }
