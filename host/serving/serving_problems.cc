@@ -13,6 +13,8 @@ std::string describe(const ServedDevice& served) {
   return fmt::format("device '{}' of module '{}'", served.device.id, served.supervisor->config().name);
 }
 
+std::string_view module_id(const ServedDevice& served) { return served.supervisor->identity()->id; }
+
 }  // namespace
 
 std::vector<std::string> idle_rules(const ModuleConfig& config, const std::vector<ServedDevice>& devices) {
@@ -40,24 +42,24 @@ std::vector<std::string> idle_rules(const ModuleConfig& config, const std::vecto
 
 std::vector<std::string> shared_hardware(const std::vector<const ServedDevice*>& devices) {
   std::vector<std::string> shared;
-  std::map<std::string, const ServedDevice*> by_address;
-  std::map<std::pair<std::string, std::string>, const ServedDevice*> by_id;
+  const auto report = [&](const ServedDevice& one, const ServedDevice& other, const std::string& what) {
+    shared.push_back(
+        fmt::format("{} and {} are one piece of hardware ({}), which two pods may get at once: let 'select' of one of "
+                    "the two modules leave it out",
+                    describe(one), describe(other), what));
+  };
+  std::map<std::string_view, const ServedDevice*> by_address;
+  std::map<std::pair<std::string_view, std::string_view>, const ServedDevice*> by_id;
   for (const ServedDevice* served : devices) {
-    if (!served->offered()) continue;
-    const auto note = [&](auto& known, auto key, const std::string& what) {
-      const ServedDevice* const other = known.try_emplace(std::move(key), served).first->second;
-      const bool is_shared = other->supervisor != served->supervisor;
-      if (is_shared)
-        shared.push_back(fmt::format(
-            "{} and {} are one piece of hardware ({}), which two pods may get at once: let 'select' of one of the two "
-            "modules leave it out",
-            describe(*other), describe(*served), what));
-      return is_shared;
-    };
-    const std::string& address = served->device.pci_bus_id;
-    const bool same_address = !address.empty() && note(by_address, address, "PCI address " + address);
-    if (!same_address && served->supervisor->identity())
-      note(by_id, std::pair(served->supervisor->identity()->id, served->device.id), "same device id");
+    if (!served->offered() || !served->supervisor->identity()) continue;
+    const std::string_view module = module_id(*served), address = served->device.pci_bus_id;
+    const ServedDevice* const at_address =
+        address.empty() ? served : by_address.try_emplace(address, served).first->second;
+    const ServedDevice* const with_id = by_id.try_emplace({module, served->device.id}, served).first->second;
+    if (module_id(*at_address) != module)
+      report(*at_address, *served, "PCI address " + served->device.pci_bus_id);
+    else if (with_id->supervisor != served->supervisor)
+      report(*with_id, *served, "same device id");
   }
   return shared;
 }

@@ -12,8 +12,8 @@ namespace cardcage {
 // devices. Nothing while it lists none.
 std::vector<std::string> idle_rules(const ModuleConfig& config, const std::vector<ServedDevice>& devices);
 
-// Devices of different modules that are one piece of hardware: they have one PCI address, or one id in two modules of
-// one kind. The scheduler would give it to two pods. Devices that no rule takes do not count.
+// Devices that are one piece of hardware, so that the scheduler would give it to two pods. Two modules with one id name
+// it by one device id; modules with different ids are compared by PCI address. Devices that no rule takes do not count.
 std::vector<std::string> shared_hardware(const std::vector<const ServedDevice*>& devices);
 
 }  // namespace cardcage

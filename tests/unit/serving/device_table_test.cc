@@ -190,6 +190,17 @@ TEST_F(SharedHardwareTest, OneIdInTwoModulesOfOneKindIsReported) {
   ASSERT_EQ(table.problems().size(), 1u);
 }
 
+TEST_F(SharedHardwareTest, OtherIdsOfModulesOfOneKindAreOtherHardware) {
+  twin->about.id = module->about.id;
+  module->devices.devices[0].pci_bus_id = "4d00:01:00.0";
+  module->events.rescan();
+  settle();
+  clock.advance(1s);
+  settle();
+  offer(Device{.id = "nic-0", .name = "nic-0", .kind = "nic", .pci_bus_id = "4d00:01:00.0"});
+  EXPECT_THAT(table.problems(), IsEmpty());
+}
+
 TEST_F(SharedHardwareTest, OneIdInModulesOfDifferentKindsIsFine) {
   offer(Device{.id = "gpu-0", .name = "gpu-0", .kind = "nic"});
   EXPECT_THAT(table.problems(), IsEmpty());
