@@ -18,6 +18,7 @@ namespace wire = admin::v1;
 constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage', or name another socket with --socket";
 constexpr std::chrono::seconds kConnectLimit{3};
 constexpr std::chrono::milliseconds kConnectRetry{50};
+constexpr std::string_view kNoResponse = "Deadline Exceeded";  // of gRPC itself
 constexpr int kMaxResponse = 64 * 1024 * 1024;  // thousands of claims
 
 std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::path& socket) {
@@ -77,7 +78,8 @@ Error AdminConnection::explain(const grpc::Status& status) {
       return {code, fmt::format("cardcage {} does not know this command of cagectl {}; use the cagectl of its version",
                                 daemon.version(), version())};
   }
-  if (code == Code::kDeadlineExceeded)
+  // The daemon responds with this code, too, and then says what was late.
+  if (code == Code::kDeadlineExceeded && status.error_message() == kNoResponse)
     return {Code::kUnavailable,
             fmt::format("cardcage at {} does not respond in time; look at its log, or restart it", socket_.native())};
   if (code == Code::kUnavailable && ::geteuid() != 0)
