@@ -1,5 +1,6 @@
 // cagectl import nvidia FILE, sriov FILE: the configuration of another device plugin or DRA driver as one of Cardcage.
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -10,6 +11,7 @@
 #include "ctl/session.h"
 #include "ctl/sriov_import.h"
 #include "ctl/yaml_document.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {
@@ -105,7 +107,7 @@ json::object to_json(const ImportOptions& options, const ImportDraft& draft, con
 Status import_file(Session& session, const Importer& importer, const ImportOptions& options) {
   const auto text = read_input(options.file);
   if (!text) return std::unexpected(text.error());
-  const std::string name = printable(options.file == "-" ? "stdin" : options.file);
+  const std::string name = printable(options.file == "-" ? "stdin" : options.file, PATH_MAX);
   const auto document = read_yaml(*text, name);
   if (!document) return mistakes({{document.error()}});
   ImportRecord record(name, importer.author);

@@ -6,7 +6,7 @@
 
 #include "ctl/print.h"
 #include "host/core/nearest.h"
-#include "host/core/utf8.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {
@@ -69,13 +69,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 void ImportRecord::say(Fate fate, std::string_view path, SourcePosition position, std::string_view text) {
   if (position.file.empty()) position.file = file_;
-  settings_.push_back(
-      {cut_utf8(printable(path), kMaxQuoted), std::move(position), fate, cut_utf8(printable(text), kMaxQuoted)});
+  settings_.push_back({printable(path, kMaxQuoted), std::move(position), fate, printable(text, kMaxQuoted)});
 }
 
 void ImportRecord::error(SourcePosition position, std::string_view message) {
   if (position.file.empty()) position.file = file_;
-  errors_.entries.push_back({std::move(position), cut_utf8(printable(message), kMaxQuoted)});
+  errors_.entries.push_back({std::move(position), printable(message, kMaxQuoted)});
 }
 
 bool ImportRecord::is_incomplete() const {

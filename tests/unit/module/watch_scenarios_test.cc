@@ -54,7 +54,7 @@ TEST_P(WatchScenarios, EventsArriveInTheirOrder) {
   const EventBatch batch{{{EventType::kKernelLog, Instant(nanoseconds(7)), "NVRM: Xid"},
                           {EventType::kUevent, Instant(nanoseconds(9)), "ACTION=change\n"}}};
   EXPECT_EQ(deliver(batch).error().message,
-            "module 'm' cannot handle events: flags 0, 1 at 7 'NVRM: Xid' none, 2 at 9 'ACTION=change?' none");
+            "module 'm' cannot handle events: flags 0, 1 at 7 'NVRM: Xid' none, 2 at 9 'ACTION=change\n' none");
 }
 
 TEST_P(WatchScenarios, ALossIsToldWithoutAnEvent) {
