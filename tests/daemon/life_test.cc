@@ -253,9 +253,8 @@ TEST_F(DaemonTest, ADamagedLedgerIsSetAsideAndItsClaimRebuilt) {
   start_and_register();
   prepare(claim);
   daemon.crash();
-  for (const auto& entry : std::filesystem::directory_iterator(daemon.folder() / "state")) {
-    std::filesystem::resize_file(entry.path(), 100);
-  }
+  for (const auto& entry : std::filesystem::directory_iterator(daemon.folder() / "state"))
+    if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), 100);
   start_and_register();
   EXPECT_TRUE(unprepare(claim));
   EXPECT_THAT(files(hardware()), IsEmpty());

@@ -85,17 +85,18 @@ TEST_F(OpenTest, SocketsOfADriverThatIsNoLongerConfiguredAreRemoved) {
   start_and_register();
   daemon.crash();
   ASSERT_TRUE(fs::exists(registration(kDriver)));
-  std::ignore = bound(registration("foreign.example.com"));
+  const fs::path foreign = daemon.folder() / "kubelet/plugins/foreign.example.com/dra.sock";
+  std::ignore = bound(foreign);
   configure("devices = [\"gpu:4\"]", "other.example.com");
   daemon.start();
   ASSERT_TRUE(kubelet.wait_registered("other.example.com")) << daemon.log();
   EXPECT_FALSE(fs::exists(registration(kDriver)));
   EXPECT_FALSE(fs::exists(daemon.folder() / "kubelet/plugins" / kDriver / "dra.sock"));
-  EXPECT_TRUE(fs::exists(registration("foreign.example.com"))) << "it belongs to another driver";
+  EXPECT_TRUE(fs::exists(foreign)) << "it belongs to another driver";
 }
 
 TEST_F(OpenTest, SocketsOfResourcesAreRemovedAlsoIfNoneIsConfigured) {
-  const fs::path stale = daemon.folder() / "kubelet/plugins_registry/cardcage-example.com_fpga-reg.sock";
+  const fs::path stale = daemon.folder() / "device-plugins/cardcage-abcdefgh-12345678.sock";
   std::ignore = bound(stale);
   start_and_register();
   EXPECT_FALSE(fs::exists(stale));
