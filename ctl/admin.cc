@@ -19,7 +19,7 @@ constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage',
 constexpr std::chrono::seconds kConnectLimit{3};
 constexpr std::chrono::milliseconds kConnectRetry{50};
 constexpr std::string_view kNoResponse = "Deadline Exceeded";  // of gRPC itself
-constexpr int kMaxResponse = 64 * 1024 * 1024;  // thousands of claims
+constexpr int kMaxResponse = 64 * 1024 * 1024;                 // thousands of claims
 
 std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::path& socket) {
   switch (error_number) {

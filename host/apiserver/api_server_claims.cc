@@ -9,7 +9,8 @@ namespace cardcage {
 namespace {
 
 constexpr int kClaimsPerPage = 100;
-constexpr std::size_t kMaxClaimPage = std::size_t{32} << 20;  // etcd holds objects of 1.5 MiB, but claims have a few KiB
+constexpr std::size_t kMaxClaimPage = std::size_t{32}
+                                      << 20;  // etcd holds objects of 1.5 MiB, but claims have a few KiB
 constexpr std::chrono::seconds kPageLimit{30};
 // A watch that follows another one costs a request and no list.
 constexpr std::chrono::seconds kWatchTime{240}, kClaimWatchGrace{5};
@@ -20,8 +21,9 @@ std::string claims_path(ResourceApi version) {
 
 ApiCall page_call(ResourceApi version, const std::string& next) {
   const std::string from = next.empty() ? "" : "&continue=" + percent_encode(next);
-  return {"list ResourceClaims",
-          {.path = fmt::format("{}?limit={}{}", claims_path(version), kClaimsPerPage, from), .max_body = kMaxClaimPage}};
+  return {
+      "list ResourceClaims",
+      {.path = fmt::format("{}?limit={}{}", claims_path(version), kClaimsPerPage, from), .max_body = kMaxClaimPage}};
 }
 
 ApiCall watch_call(ResourceApi version, const std::string& since) {

@@ -48,7 +48,8 @@ Result<UniqueFd> ServiceOutput::end_for_service() const {
 void ServiceOutput::read_rest() {
   std::array<char, 16u << 10> piece;
   boost::system::error_code empty;
-  for (int i = 0; i < kMaxOutputPieces && !empty; ++i) take({piece.data(), pipe_.read_some(asio::buffer(piece), empty)});
+  for (int i = 0; i < kMaxOutputPieces && !empty; ++i)
+    take({piece.data(), pipe_.read_some(asio::buffer(piece), empty)});
 }
 
 void ServiceOutput::close() {
