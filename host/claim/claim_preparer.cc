@@ -470,7 +470,8 @@ void ClaimPreparer::tell_partitions(const ClaimRecord& record) const {
     const HeldDevices its(part.module, environment_.devices.snapshot(part.module), environment_.ledger);
     const auto rules_others_out = [&](const HeldDevice& held) {
       const auto named = environment_.devices.locate(record.driver, held.allocation.pool, held.allocation.device);
-      return its.is_partitioned(held.device_id) || (named && named->device.id != held.device_id);
+      // A device that has left the name of the record may be listed under another one.
+      return its.is_partitioned(held.device_id) || !named || named->device.id != held.device_id;
     };
     if (std::ranges::any_of(part.devices, rules_others_out)) environment_.partition_changed(part.module);
   }
