@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ctl/print.h"
+#include "host/model/text_rules.h"
 
 namespace cardcage {
 namespace {
@@ -52,8 +52,9 @@ std::string render_table(const TomlTable& table) {
     if (!line.from.empty() && line.text.size() <= kMaxAligned) widest = std::max(widest, line.text.size());
   std::string text = "\n" + table.header + "\n";
   for (const TomlLine& line : table.lines)
-    text +=
-        line.from.empty() ? line.text + "\n" : fmt::format("{:<{}}  # {}\n", line.text, widest, printable(line.from));
+    text += line.from.empty()
+                ? line.text + "\n"
+                : fmt::format("{:<{}}  # {}\n", line.text, widest, printable(line.from, line.from.size()));
   return text;
 }
 
