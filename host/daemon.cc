@@ -101,7 +101,7 @@ Status Daemon::open() {
   return {};
 }
 
-// What need not outlive the node, and must not wait for its disk. Earlier versions had it in state_dir.
+// These records end with the boot and must not wait for a disk. Earlier versions kept them in state_dir.
 void Daemon::open_records() {
   const NodeConfig& node = config_.node;
   for (const auto& [before, now] :

@@ -212,8 +212,8 @@ struct ProcessConfig {
   friend bool operator==(const ProcessConfig&, const ProcessConfig&) = default;
 };
 
-// What containers may get from a module; a list without a value allows everything. The container runtime makes hooks,
-// mounts and device nodes as root.
+// The edits that a module may give to containers; a list without a value allows everything. The container runtime makes
+// hooks, mounts and device nodes as root.
 struct AllowedEdits {
   using Texts = std::optional<std::vector<std::string>>;
   Texts device_nodes, hooks;  // glob patterns of absolute paths of the node
@@ -255,7 +255,7 @@ inline bool same_instance(const ModuleConfig& a, const ModuleConfig& b) {
          std::tie(b.name, b.path, b.isolation, b.process, b.sha256, b.programs, b.writes, b.allows, b.options);
 }
 
-// What is in force: without a value, a confined module is allowed nothing.
+// Returns the lists in force: for a confined module, a list without a value is empty.
 AllowedEdits allowed_edits(const ModuleConfig& module);
 
 struct Config {

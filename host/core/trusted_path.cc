@@ -77,7 +77,7 @@ Status Walk::step(const fs::path& name) {
   Folder part{
       UniqueFd(::openat(folder.fd.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)), folder.path / name, {}};
   const int error = part.fd && ::fstat(part.fd.get(), &part.about) == 0 ? 0 : errno;
-  // What does not exist could be put there later.
+  // A missing file could be put there later.
   if (auto checked = check_({folder.path, folder.about, part.about}); !checked) return checked;
   if (error != 0) return fail_errno(error, "'" + part.path.native() + "'");
   if (S_ISLNK(part.about.st_mode)) return follow(part.fd, part.path);

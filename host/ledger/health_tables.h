@@ -31,7 +31,7 @@ struct HealthChanges {
   std::vector<HealthEvent> events;
   bool worse = false;  // a cause is worse than the disk knows
   bool empty() const { return !all_causes && causes.empty() && cordons.empty() && resets.empty() && events.empty(); }
-  // What a crash of the node must not lose.
+  // True if a crash of the node must not lose the changes.
   bool durable() const { return worse || !cordons.empty() || !resets.empty(); }
 };
 

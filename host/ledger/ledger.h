@@ -80,7 +80,7 @@ class Ledger {
 
   // [core] For status and metrics.
   bool rebuilt() const { return rebuilt_; }  // from CDI files, at this start
-  // Of the last transaction if it failed, or of one that has not ended for seconds: then the disk hangs.
+  // The error of the last transaction if it failed, or of one that has run for seconds: then the disk hangs.
   std::optional<Error> last_error() const;
   // Why no further claim is prepared: the disk hangs, or too much waits for it. Claims that are known can be released.
   std::optional<Error> refusal() const;

@@ -92,7 +92,7 @@ class HealthStore {
   // As they were when the store was opened, and as changed since.
   virtual std::vector<CauseRecord> causes(const std::string& module) const = 0;
   virtual std::vector<CordonRecord> cordons(const std::string& module) const = 0;
-  // Of the last kResetPeriod, oldest first.
+  // The attempts of the last kResetPeriod, oldest first.
   virtual std::vector<ResetRecord> resets(const std::string& module) const = 0;
 
   // Replaces the record of the same device and cause.

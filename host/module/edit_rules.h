@@ -28,7 +28,7 @@ class EditRules {
   Status check(const Mount& mount) const;
   Status check(const Hook& hook) const;
   Status check_variable(const EnvVar& variable) const;
-  // What lies at a path of the node; nothing if that cannot be seen from here. Fails if the module could replace it.
+  // Finds the file at a path of the node; nothing if it cannot be seen from here. Fails if the module could replace it.
   Result<std::optional<WalkedPath>> find(const std::string& path, const PathCheck& check) const;
   Status check_replaceable(const PathStep& step) const;
   std::filesystem::path seen_here(const std::string& path) const;

@@ -1,4 +1,4 @@
-// What a module may have the daemon run: the keys `programs` and `env` of its [[module]].
+// Programs that the daemon may run for a module: the keys `programs` and `env` of its [[module]].
 #pragma once
 
 #include <filesystem>

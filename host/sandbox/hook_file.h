@@ -29,7 +29,7 @@ class HookFile {
   void look();
   // Returns once the program is in place, or why it is not. Looks again after a failure.
   Task<Status> ready(Instant deadline);
-  // What the last look found; good while the first one is under way.
+  // The result of the last look; good while the first one is under way.
   Status state() const { return state_.value_or(Status()); }
 
   Hook sandbox_hook(const std::string& driver, const std::string& claim_uid) const;

@@ -1,4 +1,4 @@
-// What is wrong with the rules and devices of modules, though each of them is valid.
+// Finds problems between the rules and devices of modules, each of which is valid by itself.
 #pragma once
 
 #include <string>

@@ -64,7 +64,7 @@ struct StatusReport {
   std::vector<std::string> warnings;      // what an operator should look at
 };
 
-// What a module may do beyond its own process.
+// The permissions of a module beyond its own process.
 struct ModulePermissions {
   std::string confined_by;  // "user nobody, no capabilities, seccomp"; empty = it has the daemon's rights
   std::vector<std::string> programs, writes;

@@ -166,7 +166,7 @@ struct ProcessInfo {
   unsigned long long usedGpuMemory;
   unsigned gpuInstanceId, computeInstanceId;
 };
-// What the _v3 functions of drivers 535.43.02 to 535.86.10 write instead.
+// The record that the _v3 functions of drivers 535.43.02 to 535.86.10 write instead.
 struct LongProcessInfo {
   ProcessInfo process;
   unsigned long long usedGpuCcProtectedMemory;
