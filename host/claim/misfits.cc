@@ -41,20 +41,16 @@ bool is_of_type(const std::string& type, mode_t mode) {
   return S_ISCHR(mode) || S_ISBLK(mode) || S_ISFIFO(mode);
 }
 
-// Both return an empty text for a path that fits or cannot be looked at.
-std::string misfit_of_path(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) != 0 && is_gone(errno) ? fmt::format("'{}' is gone", path) : "";
-}
-
-std::string misfit_of_node(const DeviceNode& node, const std::string& path) {
+// Empty for a path that fits or cannot be looked at. `node` is null unless the path is that of a device node.
+std::string misfit_of(const std::string& path, const DeviceNode* node) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return is_gone(errno) ? fmt::format("'{}' is gone", path) : "";
-  if (!is_of_type(node.type, status.st_mode)) return fmt::format("'{}' is another kind of file now", path);
+  if (!node) return "";
+  if (!is_of_type(node->type, status.st_mode)) return fmt::format("'{}' is another kind of file now", path);
   const std::int64_t now_major = ::major(status.st_rdev), now_minor = ::minor(status.st_rdev);
-  if (node.major.value_or(now_major) == now_major && node.minor.value_or(now_minor) == now_minor) return "";
-  return fmt::format("'{}' is device {}:{} now, not {}:{}", path, now_major, now_minor, node.major.value_or(now_major),
-                     node.minor.value_or(now_minor));
+  const std::int64_t wanted_major = node->major.value_or(now_major), wanted_minor = node->minor.value_or(now_minor);
+  if (wanted_major == now_major && wanted_minor == now_minor) return "";
+  return fmt::format("'{}' is device {}:{} now, not {}:{}", path, now_major, now_minor, wanted_major, wanted_minor);
 }
 
 const std::string& host_path(const DeviceNode& node) { return node.host_path.empty() ? node.path : node.host_path; }
@@ -80,8 +76,7 @@ std::vector<Misfit> look(const ClaimRecord& record) {
   for (const ModulePart& part : record.parts)
     each_path(part, [&](const std::string& path, const DeviceNode* node) {
       if (is_unseen(part, path)) return;
-      if (std::string what = node ? misfit_of_node(*node, path) : misfit_of_path(path); !what.empty())
-        misfits.push_back({path, std::move(what)});
+      if (std::string what = misfit_of(path, node); !what.empty()) misfits.push_back({path, std::move(what)});
     });
   return misfits;
 }
