@@ -207,7 +207,8 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, c
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
   if (auto committed = commit(record); !committed) co_return std::unexpected(committed.error());
-  spawn(environment_.core, note_unseen(environment_.core, environment_.clock, environment_.ledger, key));
+  spawn(environment_.core,
+        note_unseen(environment_.core, environment_.clock, weak_from_this(), environment_.ledger, key));
   co_return prepared_devices(record);
 }
 

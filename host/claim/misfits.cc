@@ -118,11 +118,12 @@ Task<std::vector<Misfit>> find_misfits(asio::io_context& core, Clock& clock,
   co_return misfits ? std::move(*misfits) : std::move(none);
 }
 
-Task<void> note_unseen(asio::io_context& core, Clock& clock, Ledger& ledger, ClaimKey claim) {
-  const auto prepared = ledger.find(claim);
+Task<void> note_unseen(asio::io_context& core, Clock& clock, std::weak_ptr<const void> user, Ledger& ledger,
+                       ClaimKey claim) {
+  const auto prepared = user.expired() ? nullptr : ledger.find(claim);
   if (!prepared) co_return;
   const auto misfits = co_await find_misfits(core, clock, prepared);
-  const auto known = misfits.empty() ? nullptr : ledger.find(claim);
+  const auto known = misfits.empty() || user.expired() ? nullptr : ledger.find(claim);
   if (!known || !is_whole(*known, ledger.boot_id())) co_return;
   ClaimRecord record = *known;
   keep_unseen(misfits, record);

@@ -21,7 +21,9 @@ struct Misfit {
 // sees few paths of the host. A thread of its own looks, since a path may be on a file system that does not respond;
 // then there is no misfit after a second.
 Task<std::vector<Misfit>> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record);
-// Notes in the record which paths of a claim that was just prepared the daemon does not see. Runs behind the response.
-Task<void> note_unseen(asio::io_context& core, Clock& clock, Ledger& ledger, ClaimKey claim);
+// Notes in the record which paths of a claim that was just prepared the daemon does not see. Runs behind the response,
+// and does not touch the ledger after the end of its user.
+Task<void> note_unseen(asio::io_context& core, Clock& clock, std::weak_ptr<const void> user, Ledger& ledger,
+                       ClaimKey claim);
 
 }  // namespace cardcage
