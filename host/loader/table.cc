@@ -76,10 +76,15 @@ static Status check_place(const Library& library, std::string_view part, const v
 
 static Status check_places(const Library& library, const cage_module* entry, const cage_module& table) {
   const auto address = [](auto function) { return reinterpret_cast<const void*>(function); };
+  // The pointer of an empty list says nothing: that of an empty slice in Rust dangles.
+  const auto list = [](auto items, std::uint32_t count) {
+    return count > 0 ? static_cast<const void*>(items) : nullptr;
+  };
   const std::pair<const char*, const void*> parts[] = {{"table", entry},
-                                                       {"options", table.options},
-                                                       {"params", table.params},
-                                                       {"schemas", table.schemas},
+                                                       {"options", list(table.options, table.option_count)},
+                                                       {"params", list(table.params, table.param_count)},
+                                                       {"schemas", list(table.schemas, table.schema_count)},
+                                                       {"causes", list(table.causes, table.cause_count)},
                                                        {"create", address(table.create)},
                                                        {"start", address(table.start)},
                                                        {"discover", address(table.discover)},

@@ -50,7 +50,7 @@ impl Catalogue {
             kind: text::to_raw(&entry.kind),
             name: text::to_raw(&entry.name),
             detail: text::to_raw(&entry.detail),
-            attrs: attributes.raw.as_ptr(),
+            attrs: text::first(&attributes.raw),
             attr_count: attributes.raw.len() as u32,
             ..Default::default()
         };

@@ -47,7 +47,7 @@ impl Declared {
         self
     }
     pub const fn one_of(mut self, choices: &'static [Choice]) -> Declared {
-        self.0.choices = choices.as_ptr() as *const raw::cage_str;
+        self.0.choices = text::first(choices);
         self.0.choice_count = choices.len() as u32;
         self
     }
@@ -100,7 +100,7 @@ impl Schema {
             field_count: fields.len() as u32,
             api_version: text::to_raw(api_version),
             kind: text::to_raw(kind),
-            fields: fields.as_ptr() as *const *const raw::cage_option,
+            fields: text::first(fields),
             device_kinds: std::ptr::null(),
             device_kind_count: 0,
             reserved: 0,
@@ -108,7 +108,7 @@ impl Schema {
     }
     /// The kinds of devices (`Device::new`) that take it; without them all do.
     pub const fn devices(mut self, kinds: &'static [Choice]) -> Schema {
-        self.0.device_kinds = kinds.as_ptr() as *const raw::cage_str;
+        self.0.device_kinds = text::first(kinds);
         self.0.device_kind_count = kinds.len() as u32;
         self
     }

@@ -70,10 +70,10 @@ impl Elements {
         raw::cage_attr { name: text::to_raw(name), r#type, count: count as u32, v }
     }
     fn numbers(&self) -> raw::cage_attr_value {
-        raw::cage_attr_value { ints: self.numbers.as_ptr() }
+        raw::cage_attr_value { ints: text::first(&self.numbers) }
     }
     fn texts(&self) -> raw::cage_attr_value {
-        raw::cage_attr_value { strs: self.texts.as_ptr() }
+        raw::cage_attr_value { strs: text::first(&self.texts) }
     }
 }
 

@@ -153,7 +153,7 @@ impl<'a> Edit<'a> {
             host_path: text::to_raw(&mount.host_path),
             container_path: text::to_raw(&mount.container_path),
             r#type: text::to_raw(&mount.kind),
-            options: options.as_ptr(),
+            options: text::first(&options),
             ..Default::default()
         };
         let index = self.index;
@@ -167,8 +167,8 @@ impl<'a> Edit<'a> {
             timeout_s: hook.timeout_s,
             name: text::to_raw(&hook.name),
             path: text::to_raw(&hook.path),
-            args: args.as_ptr(),
-            env: env.as_ptr(),
+            args: text::first(&args),
+            env: text::first(&env),
             arg_count: args.len() as u32,
             env_count: env.len() as u32,
             ..Default::default()
@@ -221,7 +221,7 @@ impl<'a> Edit<'a> {
             ip_count: ips.len() as u32,
             interface_name: text::to_raw(&network.interface_name),
             hardware_address: text::to_raw(&network.hardware_address),
-            ips: ips.as_ptr(),
+            ips: text::first(&ips),
         };
         let index = self.index;
         self.state(|family, sink| family.network.map(|state| unsafe { state(sink, index, &raw) }))
@@ -233,7 +233,7 @@ impl<'a> Edit<'a> {
         let (index, count) = (self.index, attributes.raw.len() as u32);
         let family = unsafe { family(self.sink.raw, raw::CAGE_EDITS_METADATA) as *const raw::cage_device_metadata };
         if let Some(describe) = unsafe { family.as_ref() }.and_then(|family| family.describe) {
-            text::must(unsafe { describe(self.sink.raw, index, attributes.raw.as_ptr(), count) })?;
+            text::must(unsafe { describe(self.sink.raw, index, text::first(&attributes.raw), count) })?;
         }
         Ok(self)
     }

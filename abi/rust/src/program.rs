@@ -96,8 +96,8 @@ fn with_command(
         struct_size: std::mem::size_of::<raw::cage_command>() as u32,
         timeout_ms: program.limit.as_millis() as u32,
         program: text::to_raw(&program.name),
-        args: arguments.as_ptr(),
-        env: environment.as_ptr(),
+        args: text::first(&arguments),
+        env: text::first(&environment),
         arg_count: arguments.len() as u32,
         env_count: environment.len() as u32,
     };

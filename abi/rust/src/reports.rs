@@ -20,7 +20,7 @@ impl Metric {
     }
     /// The names of its labels: `const LINK: &[Choice] = &[Choice::new("link")];`
     pub const fn labels(mut self, names: &'static [Choice]) -> Metric {
-        self.0.labels = names.as_ptr() as *const raw::cage_str;
+        self.0.labels = text::first(names);
         self.0.label_count = names.len() as u32;
         self
     }
@@ -62,7 +62,7 @@ impl Samples {
         }
         let values: Vec<raw::cage_str> = labels.iter().map(|value| text::to_raw(value)).collect();
         let sample = unsafe { (*self.raw).sample }.ok_or_else(|| wrong(metric, "finds no sink"))?;
-        let status = unsafe { sample(self.raw, index as u32, text::to_raw(device), values.as_ptr(), value) };
+        let status = unsafe { sample(self.raw, index as u32, text::to_raw(device), text::first(&values), value) };
         Ok(status == raw::CAGE_OK)
     }
 }

@@ -44,11 +44,11 @@ impl Snapshot {
             kind: text::to_raw(&device.kind),
             parent_id: text::to_raw(&device.parent),
             pci_bus_id: text::to_raw(&device.pci),
-            numa_nodes: device.numa.as_ptr(),
+            numa_nodes: text::first(&device.numa),
             numa_count: device.numa.len() as u32,
-            attrs: attributes.raw.as_ptr(),
+            attrs: text::first(&attributes.raw),
             attr_count: attributes.raw.len() as u32,
-            capacity: capacity.as_ptr(),
+            capacity: text::first(&capacity),
             capacity_count: capacity.len() as u32,
             health: health.as_ref().map_or(std::ptr::null(), |health| health),
             name: text::to_raw(&device.name),
@@ -64,13 +64,13 @@ impl Snapshot {
     pub fn counter_set(&mut self, set: &str, amounts: &[(&str, Quantity)]) -> Result {
         let list = raw_quantities(amounts);
         let function = self.counters()?.set.ok_or_else(no_counters)?;
-        text::must(unsafe { function(self.raw, text::to_raw(set), list.as_ptr(), list.len() as u32) })
+        text::must(unsafe { function(self.raw, text::to_raw(set), text::first(&list), list.len() as u32) })
     }
     pub fn consumes(&mut self, device: &str, set: &str, amounts: &[(&str, Quantity)]) -> Result {
         let list = raw_quantities(amounts);
         let function = self.counters()?.consumes.ok_or_else(no_counters)?;
         let (device, set) = (text::to_raw(device), text::to_raw(set));
-        text::must(unsafe { function(self.raw, device, set, list.as_ptr(), list.len() as u32) })
+        text::must(unsafe { function(self.raw, device, set, text::first(&list), list.len() as u32) })
     }
 
     /// Claims share a device in amounts (KEP-5075). Without policies a request consumes what it names, or the whole
@@ -93,7 +93,7 @@ impl Snapshot {
             struct_size: std::mem::size_of::<raw::cage_request_policy>() as u32,
             value_count: values.len() as u32,
             default_amount: &default,
-            values: values.as_ptr(),
+            values: text::first(&values),
             min: optional(&min),
             max: optional(&max),
             step: optional(&step),
@@ -113,8 +113,8 @@ impl Snapshot {
         let raw = raw::cage_binding {
             struct_size: std::mem::size_of::<raw::cage_binding>() as u32,
             flags: if binding.to_node { raw::CAGE_BINDING_TO_NODE } else { 0 },
-            conditions: conditions.as_ptr(),
-            failures: failures.as_ptr(),
+            conditions: text::first(&conditions),
+            failures: text::first(&failures),
             condition_count: conditions.len() as u32,
             failure_count: failures.len() as u32,
         };

@@ -323,7 +323,7 @@ impl<T: Module> Table<T> {
         struct_size: size_of::<raw::cage_metrics>() as u32,
         metric_count: T::METRICS.len() as u32,
         // A Metric is a cage_metric, and a reference a pointer.
-        metrics: T::METRICS.as_ptr() as *const *const raw::cage_metric,
+        metrics: text::first(T::METRICS),
         collect: Some(collect_metrics::<T>),
     };
     const COLLECT_LABELS: &'static raw::cage_labels = &raw::cage_labels {
@@ -341,8 +341,8 @@ impl<T: Module> Table<T> {
         struct_size: size_of::<raw::cage_watch>() as u32,
         reserved: 0,
         // A Choice is a cage_str.
-        kernel_log: T::WATCH.kernel_log.as_ptr() as *const cage_str,
-        uevents: T::WATCH.uevents.as_ptr() as *const cage_str,
+        kernel_log: text::first(T::WATCH.kernel_log),
+        uevents: text::first(T::WATCH.uevents),
         kernel_log_count: T::WATCH.kernel_log.len() as u32,
         uevent_count: T::WATCH.uevents.len() as u32,
         events: Some(events::<T>),
@@ -359,10 +359,10 @@ impl<T: Module> Table<T> {
         version: text::to_raw(T::VERSION),
         vendor: text::to_raw(T::VENDOR),
         // A Declared is a cage_option, and a reference a pointer.
-        options: T::OPTIONS.as_ptr() as *const *const raw::cage_option,
+        options: text::first(T::OPTIONS),
         option_count: T::OPTIONS.len() as u32,
         param_count: T::PARAMS.len() as u32,
-        params: T::PARAMS.as_ptr() as *const *const raw::cage_option,
+        params: text::first(T::PARAMS),
         params_api_version: text::to_raw(T::PARAMS_API_VERSION),
         params_kind: text::to_raw(T::PARAMS_KIND),
         create: Some(create::<T>),
@@ -376,11 +376,11 @@ impl<T: Module> Table<T> {
         stop: Some(stop::<T>),
         destroy: Some(destroy::<T>),
         extension: Some(extension::<T>),
-        schemas: T::SCHEMAS.as_ptr() as *const *const raw::cage_params_schema,
+        schemas: text::first(T::SCHEMAS),
         schema_count: T::SCHEMAS.len() as u32,
         claim_call_limit_s: T::CLAIM_CALL_LIMIT_S,
         // A Cause is a cage_cause, and a reference a pointer.
-        causes: T::CAUSES.as_ptr() as *const *const raw::cage_cause,
+        causes: text::first(T::CAUSES),
         cause_count: T::CAUSES.len() as u32,
         reserved: 0,
     };

@@ -9,6 +9,15 @@ pub(crate) const fn to_raw(text: &str) -> raw::cage_str {
     raw::cage_str { data: text.as_ptr() as *const c_char, size: text.len() }
 }
 
+/// The first of the items in the form of the ABI, which their own form must equal; NULL without any, since the pointer of
+/// an empty slice dangles.
+pub(crate) const fn first<T, R>(items: &[T]) -> *const R {
+    if items.is_empty() {
+        return std::ptr::null();
+    }
+    items.as_ptr() as *const R
+}
+
 pub(crate) fn to_raw_list(texts: &[String]) -> Vec<raw::cage_str> {
     texts.iter().map(|text| to_raw(text)).collect()
 }

@@ -37,6 +37,12 @@ TEST(LoadTest, CopiesTheTableOfAGoodModule) {
   EXPECT_EQ(loaded->path(), kModules / "good.so");
 }
 
+TEST(LoadTest, TakesListsWithoutEntriesThatPointNowhere) {
+  const auto loaded = load_test_module("empty_lists.so");
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->table().option_count, 0U);
+}
+
 TEST(LoadTest, GivesEachLoadItsOwnImageOfTheSameFile) {
   const auto one = load_test_module("good.so"), two = load_test_module("good.so");
   ASSERT_TRUE(one && two);
