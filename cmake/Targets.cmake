@@ -16,6 +16,15 @@ function(cardcage_library name)
   cardcage_use_precompiled(${name} cardcage_precompiled)
 endfunction()
 
+# cardcage_install_programs(PROGRAM...) installs them into one folder, where each looks for the others. The target
+# `installed` builds everything that `cmake --install` copies.
+add_custom_target(installed)
+function(cardcage_install_programs)
+  include(GNUInstallDirs)
+  install(TARGETS ${ARGN} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+  add_dependencies(installed ${ARGN})
+endfunction()
+
 # cardcage_export_nothing(PROGRAM) hides the libraries that a program links statically from the modules that it loads.
 # A sanitizer's functions stay visible: the C++ library must call them instead of the ones that they replace.
 function(cardcage_export_nothing program)

@@ -3,6 +3,8 @@
 
 vendor.py install BUILD FOLDER      installs the components "vendor" and "programs" of a build into FOLDER and moves the tree
 vendor.py new FOLDER c|cpp|rust     runs `cagectl module new` and the commands of the README that it writes
+vendor.py new FOLDER current-rust   the same with a current rustc instead of Debian's, which is the oldest that is supported
+vendor.py guide FOLDER              does what docs/module-author.md says in "Try it without a cluster", with the files that it quotes
 vendor.py pkg-config FOLDER         builds the templates in C and C++ with pkg-config instead of CMake
 """
 
@@ -15,6 +17,7 @@ import tempfile
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(TESTS))
+QUOTED_FILE = re.compile(r"<!-- file: docs/examples/(\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 SHELL_BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
@@ -54,10 +57,9 @@ def check_module(folder, library):
                 expect(f"{parent}/{name}: not built from the installed files alone", f"{SOURCE}/abi".encode() not in content.read(), SOURCE)
 
 
-def follow_readme(folder, name, env):
-    """Runs the commands of the README, as a vendor copies them to a shell, and looks at what they print."""
-    with open(f"{folder}/README.md", encoding="utf-8") as readme:
-        commands = "".join(SHELL_BLOCK.findall(readme.read())) + "wait\n"  # for the daemon
+def follow(text, folder, env, patterns):
+    """Runs the commands of the text, as a vendor copies them to a shell, and looks for the patterns in what they print."""
+    commands = "".join(SHELL_BLOCK.findall(text)) + "wait\n"  # for the daemon
     with tempfile.TemporaryFile("w+") as output:
         shell = subprocess.Popen(["bash", "-euo", "pipefail", "-c", commands], cwd=folder, env=env, stdout=output,
                                  stderr=subprocess.STDOUT, text=True, start_new_session=True)
@@ -71,19 +73,52 @@ def follow_readme(folder, name, env):
         output.seek(0)
         seen = output.read()
     print(seen)
-    expect(f"the README's commands ended with {code}", code == 0, "")
-    for pattern in (r"desk\.toml: ok, 1 module, 1 driver", r"card0 .* healthy", r"card1 .* unhealthy \(CardFault\)",
-                    r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com"):
-        expect(f"the README's commands do not print '{pattern}'", re.search(pattern, seen), seen)
+    expect(f"the commands ended with {code}", code == 0, "")
+    for pattern in patterns:
+        expect(f"the commands do not print '{pattern}'", re.search(pattern, seen), seen)
+
+
+def follow_readme(folder, name, env):
+    with open(f"{folder}/README.md", encoding="utf-8") as readme:
+        follow(readme.read(), folder, env,
+               (r"desk\.toml: ok, 1 module, 1 driver", r"card0 .* healthy", r"card1 .* unhealthy \(CardFault\)",
+                r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com"))
+
+
+def guide(tree):
+    with open(f"{tree}/share/doc/cardcage/module-author.md", encoding="utf-8") as file:
+        text = file.read()
+    with tempfile.TemporaryDirectory() as home:
+        for name, content in QUOTED_FILE.findall(text):
+            with open(os.path.join(home, name), "w", encoding="utf-8") as file:
+                file.write(content)
+        section = text.split("## Try it without a cluster\n")[1].split("\n## ")[0]
+        try:
+            follow(section, home, environment(tree, home),
+                   (r"acme0 +card +acme .* healthy", r"ACME_MODE=quiet", r"ACME_BOOST_MHZ=100", r": unprepared by card\.acme\.com"))
+        finally:
+            shutil.rmtree("/tmp/acme-cards", ignore_errors=True)
+
+
+def current_rustc():
+    """Its path, or None if it cannot be downloaded."""
+    found = subprocess.run([f"{SOURCE}/tools/current-rustc"], stdout=subprocess.PIPE, text=True, timeout=100, check=False)
+    return found.stdout.strip() if found.returncode == 0 else None
 
 
 def new(tree, language):
-    if language == "rust" and not (os.path.exists("/usr/bin/cargo") and os.path.exists("/usr/bin/rustc")):
+    if "rust" in language and not (os.path.exists("/usr/bin/cargo") and os.path.exists("/usr/bin/rustc")):
         print("skipped: no cargo or rustc in /usr/bin; tools/setup installs them")
         return SKIPPED
+    rustc = None
+    if language == "current-rust":
+        language, rustc = "rust", current_rustc()
+        if rustc is None:
+            print("skipped: tools/current-rustc cannot download a current rustc, as it says above")
+            return SKIPPED
     name = f"{language}-{os.getpid()}"  # part of a path below /tmp
     with tempfile.TemporaryDirectory() as home:
-        env = environment(tree, home)
+        env = environment(tree, home) | ({"RUSTC": rustc} if rustc else {})
         try:
             run(["cagectl", "module", "new", name, "--language", language], cwd=home, env=env)
             follow_readme(f"{home}/{name}", name, env)
@@ -109,7 +144,7 @@ def main():
     if command == "install":
         return install(*arguments)
     tree = os.path.join(arguments.pop(0), "moved")
-    return new(tree, *arguments) if command == "new" else pkg_config(tree)
+    return {"new": new, "guide": guide, "pkg-config": pkg_config}[command](tree, *arguments)
 
 
 if __name__ == "__main__":
