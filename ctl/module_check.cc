@@ -1,8 +1,8 @@
 // cagectl module check FILE: the rules of abi/RULES.md, checked on a module file without a daemon.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <map>
-#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -11,8 +11,9 @@
 #include "ctl/session.h"
 #include "host/config/names.h"
 #include "host/conformance/check_file.h"
+#include "host/conformance/rule.h"
 #include "host/core/duration.h"
-#include "host/core/log.h"
+#include "host/core/nearest.h"
 #include "host/core/unique_fd.h"
 
 namespace cardcage {
@@ -21,38 +22,17 @@ namespace {
 namespace json = boost::json;
 
 constexpr const char* kFooter =
-    "The module runs in a cardcage-worker, several times. The check prepares and unprepares a device for a claim of "
+    "The module runs in a cardcage-worker, several times. The check prepares and unprepares two devices for claims of "
     "its\n"
-    "own, which changes real hardware: name one that nobody uses with --device, or use --no-prepare.\n"
+    "own, which changes real hardware: name those that nobody uses with --device, or use --no-prepare.\n"
     "Exit codes: 0 no rule failed, 1 a rule failed or nothing could be checked, 2 wrong usage or a file that cannot be "
     "read.";
-constexpr std::size_t kMaxLogged = 20;
 
 struct CheckOptions {
   std::filesystem::path file;
-  std::vector<std::string> options, programs, writes;
-  std::string device;
+  std::vector<std::string> options, programs, writes, devices, rules;
   std::string limit = "10s";
-  bool no_prepare = false;
-};
-
-// The last lines that the module and the host logged, each once. Threads of the host log, too.
-class LoggedLines {
- public:
-  void add(std::string_view text) {
-    const std::lock_guard lock(mutex_);
-    if (std::ranges::find(lines_, text) != lines_.end()) return;
-    lines_.emplace_back(text);
-    if (lines_.size() > kMaxLogged) lines_.erase(lines_.begin());
-  }
-  std::vector<std::string> all() {
-    const std::lock_guard lock(mutex_);
-    return lines_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::string> lines_;
+  bool no_prepare = false, only_failed = false;
 };
 
 std::string_view word_of(Verdict verdict) {
@@ -64,12 +44,21 @@ std::string_view word_of(Verdict verdict) {
   return "";
 }
 
+// Those to show, failures first.
+std::vector<Finding> shown_findings(const Report& report, bool only_failed) {
+  const auto failed = [](const Finding& finding) { return finding.outcome.verdict == Verdict::kFail; };
+  std::vector<Finding> findings;
+  std::ranges::copy_if(report.findings, std::back_inserter(findings), failed);
+  if (!only_failed) std::ranges::remove_copy_if(report.findings, std::back_inserter(findings), failed);
+  return findings;
+}
+
 // Checks that are skipped for one reason have one row: a module that does not start fails one check, and not fifty.
-void add_rows(const Report& report, Table& table) {
+void add_rows(const std::vector<Finding>& findings, Table& table) {
   std::map<std::string_view, std::size_t> skipped;  // by reason
-  for (const Finding& finding : report.findings)
+  for (const Finding& finding : findings)
     if (finding.outcome.verdict == Verdict::kSkipped) ++skipped[finding.outcome.evidence];
-  for (const Finding& finding : report.findings) {
+  for (const Finding& finding : findings) {
     std::string rule(finding.rule), statement(finding.statement);
     if (finding.outcome.verdict == Verdict::kSkipped) {
       const std::size_t alike = std::exchange(skipped[finding.outcome.evidence], 0);
@@ -80,22 +69,22 @@ void add_rows(const Report& report, Table& table) {
   }
 }
 
-void print_report(const Report& report, const std::vector<std::string>& logged) {
+void print_report(const Report& report, const std::vector<Finding>& findings) {
   std::string subject = report.file.filename();
   if (const auto& identity = report.identity) subject += fmt::format(": {} {}", identity->id, identity->version);
   fmt::print("{}\n", printable(subject));
   Table table({"RULE", "VERDICT", "CHECK", "EVIDENCE"});
-  add_rows(report, table);
-  table.print();
+  add_rows(findings, table);
+  if (!findings.empty()) table.print();
   fmt::print("{} passed, {} failed, {} skipped\n", report.count(Verdict::kPass), report.count(Verdict::kFail),
              report.count(Verdict::kSkipped));
-  if (!logged.empty()) fmt::print("last warnings in the log:\n");
-  for (const std::string& line : logged) fmt::print("  {}\n", printable(line));
+  if (!report.logged.empty()) fmt::print("last warnings in the log:\n");
+  for (const std::string& line : report.logged) fmt::print("  {}\n", printable(line));
 }
 
-void print_report_json(const Report& report, const std::vector<std::string>& logged) {
+void print_report_json(const Report& report, const std::vector<Finding>& findings) {
   json::array checks;
-  for (const Finding& finding : report.findings)
+  for (const Finding& finding : findings)
     checks.push_back({{"rule", finding.rule},
                       {"name", finding.name},
                       {"statement", finding.statement},
@@ -113,24 +102,23 @@ void print_report_json(const Report& report, const std::vector<std::string>& log
               {"passed", report.count(Verdict::kPass)},
               {"failed", report.count(Verdict::kFail)},
               {"skipped", report.count(Verdict::kSkipped)},
-              {"logged", strings_json(logged)}});
+              {"logged", strings_json(report.logged)}});
 }
 
 Status run(const Session& session, const CheckOptions& options) {
-  CheckRequest request{.file = options.file, .device = options.device, .prepare = !options.no_prepare};
+  CheckRequest request{
+      .file = options.file, .devices = options.devices, .prepare = !options.no_prepare, .rules = options.rules};
   request.programs.assign(options.programs.begin(), options.programs.end());
   request.writes = options.writes;
   if (const auto limit = parse_duration(options.limit)) request.limit = *limit;
   request.options = module_options(options.options);
-  const auto logged = std::make_shared<LoggedLines>();  // a thread that is stuck in the disk may outlive the check
-  configure_log(LogLevel::kWarn, LogFormat::kText);
-  divert_log([logged](LogLevel, std::string_view message, std::initializer_list<LogField>) { logged->add(message); });
   const auto report = check_file(std::move(request));
   if (!report) return std::unexpected(report.error());
+  const std::vector<Finding> findings = shown_findings(*report, options.only_failed);
   if (session.json)
-    print_report_json(*report, logged->all());
+    print_report_json(*report, findings);
   else
-    print_report(*report, logged->all());
+    print_report(*report, findings);
   if (const std::size_t failed = report->count(Verdict::kFail); failed > 0)
     return fail(Code::kFailedPrecondition, "module file '{}' fails {}: see abi/RULES.md", options.file.native(),
                 count(failed, "check"));
@@ -151,6 +139,15 @@ std::string check_program(const std::string& path) {
 std::string check_writes(const std::string& pattern) {
   const auto valid = check_path_pattern(pattern);
   return valid ? std::string() : valid.error().message;
+}
+
+std::string check_rule(const std::string& rule) {
+  std::vector<std::string> known;
+  for (const Rule& one : all_rules()) {
+    if (one.number == rule || one.name == rule) return "";
+    known.emplace_back(one.name);
+  }
+  return fmt::format("no rule '{}'{}; abi/RULES.md has their numbers", rule, nearest_hint(rule, known));
 }
 
 std::string check_limit(const std::string& limit) {
@@ -179,9 +176,20 @@ void add_module_check(CLI::App& module, Session& session) {
       ->type_name("PATTERN")
       ->allow_extra_args(false)
       ->check(check_writes);
-  command->add_option("--device", options->device, "the id of the device to prepare, by default the first healthy one")
-      ->type_name("ID");
+  command
+      ->add_option("--device", options->devices,
+                   "the id of the device to prepare, and of another for the same claim; by default healthy ones")
+      ->type_name("ID")
+      ->allow_extra_args(false)
+      ->expected(1, 2);
   command->add_flag("--no-prepare", options->no_prepare, "prepare nothing, and skip the rules about claims");
+  command
+      ->add_option("--rule", options->rules,
+                   "check this rule alone, and those that it needs: a number as R14, or a name")
+      ->type_name("RULE")
+      ->allow_extra_args(false)
+      ->check(check_rule);
+  command->add_flag("--only-failed", options->only_failed, "show the checks that failed, and no others");
   command->add_option("--timeout", options->limit, "how long each call of the module may take")
       ->type_name("DURATION")
       ->check(check_limit)

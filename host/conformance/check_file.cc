@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <ranges>
+#include <set>
 
 #include "host/conformance/rule.h"
 #include "host/module/load.h"
@@ -54,11 +56,28 @@ Task<Outcome> check_rule(const Rule& rule, Trial& trial, const std::vector<Findi
   co_return skipped(fmt::format("'{}' failed", needed->statement));
 }
 
+// Those with a name or number in the request, all if there is none, and those that they need. What the host logs counts
+// always.
+std::set<std::string_view> wanted_rules(const std::vector<std::string>& names) {
+  std::set<std::string_view> wanted{kLogRule};
+  const auto is_named = [&](const Rule& rule) {
+    return names.empty() || std::ranges::find(names, rule.name) != names.end() ||
+           std::ranges::find(names, rule.number) != names.end();
+  };
+  for (const Rule& rule : all_rules() | std::views::reverse)  // each after those that need it
+    if (is_named(rule) || wanted.contains(rule.name)) wanted.insert({rule.name, rule.needs});
+  return wanted;
+}
+
 Task<void> check_rules(asio::io_context& core, Trial& trial, std::vector<Finding>& findings) {
+  const auto wanted = wanted_rules(trial.request().rules);
   for (const Rule& rule : all_rules()) {
+    if (!wanted.contains(rule.name)) continue;
     Outcome outcome = co_await check_rule(rule, trial, findings);
-    // A broken instance must not spoil the next rule.
-    if (outcome.verdict == Verdict::kFail) std::ignore = co_await trial.stop();
+    if (outcome.verdict == Verdict::kFail) {
+      trial.note_broken(rule.number);
+      std::ignore = co_await trial.stop();  // a broken instance must not spoil the next rule
+    }
     co_await trial.release_claims();
     findings.push_back({rule.number, rule.name, rule.statement, std::move(outcome)});
   }
@@ -88,9 +107,11 @@ Result<Report> check_file(CheckRequest request) {
   report.file = request.file;
   asio::io_context core;
   SystemClock clock;
-  Trial trial(core, clock, std::move(request), scratch.path());
+  const auto log = CheckLog::divert();
+  Trial trial(core, clock, std::move(request), scratch.path(), log);
   spawn(core, check_rules(core, trial, report.findings));
   core.run();
+  report.logged = log->lines();
   if (trial.identity()) report.identity = *trial.identity();
   return report;
 }
@@ -101,7 +122,7 @@ Result<ModuleIdentity> read_declarations(CheckRequest request) {
   if (scratch.path().empty()) return no_scratch_folder();
   asio::io_context core;
   SystemClock clock;
-  Trial trial(core, clock, std::move(request), scratch.path());
+  Trial trial(core, clock, std::move(request), scratch.path(), std::make_shared<CheckLog>());
   Status loaded;
   spawn(core, load_only(core, trial, loaded));
   core.run();

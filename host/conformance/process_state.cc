@@ -51,6 +51,16 @@ std::vector<fs::path> entries(const fs::path& folder) {
 
 int file_number(const fs::path& path) { return static_cast<int>(number_of(path.filename(), 10)); }
 
+// The page faults of the children that it has waited for: each had at least one.
+std::uint64_t faults_of_ended_children(const fs::path& process) {
+  const std::string stat = read_file(process / "stat", kMaxFile).value_or("");
+  // The name of the program may have spaces and brackets. The state follows it, as field 3 of proc_pid_stat(5).
+  std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
+  std::string field;
+  for (int number = 3; number <= 11; ++number) fields >> field;
+  return number_of(field, 10);
+}
+
 void read_threads(const fs::path& process, ProcessState& state) {
   for (const fs::path& task : entries(process / "task")) {
     const std::string status = read_file(task / "status", kMaxFile).value_or("");
@@ -135,6 +145,7 @@ Result<ProcessState> read_process(pid_t pid, const fs::path& proc) {
   state.umask = line_of(*status, "Umask");
   std::error_code gone;
   state.folder = printable(fs::read_symlink(process / "cwd", gone).native(), fs::path::string_type::npos);
+  state.ended_children = faults_of_ended_children(process);
   read_threads(process, state);
   read_descriptors(process, state);
   read_mappings(process, state);

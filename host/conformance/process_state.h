@@ -30,7 +30,8 @@ struct ProcessState {
   std::map<pid_t, ThreadState> threads;
   std::map<int, DescriptorState> descriptors;
   std::vector<pid_t> children;
-  std::set<std::string> mappings;  // files below /dev and /sys
+  std::uint64_t ended_children = 0;  // grows with each that it has waited for, and not by one
+  std::set<std::string> mappings;    // files below /dev and /sys
   SignalSet caught = 0, ignored = 0;
   std::string umask, folder;
 };

@@ -34,6 +34,7 @@ struct Report {
   std::filesystem::path file;
   std::optional<ModuleIdentity> identity;  // if the module could be loaded
   std::vector<Finding> findings;
+  std::vector<std::string> logged;  // the last warnings of the host and of the module
 
   std::size_t count(Verdict verdict) const;
 };

@@ -29,10 +29,12 @@ constexpr Rule kRules[] = {
 
     {"R20", "events", "it handles a loss of events", "discover", rules::handles_events},
 
+    {"R6", "health", "it states the health of listed devices", "discover", rules::states_health_of_listed_devices},
     {"R23", "causes", "it states declared causes alone", "discover", rules::states_declared_causes},
 
     {"R14", "prepare", "prepare and unprepare succeed", "discover", rules::prepares},
     {"R19", "params", "it takes each kind of parameters", "prepare", rules::prepares_with_each_kind_of_params},
+    {"R15", "prepare-two", "two devices of a claim fit together", "prepare", rules::prepares_two_devices},
     {"R14", "prepare-again", "a repeated prepare gives the same", "prepare", rules::prepares_again},
     {"R14", "prepare-restarted", "a new instance prepares the same", "prepare", rules::prepares_again_after_a_restart},
     {"R14", "prepare-after", "prepare after unprepare succeeds", "prepare", rules::prepares_after_unprepare},
@@ -68,6 +70,8 @@ constexpr Rule kRules[] = {
     {"R9", "output", "it prints nothing", "life", rules::prints_nothing},
 
     {"R28", "attach-released", "unprepare without detach succeeds", "attach", rules::unprepares_without_detach},
+
+    {"", kLogRule, "the host logs no other breach", "", rules::breaks_no_other_rule},
 };
 
 }  // namespace

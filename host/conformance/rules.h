@@ -34,6 +34,7 @@ Task<Outcome> handles_events(Trial& trial);
 // rules_claims.cc
 Task<Outcome> prepares(Trial& trial);
 Task<Outcome> prepares_with_each_kind_of_params(Trial& trial);
+Task<Outcome> prepares_two_devices(Trial& trial);
 Task<Outcome> prepares_again(Trial& trial);
 Task<Outcome> prepares_again_after_a_restart(Trial& trial);
 Task<Outcome> prepares_after_a_failure(Trial& trial);
@@ -60,6 +61,7 @@ Task<Outcome> changes_no_settings(Trial& trial);
 Task<Outcome> prints_nothing(Trial& trial);
 
 // rules_health.cc
+Task<Outcome> states_health_of_listed_devices(Trial& trial);
 Task<Outcome> states_declared_causes(Trial& trial);
 Task<Outcome> resets_a_device(Trial& trial);
 
@@ -74,5 +76,8 @@ Task<Outcome> releases_the_hardware(Trial& trial);
 Task<Outcome> prepares_nothing_while_quiesced(Trial& trial);
 Task<Outcome> quiesces_one_device(Trial& trial);
 Task<Outcome> resumes(Trial& trial);
+
+// rules_log.cc
+Task<Outcome> breaks_no_other_rule(Trial& trial);
 
 }  // namespace cardcage::rules

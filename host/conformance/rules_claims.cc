@@ -4,6 +4,7 @@
 #include "host/config/params.h"
 #include "host/conformance/claim_edits.h"
 #include "host/conformance/rules.h"
+#include "host/model/combined_edits.h"
 
 namespace cardcage::rules {
 namespace {
@@ -32,7 +33,9 @@ Outcome compare(const PreparedEdits& before, const Result<PreparedEdits>& after)
 Task<Outcome> prepares(Trial& trial) {
   if (!trial.request().prepare) co_return skipped("--no-prepare");
   const auto device = co_await trial.device();
-  if (!device && device.error().code == Code::kNotFound) co_return skipped(device.error().message);
+  if (!device && device.error().code == Code::kNotFound)
+    co_return broken(device.error().message +
+                     ", so no claim was checked: check it where it has one, or with --no-prepare");
   if (!device) co_return broken(device.error());
   const auto claim = trial.claim_of(*device);
   if (!claim) co_return skipped("the parameters of a claim have no defaults: " + claim.error().message);
@@ -60,6 +63,27 @@ Task<Outcome> prepares_with_each_kind_of_params(Trial& trial) {
   }
   if (taken.empty()) co_return skipped("the device takes no parameters that have defaults");
   co_return passed(fmt::format("{}", fmt::join(taken, ", ")));
+}
+
+// A pod may claim several devices, and its container gets the edits of all.
+Task<Outcome> prepares_two_devices(Trial& trial) {
+  const auto first = co_await trial.device();
+  if (!first) co_return broken(first.error());
+  const auto second = co_await trial.second_device();
+  if (!second && second.error().code == Code::kNotFound) co_return skipped(second.error().message);
+  if (!second) co_return broken(second.error());
+  auto claim = trial.claim_of(*first);
+  if (!claim) co_return broken(claim.error());
+  if (const Status added = trial.add_device(*claim, *second); !added) co_return broken(added.error());
+  const auto edits = co_await trial.prepare(*claim);
+  if (!edits) co_return broken(edits.error());
+  std::vector<DeviceEdits> devices;
+  for (std::size_t i = 0; i < edits->allocations.size(); ++i)
+    devices.push_back({i == 0 ? first->name : second->name, &edits->allocations[i], &edits->claim});
+  if (const Status fits = check_combination(devices); !fits) co_return broken(fits.error());
+  const Status released = co_await trial.unprepare(*claim);
+  if (!released) co_return broken(released.error());
+  co_return passed(fmt::format("devices '{}' and '{}'", first->id, second->id));
 }
 
 Task<Outcome> prepares_again(Trial& trial) {

@@ -1,20 +1,41 @@
-// Health: declared causes alone [R23], and a reset states them anew [R24].
+// Health: of listed devices alone [R6], declared causes alone [R23], and a reset states them anew [R24].
 #include <algorithm>
 
 #include "host/conformance/rules.h"
 
 namespace cardcage::rules {
 
+namespace {
+
+// The devices, after a check of each.
+Task<Result<SnapshotPtr>> check_devices(Trial& trial) {
+  const auto snapshot = co_await trial.discover();
+  if (!snapshot || !trial.identity()->has_check) co_return snapshot;
+  for (const Device& device : (*snapshot)->devices)
+    if (const auto checked = co_await trial.check(device.id); !checked) co_return std::unexpected(checked.error());
+  co_return snapshot;
+}
+
+}  // namespace
+
+// An id that is only a parent_id counts as listed.
+Task<Outcome> states_health_of_listed_devices(Trial& trial) {
+  const auto snapshot = co_await check_devices(trial);
+  if (!snapshot) co_return broken(snapshot.error());
+  const std::map<std::string, Statements> stated = co_await trial.statements();
+  for (const auto& [id, statements] : stated) {
+    const auto is_listed = [&](const Device& device) { return device.id == id || device.parent_id == id; };
+    if (std::ranges::none_of((*snapshot)->devices, is_listed))
+      co_return broken(fmt::format("it states the health of device '{}', which discover does not report", id));
+  }
+  co_return passed("");
+}
+
 Task<Outcome> states_declared_causes(Trial& trial) {
   const std::vector<CauseDeclaration>& declared = trial.identity()->causes;
   if (declared.empty()) co_return skipped("the module declares no causes");
-  const auto snapshot = co_await trial.discover();
+  const auto snapshot = co_await check_devices(trial);
   if (!snapshot) co_return broken(snapshot.error());
-  for (const Device& device : (*snapshot)->devices) {
-    if (!trial.identity()->has_check) break;
-    const auto checked = co_await trial.check(device.id);
-    if (!checked) co_return broken(checked.error());
-  }
   std::map<std::string, Statements> stated = co_await trial.statements();
   for (const Device& device : (*snapshot)->devices) put(stated[device.id], device.health);
   for (const auto& [device, statements] : stated)

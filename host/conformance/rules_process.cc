@@ -38,7 +38,9 @@ Task<Outcome> its_descriptors_close_on_exec(Trial& trial) {
 Task<Outcome> starts_no_process(Trial& trial) {
   return judge(trial, [](const ObservedLife& life) {
     const std::size_t children = std::max(life.running.children.size(), life.destroyed.children.size());
-    return children == 0 ? std::string() : fmt::format("child processes: {}", children);
+    if (children > 0) return fmt::format("child processes: {}", children);
+    const bool ended = life.destroyed.ended_children > life.loaded.ended_children;
+    return std::string(ended ? "a child process, which has ended" : "");
   });
 }
 

@@ -20,15 +20,26 @@ constexpr std::chrono::milliseconds kStopWhileBusy{50};
 // Enough time to see that a call ends soon after its deadline, and less than the daemon gives it.
 constexpr Duration kReturnLimit = kStuckGrace - std::chrono::seconds(1);
 
+// Neither is a part of the other, and no third device has both as parts.
+bool is_other_hardware(const Device& one, const Device& other) {
+  const auto whole = [](const Device& device) { return device.parent_id.empty() ? device.id : device.parent_id; };
+  if (whole(one) == whole(other)) return false;
+  return std::ranges::none_of(one.consumes, [&](const CounterUse& use) {
+    return std::ranges::find(other.consumes, use.set, &CounterUse::set) != other.consumes.end();
+  });
+}
+
 // The position stands in messages for where an operator would look.
 const SourcePosition kCommandLine{.file = "--option"};
 
 }  // namespace
 
-Trial::Trial(asio::io_context& core, Clock& clock, CheckRequest request, const std::filesystem::path& scratch)
+Trial::Trial(asio::io_context& core, Clock& clock, CheckRequest request, const std::filesystem::path& scratch,
+             std::shared_ptr<CheckLog> log)
     : core_(core),
       clock_(clock),
       request_(std::move(request)),
+      log_(std::move(log)),
       services_(std::make_shared<Services>(core, clock,
                                            Services::Places{.records = scratch / "records",
                                                             .outputs = scratch / "outputs",
@@ -306,19 +317,36 @@ Task<Result<Device>> Trial::device() {
   if (device_) co_return *device_;
   const auto snapshot = co_await discover();
   if (!snapshot) co_return std::unexpected(snapshot.error());
-  const std::vector<Device>& devices = (*snapshot)->devices;
-  if (!request_.device.empty()) {
-    const Device* const found = (*snapshot)->find(request_.device);
-    if (!found) co_return fail(Code::kInvalidArgument, "the module reports no device '{}'", request_.device);
-    device_ = *found;
-  } else if (devices.empty()) {
-    co_return fail(Code::kNotFound, "the module reports no device");
-  } else {
-    const auto healthy =
-        std::ranges::find(devices, HealthState::kHealthy, [](const Device& one) { return one.health.state; });
-    device_ = healthy == devices.end() ? devices.front() : *healthy;
+  auto found = choose(**snapshot, 0, [](const Device&) { return true; });
+  if (found) device_ = *found;
+  co_return found;
+}
+
+Task<Result<Device>> Trial::second_device() {
+  const auto first = co_await device();
+  if (!first) co_return first;
+  const auto snapshot = co_await discover();
+  if (!snapshot) co_return std::unexpected(snapshot.error());
+  co_return choose(**snapshot, 1, [&](const Device& one) { return is_other_hardware(*first, one); });
+}
+
+Result<Device> Trial::choose(const Snapshot& snapshot, std::size_t place,
+                             const std::function<bool(const Device&)>& fits) const {
+  if (place < request_.devices.size()) {
+    const std::string& id = request_.devices[place];
+    if (const Device* const found = snapshot.find(id)) return *found;
+    return fail(Code::kInvalidArgument, "the module reports no device '{}'", id);
   }
-  co_return *device_;
+  if (place > 0 && !request_.devices.empty())  // the others may be in use
+    return fail(Code::kNotFound, "no second device was named");
+  const Device* chosen = nullptr;
+  for (const Device& device : snapshot.devices) {
+    if (!fits(device)) continue;
+    if (device.health.state == HealthState::kHealthy) return device;
+    if (!chosen) chosen = &device;
+  }
+  if (chosen) return *chosen;
+  return fail(Code::kNotFound, "the module reports no {}", place > 0 ? "second device of other hardware" : "device");
 }
 
 Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* schema) {
@@ -328,6 +356,19 @@ Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* sc
   if (!values) return std::unexpected(values.error());
   ModuleClaim claim;
   claim.ref = {"default", "module-check", fmt::format("cacecace-0000-4000-8000-{:012}", ++claims_)};
+  claim.allocations.push_back(allocation_of(device, std::move(*values)));
+  return claim;
+}
+
+Status Trial::add_device(ModuleClaim& claim, const Device& device) {
+  auto values = resolve_params(*identity_, device.kind, {});
+  if (!values) return std::unexpected(values.error());
+  claim.allocations.push_back(allocation_of(device, std::move(*values)));
+  claim.allocations.back().request = "second";
+  return {};
+}
+
+ModuleAllocation Trial::allocation_of(const Device& device, OptionValues values) const {
   ModuleAllocation allocation;
   allocation.device_id = device.id;
   allocation.request = "main";
@@ -337,9 +378,8 @@ Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* sc
     allocation.consumed_capacity = device.capacity;
     for (const auto& [name, policy] : device.policies) allocation.consumed_capacity[name] = *policy.default_amount;
   }
-  allocation.values = std::move(*values);
-  claim.allocations.push_back(std::move(allocation));
-  return claim;
+  allocation.values = std::move(values);
+  return allocation;
 }
 
 Task<Result<ModuleClaim>> Trial::new_claim() {

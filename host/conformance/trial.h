@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "host/config/config.h"
+#include "host/conformance/check_log.h"
 #include "host/conformance/process_state.h"
 #include "host/core/clock.h"
 #include "host/loader/loader.h"
@@ -24,8 +26,9 @@ struct CheckRequest {
   std::map<std::string, RawOption> options;
   std::vector<std::filesystem::path> programs;  // that it may have run, absolute
   std::vector<std::string> writes;              // patterns of files that it may have written to
-  std::string device;                           // the id of the device to prepare; empty = the first
+  std::vector<std::string> devices;             // ids of one or two to prepare; empty = those that are healthy
   bool prepare = true;                          // false: nothing is prepared
+  std::vector<std::string> rules;               // names and numbers of those to check; empty = all
   Duration limit = std::chrono::seconds(10);    // of each call
 };
 
@@ -40,7 +43,8 @@ struct ObservedLife {
 class Trial {
  public:
   // `core` and `clock` outlive the object. `scratch` is an empty folder, for what a daemon keeps on disk.
-  Trial(asio::io_context& core, Clock& clock, CheckRequest request, const std::filesystem::path& scratch);
+  Trial(asio::io_context& core, Clock& clock, CheckRequest request, const std::filesystem::path& scratch,
+        std::shared_ptr<CheckLog> log);
 
   Task<Status> stage();
   // Loads the module in a worker, which runs until the next stop().
@@ -78,14 +82,22 @@ class Trial {
   // Makes a call that ends `after` from now and waits until the module returns from it. Fails if it does not.
   Task<Status> discover_until(Duration after);
   Task<Status> prepare_until(ModuleClaim claim, Duration after);
+  // What the host has logged of rules that no check has found broken.
+  std::vector<std::string> breaches() const { return log_->breaches(broken_rules_); }
+  // A check has found a breach of the rule, and says more of it than the log.
+  void note_broken(std::string_view rule) { broken_rules_.insert(rule); }
   // Releases what the rule left prepared.
   Task<void> release_claims();
 
   // The device to prepare; kNotFound without one.
   Task<Result<Device>> device();
+  // Another one, of other hardware, for the same claim; kNotFound without one.
+  Task<Result<Device>> second_device();
   // A claim of its own for one device, as the scheduler and the host would make it.
   // Its parameters are the defaults of `schema`, or of the first that the device takes.
   Result<ModuleClaim> claim_of(const Device& device, const ParamsSchema* schema = nullptr);
+  // Adds the device to the claim, with the defaults.
+  Status add_device(ModuleClaim& claim, const Device& device);
   // One for the device to prepare, with the defaults.
   Task<Result<ModuleClaim>> new_claim();
 
@@ -104,6 +116,9 @@ class Trial {
   Task<Result<ProcessState>> state_at_rest();
   // The claim as prepare saved it, if it did.
   const ModuleClaim& saved(const ModuleClaim& claim) const;
+  Result<Device> choose(const Snapshot& snapshot, std::size_t place,
+                        const std::function<bool(const Device&)>& fits) const;
+  ModuleAllocation allocation_of(const Device& device, OptionValues values) const;
   // Keeps what the module writes down about a claim of prepared_.
   JournalWriter journal_of(const std::string& uid);
   Instant deadline() const { return clock_.now() + request_.limit; }
@@ -112,6 +127,8 @@ class Trial {
   asio::io_context& core_;
   Clock& clock_;
   const CheckRequest request_;
+  const std::shared_ptr<CheckLog> log_;
+  std::set<std::string_view> broken_rules_;
   const std::shared_ptr<Services> services_;
   ModuleConfig config_;
   ModuleBuild build_;

@@ -32,8 +32,13 @@ struct Output {
   std::shared_ptr<spdlog::logger> logger =
       std::make_shared<spdlog::logger>("cardcage", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   std::atomic<LogFormat> format = LogFormat::kText;
-  LogSink sink;
+  std::mutex mutex;
+  std::shared_ptr<const LogSink> sink;  // null: stderr; guarded by mutex
   Output() { set_pattern(); }
+  std::shared_ptr<const LogSink> current_sink() {
+    const std::lock_guard lock(mutex);
+    return sink;
+  }
   void set_pattern() {
     logger->set_pattern(format == LogFormat::kJson ? "{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",\"level\":\"%l\",%v}"
                                                    : "%Y-%m-%dT%H:%M:%S.%eZ %^%-5l%$ %v",
@@ -80,14 +85,18 @@ void configure_log(LogLevel level, LogFormat format) {
   out.set_pattern();
 }
 
-void divert_log(LogSink sink) { output().sink = std::move(sink); }
+void divert_log(LogSink sink) {
+  Output& out = output();
+  const std::lock_guard lock(out.mutex);
+  out.sink = sink ? std::make_shared<const LogSink>(std::move(sink)) : nullptr;
+}
 
 bool log_enabled(LogLevel level) { return output().logger->should_log(spd_level(level)); }
 
 void log(LogLevel level, std::string_view message, std::initializer_list<LogField> fields) {
-  const Output& out = output();
+  Output& out = output();
   if (!out.logger->should_log(spd_level(level))) return;
-  if (out.sink) return out.sink(level, message, fields);
+  if (const auto sink = out.current_sink()) return (*sink)(level, message, fields);
   std::string line;
   if (out.format == LogFormat::kJson) {
     line = "\"message\":" + in_quotes(message);

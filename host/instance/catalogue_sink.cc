@@ -65,12 +65,14 @@ Status CatalogueSink::add(const cage_catalogue_entry* given) {
     return std::unexpected(Error{Code::kResourceExhausted, ""});
   }
   const auto adopted = adopt(given, "cage_catalogue_entry");
-  if (!adopted) return leave_out(collected_.left_out, guard_.module(), "catalogue entry", "?", adopted.error());
+  if (!adopted)
+    return leave_out(collected_.left_out, guard_.module(), {"R22", "catalogue entry"}, "?", adopted.error());
   auto entry = copy_entry(*adopted);
   const Status kept = entry ? keep(std::move(*entry)) : std::unexpected(std::move(entry.error()));
   if (kept) return {};
   full_ = kept.error().code == Code::kResourceExhausted;
-  return leave_out(collected_.left_out, guard_.module(), "catalogue entry", shown_name(adopted->name), kept.error());
+  return leave_out(collected_.left_out, guard_.module(), {"R22", "catalogue entry"}, shown_name(adopted->name),
+                   kept.error());
 }
 
 Status CatalogueSink::keep(CatalogueEntry entry) {

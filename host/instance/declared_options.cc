@@ -4,6 +4,7 @@
 
 #include "host/config/options.h"
 #include "host/instance/borrowed.h"
+#include "host/instance/listed_words.h"
 #include "host/model/naming.h"
 
 namespace cardcage {
@@ -15,8 +16,8 @@ constexpr std::uint32_t kFlags = CAGE_OPTION_REQUIRED | CAGE_OPTION_SECRET | CAG
 
 enum class Use : std::uint8_t { kOption, kParam };
 
-Result<std::vector<std::string>> copy_choices(const cage_option& option) {
-  const auto given = items_of(option.choices, option.choice_count, kMaxChoices, "choices");
+Result<std::vector<std::string>> copy_choices(const cage_option& option, const std::string& name) {
+  const auto given = listed_words(option.choices, option.choice_count, kMaxChoices, "choices", name);
   if (!given) return std::unexpected(given.error());
   std::vector<std::string> choices;
   for (const cage_str& choice : *given) {
@@ -80,7 +81,7 @@ Result<OptionDeclaration> copy_declaration(const cage_option* given, Use use) {
   const auto one_line = [](std::string_view text) { return text.size() <= kMaxHelp && is_line(text); };
   auto help = ruled_text(option->help, one_line, "help", "one line of UTF-8 of at most 256 bytes");
   auto default_text = ruled_text(option->default_text, is_line, "default_text", "one line of UTF-8");
-  auto choices = copy_choices(*option);
+  auto choices = copy_choices(*option, declaration.name);
   if (!help) return within(help.error(), "'{}'", declaration.name);
   if (!default_text) return within(default_text.error(), "'{}'", declaration.name);
   if (!choices) return within(choices.error(), "'{}'", declaration.name);
@@ -137,8 +138,9 @@ Status check_field(const OptionDeclaration& field) {
   return {};
 }
 
-Result<std::vector<std::string>> copy_kinds(const cage_params_schema& schema) {
-  const auto given = items_of(schema.device_kinds, schema.device_kind_count, kMaxKinds, "device_kinds");
+Result<std::vector<std::string>> copy_kinds(const cage_params_schema& schema, const std::string& kind_of_params) {
+  const auto given =
+      listed_words(schema.device_kinds, schema.device_kind_count, kMaxKinds, "device_kinds", kind_of_params);
   if (!given) return std::unexpected(given.error());
   std::vector<std::string> kinds;
   for (const cage_str& one : *given) {
@@ -166,7 +168,7 @@ Result<ParamsSchema> copy_schema(const cage_params_schema* given) {
   if (!fields) return within(fields.error(), "'{}'", *kind);
   for (const OptionDeclaration& field : *fields)
     if (auto checked = check_field(field); !checked) return within(checked.error(), "'{}'", *kind);
-  auto kinds = copy_kinds(*schema);
+  auto kinds = copy_kinds(*schema, *kind);
   if (!kinds) return within(kinds.error(), "'{}'", *kind);
   return ParamsSchema{std::move(*api_version), std::move(*kind), std::move(*fields), std::move(*kinds)};
 }

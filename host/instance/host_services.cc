@@ -86,7 +86,7 @@ cage_status HostServices::add_descriptor(std::int32_t descriptor) {
   if (added) added = descriptors_.add(descriptor);
   if (added) return CAGE_OK;
   log_limited(LogLevel::kError, module_ + "/poll", "descriptor is not polled: " + added.error().message,
-              {{"module", module_}, {"descriptor", descriptor}});
+              {{"module", module_}, {"descriptor", descriptor}, {"rule", "R20"}});
   return static_cast<cage_status>(added.error().code);
 }
 
@@ -131,7 +131,7 @@ void HostServices::log(std::uint32_t level, cage_str text) {
   }
   if (verdict.left_out > 0)
     log_limited(LogLevel::kWarn, module_ + "/lines", "module logs too much; lines are left out",
-                {{"module", module_}, {"lines", verdict.left_out}});
+                {{"module", module_}, {"lines", verdict.left_out}, {"rule", "Limits"}});
   if (!verdict.write) return;
   const std::string_view start(text.data, std::min(text.size, kMaxLogLine + 4));
   const std::string line = printable_lines(start, kMaxLogLine);
@@ -172,7 +172,8 @@ void HostServices::note_descriptor(std::int32_t descriptor) {
 
 void HostServices::note_health(const cage_health* given) {
   const auto refuse = [&](const std::string& why) {
-    log_limited(LogLevel::kError, module_ + "/health", "health report is ignored: " + why, {{"module", module_}});
+    log_limited(LogLevel::kError, module_ + "/health", "health report is ignored: " + why,
+                {{"module", module_}, {"rule", "R6"}});
   };
   const auto adopted = adopt(given, "cage_health");
   if (!adopted) return refuse(adopted.error().message);

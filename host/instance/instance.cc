@@ -315,7 +315,8 @@ void Instance::destroy() {
   try {
     module_.table().destroy(std::exchange(self_, nullptr));
   } catch (...) {
-    log(LogLevel::kError, "module's destroy threw an exception; none may leave a module [R9]", {{"module", name_}});
+    log(LogLevel::kError, "module's destroy threw an exception; none may leave a module",
+        {{"module", name_}, {"rule", "R9"}});
   }
   services_.close();
 }

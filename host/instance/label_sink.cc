@@ -31,7 +31,7 @@ Status LabelSink::add(cage_str name, cage_str value) {
   if (kept) return {};
   const auto text = text_of(name, 4096, "name");
   const std::string shown = text ? printable(*text, kQuoted) : std::string("?");
-  return leave_out(collected_.left_out, guard_.module(), "node label", shown, kept.error());
+  return leave_out(collected_.left_out, guard_.module(), {"R17", "node label"}, shown, kept.error());
 }
 
 Status LabelSink::keep(cage_str name, cage_str value) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/instance/borrowed.h"
+#include "host/instance/listed_words.h"
 
 namespace cardcage {
 namespace {
@@ -11,8 +12,8 @@ constexpr std::size_t kMaxMetricHelp = 256;
 
 bool is_help(std::string_view text) { return !text.empty() && text.size() <= kMaxMetricHelp && is_line(text); }
 
-Result<std::vector<std::string>> copy_labels(const cage_metric& metric) {
-  const auto given = items_of(metric.labels, metric.label_count, kMaxMetricLabels, "labels");
+Result<std::vector<std::string>> copy_labels(const cage_metric& metric, const std::string& name) {
+  const auto given = listed_words(metric.labels, metric.label_count, kMaxMetricLabels, "labels", name);
   if (!given) return std::unexpected(given.error());
   std::vector<std::string> labels;
   for (const cage_str& one : *given) {
@@ -46,7 +47,7 @@ Result<MetricDeclaration> copy_metric(const cage_metric* given) {
   auto help = ruled_text(metric->help, is_help, "help", "one line of UTF-8 of 1 to 256 bytes");
   if (!help) return within(help.error(), "'{}'", declaration.name);
   declaration.help = std::move(*help);
-  auto labels = copy_labels(*metric);
+  auto labels = copy_labels(*metric, declaration.name);
   if (!labels) return within(labels.error(), "'{}'", declaration.name);
   declaration.labels = std::move(*labels);
   return declaration;

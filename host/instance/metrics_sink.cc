@@ -54,7 +54,7 @@ Status MetricsSink::add(std::uint32_t metric, cage_str device_id, const cage_str
   if (kept) return {};
   full_ = kept.error().code == Code::kResourceExhausted;
   const std::string name = metric < declared_.size() ? declared_[metric].name : std::to_string(metric);
-  return leave_out(collected_.left_out, guard_.module(), "sample of metric", name, kept.error());
+  return leave_out(collected_.left_out, guard_.module(), {"R17", "sample of metric"}, name, kept.error());
 }
 
 Result<MetricSample> MetricsSink::copy(std::uint32_t metric, cage_str device_id, const cage_str* label_values,

@@ -89,7 +89,7 @@ void SnapshotSink::abandon() {
 void SnapshotSink::leave_out(const std::string& device_id, const std::string& why) {
   if (left_out_.size() < kMaxLeftOut) left_out_.try_emplace(device_id, why);
   log_limited(LogLevel::kError, guard_.module() + "/device/" + device_id, "device is left out: " + why,
-              {{"module", guard_.module()}, {"device", device_id}});
+              {{"module", guard_.module()}, {"device", device_id}, {"rule", "R6"}});
 }
 
 void SnapshotSink::spoil(const std::string& device_id, const std::string& why) {
@@ -128,7 +128,7 @@ Status SnapshotSink::add(const cage_device* given) {
 Status SnapshotSink::add_counter_set(cage_str name, const cage_quantity* counters, std::uint32_t count) {
   const auto refuse = [&](const Error& error) -> Status {
     log_limited(LogLevel::kError, guard_.module() + "/counters", "counter set is left out: " + error.message,
-                {{"module", guard_.module()}, {"set", shown_id(name)}});
+                {{"module", guard_.module()}, {"set", shown_id(name)}, {"rule", "R6"}});
     return std::unexpected(error);
   };
   auto set = ruled_text(name, is_dns_label, "counter set name", kLabel);

@@ -13,12 +13,12 @@ void StatedCauses::check(Health& health) const {
   const auto found = has_unit_.find(health.cause);
   const bool declared = found != has_unit_.end();
   const auto warn = [&](std::string_view text) {
-    log_limited(LogLevel::kWarn, module_ + "/causes", text, {{"module", module_}, {"cause", health.cause}});
+    log_limited(LogLevel::kWarn, module_ + "/causes", text,
+                {{"module", module_}, {"cause", health.cause}, {"rule", "R23"}});
   };
-  if (!declared && !has_unit_.empty() && !health.cause.empty())
-    warn("module states a cause that it does not declare [R23]");
+  if (!declared && !has_unit_.empty() && !health.cause.empty()) warn("module states a cause that it does not declare");
   if (!health.value || (declared && found->second)) return;
-  warn("value of a statement is ignored: the module declares no unit for the cause [R23]");
+  warn("value of a statement is ignored: the module declares no unit for the cause");
   health.value.reset();
 }
 

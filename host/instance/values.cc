@@ -11,15 +11,25 @@ const ValuesView& self_of(const cage_values* table) { return *static_cast<const 
 
 }  // namespace
 
+void ValuesView::log_undeclared(std::string_view name, const char* asked_as) const {
+  log_limited(LogLevel::kWarn, module_ + "/values",
+              "module asks for a value that it did not declare with this name and type",
+              {{"module", module_}, {"name", printable(name, kQuoted)}, {"type", asked_as}, {"rule", "R19"}});
+}
+
+const OptionValues::Entry* ValuesView::find_entry(const char* name, const char* asked_as) const {
+  const std::string_view wanted = name == nullptr ? std::string_view() : std::string_view(name);
+  const auto found = values_.entries.find(wanted);
+  if (found != values_.entries.end()) return &found->second;
+  log_undeclared(wanted, asked_as);
+  return nullptr;
+}
+
 template <class T>
 const T* ValuesView::find(const char* name, const char* asked_as) const {
-  const std::string_view wanted = name == nullptr ? std::string_view() : std::string_view(name);
-  const auto entry = values_.entries.find(wanted);
-  const T* const value = entry == values_.entries.end() ? nullptr : std::get_if<T>(&entry->second.value);
-  if (value == nullptr)
-    log_limited(LogLevel::kWarn, module_ + "/values",
-                "module asks for a value that it did not declare with this name and type",
-                {{"module", module_}, {"name", printable(wanted, kQuoted)}, {"type", asked_as}});
+  const OptionValues::Entry* const entry = find_entry(name, asked_as);
+  const T* const value = entry == nullptr ? nullptr : std::get_if<T>(&entry->value);
+  if (entry != nullptr && value == nullptr) log_undeclared(name, asked_as);
   return value;
 }
 
@@ -63,9 +73,8 @@ ValuesView::ValuesView(const OptionValues& values, std::string module) : values_
     return static_cast<std::uint32_t>(list.size());
   };
   table_.given = [](const cage_values* table, const char* name) -> std::int32_t {
-    const auto& entries = self_of(table).values_.entries;
-    const auto entry = entries.find(std::string_view(name == nullptr ? "" : name));
-    return entry != entries.end() && entry->second.given ? 1 : 0;
+    const OptionValues::Entry* const entry = self_of(table).find_entry(name, "any");
+    return entry != nullptr && entry->given ? 1 : 0;
   };
   table_.map = [](const cage_values* table, const char* name, const cage_str** keys,
                   const cage_str** texts) -> std::uint32_t {
@@ -79,10 +88,9 @@ ValuesView::ValuesView(const OptionValues& values, std::string module) : values_
     return static_cast<std::uint32_t>(map.keys.size());
   };
   table_.source = [](const cage_values* table, const char* name) -> std::int32_t {
-    const auto& entries = self_of(table).values_.entries;
-    const auto entry = entries.find(std::string_view(name == nullptr ? "" : name));
-    if (entry == entries.end() || !entry->second.source) return -1;
-    return *entry->second.source == ConfigSource::kClass ? CAGE_PARAMS_CLASS : CAGE_PARAMS_CLAIM;
+    const OptionValues::Entry* const entry = self_of(table).find_entry(name, "any");
+    if (entry == nullptr || !entry->source) return -1;
+    return *entry->source == ConfigSource::kClass ? CAGE_PARAMS_CLASS : CAGE_PARAMS_CLAIM;
   };
   table_.params_kind = lent(values_.kind);
 }

@@ -25,6 +25,8 @@ class ValuesView {
   void lend(const std::string& name, const OptionValue& value);
   template <class T>
   const T* find(const char* name, const char* asked_as) const;
+  const OptionValues::Entry* find_entry(const char* name, const char* asked_as) const;
+  void log_undeclared(std::string_view name, const char* asked_as) const;
 
   const OptionValues& values_;
   std::string module_;

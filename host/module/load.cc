@@ -25,8 +25,8 @@ Result<StagedModule> copy_of(const StagedModule& build) {
 
 Result<InProcessModule::Parts> load_and_check(const ModuleConfig& config, const StagedModule& build) {
   if (!build.elf.others.empty())
-    log(LogLevel::kWarn, "module exports more than its entry; other modules may get its symbols [R1]",
-        {{"module", config.name}, {"symbols", fmt::format("{}", fmt::join(build.elf.others, ", "))}});
+    log(LogLevel::kWarn, "module exports more than its entry; other modules may get its symbols",
+        {{"module", config.name}, {"symbols", fmt::format("{}", fmt::join(build.elf.others, ", "))}, {"rule", "R1"}});
   auto staged = copy_of(build);
   if (!staged) return within(staged.error(), "module '{}'", config.name);
   auto loaded = load_identified(config.name, std::move(*staged));

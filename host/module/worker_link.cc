@@ -122,15 +122,24 @@ void WorkerLink::take_answer(const wire::Answer& answer) {
   answered(answer);
 }
 
-// The worker bounds its lines, too, unless the module has overwritten its memory.
+// The worker bounds the lines of the module, but not its own, which may say that it left some out.
 void WorkerLink::log_line(const wire::LogLine& line) {
-  if (!log_budget_.take(clock_.now()).write) return;
-  std::string text = printable_lines(line.text(), kMaxLine);
-  for (int i = 0; i + 1 < line.fields_size(); i += 2)
-    if (line.fields(i) != "module")
-      text += fmt::format(" {}={}", printable(line.fields(i), kMaxLine), printable(line.fields(i + 1), kMaxLine));
+  const LineBudget::Verdict verdict = log_budget_.take(clock_.now());
+  if (verdict.left_out > 0)
+    log_limited(LogLevel::kWarn, module_ + "/lines", "module logs too much; lines are left out",
+                {{"module", module_}, {"lines", verdict.left_out}, {"rule", "Limits"}});
+  if (!verdict.write) return;
+  std::string text = printable_lines(line.text(), kMaxLine), rule;
+  for (int i = 0; i + 1 < line.fields_size(); i += 2) {
+    std::string value = printable(line.fields(i + 1), kMaxLine);
+    if (line.fields(i) == "rule")
+      rule = std::move(value);
+    else if (line.fields(i) != "module")
+      text += fmt::format(" {}={}", printable(line.fields(i), kMaxLine), value);
+  }
   last_lines_.add(text);
-  log(log_level_of(line.level()), text, {{"module", module_}});
+  if (rule.empty()) return log(log_level_of(line.level()), text, {{"module", module_}});
+  log(log_level_of(line.level()), text, {{"module", module_}, {"rule", std::move(rule)}});
 }
 
 void WorkerLink::note_printed(const std::string& line) {

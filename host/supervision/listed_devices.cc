@@ -61,7 +61,7 @@ HealthNews ListedDevices::note(const std::string& device_id, Health health) {
   if (snapshot_ && !discovering_)
     log_limited(LogLevel::kWarn, module_ + "/unknown-device",
                 "health of a device that is not listed waits for the next discover",
-                {{"module", module_}, {"device", device_id}});
+                {{"module", module_}, {"device", device_id}, {"rule", "R6"}});
   return HealthNews::kNone;
 }
 
@@ -72,7 +72,7 @@ void ListedDevices::keep_for_later(const std::string& device_id, const Health& h
     case KeptHealth::Outcome::kTooMuch:
       log_limited(LogLevel::kError, module_ + "/unlisted",
                   "health report is ignored: too many about devices that are not listed wait for the next discover",
-                  {{"module", module_}, {"device", device_id}});
+                  {{"module", module_}, {"device", device_id}, {"rule", "R6"}});
   }
 }
 

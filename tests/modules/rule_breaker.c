@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +75,41 @@ static void stop_thread(void) {
   self.has_thread = 0;
 }
 
+static void state(cage_str device_id, const char* cause, const double* value) {
+  const cage_health health = {.struct_size = sizeof health,
+                              .state = CAGE_HEALTH_OK,
+                              .device_id = device_id,
+                              .cause = {cause, strlen(cause)},
+                              .value = value == NULL ? 0 : *value,
+                              .has_value = value != NULL};
+  self.host->health(self.host, &health);
+}
+
+static void run_child(void) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, NULL, 0);
+}
+
+/* What the host notices and logs, and no check looks for. */
+static void break_noticed_rule(const cage_values* options) {
+  const cage_str first = CAGE_LIT("dev-0"), none = CAGE_LIT(""), line = CAGE_LIT("again");
+  const double degrees = 40;
+  if (breaks("value-name")) options->string(options, "speed");
+  if (breaks("value-type")) options->integer(options, "break");
+  if (breaks("value-given")) options->given(options, "speed");
+  if (breaks("value-unit")) state(first, "Ecc", &degrees);
+  if (breaks("health-id")) state(none, "Ecc", NULL);
+  for (int i = 0; breaks("log-flood") && i < 200; ++i) self.host->log(self.host, CAGE_LOG_WARN, line);
+}
+
+static void* add_elsewhere(void* out) {
+  const cage_device device = {.struct_size = sizeof device, .id = CAGE_LIT("dev-2"), .kind = CAGE_LIT("gpu")};
+  cage_snapshot* const sink = out;
+  sink->device(sink, &device);
+  return NULL;
+}
+
 static cage_status create(const cage_call* call, const cage_host* host, const cage_values* options,
                           cage_instance** out) {
   (void)call;
@@ -81,6 +117,7 @@ static cage_status create(const cage_call* call, const cage_host* host, const ca
   copy_text(self.broken, sizeof self.broken, options->string(options, "break"));
   copy_text(self.file, sizeof self.file, options->string(options, "file"));
   self.descriptor = self.lock = -1;
+  break_noticed_rule(options);
   *out = (cage_instance*)(void*)&self;
   return CAGE_OK;
 }
@@ -105,6 +142,7 @@ static cage_status start(cage_instance* me, const cage_call* call) {
   if (breaks("output")) printf("hello\n");
   if (breaks("processes") && fork() == 0)
     for (;;) pause();
+  if (breaks("ended-process")) run_child();
   return CAGE_OK;
 }
 
@@ -120,9 +158,13 @@ static cage_status discover(cage_instance* me, const cage_call* call, cage_snaps
                         .kind = CAGE_LIT("gpu"),
                         .attrs = &number,
                         .attr_count = 1};
-  const cage_str bad = CAGE_LIT("not an id");
+  pthread_t thread;
+  const cage_str bad = CAGE_LIT("not an id"), second = CAGE_LIT("dev-1");
   if (breaks("discover")) return refuse(call, CAGE_INTERNAL, "bus error");
   if (breaks("discover-deadline")) oversleep(call);
+  out->device(out, &device);
+  if (breaks("sink-thread") && pthread_create(&thread, NULL, add_elsewhere, out) == 0) pthread_join(thread, NULL);
+  device.id = second;
   out->device(out, &device);
   device.id = bad;
   if (breaks("devices")) out->device(out, &device);
@@ -162,6 +204,10 @@ static cage_status prepare(cage_instance* me, const cage_call* call, const cage_
   status = out->extension(out, CAGE_EDITS_STATUS);
   status->network(out, 0, &in_pod);
   text.size = (size_t)snprintf(value, sizeof value, "%d", number);
+  if (breaks("prepare-two") && claim->alloc_count > 1) {
+    const cage_str other = CAGE_LIT("another");
+    out->env(out, 1, key, other);
+  }
   return out->env(out, 0, key, text);
 }
 
@@ -282,23 +328,19 @@ static cage_status events(cage_instance* me, const cage_call* call, const cage_e
   return CAGE_OK;
 }
 
-static void state(cage_str device_id, const char* cause) {
-  const cage_health health = {
-      .struct_size = sizeof health, .state = CAGE_HEALTH_OK, .device_id = device_id, .cause = {cause, strlen(cause)}};
-  self.host->health(self.host, &health);
-}
-
 static cage_status check(cage_instance* me, const cage_call* call, cage_str device_id) {
+  const cage_str unlisted = CAGE_LIT("dev-9");
   (void)me, (void)call;
-  state(device_id, "Ecc");
-  state(device_id, breaks("causes") ? "Fan" : "Link");
+  state(device_id, "Ecc", NULL);
+  state(device_id, breaks("causes") ? "Fan" : "Link", NULL);
+  if (breaks("health")) state(unlisted, "Ecc", NULL);
   return CAGE_OK;
 }
 
 static cage_status reset(cage_instance* me, const cage_call* call, cage_str device_id) {
   (void)me, (void)call;
-  state(device_id, "Ecc");
-  if (!breaks("reset")) state(device_id, breaks("causes") ? "Fan" : "Link");
+  state(device_id, "Ecc", NULL);
+  if (!breaks("reset")) state(device_id, breaks("causes") ? "Fan" : "Link", NULL);
   return CAGE_OK;
 }
 

@@ -45,7 +45,7 @@ TEST(NicModuleCheck, KeepsAllRules) {
   const OwnSysfs sysfs;
   if (!sysfs.mounted()) GTEST_SKIP() << "sysfs cannot be mounted here";
   ASSERT_TRUE(node.ip("link add nic0 type veth peer name peer0"));
-  CheckRequest request{.file = built_module("nic"), .device = "interface/nic0"};
+  CheckRequest request{.file = built_module("nic"), .devices = {"interface/nic0"}};
   request.options["interfaces"] = {std::vector<std::string>{"nic0"}, {}};
   const auto report = check_file(request);
   ASSERT_TRUE(report) << report.error().message;

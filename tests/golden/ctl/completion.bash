@@ -6,7 +6,7 @@ _cagectl() {
     esac
   done
   case "$command $before" in
-    *" "--cdi-dir|*" "--claim|*" "--config|*" "--device|*" "--driver-socket|*" "--file|*" "--folder|*" "--kubelet-root|*" "--language|*" "--limit|*" "--messages|*" "--option|*" "--output|*" "--program|*" "--reason|*" "--since|*" "--socket|*" "--templates|*" "--timeout|*" "--write) COMPREPLY=(); return ;;
+    *" "--cdi-dir|*" "--claim|*" "--config|*" "--device|*" "--driver-socket|*" "--file|*" "--folder|*" "--kubelet-root|*" "--language|*" "--limit|*" "--messages|*" "--option|*" "--output|*" "--program|*" "--reason|*" "--rule|*" "--since|*" "--socket|*" "--templates|*" "--timeout|*" "--write) COMPREPLY=(); return ;;
     "modules --options") words=$(cagectl names modules 2>/dev/null) ;;
     "module admission --driver") words=$(cagectl names drivers 2>/dev/null) ;;
     "devices --module") words=$(cagectl names modules 2>/dev/null) ;;
@@ -31,7 +31,7 @@ _cagectl() {
       "module resume") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null) $(cagectl names devices 2>/dev/null)" ;;
       "module restart") words="--help --reason --timeout --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "module new") words="--help --language --folder --templates --socket --json --version" ;;
-      "module check") words="--help --option --program --write --device --no-prepare --timeout --socket --json --version" ;;
+      "module check") words="--help --option --program --write --device --no-prepare --rule --only-failed --timeout --socket --json --version" ;;
       "module admission") words="--help --driver --file --option --socket --json --version $(cagectl names modules 2>/dev/null)" ;;
       "devices") words="--help --module --driver --socket --json --version $(cagectl names devices 2>/dev/null)" ;;
       "device") words="--help --socket --json --version cordon uncordon clear reset" ;;

@@ -111,9 +111,13 @@ TEST(CheckFileTest, AModuleMayHaveAService) {
 
 TEST(CheckFileTest, PreparesTheWantedDevice) {
   CheckRequest request = mock();
-  request.device = "nic-1";
-  EXPECT_THAT(evidence(check(request), "prepare"), HasSubstr("device 'nic-1': variables: "));
-  request.device = "nic-9";
+  request.devices = {"nic-1"};
+  const Report one = check(request);
+  EXPECT_THAT(evidence(one, "prepare"), HasSubstr("device 'nic-1': variables: "));
+  EXPECT_EQ(evidence(one, "prepare-two"), "no second device was named") << "others may be in use";
+  request.devices = {"nic-1", "gpu-2"};
+  EXPECT_EQ(evidence(check(request), "prepare-two"), "devices 'nic-1' and 'gpu-2'");
+  request.devices = {"nic-9"};
   const Report report = check(request);
   EXPECT_THAT(names(report, Verdict::kFail), ::testing::Contains("prepare"));
   EXPECT_EQ(evidence(report, "prepare"), "the module reports no device 'nic-9'");
@@ -121,9 +125,9 @@ TEST(CheckFileTest, PreparesTheWantedDevice) {
 
 TEST(CheckFileTest, AModuleWithoutDevicesCannotBeCheckedFurther) {
   const Report report = check(test_module("good.so"));
-  EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
-  EXPECT_EQ(evidence(report, "prepare"), "the module reports no device");
-  EXPECT_EQ(evidence(report, "prepare-again"), "the module reports no device");
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"prepare"}) << "nothing about claims was checked";
+  EXPECT_THAT(evidence(report, "prepare"), AllOf(HasSubstr("the module reports no device"), HasSubstr("--no-prepare")));
+  EXPECT_EQ(evidence(report, "prepare-again"), "'prepare and unprepare succeed' failed");
   EXPECT_EQ(evidence(report, "quiesce"), "the module has no quiesce");
 }
 
@@ -156,6 +160,7 @@ TEST(CheckFileTest, AnOptionThatTheModuleDoesNotHaveIsNamed) {
 
 TEST(CheckFileTest, AModuleThatNeedsItsOwnProcessMayChangeIt) {
   CheckRequest request = test_module("loud_process_only.so");
+  request.prepare = false;  // it has no device
   const Report report = check(request);
   EXPECT_THAT(names(report, Verdict::kFail), IsEmpty());
   EXPECT_EQ(evidence(report, "output"), "CAGE_MODULE_PROCESS_ONLY allows it: it printed 'hello'");
@@ -169,7 +174,9 @@ class RefusedFileTest : public ::testing::TestWithParam<Refused> {};
 
 TEST_P(RefusedFileTest, FailsTheRuleThatItBreaks) {
   const auto& [file, rule, text] = GetParam();
-  const Report report = check(test_module(file));
+  CheckRequest request = test_module(file);
+  request.prepare = false;  // they have no devices
+  const Report report = check(request);
   EXPECT_EQ(names(report, Verdict::kFail), Names{rule});
   EXPECT_THAT(evidence(report, rule), HasSubstr(text));
 }
@@ -191,9 +198,64 @@ INSTANTIATE_TEST_SUITE_P(Files, RefusedFileTest,
 
 TEST(CheckFileTest, AThreadThatStartsWhenTheFileIsLoadedIsABreach) {
   if (kThreadSanitizer) GTEST_SKIP() << "the sanitizer starts a thread of its own";
-  const Report report = check(test_module("early_thread.so"));
+  CheckRequest request = test_module("early_thread.so");
+  request.prepare = false;  // it has no device
+  const Report report = check(request);
   EXPECT_EQ(names(report, Verdict::kFail), Names{"load"});
   EXPECT_THAT(evidence(report, "load"), HasSubstr("3 threads run before create"));
+}
+
+Report check_breach(const std::string& name) {
+  CheckRequest request = test_module("rule_breaker.so");
+  request.options["break"] = {name, {}};
+  return check(request);
+}
+
+TEST(CheckFileTest, AChildThatHasEndedIsABreach) {
+  const Report report = check_breach("ended-process");
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"processes"});
+  EXPECT_EQ(evidence(report, "processes"), "a child process, which has ended");
+}
+
+// No check looks for them.
+TEST(CheckFileTest, WhatTheHostLogsIsABreach) {
+  const std::pair<std::string, std::string> breaches[] = {
+      {"sink-thread", "use of a sink refused: its call has ended, or this is another thread"},
+      {"value-name", "did not declare with this name and type name=speed type=string [R19]"},
+      {"value-type", "did not declare with this name and type name=break type=integer [R19]"},
+      {"value-given", "did not declare with this name and type name=speed type=any [R19]"},
+      {"value-unit", "value of a statement is ignored: the module declares no unit for the cause cause=Ecc [R23]"},
+      {"health-id", "health report is ignored: "},
+      {"log-flood", "module logs too much; lines are left out"}};
+  for (const auto& [name, text] : breaches) {
+    const Report report = check_breach(name);
+    EXPECT_EQ(names(report, Verdict::kFail), Names{"log"}) << name;
+    EXPECT_THAT(evidence(report, "log"), HasSubstr(text)) << name;
+  }
+}
+
+TEST(CheckFileTest, ChoicesWithoutACountAreABreach) {
+  CheckRequest request = test_module("uncounted_choices.so");
+  request.prepare = false;
+  const Report report = check(request);
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"log"});
+  EXPECT_EQ(evidence(report, "log"), "'mode' has choices and a count of 0, so the host sees none of them [R2]");
+}
+
+TEST(CheckFileTest, ABreachThatACheckHasFoundIsNotReportedAgain) {
+  const Report report = check_breach("devices");
+  EXPECT_EQ(names(report, Verdict::kFail), Names{"devices"});
+  EXPECT_THAT(report.logged, Each(HasSubstr("device is left out: ")));
+}
+
+TEST(CheckFileTest, ChecksTheWantedRulesAndThoseThatTheyNeed) {
+  CheckRequest request = mock();
+  request.rules = {"R24", "labels"};
+  const auto report = check_file(request);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(names(*report, Verdict::kPass),
+            (Names{"file", "table", "start", "discover", "labels", "prepare", "reset", "log"}));
+  EXPECT_EQ(report->findings.size(), 8U);
 }
 
 TEST(CheckFileTest, AnEntryThatIsRefusedWithoutAReasonIsABreach) {
@@ -257,7 +319,9 @@ INSTANTIATE_TEST_SUITE_P(
         Breach{"attach-crashed", "detach, a second time: ", {}}, Breach{"attach-released", "a pod has it", {}},
         Breach{"threads", "thread '", {}}, Breach{"descriptors", "(/dev/null)", {}},
         Breach{"thread-signals", "thread '", {}}, Breach{"cloexec", "(/dev/null)", {}},
-        Breach{"processes", "child processes: 1", {}}, Breach{"settings", "the handling of SIGUSR2", {}},
+        Breach{"processes", "child processes: 1", {}},
+        Breach{"prepare-two", "the environment variable 'NUMBER' the values '0' and 'another'", {}},
+        Breach{"health", "the health of device 'dev-9'", {}}, Breach{"settings", "the handling of SIGUSR2", {}},
         Breach{"output", "it printed 'hello'", {}}),
     [](const auto& about) {
       std::string name = about.param.rule;

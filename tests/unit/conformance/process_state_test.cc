@@ -21,6 +21,7 @@ TEST(ProcessStateTest, ReadsWhatTheKernelSays) {
     ASSERT_TRUE(write_file_atomically(file, text, 0600, false));
   };
   write(process / "status", "Name:\tworker\nUmask:\t0027\nSigIgn:\t0000000000001000\nSigCgt:\t0000000100000200\n");
+  write(process / "stat", "42 (a (worker) 7) S 1 42 42 0 -1 4194304 523 17 0 0 1 2 3 4 20 0 2");
   write(process / "task/42/status", "Name:\tworker\nSigBlk:\t0000000000000000\n");
   write(process / "task/42/children", "43 44 ");
   write(process / "task/45/status", "Name:\tmodule\nSigBlk:\t0000000000000002\n");
@@ -37,6 +38,7 @@ TEST(ProcessStateTest, ReadsWhatTheKernelSays) {
   EXPECT_EQ(state->ignored, SignalSet{1} << (SIGPIPE - 1));
   EXPECT_EQ(state->caught, SignalSet{1} << (SIGUSR1 - 1)) << "32 belongs to the C library";
   EXPECT_THAT(state->children, ElementsAre(43, 44));
+  EXPECT_EQ(state->ended_children, 17U) << "cminflt of proc_pid_stat(5)";
   EXPECT_EQ(state->threads.at(45).name, "module");
   EXPECT_EQ(state->threads.at(45).blocked, SignalSet{1} << (SIGINT - 1));
   EXPECT_EQ(state->descriptors.at(7).target, "/dev/acme0");

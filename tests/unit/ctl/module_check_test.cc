@@ -64,6 +64,17 @@ TEST_F(ModuleCheckTest, TakesOptionsAsInToml) {
   EXPECT_THAT(ended.out, AllOf(HasSubstr("devices: 3"), HasSubstr("device 'gpu-0'")));
 }
 
+TEST_F(ModuleCheckTest, ShowsWhatOneAsksFor) {
+  const Ended failed = check({kRuleBreaker, "--option", "break=value-name", "--no-prepare", "--only-failed"});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.out, AllOf(HasSubstr("fail     the host logs no other breach"), HasSubstr("[R19]"),
+                                testing::Not(HasSubstr(" pass "))));
+  const Ended passed = check({kMock, "--rule", "R17", "--only-failed"});
+  EXPECT_EQ(passed.code, 0) << passed.out;
+  EXPECT_THAT(passed.out,
+              testing::MatchesRegex("libcardcage_mock.so: dev.cardcage.mock [^\n]*\n7 passed, 0 failed, 0 skipped\n"));
+}
+
 TEST_F(ModuleCheckTest, ACrashInDiscoverIsReported) {
   const Ended ended = check({kScripted, "--option", R"(behave=["discover=crash"])"});
   EXPECT_EQ(ended.code, 1);
@@ -92,6 +103,7 @@ TEST_F(ModuleCheckTest, AWrongCommandLineIsRefused) {
       {{"/no/such/file.so"}, "cannot open '/no/such/file.so': No such file or directory"},
       {{kMock, "--option", "devices"}, "'devices' is not KEY=VALUE"},
       {{kMock, "--timeout", "soon"}, "'soon'"},
+      {{kMock, "--rule", "prepare-agian"}, "no rule 'prepare-agian' (did you mean 'prepare-again'?)"},
       {{kMock, "--timeout", "0s"}, "a call needs some time"}};
   for (const auto& [arguments, message] : cases) {
     const Ended ended = check(arguments);

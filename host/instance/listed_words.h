@@ -1,0 +1,19 @@
+// The words that a declaration lists: choices, kinds of devices, names of labels.
+#pragma once
+
+#include "host/core/log.h"
+#include "host/instance/borrowed.h"
+
+namespace cardcage {
+
+// As items_of. A list without a count is a mistake, and what was declared without it says something else.
+inline Result<std::span<const cage_str>> listed_words(const cage_str* words, std::uint32_t count, std::size_t max,
+                                                      const char* what, const std::string& owner) {
+  if (words != nullptr && count == 0)
+    log_limited(LogLevel::kWarn, fmt::format("count/{}/{}", what, owner),
+                fmt::format("'{}' has {} and a count of 0, so the host sees none of them", owner, what),
+                {{"rule", "R2"}});
+  return items_of(words, count, max, what);
+}
+
+}  // namespace cardcage
