@@ -242,8 +242,7 @@ Task<Status> ClaimPreparer::clear_leftovers(Operation& operation, const ClaimRec
     if (same == before.parts.end()) continue;
     part.metadata = same->metadata;
     if (this_boot) part.unseen_paths = same->unseen_paths;
-    if (find_replaced(std::span(same, 1), std::span(&part, 1)))
-      continue;  // the state of a device says nothing of another one
+    if (find_replaced(std::span(same, 1), std::span(&part, 1))) continue;  // its state says nothing of another device
     part.state = same->state;
     part.state_version = same->state_version;
     part.state_of_other_boot = same->state_of_other_boot || !this_boot;
