@@ -16,13 +16,21 @@ function(cardcage_library name)
   cardcage_use_precompiled(${name} cardcage_precompiled)
 endfunction()
 
-# cardcage_install_programs(PROGRAM...) installs them into one folder, where each looks for the others. The target
-# `installed` builds everything that `cmake --install` copies.
+# cardcage_install_programs(COMPONENT PROGRAM...) installs them into one folder, where each looks for the others. A component is
+# a package. The target `installed` builds all programs that `cmake --install` copies, `installed_modules` the modules.
 add_custom_target(installed)
-function(cardcage_install_programs)
+add_custom_target(installed_modules)
+function(cardcage_install_programs component)
   include(GNUInstallDirs)
-  install(TARGETS ${ARGN} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+  install(TARGETS ${ARGN} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
   add_dependencies(installed ${ARGN})
+endfunction()
+
+# cardcage_install_module(NAME) installs cardcage_NAME as component module-NAME into a folder that has the same name on every
+# architecture, because configurations name it.
+function(cardcage_install_module name)
+  install(TARGETS cardcage_${name} LIBRARY DESTINATION lib/cardcage/modules COMPONENT module-${name})
+  add_dependencies(installed_modules cardcage_${name})
 endfunction()
 
 # cardcage_export_nothing(PROGRAM) hides the libraries that a program links statically from the modules that it loads.

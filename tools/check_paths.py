@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = "abi|cmake|config|ctl|docs|host|modules|proto|tests|tools"
+FOLDERS = "abi|cmake|config|ctl|docs|host|modules|packaging|proto|tests|tools"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*\w|(?<=`)\w+\.(?:cc|h|proto)(?=`)")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 RULE = re.compile(r"^\| \*\*R\d+\*\* .*\| ([^|]*) \|$", re.MULTILINE)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A vendor's first hour, against an installed tree alone: a new module, its build, and its life in the daemon.
 
-vendor.py install BUILD FOLDER      installs the components "vendor" and "programs" of a build into FOLDER and moves the tree
+vendor.py install BUILD FOLDER      installs the components "vendor", "cardcage" and "cagectl" of a build into FOLDER and moves the tree
 vendor.py new FOLDER c|cpp|rust     runs `cagectl module new` and the commands of the README that it writes
 vendor.py new FOLDER current-rust   the same with a current rustc instead of Debian's, which is the oldest that is supported
 vendor.py guide FOLDER              does what docs/module-author.md says in "Try it without a cluster", with the files that it quotes
@@ -38,7 +38,7 @@ def environment(tree, home):
 def install(build, folder):
     """The tree must work wherever it lies, so it is moved after the install."""
     shutil.rmtree(folder, ignore_errors=True)
-    for component in "vendor", "programs":
+    for component in "vendor", "cardcage", "cagectl":
         run(["cmake", "--install", build, "--component", component, "--prefix", f"{folder}/first"], stdout=subprocess.DEVNULL)
     os.rename(f"{folder}/first", f"{folder}/moved")
 
