@@ -1,0 +1,85 @@
+{{- /* The folders of the node that only some modules need: {"folders": [{"name", "path", and more keys of the mount}]}. Expects a group. */}}
+{{- define "cardcage.folders" -}}
+{{- $folders := list }}
+{{- $fromNode := dict "mountPropagation" "HostToContainer" }}
+{{- if ne .values.driverRoot "/" }}
+{{- /* The driver's container mounts file systems there while the daemon runs. */}}
+{{- $folders = append $folders (dict "name" "driver-root" "path" .values.driverRoot "mount" (merge (dict "readOnly" true) $fromNode)) }}
+{{- end }}
+{{- if and .values.modules.nvidia.enabled .values.modules.nvidia.mps }}
+{{- /* Containers of a claim get shared memory that the module mounts here. */}}
+{{- $root := default "/run/nvidia/mps" (get (default dict .values.modules.nvidia.options) "mps_root") }}
+{{- $folders = append $folders (dict "name" "nvidia-mps" "path" $root "mount" (dict "mountPropagation" "Bidirectional")) }}
+{{- end }}
+{{- if include "cardcage.services" . }}
+{{- /* A control group outside of the pod's, so that helper daemons outlive the pod. */}}
+{{- $folders = append $folders (dict "name" "services-cgroup" "path" .values.services.cgroup) }}
+{{- end }}
+{{- if include "cardcage.networkDevices" . }}
+{{- /* The folder of the socket, because the runtime makes a new one at each start; namespaces are mounted while the daemon runs. */}}
+{{- $folders = append $folders (dict "name" "nri" "path" .values.nriSocketDir) }}
+{{- $folders = append $folders (dict "name" "network-namespaces" "path" "/var/run/netns" "mount" (merge (dict "readOnly" true) $fromNode)) }}
+{{- end }}
+{{- if .values.nodeFeatureDiscovery.enabled }}
+{{- $folders = append $folders (dict "name" "features" "path" .values.nodeFeatureDiscovery.dir) }}
+{{- end }}
+{{- with .values.hooksDir }}
+{{- $folders = append $folders (dict "name" "hooks" "path" .) }}
+{{- end }}
+{{- dict "folders" $folders | toJson }}
+{{- end }}
+
+{{- /* Whether modules in images are mounted, which Kubernetes does by default from 1.35 on. Expects the root and a group. */}}
+{{- define "cardcage.imageVolumes" -}}
+{{- $root := index . 0 }}
+{{- $mode := (index . 1).values.imageVolumes }}
+{{- if or (eq $mode "always") (and (eq $mode "auto") (semverCompare ">=1.35.0-0" $root.Capabilities.KubeVersion.Version)) }}true{{ end }}
+{{- end }}
+
+{{- define "cardcage.mounts" -}}
+{{- $images := include "cardcage.imageVolumes" . }}
+{{- $group := index . 1 }}
+{{- range (include "cardcage.folders" $group | fromJson).folders }}
+- {{ merge (dict "name" .name "mountPath" .path) (default dict .mount) | toJson }}
+{{- end }}
+{{- range $group.values.vendorModules }}
+{{- if .image }}
+{{- $mount := dict "name" (printf "vendor-%s" .name) "mountPath" (printf "/usr/lib/cardcage/modules/%s" .name) "readOnly" true }}
+{{- $folder := dir .path | trimPrefix "/" }}
+{{- if and $images $folder (ne $folder ".") }}{{ $_ := set $mount "subPath" $folder }}{{ end }}
+- {{ $mount | toJson }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "cardcage.volumes" -}}
+{{- $images := include "cardcage.imageVolumes" . }}
+{{- $group := index . 1 }}
+{{- range (include "cardcage.folders" $group | fromJson).folders }}
+- {{ dict "name" .name "hostPath" (dict "path" .path "type" "DirectoryOrCreate") | toJson }}
+{{- end }}
+{{- range $group.values.vendorModules }}
+{{- if and .image $images }}
+- {{ dict "name" (printf "vendor-%s" .name) "image" (dict "reference" .image "pullPolicy" (default "IfNotPresent" .imagePullPolicy)) | toJson }}
+{{- else if .image }}
+- {name: vendor-{{ .name }}, emptyDir: {}}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Where the cluster cannot mount an image, a container of that image copies the module. It needs a program `cp`. */}}
+{{- define "cardcage.copies" -}}
+{{- $images := include "cardcage.imageVolumes" . }}
+{{- $containers := list }}
+{{- range (index . 1).values.vendorModules }}
+{{- if and .image (not $images) }}
+{{- $containers = append $containers (dict "name" (printf "copy-%s" .name) "image" .image "imagePullPolicy" (default "IfNotPresent" .imagePullPolicy)
+      "command" (list "cp" (printf "/%s" (trimPrefix "/" .path)) "/modules/")
+      "volumeMounts" (list (dict "name" (printf "vendor-%s" .name) "mountPath" "/modules"))) }}
+{{- end }}
+{{- end }}
+{{- with $containers -}}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
