@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-FOLDERS = "abi|charts|cmake|config|ctl|docs|host|modules|packaging|proto|tests|tools"
+FOLDERS = "abi|charts|cmake|config|ctl|docs|examples|host|modules|packaging|proto|tests|tools"
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})/[\w./-]*\w|(?<=`)\w+\.(?:cc|h|proto)(?=`)")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 RULE = re.compile(r"^\| \*\*R\d+\*\* .*\| ([^|]*) \|$", re.MULTILINE)
@@ -46,7 +46,7 @@ def unknown_checks():
 
 
 def main():
-    names = tracked("*.md", "abi/cardcage", "charts", "config", "ctl", "host", "modules", "proto")
+    names = tracked("*.md", "abi/cardcage", "charts", "config", "ctl", "examples", "host", "modules", "proto")
     problems = [problem for name in names for problem in missing_paths(name, pathlib.Path(name).read_text(encoding="utf-8"))]
     problems += unknown_checks()
     print("\n".join(problems) or f"{len(names)} files")

@@ -1,0 +1,117 @@
+"""A real API server takes what the chart makes, and helm installs, upgrades, rolls back and removes it there. There are no nodes."""
+
+import json
+
+import pytest
+
+from api_server import ApiServer
+from chart import CHART, SOURCE, helm, template
+
+EXAMPLES = sorted((SOURCE / "examples").glob("*.yaml"))
+MOCK = {"modules": {"mock": {"enabled": True}}}
+EVERYTHING = MOCK | {
+    "apf": {"enabled": True}, "claimStatus": {"enabled": True}, "bindingConditions": {"enabled": True}, "earlyClaims": {"enabled": True},
+    "services": {"enabled": True}, "networkDevices": {"enabled": True}, "nodeFeatureDiscovery": {"enabled": True},
+    "admissionPolicy": {"parameters": True}, "imagePullSecrets": [{"name": "secret"}], "podAnnotations": {"a.b/c": "d"},
+    "vendorModules": [{"name": "acme", "path": "/modules/libacme.so", "sha256": "0" * 64, "image": "example.com/acme:1", "drivers": [{"driver": "gpu.acme.com"}]}]}
+CLUSTER_KINDS = ("clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,deviceclasses,"
+                 "flowschemas,prioritylevelconfigurations")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = ApiServer(tmp_path_factory.mktemp("api-server"))
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def namespace(server) -> str:
+    result = server.kubectl("create", "namespace", "cardcage")
+    assert result.returncode == 0, result.stderr
+    return "cardcage"
+
+
+def release(server, command: str, *arguments: str, values: dict | None = None):
+    """Runs helm on the API server: release(server, "install", "cardcage", str(CHART), values=…)."""
+    return helm(command, *arguments, f"--kubeconfig={server.kubeconfig}", *(["--values=-"] if values is not None else []), stdin=json.dumps(values or {}))
+
+
+def succeed(server, command: str, *arguments: str, values: dict | None = None) -> str:
+    result = release(server, command, *arguments, values=values)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def named(server, kinds: str, *where: str) -> set[str]:
+    """The objects of the chart."""
+    listed = server.kubectl("get", kinds, *where, "--selector=app.kubernetes.io/name=cardcage", "--output=name")
+    assert listed.returncode == 0, listed.stderr
+    return set(listed.stdout.split())
+
+
+@pytest.mark.parametrize("file", sorted((SOURCE / "config/manifests").glob("*.yaml")), ids=lambda file: file.stem)
+def test_manifests_are_taken(server, namespace, file):
+    result = server.kubectl("apply", "--server-side", "--dry-run=server", "--filename", str(file))
+    assert result.returncode == 0 and "Warning" not in result.stderr, result.stderr
+
+
+def test_everything_is_taken(server, namespace):
+    rendered = template(EVERYTHING)
+    assert rendered.returncode == 0, rendered.stderr
+    result = server.kubectl("apply", "--server-side", "--dry-run=server", "--filename=-", stdin=rendered.stdout)
+    assert result.returncode == 0 and "Warning" not in result.stderr, result.stderr
+
+
+def test_life_of_a_release(server):
+    where = ("cardcage", "--namespace=life")
+    notes = succeed(server, "install", *where, str(CHART), "--create-namespace", values=MOCK)
+    assert "exec daemonset/cardcage -- cagectl status" in notes
+    second = release(server, "install", "other", str(CHART), "--namespace=other", "--create-namespace", values=MOCK)
+    assert "release 'cardcage' in namespace 'life' has Cardcage in this cluster already" in second.stderr
+
+    def image() -> str:
+        return server.kubectl("get", "daemonset/cardcage", "--namespace=life", "--output=jsonpath={.spec.template.spec.containers[0].image}").stdout
+
+    succeed(server, "upgrade", *where, str(CHART), values=EVERYTHING | {"image": {"tag": "next"}})
+    assert image() == "cardcage:next" and "flowschema.flowcontrol.apiserver.k8s.io/cardcage-claims" in named(server, CLUSTER_KINDS)
+    succeed(server, "rollback", *where, "1")
+    assert image() == "cardcage:0.1.0" and "flowschema.flowcontrol.apiserver.k8s.io/cardcage-claims" not in named(server, CLUSTER_KINDS)
+    succeed(server, "uninstall", *where)
+    assert not named(server, CLUSTER_KINDS) and not named(server, "daemonsets,configmaps,serviceaccounts", "--namespace=life")
+
+
+def test_two_releases_on_purpose(server):
+    succeed(server, "install", "cardcage", str(CHART), "--namespace=first", "--create-namespace", values=MOCK)
+    other = MOCK | {"allowSecondRelease": True, "deviceClasses": {"create": False}}
+    succeed(server, "install", "other", str(CHART), "--namespace=second", "--create-namespace", values=other)
+    assert {"clusterrole.rbac.authorization.k8s.io/cardcage", "clusterrole.rbac.authorization.k8s.io/other-cardcage"} <= named(server, CLUSTER_KINDS)
+    succeed(server, "uninstall", "other", "--namespace=second")
+    succeed(server, "uninstall", "cardcage", "--namespace=first")
+
+
+@pytest.fixture(scope="module")
+def policies(server):
+    """The policies that judge parameters, and the classes, of all modules."""
+    values = {"driverRoot": "/run/nvidia/driver", "admissionPolicy": {"parameters": True},
+              "modules": {name: {"enabled": True} for name in ("mock", "nvidia", "fpga", "nic")}}
+    succeed(server, "install", "cardcage", str(CHART), "--namespace=policies", "--create-namespace", values=values)
+    yield
+    succeed(server, "uninstall", "cardcage", "--namespace=policies")
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_examples_are_taken(server, policies, file):
+    result = server.kubectl("apply", "--dry-run=server", "--namespace=default", "--filename", str(file))
+    assert result.returncode == 0 and "Warning" not in result.stderr, result.stderr
+
+
+def test_wrong_parameters_of_an_example_are_refused(server, policies):
+    wrong = (SOURCE / "examples/nic-interface.yaml").read_text().replace("mtu: 1500", "mut: 1500")
+    for _ in range(100):  # the API server takes a moment to apply a new policy
+        result = server.kubectl("apply", "--dry-run=server", "--namespace=default", "--filename=-", stdin=wrong)
+        if result.returncode:
+            break
+    assert "does not take \"mut\"" in result.stderr, result.stderr
