@@ -8,6 +8,7 @@
 #include "host/claim/recovery.h"
 #include "host/claim/replaced_devices.h"
 #include "host/core/log.h"
+#include "host/core/subject.h"
 #include "host/ledger/device_edits.h"
 
 namespace cardcage {
@@ -490,10 +491,10 @@ std::string ClaimPreparer::progress_text(const Operation& operation, const Claim
 
 std::unexpected<Error> ClaimPreparer::module_failed(Error error, const ModulePart& part, std::string_view verb) const {
   const bool unavailable = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
-  error.message = fmt::format(
-      "module '{}' cannot {} {}: {}{}", part.module, verb, device_names(part), error.message,
-      unavailable ? fmt::format("; {}, 'cagectl modules' shows what the module waits for", environment_.retry) : "");
-  return std::unexpected(std::move(error));
+  if (unavailable)
+    error.message += fmt::format("; {}, 'cagectl modules' shows what the module waits for", environment_.retry);
+  return within_subject(std::move(error), fmt::format("module '{}'", part.module),
+                        fmt::format("cannot {} {}", verb, device_names(part)));
 }
 
 }  // namespace cardcage

@@ -7,6 +7,7 @@
 #include "host/claim/device_plan.h"
 #include "host/claim/grant.h"
 #include "host/core/log.h"
+#include "host/core/subject.h"
 
 namespace cardcage {
 namespace {
@@ -263,7 +264,7 @@ Task<Status> ResourceAllocator::pre_start_alone(std::string id, std::vector<std:
     co_return fail(Code::kUnavailable, "{}", located->quiesced);
   ModuleClaim claim = module_claim(*record, part, environment_.ledger.boot_id());
   const Status ready = co_await (*module)->pre_start(std::move(claim), deadline);
-  if (!ready) co_return within(ready.error(), "module '{}' cannot make it ready", part.module);
+  if (!ready) co_return within_subject(ready.error(), fmt::format("module '{}'", part.module), "cannot make it ready");
   co_return Status{};
 }
 

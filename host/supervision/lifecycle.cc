@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "host/core/log.h"
+#include "host/core/subject.h"
 
 namespace cardcage {
 
@@ -213,7 +214,8 @@ bool Lifecycle::offered() const {
 Status Lifecycle::usable() const {
   if (quiesced_) return fail(Code::kUnavailable, "{}", quiesced_text());
   if (callable()) return {};
-  return fail(Code::kUnavailable, "module '{}' is {}: {}", config().name, to_string(state()), why_away());
+  const std::string subject = fmt::format("module '{}'", config().name);
+  return fail(Code::kUnavailable, "{} is {}: {}", subject, to_string(state()), with_pronoun(why_away(), subject));
 }
 
 bool Lifecycle::returns_by(Instant when) const {
@@ -252,13 +254,15 @@ std::string Lifecycle::detail() const {
 std::string Lifecycle::warning() const {
   if (const auto* const stuck = in<Stuck>()) return stuck->why;
   if (quiesced_) return quiesced_text();
+  const std::string subject = fmt::format("module '{}'", config().name);
+  const std::string why = with_pronoun(why_away(), subject);
   switch (state()) {
     case ModuleState::kBroken:
       return fmt::format(
           "module '{0}' is broken: it failed too often and is tried once in 30 min now; "
           "'cagectl module restart {0}' tries at once, as a new file does: {1}",
-          config().name, why_away());
-    case ModuleState::kBackingOff: return fmt::format("module '{}' is backing off: {}", config().name, why_away());
+          config().name, why);
+    case ModuleState::kBackingOff: return fmt::format("{} is backing off: {}", subject, why);
     case ModuleState::kReady: return trouble_ ? trouble_->error.message : "";
     default: return "";
   }

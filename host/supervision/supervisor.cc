@@ -5,6 +5,7 @@
 
 #include "host/core/duration.h"
 #include "host/core/log.h"
+#include "host/core/subject.h"
 
 namespace cardcage {
 namespace {
@@ -275,7 +276,7 @@ Task<Status> Supervisor::start_build(ModuleConfig config) {
 
   watch_events(module_);
   auto started = co_await module_->start(events(module_), clock_.now() + deadlines_.start);
-  if (!started) co_return within(started.error(), "module '{}' does not start", config.name);
+  if (!started) co_return within_subject(started.error(), subject(), "does not start");
   co_return co_await discover_and_reconcile();
 }
 
@@ -317,7 +318,7 @@ Task<Status> Supervisor::discover_and_reconcile() {
 
 Task<Status> Supervisor::reconcile() {
   auto reconciled = co_await module_->reconcile(listener_.live_claims(config().name), clock_.now() + deadlines_.start);
-  if (!reconciled) co_return within(reconciled.error(), "module '{}' cannot reconcile its claims", config().name);
+  if (!reconciled) co_return within_subject(reconciled.error(), subject(), "cannot reconcile its claims");
   co_return Status{};
 }
 
@@ -423,7 +424,7 @@ Task<Status> Supervisor::discover() {
   auto snapshot = co_await module_->discover(clock_.now() + deadlines_.discover);
   if (!snapshot) {
     devices_.fail_discover();
-    co_return within(snapshot.error(), "module '{}' cannot list its devices", config().name);
+    co_return within_subject(snapshot.error(), subject(), "cannot list its devices");
   }
   const ListedDevices::Changes changes = devices_.adopt(std::move(*snapshot));
   set_health_timer();

@@ -91,6 +91,7 @@ class Supervisor {
 
   // What the instance runs with, but for rules, which are the newest.
   const ModuleConfig& config() const { return life_.config(); }
+  std::string subject() const { return fmt::format("module '{}'", config().name); }  // of errors
   // Differs from config() while a new configuration is tried, and after it was refused.
   const ModuleConfig& wanted() const { return life_.target().wanted(); }
   // Why the wanted configuration or file does not run; nothing while it does, or is tried.

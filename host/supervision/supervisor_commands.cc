@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/core/log.h"
+#include "host/core/subject.h"
 #include "host/supervision/supervisor.h"
 
 namespace cardcage {
@@ -139,7 +140,7 @@ Task<void> Supervisor::quiesce_instance() {
   if (!freed) {
     log(LogLevel::kWarn, "quiesce failed", {{"module", config().name}, {"error", freed.error().message}});
     if (auto cleared = unmark_quiesced(); !cleared) co_return respond(cleared);
-    co_return respond(within(freed.error(), "module '{}' is not quiesced, nothing changed", config().name));
+    co_return respond(within_subject(freed.error(), subject(), "is not quiesced, nothing changed"));
   }
   if (const auto left = leftovers_.reason())
     co_return respond(

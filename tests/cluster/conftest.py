@@ -1,5 +1,6 @@
 """Fixtures: one cluster for the whole session, a namespace per test."""
 
+import hashlib
 import os
 import re
 import signal
@@ -67,7 +68,9 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture
 def scene(cluster, request):
     """An empty namespace named after the test. A failed test prints its objects and the daemon's log."""
-    name = re.sub(r"[^a-z0-9-]+", "-", request.node.name.lower())[:50].strip("-")
+    name = re.sub(r"[^a-z0-9-]+", "-", request.node.name.lower()).strip("-")
+    if len(name) > 50:  # the cases of one test may begin alike
+        name = f"{name[:43]}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
     cluster.check()
     scene = Scene(cluster.api, name).open()
     yield scene

@@ -25,9 +25,9 @@ def access(cluster):
 @pytest.mark.parametrize("component, expected", [
     ("node-feature-discovery", ["mountPath: /etc/kubernetes/node-feature-discovery/features.d"]),
     ("services", ["hostPID: true", "mountPath: /sys/fs/cgroup/cardcage"]),
-    ("driver-root", ["mountPropagation: HostToContainer", "mountPath: /run/nvidia/driver"]),
+    ("driver-root", ["mountPath: /run/nvidia/driver"]),
     ("early-claims", ["name: cardcage-early-claims", "resources:\n  - pods"]),
-    ("claim-status", ["resourceclaims/driver", "associated-node:patch"]),
+    ("claim-status", ["name: cardcage-claim-status", "resourceclaims/driver"]),
     ("network-devices", ["mountPath: /var/run/nri", "mountPath: /var/run/netns"]),
     ("nvidia-mps", ["mountPropagation: Bidirectional", "mountPath: /run/nvidia/mps"]),
 ])

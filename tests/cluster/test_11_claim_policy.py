@@ -137,8 +137,8 @@ def test_a_write_that_changes_nothing_is_taken(scene, claim_on):
 
 def test_the_expressions_are_typed(cluster):
     """The controller manager checks them against the schema of claims."""
-    def warnings():
+    def checked():
         policy = cluster.api.get("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/cardcage-claim-status")
-        return policy["status"]["typeChecking"] if policy.get("status", {}).get("observedGeneration") else None
-    found = until(warnings, "the policy is checked", 30)
-    assert not found.get("expressionWarnings"), found
+        return policy["status"] if policy.get("status", {}).get("observedGeneration") else None
+    status = until(checked, "the policy is checked", 30)
+    assert not status["typeChecking"].get("expressionWarnings"), status
