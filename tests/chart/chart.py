@@ -29,7 +29,7 @@ def render(values: dict, *arguments: str) -> list[dict]:
 
 
 def refusal(values: dict, *arguments: str) -> str:
-    """What helm says about values that the chart refuses."""
+    """The error of helm for values that the chart refuses."""
     result = template(values, *arguments)
     assert result.returncode != 0, f"{values} is accepted"
     return result.stderr

@@ -31,7 +31,7 @@ def build() -> Path:
 
 
 def check(build: Path, folder: Path, toml: str) -> str:
-    """What `cardcage --check` says about the file on a machine that has the modules where they were built."""
+    """Runs `cardcage --check` with the modules where they were built, and returns its output."""
     file = folder / "cardcage.toml"
     file.write_text(toml.replace('"/usr/lib/cardcage/modules"', json.dumps(str(build / "lib/cardcage/modules"))))
     result = subprocess.run([build / "bin/cardcage", "--check", file], text=True, capture_output=True, env={**os.environ, "NODE_NAME": "node1"})

@@ -1,4 +1,4 @@
-"""What docs/install.md says about the chart."""
+"""docs/install.md is right about the chart."""
 
 import json
 import re

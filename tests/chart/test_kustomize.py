@@ -56,7 +56,11 @@ def plain(found: dict) -> dict:
         spec = found["spec"]["template"]["spec"]
         spec["volumes"].sort(key=lambda volume: volume["name"])
         spec["containers"][0]["volumeMounts"].sort(key=lambda mount: mount["name"])
-        next(volume for volume in spec["volumes"] if volume["name"] == "config")["configMap"]["name"] = "cardcage"
+        for volume in spec["volumes"]:
+            if volume["name"] == "config":
+                volume["configMap"]["name"] = "cardcage"
+            elif volume["name"] in ("plugins", "plugins-registry", "pod-resources"):
+                volume["hostPath"].pop("type")  # the chart notices where the kubelet has not made them
     if found["kind"] == "ConfigMap":
         found["metadata"]["name"] = "cardcage"
         toml = tomllib.loads(found["data"]["cardcage.toml"])

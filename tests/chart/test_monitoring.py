@@ -30,7 +30,7 @@ def test_monitors_find_the_port():
     monitor = one(objects, "ServiceMonitor")
     assert monitor["metadata"]["labels"]["release"] == "prometheus" and monitor["spec"]["endpoints"][0]["port"] == "metrics"
     [endpoint] = one(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
-    assert endpoint["relabelings"][0]["replacement"] == "$1:9999"
+    assert endpoint["relabelings"][1]["replacement"] == "$1:9999"
 
 
 def test_rules_and_dashboard_are_rendered():
