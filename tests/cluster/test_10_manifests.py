@@ -27,7 +27,7 @@ def access(cluster):
     ("services", ["hostPID: true", "mountPath: /sys/fs/cgroup/cardcage"]),
     ("driver-root", ["mountPath: /run/nvidia/driver"]),
     ("early-claims", ["name: cardcage-early-claims", "resources:\n  - pods"]),
-    ("claim-status", ["name: cardcage-claim-status", "resourceclaims/driver"]),
+    ("claim-status", ["resourceclaims/driver", "driver.example.com"]),
     ("network-devices", ["mountPath: /var/run/nri", "mountPath: /var/run/netns"]),
     ("nvidia-mps", ["mountPropagation: Bidirectional", "mountPath: /run/nvidia/mps"]),
 ])
