@@ -138,7 +138,7 @@ std::string EventRecorder::note_of(const Group& group) const {
   std::set<DeviceKey> listed;
   std::string_view separator = ": ";
   for (const Item& item : group.items) {
-    std::string text = one ? printable(item.detail, room - std::min(room, note.size() + 2))
+    std::string text = one ? printable_lines(item.detail, room - std::min(room, note.size() + 2))
                        : item.detail.empty()
                            ? item.name
                            : fmt::format("{} ({})", item.name, printable(item.detail, kMaxListedDetail));

@@ -155,7 +155,7 @@ void write(const std::string& device_id, const Health& from, wire::Health& to) {
 Health read(const wire::Health& from) {
   return {.state = known(from.state(), HealthState::kDegraded, HealthState::kUnhealthy),
           .reason = is_camel_case(from.reason(), 64) ? from.reason() : "",
-          .message = printable(from.message(), kMaxHealthMessage),
+          .message = printable_lines(from.message(), kMaxHealthMessage),
           .timeout = bounded(from.timeout_seconds(), std::chrono::seconds(0), kMaxHealthTimeout),
           .taint = known(from.taint(), TaintEffect::kInform, TaintEffect::kNoExecute),
           .cause = is_camel_case(from.cause(), 64) ? from.cause() : "",

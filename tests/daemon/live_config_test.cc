@@ -8,6 +8,7 @@
 #include "tests/daemon/mounted_config_map.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/fake_pod_resources.h"
+#include "tests/fakes/http_get.h"
 #include "tests/fakes/proc.h"
 
 namespace cardcage {
@@ -36,6 +37,8 @@ class LiveConfigTest : public DaemonTest {
   static std::string plugin(const std::string& resource, const std::string& rule = "") {
     return "[[module.serve]]\napi = \"device-plugin\"\nresource = \"" + resource + "\"\n" + rule;
   }
+  const std::uint16_t port = free_port();  // of the pages
+
   std::string module(const std::string& name, const std::string& options, const std::string& rules) const {
     return "[[module]]\nname = \"" + name + "\"\npath = \"libcardcage_mock.so\"\n[module.options]\nmount_dir = \"" +
            (daemon.folder() / "hardware" / name).native() + "\"\n" + options + "\n" + rules;
@@ -48,7 +51,9 @@ class LiveConfigTest : public DaemonTest {
     return module("nic", "devices = [\"nic:2\"]", dra(kNic)) + module("fpga", "devices = [\"fpga:3\"]", plugin(kFpga));
   }
   std::string file(const std::string& modules, const std::string& sections = "") const {
-    return daemon.node_section((daemon.folder() / "node").native()) + sections + modules;
+    std::string config = daemon.node_section((daemon.folder() / "node").native()) + sections + modules;
+    const std::string off = "listen = \"\"";
+    return config.replace(config.find(off), off.size(), fmt::format("listen = \"127.0.0.1:{}\"", port));
   }
   void configure_as(const std::string& modules, const std::string& sections = "") const {
     daemon.configure(file(modules, sections));
@@ -186,9 +191,12 @@ TEST_F(LiveConfigTest, RefusedOptionsLeaveTheModuleUnchanged) {
               AllOf(HasSubstr("no_such_option"), HasSubstr("after a restart the module will not start")));
   EXPECT_EQ(status.config().level(), admin::v1::LEVEL_BAD);
   EXPECT_EQ(admin.modules().modules(0).state().level(), admin::v1::LEVEL_BAD);
+  EXPECT_EQ(http_get(port, "/readyz"), "") << "not ready";
+  EXPECT_EQ(http_get(port, "/healthz"), "ok\n");
   configure_as(gpu("devices = [\"gpu:5\"]") + others());
   EXPECT_TRUE(kubelet.wait_for([&] { return offers(kDriver, "gpu-4"); })) << daemon.log();
   EXPECT_EQ(admin.status().warnings_size(), 0);
+  EXPECT_EQ(http_get(port, "/readyz"), "ok\n");
   EXPECT_TRUE(unprepare(claim));
 }
 

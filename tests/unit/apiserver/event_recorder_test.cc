@@ -81,6 +81,15 @@ class EventRecorderTest : public CoreFixture {
   bool ended = false;
 };
 
+TEST_F(EventRecorderTest, LinesAreKept) {
+  HealthEvent failure = began();
+  failure.message = "the link is down\nreplug the cable";
+  record(failure);
+  pass(1s);
+  ASSERT_THAT(cluster.node_events(), SizeIs(1));
+  EXPECT_THAT(cluster.node_events().front().note, HasSubstr("the link is down\nreplug the cable"));
+}
+
 TEST_F(EventRecorderTest, ADeviceThatFailsBecomesAWarning) {
   const HealthEvent failure = began();
   record(failure);

@@ -108,7 +108,7 @@ TEST_F(StuckTest, NoOtherInstanceIsMadeUntilTheOldOneIsGone) {
   get_stuck();
   EXPECT_EQ(supervisor.module().error(),
             (Error{Code::kUnavailable,
-                   "module 'fake' is stuck: module 'fake' is stuck in prepare since noon: restart the daemon"}));
+                   "module 'fake' is stuck: it is stuck in prepare since noon: restart the daemon"}));
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnknown);
   EXPECT_EQ(supervisor.health(device()).health.message, *held);
   EXPECT_EQ(supervisor.warning(), *held);

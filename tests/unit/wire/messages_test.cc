@@ -138,6 +138,12 @@ TEST(WireTest, ATimeoutOfHealthIsBoundedAsInModules) {
   EXPECT_EQ(read(message).timeout, std::chrono::seconds(0));
 }
 
+TEST(WireTest, LinesOfAHealthMessageAreKept) {
+  wire::Health message;
+  message.set_message("the link is down\nreplug \x1b the cable");
+  EXPECT_EQ(read(message).message, "the link is down\nreplug ? the cable");
+}
+
 TEST(WireTest, AClaimWithParametersAndState) {
   ModuleClaim claim;
   claim.ref = {"ns", "c", "uid-1"};
