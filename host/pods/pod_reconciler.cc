@@ -127,7 +127,7 @@ Task<void> PodReconciler::judge_absent(std::vector<AbsentDevice> absent) {
     const ResourceDevice& device = candidate.device.device;
     // An Allocate may have come while the checkpoint was read.
     if (std::ranges::find(now_handed_out, candidate.device) == now_handed_out.end()) continue;
-    const CheckpointVerdict checkpoint = holders ? verdict(device, *holders) : CheckpointVerdict::kUnknown;
+    const CheckpointVerdict checkpoint = verdict(device, holders);
     if (checkpoint == CheckpointVerdict::kHeld)
       resolve_doubt(device);
     else
@@ -136,11 +136,13 @@ Task<void> PodReconciler::judge_absent(std::vector<AbsentDevice> absent) {
   }
 }
 
-CheckpointVerdict PodReconciler::verdict(const ResourceDevice& device, const CheckpointHolders& holders) const {
-  const auto recorded = holders.find(device);
-  if (recorded == holders.end()) return CheckpointVerdict::kFree;
+CheckpointVerdict PodReconciler::verdict(const ResourceDevice& device, const Result<CheckpointHolders>& holders) const {
   // If the kubelet's folder is not mounted, every pod seems to be gone. Wait for a new checkpoint.
-  if (!is_folder(options_.kubelet_root / "pods")) return CheckpointVerdict::kHeld;
+  const bool sees_pods = is_folder(options_.kubelet_root / "pods");
+  if (!holders) return sees_pods ? CheckpointVerdict::kUnknown : CheckpointVerdict::kHeld;
+  const auto recorded = holders->find(device);
+  if (recorded == holders->end()) return CheckpointVerdict::kFree;
+  if (!sees_pods) return CheckpointVerdict::kHeld;
   for (const std::string& uid : recorded->second) {
     if (!is_uid(uid)) return CheckpointVerdict::kUnknown;
     if (pods_.has_ended(uid)) continue;

@@ -70,7 +70,7 @@ class PodReconciler {
   Task<Status> reconcile_once();
   Task<void> find_lost_resources();
   Task<void> judge_absent(std::vector<AbsentDevice> absent);
-  CheckpointVerdict verdict(const ResourceDevice& device, const CheckpointHolders& holders) const;
+  CheckpointVerdict verdict(const ResourceDevice& device, const Result<CheckpointHolders>& holders) const;
   void resolve_doubt(const ResourceDevice& device);
   bool try_begin(const ResourceDevice& device);
   Task<void> release(HandedOutDevice device);

@@ -223,6 +223,18 @@ TEST_F(PodReconcilerTest, WithoutACheckpointItTakesFiveMinutes) {
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 30s));
 }
 
+TEST_F(PodReconcilerTest, WithoutCheckpointAndPodFoldersNothingIsReleased) {
+  ledger.allocate(kOne);
+  run_pod("a", "fpga-1");
+  start();
+  pass(1s);
+  std::filesystem::remove(root / "device-plugins/kubelet_internal_checkpoint");
+  std::filesystem::remove_all(root / "pods");
+  end_pod("a");
+  pass(900s, 5s);
+  EXPECT_TRUE(ledger.has(kOne)) << "the kubelet's folder may not be mounted";
+}
+
 TEST_F(PodReconcilerTest, WithoutPodFoldersANewCheckpointDecides) {
   ledger.allocate(kOne);
   run_pod("a", "fpga-1", /*init=*/true);
