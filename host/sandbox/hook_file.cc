@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "host/core/log.h"
+#include "host/core/trusted_path.h"
 #include "host/hook/hook_request.h"
 
 namespace cardcage {
@@ -24,6 +25,13 @@ Status check_executable(const std::filesystem::path& folder) {
               "the file system of {} is mounted noexec, and the container runtime cannot start programs there; set "
               "[node] hooks_dir to a folder of another file system",
               folder.native());
+}
+
+// The container runtime runs the file as root, so nobody else may replace it.
+Status check_folder(const std::filesystem::path& file) {
+  const auto walked = walk(std::filesystem::absolute(file), check_step);
+  if (walked || walked.error().code == Code::kNotFound) return {};
+  return within(walked.error(), "the container runtime would run {} as root", file.native());
 }
 
 }  // namespace
@@ -63,6 +71,7 @@ Result<HookFile::Compared> HookFile::place(const Places& places, const Compared&
   const std::filesystem::path copy = places.folder / places.program.filename();
   if (auto made = make_folder(places.folder, 0755); !made) return std::unexpected(made.error());
   if (auto executable = check_executable(places.folder); !executable) return std::unexpected(executable.error());
+  if (auto trusted = check_folder(copy); !trusted) return std::unexpected(trusted.error());
   const Compared now{.program = stamp_of(places.program), .copy = stamp_of(copy)};
   if (now == equal && ::access(copy.c_str(), X_OK) == 0) return now;
   const auto ours = read_file(places.program, kMaxProgram);

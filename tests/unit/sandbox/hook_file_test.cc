@@ -16,6 +16,7 @@ namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -122,6 +123,16 @@ TEST_F(HookFileTest, ComesBackWhenItWasRemovedOrChanged) {
   EXPECT_TRUE(comes_back());
   std::filesystem::permissions(copy, std::filesystem::perms(0644));
   EXPECT_TRUE(comes_back());
+}
+
+TEST_F(HookFileTest, AFolderThatOthersMayWriteIsRefused) {
+  std::filesystem::create_directory(hooks);
+  std::filesystem::permissions(hooks, std::filesystem::perms(0777));
+  const auto files = hook_file();
+  EXPECT_THAT(text_of(look(*files)), AllOf(HasSubstr("would run " + copy.native() + " as root: "), HasSubstr("0777")));
+  EXPECT_FALSE(std::filesystem::exists(copy));
+  std::filesystem::permissions(hooks, std::filesystem::perms(0755));
+  EXPECT_EQ(text_of(look(*files)), "ok");
 }
 
 TEST_F(HookFileTest, AFileSystemWithoutPermissionToExecuteIsNamed) {

@@ -26,7 +26,8 @@ TEST_F(SupervisorTest, StartsAgainWithGrowingBackOff) {
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kBackingOff);
   EXPECT_TRUE(supervisor.settled());
-  EXPECT_THAT(supervisor.module().error().message, HasSubstr("module 'fake' is backing off: it does not start: no driver loaded"));
+  EXPECT_THAT(supervisor.module().error().message,
+              HasSubstr("module 'fake' is backing off: it does not start: no driver loaded"));
   EXPECT_EQ(module->count(Verb::kStop), 1) << "a failed instance is stopped before the next one";
   clock.advance(1s);
   settle();

@@ -106,9 +106,9 @@ class StuckTest : public SupervisorFixture {
 
 TEST_F(StuckTest, NoOtherInstanceIsMadeUntilTheOldOneIsGone) {
   get_stuck();
-  EXPECT_EQ(supervisor.module().error(),
-            (Error{Code::kUnavailable,
-                   "module 'fake' is stuck: it is stuck in prepare since noon: restart the daemon"}));
+  EXPECT_EQ(
+      supervisor.module().error(),
+      (Error{Code::kUnavailable, "module 'fake' is stuck: it is stuck in prepare since noon: restart the daemon"}));
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kUnknown);
   EXPECT_EQ(supervisor.health(device()).health.message, *held);
   EXPECT_EQ(supervisor.warning(), *held);
