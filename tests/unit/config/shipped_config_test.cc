@@ -118,7 +118,7 @@ TEST(ShippedConfigTest, TheUnitLeavesTheWorkersToTheDaemon) {
 TEST(ShippedConfigTest, TheUnitLetsTheDaemonMakeControlGroups) {
   const std::string unit = shipped("config/cardcage.service");
   EXPECT_THAT(unit, HasSubstr("\nDelegate=yes\n"));
-  EXPECT_THAT(unit, Not(HasSubstr("ProtectControlGroups")));
+  EXPECT_THAT(unit, Not(HasSubstr("\nProtectControlGroups=")));
 }
 
 // 15 s for the calls, a start that has just begun, and the stop of that module.
