@@ -54,6 +54,7 @@ def profile(name: str, overrides: dict | None = None, **labels: str) -> dict:
     ({"vendorModules": [ACME, ACME | {"drivers": [{"driver": "nic.acme.com"}]}]}, "two modules have the name 'acme'"),
     # Profiles.
     (profiles({"name": "a"}), "profiles[0] 'a' has no nodeSelector"),
+    (MOCK | {"nodeSelector": {"gpu": True}}, "at '/nodeSelector/gpu': got boolean, want string"),
     (profiles(profile("a", x="1"), profile("a", x="2")), "profiles[1] 'a': another profile has this name"),
     (profiles(profile("a", x="1"), profile("b", x="1", y="1")), "profiles[1] 'b': its nodeSelector and that of profile 'a' match the same nodes"),
     (profiles(profile("a", {"modules": {"mock": {"enabled": False}}}, x="1")), "no module is enabled (profile 'a')"),
@@ -142,14 +143,17 @@ def test_vendor_module_on_the_node():
 
 
 def test_profiles():
-    objects = render(profiles(profile("gpu", {"modules": {"mock": {"options": {"devices": ["gpu:8"]}}}, "image": {"tag": "next"}}, kind="gpu"),
+    options = {"devices": ["gpu:8"], "mount_dir": None}
+    objects = render(profiles(profile("gpu", {"modules": {"mock": {"options": options}}, "image": {"tag": "next"}}, kind="gpu"),
                               profile("rest", kind="rest")))
     assert [found["metadata"]["name"] for found in objects if found["kind"] == "DaemonSet"] == ["cardcage-gpu", "cardcage-rest"]
     gpu, rest = pod(objects, "cardcage-gpu"), pod(objects, "cardcage-rest")
     assert gpu["nodeSelector"] == {"kubernetes.io/os": "linux", "kind": "gpu"}
     assert (gpu["containers"][0]["image"], rest["containers"][0]["image"]) == ("cardcage:next", "cardcage:0.1.0")
     [module] = config(objects, "cardcage-gpu")["module"]
-    assert module["options"] == {"devices": ["gpu:8"], "mount_dir": "/var/lib/cardcage/mock"}
+    assert module["options"] == {"devices": ["gpu:8"]}
+    [module] = config(objects, "cardcage-rest")["module"]
+    assert module["options"] == {"devices": ["gpu:4", "fpga:2"], "mount_dir": "/var/lib/cardcage/mock"}
     selectors = [found["spec"]["selector"]["matchLabels"]["cardcage.dev/profile"] for found in objects if found["kind"] == "DaemonSet"]
     assert selectors == ["gpu", "rest"]
 

@@ -1,11 +1,14 @@
 {{- /*
-Copies `over` into a copy of `base`, and returns JSON. Maps are merged, everything else is replaced, also by false or an empty list.
+Copies `over` into a copy of `base`, and returns JSON. Maps are merged and null
+removes a key, as in Helm; everything else is replaced, also by false or an empty list.
 */}}
 {{- define "cardcage.merge" -}}
 {{- $result := deepCopy .base }}
 {{- range $key, $value := .over }}
 {{- if and (kindIs "map" $value) (kindIs "map" (get $result $key)) }}
 {{- $_ := set $result $key (include "cardcage.merge" (dict "base" (get $result $key) "over" $value) | fromJson) }}
+{{- else if kindIs "invalid" $value }}
+{{- $_ := unset $result $key }}
 {{- else }}
 {{- $_ := set $result $key $value }}
 {{- end }}
