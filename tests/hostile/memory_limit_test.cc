@@ -3,7 +3,7 @@
 
 #include "host/core/file.h"
 #include "tests/fakes/proc.h"
-#include "tests/fakes/thread_sanitizer.h"
+#include "tests/fakes/sanitizers.h"
 #include "tests/unit/module/scenario_fixture.h"
 
 namespace cardcage {

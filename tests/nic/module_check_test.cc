@@ -7,7 +7,7 @@
 #include "host/conformance/check_file.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/network_namespace.h"
-#include "tests/fakes/thread_sanitizer.h"
+#include "tests/fakes/sanitizers.h"
 
 namespace cardcage {
 namespace {

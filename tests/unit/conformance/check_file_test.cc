@@ -8,8 +8,8 @@
 
 #include "host/conformance/rule.h"
 #include "tests/fakes/built_files.h"
+#include "tests/fakes/sanitizers.h"
 #include "tests/fakes/scratch_folder.h"
-#include "tests/fakes/thread_sanitizer.h"
 
 namespace cardcage {
 namespace {

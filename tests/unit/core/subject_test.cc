@@ -16,7 +16,7 @@ TEST(SubjectTest, IsNamedOnce) {
   EXPECT_EQ(message_of("no driver"), "module 'nic' does not start: no driver");
   EXPECT_EQ(message_of("module 'nic2' cannot start: no driver"),
             "module 'nic' does not start: module 'nic2' cannot start: no driver");
-  EXPECT_EQ(message_of("module 'nic' cannot start"), "module 'nic' does not start: module 'nic' cannot start");
+  EXPECT_EQ(message_of("module 'nic' cannot start"), "module 'nic' does not start: it cannot start");
 }
 
 TEST(SubjectTest, BecomesAPronoun) {

@@ -7,8 +7,8 @@
 #include <regex>
 
 #include "tests/fakes/built_files.h"
+#include "tests/fakes/sanitizers.h"
 #include "tests/fakes/scratch_folder.h"
-#include "tests/fakes/thread_sanitizer.h"
 #include "tests/unit/ctl/cagectl_process.h"
 #include "tests/unit/ctl/golden.h"
 

@@ -6,6 +6,7 @@
 #include "host/core/file.h"
 #include "host/module/check_modules.h"
 #include "tests/fakes/built_files.h"
+#include "tests/fakes/sanitizers.h"
 #include "tests/fakes/source_folder.h"
 
 namespace cardcage {
@@ -40,7 +41,9 @@ class CommentedConfigTest : public ::testing::Test {
   }
   std::vector<std::string> problems(const std::vector<std::size_t>& uncommented) const {
     std::vector<std::string> changed = lines;
-    for (const std::size_t line : uncommented) changed[line].erase(0, 1);
+    for (const std::size_t line : uncommented)
+      // With the limit of the sample AddressSanitizer does not start.
+      if (!kAddressSanitizer || !lines[line].starts_with("#as =")) changed[line].erase(0, 1);
     auto config = parse_config(fmt::format("{}\n", fmt::join(changed, "\n")), "cardcage.toml", environment);
     if (!config) return {config.error().to_string()};
     config->node.modules_dir = built_modules();

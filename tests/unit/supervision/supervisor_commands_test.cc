@@ -88,8 +88,7 @@ TEST_F(QuiesceTest, AQuiesceFailsAndChangesNothingIfACallDoesNotEnd) {
   module->fail(Verb::kFinishCalls, Error{Code::kDeadlineExceeded, "module 'fake' is still busy with prepare"});
   const auto done = order(ModuleVerb::kQuiesce);
   ASSERT_TRUE(*done);
-  EXPECT_EQ((*done)->error().message,
-            "module 'fake' is not quiesced, nothing changed: module 'fake' is still busy with prepare");
+  EXPECT_EQ((*done)->error().message, "module 'fake' is not quiesced, nothing changed: it is still busy with prepare");
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
   EXPECT_TRUE(supervisor.module());
   EXPECT_EQ(supervisor.health(device()).health.state, HealthState::kHealthy);
