@@ -279,7 +279,7 @@ void Daemon::create_served_names() {
       .cdi = cdi_,
       .table = table_,
       .kubelet = kubelet_,
-      .meter = metrics_,
+      .meter = counters_.calls,
       .handed_out = [this] { pods_->nudge(); },
       .partition_changed =
           [this](const std::string& module) {

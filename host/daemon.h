@@ -132,7 +132,7 @@ class Daemon final : public DaemonView {
   EventSources events_{core_, clock_, config_.node.roots.devfs / "kmsg"};
   std::unique_ptr<EventRecorder> node_events_;
   std::unique_ptr<Supervisors> supervisors_;
-  Metrics metrics_;
+  MetricsCounters counters_;
   MetricsCollector collector_{core_, clock_, [this] { return metrics_sources(); }};
   asio::thread_pool page_writer_{1};
   ClientSlot<KubeletClients> kubelet_;

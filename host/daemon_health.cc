@@ -26,7 +26,7 @@ bool lists(const Supervisor& supervisor, const std::string& name_or_id) {
 
 void Daemon::note(const HealthEvent& event) {
   if (modules_end_) return;
-  metrics_.health().note(event);
+  counters_.health.note(event);
   node_events_->record(event);
 }
 

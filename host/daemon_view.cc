@@ -183,9 +183,9 @@ Task<HttpPage> Daemon::metrics_page() {
     if (pods_->claim_users().empty()) pods_->nudge();
   }
   auto collected = co_await collector_.collect();
-  auto facts = std::make_shared<const MetricsFacts>(metrics_facts(*this, std::move(collected)));
+  auto facts = std::make_shared<const MetricsFacts>(metrics_facts(*this, counters_, std::move(collected)));
   const OneShot<std::string> written(core_);
-  asio::post(page_writer_, [this, written, facts = std::move(facts)] { written.set(metrics_.page(*facts)); });
+  asio::post(page_writer_, [written, facts = std::move(facts)] { written.set(metrics_text(*facts)); });
   HttpPage page{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = {}};
   page.body = co_await written.wait();
   co_return page;

@@ -1,13 +1,11 @@
 // How often causes of the health of devices began, ended and so on.
 #pragma once
 
-#include <prometheus/counter.h>
-#include <prometheus/registry.h>
-
 #include <map>
 #include <set>
 #include <string>
 
+#include "host/metrics/text_format.h"
 #include "host/model/health_record.h"
 
 namespace cardcage {
@@ -19,12 +17,11 @@ class HealthCounters {
   // module count as "other".
   static constexpr std::size_t kMaxCauses = 64;
 
-  // The registry outlives this.
-  explicit HealthCounters(prometheus::Registry& registry);
   void note(const HealthEvent& event);
+  MetricFamily family() const;
 
  private:
-  prometheus::Family<prometheus::Counter>& events_;
+  std::map<MetricLabels, std::uint64_t> events_;
   std::map<std::string, std::set<std::string>> causes_;  // by module
 };
 

@@ -1,8 +1,5 @@
 #include "host/metrics/metrics.h"
 
-#include <prometheus/histogram.h>
-#include <prometheus/text_serializer.h>
-
 #include <deque>
 #include <set>
 
@@ -13,42 +10,23 @@
 namespace cardcage {
 namespace {
 
-using prometheus::MetricFamily;
-using Labels = std::vector<prometheus::ClientMetric::Label>;
-
-// From the Allocate of a fast module to a prepare that hits its deadline.
-const prometheus::Histogram::BucketBoundaries kSeconds = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
-                                                          0.05,   0.1,     0.5,    1,     5,      10,    40};
-
-std::string_view word(KubeletCall call) {
-  switch (call) {
-    case KubeletCall::kPrepare: return "prepare";
-    case KubeletCall::kUnprepare: return "unprepare";
-    case KubeletCall::kAllocate: return "allocate";
-    case KubeletCall::kPreStart: return "pre_start";
-  }
-  return "unknown";
-}
-
 class Page {
  public:
-  MetricFamily& family(std::string name, std::string help,
-                       prometheus::MetricType type = prometheus::MetricType::Gauge) {
+  MetricFamily& family(std::string name, std::string help, FamilyType type = FamilyType::kGauge) {
     return families_.emplace_back(MetricFamily{std::move(name), std::move(help), type, {}});
   }
-  static void add(MetricFamily& family, Labels labels, double value) {
-    prometheus::ClientMetric& metric = family.metric.emplace_back();
-    metric.label = std::move(labels);
-    (family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+  static void add(MetricFamily& family, MetricLabels labels, double value) {
+    family.samples.push_back({std::move(labels), value});
   }
-  void single(std::string name, std::string help, double value,
-              prometheus::MetricType type = prometheus::MetricType::Gauge) {
+  void single(std::string name, std::string help, double value, FamilyType type = FamilyType::kGauge) {
     add(family(std::move(name), std::move(help), type), {}, value);
   }
-  std::string text(std::vector<MetricFamily> calls) {
-    for (MetricFamily& family : calls) families_.push_back(std::move(family));
-    std::erase_if(families_, [](const MetricFamily& family) { return family.metric.empty(); });
-    return prometheus::TextSerializer().Serialize({families_.begin(), families_.end()});
+  void append(MetricFamily family) { families_.push_back(std::move(family)); }
+  std::string text() const {
+    std::string text;
+    for (const MetricFamily& family : families_)
+      if (!family.samples.empty()) append_family(text, family);
+    return text;
   }
 
  private:
@@ -60,8 +38,8 @@ double unix_seconds(WallTime time) { return std::chrono::duration<double>(time.t
 void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
   auto& state = page.family("cardcage_module_state", "1 for the current state of the module");
   auto& devices = page.family("cardcage_module_devices", "number of devices that the module lists");
-  auto& restarts = page.family("cardcage_module_restarts_total", "number of restarts of the module",
-                               prometheus::MetricType::Counter);
+  auto& restarts =
+      page.family("cardcage_module_restarts_total", "number of restarts of the module", FamilyType::kCounter);
   auto& failures =
       page.family("cardcage_module_recent_failures", "failures that count towards marking the module as broken");
   auto& config = page.family("cardcage_module_config_ok",
@@ -76,11 +54,11 @@ void add_modules(Page& page, const std::vector<ModuleReport>& modules) {
 }
 
 // Own causes and those of the parent. Two may have one name, but no two samples the same labels: the worse one stands.
-void add_causes(MetricFamily& family, const Labels& device, const std::vector<CauseHealth>& causes) {
+void add_causes(MetricFamily& family, const MetricLabels& device, const std::vector<CauseHealth>& causes) {
   std::set<std::string_view> shown;
   for (const CauseHealth& cause : causes) {
     if (cause.health.state == HealthState::kHealthy || !shown.insert(cause.health.cause).second) continue;
-    Labels labels = device;
+    MetricLabels labels = device;
     labels.push_back({"cause", cause.health.cause});
     labels.push_back({"state", std::string(health_word(cause.health.state))});
     Page::add(family, std::move(labels), 1);
@@ -94,11 +72,11 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
       page.family("cardcage_device_cordoned", "1 for each device that an operator keeps away from new pods");
   auto& held = page.family("cardcage_device_held", "1 for each claim or pod that holds the device");
   for (const DeviceReport& report : devices) {
-    const Labels device = {{"module", report.module},
-                           {"device", report.device.name},
-                           {"id", report.device.id},
-                           {"served_by", report.driver}};
-    Labels labels = device;
+    const MetricLabels device = {{"module", report.module},
+                                 {"device", report.device.name},
+                                 {"id", report.device.id},
+                                 {"served_by", report.driver}};
+    MetricLabels labels = device;
     labels.push_back({"state", std::string(health_word(report.device.health.state))});
     labels.push_back({"reason", report.device.health.reason});
     Page::add(health, std::move(labels), 1);
@@ -119,9 +97,9 @@ void add_devices(Page& page, const std::vector<DeviceReport>& devices) {
 void add_config(Page& page, const StatusReport& status) {
   const ConfigState& config = status.config;
   page.single("cardcage_config_reloads_total", "number of configuration files that were applied",
-              static_cast<double>(config.reloads), prometheus::MetricType::Counter);
+              static_cast<double>(config.reloads), FamilyType::kCounter);
   page.single("cardcage_config_reload_failures_total", "number of configuration files that were refused",
-              static_cast<double>(config.failures), prometheus::MetricType::Counter);
+              static_cast<double>(config.failures), FamilyType::kCounter);
   page.single("cardcage_config_ok",
               "0 while the configuration file has errors, or a module refuses its part or its file",
               config.errors.empty() && status.refused_by.empty());
@@ -152,16 +130,16 @@ void add_status(Page& page, const StatusReport& status) {
             {{"version", std::string(version())}}, 1);
   page.single("cardcage_start_time_seconds", "start time of the daemon, in Unix seconds", unix_seconds(status.started));
   page.single("cardcage_restarts_total", "number of times that the daemon was started again after a crash",
-              status.restarts.count, prometheus::MetricType::Counter);
+              status.restarts.count, FamilyType::kCounter);
   if (status.restarts.count > 0)
     Page::add(page.family("cardcage_last_end", "always 1; how the run before this one ended is a label"),
               {{"reason", status.restarts.last_end}}, 1);
   add_config(page, status);
   page.single("cardcage_claims", "number of prepared claims and handed-out devices",
               static_cast<double>(status.live_claims));
-  MetricFamily& reads = page.family("cardcage_claim_reads_total",
-                                    "claims that were read before the kubelet asked to prepare them, or only then",
-                                    prometheus::MetricType::Counter);
+  MetricFamily& reads =
+      page.family("cardcage_claim_reads_total",
+                  "claims that were read before the kubelet asked to prepare them, or only then", FamilyType::kCounter);
   Page::add(reads, {{"when", "early"}}, static_cast<double>(status.early_claims));
   Page::add(reads, {{"when", "late"}}, static_cast<double>(status.late_claims));
   page.single("cardcage_ledger_unwritten_changes", "changes of claims that wait for the ledger's disk",
@@ -174,27 +152,19 @@ void add_status(Page& page, const StatusReport& status) {
 
 }  // namespace
 
-Metrics::Metrics()
-    : calls_(prometheus::BuildHistogram()
-                 .Name("cardcage_call_seconds")
-                 .Help("how long the kubelet waited for a response, per claim or container")
-                 .Register(registry_)) {}
-
-void Metrics::answered(KubeletCall call, const std::string& name, Code code, Duration took) {
-  calls_.Add({{"call", std::string(word(call))}, {"name", name}, {"code", std::string(to_string(code))}}, kSeconds)
-      .Observe(std::chrono::duration<double>(took).count());
+MetricsFacts metrics_facts(const DaemonView& daemon, MetricsCounters counters,
+                           std::vector<CollectedMetrics> collected) {
+  return {daemon.status(), daemon.modules(), daemon.devices(), std::move(counters), std::move(collected)};
 }
 
-MetricsFacts metrics_facts(const DaemonView& daemon, std::vector<CollectedMetrics> collected) {
-  return {daemon.status(), daemon.modules(), daemon.devices(), std::move(collected)};
-}
-
-std::string Metrics::page(const MetricsFacts& facts) const {
+std::string metrics_text(const MetricsFacts& facts) {
   Page page;
   add_status(page, facts.status);
   add_modules(page, facts.modules);
   add_devices(page, facts.devices);
-  return page.text(registry_.Collect()) + module_series(facts.collected, facts.devices);
+  page.append(facts.counters.health.family());
+  page.append(facts.counters.calls.family());
+  return page.text() + module_series(facts.collected, facts.devices);
 }
 
 }  // namespace cardcage

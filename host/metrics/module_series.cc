@@ -1,8 +1,9 @@
 #include "host/metrics/module_series.h"
 
-#include <charconv>
 #include <map>
 #include <unordered_map>
+
+#include "host/metrics/text_format.h"
 
 namespace cardcage {
 namespace {
@@ -22,44 +23,21 @@ struct Family {
   std::vector<std::pair<ModuleSeries*, std::uint32_t>> members;  // and the metric's index there
 };
 
-void append_escaped(std::string& page, std::string_view text, bool quotes) {
-  for (const char c : text) {
-    if (c == '\\')
-      page += "\\\\";
-    else if (c == '\n')
-      page += "\\n";
-    else if (c == '"' && quotes)
-      page += "\\\"";
-    else
-      page += c;
-  }
-}
-
-void append_label(std::string& labels, std::string_view name, std::string_view value) {
-  if (value.empty()) return;  // the same for Prometheus
-  if (!labels.empty()) labels += ',';
-  labels += name;
-  labels += "=\"";
-  append_escaped(labels, value, true);
-  labels += '"';
-}
-
-void append_number(std::string& page, double value) {
-  char text[32];
-  const auto end = std::to_chars(std::begin(text), std::end(text), value);
-  page.append(std::begin(text), end.ptr);
+// An empty value means the same to Prometheus as no label.
+void append_optional_label(std::string& labels, std::string_view name, std::string_view value) {
+  if (!value.empty()) append_label(labels, name, value);
 }
 
 std::string host_labels(const std::string& module, const DeviceReport* device) {
   std::string labels;
-  append_label(labels, "module", module);
+  append_optional_label(labels, "module", module);
   if (device == nullptr) return labels;
-  append_label(labels, "device", device->device.name);
+  append_optional_label(labels, "device", device->device.name);
   if (!device->user) return labels;
-  append_label(labels, "namespace", device->user->name_space);
-  append_label(labels, "pod", device->user->pod);
-  append_label(labels, "container", device->user->container);
-  append_label(labels, "claim", device->user->claim);
+  append_optional_label(labels, "namespace", device->user->name_space);
+  append_optional_label(labels, "pod", device->user->pod);
+  append_optional_label(labels, "container", device->user->container);
+  append_optional_label(labels, "claim", device->user->claim);
   return labels;
 }
 
@@ -78,62 +56,56 @@ ModuleSeries sorted_by_metric(const CollectedMetrics& collected, const std::vect
 }
 
 void append_samples(std::string& page, const MetricDeclaration& declared, ModuleSeries& series, std::uint32_t metric) {
+  std::string labels;
   for (const MetricSample* const sample : series.by_metric[metric]) {
-    const auto labels = series.labels.find(sample->device_id);
-    if (labels == series.labels.end()) continue;
+    const auto known = series.labels.find(sample->device_id);
+    if (known == series.labels.end()) continue;
     ++series.shown;
+    labels = known->second;
+    for (std::size_t i = 0; i < sample->labels.size(); ++i)
+      append_optional_label(labels, declared.labels[i], sample->labels[i]);
     page += metric_prefix(declared.name);
     page += declared.name;
     page += '{';
-    page += labels->second;
-    for (std::size_t i = 0; i < sample->labels.size(); ++i) {
-      if (sample->labels[i].empty()) continue;
-      page += ',';
-      page += declared.labels[i];
-      page += "=\"";
-      append_escaped(page, sample->labels[i], true);
-      page += '"';
-    }
+    page += labels;
     page += "} ";
-    append_number(page, sample->value);
+    append_value(page, sample->value);
     page += '\n';
   }
 }
 
-void append_head(std::string& page, std::string_view name, std::string_view help, MetricType type) {
-  page += fmt::format("# HELP {} ", name);
-  append_escaped(page, help, false);
-  page += fmt::format("\n# TYPE {} {}\n", name, type == MetricType::kCounter ? "counter" : "gauge");
+FamilyType family_type(MetricType type) {
+  return type == MetricType::kCounter ? FamilyType::kCounter : FamilyType::kGauge;
 }
 
 template <class Value>
-void append_of_modules(std::string& page, std::string_view name, std::string_view help, MetricType type,
+void append_of_modules(std::string& page, std::string_view name, std::string_view help, FamilyType type,
                        const std::vector<ModuleSeries>& all, Value value) {
   append_head(page, name, help, type);
   for (const ModuleSeries& series : all) {
     page += fmt::format("{}{{{}}} ", name, series.labels.at(""));
-    append_number(page, value(series));
+    append_value(page, value(series));
     page += '\n';
   }
 }
 
 void append_collections(std::string& page, const std::vector<ModuleSeries>& all) {
   append_of_modules(page, "cardcage_module_samples", "samples of the last collection that are shown",
-                    MetricType::kGauge, all, [](const auto& one) { return static_cast<double>(one.shown); });
+                    FamilyType::kGauge, all, [](const auto& one) { return static_cast<double>(one.shown); });
   append_of_modules(page, "cardcage_module_samples_left_out",
-                    "samples of the last collection that are not shown, because they break a rule", MetricType::kGauge,
+                    "samples of the last collection that are not shown, because they break a rule", FamilyType::kGauge,
                     all, [](const auto& one) {
                       const MetricSamples* const samples = one.collected->samples.get();
                       if (samples == nullptr) return 0.0;
                       return static_cast<double>(samples->left_out.count + samples->samples.size() - one.shown);
                     });
   append_of_modules(page, "cardcage_module_collected_timestamp_seconds",
-                    "time of the last collection that succeeded, in Unix seconds", MetricType::kGauge, all,
+                    "time of the last collection that succeeded, in Unix seconds", FamilyType::kGauge, all,
                     [](const auto& one) {
                       return std::chrono::duration<double>(one.collected->collected.time_since_epoch()).count();
                     });
   append_of_modules(page, "cardcage_module_collect_failures_total",
-                    "collections that the running instance failed or did not end in time", MetricType::kCounter, all,
+                    "collections that the running instance failed or did not end in time", FamilyType::kCounter, all,
                     [](const auto& one) { return static_cast<double>(one.collected->failures); });
 }
 
@@ -154,7 +126,8 @@ std::string module_series(const std::vector<CollectedMetrics>& collected, const 
   }
   std::string page;
   for (const auto& [name, family] : families) {
-    append_head(page, fmt::format("{}{}", metric_prefix(name), name), family.declared->help, family.declared->type);
+    append_head(page, fmt::format("{}{}", metric_prefix(name), name), family.declared->help,
+                family_type(family.declared->type));
     for (const auto& [series, metric] : family.members)
       append_samples(page, (*series->collected->declared)[metric], *series, metric);
   }

@@ -12,7 +12,7 @@ using ::testing::Not;
 
 TEST(MetricsTest, ThePageShowsTheStateOfTheDaemon) {
   const FakeDaemon daemon = FakeDaemon::busy_node();
-  const std::string page = Metrics().page(metrics_facts(daemon));
+  const std::string page = metrics_text(metrics_facts(daemon));
   for (const char* line :
        {"cardcage_module_state{module=\"nic\",state=\"backing off\"} 1\n",
         "cardcage_module_restarts_total{module=\"nic\"} 4\n",
@@ -29,10 +29,10 @@ TEST(MetricsTest, ThePageShowsTheStateOfTheDaemon) {
 
 TEST(MetricsTest, ShowsHowOftenAndWhyTheDaemonWasRestarted) {
   FakeDaemon daemon = FakeDaemon::busy_node();
-  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr("cardcage_restarts_total 0\n"));
-  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), Not(HasSubstr("cardcage_last_end")));
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr("cardcage_restarts_total 0\n"));
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)), Not(HasSubstr("cardcage_last_end")));
   daemon.status_report.restarts = {.count = 3, .last_end = "was killed by signal 9 (Killed)"};
-  const std::string page = Metrics().page(metrics_facts(daemon));
+  const std::string page = metrics_text(metrics_facts(daemon));
   EXPECT_THAT(page, HasSubstr("cardcage_restarts_total 3\n"));
   EXPECT_THAT(page, HasSubstr("cardcage_last_end{reason=\"was killed by signal 9 (Killed)\"} 1\n"));
 }
@@ -42,22 +42,22 @@ TEST(MetricsTest, ShowsThatAConfigurationIsNotApplied) {
   for (const char* line :
        {"cardcage_config_ok 1\n", "cardcage_config_reloads_total 3\n", "cardcage_config_reload_failures_total 0\n",
         "cardcage_config_restart_needed 0\n", "cardcage_config_last_success_timestamp_seconds 1799992800\n"})
-    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
+    EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(line));
   daemon.status_report.config.errors = {"c.toml:3:1: unknown key 'modul'"};
   daemon.status_report.config.restart = {"node.name"};
   daemon.status_report.config.failures = 2;
   for (const char* line :
        {"cardcage_config_ok 0\n", "cardcage_config_reload_failures_total 2\n", "cardcage_config_restart_needed 1\n"})
-    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
+    EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(line));
 }
 
 TEST(MetricsTest, ShowsThatAModuleRefusesItsConfiguration) {
   FakeDaemon daemon = FakeDaemon::busy_node();
-  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr("cardcage_module_config_ok{module=\"mock\"} 1\n"));
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr("cardcage_module_config_ok{module=\"mock\"} 1\n"));
   daemon.status_report.refused_by = {"mock"};
   daemon.module_reports.front().config_ok = false;
   for (const char* line : {"cardcage_config_ok 0\n", "cardcage_module_config_ok{module=\"mock\"} 0\n"})
-    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
+    EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(line));
 }
 
 TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
@@ -67,20 +67,20 @@ TEST(MetricsTest, TheLevelOfAConditionDecidesNotItsWords) {
   daemon.status_report.drivers = {{.name = "d", .registration = {Level::kBad, "registered", ""}}};
   for (const char* line :
        {"cardcage_ledger_ok 1\n", "cardcage_api_server_ok 1\n", "cardcage_registered{name=\"d\",api=\"dra\"} 0\n"})
-    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
+    EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(line));
   daemon.status_report.ledger.level = daemon.status_report.api_server.level = Level::kBad;
   daemon.status_report.drivers[0].registration.level = Level::kGood;
   for (const char* line :
        {"cardcage_ledger_ok 0\n", "cardcage_api_server_ok 0\n", "cardcage_registered{name=\"d\",api=\"dra\"} 1\n"})
-    EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(line));
+    EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(line));
 }
 
 TEST(MetricsTest, CountsCallsByNameAndResult) {
-  Metrics metrics;
-  metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::microseconds(300));
-  metrics.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::milliseconds(3));
-  metrics.answered(KubeletCall::kPrepare, "gpu.example.com", Code::kUnavailable, std::chrono::seconds(3));
-  const std::string page = metrics.page(metrics_facts(FakeDaemon()));
+  MetricsCounters counters;
+  counters.calls.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::microseconds(300));
+  counters.calls.answered(KubeletCall::kAllocate, "example.com/fpga", Code::kOk, std::chrono::milliseconds(3));
+  counters.calls.answered(KubeletCall::kPrepare, "gpu.example.com", Code::kUnavailable, std::chrono::seconds(3));
+  const std::string page = metrics_text(metrics_facts(FakeDaemon(), counters));
   const std::string allocate = "{call=\"allocate\",code=\"ok\",name=\"example.com/fpga\"";
   EXPECT_THAT(page, HasSubstr("cardcage_call_seconds_count" + allocate + "} 2\n"));
   EXPECT_THAT(page, HasSubstr("cardcage_call_seconds_bucket" + allocate + ",le=\"0.0005\"} 1\n"));
@@ -89,7 +89,7 @@ TEST(MetricsTest, CountsCallsByNameAndResult) {
 
 TEST(MetricsTest, ShowsTheCausesThatCountAndTheCordons) {
   FakeDaemon daemon = FakeDaemon::sick_node();
-  const std::string page = Metrics().page(metrics_facts(daemon));
+  const std::string page = metrics_text(metrics_facts(daemon));
   const auto device = [](std::string name, std::string id) {
     return fmt::format("{{module=\"mock\",device=\"{}\",id=\"{}\",served_by=\"gpu.mock.cardcage.dev\"", name, id);
   };
@@ -112,7 +112,7 @@ TEST(MetricsTest, ACauseOfADeviceAndOfItsParentIsOneSample) {
        .device = {.id = "MIG-1", .name = "mig-1"},
        .causes = {{.health = {.state = HealthState::kUnhealthy, .cause = "Xid"}},
                   {.health = {.state = HealthState::kUnhealthy, .cause = "Xid"}, .of_parent = "GPU-1"}}}};
-  const std::string page = Metrics().page(metrics_facts(daemon));
+  const std::string page = metrics_text(metrics_facts(daemon));
   const std::string sample = "cause=\"Xid\"";
   const std::size_t first = page.find(sample);
   ASSERT_NE(first, std::string::npos);
@@ -124,13 +124,13 @@ HealthEvent event_of(std::string cause, HealthEventKind kind) {
 }
 
 TEST(MetricsTest, CountsEventsOfHealthByModuleCauseAndKind) {
-  Metrics metrics;
-  EXPECT_THAT(metrics.page(metrics_facts(FakeDaemon())), Not(HasSubstr("cardcage_health_events_total")));
-  metrics.health().note(event_of("Xid", HealthEventKind::kBegan));
-  metrics.health().note(event_of("Xid", HealthEventKind::kBegan));
-  metrics.health().note(event_of("Xid", HealthEventKind::kEnded));
-  metrics.health().note(event_of("", HealthEventKind::kResetFailed));
-  const std::string page = metrics.page(metrics_facts(FakeDaemon()));
+  MetricsCounters counters;
+  EXPECT_THAT(metrics_text(metrics_facts(FakeDaemon(), counters)), Not(HasSubstr("cardcage_health_events_total")));
+  counters.health.note(event_of("Xid", HealthEventKind::kBegan));
+  counters.health.note(event_of("Xid", HealthEventKind::kBegan));
+  counters.health.note(event_of("Xid", HealthEventKind::kEnded));
+  counters.health.note(event_of("", HealthEventKind::kResetFailed));
+  const std::string page = metrics_text(metrics_facts(FakeDaemon(), counters));
   const auto series = [](const char* cause, HealthEventKind kind) {
     return fmt::format("cardcage_health_events_total{{cause=\"{}\",kind=\"{}\",module=\"gpu\"}}", cause,
                        to_string(kind));
@@ -141,10 +141,10 @@ TEST(MetricsTest, CountsEventsOfHealthByModuleCauseAndKind) {
 }
 
 TEST(MetricsTest, AModuleThatInventsCausesMakesNoSeriesWithoutEnd) {
-  Metrics metrics;
-  for (int i = 0; i < 1'000; ++i) metrics.health().note(event_of(fmt::format("Error{}", i), HealthEventKind::kBegan));
-  metrics.health().note(event_of("Error7", HealthEventKind::kBegan));
-  const std::string page = metrics.page(metrics_facts(FakeDaemon()));
+  MetricsCounters counters;
+  for (int i = 0; i < 1'000; ++i) counters.health.note(event_of(fmt::format("Error{}", i), HealthEventKind::kBegan));
+  counters.health.note(event_of("Error7", HealthEventKind::kBegan));
+  const std::string page = metrics_text(metrics_facts(FakeDaemon(), counters));
   EXPECT_THAT(page, HasSubstr(fmt::format("cause=\"other\",kind=\"{}\",module=\"gpu\"}} {}\n",
                                           to_string(HealthEventKind::kBegan), 1'000 - HealthCounters::kMaxCauses)));
   EXPECT_THAT(page, HasSubstr("cause=\"Error7\"")) << "known ones go on to be counted by name";
@@ -154,7 +154,7 @@ TEST(MetricsTest, AModuleThatInventsCausesMakesNoSeriesWithoutEnd) {
 TEST(MetricsTest, EscapesLabelValues) {
   FakeDaemon daemon;
   daemon.device_reports = {{.module = "mock", .device = {.id = "a\"b\\c\nd", .name = "a"}}};
-  EXPECT_THAT(Metrics().page(metrics_facts(daemon)), HasSubstr(R"(id="a\"b\\c\nd")"));
+  EXPECT_THAT(metrics_text(metrics_facts(daemon)), HasSubstr(R"(id="a\"b\\c\nd")"));
 }
 
 }  // namespace
