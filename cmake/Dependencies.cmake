@@ -36,6 +36,19 @@ target_link_libraries(cardcage_grpc INTERFACE
   -Wl,--start-group ${archives} -l:libupb.a -l:libaddress_sorting.a -l:libre2.a -l:libcares.a -l:libz.a -Wl,--end-group
   cardcage_protobuf)
 
+# One set of binaries serves several releases of Debian and Ubuntu (docs/decisions/0035-one-set-of-binaries.md), which
+# have different versions of these libraries. Debian has no archives of the first three, but their headers hold all of
+# their code. Users keep the definitions of Debian's targets.
+add_library(cardcage_fmt STATIC cmake/archives/fmt.cc)
+target_compile_definitions(cardcage_fmt PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
+add_library(cardcage_spdlog STATIC cmake/archives/spdlog.cc)
+target_compile_definitions(cardcage_spdlog PUBLIC $<TARGET_PROPERTY:spdlog::spdlog,INTERFACE_COMPILE_DEFINITIONS>)
+target_link_libraries(cardcage_spdlog PUBLIC cardcage_fmt Threads::Threads)
+add_library(cardcage_toml STATIC cmake/archives/toml.cc)
+target_compile_options(cardcage_toml PUBLIC $<TARGET_PROPERTY:tomlplusplus::tomlplusplus,INTERFACE_COMPILE_OPTIONS>)
+add_library(cardcage_yaml INTERFACE)
+target_link_libraries(cardcage_yaml INTERFACE -l:libyaml-cpp.a)
+
 add_library(cardcage_boost INTERFACE)
 target_link_libraries(cardcage_boost INTERFACE Boost::headers Threads::Threads)
 target_compile_definitions(cardcage_boost INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE

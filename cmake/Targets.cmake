@@ -16,6 +16,28 @@ function(cardcage_library name)
   cardcage_use_precompiled(${name} cardcage_precompiled)
 endfunction()
 
+# cardcage_ship(COLLECTION TARGET...) builds the targets with the target COLLECTION. The build fails if one of them does not
+# run on every release that the packages are for.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+if(CARDCAGE_SANITIZE)
+  message(STATUS "not checking which libraries the programs need: the sanitizers add their own")
+endif()
+function(cardcage_ship collection)
+  add_dependencies(${collection} ${ARGN})
+  if(CARDCAGE_SANITIZE)
+    return()
+  endif()
+  set(check ${PROJECT_SOURCE_DIR}/tools/check_libraries.py)
+  foreach(target IN LISTS ARGN)
+    set(stamp ${CMAKE_CURRENT_BINARY_DIR}/${target}_libraries.stamp)
+    add_custom_command(OUTPUT ${stamp}
+      COMMAND Python3::Interpreter ${check} $<TARGET_FILE:${target}>
+      COMMAND ${CMAKE_COMMAND} -E touch ${stamp} DEPENDS ${target} ${check} VERBATIM)
+    add_custom_target(${target}_libraries ALL DEPENDS ${stamp})
+    add_dependencies(${collection} ${target}_libraries)
+  endforeach()
+endfunction()
+
 # cardcage_install_programs(COMPONENT PROGRAM...) installs them into one folder, where each looks for the others. A component is
 # a package. The target `installed` builds all programs that `cmake --install` copies, `installed_modules` the modules.
 add_custom_target(installed)
@@ -23,14 +45,14 @@ add_custom_target(installed_modules)
 function(cardcage_install_programs component)
   include(GNUInstallDirs)
   install(TARGETS ${ARGN} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
-  add_dependencies(installed ${ARGN})
+  cardcage_ship(installed ${ARGN})
 endfunction()
 
 # cardcage_install_module(NAME) installs cardcage_NAME as component module-NAME into a folder that has the same name on every
 # architecture, because configurations name it.
 function(cardcage_install_module name)
   install(TARGETS cardcage_${name} LIBRARY DESTINATION lib/cardcage/modules COMPONENT module-${name})
-  add_dependencies(installed_modules cardcage_${name})
+  cardcage_ship(installed_modules cardcage_${name})
 endfunction()
 
 # cardcage_export_nothing(PROGRAM) hides the libraries that a program links statically from the modules that it loads.
