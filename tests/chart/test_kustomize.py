@@ -38,10 +38,11 @@ def kustomized(kubectl: str, copy: Path, *components: str) -> list[dict]:
 
 
 def plain(found: dict) -> dict:
-    """The object without what may differ: labels of the chart, the hash in the name of the ConfigMap, orders without a meaning."""
+    """The object without what may differ: labels and annotations of the chart, the hash in the name of the ConfigMap, orders without a meaning."""
     for holder in (found, found.get("spec", {}).get("template", {})):
         metadata = holder.get("metadata", {})
-        metadata.get("annotations", {}).pop("cardcage.dev/start-config", None)
+        for annotation in ("cardcage.dev/start-config", "kubectl.kubernetes.io/default-container"):
+            metadata.get("annotations", {}).pop(annotation, None)
         if not metadata.get("annotations", True):
             del metadata["annotations"]
         for label in CHART_LABELS:
