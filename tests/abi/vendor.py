@@ -6,6 +6,7 @@ vendor.py new FOLDER c|cpp|rust     runs `cagectl module new` and the commands o
 vendor.py new FOLDER current-rust   the same with a current rustc instead of Debian's, which is the oldest that is supported
 vendor.py guide FOLDER              does what docs/module-author.md says in "Try it without a cluster", with the files that it quotes
 vendor.py pkg-config FOLDER         builds the templates in C and C++ with pkg-config instead of CMake
+vendor.py versions FOLDER           compares the versions of the ABI that the header, pkg-config, CMake and the crate state
 """
 
 import os
@@ -139,12 +140,23 @@ def pkg_config(tree):
             check_module(f"{home}/card", "card.so")
 
 
+def versions(tree):
+    def stated(file, pattern):
+        with open(f"{tree}/{file}", encoding="utf-8") as content:
+            return ".".join(re.findall(pattern, content.read(), re.MULTILINE))
+    abi = stated("include/cardcage/module.h", r"^#define CAGE_ABI_M\w+ (\d+)u")
+    seen = {"pkg-config": stated("share/pkgconfig/cardcage-module.pc", r"^Version: (.*)"),
+            "CMake": stated("share/cardcage/cardcage-config-version.cmake", r'^set\(PACKAGE_VERSION "(.*)"\)'),
+            "the crate": stated("share/cardcage/rust/Cargo.toml", r'^version = "(.*)\.0"')}
+    expect(f"the header's ABI is {abi}, but not everywhere", set(seen.values()) == {abi}, seen)
+
+
 def main():
     command, *arguments = sys.argv[1:]
     if command == "install":
         return install(*arguments)
     tree = os.path.join(arguments.pop(0), "moved")
-    return {"new": new, "guide": guide, "pkg-config": pkg_config}[command](tree, *arguments)
+    return {"new": new, "guide": guide, "pkg-config": pkg_config, "versions": versions}[command](tree, *arguments)
 
 
 if __name__ == "__main__":
