@@ -490,8 +490,7 @@ std::string ClaimPreparer::progress_text(const Operation& operation, const Claim
 }
 
 std::unexpected<Error> ClaimPreparer::module_failed(Error error, const ModulePart& part, std::string_view verb) const {
-  const bool unavailable = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
-  if (unavailable)
+  if (error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded)
     error.message += fmt::format("; {}, 'cagectl modules' shows what the module waits for", environment_.retry);
   return within_subject(std::move(error), fmt::format("module '{}'", part.module),
                         fmt::format("cannot {} {}", verb, device_names(part)));
