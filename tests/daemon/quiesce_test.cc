@@ -127,7 +127,7 @@ TEST_P(QuiesceTest, SurvivesADaemonRestartAndANewFile) {
   start_and_register();
   EXPECT_THAT(cagectl("modules").text, HasSubstr("quiesced: by "));
   install_module(another_build());
-  EXPECT_THAT(unprepare(claim).error().message, HasSubstr("module 'mock' is quiesced by "));
+  EXPECT_THAT(unprepare(claim).error().message, HasSubstr(": it is quiesced by "));
   EXPECT_FALSE(hardware_is_open());
   EXPECT_EQ(cagectl("module resume mock").code, 0);
   EXPECT_EQ(prepare(claim), before);
