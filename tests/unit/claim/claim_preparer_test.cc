@@ -31,7 +31,7 @@ TEST_F(ClaimPreparerTest, PreparesAClaimAndUndoesIt) {
   EXPECT_EQ(record("u1")->parts[0].state, "state of u1");
   EXPECT_EQ(record("u1")->parts[0].module_id, "com.example.fake");
 
-  clock.advance(std::chrono::minutes(5));
+  advance_at_rest(std::chrono::minutes(5));
   ASSERT_TRUE(unprepare("u1"));
   EXPECT_THAT(gpus->holds, IsEmpty());
   EXPECT_EQ(record("u1"), nullptr);
@@ -307,7 +307,7 @@ TEST_F(ClaimPreparerTest, AReallocatedClaimReleasesItsOldDevicesFirst) {
 // The scheduler may allocate a claim anew while the kubelet is away, so that the kubelet never unprepares it.
 TEST_F(ClaimPreparerTest, APreparedClaimThatWasAllocatedAnewGetsItsNewDevices) {
   ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-  clock.advance(std::chrono::minutes(5));
+  advance_at_rest(std::chrono::minutes(5));
   const auto anew = prepare_new("u1", {an_allocation("gpu-5")});
   ASSERT_TRUE(anew) << text_of(anew);
   EXPECT_THAT(anew->at(0).cdi_device_ids, ElementsAre("cardcage.gpu.example.com/claim=u1-gpu-5"));

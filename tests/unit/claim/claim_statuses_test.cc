@@ -279,7 +279,7 @@ TEST_F(ClaimStatusesTest, TheLedgerKnowsItForTheNextDaemon) {
 TEST_F(ClaimStatusesTest, TheTimeOfAConditionOutlivesAReboot) {
   prepare_one("u1");
   const WallTime since = stated("u1").front().conditions.front().since;
-  clock.advance(1h);
+  advance_at_rest(1h);
   boot_id = "boot-2";
   start();
   ASSERT_TRUE(prepare("u1"));

@@ -191,6 +191,11 @@ class ClaimWorld : public CoreFixture {
     cluster.put_claim(a_claim(uid, std::move(allocations)));
     return prepare(uid);
   }
+  // A change that waits for the file meanwhile would look as if the disk had not responded for so long.
+  void advance_at_rest(Duration time) {
+    let_the_ledger_write();
+    clock.advance(time);
+  }
   // Nobody waits for the file, so a test has to.
   void let_the_ledger_write() {
     for (int round = 0; round < 3; ++round) {

@@ -169,7 +169,7 @@ TEST_F(RenumberedResourcesTest, ADeviceThatTookOverANameIsNotGivenOutBeforeTheOt
   EXPECT_THAT(granted.error().message, HasSubstr("GPU-1"));
   EXPECT_EQ(given("gpu-1"), "GPU-1");
   EXPECT_THAT(pods_of("gpu-1"), ElementsAre("GPU-1 b"));
-  clock.advance(std::chrono::minutes(10));
+  advance_at_rest(std::chrono::minutes(10));
   ASSERT_TRUE(release("GPU-1"));
   EXPECT_TRUE(offered("gpu-1"));
   ASSERT_TRUE(allocate({"GPU-Z"}));

@@ -32,7 +32,7 @@ TEST_F(ResourceAllocatorTest, HandsDevicesOutAndTakesThemBack) {
   EXPECT_EQ(heard.allocations[0].device_id, "GPU-0");
 
   allocator->seen("GPU-0", {"team", "train", "main"});
-  clock.advance(std::chrono::minutes(5));
+  advance_at_rest(std::chrono::minutes(5));
   ASSERT_TRUE(release("GPU-0"));
   EXPECT_EQ(held("gpu-0"), nullptr);
   EXPECT_THAT(gpus->holds, ElementsAre(Pair("gpu-1", ::testing::_)));
@@ -212,7 +212,7 @@ TEST_F(ResourceAllocatorTest, ADeviceIsNeverHeldThroughBothApis) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
   EXPECT_THAT(refused.error().message, HasSubstr("claim team/claim-u1"));
-  clock.advance(std::chrono::minutes(1));
+  advance_at_rest(std::chrono::minutes(1));
   EXPECT_EQ(unavailable(directory.device("gpu-0"))->reason, "InUse");
 
   ASSERT_TRUE(allocate({"GPU-1"}));
@@ -231,7 +231,7 @@ TEST_F(ResourceAllocatorTest, AWholeDeviceAndItsPartitionAreNotHeldTogether) {
   EXPECT_THAT(refused.error().message, HasSubstr("device 'gpu-0' is not free: device 'gpu-1', a part of the same "
                                                  "hardware, is prepared for resource 'example.com/gpu'"));
   EXPECT_FALSE(prepare_new("u1", {an_allocation("gpu-0")})) << "neither through DRA";
-  clock.advance(std::chrono::minutes(1));
+  advance_at_rest(std::chrono::minutes(1));
   EXPECT_EQ(unavailable(directory.device("gpu-0"))->reason, "PartitionInUse");
   EXPECT_FALSE(unavailable(directory.device("gpu-1")));
   ASSERT_TRUE(release("GPU-1"));
