@@ -84,7 +84,7 @@ Status Daemon::open() {
     if (claim->phase == ClaimPhase::kPrepared) claim_statuses_->restore(*claim);
   for (const ModuleConfig& module : config_.modules)
     for (const CauseRecord& known : ledger_->health().causes(module.name)) node_events_->remember(known);
-  supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dir);
+  supervisors_ = std::make_unique<Supervisors>(supervisors_environment(), config_.node.modules_dirs);
   writes_->stuck->listen([this](const std::string& module) {
     if (Supervisor* const supervisor = supervisors_->find(module)) supervisor->stuck_changed();
   });
@@ -231,7 +231,7 @@ Supervisors::Environment Daemon::supervisors_environment() {
           .clock = clock_,
           .loader = {.stage =
                          [this](const ModuleConfig& module, Instant deadline, Leftover& left) {
-                           return stage_module(core_, clock_, module, config_.node.modules_dir, deadline, &left);
+                           return stage_module(core_, clock_, module, config_.node.modules_dirs, deadline, &left);
                          },
                      .load =
                          [this](const ModuleConfig& module, ModuleBuild build, Instant deadline, Leftover& left) {

@@ -108,7 +108,7 @@ StatusReport Daemon::status() const {
 std::vector<ModuleReport> Daemon::modules() const {
   std::vector<ModuleReport> reports;
   for (const Supervisor* supervisor : supervisors_->all()) {
-    reports.push_back(module_report(*supervisor, supervisors_->draining(*supervisor), config_.node.modules_dir));
+    reports.push_back(module_report(*supervisor, supervisors_->draining(*supervisor)));
     reports.back().services = services_->of_module(reports.back().name);
     Condition& state = reports.back().state;
     for (const std::string& stuck : writes_->stuck->all(reports.back().name))

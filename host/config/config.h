@@ -51,7 +51,8 @@ struct NodeConfig {
   std::filesystem::path cdi_dir = "/var/run/cdi";
   // The container runtime starts the hook of containers from here; empty = "hooks" in state_dir.
   std::filesystem::path hooks_dir = {};
-  std::filesystem::path modules_dir = "/etc/cardcage/modules";
+  // Searched in this order: the operator's folder, then that of the packages.
+  std::vector<std::filesystem::path> modules_dirs = {"/etc/cardcage/modules", "/usr/lib/cardcage/modules"};
   std::filesystem::path admin_socket = "/run/cardcage/admin.sock";
   // The folder of the embedded node; empty = claims come from the API server.
   std::filesystem::path claims_folder;
@@ -226,7 +227,7 @@ struct AllowedEdits {
 
 struct ModuleConfig {
   std::string name;
-  std::filesystem::path path;  // relative to modules_dir
+  std::filesystem::path path;  // relative to one of modules_dirs
   Isolation isolation = Isolation::kProcess;
   ProcessConfig process;
   std::string sha256;  // pinned digest in hex; empty = any

@@ -35,7 +35,7 @@ Keys changed_restart_keys(const Config& running, const Config& wanted) {
   compare(running.node, wanted.node, keys, pair("node.name", &NodeConfig::name),
           pair("node.kubelet_root", &NodeConfig::kubelet_root), pair("node.state_dir", &NodeConfig::state_dir),
           pair("node.run_dir", &NodeConfig::run_dir), pair("node.cdi_dir", &NodeConfig::cdi_dir),
-          pair("node.hooks_dir", &NodeConfig::hooks_dir), pair("node.modules_dir", &NodeConfig::modules_dir),
+          pair("node.hooks_dir", &NodeConfig::hooks_dir), pair("node.modules_dir", &NodeConfig::modules_dirs),
           pair("node.admin_socket", &NodeConfig::admin_socket), pair("node.claims", &NodeConfig::claims_folder),
           pair("node.device_plugins_dir", &NodeConfig::device_plugins_dir),
           pair("node.services_cgroup", &NodeConfig::services_cgroup), pair("node.nri_socket", &NodeConfig::nri_socket),

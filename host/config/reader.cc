@@ -124,11 +124,14 @@ std::string TableReader::required(std::string_view key, Status (*check)(std::str
 }
 
 std::optional<Placed<std::string>> TableReader::expanded(std::string_view key) {
-  auto text = string(key);
-  if (!text) return std::nullopt;
-  auto value = expand_environment(text->value, reading_.environment());
-  if (value) return Placed{std::move(*value), text->position};
-  refuse(key, text->position, fmt::format("{}, in '{}'", value.error().message, text->value));
+  const auto text = string(key);
+  return text ? expand(key, *text) : std::nullopt;
+}
+
+std::optional<Placed<std::string>> TableReader::expand(std::string_view key, const Placed<std::string>& text) {
+  auto value = expand_environment(text.value, reading_.environment());
+  if (value) return Placed{std::move(*value), text.position};
+  refuse(key, text.position, fmt::format("{}, in '{}'", value.error().message, text.value));
   return std::nullopt;
 }
 
@@ -198,6 +201,18 @@ std::vector<Placed<T>> TableReader::list(std::string_view key, std::string_view 
 
 std::vector<Placed<std::string>> TableReader::strings(std::string_view key) {
   return list<std::string>(key, "a string", "strings");
+}
+
+std::vector<Placed<std::string>> TableReader::expanded_list(std::string_view key) {
+  const toml::node* node = find(key);
+  const auto texts = node && node->is_string() ? std::vector{*string(key)}
+                                               : list<std::string>(key, "a string", "strings, or a string");
+  if (node && node->is_array() && node->as_array()->empty())
+    refuse(key, reading_.at(node->source()), "the list is empty; leave the key out for the default");
+  std::vector<Placed<std::string>> values;
+  for (const auto& text : texts)
+    if (auto value = expand(key, text)) values.push_back(std::move(*value));
+  return values;
 }
 
 std::vector<Placed<std::int64_t>> TableReader::integers(std::string_view key) {

@@ -63,6 +63,8 @@ class TableReader {
   std::string required(std::string_view key, Status (*check)(std::string_view), std::string_view remedy);
   // With environment variables replaced.
   std::optional<Placed<std::string>> expanded(std::string_view key);
+  // The same for a string or a list of strings; empty if the key is missing.
+  std::vector<Placed<std::string>> expanded_list(std::string_view key);
   // Reports a duration out of bounds, and returns it.
   std::optional<Placed<std::chrono::milliseconds>> duration(std::string_view key, std::chrono::milliseconds least,
                                                             std::chrono::milliseconds most);
@@ -118,6 +120,7 @@ class TableReader {
 
  private:
   const toml::node* find(std::string_view key);
+  std::optional<Placed<std::string>> expand(std::string_view key, const Placed<std::string>& text);
   template <class T>
   std::vector<Placed<T>> list(std::string_view key, std::string_view item, std::string_view items);
   void refuse_choice(std::string_view key, const Placed<std::string>& text, const std::vector<std::string>& known);

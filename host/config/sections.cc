@@ -68,6 +68,18 @@ void read_optional_path(TableReader& table, std::string_view key, std::filesyste
     read_absolute(table, key, path);
 }
 
+void read_modules_dirs(TableReader& table, std::vector<std::filesystem::path>& folders) {
+  const auto texts = table.expanded_list("modules_dir");
+  if (table.has("modules_dir")) folders.clear();
+  for (const auto& text : texts) {
+    auto folder = absolute_path(text.value);
+    if (folder)
+      folders.push_back(std::move(*folder));
+    else
+      table.refuse("modules_dir", text.position, folder.error().message);
+  }
+}
+
 void read_instance(TableReader& table, std::string& instance) {
   const auto text = table.expanded("instance");
   if (!text || text->value.empty()) return;
@@ -86,7 +98,7 @@ NodeConfig read_node(TableReader table) {
   read_absolute(table, "run_dir", node.run_dir);
   read_absolute(table, "cdi_dir", node.cdi_dir);
   read_absolute(table, "hooks_dir", node.hooks_dir);
-  read_absolute(table, "modules_dir", node.modules_dir);
+  read_modules_dirs(table, node.modules_dirs);
   read_short_path(table, "admin_socket", node.admin_socket, kMaxSocketPath);
   read_claims(table, node.claims_folder);
   read_short_path(table, "device_plugins_dir", node.device_plugins_dir, kMaxDevicePluginsDir);

@@ -59,8 +59,8 @@ Task<Status> Trial::stage() {
   const auto content = read_file(request_.file, kMaxModuleBytes);
   if (!content) co_return std::unexpected(content.error());
   config_.sha256 = sha256_hex(*content);
-  const auto folder = std::filesystem::absolute(request_.file).parent_path();
-  auto staged = co_await stage_module(core_, clock_, config_, folder, deadline());
+  const std::vector folders{std::filesystem::absolute(request_.file).parent_path()};
+  auto staged = co_await stage_module(core_, clock_, config_, folders, deadline());
   if (!staged) co_return std::unexpected(staged.error());
   build_ = std::move(*staged);
   co_return Status{};

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cardcage/module.h"
 #include "host/core/result.h"
@@ -30,10 +31,10 @@ struct StagedModule {
 };
 using ModuleBuild = std::shared_ptr<const StagedModule>;
 
-// [any-thread, reads the disk] `file` is relative to `folder` (modules_dir), and links on the way stay below it (see
-// open_below). Unless its content is pinned, it and every folder on the way must belong to root or to this process and
-// be writable by nobody else. `pinned_sha256` is hex in either case, or empty for any content.
-Result<StagedModule> stage(const std::filesystem::path& folder, const std::filesystem::path& file,
+// [any-thread, reads the disk] `file` is relative to the first of `folders` that has it, and links on the way stay
+// below that folder (see open_below). Unless its content is pinned, it and every folder on the way must belong to root
+// or to this process and be writable by nobody else. `pinned_sha256` is hex in either case, or empty for any content.
+Result<StagedModule> stage(const std::vector<std::filesystem::path>& folders, const std::filesystem::path& file,
                            std::string_view pinned_sha256);
 
 // A mapped module. It stays mapped when this object ends, unless the module says CAGE_MODULE_UNLOADABLE.

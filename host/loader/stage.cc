@@ -39,13 +39,23 @@ Status check_file(int fd, const fs::path& path, Trust trust) {
   return trust == Trust::kAnybody ? Status{} : check_owner(about, "module file", path);
 }
 
-// " (did you mean 'libacme.so'?)", if the folder has a file of nearly this name.
-std::string nearest_file(const fs::path& path) {
+// " (did you mean 'libacme.so'?)", if a folder has a file of nearly this name.
+std::string nearest_file(const std::vector<fs::path>& folders, const fs::path& file) {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(path.parent_path(), error), end; !error && entry != end; entry.increment(error))
-    names.push_back(entry->path().filename().native());
-  return nearest_hint(path.filename().native(), names);
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    fs::directory_iterator entry((folder / file).parent_path(), error);
+    for (const fs::directory_iterator end; !error && entry != end; entry.increment(error))
+      names.push_back(entry->path().filename().native());
+  }
+  return nearest_hint(file.filename().native(), names);
+}
+
+// "'/a', '/b'"
+std::string quoted(const std::vector<fs::path>& folders) {
+  std::string text;
+  for (const fs::path& folder : folders) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", folder.native());
+  return text;
 }
 
 Result<UniqueFd> make_image(const fs::path& path) {
@@ -128,18 +138,12 @@ Result<ElfFacts> inspect_image(int image, std::uint64_t size) {
   return facts;
 }
 
-}  // namespace
-
-Result<StagedModule> stage(const fs::path& folder, const fs::path& file, std::string_view pinned_sha256) {
+Result<StagedModule> stage_below(const fs::path& folder, const fs::path& file, std::string_view pinned_sha256) {
   StagedModule staged;
   staged.path = folder / file;
-  if (file.empty() || file.is_absolute())
-    return fail(Code::kInvalidArgument, "module path '{}' must be relative to modules_dir '{}'", file.native(),
-                folder.native());
   // The owner does not matter if the configuration pins the content: the checked bytes are those that will run.
   const Trust trust = pinned_sha256.empty() ? Trust::kOwnersOnly : Trust::kAnybody;
   auto source = open_below(folder, file, trust);
-  if (!source && source.error().code == Code::kNotFound) source.error().message += nearest_file(staged.path);
   if (!source) return std::unexpected(source.error());
   if (auto checked = check_file(source->get(), staged.path, trust); !checked) return std::unexpected(checked.error());
 
@@ -160,6 +164,23 @@ Result<StagedModule> stage(const fs::path& folder, const fs::path& file, std::st
   staged.elf = std::move(*elf);
   staged.image = std::move(*image);
   return staged;
+}
+
+}  // namespace
+
+Result<StagedModule> stage(const std::vector<fs::path>& folders, const fs::path& file, std::string_view pinned_sha256) {
+  if (file.empty() || file.is_absolute())
+    return fail(Code::kInvalidArgument, "module path '{}' must be relative to modules_dir", file.native());
+  Error missing;
+  for (const fs::path& folder : folders) {
+    auto staged = stage_below(folder, file, pinned_sha256);
+    if (staged || staged.error().code != Code::kNotFound) return staged;
+    missing = std::move(staged.error());
+  }
+  if (folders.size() > 1)
+    missing.message = fmt::format("module file '{}' is in none of {}", file.native(), quoted(folders));
+  missing.message += nearest_file(folders, file);
+  return std::unexpected(std::move(missing));
 }
 
 }  // namespace cardcage

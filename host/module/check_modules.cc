@@ -10,7 +10,7 @@ Task<Status> check_module(asio::io_context& core, Clock& clock, ModuleConfig mod
   const bool inside = module.isolation == Isolation::kInProcess;
   module.isolation = Isolation::kProcess;
   const Instant deadline = clock.now() + config.deadlines.start;
-  const auto build = co_await stage_module(core, clock, module, config.node.modules_dir, deadline);
+  const auto build = co_await stage_module(core, clock, module, config.node.modules_dirs, deadline);
   if (!build) co_return std::unexpected(build.error());
   auto loading = load_module(core, clock, module, *build, deadline);
   const auto loaded = co_await std::move(loading);

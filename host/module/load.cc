@@ -172,13 +172,14 @@ std::unexpected<Error> must_run_in_process(const ModuleConfig& config) {
 }
 
 Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                       std::filesystem::path modules_dir, Instant deadline, Leftover* left) {
+                                       std::vector<std::filesystem::path> modules_dirs, Instant deadline,
+                                       Leftover* left) {
   auto lane = std::make_unique<Lane>("cage/" + config.name);
   const Error unreadable{
       Code::kDeadlineExceeded,
       fmt::format("module '{}': its file cannot be read in time: is the disk healthy?", config.name)};
   Leftover remains;
-  auto work = [config, modules_dir] { return stage(modules_dir, config.path, config.sha256); };
+  auto work = [config, modules_dirs] { return stage(modules_dirs, config.path, config.sha256); };
   auto staged = co_await run_on(lane, core, clock, deadline, std::move(work), unreadable.message, remains);
   if (left) *left = std::move(remains);
   if (!staged) co_return std::unexpected(unreadable);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "host/config/config.h"
 #include "host/core/clock.h"
@@ -27,7 +28,8 @@ struct SharedParts {
 
 // [core] Stages the configured file; nothing of it runs.
 Task<Result<ModuleBuild>> stage_module(asio::io_context& core, Clock& clock, ModuleConfig config,
-                                       std::filesystem::path modules_dir, Instant deadline, Leftover* left = nullptr);
+                                       std::vector<std::filesystem::path> modules_dirs, Instant deadline,
+                                       Leftover* left = nullptr);
 
 // [core] Loads the build on the thread on which all its calls will run, and checks its declarations and the configured
 // options; the core never waits for a module's constructors. One build makes any number of workers, but only one module

@@ -17,9 +17,10 @@ std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'
 
 }  // namespace
 
-ModuleFiles::ModuleFiles(asio::io_context& core, Clock& clock, std::filesystem::path modules_dir, Listener listener)
+ModuleFiles::ModuleFiles(asio::io_context& core, Clock& clock, std::vector<std::filesystem::path> folders,
+                         Listener listener)
     : clock_(clock),
-      modules_dir_(std::move(modules_dir)),
+      folders_(std::move(folders)),
       listener_(std::move(listener)),
       wake_(core),
       watch_(core, [this] { wake_.wake(); }),
@@ -36,20 +37,24 @@ void ModuleFiles::follow(const std::set<std::filesystem::path>& files) {
 }
 
 ModuleFiles::Found ModuleFiles::find(const std::filesystem::path& file) const {
-  struct stat about{};
-  if (::stat((modules_dir_ / file).c_str(), &about) != 0) return {errno != ENOENT && errno != ENOTDIR, std::nullopt};
-  return {true,
-          Stamp{about.st_dev, about.st_ino, about.st_size, nanoseconds(about.st_mtim), nanoseconds(about.st_ctim)}};
+  for (const auto& folder : folders_) {
+    struct stat about{};
+    if (::stat((folder / file).c_str(), &about) == 0)
+      return {true,
+              Stamp{about.st_dev, about.st_ino, about.st_size, nanoseconds(about.st_mtim), nanoseconds(about.st_ctim)}};
+    if (errno != ENOENT && errno != ENOTDIR) return {true, std::nullopt};
+  }
+  return {false, std::nullopt};
 }
 
 // Every folder on the path: any of them may be a link that is swapped. Without a watch the next poll finds the change.
 void ModuleFiles::watch_folders() {
-  for (const auto& [name, file] : files_) {
-    auto folder = modules_dir_;
-    std::ignore = watch_.watch(folder, FolderWatch::Events::kWritesToo);
-    for (const auto& part : name.parent_path())
-      std::ignore = watch_.watch(folder /= part, FolderWatch::Events::kWritesToo);
-  }
+  for (const auto& [name, file] : files_)
+    for (auto folder : folders_) {
+      std::ignore = watch_.watch(folder, FolderWatch::Events::kWritesToo);
+      for (const auto& part : name.parent_path())
+        std::ignore = watch_.watch(folder /= part, FolderWatch::Events::kWritesToo);
+    }
 }
 
 Task<void> ModuleFiles::run() {

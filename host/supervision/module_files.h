@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "host/core/folder_watch.h"
 #include "host/core/wakeup.h"
@@ -24,9 +25,10 @@ class ModuleFiles {
     // The file has been missing for longer than an installer takes to replace it.
     std::function<void(const std::filesystem::path& file)> gone;
   };
-  ModuleFiles(asio::io_context& core, Clock& clock, std::filesystem::path modules_dir, Listener listener);
+  ModuleFiles(asio::io_context& core, Clock& clock, std::vector<std::filesystem::path> folders, Listener listener);
 
-  // The files from now on, relative to modules_dir. The present state of a new one, missing or not, is not reported.
+  // The files from now on, relative to the first folder that has them. The present state of a new one, missing or not,
+  // is not reported.
   void follow(const std::set<std::filesystem::path>& files);
   // Until stop().
   Task<void> run();
@@ -51,7 +53,7 @@ class ModuleFiles {
   bool check(const std::filesystem::path& name, File& file);
 
   Clock& clock_;
-  const std::filesystem::path modules_dir_;
+  const std::vector<std::filesystem::path> folders_;
   const Listener listener_;
   std::map<std::filesystem::path, File> files_;
   Wakeup wake_;

@@ -92,6 +92,8 @@ class Supervisor {
   // What the instance runs with, but for rules, which are the newest.
   const ModuleConfig& config() const { return life_.config(); }
   std::string subject() const { return fmt::format("module '{}'", config().name); }  // of errors
+  // The file of the instance, or of the one that is being loaded; relative as in the configuration before it is found.
+  const std::filesystem::path& file() const { return build_ ? build_->path : config().path; }
   // Differs from config() while a new configuration is tried, and after it was refused.
   const ModuleConfig& wanted() const { return life_.target().wanted(); }
   // Why the wanted configuration or file does not run; nothing while it does, or is tried.

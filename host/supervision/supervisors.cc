@@ -16,9 +16,9 @@ Task<void> wait_for_calls(std::shared_ptr<Module> module, Instant deadline) {
 
 }  // namespace
 
-Supervisors::Supervisors(Environment environment, const std::filesystem::path& modules_dir)
+Supervisors::Supervisors(Environment environment, std::vector<std::filesystem::path> modules_dirs)
     : environment_(std::move(environment)),
-      files_(environment_.core, environment_.clock, modules_dir,
+      files_(environment_.core, environment_.clock, std::move(modules_dirs),
              {.changed = [this](const auto& file) { file_changed(file, true); },
               .gone = [this](const auto& file) { file_changed(file, false); }}) {}
 

@@ -28,7 +28,7 @@ class Supervisors {
     std::function<std::size_t(const std::string& module)> held;
   };
   // None before configure().
-  Supervisors(Environment environment, const std::filesystem::path& modules_dir);
+  Supervisors(Environment environment, std::vector<std::filesystem::path> modules_dirs);
 
   // The modules from now on. The others drain; one that drained and is configured again goes on. `plan` tells which
   // ones got another name.

@@ -76,12 +76,11 @@ ModulePermissions permissions_of(const ModuleConfig& config) {
   return permissions;
 }
 
-ModuleReport module_report(const Supervisor& supervisor, std::string draining,
-                           const std::filesystem::path& modules_dir) {
+ModuleReport module_report(const Supervisor& supervisor, std::string draining) {
   const ModuleConfig& config = supervisor.config();
   const SnapshotPtr& snapshot = supervisor.snapshot();
   ModuleReport report{.name = config.name,
-                      .path = modules_dir / config.path,
+                      .path = supervisor.file(),
                       .isolation = config.isolation,
                       .permissions = permissions_of(config),
                       .state = module_condition(module_facts(supervisor, std::move(draining))),

@@ -29,8 +29,6 @@ Condition gone_condition();
 std::string text_of_confinement(const ProcessConfig& process);
 ModulePermissions permissions_of(const ModuleConfig& config);
 
-// Finds the module's file below `modules_dir`.
-ModuleReport module_report(const Supervisor& supervisor, std::string draining,
-                           const std::filesystem::path& modules_dir);
+ModuleReport module_report(const Supervisor& supervisor, std::string draining);
 
 }  // namespace cardcage

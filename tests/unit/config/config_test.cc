@@ -94,7 +94,7 @@ module_call = "8m"
   EXPECT_EQ(config->node.run_dir.native(), "/r");
   EXPECT_EQ(config->node.cdi_dir.native(), "/c/d");
   EXPECT_EQ(config->node.hooks_dir.native(), "/opt/h");
-  EXPECT_EQ(config->node.modules_dir.native(), "/m");
+  EXPECT_THAT(config->node.modules_dirs, ::testing::ElementsAre("/m"));
   EXPECT_EQ(config->node.admin_socket.native(), "/a.sock");
   EXPECT_EQ(config->node.claims_folder.native(), "/tmp/demo/claims");
   EXPECT_EQ(config->node.numa_attribute, NumaAttribute::kList);
@@ -112,6 +112,22 @@ module_call = "8m"
   EXPECT_EQ(config->deadlines.allocate, 6s);
   EXPECT_EQ(config->deadlines.pre_start, 7s);
   EXPECT_EQ(config->deadlines.module_call, 8min);
+}
+
+TEST(ConfigTest, ModulesAreSearchedInTheFoldersOfTheListOrInOne) {
+  const auto folders = [](const std::string& text) {
+    const auto config = parse_config("[node]\nname = \"a\"\n" + text, "t.toml", environment);
+    return config ? config->node.modules_dirs : std::vector<std::filesystem::path>{config.error().to_string()};
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(folders(""), ElementsAre("/etc/cardcage/modules", "/usr/lib/cardcage/modules"));
+  EXPECT_THAT(folders("modules_dir = \"/m\""), ElementsAre("/m"));
+  EXPECT_THAT(folders("modules_dir = [\"/m\", \"/n\"]"), ElementsAre("/m", "/n"));
+  EXPECT_THAT(folders("modules_dir = []"),
+              ElementsAre("t.toml:3:15: node.modules_dir: the list is empty; leave the key out for the default\n"));
+  EXPECT_THAT(
+      folders("modules_dir = 5"),
+      ElementsAre("t.toml:3:15: node.modules_dir: expected a list of strings, or a string, found the integer 5\n"));
 }
 
 TEST(ConfigTest, AProcessMayBeConfined) {

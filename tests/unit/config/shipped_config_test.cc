@@ -63,7 +63,7 @@ TEST(ShippedConfigTest, TheReferenceShowsTheDefaults) {
   EXPECT_EQ(shown->node.state_dir, defaults->node.state_dir);
   EXPECT_EQ(shown->node.run_dir, defaults->node.run_dir);
   EXPECT_EQ(shown->node.cdi_dir, defaults->node.cdi_dir);
-  EXPECT_EQ(shown->node.modules_dir, defaults->node.modules_dir);
+  EXPECT_EQ(shown->node.modules_dirs, defaults->node.modules_dirs);
   EXPECT_EQ(shown->node.admin_socket, defaults->node.admin_socket);
   EXPECT_EQ(shown->node.claims_folder, defaults->node.claims_folder);
   EXPECT_EQ(shown->node.numa_attribute, defaults->node.numa_attribute);

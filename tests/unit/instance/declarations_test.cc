@@ -158,7 +158,7 @@ TEST_F(DeclarationsTest, AFamilyCountsOnlyWithItsFunction) {
 }
 
 TEST(LoadIdentifiedTest, RefusesAFamilyThatLiesInAnotherObject) {
-  auto staged = stage(test_modules(), "foreign_family.so", "");
+  auto staged = stage({test_modules()}, "foreign_family.so", "");
   ASSERT_TRUE(staged) << staged.error().message;
   const auto loaded = load_identified("fpga", std::move(*staged));
   ASSERT_FALSE(loaded);

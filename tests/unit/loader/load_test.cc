@@ -16,7 +16,7 @@ using ::testing::StartsWith;
 const std::filesystem::path kModules = test_modules();
 
 Result<LoadedModule> load_test_module(const std::string& file) {
-  auto staged = stage(kModules, file, {});
+  auto staged = stage({kModules}, file, {});
   if (!staged) return std::unexpected(staged.error());
   return load(std::move(*staged));
 }
@@ -64,7 +64,7 @@ TEST(LoadTest, KeepsAModuleMappedAndItsDescriptorTaken) {
   int fd = -1;
   const char* id = nullptr;
   {
-    auto staged = stage(kModules, "good.so", {});
+    auto staged = stage({kModules}, "good.so", {});
     ASSERT_TRUE(staged);
     fd = staged->image.get();
     const auto loaded = load(std::move(*staged));
@@ -78,7 +78,7 @@ TEST(LoadTest, KeepsAModuleMappedAndItsDescriptorTaken) {
 TEST(LoadTest, UnmapsAModuleThatPermitsIt) {
   int fd = -1;
   {
-    auto staged = stage(kModules, "unloadable.so", {});
+    auto staged = stage({kModules}, "unloadable.so", {});
     ASSERT_TRUE(staged);
     fd = staged->image.get();
     ASSERT_TRUE(load(std::move(*staged)));

@@ -24,7 +24,7 @@ class StageTest : public ::testing::Test {
     fs::permissions(folder / name, fs::perms(0644));
   }
   Error refusal(const fs::path& file, std::string_view sha256 = {}) {
-    auto staged = stage(folder.path(), file, sha256);
+    auto staged = stage({folder.path()}, file, sha256);
     if (staged) {
       ADD_FAILURE() << "'" << file.native() << "' was staged";
       return {};
@@ -37,7 +37,7 @@ class StageTest : public ::testing::Test {
 };
 
 TEST_F(StageTest, CopiesAndHashesAGoodModuleIntoASealedImage) {
-  const auto staged = stage(folder.path(), "x.so", {});
+  const auto staged = stage({folder.path()}, "x.so", {});
   ASSERT_TRUE(staged) << staged.error().message;
   EXPECT_EQ(staged->path, folder / "x.so");
   EXPECT_EQ(staged->sha256.size(), 64u);
@@ -47,14 +47,14 @@ TEST_F(StageTest, CopiesAndHashesAGoodModuleIntoASealedImage) {
 }
 
 TEST_F(StageTest, AcceptsThePinnedDigestInEitherCase) {
-  auto digest = stage(folder.path(), "x.so", {})->sha256;
-  EXPECT_TRUE(stage(folder.path(), "x.so", digest));
+  auto digest = stage({folder.path()}, "x.so", {})->sha256;
+  EXPECT_TRUE(stage({folder.path()}, "x.so", digest));
   std::ranges::transform(digest, digest.begin(), [](char c) { return c >= 'a' ? static_cast<char>(c - 32) : c; });
-  EXPECT_TRUE(stage(folder.path(), "x.so", digest));
+  EXPECT_TRUE(stage({folder.path()}, "x.so", digest));
 }
 
 TEST_F(StageTest, RefusesAnotherDigestThanThePinnedOne) {
-  const std::string actual = stage(folder.path(), "x.so", {})->sha256, pinned(64, '0');
+  const std::string actual = stage({folder.path()}, "x.so", {})->sha256, pinned(64, '0');
   EXPECT_EQ(refusal("x.so", pinned),
             (Error{Code::kFailedPrecondition,
                    fmt::format("module file '{}' is refused: its sha256 is {} and the configuration pins {}: install "
@@ -69,8 +69,28 @@ TEST_F(StageTest, NamesAMissingFileAndFolder) {
                                                          "': No such file or directory (did you mean 'x.so'?)"}));
   EXPECT_EQ(refusal("libacme.so").message,
             "cannot open module file '" + at("libacme.so") + "': No such file or directory");
-  EXPECT_EQ(stage("/nonexistent", "x.so", {}).error(),
+  EXPECT_EQ(stage({"/nonexistent"}, "x.so", {}).error(),
             (Error{Code::kNotFound, "cannot open modules folder '/nonexistent': No such file or directory"}));
+}
+
+TEST_F(StageTest, TakesTheFirstFolderThatHasTheFile) {
+  ScratchFolder packaged;
+  fs::copy_file(folder / "x.so", packaged / "x.so");
+  fs::copy_file(folder / "x.so", packaged / "libacme.so");
+  const std::vector<fs::path> folders{folder.path(), "/nonexistent", packaged.path()};
+  EXPECT_EQ(stage(folders, "x.so", {})->path, folder / "x.so");
+  EXPECT_EQ(stage(folders, "libacme.so", {})->path, packaged / "libacme.so");
+  EXPECT_EQ(stage(folders, "libacm.so", {}).error(),
+            (Error{Code::kNotFound, fmt::format("module file 'libacm.so' is in none of '{}', '/nonexistent', '{}' (did "
+                                                "you mean 'libacme.so'?)",
+                                                folder.path().native(), packaged.path().native())}));
+}
+
+TEST_F(StageTest, RefusesAFileOfTheFirstFolderAlthoughALaterOneHasIt) {
+  ScratchFolder packaged;
+  fs::copy_file(folder / "x.so", packaged / "x.so");
+  fs::permissions(folder / "x.so", fs::perms(0666));
+  EXPECT_EQ(stage({folder.path(), packaged.path()}, "x.so", {}).error().code, Code::kPermissionDenied);
 }
 
 TEST_F(StageTest, FollowsLinksThatStayBelowTheFolder) {
@@ -84,7 +104,7 @@ TEST_F(StageTest, FollowsLinksThatStayBelowTheFolder) {
   fs::create_directory_symlink(folder / "v2", folder / "absolute");
   fs::create_symlink("../y.so", folder / "v2/sub/up.so");
   for (const char* file : {"mapped.so", "current/y.so", "absolute/y.so", "current/sub/up.so"}) {
-    const auto staged = stage(folder.path(), file, {});
+    const auto staged = stage({folder.path()}, file, {});
     EXPECT_TRUE(staged) << staged.error().message;
   }
 }
@@ -103,8 +123,8 @@ TEST_F(StageTest, RefusesLinksOutOfTheFolder) {
   EXPECT_EQ(refusal("up/x.so").message, "module file '" + at("up/x.so") +
                                             "' is reached through a link out of modules_dir, '" + at("up") +
                                             "' -> '..': link to what lies below it, or copy the file itself there");
-  const std::string digest = stage(folder.path(), "x.so", {})->sha256;
-  EXPECT_FALSE(stage(folder.path(), "absolute.so", digest)) << "not even a file that is pinned";
+  const std::string digest = stage({folder.path()}, "x.so", {})->sha256;
+  EXPECT_FALSE(stage({folder.path()}, "absolute.so", digest)) << "not even a file that is pinned";
 }
 
 TEST_F(StageTest, RefusesALoopOfLinksAndALinkToNothing) {
@@ -122,7 +142,7 @@ TEST_F(StageTest, RefusesALinkOfAnotherUserAndAFolderBehindALinkThatOthersCanWri
   fs::permissions(folder / "v2", fs::perms(0777));
   EXPECT_THAT(refusal("current/x.so").message, ::testing::HasSubstr("is writable by others than its owner"));
   fs::permissions(folder / "v2", fs::perms(0755));
-  EXPECT_TRUE(stage(folder.path(), "current/x.so", {}));
+  EXPECT_TRUE(stage({folder.path()}, "current/x.so", {}));
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give links away";
   ASSERT_EQ(::lchown(at("current").c_str(), 12345, 12345), 0);
   EXPECT_EQ(refusal("current/x.so").message, "link '" + at("current") +
@@ -132,10 +152,10 @@ TEST_F(StageTest, RefusesALinkOfAnotherUserAndAFolderBehindALinkThatOthersCanWri
 }
 
 TEST_F(StageTest, APinnedFileMayLieWhereOthersCanWrite) {
-  const std::string digest = stage(folder.path(), "x.so", {})->sha256;
+  const std::string digest = stage({folder.path()}, "x.so", {})->sha256;
   fs::permissions(folder.path(), fs::perms(0777));  // like the folder of a ConfigMap
   EXPECT_EQ(refusal("x.so").code, Code::kPermissionDenied);
-  EXPECT_TRUE(stage(folder.path(), "x.so", digest));
+  EXPECT_TRUE(stage({folder.path()}, "x.so", digest));
   std::ofstream(folder / "x.so", std::ios::app) << "more";
   EXPECT_THAT(refusal("x.so", digest).message, ::testing::HasSubstr("and the configuration pins"));
 }
@@ -143,8 +163,7 @@ TEST_F(StageTest, APinnedFileMayLieWhereOthersCanWrite) {
 TEST_F(StageTest, RefusesAPathThatLeavesTheFolder) {
   EXPECT_EQ(refusal("../x.so").message,
             "module file '" + at("..") + "' leaves modules_dir: give a path below it without '..'");
-  EXPECT_EQ(refusal("/etc/x.so").message,
-            "module path '/etc/x.so' must be relative to modules_dir '" + folder.path().native() + "'");
+  EXPECT_EQ(refusal("/etc/x.so").message, "module path '/etc/x.so' must be relative to modules_dir");
   EXPECT_EQ(refusal("").code, Code::kInvalidArgument);
 }
 
@@ -161,7 +180,7 @@ TEST_F(StageTest, RefusesAFileThatOthersCanWrite) {
 TEST_F(StageTest, RefusesAFolderThatOthersCanWriteAtAnyDepth) {
   fs::create_directories(folder / "a/b");
   install("good.so", "a/b/x.so");
-  EXPECT_TRUE(stage(folder.path(), "a/b/x.so", {}));
+  EXPECT_TRUE(stage({folder.path()}, "a/b/x.so", {}));
   fs::permissions(folder / "a", fs::perms(0777));
   EXPECT_EQ(refusal("a/b/x.so").message, "modules folder '" + at("a") +
                                              "' is writable by others than its owner (mode 0777), who could run code "

@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 
 class CheckModulesTest : public ::testing::Test {
  protected:
-  CheckModulesTest() { config.node.modules_dir = test_modules(); }
+  CheckModulesTest() { config.node.modules_dirs = {test_modules()}; }
   ModuleConfig& add(const std::string& file) {
     ModuleConfig& module = config.modules.emplace_back();
     module.name = fmt::format("m{}", config.modules.size());

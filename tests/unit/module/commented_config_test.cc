@@ -46,7 +46,7 @@ class CommentedConfigTest : public ::testing::Test {
       if (!kAddressSanitizer || !lines[line].starts_with("#as =")) changed[line].erase(0, 1);
     auto config = parse_config(fmt::format("{}\n", fmt::join(changed, "\n")), "cardcage.toml", environment);
     if (!config) return {config.error().to_string()};
-    config->node.modules_dir = built_modules();
+    config->node.modules_dirs = {built_modules()};
     std::vector<std::string> texts;
     for (const Error& problem : check_modules(*config)) texts.push_back(problem.message);
     return texts;

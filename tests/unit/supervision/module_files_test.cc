@@ -28,12 +28,12 @@ class ModuleFilesTest : public CoreFixture {
   }
   void write(const std::string& name, const std::string& content) const { std::ofstream(folder / name) << content; }
 
-  ScratchFolder folder;
+  ScratchFolder folder, packaged;
   SystemClock clock;
   int changes = 0, others = 0, gone = 0;
   ModuleFiles files{core,
                     clock,
-                    folder.path(),
+                    {folder.path(), packaged.path()},
                     {.changed = [this](const fs::path& file) { ++(file == "a.so" ? changes : others); },
                      .gone = [this](const fs::path& file) { gone += file == "a.so"; }}};
 };
@@ -43,6 +43,13 @@ TEST_F(ModuleFilesTest, ReportsAFileThatIsReplacedByARename) {
   fs::rename(folder / "next", folder / "a.so");
   EXPECT_TRUE(runs_until([&] { return changes == 1; }));
   EXPECT_EQ(others, 0);
+}
+
+TEST_F(ModuleFilesTest, ReportsAChangeIfAnotherFolderNowHasTheFile) {
+  std::ofstream(packaged / "a.so") << "other";
+  fs::remove(folder / "a.so");
+  EXPECT_TRUE(runs_until([&] { return changes == 1; }));
+  EXPECT_EQ(gone, 0);
 }
 
 TEST_F(ModuleFilesTest, ReportsAFileThatIsOverwrittenInPlaceOnceItIsComplete) {

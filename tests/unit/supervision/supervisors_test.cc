@@ -54,7 +54,7 @@ class SupervisorsTest : public CoreFixture {
        .listener = {[](const Supervisor&) {}, [](const std::string&) { return std::vector<ModuleClaim>(); }},
        .arranged = [](const auto&) {},
        .held = [this](const std::string&) { return held; }},
-      folder.path()};
+      {folder.path()}};
 
   static Task<void> mark_end(Task<void> task, std::shared_ptr<bool> ended) {
     co_await std::move(task);
