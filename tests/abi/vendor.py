@@ -79,11 +79,15 @@ def follow(text, folder, env, patterns):
         expect(f"the commands do not print '{pattern}'", re.search(pattern, seen), seen)
 
 
+def readme_patterns(name):
+    """What the commands of a new module's README print."""
+    return (r"desk\.toml: ok, 1 module, 1 driver", r"card0 .* healthy", r"card1 .* unhealthy \(CardFault\)",
+            r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com")
+
+
 def follow_readme(folder, name, env):
     with open(f"{folder}/README.md", encoding="utf-8") as readme:
-        follow(readme.read(), folder, env,
-               (r"desk\.toml: ok, 1 module, 1 driver", r"card0 .* healthy", r"card1 .* unhealthy \(CardFault\)",
-                r"CARD_MODE=quiet", rf"/dev/null -> /dev/{name}/card0", rf": unprepared by {name}\.example\.com"))
+        follow(readme.read(), folder, env, readme_patterns(name))
 
 
 def guide(tree):
