@@ -65,6 +65,7 @@ class BinderTest : public ClaimWorld {
     settle();
   }
   void pass(Duration time) {
+    let_the_ledger_write();
     for (Duration passed{0}; passed < time; passed += 500ms) {
       clock.advance(500ms);
       settle();

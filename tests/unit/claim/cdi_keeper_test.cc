@@ -30,8 +30,7 @@ class NoDescriptors {
 class CdiKeeperTest : public ClaimWorld {
  protected:
   void pass(Duration time) {
-    settle();
-    clock.advance(time);
+    advance_at_rest(time);
     settle();
   }
   std::vector<ClaimKey> restored;

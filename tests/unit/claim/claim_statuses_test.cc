@@ -48,7 +48,7 @@ class ClaimStatusesTest : public ClaimWorld {
   }
   WallTime now() const { return std::chrono::floor<std::chrono::milliseconds>(clock.wall()); }
   void pass(Duration time) {
-    clock.advance(time);
+    advance_at_rest(time);
     settle();
   }
   std::string condition() const {

@@ -22,7 +22,7 @@ class CommentedConfigTest : public ::testing::Test {
     std::istringstream text(read_file(source_folder() / "config/cardcage.toml", 100'000).value());
     for (std::string line; std::getline(text, line);) lines.push_back(line);
   }
-  // AddressSanitizer does not start with the limits of the sample.
+  // Sanitizers do not start with the limits of the sample.
   static bool limits_memory(const std::string& line) {
     return line.starts_with("#as =") || line.starts_with("#data =");
   }
@@ -46,7 +46,7 @@ class CommentedConfigTest : public ::testing::Test {
   std::vector<std::string> problems(const std::vector<std::size_t>& uncommented) const {
     std::vector<std::string> changed = lines;
     for (const std::size_t line : uncommented)
-      if (!kAddressSanitizer || !limits_memory(lines[line])) changed[line].erase(0, 1);
+      if (!(kAddressSanitizer || kThreadSanitizer) || !limits_memory(lines[line])) changed[line].erase(0, 1);
     auto config = parse_config(fmt::format("{}\n", fmt::join(changed, "\n")), "cardcage.toml", environment);
     if (!config) return {config.error().to_string()};
     config->node.modules_dirs = {built_modules()};
