@@ -51,8 +51,7 @@ endfunction()
 # cardcage_install_module(NAME) installs cardcage_NAME as component module-NAME into a folder that has the same name on every
 # architecture, because configurations name it. A build of some modules installs these.
 function(cardcage_install_module name)
-  install(TARGETS cardcage_${name} LIBRARY DESTINATION lib/cardcage/modules COMPONENT module-${name}
-    OPTIONAL)
+  install(TARGETS cardcage_${name} LIBRARY DESTINATION lib/cardcage/modules COMPONENT module-${name} OPTIONAL)
   cardcage_ship(installed_modules cardcage_${name})
 endfunction()
 

@@ -44,7 +44,7 @@ std::string_view word_of(Verdict verdict) {
   return "";
 }
 
-// Those to show, failures first.
+// The findings to show, failures first.
 std::vector<Finding> shown_findings(const Report& report, bool only_failed) {
   const auto failed = [](const Finding& finding) { return finding.outcome.verdict == Verdict::kFail; };
   std::vector<Finding> findings;

@@ -56,8 +56,7 @@ Task<Outcome> check_rule(const Rule& rule, Trial& trial, const std::vector<Findi
   co_return skipped(fmt::format("'{}' failed", needed->statement));
 }
 
-// Those with a name or number in the request, all if there is none, and those that they need. What the host logs counts
-// always.
+// The rules that the request names, or all if it names none, and the rules that they need. The log is always checked.
 std::set<std::string_view> wanted_rules(const std::vector<std::string>& names) {
   std::set<std::string_view> wanted{kLogRule};
   const auto is_named = [&](const Rule& rule) {

@@ -19,9 +19,9 @@ class CheckLog {
   // Takes the lines of this process from now on. A thread that is stuck in the disk may outlive the check, and its log.
   static std::shared_ptr<CheckLog> divert();
   void add(std::string_view message, std::initializer_list<LogField> fields);
-  // The last ones, each once.
+  // Returns the last lines, each once.
   std::vector<std::string> lines();
-  // Each once, with its rule, but for those of the rules in `known`.
+  // Returns each breach once, with its rule, except breaches of the rules in `known`.
   std::vector<std::string> breaches(const std::set<std::string_view>& known);
 
  private:

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "host/core/file.h"
+#include "host/core/process_stat.h"
 #include "host/instance/lane_pool.h"
 #include "host/model/text_rules.h"
 
@@ -53,12 +54,8 @@ int file_number(const fs::path& path) { return static_cast<int>(number_of(path.f
 
 // The page faults of the children that it has waited for: each had at least one.
 std::uint64_t faults_of_ended_children(const fs::path& process) {
-  const std::string stat = read_file(process / "stat", kMaxFile).value_or("");
-  // The name of the program may have spaces and brackets. The state follows it, as field 3 of proc_pid_stat(5).
-  std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
-  std::string field;
-  for (int number = 3; number <= 11; ++number) fields >> field;
-  return number_of(field, 10);
+  constexpr int kFaultsOfChildren = 11;
+  return number_of(stat_field(process, kFaultsOfChildren), 10);
 }
 
 void read_threads(const fs::path& process, ProcessState& state) {

@@ -17,7 +17,7 @@ struct Rule {
   Task<Outcome> (*check)(Trial& trial);
 };
 
-// The last rule: what the host logs breaks no rule that was not found broken.
+// The last rule fails if the host has logged a breach of a rule that no other check found broken.
 inline constexpr std::string_view kLogRule = "log";
 
 // In the order in which they are checked.

@@ -317,7 +317,7 @@ Task<Result<Device>> Trial::device() {
   if (device_) co_return *device_;
   const auto snapshot = co_await discover();
   if (!snapshot) co_return std::unexpected(snapshot.error());
-  auto found = choose(**snapshot, 0, [](const Device&) { return true; });
+  auto found = choose(**snapshot, nullptr);
   if (found) device_ = *found;
   co_return found;
 }
@@ -327,26 +327,25 @@ Task<Result<Device>> Trial::second_device() {
   if (!first) co_return first;
   const auto snapshot = co_await discover();
   if (!snapshot) co_return std::unexpected(snapshot.error());
-  co_return choose(**snapshot, 1, [&](const Device& one) { return is_other_hardware(*first, one); });
+  co_return choose(**snapshot, &*first);
 }
 
-Result<Device> Trial::choose(const Snapshot& snapshot, std::size_t place,
-                             const std::function<bool(const Device&)>& fits) const {
-  if (place < request_.devices.size()) {
+Result<Device> Trial::choose(const Snapshot& snapshot, const Device* first) const {
+  if (const std::size_t place = first ? 1 : 0; place < request_.devices.size()) {
     const std::string& id = request_.devices[place];
     if (const Device* const found = snapshot.find(id)) return *found;
     return fail(Code::kInvalidArgument, "the module reports no device '{}'", id);
   }
-  if (place > 0 && !request_.devices.empty())  // the others may be in use
+  if (first && !request_.devices.empty())  // the others may be in use
     return fail(Code::kNotFound, "no second device was named");
   const Device* chosen = nullptr;
   for (const Device& device : snapshot.devices) {
-    if (!fits(device)) continue;
+    if (first && !is_other_hardware(*first, device)) continue;
     if (device.health.state == HealthState::kHealthy) return device;
     if (!chosen) chosen = &device;
   }
   if (chosen) return *chosen;
-  return fail(Code::kNotFound, "the module reports no {}", place > 0 ? "second device of other hardware" : "device");
+  return fail(Code::kNotFound, "the module reports no {}", first ? "second device of other hardware" : "device");
 }
 
 Result<ModuleClaim> Trial::claim_of(const Device& device, const ParamsSchema* schema) {

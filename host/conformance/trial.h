@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,7 +81,7 @@ class Trial {
   // Makes a call that ends `after` from now and waits until the module returns from it. Fails if it does not.
   Task<Status> discover_until(Duration after);
   Task<Status> prepare_until(ModuleClaim claim, Duration after);
-  // What the host has logged of rules that no check has found broken.
+  // The breaches in the log, except those of rules that a check has found broken.
   std::vector<std::string> breaches() const { return log_->breaches(broken_rules_); }
   // A check has found a breach of the rule, and says more of it than the log.
   void note_broken(std::string_view rule) { broken_rules_.insert(rule); }
@@ -116,8 +115,8 @@ class Trial {
   Task<Result<ProcessState>> state_at_rest();
   // The claim as prepare saved it, if it did.
   const ModuleClaim& saved(const ModuleClaim& claim) const;
-  Result<Device> choose(const Snapshot& snapshot, std::size_t place,
-                        const std::function<bool(const Device&)>& fits) const;
+  // A device for claims, beside `first` if that is given.
+  Result<Device> choose(const Snapshot& snapshot, const Device* first) const;
   ModuleAllocation allocation_of(const Device& device, OptionValues values) const;
   // Keeps what the module writes down about a claim of prepared_.
   JournalWriter journal_of(const std::string& uid);

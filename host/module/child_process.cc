@@ -12,6 +12,7 @@
 
 #include "host/core/file.h"
 #include "host/core/process_end.h"
+#include "host/core/process_stat.h"
 #include "host/model/text_rules.h"
 
 namespace cardcage {
@@ -21,11 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxFile = 4096, kMaxPlace = 64;
 
-// The letter after the name; the name may contain any character.
 char state_of(const fs::path& task) {
-  const std::string stat = read_file(task / "stat", kMaxFile).value_or("");
-  const std::size_t name_end = stat.rfind(')');
-  return name_end + 2 < stat.size() ? stat[name_end + 2] : '?';
+  const std::string state = stat_field(task, 3);
+  return state.empty() ? '?' : state.front();
 }
 
 std::string words_for(char state) {

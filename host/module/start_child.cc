@@ -7,11 +7,10 @@
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <sstream>
 
-#include "host/core/file.h"
 #include "host/core/log.h"
 #include "host/core/pid.h"
+#include "host/core/process_stat.h"
 
 namespace cardcage {
 
@@ -57,17 +56,9 @@ std::optional<StartedChild> adopt_child(pid_t pid, const std::string& begun, std
   return StartedChild{std::make_shared<ChildProcess>(pid, std::move(descriptor), std::move(group)), std::move(end)};
 }
 
-// proc(5): after the name, which may contain any character, the state is the first field and the start the 20th.
 std::string begin_of(pid_t pid) {
-  constexpr int kStartAfterName = 20;
-  constexpr std::size_t kMaxStat = 4096;
-  const std::string stat = read_file(fmt::format("/proc/{}/stat", pid), kMaxStat).value_or("");
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return {};
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string field;
-  for (int i = 0; i < kStartAfterName; ++i) fields >> field;
-  return field;
+  constexpr int kStartTime = 22;
+  return stat_field(fmt::format("/proc/{}", pid), kStartTime);
 }
 
 Result<OneShot<bool>> readable_event(asio::io_context& core, UniqueFd descriptor) {

@@ -91,7 +91,7 @@ static void run_child(void) {
   waitpid(child, NULL, 0);
 }
 
-/* What the host notices and logs, and no check looks for. */
+/* Breaks a rule that no check looks for: the host notices the breach and logs it. */
 static void break_noticed_rule(const cage_values* options) {
   const cage_str first = CAGE_LIT("dev-0"), none = CAGE_LIT(""), line = CAGE_LIT("again");
   const double degrees = 40;
