@@ -1,8 +1,8 @@
-"""The commands of docs/install.md for a cluster, in their order, on an API server without nodes."""
+"""The commands of docs/install.md and README.md for a cluster, in their order, on an API server without nodes."""
 
 import os
-import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,9 @@ import pytest
 from api_server import ApiServer
 from chart import HELM, SOURCE
 
-INSTALL = (SOURCE / "docs/install.md").read_text().split("## Packages and systemd")[0]
-COMMANDS = [command for block in re.findall(r"^```sh\n(.*?)^```$", INSTALL, re.DOTALL | re.MULTILINE)
-            for command in block.replace("\\\n", "").strip().splitlines()]
-NEEDS_NODES = ("kubectl -n cardcage rollout", "kubectl -n cardcage exec")
+sys.path.insert(0, str(SOURCE / "tests/pages"))
+from pages import run_by  # noqa: E402
+
 # Kinds of the Prometheus Operator, which the cluster of a reader has.
 MONITORING = "\n".join(f"""\
 ---
@@ -52,10 +51,12 @@ def shell(tmp_path_factory):
         server.stop()
 
 
-def test_every_command_succeeds(shell):
-    assert len(COMMANDS) > 10
-    for command in COMMANDS:
-        if not command.startswith(NEEDS_NODES):
-            # Instead of Helm, not over what it has installed.
-            result = shell(command + " --dry-run=server" if "config/manifests" in command else command)
-            assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"
+# The first ends without a release, as the second begins.
+@pytest.mark.parametrize("page", ["docs/install.md", "README.md"])
+def test_every_command_succeeds(shell, page):
+    commands = run_by(__file__, page)
+    assert commands
+    for command in commands:
+        # Instead of Helm, not over what it has installed.
+        result = shell(command + " --dry-run=server" if "config/manifests" in command else command)
+        assert result.returncode == 0, f"{command}\n{result.stdout}{result.stderr}"

@@ -4,10 +4,15 @@ import hashlib
 import json
 import os
 import subprocess
+import sys
 
 import pytest
 
 from conftest import PACKAGES, SOURCE, version_of
+from registry import Registry
+
+sys.path.insert(0, os.path.join(SOURCE, "tests/pages"))
+from pages import run_by  # noqa: E402
 
 LARGEST = 30_000_000
 CHECKED = """
@@ -80,6 +85,28 @@ def test_another_tool_reads_it(image):
     assert labels["org.opencontainers.image.title"] == "cardcage"
     assert labels["org.opencontainers.image.version"] == version_of("cardcage")
     assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+
+
+def test_the_commands_of_the_page_push_it(image, tmp_path):
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/image").symlink_to(image[0].parent)
+    registry = Registry()
+    # Without TLS, which the registry of a reader has.
+    configuration = tmp_path / ".config/containers/registries.conf"
+    configuration.parent.mkdir(parents=True)
+    configuration.write_text(f'[[registry]]\nlocation = "{registry.address}"\ninsecure = true\n')
+    try:
+        commands = run_by(__file__, "docs/install.md")
+        assert commands
+        for command in commands:
+            local = command.replace("registry.example.com", registry.address)
+            done = subprocess.run(["bash", "-c", local], cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)},
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            print(done.stdout)
+            assert done.returncode == 0, f"{command}\n{done.stdout}"
+        assert json.loads(done.stdout[done.stdout.index("{"):])["Digest"] == image[1]
+    finally:
+        registry.end()
 
 
 def test_its_programs_run_without_a_shell(root):
