@@ -69,6 +69,11 @@ std::vector<std::string> Daemon::warnings() const {
           fmt::format("device '{}' of resource '{}' is not offered: {}", id, resource->name().name, why));
   for (const Supervisor* supervisor : supervisors)
     if (std::string warning = supervisor->warning(); !warning.empty()) warnings.push_back(std::move(warning));
+  for (const Supervisor* supervisor : supervisors)
+    if (supervisor->state() == ModuleState::kReady && supervisor->snapshot() && supervisor->snapshot()->devices.empty())
+      warnings.push_back(
+          fmt::format("module '{}' finds no devices on this node; the daemon's log says if something is missing",
+                      supervisor->config().name));
   return warnings;
 }
 

@@ -56,5 +56,11 @@ TEST_F(StatusTest, LooksAsDocumented) {
       << comparable(*golden);
 }
 
+TEST_F(StatusTest, AModuleWithoutDevicesIsAWarning) {
+  configure("devices = []");
+  daemon.start();
+  EXPECT_TRUE(shows("status", "warning: module 'mock' finds no devices on this node; the daemon's log says"));
+}
+
 }  // namespace
 }  // namespace cardcage
