@@ -30,7 +30,7 @@ void import_plugin_values(SettingMap document, const std::string& chosen, Nvidia
 void import_dra_values(SettingMap document, NvidiaDraft& draft);
 
 // Settings that several forms have.
-inline constexpr const char* kOfPods = "about NVIDIA's pods; Cardcage has a DaemonSet of its own, config/kubernetes";
+inline constexpr const char* kOfPods = "about NVIDIA's pods; Cardcage has a chart of its own, charts/cardcage";
 // Returns the folder, "/" if it is not given.
 std::filesystem::path translate_driver_root(const GivenText& root, ImportRecord& record, NvidiaDraft& draft);
 // Of a Helm chart: where and how NVIDIA's pods run.

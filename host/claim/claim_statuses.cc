@@ -34,7 +34,7 @@ bool stored_nothing(Code code) {
 
 std::string with_remedy(const Error& error) {
   if (!needs_right(error)) return error.message;
-  return error.message + "; add config/kubernetes/components/claim-status to the kustomization of the daemon";
+  return error.message + "; set claimStatus.enabled=true in the values of the chart";
 }
 
 }  // namespace

@@ -13,13 +13,15 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
 from api import RESOURCES, Api  # noqa: E402
 from cluster import Cluster  # noqa: E402
 from daemon import build_folder  # noqa: E402
-from kubectl import kubectl  # noqa: E402
+from kubectl import apply  # noqa: E402
 from node import API_URL, CERTIFICATES, KUBELET_ROOT, NODE  # noqa: E402
 from programs import Program  # noqa: E402
 from waiting import until  # noqa: E402
@@ -59,7 +61,11 @@ def create_account(api: Api) -> None:
 
     It is not the daemon's own account, whose requests the cluster's API server writes to its audit log."""
     api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-    kubectl("apply", f"--namespace={NAMESPACE}", "-f", str(ROOT / "config/kubernetes/base/access.yaml"))
+    shipped = yaml.safe_load_all((ROOT / "config/manifests/mock.yaml").read_text())
+    access = [each for each in shipped if each["kind"] in ("ServiceAccount", "ClusterRole")]
+    for each in access:
+        each["metadata"].pop("namespace", None)
+    apply(*access, namespace=NAMESPACE)
     api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
         "metadata": {"name": NAMESPACE},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cardcage"},

@@ -1,21 +1,24 @@
-"""The daemon under test, installed as a cluster operator installs it: an image and `kubectl apply -k`."""
+"""The daemon under test, installed as a cluster operator installs it: the image of tools/image, by the chart."""
 
+import hashlib
 import json
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import images
 from api import Api
 from kubectl import execute, kubectl, logs
-from node import NODE
+from node import KUBECONFIGS, NODE
 from waiting import until
 
 SOURCE = Path(__file__).resolve().parents[2]
 NAMESPACE = "cardcage"
-IMAGE = "cardcage.test/cardcage:built"
-NEXT_IMAGE = "cardcage.test/cardcage:next"
+RELEASE = [str(SOURCE / "charts/cardcage"), f"--values={SOURCE / 'tests/cluster/values.yaml'}", "--values=-"]
+SELECTOR = "app.kubernetes.io/name=cardcage"
+NEXT_TAG = "next"
 DAEMON_SET = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/cardcage"
 CDI = Path("/var/run/cdi")
 STATE = Path("/var/lib/cardcage")
@@ -29,26 +32,26 @@ def build_folder() -> Path:
     return release if (release / "bin" / "cardcage").exists() else SOURCE / "build" / "dev"
 
 
-def load_image(name: str = IMAGE, daemon: str = "cardcage") -> None:
-    """Makes the image with one of the daemons that were built."""
-    build = build_folder()
-    missing = [name for name in (f"bin/{daemon}", "bin/cardcage-worker", "bin/cardcage-access", "bin/cardcage-hook", "bin/cagectl", "lib/cardcage/modules/libcardcage_mock.so")
-               if not (build / name).exists()]
-    assert not missing, f"{build} has no {', '.join(missing)}: build first (or set CARDCAGE_BUILD)"
-    layer = images.Layer()
-    layer.program("/usr/bin/cardcage", build / "bin" / daemon)
-    for program in sorted((build / "bin").iterdir()):
-        if program.name in ("cardcage-worker", "cardcage-access", "cardcage-hook", "cagectl", "cardcage-nvidia-mps"):
-            layer.program(f"/usr/bin/{program.name}", program)
-    for module in sorted((build / "lib/cardcage/modules").glob("*.so")):
-        layer.program(f"/usr/lib/cardcage/modules/{module.name}", module)
-    # The DaemonSet needs these mount points: its root file system is read-only.
-    for folder in ("/usr/lib/cardcage/modules/vendor", "/etc/cardcage", "/var/run/cdi", "/var/lib/cardcage", "/var/lib/kubelet",
-                   "/run/cardcage", "/dev", "/proc", "/sys"):
-        layer.folder(folder)
-    layer.folder("/tmp", 0o1777)
-    layer.file("/etc/image", name.encode(), 0o644)  # makes each image different
-    images.load(name, layer, ["/usr/bin/cardcage"])
+def image_archive() -> Path:
+    found = sorted((SOURCE / "build/image").glob("cardcage-*.tar"), key=lambda file: file.stat().st_mtime)
+    assert found, "build/image has no image: run tools/package and tools/image first"
+    return found[-1]
+
+
+def load_next_image(tag: str, daemon: str = "") -> None:
+    """Loads the image under another tag, perhaps with another daemon that was built."""
+    files = {"/etc/image": tag.encode()}  # makes each image different
+    if daemon:
+        files["/usr/bin/cardcage"] = (build_folder() / "bin" / daemon).read_bytes()
+    images.load(images.variant(image_archive(), f"cardcage:{tag}", files))
+
+
+def helm(*arguments: str, values: dict | None = None) -> str:
+    """Runs helm in the namespace of the release. Values replace those of the suite."""
+    done = subprocess.run(["helm", *arguments, f"--kubeconfig={KUBECONFIGS}/admin.conf", f"--namespace={NAMESPACE}"],
+                          input=json.dumps(values or {}), text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0, f"helm {' '.join(arguments)}: {done.stderr or done.stdout}"
+    return done.stdout
 
 
 def processes(program: str) -> list[tuple[int, str]]:
@@ -66,14 +69,29 @@ def processes(program: str) -> list[tuple[int, str]]:
 class Daemon:
     def __init__(self, api: Api):
         self.api = api
+        self.config = ""  # the digest of the ConfigMap that the pod started with
 
     def install(self) -> "Daemon":
-        load_image()
-        self.apply(SOURCE)
+        images.load(image_archive().read_bytes())
+        self.apply()
         return self
 
-    def apply(self, source: Path) -> None:
-        kubectl("apply", "-k", str(source / "tests/cluster/manifests"))
+    def apply(self, values: dict | None = None) -> None:
+        """Installs or changes the release. The pod is replaced if its configuration changes: a kubelet shows a changed ConfigMap to a
+        running daemon only after a minute."""
+        toml = helm("template", "cardcage", *RELEASE, "--show-only=templates/configmap.yaml", values=values)
+        self.config = hashlib.sha256(toml.encode()).hexdigest()
+        self._upgrade(values)
+
+    def apply_running(self, values: dict | None = None) -> None:
+        """Changes the release; the running daemon follows the new configuration by itself."""
+        self._upgrade(values)
+        # The kubelet looks at the ConfigMap at once when the pod changes.
+        kubectl("annotate", f"--namespace={NAMESPACE}", "pods", f"--selector={SELECTOR}", "--overwrite", f"changed={time.time()}")
+
+    def _upgrade(self, values: dict | None) -> None:
+        helm("upgrade", "--install", "cardcage", *RELEASE, "--create-namespace", f"--set-string=podAnnotations.config={self.config}",
+             values=values)
         self._rolled_out()
 
     def _rolled_out(self) -> None:
@@ -90,7 +108,7 @@ class Daemon:
         return bool(drivers) and all(driver["registration"]["state"] == "registered" for driver in drivers)
 
     def pods(self) -> list[dict]:
-        return self.api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector="app.kubernetes.io/name=cardcage")
+        return self.api.items(f"/api/v1/namespaces/{NAMESPACE}/pods", labelSelector=SELECTOR)
 
     def ready_pod(self) -> str | None:
         for pod in self.pods():
@@ -178,11 +196,10 @@ class Daemon:
         kubectl("rollout", "restart", f"--namespace={NAMESPACE}", "daemonset/cardcage")
         self._rolled_out()
 
-    def upgrade(self, image: str = NEXT_IMAGE, daemon: str = "cardcage") -> None:
-        """Changes the image, as an operator does."""
-        load_image(image, daemon)
-        kubectl("set", "image", f"--namespace={NAMESPACE}", "daemonset/cardcage", f"cardcage={image}")
-        self._rolled_out()
+    def upgrade(self, tag: str = NEXT_TAG, daemon: str = "") -> None:
+        """Changes the image, perhaps to one with another daemon that was built."""
+        load_next_image(tag, daemon)
+        self.apply({"image": {"tag": tag}})
 
     def slices(self, driver: str) -> list[dict]:
         return [item for item in self.api.slices(driver) if item["spec"].get("nodeName") == NODE]

@@ -3,35 +3,25 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from changed_release import changed_release, class_of, vendor_module
 from daemon import Daemon
-from edited_manifests import class_of, more_modules
 from kubectl import apply, kubectl
-from mock import CLASS, DRIVER, allocated, assert_given, claim, request, sees, use
+from mock import DRIVER, allocated, assert_given, claim, request, sees, use
 from scene import Scene, container, pod
 from waiting import until
 
 PORT_DRIVER = PORT_CLASS = "port.mock.cardcage.dev"
 EXTENDED_CLASS, EXTENDED = "extended.mock.cardcage.dev", "mock.cardcage.dev/dra-gpu"
-CONFIG = f"""
-[[module]]
-name = "ports"
-path = "libcardcage_mock_no_prepare.so"
-[module.options]
-devices = ["nic:2"]
-[[module.serve]]
-api = "dra"
-driver = "{PORT_DRIVER}"
-"""
 
 
 @contextmanager
-def added_features(cluster, daemon: Daemon, copy: Path) -> Iterator[None]:
+def added_features(cluster, daemon: Daemon) -> Iterator[None]:
     """Adds a module that needs no prepare, lists of NUMA nodes, and classes; removes them afterwards."""
     apply(class_of(DRIVER, EXTENDED_CLASS, extendedResourceName=EXTENDED))
     try:
-        with more_modules(cluster, daemon, copy, CONFIG, drivers=(PORT_DRIVER,), node='numa_attribute = "list"\n'):
+        ports = vendor_module("ports", {"devices": ["nic:2"]}, drivers=(PORT_DRIVER,), file="libcardcage_mock_no_prepare.so")
+        with changed_release(cluster, daemon, {"vendorModules": [ports], "config": {"node": {"numa_attribute": "list"}}}):
             until(lambda: len(daemon.devices(PORT_DRIVER)) == 2, "the ports are published", 20)
             yield
     finally:

@@ -1,9 +1,8 @@
-"""Container images without a registry: docker-archive files made from files of this machine, imported into containerd."""
+"""Container images without a registry: the one that tools/image makes, and busybox from a file of this machine, imported into containerd."""
 
 import hashlib
 import io
 import json
-import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -42,33 +41,15 @@ class Layer:
     def link(self, path: str, target: str) -> "Layer":
         return self._add(path, tarfile.SYMTYPE, 0o777, link=target)
 
-    def program(self, path: str, source: Path) -> "Layer":
-        """Adds a program or shared object, and every shared library that it needs."""
-        self.file(path, source)
-        for library in shared_libraries(source):
-            self.file(str(library), library)
-        return self
-
     def bytes(self) -> bytes:
         self.tar.close()
         return self.buffer.getvalue()
 
 
-def shared_libraries(program: Path) -> list[Path]:
-    found = subprocess.run(["ldd", str(program)], text=True, capture_output=True)
-    if "not a dynamic executable" in found.stderr + found.stdout or "statically linked" in found.stdout:
-        return []
-    assert found.returncode == 0, f"ldd {program}: {found.stderr}"
-    missing = re.findall(r"(\S+) => not found", found.stdout)
-    assert not missing, f"{program} needs {', '.join(missing)}, which this machine does not have"
-    return [Path(path) for path in re.findall(r"(/\S+) \(0x", found.stdout)]
-
-
 def archive(name: str, layer: Layer, entrypoint: list[str]) -> bytes:
     content = layer.bytes()
-    digest = hashlib.sha256(content).hexdigest()
     config = json.dumps({
-        "architecture": architecture(), "os": "linux", "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+        "architecture": architecture(), "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(content)]},
         "config": {"Entrypoint": entrypoint, "Env": ["PATH=/usr/bin:/bin"]}}).encode()
     manifest = json.dumps([{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]).encode()
     outer = Layer()
@@ -81,9 +62,45 @@ def architecture() -> str:
     return subprocess.run(["dpkg", "--print-architecture"], text=True, capture_output=True, check=True).stdout.strip()
 
 
-def load(name: str, layer: Layer, entrypoint: list[str]) -> None:
+def digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def variant(archive: Path, name: str, files: dict[str, bytes]) -> bytes:
+    """The image of an OCI archive under another name, and with one more layer, which has these programs."""
+    with tarfile.open(archive) as source:
+        content = {entry.name: source.extractfile(entry).read() for entry in source if entry.isreg()}
+
+    def blob(of: dict) -> dict:
+        return json.loads(content["blobs/sha256/" + of["digest"].removeprefix("sha256:")])
+
+    def store(data: bytes) -> dict:
+        content["blobs/sha256/" + digest(data).removeprefix("sha256:")] = data
+        return {"digest": digest(data), "size": len(data)}
+
+    index = json.loads(content["index.json"])
+    [image] = index["manifests"]
+    manifest = blob(image)
+    config = blob(manifest["config"])
+    layer = Layer()
+    for path, data in files.items():
+        layer.file(path, data)
+    added = layer.bytes()
+    config["rootfs"]["diff_ids"].append(digest(added))
+    manifest["layers"].append({"mediaType": "application/vnd.oci.image.layer.v1.tar", **store(added)})
+    manifest["config"].update(store(json.dumps(config).encode()))
+    image.update(store(json.dumps(manifest).encode()))
+    image["annotations"] = {"io.containerd.image.name": f"docker.io/library/{name}"}
+    content["index.json"] = json.dumps(index).encode()
+    outer = Layer()
+    for path, data in content.items():
+        outer.file(path, data, 0o644)
+    return outer.bytes()
+
+
+def load(archive: bytes) -> None:
     subprocess.run(["ctr", f"--address={CONTAINERD_SOCKET}", "--namespace=k8s.io", "images", "import", "-"],
-                   input=archive(name, layer, entrypoint), check=True, capture_output=True)
+                   input=archive, check=True, capture_output=True)
 
 
 def load_busybox() -> None:
@@ -93,5 +110,5 @@ def load_busybox() -> None:
     for applet in subprocess.run([str(busybox), "--list"], text=True, capture_output=True, check=True).stdout.split():
         layer.link(f"/bin/{applet}", "busybox")
     layer.folder("/tmp", 0o1777)
-    load(BUSYBOX_IMAGE, layer, ["/bin/sh"])
-    load(PAUSE_IMAGE, Layer().file("/bin/busybox", busybox), ["/bin/busybox", "sleep", "2147483647"])
+    load(archive(BUSYBOX_IMAGE, layer, ["/bin/sh"]))
+    load(archive(PAUSE_IMAGE, Layer().file("/bin/busybox", busybox), ["/bin/busybox", "sleep", "2147483647"]))

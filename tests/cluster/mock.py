@@ -14,7 +14,7 @@ DRIVER = "gpu.mock.cardcage.dev"
 CLASS = DRIVER
 PARAMETERS = {"apiVersion": "mock.cardcage.dev/v1alpha1", "kind": "DeviceConfig"}
 SCRIPT = STATE / "mock-script"
-BROKEN_DRIVER = BROKEN_CLASS = "nic.mock.cardcage.dev"  # its one device fails every prepare, see manifests/cardcage.toml
+BROKEN_DRIVER = BROKEN_CLASS = "nic.mock.cardcage.dev"  # its one device fails every prepare, see values.yaml
 
 
 def tell(line: str) -> None:

@@ -1,4 +1,4 @@
-"""The mock's devices in the device-plugin API (manifests/cardcage.toml), and what a container must see of them."""
+"""The mock's devices in the device-plugin API (values.yaml), and what a container must see of them."""
 
 import json
 import os

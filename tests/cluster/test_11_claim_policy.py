@@ -1,19 +1,17 @@
-"""What a stolen token of a node's daemon may do to the status of claims. The rights of these tests are those that the components
-claim-status and binding-conditions give on Kubernetes up to 1.35, where RBAC does not tell a status from an allocation."""
+"""What a stolen token of a node's daemon may do to the status of claims. The rights of these tests are those that claimStatus
+and bindingConditions of the chart give on Kubernetes up to 1.35, where RBAC does not tell a status from an allocation."""
 
 import json
 
 import pytest
 
 from api import RESOURCES
-from daemon import SOURCE
 from kubectl import apply, kubectl
 from node import NODE
-from test_10_manifests import USER
+from test_10_access import USER
 from waiting import until
 
-OWN, OTHER = "own.example.com", "other.example.com"
-CONFIG = SOURCE / "config/kubernetes"
+OWN, OTHER = "gpu.mock.cardcage.dev", "other.example.com"
 # Before Kubernetes 1.36 there are no such resources, and `patch resourceclaims/status` is enough.
 OLD_RIGHTS = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "cardcage-before-1-36"}, "rules": [
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/binding"], "verbs": ["patch", "update"]},
@@ -23,17 +21,13 @@ OLD_BINDING = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRol
                "subjects": [{"kind": "User", "name": USER}]}
 
 
-@pytest.fixture(scope="module", params=["claim-status", "binding-conditions"], autouse=True)
-def rights(cluster, request):
-    base = CONFIG / "base"
-    access = (CONFIG / f"components/{request.param}/access.yaml").read_text().replace("driver.example.com", OWN)
-    kubectl("apply", "-f", str(base / "namespace.yaml"))
-    kubectl("apply", "--namespace=cardcage", "-f", str(base / "access.yaml"), "-f", str(base / "admission-policy.yaml"))
-    kubectl("apply", "-f", "-", stdin=access)
+@pytest.fixture(scope="module", params=["claimStatus", "bindingConditions"], autouse=True)
+def rights(daemon, request):
+    daemon.apply({request.param: {"enabled": True}})
     apply(OLD_RIGHTS, OLD_BINDING)
     yield
-    kubectl("delete", "-f", "-", stdin=access)
     kubectl("delete", "clusterrole,clusterrolebinding", "cardcage-before-1-36")
+    daemon.apply()
 
 
 def result(driver: str, device: str = "gpu-0") -> dict:

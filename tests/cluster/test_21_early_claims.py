@@ -3,8 +3,6 @@ now, whatever the claim had before."""
 
 import pytest
 
-from daemon import SOURCE
-from kubectl import kubectl
 from mock import allocated, assert_given, cdi_edits, claim, template, use
 from scene import Scene, container, pod
 from waiting import until
@@ -16,12 +14,11 @@ def user(name: str, claim: str = "", template: str = "", mounts: list[dict] | No
 
 @pytest.fixture
 def early_claims(daemon):
-    """Grants what the component early-claims does. The daemon that starts then has not been refused yet."""
-    access = str(SOURCE / "config/kubernetes/components/early-claims/access.yaml")
-    kubectl("apply", "-f", access)
+    """The daemon that starts then has not been refused yet."""
+    daemon.apply({"earlyClaims": {"enabled": True}})
     daemon.kill()
     yield
-    kubectl("delete", "-f", access)
+    daemon.apply()
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """Features of DRA beyond plain claims. README.md lists them all with their tests."""
 
-import json
 
 import pytest
 
 from api import RESOURCES
 from dra_features import (EXTENDED, PORT_CLASS, PORT_DRIVER, added_features, check_admin_access, check_extended_resource,
                           environment, index_is, uid_of)
-from kubectl import apply, kubectl
 from mock import CLASS, DRIVER, PARAMETERS, allocated, assert_given, claim, request, template, use
 from node import GATES, NODE
 from scene import Scene, container, pod
@@ -18,7 +16,7 @@ NUMA_NODE = "resource.kubernetes.io/numaNode"
 
 @pytest.fixture(scope="module")
 def features(cluster, daemon, tmp_path_factory):
-    with added_features(cluster, daemon, tmp_path_factory.mktemp("features")):
+    with added_features(cluster, daemon):
         yield
 
 

@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from daemon import SOURCE, build_folder
-from edited_manifests import copy_manifests
+from daemon import build_folder
 from mock import DRIVER, assert_given, claim, use
 from node import KUBELET_ROOT
 from scene import container, pod
@@ -104,19 +103,18 @@ def test_daemon_pod_is_replaced_with_a_running_pod(scene, daemon, running):
     assert_ends_clean(scene, daemon, running)
 
 
-def test_edit_of_the_configuration(scene, daemon, running, tmp_path):
-    """As config/kubernetes promises, applying an edited cardcage.toml is enough."""
-    before = start_of(scene)
-    edited = copy_manifests(tmp_path) / "cardcage.toml"
-    edited.write_text(edited.read_text().replace('"gpu:24"', '"gpu:25"'))
+def test_edit_of_the_configuration(scene, daemon, running):
+    """A running daemon follows changed values of the chart."""
+    before, daemons = start_of(scene), daemon.process_ids()
     try:
-        daemon.apply(tmp_path)
+        daemon.apply_running({"modules": {"mock": {"options": {"devices": ["gpu:25"]}}}})
         until(lambda: len(daemon.devices(DRIVER)) == 25, "the slices have the new device", 10)
+        assert daemon.process_ids() == daemons
         assert start_of(scene) == before
         assert_given(scene, daemon, running, "user")
         assert running in daemon.cagectl("claims")
     finally:
-        daemon.apply(SOURCE)
+        daemon.apply_running()
     until(lambda: len(daemon.devices(DRIVER)) == 24, "the slices are as before", 10)
     assert_ends_clean(scene, daemon, running)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from audit import requests
-from daemon import SOURCE, Daemon
+from daemon import Daemon
 from mock import assert_given, claim, template, use
 from node import KUBELET_ROOT
 from scene import container, pod
@@ -22,9 +22,9 @@ LOOKS = 5  # seconds in which an orphan is found and released
 
 @pytest.fixture(scope="module")
 def impatient(daemon) -> Iterator[Daemon]:
-    daemon.upgrade("cardcage.test/cardcage:impatient", "impatient_cardcage")
+    daemon.upgrade("impatient", "impatient_cardcage")
     yield daemon
-    daemon.apply(SOURCE)
+    daemon.apply()
 
 
 def shim_of(pod_name: str) -> int:

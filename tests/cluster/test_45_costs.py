@@ -22,7 +22,7 @@ def decision(event: dict) -> str | None:
 
 def test_no_request_of_the_daemon_was_refused(daemon):
     """Finds access rules that are too tight, even if a retry or a fallback hid the refusal. Requests by impersonation are
-    left out: test_10_manifests.py provokes refusals on purpose.
+    left out: test_10_access.py provokes refusals on purpose.
 
     A server that has just started does not know all roles and bindings yet, and forbids what it allows a moment later. It
     refuses lists while test_22_dra_features.py has turned their feature gate off. The right to read pods is optional."""

@@ -6,34 +6,22 @@ import time
 import pytest
 
 from api import RESOURCES
-from edited_manifests import more_modules
+from changed_release import changed_release, vendor_module
 from mock import allocated, assert_given, claim, request, sees, use
 from scene import Scene, container, pod
 from waiting import until
 
 DRIVER = CLASS = "link.mock.cardcage.dev"
 G = 1_000_000_000
-CONFIG = f"""
-[[module]]
-name = "links"
-path = "libcardcage_mock.so"
-[module.options]
-devices = ["nic:1"]
-nic_speed_gbps = 400
-shared = true
-shared_capacity = ["nic bandwidth 100G range 50G 200G 50G"]
-mount_dir = "/var/lib/cardcage/mock-links"
-[[module.serve]]
-api = "dra"
-driver = "{DRIVER}"
-"""
+OPTIONS = {"devices": ["nic:1"], "nic_speed_gbps": 400, "shared": True, "mount_dir": "/var/lib/cardcage/mock-links",
+           "shared_capacity": ["nic bandwidth 100G range 50G 200G 50G"]}
 POLICY = {"default": "100G", "validRange": {"min": "50G", "max": "200G", "step": "50G"}}
 
 
 @pytest.fixture(scope="module")
-def links(cluster, daemon, tmp_path_factory):
+def links(cluster, daemon):
     """Adds a module with one link that claims share, and removes it afterwards."""
-    with more_modules(cluster, daemon, tmp_path_factory.mktemp("links"), CONFIG, drivers=(DRIVER,)):
+    with changed_release(cluster, daemon, {"vendorModules": [vendor_module("links", OPTIONS, drivers=(DRIVER,))]}):
         until(lambda: daemon.devices(DRIVER), "the link is published", 20)
         yield
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon import SOURCE
-from edited_manifests import more_modules
+from changed_release import changed_release, vendor_module
 from kubectl import kubectl
 from mock import DRIVER as GPU_DRIVER
 from mock import allocated, claim, template, use
@@ -15,42 +14,30 @@ from scene import Scene, container, pod
 from waiting import until
 
 DRIVER = CLASS = "port.mock.cardcage.dev"
-ACCESS = SOURCE / "config/kubernetes/components/claim-status/access.yaml"
 FILES = Path("/run/cardcage/metadata")
-CONFIG = f"""
-[[module]]
-name = "ports"
-path = "libcardcage_mock.so"
-[module.options]
-devices = ["port:2"]
-mount_dir = "/var/lib/cardcage/mock-ports"
-statements = [
-  "condition Ready true Linked the link is up",
-  'data {{"lanes": 16}}',
-  "network net1 02:00:00:00:00:01 10.1.2.3/24 2001:DB8::1/64",
-  "describe slot a",
-]
-[[module.serve]]
-api = "dra"
-driver = "{DRIVER}"
-"""
+OPTIONS = {"devices": ["port:2"], "mount_dir": "/var/lib/cardcage/mock-ports", "statements": [
+    "condition Ready true Linked the link is up",
+    'data {"lanes": 16}',
+    "network net1 02:00:00:00:00:01 10.1.2.3/24 2001:DB8::1/64",
+    "describe slot a",
+]}
+
+
+def release(**more) -> dict:
+    return {"vendorModules": [vendor_module("ports", OPTIONS, drivers=(DRIVER,))], **more}
 
 
 @pytest.fixture(scope="module")
-def ports(cluster, daemon, tmp_path_factory):
+def ports(cluster, daemon):
     """Adds a module that states something of its devices, without the right to write it; removes it afterwards."""
-    with more_modules(cluster, daemon, tmp_path_factory.mktemp("ports"), CONFIG, drivers=(DRIVER,)):
+    with changed_release(cluster, daemon, release()):
         until(lambda: daemon.devices(DRIVER), "the ports are published", 20)
         yield
 
 
 @pytest.fixture(scope="module")
-def granted(ports):
-    """Grants what the component claim-status does, for this driver."""
-    access = ACCESS.read_text().replace("driver.example.com", DRIVER)
-    kubectl("apply", "-f", "-", stdin=access)
-    yield
-    kubectl("delete", "-f", "-", stdin=access)
+def granted(daemon, ports):
+    daemon.apply(release(claimStatus={"enabled": True}))
 
 
 def user(name: str, *claims: dict) -> dict:
@@ -85,7 +72,7 @@ def test_a_pod_starts_without_the_right_to_state_anything(scene, daemon, ports, 
     scene.apply(claim("port", _port()), user("early", use("port", claim="port")))
     scene.wait_running("early")
     until(lambda: condition(daemon)["state"] == "refused", "the daemon shows that it may not write", 10)
-    assert "components/claim-status" in condition(daemon)["detail"]
+    assert "claimStatus.enabled=true" in condition(daemon)["detail"]
     assert not entries(scene, "port")
     request.getfixturevalue("granted")
     wait_entries(scene, "port")

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from api import RESOURCES
+from changed_release import changed_release, vendor_module
 from daemon import STATE
-from edited_manifests import more_modules
-from kubectl import kubectl
 from mock import allocated, assert_given, claim, request, sees, use
 from scene import Scene, container, pod
 from waiting import until
@@ -15,44 +14,22 @@ from waiting import until
 FABRIC = "fabric.mock.cardcage.dev"  # gpu-0 cannot be attached, gpu-1 can within seconds
 SLOW = "slow.mock.cardcage.dev"      # attaching nic-0 takes longer than the scheduler waits
 ATTACHED, FAILED = "mock.cardcage.dev/Attached", "mock.cardcage.dev/AttachFailed"
-MODULE = """
-[[module]]
-name = "{name}"
-path = "libcardcage_mock.so"
-[module.options]
-devices = ["{devices}"]
-binding = ["{kind}"]
-bind_time = "{time}"
-bind_failures = ["gpu-0"]
-binds_to_node = true
-mount_dir = "/var/lib/cardcage/mock-{name}"
-[[module.serve]]
-api = "dra"
-driver = "{driver}"
-"""
-CONFIG = (MODULE.format(name="fabric", devices="gpu:2", kind="gpu", time="4s", driver=FABRIC)
-          + MODULE.format(name="slow", devices="nic:3", kind="nic", time="1h", driver=SLOW))
 # The scheduler keeps the device of a pod that was deleted while it waited until the time-out in node.py, and does not try other
 # pods again when it gives the device back. So each test of the slow module has a device of its own.
-# Lines for the end of kustomization.yaml, whose last key is `patches`.
-ACCESS = f"""
-  - target: {{kind: ClusterRole, name: cardcage-binding-conditions}}
-    patch: |
-      - {{op: replace, path: /rules/2/resourceNames, value: [{FABRIC}, {SLOW}]}}
-components:
-  - ../../../config/kubernetes/components/binding-conditions
-"""
+
+
+def binding_module(name: str, devices: str, time: str, driver: str) -> dict:
+    return vendor_module(name, {"devices": [devices], "binding": [devices.split(":")[0]], "bind_time": time, "bind_failures": ["gpu-0"],
+                                "binds_to_node": True, "mount_dir": f"/var/lib/cardcage/mock-{name}"}, drivers=(driver,))
 
 
 @pytest.fixture(scope="module", autouse=True)
-def fabric(cluster, daemon, tmp_path_factory):
+def fabric(cluster, daemon):
     """Adds the two modules and the rights that they need, and removes them afterwards."""
-    try:
-        with more_modules(cluster, daemon, tmp_path_factory.mktemp("fabric"), CONFIG, ACCESS, drivers=(FABRIC, SLOW)):
-            until(lambda: daemon.devices(FABRIC) and daemon.devices(SLOW), "the devices are published", 20)
-            yield
-    finally:
-        kubectl("delete", "clusterrole,clusterrolebinding", "cardcage-binding-conditions")
+    modules = [binding_module("fabric", "gpu:2", "4s", FABRIC), binding_module("slow", "nic:3", "1h", SLOW)]
+    with changed_release(cluster, daemon, {"vendorModules": modules, "bindingConditions": {"enabled": True}}):
+        until(lambda: daemon.devices(FABRIC) and daemon.devices(SLOW), "the devices are published", 20)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ def kubelet(cluster, daemon, request):
 
 @pytest.fixture(scope="module")
 def features(cluster, daemon, kubelet, tmp_path_factory):
-    with added_features(cluster, daemon, tmp_path_factory.mktemp("features")):
+    with added_features(cluster, daemon):
         yield
 
 

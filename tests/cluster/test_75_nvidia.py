@@ -1,14 +1,12 @@
 """NVIDIA GPUs (docs/nvidia.md): the module on a node with three H100, which a fake driver pretends (tests/fakes/nvml)."""
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from daemon import SOURCE, build_folder
-from edited_manifests import copy_manifests
-from kubectl import apply, kubectl
+from changed_release import wait_released
+from daemon import build_folder
 from mock import allocated, claim, request, sees, template, use
 from resources import wait_allocatable
 from scene import container, pod
@@ -16,6 +14,7 @@ from waiting import until
 
 DRIVER = "gpu.nvidia.com"
 CLASS, MIG_CLASS = DRIVER, "mig.nvidia.com"
+SERVICES = "/sys/fs/cgroup/systemd/cardcage"  # where a node with cgroup v1 keeps processes
 RESOURCE = "nvidia.com/gpu"           # gpu-2, through the device-plugin API
 MIG_RESOURCE = "nvidia.com/mig-{profile}"  # instances of gpu-2
 CLAIMED_RESOURCE = "nvidia.com/h100"  # any other GPU, through a claim that the scheduler makes
@@ -23,31 +22,21 @@ ROOT = Path("/run/nvidia")            # the driver is in /run/nvidia/driver, as 
 SMI = ROOT / "driver/usr/bin/nvidia-smi"
 LOOK = 60                             # seconds in which the module looks at every GPU
 
-NODE = "[node]\n" + "".join(f'{key}_root = "{ROOT}/{folder}"\n' for key, folder in (
-    ("driver", "driver"), ("sysfs", "sys"), ("procfs", "proc"), ("devfs", "dev")))
-MODULE = f"""
-[[module]]
-name = "nvidia"
-path = "libcardcage_nvidia.so"
-programs = ["{SMI}", "/usr/bin/cardcage-nvidia-mps"]
-options = {{ mig = "%s", health_interval = "200ms" }}
-[[module.serve]]
-api = "device-plugin"
-resource = "{RESOURCE}"
-select = {{ name = "gpu-2" }}
-[[module.serve]]
-api = "device-plugin"
-resource = "{MIG_RESOURCE}"
-select = {{ parent = "%s" }}
-[[module.serve]]
-driver = "{DRIVER}"
-"""
-# Lines for the patch at the end of kustomization.yaml. The fake driver keeps its state in files, so it must be writable.
-# Containers get shared memory of MPS that the module mounts there.
-MOUNT = f"""\
-      - {{op: add, path: /spec/template/spec/volumes/-, value: {{name: nvidia, hostPath: {{path: {ROOT}}}}}}}
-      - {{op: add, path: /spec/template/spec/containers/0/volumeMounts/-, value: {{name: nvidia, mountPath: {ROOT}, mountPropagation: Bidirectional}}}}
-"""
+
+def release(mig: str) -> dict:
+    """Values of the chart. The fake driver keeps its state in files, so it must be writable."""
+    mounts = {"nvidia": ROOT, "nvidia-state": SMI.parents[1] / "lib64"}
+    return {
+        "driverRoot": str(ROOT / "driver"),
+        "config": {"node": {f"{key}_root": f"{ROOT}/{folder}" for key, folder in (("sysfs", "sys"), ("procfs", "proc"), ("devfs", "dev"))}},
+        "services": {"cgroup": SERVICES},
+        "deviceClasses": {"extendedResources": {CLASS: CLAIMED_RESOURCE}},
+        "modules": {"nvidia": {
+            "enabled": True, "mps": True, "options": {"mig": mig, "health_interval": "200ms"},
+            "resources": [{"resource": RESOURCE, "select": {"name": "gpu-2"}},
+                          {"resource": MIG_RESOURCE, "select": {"parent": uuid(2) if mig == "static" else "none"}}]}},
+        "extraVolumes": [{"name": name, "hostPath": {"path": str(path)}} for name, path in mounts.items()],
+        "extraVolumeMounts": [{"name": name, "mountPath": str(path)} for name, path in mounts.items()]}
 
 
 def of(name: str) -> str:
@@ -63,39 +52,23 @@ def uuid(gpu: int) -> str:
     return next(line.split()[3] for line in fake("show").splitlines() if line.startswith(f"gpu {gpu} "))
 
 
-def device_class(name: str, kind: str, **more) -> dict:
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}, "spec": {
-        "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}' && {of('type')} == '{kind}'"}}], **more}}
-
-
 @pytest.fixture(scope="module")
-def configure(cluster, daemon, tmp_path_factory):
+def configure(cluster, daemon):
     """The function that gives the daemon a module for the fake GPUs. The shipped daemon is restored afterwards."""
-    source = tmp_path_factory.mktemp("nvidia")
-    manifests = copy_manifests(source)
-    with (manifests / "kustomization.yaml").open("a") as file:
-        file.write(MOUNT)
-    config = (manifests / "cardcage.toml").read_text().replace("[node]\n", NODE)
     fake("create", "h100", "3", "580.65.06")
     for options in (["--bind", ROOT, ROOT], ["--make-shared", ROOT]):
         subprocess.run(["mount", *options], check=True)
-    apply(device_class(CLASS, "gpu", extendedResourceName=CLAIMED_RESOURCE), device_class(MIG_CLASS, "mig"))
-
-    def released() -> None:  # a module that is removed could not release its devices
-        until(lambda: not json.loads(daemon.cagectl("claims", "--json")), "all devices are released", 90)
 
     def configure(mig: str) -> None:
-        released()
-        (manifests / "cardcage.toml").write_text(config + MODULE % (mig, uuid(2) if mig == "static" else "none"))
-        daemon.apply(source)
+        wait_released(daemon, 90)
+        daemon.apply(release(mig))
 
     yield configure
     try:
-        released()
+        wait_released(daemon, 90)
     finally:
-        daemon.apply(SOURCE)
+        daemon.apply()
         wait_allocatable(cluster.api)
-        kubectl("delete", "deviceclass", CLASS, MIG_CLASS)
         subprocess.run(["umount", "--recursive", ROOT], check=True)
 
 

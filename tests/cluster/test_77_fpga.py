@@ -3,16 +3,15 @@
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from daemon import SOURCE, STATE, build_folder
-from edited_manifests import class_of, copy_manifests
-from kubectl import apply, kubectl
+from changed_release import changed_release
+from daemon import STATE, build_folder
+from kubectl import kubectl
 from mock import allocated, claim, request, sees, use
 from programs import Program
 from resources import wait_allocatable
@@ -23,7 +22,6 @@ DRIVER = CLASS = "fpga.cardcage.dev"
 RESOURCE = "fpga.cardcage.dev/nlb"  # the port of the D5005, through the device-plugin API
 ROOT = Path("/run/fpga")
 CATALOGUE = STATE / "bitstreams"
-MODULE_FILE = Path("/etc/cardcage/modules/libcardcage_fpga.so")  # where a node keeps modules that the image lacks
 
 N3000, FOUR_PORTS, D5005 = "0000:3b:00.0", "0000:5e:00.0", "0000:af:00.0"
 N3000_INTERFACE, FOUR_PORTS_INTERFACE = "a5d72a3cc8b04939912cf715e5dc10ca", "69528db6eb31577a8c3668f9faa081f6"
@@ -31,25 +29,14 @@ NLB0, NLB3, N3000_AFU = "d8424dc4a4a3c413f89e433683f9040b", "f7df405cbd7acf7222f
 AES, GZIP = "ae5ae5ae" * 4, "621b621b" * 4  # the functions of bitstreams in the catalogue
 AT_FIRST = {(N3000, 0): N3000_AFU, **{(FOUR_PORTS, number): NLB3 if number % 2 else NLB0 for number in range(4)}}
 
-NODE = f'[node]\nsysfs_root = "{ROOT}/sys"\ndevfs_root = "{ROOT}/dev"\n'
-MODULE = f"""
-[[module]]
-name = "fpga"
-path = "vendor/{MODULE_FILE.name}"
-writes = ["{ROOT}/dev/dfl-fme.*", "{ROOT}/dev/dfl-port.*", "{CATALOGUE}/*", "{ROOT}/sys/bus/pci/devices/*/fpga_region/*/*/errors/*"]
-options = {{ health_interval = "1s" }}
-[[module.serve]]
-api = "device-plugin"
-resource = "{RESOURCE}"
-select = {{ attributes.afuId = "{NLB0}", attributes.model = "D5005" }}
-[[module.serve]]
-driver = "{DRIVER}"
-"""
-# Lines for the patch at the end of kustomization.yaml.
-MOUNT = f"""\
-      - {{op: add, path: /spec/template/spec/volumes/-, value: {{name: fpga, hostPath: {{path: {ROOT}}}}}}}
-      - {{op: add, path: /spec/template/spec/containers/0/volumeMounts/-, value: {{name: fpga, mountPath: {ROOT}}}}}
-"""
+RELEASE = {
+    "config": {"node": {"sysfs_root": f"{ROOT}/sys", "devfs_root": f"{ROOT}/dev"}},
+    "modules": {"fpga": {
+        "enabled": True, "options": {"health_interval": "1s"},
+        "writes": [f"{ROOT}/dev/dfl-fme.*", f"{ROOT}/dev/dfl-port.*", f"{CATALOGUE}/*", f"{ROOT}/sys/bus/pci/devices/*/fpga_region/*/*/errors/*"],
+        "resources": [{"resource": RESOURCE, "select": {"attributes.afuId": NLB0, "attributes.model": "D5005"}}]}},
+    "extraVolumes": [{"name": "fpga", "hostPath": {"path": str(ROOT)}}],
+    "extraVolumeMounts": [{"name": "fpga", "mountPath": str(ROOT)}]}
 
 
 def of(name: str) -> str:
@@ -120,27 +107,12 @@ def served():
 
 
 @pytest.fixture(scope="module")
-def module(cluster, daemon, served, tmp_path_factory):
-    """The daemon with a module for the fake cards, whose file is on the node. The shipped daemon is restored afterwards."""
-    source = tmp_path_factory.mktemp("fpga")
-    manifests = copy_manifests(source)
-    with (manifests / "kustomization.yaml").open("a") as file:
-        file.write(MOUNT)
-    config = (manifests / "cardcage.toml").read_text().replace("[node]\n", NODE)
-    (manifests / "cardcage.toml").write_text(config + MODULE)
+def module(cluster, daemon, served):
+    """The daemon with a module for the fake cards. The shipped daemon is restored afterwards."""
     CATALOGUE.mkdir()
-    MODULE_FILE.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(build_folder() / "lib/cardcage/modules" / MODULE_FILE.name, MODULE_FILE)
-    apply(class_of(DRIVER))
-    daemon.apply(source)
-    wait_allocatable(cluster.api, {RESOURCE: 1})
-    yield
-    try:
-        wait_released(daemon)
-    finally:
-        daemon.apply(SOURCE)
-        wait_allocatable(cluster.api)
-        kubectl("delete", "deviceclass", CLASS)
+    with changed_release(cluster, daemon, RELEASE):
+        wait_allocatable(cluster.api, {RESOURCE: 1})
+        yield
 
 
 @pytest.fixture

@@ -9,25 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from daemon import CDI, SOURCE
-from edited_manifests import more_modules
-from kubectl import apply, kubectl
+from changed_release import changed_release
+from daemon import CDI
+from kubectl import kubectl
 from mock import claim, request, use
 from node import NEWER_RUNC
 from scene import container, pod
 from waiting import until
 
 DRIVER = CLASS = "nic.cardcage.dev"
-MODULE = f"""
-[[module]]
-name = "nic"
-path = "libcardcage_nic.so"
-options = {{ interfaces = ["nic*"] }}
-[[module.serve]]
-driver = "{DRIVER}"
-"""
-COMPONENT = "components: [../../../config/kubernetes/components/network-devices]\n"
-ACCESS = SOURCE / "config/kubernetes/components/claim-status/access.yaml"
+RELEASE = {"modules": {"nic": {"enabled": True, "options": {"interfaces": ["nic*"]}}}}
 LAN, GATEWAY = "lan0", "10.77.0.1"  # a bridge of the node, and its address there
 ATTACHED = Path("/run/cardcage/attached")
 OUR_FILES = f"cardcage.{DRIVER}-claim_*"
@@ -58,16 +49,13 @@ def lan():
     ip("address", "add", f"{GATEWAY}/24", "dev", LAN)
     ip("link", "set", LAN, "up")
     make_interfaces()
-    access = ACCESS.read_text().replace("driver.example.com", DRIVER)
-    kubectl("apply", "-f", "-", stdin=access)
     yield
-    kubectl("delete", "-f", "-", stdin=access)
     ip("link", "delete", LAN)
 
 
 @pytest.fixture(scope="module")
-def module(cluster, daemon, lan, tmp_path_factory):
-    with more_modules(cluster, daemon, tmp_path_factory.mktemp("nic"), MODULE, COMPONENT, drivers=(DRIVER,)):
+def module(cluster, daemon, lan):
+    with changed_release(cluster, daemon, RELEASE):
         wait_runtime(daemon, "connected")
         yield
 
@@ -111,9 +99,9 @@ def kill_container(scene, name: str) -> None:
     until(lambda: scene.get("pods", name)["status"]["containerStatuses"][0]["restartCount"] > restarts, "the container restarts", 30)
 
 
-def test_without_plugin(cluster, scene, daemon, lan, tmp_path_factory):
+def test_without_plugin(cluster, scene, daemon, lan):
     """The daemon does not see the runtime's socket: the hook alone moves the interface, which ends with the pod."""
-    with more_modules(cluster, daemon, tmp_path_factory.mktemp("hook"), MODULE, drivers=(DRIVER,)):
+    with changed_release(cluster, daemon, {"nriSocketDir": "/run/no-runtime", **RELEASE}):
         make_interfaces()
         until(lambda: "nic-nic0" in interfaces(daemon), "the slice has the interface", 20)
         wait_runtime(daemon, "no runtime")

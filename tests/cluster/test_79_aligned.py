@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edited_manifests import more_modules
+from changed_release import changed_release
 from mock import CLASS as GPU_CLASS
 from mock import DRIVER as GPU_DRIVER
 from mock import claim, request, use
@@ -20,22 +20,11 @@ ROOT = Path("/run/pci")
 RDMA_CARD = "0000:48:00.0"
 NODE = Path("/dev/infiniband/uverbs0")
 ROOT_ATTRIBUTE, SWITCH_ATTRIBUTE = "resource.kubernetes.io/pcieRoot", "cardcage.dev/pcieSwitch"
-MODULE = f"""
-[[module]]
-name = "nic"
-path = "libcardcage_nic.so"
-[[module.serve]]
-driver = "{NIC_DRIVER}"
-[[module.attribute]]
-name = "example.com/rail"
-value = 3
-select = {{ pci = "{RDMA_CARD}" }}
-"""
-# Lines for the patch at the end of kustomization.yaml.
-MOUNT = f"""\
-      - {{op: add, path: /spec/template/spec/volumes/-, value: {{name: pci, hostPath: {{path: {ROOT}}}}}}}
-      - {{op: add, path: /spec/template/spec/containers/0/volumeMounts/-, value: {{name: pci, mountPath: {ROOT}}}}}
-"""
+RELEASE = {
+    "config": {"node": {"sysfs_root": f"{ROOT}/sys"}},
+    "modules": {"nic": {"enabled": True, "attributes": [{"name": "example.com/rail", "value": 3, "select": {"pci": RDMA_CARD}}]}},
+    "extraVolumes": [{"name": "pci", "hostPath": {"path": str(ROOT)}}],
+    "extraVolumeMounts": [{"name": "pci", "mountPath": str(ROOT)}]}
 
 
 def plug(address: str, path: str, network: bool = False) -> None:
@@ -52,7 +41,7 @@ def plug(address: str, path: str, network: bool = False) -> None:
 
 
 @pytest.fixture(scope="module")
-def machine(cluster, daemon, tmp_path_factory):
+def machine(cluster, daemon):
     """Two root complexes with a switch each; below a switch are a GPU of the mock and a card. A third card is on a root port of the first."""
     gpus = {device["name"]: device["attributes"]["resource.kubernetes.io/pciBusID"]["string"] for device in daemon.devices(GPU_DRIVER)}
     for number, (gpu, nic) in enumerate({"gpu-0": "0000:43:00.0", "gpu-1": "0000:83:00.0"}.items()):
@@ -66,8 +55,7 @@ def machine(cluster, daemon, tmp_path_factory):
     verbs.mkdir(parents=True)
     (verbs / "ibdev").write_text("mlx5_0\n")
     (ROOT / "sys/class/net").mkdir(parents=True)
-    with more_modules(cluster, daemon, tmp_path_factory.mktemp("aligned"), MODULE, MOUNT, drivers=(NIC_DRIVER,),
-                      node=f'sysfs_root = "{ROOT}/sys"\n'):
+    with changed_release(cluster, daemon, RELEASE):
         until(lambda: len(daemon.devices(NIC_DRIVER)) == 3, "the cards are published", 20)
         yield
 

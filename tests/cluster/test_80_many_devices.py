@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from edited_manifests import more_modules
+from changed_release import changed_release, vendor_module
 from mock import assert_given, claim, use
 from resources import FPGA, held, told, wait_allocatable, wait_listed
 from scene import container, pod
@@ -14,23 +14,13 @@ MANY = 10_000
 
 
 @pytest.fixture(scope="module")
-def many(cluster, daemon, tmp_path_factory, measured):
+def many(cluster, daemon, measured):
     """Adds a module with many devices, and removes it afterwards."""
-    config = f"""
-[[module]]
-name = "lanes"
-path = "libcardcage_mock.so"
-[module.options]
-devices = ["lane:{MANY}"]
-[[module.serve]]
-api = "device-plugin"
-resource = "{LANE}"
-"""
     started = time.time()
     try:
-        with more_modules(cluster, daemon, tmp_path_factory.mktemp("many"), config):
+        with changed_release(cluster, daemon, {"vendorModules": [vendor_module("lanes", {"devices": [f"lane:{MANY}"]}, resources=(LANE,))]}):
             moment = wait_listed(started, {LANE: MANY})
-            measured(f"{MANY} devices on one resource: the kubelet has them {moment - started:.1f} s after `kubectl apply`")
+            measured(f"{MANY} devices on one resource: the kubelet has them {moment - started:.1f} s after `helm upgrade`")
             wait_allocatable(cluster.api, {LANE: MANY})
             yield
     finally:

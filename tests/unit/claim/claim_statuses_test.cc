@@ -110,13 +110,13 @@ TEST_F(ClaimStatusesTest, AMissingRightIsNamedWithItsRemedyAndTriedAgainLater) {
   fail_writes(1, Code::kPermissionDenied, "forbidden");
   prepare_one("u1");
   EXPECT_EQ(condition(), "refused");
-  EXPECT_THAT(statuses.condition()->text, HasSubstr("components/claim-status"));
+  EXPECT_THAT(statuses.condition()->text, HasSubstr("claimStatus.enabled=true"));
   pass(1s);
   EXPECT_THAT(stated("u1"), SizeIs(1));
   EXPECT_EQ(condition(), "written");
 }
 
-// A node on which many claims come and go, without components/claim-status.
+// A node on which many claims come and go, without claimStatus of the chart.
 TEST_F(ClaimStatusesTest, WithoutTheRightOneClaimTriesForAllAndNoneIsLeftBehind) {
   fail_writes(100'000, Code::kPermissionDenied, "forbidden");
   const auto record_of = [](int i) {

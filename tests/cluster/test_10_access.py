@@ -1,13 +1,10 @@
-"""The permissions that config/kubernetes gives the daemon, as the API server applies them: exactly those that it needs."""
+"""The permissions that the chart gives the daemon, as the API server applies them: exactly those that it needs."""
 
 import json
-import shutil
 
 import pytest
 
 from api import RESOURCES
-from daemon import SOURCE
-from kubectl import kubectl
 from node import NODE
 from waiting import until
 
@@ -15,75 +12,25 @@ USER = "system:serviceaccount:cardcage:cardcage"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def access(cluster):
-    """Applies the access rules and the policy, without a daemon."""
-    base = SOURCE / "config/kubernetes/base"
-    kubectl("apply", "-f", str(base / "namespace.yaml"))
-    kubectl("apply", "--namespace=cardcage", "-f", str(base / "access.yaml"), "-f", str(base / "admission-policy.yaml"))
+def access(daemon):
+    """The release has access rules and the policy."""
 
 
-@pytest.mark.parametrize("component, expected", [
-    ("node-feature-discovery", ["mountPath: /etc/kubernetes/node-feature-discovery/features.d"]),
-    ("services", ["hostPID: true", "mountPath: /sys/fs/cgroup/cardcage"]),
-    ("driver-root", ["mountPath: /run/nvidia/driver"]),
-    ("early-claims", ["name: cardcage-early-claims", "resources:\n  - pods"]),
-    ("claim-status", ["resourceclaims/driver", "driver.example.com"]),
-    ("network-devices", ["mountPath: /var/run/nri", "mountPath: /var/run/netns"]),
-    ("nvidia-mps", ["mountPropagation: Bidirectional", "mountPath: /run/nvidia/mps"]),
-])
-def test_components_add_what_some_nodes_need(cluster, tmp_path, component, expected):
-    shutil.copytree(SOURCE / "config/kubernetes", tmp_path / "kubernetes")
-    mine = tmp_path / "kubernetes/mine"
-    mine.mkdir()
-    (mine / "kustomization.yaml").write_text(
-        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../mock]\n"
-        f"components: [../components/{component}]\n")
-    without = kubectl("kustomize", str(mine.parent / "mock"))
-    manifests = kubectl("kustomize", str(mine))
-    for line in expected:
-        assert line in manifests and line not in without
-    kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=daemon_set_of(manifests))
-
-
-def test_the_status_of_claims_is_for_named_drivers_on_the_own_node(cluster):
-    """The component that modules need which state something: applied alone, and taken away again."""
-    file = SOURCE / "config/kubernetes/components/claim-status/access.yaml"
-    kubectl("apply", "-f", str(file))
+def test_the_status_of_claims_is_for_named_drivers_on_the_own_node(cluster, daemon):
+    """The right that modules need which state something: granted alone, and taken away again."""
+    daemon.apply({"claimStatus": {"enabled": True}})
     try:
-        group = "resource.k8s.io"
+        group, driver = "resource.k8s.io", "gpu.mock.cardcage.dev"
         until(lambda: allowed(cluster, "patch", group, "resourceclaims", "status"), "the role holds", 10)
         assert not allowed(cluster, "update", group, "resourceclaims", "status")
         assert not allowed(cluster, "patch", group, "resourceclaims")
         assert not allowed(cluster, "patch", group, "resourceclaims", "binding")
-        assert allowed(cluster, "associated-node:patch", group, "resourceclaims", "driver", name="driver.example.com")
+        assert allowed(cluster, "associated-node:patch", group, "resourceclaims", "driver", name=driver)
         assert not allowed(cluster, "associated-node:patch", group, "resourceclaims", "driver", name="other.example.com")
-        assert not allowed(cluster, "arbitrary-node:patch", group, "resourceclaims", "driver", name="driver.example.com")
+        assert not allowed(cluster, "arbitrary-node:patch", group, "resourceclaims", "driver", name=driver)
     finally:
-        kubectl("delete", "-f", str(file))
-
-
-def test_binding_conditions_add_what_the_daemon_may_do(cluster, tmp_path):
-    shutil.copytree(SOURCE / "config/kubernetes", tmp_path / "kubernetes")
-    mine = tmp_path / "kubernetes/mine"
-    mine.mkdir()
-    (mine / "kustomization.yaml").write_text(
-        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../mock]\n"
-        "components: [../components/binding-conditions]\npatches:\n"
-        "  - target: {kind: ClusterRole, name: cardcage-binding-conditions}\n"
-        "    patch: |\n      - {op: replace, path: /rules/2/resourceNames, value: [gpu.mock.cardcage.dev]}\n")
-    manifests = kubectl("kustomize", str(mine))
-    assert "associated-node:patch" in manifests and "driver.example.com" not in manifests
-    kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=access_of(manifests))
-
-
-def access_of(manifests: str) -> str:
-    parts = [part for part in manifests.split("\n---\n") if "kind: ClusterRole\n" in part]
-    return "\n---\n".join(part for part in parts if "cardcage-binding-conditions" in part)
-
-
-def daemon_set_of(manifests: str) -> str:
-    """The other objects are in a namespace that exists only once they are applied for good."""
-    return next(part for part in manifests.split("\n---\n") if "kind: DaemonSet" in part)
+        daemon.apply()
+    until(lambda: not allowed(cluster, "patch", group, "resourceclaims", "status"), "the role is gone", 10)
 
 
 def allowed(cluster, verb: str, group: str, resource: str, subresource: str = "", name: str = "") -> bool:
