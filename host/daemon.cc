@@ -16,6 +16,8 @@ namespace {
 
 // From SIGTERM to the end of all calls. Modules stop after that, and a pod's default grace period is 30 s.
 constexpr Duration kStopLimit = std::chrono::seconds(15);
+// A kubelet looks at new sockets each second.
+constexpr Duration kHandOverLimit = std::chrono::seconds(4);
 // Long after the first slices and lists of devices.
 constexpr Duration kStart = std::chrono::seconds(10);
 // The limit for one claim, whose module may take its time.
@@ -54,6 +56,7 @@ Daemon::Daemon(Config config, std::filesystem::path config_file, Restarts restar
       orphan_pace_(orphan_pace),
       live_config_(core_, clock_, std::move(config_file), config_,
                    [this](Config wanted, const ConfigPlan& plan) { apply(std::move(wanted), plan); }),
+      hand_over_(config_.node.run_dir / "next"),
       cdi_(config_.node.cdi_dir, config_.node.run_dir / "metadata"),
       table_(core_, clock_, config_.node),
       attachments_(config_.node.run_dir / kAttachmentsFolder),
@@ -67,7 +70,10 @@ Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::p
                                                FaultHook fault, OrphanPace orphan_pace) {
   std::unique_ptr<Daemon> daemon(
       new Daemon(std::move(config), std::move(config_file), std::move(restarts), std::move(fault), orphan_pace));
-  if (auto opened = daemon->open(); !opened) return std::unexpected(opened.error());
+  if (auto opened = daemon->open(); !opened) {
+    daemon->close_standby();
+    return std::unexpected(opened.error());
+  }
   return daemon;
 }
 
@@ -159,7 +165,7 @@ Status Daemon::open_cluster() {
 }
 
 // During a rolling update the previous daemon keeps the ledger until its sockets are removed and its calls are
-// finished. Nothing is served before that, because kubelets up to 1.36 confuse two instances of one resource.
+// finished. No resource is served before that, because kubelets up to 1.36 confuse two instances of one.
 Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
   auto boot_id = read_boot_id();
   if (!boot_id) return std::unexpected(boot_id.error());
@@ -171,6 +177,7 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
                               .fault = fault_};
   auto ledger = Ledger::open(core_, clock_, options);
   if (ledger || ledger.error().code != Code::kAborted) return ledger;
+  hand_over_.wait();
   bool stop = false;
   stop_signals_.async_wait([&](const boost::system::error_code& cancelled, int) {
     if (cancelled) return;
@@ -185,8 +192,10 @@ Result<std::unique_ptr<Ledger>> Daemon::wait_for_ledger() {
            {"remedy", "stop it, or give this daemon a run_dir and a state_dir of its own"}});
     core_.run_for(kLedgerRetry);
     core_.restart();
+    stand_by();
     ledger = Ledger::open(core_, clock_, options);
   }
+  hand_over_.end();
   stop_signals_.cancel();
   core_.poll();
   core_.restart();
@@ -299,6 +308,7 @@ void Daemon::create_served_names() {
       .hooks_ready = [this](Instant deadline) { return hook_file_->ready(deadline); },
       .leaves_pods = [this](const ClaimKey& claim) { attachments_.remove_all(claim.driver, claim.uid); },
       .statuses = *claim_statuses_,
+      .standby = standby_,
       .fault = fault_};
   drivers_ = std::make_unique<Drivers>(context);
   resources_ = std::make_unique<Resources>(context);
@@ -355,6 +365,7 @@ void Daemon::update_labels() {
 void Daemon::run() {
   log(LogLevel::kInfo, fmt::format("cardcage {} starts", version()),
       {{"node", config_.node.name}, {"config", live_config_.file().native()}, {"modules", config_.modules.size()}});
+  spawn(core_, standby_.close());
   spawn(core_, supervisors_->watch_files());
   loops_.spawn(live_config_.run());
   loops_.spawn(reload_on_signal());
@@ -384,6 +395,7 @@ Task<void> Daemon::stop_on_signal() {
 
 // Prepared claims stay as they are: their pods keep running.
 Task<void> Daemon::shut_down() {
+  co_await hand_over_.give(core_, clock_, clock_.now() + kHandOverLimit);
   const Instant deadline = clock_.now() + kStopLimit;
   stopping_ = true;
   live_config_.stop();

@@ -34,7 +34,9 @@
 #include "host/sandbox/hook_server.h"
 #include "host/sandbox/sandboxes.h"
 #include "host/serving/device_table.h"
+#include "host/serving/hand_over.h"
 #include "host/serving/resources.h"
+#include "host/serving/standby.h"
 #include "host/supervision/supervisors.h"
 
 namespace cardcage {
@@ -68,6 +70,7 @@ class Daemon final : public DaemonView {
   Status open();
   Status open_cluster();
   Status open_ledger();
+  void stand_by();
   Result<std::unique_ptr<Ledger>> wait_for_ledger();
   void open_records();
   void adopt_services();
@@ -79,6 +82,7 @@ class Daemon final : public DaemonView {
   void create_orphan_search();
   Status open_sandboxes();
   void remove_left_sockets() const;
+  void close_standby();
   void listen_to_runtime(const Supervisor& supervisor);
   Task<void> reconcile_pods();
   Task<void> refit(std::vector<ClaimKey> claims);
@@ -117,6 +121,8 @@ class Daemon final : public DaemonView {
   LiveConfig live_config_;
   DelayedCall started_up_{core_, clock_};
 
+  HandOver hand_over_;
+  Standby standby_{core_, clock_, config_};
   std::unique_ptr<Cluster> cluster_;
   std::unique_ptr<Ledger> ledger_;
   const CdiWriter cdi_;

@@ -25,6 +25,24 @@ void Daemon::remove_left_sockets() const {
   remove_stale_sockets(config_.node.kubelet_root / "plugins_registry");
 }
 
+// The previous daemon is about to exit. The kubelet gets its drivers from this one, too, and always has one to call: it
+// repeats a call that failed only after a minute or more.
+void Daemon::stand_by() {
+  if (!hand_over_.asked()) return;
+  standby_.open();
+  if (standby_.registered()) hand_over_.say_registered();
+}
+
+void Daemon::close_standby() {
+  bool closed = false;
+  spawn(core_, [](Standby& standby, bool& done) -> Task<void> {
+    co_await standby.close();
+    done = true;
+  }(standby_, closed));
+  while (!closed) core_.run_one();
+  core_.restart();
+}
+
 // A port that is taken only costs the metrics: serving devices matters more.
 void Daemon::open_metrics() {
   endpoint_.reset();

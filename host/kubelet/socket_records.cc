@@ -37,6 +37,15 @@ void keep_socket_record(const fs::path& folder, const std::string& driver, const
                 {{"driver", driver}, {"error", kept.error().message}});
 }
 
+std::map<std::string, DriverSockets> recorded_sockets(const fs::path& folder) {
+  std::map<std::string, DriverSockets> found;
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed))
+    if (const auto paths = recorded(entry->path()); paths.size() == 2)
+      found.emplace(entry->path().filename().native(), DriverSockets{.registration = paths[0], .service = paths[1]});
+  return found;
+}
+
 void remove_recorded_sockets(const fs::path& folder, const std::set<std::string>& served) {
   std::error_code failed;
   std::vector<fs::path> records;

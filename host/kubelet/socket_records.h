@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 
@@ -17,6 +18,8 @@ inline constexpr const char* kSocketRecords = "sockets";  // the folder in node.
 //
 // Keeps the record of a driver that is served, and removes sockets of its former record if they have other paths.
 void keep_socket_record(const std::filesystem::path& folder, const std::string& driver, const DriverSockets& sockets);
+// The sockets of all records, by driver.
+std::map<std::string, DriverSockets> recorded_sockets(const std::filesystem::path& folder);
 // Removes the sockets and records of all drivers but `served`. A socket that a process serves stays.
 void remove_recorded_sockets(const std::filesystem::path& folder, const std::set<std::string>& served);
 

@@ -67,10 +67,12 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .leaves_pods = shared.leaves_pods,
            .statuses = &shared.statuses})),
       measured_(name().name, *claims_, shared.meter, shared.clock),
+      front_(shared.standby.take(name().name)),
       publisher_(make_publisher(name().name, shared)),
       binder_(make_binder(name().name, claims_, shared)) {
   start();
-  if (has_claims()) serve();
+  front_->claims.serve_by(measured_);
+  if (front_->server || has_claims()) serve();
 }
 
 bool Driver::has_claims() const {
@@ -86,7 +88,7 @@ Instant Driver::refresh() {
   // Nobody tells when a claim gives back a device that is gone.
   const Instant next = gone.empty() ? Instant::max() : context().clock.now() + kGoneInterval;
   std::ranges::move(gone, std::back_inserter(known));
-  health_.set(std::move(known));
+  front_->health.set(std::move(known));
   if (has_claims() || table.known(name())) serve();
   if (!binding_) spawn(context().core, make_ready(binding_.emplace(context().core)));
   auto pools = table.pools(name());
@@ -142,12 +144,16 @@ Task<void> Driver::make_ready(OneShot<bool> ended) {
 
 Result<std::unique_ptr<DriverServer>> Driver::open_server() {
   const Config& config = context().config;
+  if (front_->server) {
+    keep_socket_record(config.node.state_dir / kSocketRecords, name().name, front_->server->status().sockets);
+    return std::move(front_->server);
+  }
   const DriverServerOptions options{.driver = name().name,
                                     .kubelet_root = config.node.kubelet_root,
                                     .instance = config.node.instance,
                                     .limits = {config.deadlines.prepare, config.deadlines.unprepare},
                                     .health = {}};
-  auto server = DriverServer::start(context().core, context().clock, measured_, health_, options);
+  auto server = DriverServer::start(context().core, context().clock, front_->claims, front_->health, options);
   if (server) keep_socket_record(config.node.state_dir / kSocketRecords, name().name, (*server)->status().sockets);
   return server;
 }

@@ -8,15 +8,15 @@
 #include "host/binding/binder.h"
 #include "host/claim/claim_preparer.h"
 #include "host/claim/measured_claims.h"
-#include "host/dra/driver_server.h"
+#include "host/serving/driver_front.h"
 #include "host/serving/served.h"
 #include "host/slices/slice_publisher.h"
 
 namespace cardcage {
 
 // [core] The sockets are made the first time that there is something to serve, devices or claims of the ledger; before
-// that a kubelet would get a driver that knows nothing. A driver that is no longer configured loses its slices at once
-// and its sockets once its claims are released.
+// that a kubelet would get a driver that knows nothing. In an upgrade the sockets are there already. A driver that is
+// no longer configured loses its slices at once and its sockets once its claims are released.
 class Driver final : public Served<DriverServer> {
  public:
   static constexpr Api kApi = Api::kDra;
@@ -52,7 +52,7 @@ class Driver final : public Served<DriverServer> {
 
   const std::shared_ptr<ClaimPreparer> claims_;
   MeasuredClaims measured_;
-  HealthBoard health_;
+  const std::unique_ptr<DriverFront> front_;   // never null
   std::unique_ptr<SlicePublisher> publisher_;  // never null
   std::optional<OneShot<bool>> publishing_;    // set when the publisher has ended; nothing while it does not run
   std::unique_ptr<Binder> binder_;             // never null

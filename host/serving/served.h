@@ -19,6 +19,7 @@
 #include "host/model/cluster.h"
 #include "host/rpc/client_slot.h"
 #include "host/serving/device_table.h"
+#include "host/serving/standby.h"
 
 namespace cardcage {
 
@@ -45,6 +46,7 @@ struct ServingContext {
   std::function<Task<Status>(Instant deadline)> hooks_ready;
   std::function<void(const ClaimKey& claim)> leaves_pods;
   ClaimStatuses& statuses;
+  Standby& standby;
   FaultHook fault;
 };
 

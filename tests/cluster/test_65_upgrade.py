@@ -34,7 +34,8 @@ def test_upgrade_under_a_stream_of_pods(cluster, scene, daemon, upgrade, measure
     with contextlib.suppress(StopIteration):
         pod = next(pod for pod in daemon.pods() if "deletionTimestamp" not in pod["metadata"])
         assert pod["spec"]["containers"][0]["image"].endswith(f":{NEXT_TAG}")
-    # No daemon serves the node for a moment, and the kubelet rejects the pods that it admits then; see
+    assert not scene.events("FailedPrepareDynamicResources"), "the kubelet had a driver to call at any time"
+    # No daemon serves resources for a moment, and the kubelet rejects the pods that it admits then; see
     # docs/decisions/0009-upgrades-one-after-the-other.md.
     rejected = [text for text in lost if "UnexpectedAdmissionError" in text] if kind == "resources" else []
     assert lost == rejected and len(rejected) <= 2

@@ -97,6 +97,7 @@ class ResourcePatternsTest : public SupervisorFixture {
   DeviceTable table{core, clock, {.name = "node-1", .roots = {.sysfs = folder / "sys"}}};
   ClientSlot<KubeletClients> kubelet{KubeletSockets::below(folder.path(), folder / "device-plugins")};
   NoMeter meter;
+  Standby standby{core, clock, config};
   Resources resources{ServingContext{.core = core,
                                      .clock = clock,
                                      .config = config,
@@ -112,6 +113,7 @@ class ResourcePatternsTest : public SupervisorFixture {
                                      .stop_services = {},
                                      .check_services = {},
                                      .statuses = statuses,
+                                     .standby = standby,
                                      .fault = {}}};
 };
 
