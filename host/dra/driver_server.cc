@@ -101,6 +101,8 @@ Instant DriverServer::maintain() {
 Task<void> DriverServer::withdraw() {
   registration_socket_.reset();
   service_socket_.reset();
+  std::error_code ignored;
+  std::filesystem::remove(sockets_.service.parent_path(), ignored);  // unless something of another daemon is in it
   health_.close();
   co_return;
 }

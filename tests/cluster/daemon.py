@@ -40,10 +40,10 @@ def image_archive() -> Path:
 
 def load_next_image(tag: str, daemon: str = "") -> None:
     """Loads the image under another tag, perhaps with another daemon that was built."""
-    files = {"/etc/image": tag.encode()}  # makes each image different
+    layer = images.Layer().file("/etc/image", tag.encode())  # makes each image different
     if daemon:
-        files["/usr/bin/cardcage"] = (build_folder() / "bin" / daemon).read_bytes()
-    images.load(images.variant(image_archive(), f"cardcage:{tag}", files))
+        layer.file("/usr/bin/cardcage", build_folder() / "bin" / daemon)
+    images.load(images.variant(image_archive(), f"cardcage:{tag}", layer))
 
 
 def helm(*arguments: str, values: dict | None = None) -> str:
@@ -73,6 +73,7 @@ class Daemon:
 
     def install(self) -> "Daemon":
         images.load(image_archive().read_bytes())
+        images.load_debian(image_archive())
         self.apply()
         return self
 
@@ -200,6 +201,15 @@ class Daemon:
         """Changes the image, perhaps to one with another daemon that was built."""
         load_next_image(tag, daemon)
         self.apply({"image": {"tag": tag}})
+
+    def roll_back(self) -> None:
+        """Returns to the previous revision of the release."""
+        helm("rollback", "cardcage")
+        self._rolled_out()
+
+    def uninstall(self) -> None:
+        helm("uninstall", "cardcage")
+        self.wait_absent(70)
 
     def slices(self, driver: str) -> list[dict]:
         return [item for item in self.api.slices(driver) if item["spec"].get("nodeName") == NODE]

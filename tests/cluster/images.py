@@ -9,6 +9,7 @@ from pathlib import Path
 
 from node import CONTAINERD_SOCKET, PAUSE_IMAGE
 
+BUSYBOX = Path("/bin/busybox")
 BUSYBOX_IMAGE = "cardcage.test/busybox:1"
 
 
@@ -66,8 +67,8 @@ def digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-def variant(archive: Path, name: str, files: dict[str, bytes]) -> bytes:
-    """The image of an OCI archive under another name, and with one more layer, which has these programs."""
+def variant(archive: Path, name: str, layer: Layer) -> bytes:
+    """The image of an OCI archive under another name, and with one more layer."""
     with tarfile.open(archive) as source:
         content = {entry.name: source.extractfile(entry).read() for entry in source if entry.isreg()}
 
@@ -82,9 +83,6 @@ def variant(archive: Path, name: str, files: dict[str, bytes]) -> bytes:
     [image] = index["manifests"]
     manifest = blob(image)
     config = blob(manifest["config"])
-    layer = Layer()
-    for path, data in files.items():
-        layer.file(path, data)
     added = layer.bytes()
     config["rootfs"]["diff_ids"].append(digest(added))
     manifest["layers"].append({"mediaType": "application/vnd.oci.image.layer.v1.tar", **store(added)})
@@ -103,12 +101,20 @@ def load(archive: bytes) -> None:
                    input=archive, check=True, capture_output=True)
 
 
+def busybox(folder: str = "/bin") -> Layer:
+    layer = Layer().file(f"{folder}/busybox", BUSYBOX)
+    for applet in subprocess.run([str(BUSYBOX), "--list"], text=True, capture_output=True, check=True).stdout.split():
+        layer.link(f"{folder}/{applet}", "busybox")
+    return layer.folder("/tmp", 0o1777)
+
+
 def load_busybox() -> None:
-    """Loads busybox and the pause image, whose process only has to keep running."""
-    busybox = Path("/bin/busybox")
-    layer = Layer().file("/bin/busybox", busybox)
-    for applet in subprocess.run([str(busybox), "--list"], text=True, capture_output=True, check=True).stdout.split():
-        layer.link(f"/bin/{applet}", "busybox")
-    layer.folder("/tmp", 0o1777)
-    load(archive(BUSYBOX_IMAGE, layer, ["/bin/sh"]))
-    load(archive(PAUSE_IMAGE, Layer().file("/bin/busybox", busybox), ["/bin/busybox", "sleep", "2147483647"]))
+    """Loads busybox, also under the name that examples/ use, and the pause image, whose process only has to keep running."""
+    for name in (BUSYBOX_IMAGE, "docker.io/library/busybox:1.37"):
+        load(archive(name, busybox(), ["/bin/sh"]))
+    load(archive(PAUSE_IMAGE, Layer().file("/bin/busybox", BUSYBOX), ["/bin/busybox", "sleep", "2147483647"]))
+
+
+def load_debian(image: Path) -> None:
+    """Loads what examples/ need of Debian: its C library, which the daemon's image has, and a shell."""
+    load(variant(image, "debian:12", busybox("/usr/bin")))

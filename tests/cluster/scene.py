@@ -1,10 +1,16 @@
 """A namespace for the objects of a test, and queries about them."""
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from api import RESOURCES, Api
 from images import BUSYBOX_IMAGE
 from kubectl import apply, execute, kubectl, logs
 from waiting import Fatal, until
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # Runs until SIGTERM and then ends at once: `sleep` alone as process 1 would ignore SIGTERM.
 STAY = "trap 'exit 0' TERM; sleep 3600 & wait"
 
@@ -39,6 +45,17 @@ class Scene:
 
     def apply(self, *objects: dict) -> None:
         apply(*objects, namespace=self.namespace)
+
+    @contextmanager
+    def example(self, name: str, *pods: str) -> Iterator[None]:
+        """A file of examples/ as it is, while its pods run. They ignore SIGTERM."""
+        kubectl("apply", f"--namespace={self.namespace}", "-f", str(EXAMPLES / name))
+        self.wait_running(*pods)
+        yield
+        kubectl("delete", "pods", f"--namespace={self.namespace}", "--grace-period=1", "--all")
+
+    def wait_log(self, pod: str, pattern: str, container: str = "") -> None:
+        until(lambda: re.search(pattern, self.logs(pod, container), re.MULTILINE), f"pod {pod} prints {pattern}", 10)
 
     def get(self, kind: str, name: str) -> dict | None:
         return self.api.get(self.path(kind, name))

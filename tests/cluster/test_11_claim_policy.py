@@ -6,12 +6,13 @@ import json
 import pytest
 
 from api import RESOURCES
+from changed_release import vendor_module
 from kubectl import apply, kubectl
 from node import NODE
 from test_10_access import USER
 from waiting import until
 
-OWN, OTHER = "gpu.mock.cardcage.dev", "other.example.com"
+OWN, OTHER = "own.example.com", "other.example.com"
 # Before Kubernetes 1.36 there are no such resources, and `patch resourceclaims/status` is enough.
 OLD_RIGHTS = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "cardcage-before-1-36"}, "rules": [
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/binding"], "verbs": ["patch", "update"]},
@@ -23,7 +24,7 @@ OLD_BINDING = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRol
 
 @pytest.fixture(scope="module", params=["claimStatus", "bindingConditions"], autouse=True)
 def rights(daemon, request):
-    daemon.apply({request.param: {"enabled": True}})
+    daemon.apply({request.param: {"enabled": True}, "vendorModules": [vendor_module("own", {"devices": ["gpu:2"]}, drivers=(OWN,))]})
     apply(OLD_RIGHTS, OLD_BINDING)
     yield
     kubectl("delete", "clusterrole,clusterrolebinding", "cardcage-before-1-36")

@@ -163,3 +163,10 @@ def test_claims_of_older_api_versions(scene, daemon, version):
                 pod("user", [container(claims=[{"name": "gpu"}])], [use("gpu", claim="old")]))
     scene.wait_running("user")
     assert_given(scene, daemon, scene.get("resourceclaims", "old")["metadata"]["uid"], "user")
+
+
+def test_example(scene, daemon):
+    with scene.example("mock-first-pod.yaml", "first-pod"):
+        scene.wait_log("first-pod", r"^MOCK_GPU_\d+=GPU-")
+        [made] = scene.items("resourceclaims")
+        assert made["metadata"]["uid"] in daemon.cagectl("claims")

@@ -173,3 +173,9 @@ def test_one_container_uses_both_apis(scene, daemon):
     assert_given(scene, daemon, scene.get("resourceclaims", "gpu")["metadata"]["uid"], "user")
     assert len(held(scene, "user", FPGA)) == 1
     assert not told(sees(scene, "user")["env"], VPU)
+
+
+def test_example(scene, daemon):
+    with scene.example("extended-resource.yaml", "by-limit"):
+        scene.wait_log("by-limit", r"^MOCK_FPGA_\d+=FPGA-")
+        assert "by-limit" in daemon.cagectl("claims") and not scene.items("resourceclaims")

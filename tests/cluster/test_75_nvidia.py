@@ -7,6 +7,7 @@ import pytest
 
 from changed_release import wait_released
 from daemon import build_folder
+from kubectl import kubectl
 from mock import allocated, claim, request, sees, template, use
 from resources import wait_allocatable
 from scene import container, pod
@@ -224,6 +225,23 @@ def test_wrong_parameter_says_where(scene, gpus):
     assert "sharing.timeSlicingConfig.interval" in text and "Longest" in text and "Medium" in text, text
 
 
+def test_examples(scene, gpus):
+    """gpu-2 has the limit that nvidia-limit.yaml asks for. nvidia-smi runs, and finds no kernel driver in a container."""
+    with scene.example("nvidia-gpu.yaml", "gpu"):
+        scene.wait_log("gpu", "^Failed to initialize NVML: Driver Not Loaded$")
+    with scene.example("nvidia-limit.yaml", "gpu-by-limit"):
+        assert nodes(scene, "gpu-by-limit") == gpu_nodes(2)
+    with scene.example("nvidia-shared.yaml", "shared-a", "shared-b"):
+        shared = gpu_nodes(number_of(scene, "shared"))
+        assert [nodes(scene, name) for name in ("shared-a", "shared-b")] == [shared] * 2
+
+
+def test_example_of_mps(scene, gpus):
+    with scene.example("nvidia-mps.yaml", "mps"):
+        for name in ("first", "second"):
+            scene.wait_log("mps", r"^CUDA_MPS_PIPE_DIRECTORY=", name)
+
+
 def test_extended_resources(scene, gpus):
     """gpu-2 through the device-plugin API, and the others through claims that the scheduler makes."""
     scene.apply(*(pod(name, [container(limits={resource: 1})]) for name, resource in (("plugin", RESOURCE), ("claimed", CLAIMED_RESOURCE))))
@@ -361,6 +379,12 @@ def test_published_partitions(daemon, partitions):
     assert device["attributes"].items() >= {"type": "mig", "profile": "1g.10gb", "parentUUID": uuid(0)}.items()
     assert device["capacity"]["memory"] == {"value": "9984Mi"} and device["capacity"]["multiprocessors"] == {"value": "16"}
     assert device["consumesCounters"][0]["counters"]["memory-slice-0"] == {"value": "1"}
+
+
+def test_example_of_a_partition(scene, partitions):
+    with scene.example("nvidia-mig.yaml", "mig"):
+        assert len(instances()) == 1
+    until(lambda: not instances(), "the instance is destroyed", 20)
 
 
 def test_partitions_are_made_for_claims(scene, daemon, partitions):

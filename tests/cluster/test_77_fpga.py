@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -22,6 +23,8 @@ DRIVER = CLASS = "fpga.cardcage.dev"
 RESOURCE = "fpga.cardcage.dev/nlb"  # the port of the D5005, through the device-plugin API
 ROOT = Path("/run/fpga")
 CATALOGUE = STATE / "bitstreams"
+MODULES = Path("/etc/cardcage/of-image")  # in the place of the image's, so that a test can replace the file of a running module
+MODULE_FILE = MODULES / "libcardcage_fpga.so"
 
 N3000, FOUR_PORTS, D5005 = "0000:3b:00.0", "0000:5e:00.0", "0000:af:00.0"
 N3000_INTERFACE, FOUR_PORTS_INTERFACE = "a5d72a3cc8b04939912cf715e5dc10ca", "69528db6eb31577a8c3668f9faa081f6"
@@ -34,9 +37,9 @@ RELEASE = {
     "modules": {"fpga": {
         "enabled": True, "options": {"health_interval": "1s"},
         "writes": [f"{ROOT}/dev/dfl-fme.*", f"{ROOT}/dev/dfl-port.*", f"{CATALOGUE}/*", f"{ROOT}/sys/bus/pci/devices/*/fpga_region/*/*/errors/*"],
-        "resources": [{"resource": RESOURCE, "select": {"attributes.afuId": NLB0, "attributes.model": "D5005"}}]}},
-    "extraVolumes": [{"name": "fpga", "hostPath": {"path": str(ROOT)}}],
-    "extraVolumeMounts": [{"name": "fpga", "mountPath": str(ROOT)}]}
+        "resources": [{"resource": RESOURCE, "select": {"attributes": {"afuId": NLB0, "model": "D5005"}}}]}},
+    "extraVolumes": [{"name": name, "hostPath": {"path": str(path)}} for name, path in (("fpga", ROOT), ("modules", MODULES))],
+    "extraVolumeMounts": [{"name": "fpga", "mountPath": str(ROOT)}, {"name": "modules", "mountPath": "/usr/lib/cardcage/modules"}]}
 
 
 def of(name: str) -> str:
@@ -110,6 +113,9 @@ def served():
 def module(cluster, daemon, served):
     """The daemon with a module for the fake cards. The shipped daemon is restored afterwards."""
     CATALOGUE.mkdir()
+    (MODULES / "vendor").mkdir(parents=True)
+    for file in (MODULE_FILE.name, "libcardcage_mock.so"):
+        shutil.copy(build_folder() / "lib/cardcage/modules" / file, MODULES)
     with changed_release(cluster, daemon, RELEASE):
         wait_allocatable(cluster.api, {RESOURCE: 1})
         yield
@@ -208,6 +214,14 @@ def test_claim_programs_a_card(scene, daemon, cards):
     wait_published(daemon, {(N3000, 0): AES})
     assert given(scene, "user") == ({f"/dev/{port(N3000).name}": "1:3"}, {variable(AES, N3000)})
     assert len(done("FME_PORT_PR")) == 1
+
+
+def test_example(scene, daemon, cards):
+    approve("nlb0", NLB0)
+    with scene.example("fpga-bitstream.yaml", "fpga"):
+        scene.wait_log("fpga", r"^/dev/dfl-port\.\d+$")
+        scene.wait_log("fpga", r"^FPGA_")
+        assert loaded() == AT_FIRST | {(N3000, 0): NLB0}
 
 
 def test_two_pods_program_two_regions_of_a_card(scene, daemon, cards):

@@ -11,7 +11,7 @@ import pytest
 
 from changed_release import changed_release
 from daemon import CDI
-from kubectl import kubectl
+from kubectl import apply, kubectl
 from mock import claim, request, use
 from node import NEWER_RUNC
 from scene import container, pod
@@ -111,6 +111,12 @@ def test_without_plugin(cluster, scene, daemon, lan):
         scene.delete("pods", "user")
         scene.wait_gone("pods", "user")
         until(lambda: "nic-nic0" not in interfaces(daemon), "the interface ended with the pod", 20)
+
+
+def test_example(scene, nics):
+    with scene.example("nic-interface.yaml", "nic"):
+        scene.wait_log("nic", r"net1.*mtu 1500")
+        scene.wait_log("nic", r"inet 10\.77\.0\.10/24")
 
 
 @pytest.mark.parametrize("device", ["nic0", "nic2"])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from changed_release import changed_release
+from changed_release import changed_release, class_of
+from kubectl import apply, kubectl
 from mock import CLASS as GPU_CLASS
 from mock import DRIVER as GPU_DRIVER
 from mock import claim, request, use
@@ -109,6 +110,24 @@ def verbs_node():
     yield
     NODE.unlink()
     NODE.parent.rmdir()
+
+
+def test_example(scene, daemon, machine, verbs_node):
+    """The class of NVIDIA's GPUs has the mock's here. The container may lock any amount of memory, where root can allow that."""
+    apply(class_of(GPU_DRIVER, "gpu.nvidia.com"))
+    running = ["gpu-with-nic"] if may_raise_limits() else []
+    try:
+        with scene.example("gpu-with-nic.yaml", *running):
+            [made] = until(lambda: scene.items("resourceclaims"), "the pod's claim is made", 10)
+            name = made["metadata"]["name"]
+            until(lambda: scene.get("resourceclaims", name).get("status", {}).get("allocation"), "the claim is allocated", 20)
+            assert allocated(scene, name) == {"gpu": "gpu-0", "nic": "nic-0000-48-00-0"}
+            if running:
+                scene.wait_log("gpu-with-nic", f"^{NODE}$")
+            else:
+                until(lambda: scene.events("Failed", "gpu-with-nic"), "the event that says which limit cannot be raised", 30)
+    finally:
+        kubectl("delete", "deviceclass", "gpu.nvidia.com")
 
 
 def test_a_container_with_rdma_may_lock_memory(scene, daemon, machine, verbs_node):
