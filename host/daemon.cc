@@ -9,6 +9,7 @@
 #include "host/core/lock_holder.h"
 #include "host/core/memory.h"
 #include "host/core/version.h"
+#include "host/daemon_run.h"
 #include "host/module/load.h"
 
 namespace cardcage {
@@ -75,6 +76,13 @@ Result<std::unique_ptr<Daemon>> Daemon::create(Config config, std::filesystem::p
     return std::unexpected(opened.error());
   }
   return daemon;
+}
+
+Status run_daemon(Config config, std::filesystem::path config_file, Restarts restarts) {
+  auto daemon = Daemon::create(std::move(config), std::move(config_file), std::move(restarts));
+  if (!daemon) return std::unexpected(daemon.error());
+  (*daemon)->run();
+  return {};
 }
 
 Status Daemon::open() {

@@ -10,7 +10,7 @@
 #include "host/core/memory.h"
 #include "host/core/parent.h"
 #include "host/core/version.h"
-#include "host/daemon.h"
+#include "host/daemon_run.h"
 #include "host/module/check_modules.h"
 
 namespace {
@@ -31,12 +31,10 @@ int run(const std::string& file, const cardcage::Restarts& restarts) {
   // A peer that disconnects fails its call; it must not kill the daemon.
   std::signal(SIGPIPE, SIG_IGN);
   ::umask(0027);
-  auto daemon = cardcage::Daemon::create(std::move(*config), file, restarts);
-  if (!daemon) {
-    cardcage::log(cardcage::LogLevel::kError, daemon.error().message);
+  if (const auto ended = cardcage::run_daemon(std::move(*config), file, restarts); !ended) {
+    cardcage::log(cardcage::LogLevel::kError, ended.error().message);
     return 1;
   }
-  (*daemon)->run();
   return 0;
 }
 
