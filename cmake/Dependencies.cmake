@@ -1,4 +1,4 @@
-# Debian 12 packages; tools/packages.txt lists them.
+# Debian 12 packages; tools/packages.txt and tools/demo-packages.txt list them.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 set(Boost_USE_STATIC_LIBS ON)
@@ -12,8 +12,10 @@ find_package(OpenSSL REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(CLI11 REQUIRED)
-find_package(GTest REQUIRED)
-find_package(benchmark REQUIRED)
+if(CARDCAGE_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()
 pkg_check_modules(MNL REQUIRED IMPORTED_TARGET libmnl)
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)

@@ -36,8 +36,10 @@ function(cardcage_use_precompiled target name)
 endfunction()
 
 cardcage_precompile(cardcage_precompiled cmake/precompiled/libraries.h LINK cardcage_boost cardcage_grpc cardcage_fmt cardcage_spdlog)
-cardcage_precompile(cardcage_precompiled_tests cmake/precompiled/tests.h
-                    LINK cardcage_boost cardcage_grpc cardcage_fmt cardcage_spdlog GTest::gmock)
+if(CARDCAGE_TESTS)
+  cardcage_precompile(cardcage_precompiled_tests cmake/precompiled/tests.h
+                      LINK cardcage_boost cardcage_grpc cardcage_fmt cardcage_spdlog GTest::gmock)
+endif()
 if(TARGET cardcage_precompiled_tests)
   # As CMake compiles programs, and not libraries: clang refuses a file that was made with the other flag.
   set_target_properties(cardcage_precompiled_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)

@@ -33,7 +33,7 @@ def environment(tree, home):
     sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
     return {**sanitizers, "PATH": f"{tree}/bin:/usr/bin:/bin", "HOME": home, "LANG": "C.UTF-8",
             "PKG_CONFIG_PATH": f"{tree}/share/pkgconfig",
-            "CMAKE_GENERATOR": "Ninja"}  # tools/packages.txt has no make
+            "CMAKE_GENERATOR": "Ninja"}  # tools/setup installs no make
 
 
 def install(build, folder):
