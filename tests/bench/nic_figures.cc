@@ -77,6 +77,7 @@ std::optional<HandOvers> hand_overs(int rounds) {
       R"({"apiVersion":"nic.cardcage.dev/v1alpha1","kind":"NicConfig","interface":{"name":"net1","addresses":["10.1.2.3/24"]}})");
   HandOvers figures;
   for (int i = 0; i < rounds; ++i) {
+    LoadedModule::must(loaded.run(loaded.module->discover(loaded.soon())));  // the interface came back by itself
     ModuleClaim claim = LoadedModule::claim(fmt::format("claim-{}", i), "interface/nic0");
     claim.allocations[0].values =
         LoadedModule::must(resolve_params(loaded.module->identity(), "interface", {LoadedModule::must(config)}));
