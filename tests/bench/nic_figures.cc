@@ -65,7 +65,8 @@ struct HandOvers {
 std::optional<HandOvers> hand_overs(int rounds) {
   const NetworkNamespace node;
   const PodNamespace pod;
-  if (!node.works() || !pod.works() || !node.ip("link add nic0 type veth peer name peer0")) return std::nullopt;
+  if (!node.works() || !pod.works() || !node.ip("link add nic0 address 52:54:00:12:34:56 type veth peer name peer0"))
+    return std::nullopt;
   NicTree tree;
   tree.netdev("nic0");
   LoadedModule loaded("nic", Isolation::kProcess, built_module("nic"),
@@ -77,7 +78,9 @@ std::optional<HandOvers> hand_overs(int rounds) {
       R"({"apiVersion":"nic.cardcage.dev/v1alpha1","kind":"NicConfig","interface":{"name":"net1","addresses":["10.1.2.3/24"]}})");
   HandOvers figures;
   for (int i = 0; i < rounds; ++i) {
-    LoadedModule::must(loaded.run(loaded.module->discover(loaded.soon())));  // the interface came back by itself
+    // The described node has the numbers of the real interface, which came back by itself.
+    tree.netdev_attribute("nic0", "ifindex", std::to_string(::if_nametoindex("nic0")));
+    LoadedModule::must(loaded.run(loaded.module->discover(loaded.soon())));
     ModuleClaim claim = LoadedModule::claim(fmt::format("claim-{}", i), "interface/nic0");
     claim.allocations[0].values =
         LoadedModule::must(resolve_params(loaded.module->identity(), "interface", {LoadedModule::must(config)}));
