@@ -206,9 +206,8 @@ Task<void> EventRecorder::write(NodeEvent event, std::int64_t times) {
   const bool refused = written.error().code == Code::kPermissionDenied;
   if (refused && !std::exchange(refused_, true))
     log(LogLevel::kWarn,
-        "the cluster accepts no Events about devices; allow the daemon to create and patch events, as the ClusterRole "
-        "of "
-        "the chart does",
+        "the cluster accepts no Events about devices; allow the daemon to create and patch events, "
+        "as the ClusterRole of the chart does",
         {{"error", written.error().message}});
   if (!refused)
     log_limited(LogLevel::kWarn, "node-event", "an Event about devices could not be written",

@@ -37,7 +37,7 @@ class Rule:
     page: str
     headings: tuple[str, ...] = ()  # none = all
     begins: str = ""
-    # What the test has instead of run_by(): the cluster suite, which has nodes, runs commands in a way of its own.
+    # The source of the test must match this pattern. For the cluster suite, which calls its own helpers and not run_by().
     pattern: str = ""
 
     def has(self, command: Command) -> bool:
