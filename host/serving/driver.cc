@@ -144,16 +144,10 @@ Task<void> Driver::make_ready(OneShot<bool> ended) {
 
 Result<std::unique_ptr<DriverServer>> Driver::open_server() {
   const Config& config = context().config;
-  if (front_->server) {
-    keep_socket_record(config.node.state_dir / kSocketRecords, name().name, front_->server->status().sockets);
-    return std::move(front_->server);
-  }
-  const DriverServerOptions options{.driver = name().name,
-                                    .kubelet_root = config.node.kubelet_root,
-                                    .instance = config.node.instance,
-                                    .limits = {config.deadlines.prepare, config.deadlines.unprepare},
-                                    .health = {}};
-  auto server = DriverServer::start(context().core, context().clock, front_->claims, front_->health, options);
+  Result<std::unique_ptr<DriverServer>> server = std::move(front_->server);
+  if (!*server)
+    server = DriverServer::start(context().core, context().clock, front_->claims, front_->health,
+                                 driver_server_options(config, name().name));
   if (server) keep_socket_record(config.node.state_dir / kSocketRecords, name().name, (*server)->status().sockets);
   return server;
 }

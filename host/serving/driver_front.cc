@@ -4,6 +4,14 @@
 
 namespace cardcage {
 
+DriverServerOptions driver_server_options(const Config& config, const std::string& driver) {
+  return {.driver = driver,
+          .kubelet_root = config.node.kubelet_root,
+          .instance = config.node.instance,
+          .limits = {config.deadlines.prepare, config.deadlines.unprepare},
+          .health = {}};
+}
+
 void HeldClaims::serve_by(ClaimService& claims) {
   claims_ = &claims;
   for (const auto& call : std::exchange(held_, {})) call.set(true);

@@ -1,4 +1,5 @@
-// What the kubelet sees of a driver. In an upgrade the next daemon opens it before it has the ledger.
+// A driver front is the part of a driver that the kubelet calls. In an upgrade the next daemon opens it before the
+// ledger.
 #pragma once
 
 #include <memory>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "host/claim/claim_service.h"
+#include "host/config/config.h"
 #include "host/core/clock.h"
 #include "host/dra/driver_server.h"
 
@@ -30,6 +32,8 @@ class HeldClaims final : public ClaimService {
   std::vector<OneShot<bool>> held_;  // one per call
   ClaimService* claims_ = nullptr;
 };
+
+DriverServerOptions driver_server_options(const Config& config, const std::string& driver);
 
 // The server uses the other members until it is stopped.
 struct DriverFront {

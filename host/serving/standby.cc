@@ -29,11 +29,7 @@ void Standby::open() {
 }
 
 void Standby::open(const std::string& driver, const DriverSockets& of_previous) {
-  DriverServerOptions options{.driver = driver,
-                              .kubelet_root = config_.node.kubelet_root,
-                              .instance = config_.node.instance,
-                              .limits = {config_.deadlines.prepare, config_.deadlines.unprepare},
-                              .health = {}};
+  DriverServerOptions options = driver_server_options(config_, driver);
   if (driver_sockets(options.kubelet_root, driver, options.instance) == of_previous)
     options.instance += options.instance.empty() ? kOther : std::string("-") + kOther;
   auto front = std::make_unique<DriverFront>(core_, clock_);
