@@ -9,9 +9,7 @@
 namespace cardcage {
 namespace {
 
-namespace wire = admin::v1;
-
-bool is_down(const wire::Module& module) {
+bool is_down(const admin::v1::Module& module) {
   return module.devices() == 0 && module.state().state() != "ready" && module.state().state() != "draining";
 }
 
@@ -19,7 +17,7 @@ bool is_down(const wire::Module& module) {
 
 std::string no_devices_text(const Session& session, const std::string& module) {
   const std::string text = "no devices";
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListModules);
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListModules);
   if (!list) return text;
   std::vector<std::string> down;
   for (const auto& one : list->modules())

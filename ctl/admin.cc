@@ -13,13 +13,11 @@
 namespace cardcage {
 namespace {
 
-namespace wire = admin::v1;
-
 constexpr std::string_view kStartIt = "start it with 'systemctl start cardcage', or name another socket with --socket";
 constexpr std::chrono::seconds kConnectLimit{3};
 constexpr std::chrono::milliseconds kConnectRetry{50};
-constexpr std::string_view kNoResponse = "Deadline Exceeded";  // of gRPC itself
-constexpr int kMaxResponse = 64 * 1024 * 1024;                 // thousands of claims
+constexpr std::string_view kDeadlineMessage = "Deadline Exceeded";  // of gRPC itself
+constexpr int kMaxResponse = 64 * 1024 * 1024;                      // thousands of claims
 
 std::unexpected<Error> cannot_connect(int error_number, const std::filesystem::path& socket) {
   switch (error_number) {
@@ -63,7 +61,7 @@ Result<AdminConnection> AdminConnection::open(const std::filesystem::path& socke
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxResponse);
   auto channel = grpc::CreateCustomInsecureChannelFromFd("cardcage", fd->release(), arguments);
-  return AdminConnection(socket, wire::Admin::NewStub(channel));
+  return AdminConnection(socket, admin::v1::Admin::NewStub(channel));
 }
 
 Error AdminConnection::explain(const grpc::Status& status) {
@@ -71,7 +69,7 @@ Error AdminConnection::explain(const grpc::Status& status) {
   if (code == Code::kUnimplemented) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
-    wire::GetStatusResponse daemon;
+    admin::v1::GetStatusResponse daemon;
     if (!stub_->GetStatus(&context, {}, &daemon).ok())
       return {code, fmt::format("the server at {} is not cardcage", socket_.native())};
     if (status.error_message().empty())  // not one of the daemon's own
@@ -79,7 +77,7 @@ Error AdminConnection::explain(const grpc::Status& status) {
                                 daemon.version(), version())};
   }
   // The daemon responds with this code, too, and then says what was late.
-  if (code == Code::kDeadlineExceeded && status.error_message() == kNoResponse)
+  if (code == Code::kDeadlineExceeded && status.error_message() == kDeadlineMessage)
     return {Code::kUnavailable,
             fmt::format("cardcage at {} does not respond in time; look at its log, or restart it", socket_.native())};
   if (code == Code::kUnavailable && ::geteuid() != 0)

@@ -9,13 +9,12 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-std::string state(const wire::CatalogueEntry& entry) { return entry.refused() ? "refused" : "usable"; }
+std::string state(const admin::v1::CatalogueEntry& entry) { return entry.refused() ? "refused" : "usable"; }
 
-json::value entry_json(const wire::CatalogueEntry& entry) {
+json::value catalogue_entry_json(const admin::v1::CatalogueEntry& entry) {
   json::object attributes;
-  const std::map<std::string, wire::Value> sorted(entry.attributes().begin(), entry.attributes().end());
+  const std::map<std::string, admin::v1::Value> sorted(entry.attributes().begin(), entry.attributes().end());
   for (const auto& [name, value] : sorted) attributes[name] = to_json(value);
   return {{"kind", entry.kind()},
           {"name", entry.name()},
@@ -24,9 +23,9 @@ json::value entry_json(const wire::CatalogueEntry& entry) {
           {"attributes", std::move(attributes)}};
 }
 
-json::value module_json(const wire::ModuleCatalogue& module) {
+json::value module_catalogue_json(const admin::v1::ModuleCatalogue& module) {
   json::array entries;
-  for (const auto& entry : module.entries()) entries.push_back(entry_json(entry));
+  for (const auto& entry : module.entries()) entries.push_back(catalogue_entry_json(entry));
   return {{"module", module.module()},
           {"problem", text_json(module.problem())},
           {"entries", std::move(entries)},
@@ -34,7 +33,7 @@ json::value module_json(const wire::ModuleCatalogue& module) {
           {"firstLeftOut", text_json(module.first_left_out())}};
 }
 
-void print(const wire::ListCatalogueResponse& list, std::uint64_t unknown) {
+void print_catalogue(const admin::v1::ListCatalogueResponse& list, std::uint64_t unknown) {
   Table table({"MODULE", "KIND", "NAME", "STATE", "DETAIL"});
   int entries = 0;
   for (const auto& module : list.modules())
@@ -53,21 +52,21 @@ void print(const wire::ListCatalogueResponse& list, std::uint64_t unknown) {
                  printable(module.first_left_out()));
 }
 
-Status run(const Session& session, const std::string& wanted) {
-  wire::ListCatalogueRequest request;
+Status show_catalogue(const Session& session, const std::string& wanted) {
+  admin::v1::ListCatalogueRequest request;
   request.set_module(wanted);
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListCatalogue, request);
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListCatalogue, request);
   if (!list) return std::unexpected(list.error());
   json::array modules;
   std::uint64_t unknown = 0;
   for (const auto& module : list->modules()) {
-    modules.push_back(module_json(module));
+    modules.push_back(module_catalogue_json(module));
     unknown += module.problem().empty() ? 0 : 1;
   }
   if (session.json)
     print_json(modules);
   else
-    print(*list, unknown);
+    print_catalogue(*list, unknown);
   if (unknown == 0) return {};
   for (const auto& module : list->modules())
     if (!module.problem().empty()) print_error(module.problem());
@@ -81,7 +80,7 @@ void add_catalogue(CLI::App& app, Session& session) {
       app.add_subcommand("catalogue", "show what claims may name, such as bitstreams, and what is wrong with the rest");
   auto module = std::make_shared<std::string>();
   command->add_option("MODULE", *module, "only what this module lists");
-  command->callback([&session, module] { session.outcome = run(session, *module); });
+  command->callback([&session, module] { session.outcome = show_catalogue(session, *module); });
 }
 
 }  // namespace cardcage

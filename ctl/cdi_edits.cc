@@ -31,7 +31,7 @@ std::vector<json::object> read_specs(std::span<const fs::path> folders) {
   return specs;
 }
 
-std::string_view text_of(const json::object& object, std::string_view name) {
+std::string_view string_member(const json::object& object, std::string_view name) {
   const auto* value = object.if_contains(name);
   const auto* text = value ? value->if_string() : nullptr;
   return text ? std::string_view(*text) : std::string_view();
@@ -39,9 +39,9 @@ std::string_view text_of(const json::object& object, std::string_view name) {
 
 const json::object* device_of(const json::object& spec, std::string_view kind, std::string_view name) {
   const auto* devices = spec.if_contains("devices");
-  if (text_of(spec, "kind") != kind || !devices || !devices->is_array()) return nullptr;
+  if (string_member(spec, "kind") != kind || !devices || !devices->is_array()) return nullptr;
   for (const json::value& device : devices->get_array())
-    if (device.is_object() && text_of(device.get_object(), "name") == name) return &device.get_object();
+    if (device.is_object() && string_member(device.get_object(), "name") == name) return &device.get_object();
   return nullptr;
 }
 
@@ -60,14 +60,15 @@ void append_edits(json::object& merged, const json::object& owner) {
 }
 
 // "env  GPU=0", "deviceNodes  /dev/gpu0", "mounts  /host -> /container".
-std::string describe(const json::value& edit) {
+std::string edit_text(const json::value& edit) {
   if (edit.is_string()) return std::string(edit.get_string());
   if (!edit.is_object()) return json::serialize(edit);
   const auto& object = edit.get_object();
-  const auto from = text_of(object, "hostPath"), to = text_of(object, "containerPath"), path = text_of(object, "path");
+  const auto from = string_member(object, "hostPath"), to = string_member(object, "containerPath"),
+             path = string_member(object, "path");
   if (!to.empty()) return fmt::format("{} -> {}", from, to);
-  if (!path.empty() && !text_of(object, "hookName").empty())
-    return fmt::format("{} {}", text_of(object, "hookName"), path);
+  if (!path.empty() && !string_member(object, "hookName").empty())
+    return fmt::format("{} {}", string_member(object, "hookName"), path);
   if (!path.empty()) return from.empty() ? std::string(path) : fmt::format("{} -> {}", from, path);
   return json::serialize(edit);
 }
@@ -97,7 +98,7 @@ void print_edits(const json::object& edits, std::size_t indent) {
   for (const auto& [name, value] : edits) {
     if (!value.is_array()) continue;
     for (const json::value& edit : value.get_array())
-      fmt::print("{}{:<12}  {}\n", std::string(indent, ' '), printable(name), printable(describe(edit)));
+      fmt::print("{}{:<12}  {}\n", std::string(indent, ' '), printable(name), printable(edit_text(edit)));
   }
 }
 

@@ -8,9 +8,8 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-json::value claim_json(const wire::Claim& claim) {
+json::value claim_json(const admin::v1::Claim& claim) {
   json::array devices, holders;
   for (const auto& holder : claim.holders())
     holders.push_back({{"id", holder.id()},
@@ -42,7 +41,7 @@ json::array claims_json(const Claims& claims) {
   return list;
 }
 
-std::string state_text(const wire::Claim& claim) {
+std::string claim_state_text(const admin::v1::Claim& claim) {
   std::string state = claim.state();
   if (!claim.progress().empty()) state += fmt::format(" ({})", printable(claim.progress()));
   for (const auto& service : claim.services())
@@ -55,13 +54,13 @@ void print_claims(const Claims& claims) {
   Table table({"CLAIM OR POD", "DRIVER OR RESOURCE", "DEVICES", "STATE", "PREPARED", "UID OR ID"});
   for (const auto& claim : claims)
     for (const ClaimHolder& holder : holders_of(claim))
-      table.row(
-          {holder.name, claim.driver(), device_names(claim), state_text(claim), to_rfc3339(holder.since), holder.id});
+      table.row({holder.name, claim.driver(), device_names(claim), claim_state_text(claim), to_rfc3339(holder.since),
+                 holder.id});
   table.print();
 }
 
 Status list(const Session& session) {
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListClaims);
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListClaims);
   if (!list) return std::unexpected(list.error());
   if (session.json) return print_json(claims_json(list->claims())), Status{};
   if (list->claims().empty()) return fmt::print("no claims are prepared\n"), Status{};
@@ -80,10 +79,10 @@ struct ForgetOptions {
 Status forget(const Session& session, const ForgetOptions& options) {
   auto connection = AdminConnection::open(session.socket);
   if (!connection) return std::unexpected(connection.error());
-  wire::ForgetClaimRequest request;
+  admin::v1::ForgetClaimRequest request;
   request.set_uid(options.uid);
   request.set_force(options.force);
-  const auto response = connection->call(&wire::Admin::Stub::ForgetClaim, request, kForgetLimit);
+  const auto response = connection->call(&admin::v1::Admin::Stub::ForgetClaim, request, kForgetLimit);
   if (!response) return std::unexpected(response.error());
   if (session.json) {
     print_json({{"forgotten", options.force},

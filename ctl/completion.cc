@@ -9,8 +9,6 @@
 namespace cardcage {
 namespace {
 
-namespace wire = admin::v1;
-
 // The kind of `cagectl names` that completes the value; empty = file names.
 std::string names_for(const CLI::Option& option) {
   const std::string kind = option.get_positional() ? option.get_single_name() : option.get_type_name();
@@ -50,7 +48,7 @@ std::vector<std::string> long_names(const CLI::App& app) {
   return names;
 }
 
-std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) {
+std::vector<std::string> command_names(const std::vector<const CLI::App*>& commands) {
   std::vector<std::string> names;
   for (const CLI::App* command : commands) names.push_back(command->get_name());
   return names;
@@ -62,7 +60,7 @@ std::string bash_words(const CLI::App& command, const std::vector<std::string>& 
   for (const std::string& name : global)
     if (std::ranges::find(words, name) == words.end()) words.push_back(name);
   if (command.get_name() == "completion") words.insert(words.end(), {"bash", "zsh", "fish"});
-  for (const std::string& verb : names_of(commands_of(command))) words.push_back(verb);
+  for (const std::string& verb : command_names(commands_of(command))) words.push_back(verb);
   std::string text = fmt::format("{}", fmt::join(words, " "));
   for (const CLI::Option* option : command.get_options())
     if (option->get_positional() && !names_for(*option).empty())
@@ -71,7 +69,7 @@ std::string bash_words(const CLI::App& command, const std::vector<std::string>& 
 }
 
 std::string bash_script(const CLI::App& app) {
-  const auto names = names_of(commands_of(app));
+  const auto names = command_names(commands_of(app));
   const auto global = long_names(app);
   std::string values, words, cases;
   std::set<std::string> files;
@@ -146,7 +144,7 @@ std::string fish_script(const CLI::App& app) {
     for (const CLI::App* verb : verbs) {
       script +=
           fmt::format("complete -c cagectl -n '{}; and not __fish_seen_subcommand_from {}' -f -a {} -d {}\n", name,
-                      fmt::join(names_of(verbs), " "), verb->get_name(), fish_quoted(verb->get_description()));
+                      fmt::join(command_names(verbs), " "), verb->get_name(), fish_quoted(verb->get_description()));
       script +=
           fish_options(*verb, fmt::format(" -n '{}; and __fish_seen_subcommand_from {}'", name, verb->get_name()));
     }
@@ -170,12 +168,12 @@ Status print_script(const CLI::App& app, const std::string& shell) {
 Result<std::set<std::string>> names(const Session& session, const std::string& kind) {
   std::set<std::string> words;
   if (kind == "modules") {
-    const auto list = ask(session.socket, &wire::Admin::Stub::ListModules);
+    const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListModules);
     if (!list) return std::unexpected(list.error());
     for (const auto& module : list->modules()) words.insert(module.name());
     return words;
   }
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListDevices);
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
   for (const auto& device : list->devices())
     if (kind == "causes")

@@ -9,26 +9,22 @@
 namespace cardcage {
 namespace {
 
-namespace wire = admin::v1;
+using DeviceMethod = grpc::Status (admin::v1::Admin::Stub::*)(grpc::ClientContext*,
+                                                              const admin::v1::DeviceCommandRequest&,
+                                                              admin::v1::DeviceCommandResponse*);
 
-using Method = grpc::Status (wire::Admin::Stub::*)(grpc::ClientContext*, const wire::DeviceCommandRequest&,
-                                                   wire::DeviceCommandResponse*);
-
-// The daemon responds within the limit, or a little later if it has to undo something.
-constexpr std::chrono::seconds kReserve{15};
-
-struct CommandOptions {
+struct DeviceCommandOptions {
   std::string device, module, cause, reason;
   std::string limit = "2m";
   bool force = false;
 };
 
-Status run(const Session& session, Method method, const CommandOptions& options) {
+Status command_device(const Session& session, DeviceMethod method, const DeviceCommandOptions& options) {
   const auto limit = parse_duration(options.limit);
   if (!limit) return within(limit.error(), "--timeout");
   auto connection = AdminConnection::open(session.socket);
   if (!connection) return std::unexpected(connection.error());
-  wire::DeviceCommandRequest request;
+  admin::v1::DeviceCommandRequest request;
   request.set_device(options.device);
   request.set_module(options.module);
   request.set_cause(options.cause);
@@ -36,7 +32,7 @@ Status run(const Session& session, Method method, const CommandOptions& options)
   request.set_reason(options.reason);
   request.set_force(options.force);
   request.set_limit_ms(std::chrono::duration_cast<std::chrono::milliseconds>(*limit).count());
-  const auto response = connection->call(method, request, *limit + kReserve);
+  const auto response = connection->call(method, request, *limit + kCommandReserve);
   if (!response) return std::unexpected(response.error());
   if (session.json)
     print_json({{"device", options.device}, {"done", response->done()}});
@@ -47,18 +43,18 @@ Status run(const Session& session, Method method, const CommandOptions& options)
 
 struct Added {
   CLI::App& command;
-  CommandOptions& options;
+  DeviceCommandOptions& options;
 };
 
 // The callback owns the options.
-Added add_verb(CLI::App& app, Session& session, const char* name, const char* help, Method method) {
+Added add_device_verb(CLI::App& app, Session& session, const char* name, const char* help, DeviceMethod method) {
   auto* command = app.add_subcommand(name, help);
-  auto options = std::make_shared<CommandOptions>();
+  auto options = std::make_shared<DeviceCommandOptions>();
   command->add_option("NAME", options->device, "the device, by name or id")->required();
   command->add_option("--module", options->module, "its module, if several list a device of this name")
       ->type_name("MODULE");
   command->add_option("--reason", options->reason, "why; kept in the history of the device")->type_name("TEXT");
-  command->callback([&session, method, options] { session.outcome = run(session, method, *options); });
+  command->callback([&session, method, options] { session.outcome = command_device(session, method, *options); });
   return {*command, *options};
 }
 
@@ -67,17 +63,17 @@ Added add_verb(CLI::App& app, Session& session, const char* name, const char* he
 void add_device(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("device", "take a device out of service, or bring it back");
   command->require_subcommand(1);
-  using Stub = wire::Admin::Stub;
-  add_verb(*command, session, "cordon", "give the device to no new pod; pods that have it keep it",
-           &Stub::CordonDevice);
-  add_verb(*command, session, "uncordon", "let pods get the device again", &Stub::UncordonDevice);
+  using Stub = admin::v1::Admin::Stub;
+  add_device_verb(*command, session, "cordon", "give the device to no new pod; pods that have it keep it",
+                  &Stub::CordonDevice);
+  add_device_verb(*command, session, "uncordon", "let pods get the device again", &Stub::UncordonDevice);
   const Added clear =
-      add_verb(*command, session, "clear", "end a cause of its health; it counts again if the module repeats it",
-               &Stub::ClearCause);
+      add_device_verb(*command, session, "clear", "end a cause of its health; it counts again if the module repeats it",
+                      &Stub::ClearCause);
   clear.command.add_option("CAUSE", clear.options.cause, "as 'cagectl health NAME' shows it")->required();
-  const Added reset = add_verb(*command, session, "reset",
-                               "have the module reset the device and its partitions; refused while somebody holds one",
-                               &Stub::ResetDevice);
+  const Added reset = add_device_verb(
+      *command, session, "reset",
+      "have the module reset the device and its partitions; refused while somebody holds one", &Stub::ResetDevice);
   reset.command.add_flag("--force", reset.options.force, "reset it although somebody holds it, who loses it");
   reset.command.add_option("--timeout", reset.options.limit, "how long the reset may take")
       ->check(check_duration)

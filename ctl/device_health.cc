@@ -8,13 +8,12 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-std::string state_text(const wire::Condition& health, const std::string& reason) {
+std::string state_text(const admin::v1::Condition& health, const std::string& reason) {
   return reason.empty() ? health.state() : fmt::format("{} ({})", health.state(), reason);
 }
 
-json::value cause_json(const wire::Cause& cause) {
+json::value cause_json(const admin::v1::Cause& cause) {
   return {{"cause", cause.name()},
           {"state", cause.health().state()},
           {"level", to_json(cause.health()).at("level")},
@@ -31,13 +30,13 @@ json::value cause_json(const wire::Cause& cause) {
 
 }  // namespace
 
-std::string health_text(const wire::Device& device) {
+std::string health_text(const admin::v1::Device& device) {
   return state_text(device.health(), device.health_reason()) + (device.has_cordon() ? ", cordoned" : "");
 }
 
-std::string cordon_text(const wire::Device& device) {
+std::string cordon_text(const admin::v1::Device& device) {
   if (!device.has_cordon()) return "";
-  const wire::Cordon& cordon = device.cordon();
+  const admin::v1::Cordon& cordon = device.cordon();
   const std::string text = fmt::format("by {} since {}", cordon.by(), to_rfc3339(cordon.since()));
   return cordon.reason().empty() ? text : fmt::format("{}: {}", text, cordon.reason());
 }
@@ -50,19 +49,19 @@ std::string value_text(double value, const std::string& unit) {
   return unit.empty() || unit == "1" ? fmt::to_string(value) : fmt::format("{} {}", value, unit);
 }
 
-std::string cause_text(const wire::Cause& cause, const std::string& unit) {
+std::string cause_text(const admin::v1::Cause& cause, const std::string& unit) {
   std::string text = fmt::format("{} {} since {}", cause.name().empty() ? "general" : cause.name(),
                                  state_text(cause.health(), cause.reason()), to_rfc3339(cause.since()));
   if (cause.has_value()) text += ", value " + value_text(cause.value(), unit);
   if (!cause.of_parent().empty()) text += ", of its parent " + cause.of_parent();
   if (cause.quarantined()) text += ", quarantined";
-  if (cause.taint_effect() != wire::TAINT_EFFECT_NONE)
+  if (cause.taint_effect() != admin::v1::TAINT_EFFECT_NONE)
     text += ", taint " + taint_text(cause.taint_key(),
                                     cause.taint_value().empty() ? cause.reason() : cause.taint_value(), cause.taint());
   return cause.health().detail().empty() ? text : fmt::format("{}: {}", text, cause.health().detail());
 }
 
-json::value health_json(const wire::Device& device) {
+json::value health_json(const admin::v1::Device& device) {
   json::array causes;
   for (const auto& cause : device.causes()) causes.push_back(cause_json(cause));
   return {{"state", device.health().state()}, {"level", to_json(device.health()).at("level")},
@@ -70,9 +69,9 @@ json::value health_json(const wire::Device& device) {
           {"taint", device.taint()},          {"causes", std::move(causes)}};
 }
 
-json::value cordon_json(const wire::Device& device) {
+json::value cordon_json(const admin::v1::Device& device) {
   if (!device.has_cordon()) return nullptr;
-  const wire::Cordon& cordon = device.cordon();
+  const admin::v1::Cordon& cordon = device.cordon();
   return {{"by", cordon.by()}, {"reason", text_json(cordon.reason())}, {"since", time_json(cordon.since())}};
 }
 

@@ -13,13 +13,12 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
 struct DeviceQuery {
   std::vector<std::string> names;
   std::string module, driver;
 
-  bool wants(const wire::Device& device) const {
+  bool wants(const admin::v1::Device& device) const {
     return (module.empty() || device.module() == module) && (driver.empty() || device.driver() == driver) &&
            (names.empty() || std::ranges::count(names, device.name()) + std::ranges::count(names, device.id()) > 0);
   }
@@ -31,7 +30,7 @@ auto sorted(const Map& map) {
   return std::map<std::string, typename Map::mapped_type>(map.begin(), map.end());
 }
 
-json::value policy_json(const wire::RequestPolicy& policy) {
+json::value policy_json(const admin::v1::RequestPolicy& policy) {
   json::array values;
   for (const auto& value : policy.values()) values.emplace_back(value);
   return {{"default", policy.default_amount()},
@@ -42,7 +41,7 @@ json::value policy_json(const wire::RequestPolicy& policy) {
 }
 
 // "1 by default, one of 1, 2, 4", "2Gi by default, 1Gi to 8Gi in steps of 1Gi"
-std::string policy_text(const wire::RequestPolicy& policy) {
+std::string policy_text(const admin::v1::RequestPolicy& policy) {
   std::string text = policy.default_amount() + " by default";
   if (policy.values_size() > 0) text += fmt::format(", one of {}", fmt::join(policy.values(), ", "));
   if (!policy.min().empty())
@@ -51,7 +50,7 @@ std::string policy_text(const wire::RequestPolicy& policy) {
   return text;
 }
 
-json::value binding_json(const wire::Device& device) {
+json::value binding_json(const admin::v1::Device& device) {
   if (!device.has_binding()) return nullptr;
   json::array conditions, failures;
   for (const auto& type : device.binding().conditions()) conditions.emplace_back(type);
@@ -60,7 +59,7 @@ json::value binding_json(const wire::Device& device) {
       {"conditions", std::move(conditions)}, {"failures", std::move(failures)}, {"toNode", device.binding().to_node()}};
 }
 
-json::value device_json(const wire::Device& device) {
+json::value device_json(const admin::v1::Device& device) {
   json::object attributes, capacity, policies;
   for (const auto& [name, value] : sorted(device.attributes())) attributes[name] = to_json(value);
   for (const auto& [name, quantity] : sorted(device.capacity())) capacity[name] = quantity;
@@ -87,15 +86,15 @@ json::value device_json(const wire::Device& device) {
           {"claims", std::move(holders)}};
 }
 
-std::string holders(const wire::Device& device) {
+std::string holders(const admin::v1::Device& device) {
   std::vector<std::string> names;
   for (const auto& holder : device.holders()) names.push_back(to_text(holder));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string numa(const wire::Device& device) { return fmt::format("{}", fmt::join(device.numa_nodes(), ",")); }
+std::string numa(const admin::v1::Device& device) { return fmt::format("{}", fmt::join(device.numa_nodes(), ",")); }
 
-void print_table(const std::vector<wire::Device>& devices) {
+void print_table(const std::vector<admin::v1::Device>& devices) {
   Table table({"DEVICE", "KIND", "MODULE", "DRIVER", "POOL", "HEALTH", "HELD BY", "NUMA", "PCI"});
   for (const auto& device : devices)
     table.row({device.name(), device.kind(), device.module(), device.driver(), device.pool(), health_text(device),
@@ -104,19 +103,19 @@ void print_table(const std::vector<wire::Device>& devices) {
 }
 
 // "a pod waits for Attached, or gets another device if AttachFailed; its claim stays on this node"
-std::string binding_text(const wire::Device& device) {
-  const wire::Binding& binding = device.binding();
+std::string binding_text(const admin::v1::Device& device) {
+  const admin::v1::Binding& binding = device.binding();
   if (!device.has_binding()) return "";
   return fmt::format("a pod waits for {}, or gets another device if {}{}", fmt::join(binding.conditions(), " and "),
                      fmt::join(binding.failures(), " or "), binding.to_node() ? "; its claim stays on this node" : "");
 }
 
 // A module that tells no causes apart has said everything with the health of the device.
-bool tells_causes(const wire::Device& device) {
+bool tells_causes(const admin::v1::Device& device) {
   return device.causes_size() > 1 || (device.causes_size() == 1 && !device.causes(0).name().empty());
 }
 
-void print_details(const wire::Device& device) {
+void print_details(const admin::v1::Device& device) {
   fmt::print("{}\n", printable(device.name()));
   print_facts({{"id", device.id()},
                {"kind", device.kind()},
@@ -131,7 +130,7 @@ void print_details(const wire::Device& device) {
                {"health", health_text(device)},
                {"cordon", cordon_text(device)},
                {"message", device.health().detail()},
-               {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
+               {"taint", device.taint_effect() == admin::v1::TAINT_EFFECT_NONE ? "" : device.taint()},
                {"held by", holders(device)}},
               2);
   if (tells_causes(device))
@@ -146,7 +145,7 @@ void print_details(const wire::Device& device) {
   }
 }
 
-Status check_names(const DeviceQuery& query, const wire::ListDevicesResponse& list) {
+Status check_names(const DeviceQuery& query, const admin::v1::ListDevicesResponse& list) {
   std::vector<std::string> known;
   for (const auto& device : list.devices()) known.insert(known.end(), {device.name(), device.id()});
   for (const auto& name : query.names)
@@ -155,13 +154,13 @@ Status check_names(const DeviceQuery& query, const wire::ListDevicesResponse& li
   return {};
 }
 
-Status run(const Session& session, const DeviceQuery& query) {
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListDevices);
+Status show_devices(const Session& session, const DeviceQuery& query) {
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
   if (auto fine = check_names(query, *list); !fine) return fine;
-  std::vector<wire::Device> devices;
+  std::vector<admin::v1::Device> devices;
   std::ranges::copy_if(list->devices(), std::back_inserter(devices),
-                       [&](const wire::Device& device) { return query.wants(device); });
+                       [&](const admin::v1::Device& device) { return query.wants(device); });
   if (session.json) {
     json::array array;
     for (const auto& device : devices) array.push_back(device_json(device));
@@ -184,7 +183,7 @@ void add_devices(CLI::App& app, Session& session) {
   command->add_option("NAME", query->names, "names or ids of devices to show in full");
   command->add_option("--module", query->module, "only the devices of this module")->type_name("MODULE");
   command->add_option("--driver", query->driver, "only the devices of this driver")->type_name("DRIVER");
-  command->callback([&session, query] { session.outcome = run(session, *query); });
+  command->callback([&session, query] { session.outcome = show_devices(session, *query); });
 }
 
 }  // namespace cardcage

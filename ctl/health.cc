@@ -13,49 +13,48 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
 struct HealthOptions {
   std::string device, module, since;
   std::uint32_t limit = 100;
 };
 
-bool is_quarantined(const wire::Device& device) {
+bool is_quarantined(const admin::v1::Device& device) {
   return std::ranges::any_of(device.causes(), [](const auto& cause) { return cause.quarantined(); });
 }
 
-json::object device_json(const wire::Device& device) {
+json::object device_health_json(const admin::v1::Device& device) {
   return {{"device", device.name()},       {"id", device.id()},
           {"module", device.module()},     {"driver", text_json(device.driver())},
           {"health", health_json(device)}, {"cordon", cordon_json(device)}};
 }
 
-std::string state_text(const wire::Device& device) {
+std::string device_state_text(const admin::v1::Device& device) {
   return fmt::format("{}{}{}", device.health().state(), is_quarantined(device) ? ", quarantined" : "",
                      device.has_cordon() ? ", cordoned" : "");
 }
 
 // A device that is only cordoned has no cause that counts.
-std::vector<std::string> summary(const wire::Device& device) {
+std::vector<std::string> summary(const admin::v1::Device& device) {
   if (is_healthy(device)) {
-    const wire::Cordon& cordon = device.cordon();
+    const admin::v1::Cordon& cordon = device.cordon();
     return {device.name(),
             device.module(),
-            state_text(device),
+            device_state_text(device),
             "",
             "",
             to_rfc3339(cordon.since()),
             fmt::format("cordoned by {}{}{}", cordon.by(), cordon.reason().empty() ? "" : ": ", cordon.reason())};
   }
-  const wire::Cause worst = device.causes().empty() ? wire::Cause() : device.causes(0);
+  const admin::v1::Cause worst = device.causes().empty() ? admin::v1::Cause() : device.causes(0);
   const std::string cause =
       worst.of_parent().empty() ? worst.name() : fmt::format("{} of {}", worst.name(), worst.of_parent());
-  return {device.name(),          device.module(),           state_text(device),      cause,
+  return {device.name(),          device.module(),           device_state_text(device), cause,
           device.health_reason(), to_rfc3339(worst.since()), device.health().detail()};
 }
 
 Status show_all(const Session& session, const HealthOptions& options) {
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListDevices);
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListDevices);
   if (!list) return std::unexpected(list.error());
   std::uint64_t healthy = 0;
   json::array array;
@@ -66,7 +65,7 @@ Status show_all(const Session& session, const HealthOptions& options) {
       ++healthy;
       continue;
     }
-    array.push_back(device_json(device));
+    array.push_back(device_health_json(device));
     table.row(summary(device));
   }
   if (session.json)
@@ -82,8 +81,8 @@ Status show_all(const Session& session, const HealthOptions& options) {
 }
 
 // Null if no module lists it.
-Result<const wire::Device*> find(const wire::ListDevicesResponse& list, const HealthOptions& options) {
-  const wire::Device* found = nullptr;
+Result<const admin::v1::Device*> find(const admin::v1::ListDevicesResponse& list, const HealthOptions& options) {
+  const admin::v1::Device* found = nullptr;
   for (const auto& device : list.devices()) {
     if (device.name() != options.device && device.id() != options.device) continue;
     if (!options.module.empty() && device.module() != options.module) continue;
@@ -95,7 +94,7 @@ Result<const wire::Device*> find(const wire::ListDevicesResponse& list, const He
   return found;
 }
 
-std::unexpected<Error> unknown_device(const wire::ListDevicesResponse& list, const std::string& name) {
+std::unexpected<Error> unknown_device(const admin::v1::ListDevicesResponse& list, const std::string& name) {
   std::vector<std::string> known;
   for (const auto& device : list.devices()) known.insert(known.end(), {device.name(), device.id()});
   return fail(Code::kNotFound, "no device '{}'{}: no module lists it, and the history does not name it", name,
@@ -103,18 +102,18 @@ std::unexpected<Error> unknown_device(const wire::ListDevicesResponse& list, con
 }
 
 // An event that concerns the device and none of its causes has no state.
-bool is_of_cause(const wire::HealthEvent& event) {
+bool is_of_cause(const admin::v1::HealthEvent& event) {
   switch (event.event_kind()) {
-    case wire::HEALTH_EVENT_KIND_BEGAN:
-    case wire::HEALTH_EVENT_KIND_EASED:
-    case wire::HEALTH_EVENT_KIND_ENDED:
-    case wire::HEALTH_EVENT_KIND_CLEARED:
-    case wire::HEALTH_EVENT_KIND_QUARANTINED: return true;
+    case admin::v1::HEALTH_EVENT_KIND_BEGAN:
+    case admin::v1::HEALTH_EVENT_KIND_EASED:
+    case admin::v1::HEALTH_EVENT_KIND_ENDED:
+    case admin::v1::HEALTH_EVENT_KIND_CLEARED:
+    case admin::v1::HEALTH_EVENT_KIND_QUARANTINED: return true;
     default: return false;
   }
 }
 
-json::array events_json(const wire::ListHealthEventsResponse& history) {
+json::array events_json(const admin::v1::ListHealthEventsResponse& history) {
   json::array array;
   for (const auto& event : history.events())
     array.push_back({{"time", time_json(event.time())},
@@ -130,7 +129,7 @@ json::array events_json(const wire::ListHealthEventsResponse& history) {
   return array;
 }
 
-void print_events(const wire::ListHealthEventsResponse& history) {
+void print_events(const admin::v1::ListHealthEventsResponse& history) {
   if (history.events().empty()) return fmt::print("nothing in its history\n");
   fmt::print("history, newest first\n");
   Table table({"TIME", "WHAT", "CAUSE", "STATE", "REASON", "BY", "MESSAGE"});
@@ -143,7 +142,7 @@ void print_events(const wire::ListHealthEventsResponse& history) {
 }
 
 // What an operator has to do before all is well again.
-void print_next_steps(const wire::Device& device) {
+void print_next_steps(const admin::v1::Device& device) {
   for (const auto& cause : device.causes()) {
     if (!cause.quarantined()) continue;
     const std::string& owner = cause.of_parent().empty() ? device.name() : cause.of_parent();
@@ -157,21 +156,21 @@ void print_next_steps(const wire::Device& device) {
 }
 
 // The units of values stand in the rules.
-std::string unit_of(const wire::ListHealthRulesResponse& rules, const std::string& cause) {
+std::string unit_of(const admin::v1::ListHealthRulesResponse& rules, const std::string& cause) {
   for (const auto& module : rules.modules())
     for (const auto& rule : module.rules())
       if (rule.cause() == cause && !rule.unit().empty()) return rule.unit();
   return "";
 }
 
-void print_device(const wire::Device& device, const wire::ListHealthRulesResponse& rules) {
+void print_device(const admin::v1::Device& device, const admin::v1::ListHealthRulesResponse& rules) {
   fmt::print("{}\n", printable(device.name()));
   print_facts({{"id", device.id()},
                {"module", device.module()},
                {"parent", device.parent_id()},
                {"health", health_text(device)},
                {"message", device.health().detail()},
-               {"taint", device.taint_effect() == wire::TAINT_EFFECT_NONE ? "" : device.taint()},
+               {"taint", device.taint_effect() == admin::v1::TAINT_EFFECT_NONE ? "" : device.taint()},
                {"cordon", cordon_text(device)}},
               2);
   for (const auto& cause : device.causes())
@@ -183,21 +182,21 @@ Status show_one(const Session& session, const HealthOptions& options) {
   if (!earliest) return std::unexpected(earliest.error());
   auto connection = AdminConnection::open(session.socket);
   if (!connection) return std::unexpected(connection.error());
-  const auto list = connection->call(&wire::Admin::Stub::ListDevices, wire::ListDevicesRequest());
+  const auto list = connection->call(&admin::v1::Admin::Stub::ListDevices, admin::v1::ListDevicesRequest());
   if (!list) return std::unexpected(list.error());
   const auto device = find(*list, options);
   if (!device) return std::unexpected(device.error());
   const bool listed = *device != nullptr;
-  wire::ListHealthEventsRequest request;
+  admin::v1::ListHealthEventsRequest request;
   request.set_module(listed ? (*device)->module() : options.module);
   request.set_device(listed ? (*device)->id() : options.device);
   request.set_since(*earliest);
   request.set_limit(options.limit);
-  const auto history = connection->call(&wire::Admin::Stub::ListHealthEvents, request);
+  const auto history = connection->call(&admin::v1::Admin::Stub::ListHealthEvents, request);
   if (!history) return std::unexpected(history.error());
   if (!listed && history->events().empty()) return unknown_device(*list, options.device);
   if (session.json) {
-    json::object printed = listed ? device_json(**device) : json::object{{"device", options.device}};
+    json::object printed = listed ? device_health_json(**device) : json::object{{"device", options.device}};
     printed["listed"] = listed;
     printed["events"] = events_json(*history);
     print_json(printed);
@@ -208,9 +207,9 @@ Status show_one(const Session& session, const HealthOptions& options) {
     print_events(*history);
     return {};
   }
-  wire::ListHealthRulesRequest of_module;
+  admin::v1::ListHealthRulesRequest of_module;
   of_module.set_module((*device)->module());
-  const auto rules = connection->call(&wire::Admin::Stub::ListHealthRules, of_module);
+  const auto rules = connection->call(&admin::v1::Admin::Stub::ListHealthRules, of_module);
   if (!rules) return std::unexpected(rules.error());
   print_device(**device, *rules);
   print_events(*history);

@@ -9,83 +9,84 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
 std::string time_text(std::int64_t milliseconds) { return format_duration(std::chrono::milliseconds(milliseconds)); }
 
 double seconds(std::int64_t milliseconds) { return static_cast<double>(milliseconds) / 1000; }
 
 // ">= 90 Cel, clear at 85"
-std::string limit_text(const wire::HealthRule& rule) {
+std::string limit_text(const admin::v1::HealthRule& rule) {
   if (!rule.has_limit()) return "";
-  const wire::HealthLimit& limit = rule.limit();
+  const admin::v1::HealthLimit& limit = rule.limit();
   const std::string text = fmt::format("{} {}", limit.below() ? "<=" : ">=", value_text(limit.limit(), rule.unit()));
   return limit.clear() == limit.limit() ? text : fmt::format("{}, clear at {}", text, limit.clear());
 }
 
-std::string severity_word(wire::HealthState severity) {
+std::string severity_word(admin::v1::HealthState severity) {
   switch (severity) {
-    case wire::HEALTH_STATE_HEALTHY: return "ignored";
-    case wire::HEALTH_STATE_DEGRADED: return "degraded";
-    case wire::HEALTH_STATE_UNMONITORED: return "unmonitored";
-    case wire::HEALTH_STATE_UNKNOWN: return "unknown";
-    case wire::HEALTH_STATE_UNHEALTHY: return "unhealthy";
+    case admin::v1::HEALTH_STATE_HEALTHY: return "ignored";
+    case admin::v1::HEALTH_STATE_DEGRADED: return "degraded";
+    case admin::v1::HEALTH_STATE_UNMONITORED: return "unmonitored";
+    case admin::v1::HEALTH_STATE_UNKNOWN: return "unknown";
+    case admin::v1::HEALTH_STATE_UNHEALTHY: return "unhealthy";
     default: return "as stated";
   }
 }
 
-std::string recovery_word(wire::Recovery recovery) {
+std::string recovery_word(admin::v1::Recovery recovery) {
   switch (recovery) {
-    case wire::RECOVERY_REPORT: return "report";
-    case wire::RECOVERY_SILENCE: return "silence";
-    case wire::RECOVERY_STABLE: return "stable";
-    case wire::RECOVERY_OPERATOR: return "operator";
+    case admin::v1::RECOVERY_REPORT: return "report";
+    case admin::v1::RECOVERY_SILENCE: return "silence";
+    case admin::v1::RECOVERY_STABLE: return "stable";
+    case admin::v1::RECOVERY_OPERATOR: return "operator";
     default: return "";
   }
 }
 
-std::string recovery_text(const wire::HealthRule& rule) {
+std::string recovery_text(const admin::v1::HealthRule& rule) {
   const std::string word = recovery_word(rule.recovery());
   return rule.recovery_time_ms() == 0 ? word : fmt::format("{} {}", word, time_text(rule.recovery_time_ms()));
 }
 
-std::string quarantine_text(const wire::HealthRule& rule) {
+std::string quarantine_text(const admin::v1::HealthRule& rule) {
   return rule.relapses() == 0 ? "" : fmt::format("{} in {}", rule.relapses(), time_text(rule.window_ms()));
 }
 
-std::string text_of(const wire::TaintRule& taint) { return taint_text(taint.key(), taint.value(), taint.effect()); }
-std::string text_of_taint(const wire::HealthRule& rule) {
-  if (rule.has_taint()) return text_of(rule.taint());
-  return rule.has_default_taint() ? text_of(rule.default_taint()) + " unless stated" : "as stated";
+std::string taint_rule_text(const admin::v1::TaintRule& taint) {
+  return taint_text(taint.key(), taint.value(), taint.effect());
+}
+std::string rule_taint_text(const admin::v1::HealthRule& rule) {
+  if (rule.has_taint()) return taint_rule_text(rule.taint());
+  return rule.has_default_taint() ? taint_rule_text(rule.default_taint()) + " unless stated" : "as stated";
 }
 
-std::string kubelet_word(wire::KubeletHealth health) {
+std::string kubelet_word(admin::v1::KubeletHealth health) {
   switch (health) {
-    case wire::KUBELET_HEALTH_HEALTHY: return "healthy";
-    case wire::KUBELET_HEALTH_UNHEALTHY: return "unhealthy";
-    case wire::KUBELET_HEALTH_UNKNOWN: return "unknown";
+    case admin::v1::KUBELET_HEALTH_HEALTHY: return "healthy";
+    case admin::v1::KUBELET_HEALTH_UNHEALTHY: return "unhealthy";
+    case admin::v1::KUBELET_HEALTH_UNKNOWN: return "unknown";
     default: return "";
   }
 }
 
-std::string remedy_text(const wire::HealthRule& rule) {
+std::string remedy_text(const admin::v1::HealthRule& rule) {
   return rule.resets_per_day() == 0 ? "" : fmt::format("reset, {} a day", rule.resets_per_day());
 }
 
-json::value taint_json(bool given, const wire::TaintRule& taint) {
+json::value taint_json(bool given, const admin::v1::TaintRule& taint) {
   if (!given) return nullptr;
   return {{"effect", taint.effect()}, {"key", text_json(taint.key())}, {"value", text_json(taint.value())}};
 }
 
-json::value limit_json(const wire::HealthRule& rule) {
+json::value limit_json(const admin::v1::HealthRule& rule) {
   if (!rule.has_limit()) return nullptr;
   return {{"side", rule.limit().below() ? "below" : "above"},
           {"limit", rule.limit().limit()},
           {"clear", rule.limit().clear()}};
 }
 
-json::value rule_json(const wire::HealthRule& rule) {
-  const bool as_stated = rule.severity() == wire::HEALTH_STATE_UNSPECIFIED;
+json::value rule_json(const admin::v1::HealthRule& rule) {
+  const bool as_stated = rule.severity() == admin::v1::HEALTH_STATE_UNSPECIFIED;
   return {{"cause", rule.cause()},
           {"reason", text_json(rule.reason())},
           {"help", text_json(rule.help())},
@@ -104,14 +105,14 @@ json::value rule_json(const wire::HealthRule& rule) {
           {"origin", rule.origin()}};
 }
 
-json::value module_json(const wire::ModuleHealthRules& module) {
+json::value module_rules_json(const admin::v1::ModuleHealthRules& module) {
   json::array rules;
   for (const auto& rule : module.rules()) rules.push_back(rule_json(rule));
   return {{"module", module.module()}, {"refused", text_json(module.refused())}, {"rules", std::move(rules)}};
 }
 
 // Each error of the configuration stands on a line of its own.
-void print_refusal(const wire::ModuleHealthRules& module) {
+void print_refusal(const admin::v1::ModuleHealthRules& module) {
   if (module.refused().empty()) return;
   fmt::print("warning: the rules of the configuration for module '{}' are refused, and the ones below are in force:\n",
              printable(module.module()));
@@ -123,7 +124,7 @@ void print_refusal(const wire::ModuleHealthRules& module) {
   }
 }
 
-void print(const wire::ListHealthRulesResponse& list) {
+void print_rules(const admin::v1::ListHealthRulesResponse& list) {
   for (const auto& module : list.modules()) print_refusal(module);
   Table table({"MODULE", "CAUSE", "REASON", "LIMIT", "HOLD-DOWN", "SEVERITY", "RECOVERY", "QUARANTINE", "TAINT",
                "KUBELET", "REMEDY", "ORIGIN"});
@@ -131,24 +132,24 @@ void print(const wire::ListHealthRulesResponse& list) {
     for (const auto& rule : module.rules())
       table.row({module.module(), rule.cause(), rule.reason().empty() ? "*" : rule.reason(), limit_text(rule),
                  rule.hold_down_ms() == 0 ? "" : time_text(rule.hold_down_ms()), severity_word(rule.severity()),
-                 recovery_text(rule), quarantine_text(rule), text_of_taint(rule), kubelet_word(rule.kubelet()),
+                 recovery_text(rule), quarantine_text(rule), rule_taint_text(rule), kubelet_word(rule.kubelet()),
                  remedy_text(rule), rule.origin()});
   table.print();
 }
 
-Status run(const Session& session, const std::string& module) {
-  wire::ListHealthRulesRequest request;
+Status show_rules(const Session& session, const std::string& module) {
+  admin::v1::ListHealthRulesRequest request;
   request.set_module(module);
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListHealthRules, request);
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListHealthRules, request);
   if (!list) return std::unexpected(list.error());
   if (session.json) {
     json::array modules;
-    for (const auto& one : list->modules()) modules.push_back(module_json(one));
+    for (const auto& one : list->modules()) modules.push_back(module_rules_json(one));
     print_json(modules);
   } else if (list->modules().empty()) {
     fmt::print("no modules: the configuration has no [[module]]\n");
   } else {
-    print(*list);
+    print_rules(*list);
   }
   return {};
 }
@@ -160,7 +161,7 @@ void add_health_rules(CLI::App& health, Session& session) {
       health.add_subcommand("rules", "show by which rules the health of devices is judged, and whose they are");
   auto module = std::make_shared<std::string>();
   command->add_option("MODULE", *module, "only the rules for this module");
-  command->callback([&session, module] { session.outcome = run(session, *module); });
+  command->callback([&session, module] { session.outcome = show_rules(session, *module); });
 }
 
 }  // namespace cardcage

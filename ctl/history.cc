@@ -11,7 +11,6 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 using std::chrono::milliseconds;
 
 struct HistoryQuery {
@@ -19,14 +18,14 @@ struct HistoryQuery {
   std::uint32_t limit = 100;
 };
 
-milliseconds held(const wire::HistoryEntry& entry) { return milliseconds(entry.released() - entry.prepared()); }
+milliseconds held(const admin::v1::HistoryEntry& entry) { return milliseconds(entry.released() - entry.prepared()); }
 
-std::string held_text(const wire::HistoryEntry& entry) {
+std::string held_text(const admin::v1::HistoryEntry& entry) {
   const auto time = held(entry);
   return format_duration(time < std::chrono::seconds(1) ? time : std::chrono::floor<std::chrono::seconds>(time));
 }
 
-json::value entry_json(const wire::HistoryEntry& entry) {
+json::value history_entry_json(const admin::v1::HistoryEntry& entry) {
   return {{"claim", to_json(entry.ref())},
           {"driver", entry.driver()},
           {"module", entry.module()},
@@ -39,7 +38,7 @@ json::value entry_json(const wire::HistoryEntry& entry) {
           {"heldSeconds", held(entry).count() / 1000}};
 }
 
-void print(const wire::ListHistoryResponse& history) {
+void print_history(const admin::v1::ListHistoryResponse& history) {
   if (history.entries().empty()) return fmt::print("no matching claims in the history\n");
   Table table({"DEVICE", "DRIVER", "CLAIM", "PREPARED", "RELEASED", "HELD", "UID"});
   for (const auto& entry : history.entries())
@@ -48,8 +47,8 @@ void print(const wire::ListHistoryResponse& history) {
   table.print();
 }
 
-Status run(const Session& session, const HistoryQuery& query) {
-  wire::ListHistoryRequest request;
+Status show_history(const Session& session, const HistoryQuery& query) {
+  admin::v1::ListHistoryRequest request;
   request.set_claim(query.claim);
   request.set_driver(query.driver);
   request.set_device(query.device);
@@ -57,11 +56,11 @@ Status run(const Session& session, const HistoryQuery& query) {
   const auto earliest = since(query.since);
   if (!earliest) return std::unexpected(earliest.error());
   request.set_since(*earliest);
-  const auto history = ask(session.socket, &wire::Admin::Stub::ListHistory, request);
+  const auto history = ask(session.socket, &admin::v1::Admin::Stub::ListHistory, request);
   if (!history) return std::unexpected(history.error());
-  if (!session.json) return print(*history), Status{};
+  if (!session.json) return print_history(*history), Status{};
   json::array entries;
-  for (const auto& entry : history->entries()) entries.push_back(entry_json(entry));
+  for (const auto& entry : history->entries()) entries.push_back(history_entry_json(entry));
   print_json(entries);
   return {};
 }
@@ -78,7 +77,7 @@ void add_history(CLI::App& app, Session& session) {
       ->check(check_duration)
       ->type_name("DURATION");
   add_limit(*command, query->limit);
-  command->callback([&session, query] { session.outcome = run(session, *query); });
+  command->callback([&session, query] { session.outcome = show_history(session, *query); });
 }
 
 }  // namespace cardcage

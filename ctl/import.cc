@@ -89,8 +89,8 @@ void report(const ImportRecord& record) {
                               setting.text));
 }
 
-json::object to_json(const ImportOptions& options, const ImportDraft& draft, const ImportRecord& record,
-                     const std::string& toml) {
+json::object import_json(const ImportOptions& options, const ImportDraft& draft, const ImportRecord& record,
+                         const std::string& toml) {
   json::array settings;
   for (const ImportedSetting& setting : record.settings())
     settings.push_back({{"path", setting.path},
@@ -121,7 +121,7 @@ Status import_file(Session& session, const Importer& importer, const ImportOptio
   session.incomplete = record.is_incomplete();
   report(record);
   if (session.json)
-    print_json(to_json(options, draft, record, toml));
+    print_json(import_json(options, draft, record, toml));
   else if (options.output.empty())
     fmt::print("{}", toml);
   else

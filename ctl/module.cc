@@ -15,35 +15,32 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-using Method = grpc::Status (wire::Admin::Stub::*)(grpc::ClientContext*, const wire::ModuleCommandRequest&,
-                                                   wire::ModuleCommandResponse*);
+using ModuleMethod = grpc::Status (admin::v1::Admin::Stub::*)(grpc::ClientContext*,
+                                                              const admin::v1::ModuleCommandRequest&,
+                                                              admin::v1::ModuleCommandResponse*);
 struct Verb {
   const char* name;
   const char* help;
-  Method method;
+  ModuleMethod method;
   const char* done;         // "quiesced"
   bool of_devices = false;  // also for one device of the module
 };
 constexpr Verb kQuiesce{"quiesce", "make the module release its hardware until it is resumed; claims stay prepared",
-                        &wire::Admin::Stub::QuiesceModule, "quiesced", true};
+                        &admin::v1::Admin::Stub::QuiesceModule, "quiesced", true};
 constexpr Verb kResume{"resume", "let the module take its hardware back and list its devices again",
-                       &wire::Admin::Stub::ResumeModule, "resumed", true};
+                       &admin::v1::Admin::Stub::ResumeModule, "resumed", true};
 constexpr Verb kRestart{"restart", "start the module afresh, at once; claims stay prepared",
-                        &wire::Admin::Stub::RestartModule, "restarted"};
+                        &admin::v1::Admin::Stub::RestartModule, "restarted"};
 
-// The daemon responds within the limit, or a little later if it has to undo something.
-constexpr std::chrono::seconds kReserve{15};
-
-struct CommandOptions {
+struct ModuleCommandOptions {
   std::string module, device, reason;
   std::string limit = "30s";
 };
 
 // The claims that hold devices of the module, or the device that the command was for and its partitions.
-std::vector<wire::Claim> claims_of(const wire::ListClaimsResponse& list, const CommandOptions& options,
-                                   const wire::ListDevicesResponse& devices) {
+std::vector<admin::v1::Claim> claims_of(const admin::v1::ListClaimsResponse& list, const ModuleCommandOptions& options,
+                                        const admin::v1::ListDevicesResponse& devices) {
   std::set<std::string> ids, users;  // users: UIDs of claims, and ids of devices of resources
   for (const auto& device : devices.devices())
     if (device.module() == options.module && (device.name() == options.device || device.id() == options.device))
@@ -51,19 +48,19 @@ std::vector<wire::Claim> claims_of(const wire::ListClaimsResponse& list, const C
   for (const auto& device : devices.devices())
     if (device.module() == options.module && (ids.contains(device.id()) || ids.contains(device.parent_id())))
       for (const auto& holder : device.holders()) users.insert(holder.uid());
-  const auto is_meant = [&](const wire::Claim& claim) {
+  const auto is_meant = [&](const admin::v1::Claim& claim) {
     if (options.device.empty()) return claim.state() != "earlier-boot";
     return users.contains(claim.ref().uid()) ||
            std::ranges::any_of(claim.holders(), [&](const auto& holder) { return users.contains(holder.id()); });
   };
-  std::vector<wire::Claim> claims;
+  std::vector<admin::v1::Claim> claims;
   for (const auto& claim : list.claims())
     if (std::ranges::find(claim.modules(), options.module) != claim.modules().end() && is_meant(claim))
       claims.push_back(claim);
   return claims;
 }
 
-void print_claims(const std::vector<wire::Claim>& claims, bool of_device) {
+void print_kept_claims(const std::vector<admin::v1::Claim>& claims, bool of_device) {
   if (claims.empty()) return fmt::print("no claim holds {}\n", of_device ? "it" : "any of its devices");
   fmt::print("{} with {}:\n", of_device ? "it stays" : "its devices stay", count(claims.size(), "claim"));
   Table table({"CLAIM OR POD", "DRIVER OR RESOURCE", "DEVICES", "UID OR ID"});
@@ -73,7 +70,7 @@ void print_claims(const std::vector<wire::Claim>& claims, bool of_device) {
   table.print(2);
 }
 
-json::array claims_json(const std::vector<wire::Claim>& claims) {
+json::array kept_claims_json(const std::vector<admin::v1::Claim>& claims) {
   json::array list;
   for (const auto& claim : claims) {
     json::array devices, pods;
@@ -88,28 +85,28 @@ json::array claims_json(const std::vector<wire::Claim>& claims) {
   return list;
 }
 
-Status run(const Session& session, const Verb& verb, const CommandOptions& options) {
+Status command_module(const Session& session, const Verb& verb, const ModuleCommandOptions& options) {
   const auto limit = parse_duration(options.limit);
   if (!limit) return within(limit.error(), "--timeout");
   auto connection = AdminConnection::open(session.socket);
   if (!connection) return std::unexpected(connection.error());
-  wire::ModuleCommandRequest request;
+  admin::v1::ModuleCommandRequest request;
   request.set_module(options.module);
   request.set_device(options.device);
   request.set_by(operator_name());
   request.set_reason(options.reason);
   request.set_limit_ms(std::chrono::duration_cast<std::chrono::milliseconds>(*limit).count());
-  const auto response = connection->call(verb.method, request, *limit + kReserve);
+  const auto response = connection->call(verb.method, request, *limit + kCommandReserve);
   if (!response) return std::unexpected(response.error());
-  const auto list = connection->call(&wire::Admin::Stub::ListClaims, wire::ListClaimsRequest());
+  const auto list = connection->call(&admin::v1::Admin::Stub::ListClaims, admin::v1::ListClaimsRequest());
   if (!list) return std::unexpected(list.error());
-  const auto devices = connection->call(&wire::Admin::Stub::ListDevices, wire::ListDevicesRequest());
+  const auto devices = connection->call(&admin::v1::Admin::Stub::ListDevices, admin::v1::ListDevicesRequest());
   if (!devices) return std::unexpected(devices.error());
   const auto claims = claims_of(*list, options, *devices);
   if (session.json) {
     json::object printed{{"module", options.module}, {"state", to_json(response->state())}};
     if (!options.device.empty()) printed["device"] = options.device;
-    printed["claims"] = claims_json(claims);
+    printed["claims"] = kept_claims_json(claims);
     print_json(printed);
     return {};
   }
@@ -117,13 +114,13 @@ Status run(const Session& session, const Verb& verb, const CommandOptions& optio
     fmt::print("module '{}' is {}\n", options.module, printable(to_text(response->state())));
   else
     fmt::print("device '{}' of module '{}' is {}\n", options.device, options.module, verb.done);
-  print_claims(claims, !options.device.empty());
+  print_kept_claims(claims, !options.device.empty());
   return {};
 }
 
-void add_verb(CLI::App& app, Session& session, const Verb& verb) {
+void add_module_verb(CLI::App& app, Session& session, const Verb& verb) {
   auto* command = app.add_subcommand(verb.name, verb.help);
-  auto options = std::make_shared<CommandOptions>();
+  auto options = std::make_shared<ModuleCommandOptions>();
   command->add_option("MODULE", options->module, "its name in the configuration")->required();
   if (verb.of_devices)
     command->add_option("DEVICE", options->device, "only this device of it and its partitions, by name or id");
@@ -132,7 +129,7 @@ void add_verb(CLI::App& app, Session& session, const Verb& verb) {
       ->check(check_duration)
       ->type_name("DURATION")
       ->capture_default_str();
-  command->callback([&session, &verb, options] { session.outcome = run(session, verb, *options); });
+  command->callback([&session, &verb, options] { session.outcome = command_module(session, verb, *options); });
 }
 
 }  // namespace
@@ -142,7 +139,7 @@ void add_module(CLI::App& app, Session& session) {
                                      "command a module: quiesce, resume or restart it; begin a new one, check a file, "
                                      "or print an admission policy");
   command->require_subcommand(1);
-  for (const Verb* verb : {&kQuiesce, &kResume, &kRestart}) add_verb(*command, session, *verb);
+  for (const Verb* verb : {&kQuiesce, &kResume, &kRestart}) add_module_verb(*command, session, *verb);
   add_module_new(*command, session);
   add_module_check(*command, session);
   add_module_admission(*command, session);

@@ -16,9 +16,8 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-constexpr const char* kFooter =
+constexpr const char* kAdmissionFooter =
     "Apply it with 'cagectl module admission MODULE | kubectl apply -f -'. From then on the API server refuses wrong\n"
     "parameters in a ResourceClaim, ResourceClaimTemplate or DeviceClass. Print it again when the module is updated.";
 
@@ -28,7 +27,7 @@ struct AdmissionOptions {
   std::vector<std::string> drivers, options;
 };
 
-OptionDeclaration declaration_of(const wire::Option& option) {
+OptionDeclaration declaration_of(const admin::v1::Option& option) {
   OptionDeclaration declaration;
   declaration.name = option.name();
   declaration.type = static_cast<OptionType>(option.value_type());  // both count as the module ABI does
@@ -40,23 +39,23 @@ OptionDeclaration declaration_of(const wire::Option& option) {
   return declaration;
 }
 
-DeclaredParams declared_by(const wire::Module& module) {
+DeclaredParams declared_by(const admin::v1::Module& module) {
   DeclaredParams declared{module.name(), {}};
-  for (const wire::ParamsSchema& params : module.params()) {
+  for (const admin::v1::ParamsSchema& params : module.params()) {
     ParamsSchema& schema = declared.schemas.emplace_back();
     schema.api_version = params.api_version();
     schema.kind = params.kind();
     schema.raw = params.raw();
-    for (const wire::Option& field : params.fields()) schema.fields.push_back(declaration_of(field));
+    for (const admin::v1::Option& field : params.fields()) schema.fields.push_back(declaration_of(field));
   }
   return declared;
 }
 
 // The module itself, and the others that serve the driver.
 Result<std::vector<DeclaredParams>> declared_for(const std::string& driver, const std::string& name,
-                                                 const wire::ListModulesResponse& list) {
+                                                 const admin::v1::ListModulesResponse& list) {
   std::vector<DeclaredParams> declared;
-  for (const wire::Module& module : list.modules()) {
+  for (const admin::v1::Module& module : list.modules()) {
     const bool serves = std::ranges::find(module.drivers(), driver) != module.drivers().end();
     if (module.name() != name && !serves) continue;
     if (module.id().empty())
@@ -69,11 +68,11 @@ Result<std::vector<DeclaredParams>> declared_for(const std::string& driver, cons
 }
 
 Result<std::vector<AdmissionPolicy>> policies_of_daemon(const Session& session, const AdmissionOptions& options) {
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListModules);
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListModules);
   if (!list) return std::unexpected(list.error());
   std::vector<std::string> names;
-  for (const wire::Module& module : list->modules()) names.push_back(module.name());
-  const auto module = std::ranges::find(list->modules(), options.module, &wire::Module::name);
+  for (const admin::v1::Module& module : list->modules()) names.push_back(module.name());
+  const auto module = std::ranges::find(list->modules(), options.module, &admin::v1::Module::name);
   if (module == list->modules().end())
     return fail(Code::kNotFound, "no module '{}'{}", options.module, nearest_hint(options.module, names));
   std::vector<std::string> drivers = options.drivers;
@@ -104,7 +103,7 @@ Result<std::vector<AdmissionPolicy>> policies_of_file(const AdmissionOptions& op
   return policies;
 }
 
-Status run(const Session& session, const AdmissionOptions& options) {
+Status print_policies(const Session& session, const AdmissionOptions& options) {
   const auto policies = options.file.empty() ? policies_of_daemon(session, options) : policies_of_file(options);
   if (!policies) return std::unexpected(policies.error());
   json::array objects;
@@ -127,7 +126,7 @@ std::string check_driver(const std::string& name) {
 
 void add_module_admission(CLI::App& module, Session& session) {
   auto* command = module.add_subcommand("admission", "print a policy by which the API server refuses wrong parameters");
-  command->footer(kFooter);
+  command->footer(kAdmissionFooter);
   auto options = std::make_shared<AdmissionOptions>();
   auto* name = command->add_option("MODULE", options->module, "its name in the configuration");
   auto* driver = command->add_option("--driver", options->drivers, "for this driver, by default for all that it serves")
@@ -142,7 +141,7 @@ void add_module_admission(CLI::App& module, Session& session) {
   command->get_option("--option")->needs(file);
   command->callback([&session, name, file, options] {
     if (name->count() + file->count() == 0) throw CLI::RequiredError("MODULE or --file");
-    session.outcome = run(session, *options);
+    session.outcome = print_policies(session, *options);
   });
 }
 

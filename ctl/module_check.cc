@@ -21,7 +21,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kFooter =
+constexpr const char* kCheckFooter =
     "The module runs in a cardcage-worker, several times. The check prepares and unprepares two devices for claims of "
     "its\n"
     "own, which changes real hardware: name those that nobody uses with --device, or use --no-prepare.\n"
@@ -105,7 +105,7 @@ void print_report_json(const Report& report, const std::vector<Finding>& finding
               {"logged", strings_json(report.logged)}});
 }
 
-Status run(const Session& session, const CheckOptions& options) {
+Status check_module(const Session& session, const CheckOptions& options) {
   CheckRequest request{
       .file = options.file, .devices = options.devices, .prepare = !options.no_prepare, .rules = options.rules};
   request.programs.assign(options.programs.begin(), options.programs.end());
@@ -160,7 +160,7 @@ std::string check_limit(const std::string& limit) {
 
 void add_module_check(CLI::App& module, Session& session) {
   auto* command = module.add_subcommand("check", "check a module file against abi/RULES.md, without a daemon");
-  command->footer(kFooter);
+  command->footer(kCheckFooter);
   auto options = std::make_shared<CheckOptions>();
   command->add_option("FILE", options->file, "the shared object")->required()->check(check_readable);
   add_module_options(*command, options->options);
@@ -194,7 +194,7 @@ void add_module_check(CLI::App& module, Session& session) {
       ->type_name("DURATION")
       ->check(check_limit)
       ->capture_default_str();
-  command->callback([&session, options] { session.outcome = run(session, *options); });
+  command->callback([&session, options] { session.outcome = check_module(session, *options); });
 }
 
 }  // namespace cardcage

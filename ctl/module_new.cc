@@ -98,7 +98,7 @@ Result<std::vector<std::string>> write_module(const NewModule& module) {
   return written;
 }
 
-Status run(const Session& session, NewModule module) {
+Status create_module(const Session& session, NewModule module) {
   if (auto checked = check_name(module.name); !checked) return checked;
   if (module.folder.empty()) module.folder = module.name;
   if (module.templates.empty()) {
@@ -135,7 +135,7 @@ void add_module_new(CLI::App& module, Session& session) {
       ->type_name("FOLDER");
   command->add_option("--templates", options->templates, "where the templates are; default: as installed")
       ->type_name("FOLDER");
-  command->callback([&session, options] { session.outcome = run(session, *options); });
+  command->callback([&session, options] { session.outcome = create_module(session, *options); });
 }
 
 }  // namespace cardcage

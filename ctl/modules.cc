@@ -12,9 +12,8 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-json::value option_json(const wire::Option& option) {
+json::value option_json(const admin::v1::Option& option) {
   return {{"name", option.name()},
           {"type", option.type()},
           {"help", option.help()},
@@ -37,7 +36,7 @@ json::array options_json(const Options& options) {
   return array;
 }
 
-json::array params_json(const wire::Module& module) {
+json::array params_json(const admin::v1::Module& module) {
   json::array schemas;
   for (const auto& schema : module.params())
     schemas.push_back({{"apiVersion", schema.api_version()},
@@ -54,31 +53,31 @@ json::array lines_json(const Lines& lines) {
   return array;
 }
 
-json::value end_json(const wire::Module& module) {
+json::value end_json(const admin::v1::Module& module) {
   if (!module.has_last_end()) return nullptr;
-  const wire::ModuleEnd& end = module.last_end();
+  const admin::v1::ModuleEnd& end = module.last_end();
   return {{"time", time_json(end.time())}, {"how", end.how()}, {"lines", lines_json(end.lines())}};
 }
 
-json::object labels_json(const wire::Module& module) {
+json::object labels_json(const admin::v1::Module& module) {
   const std::map<std::string, std::string> sorted(module.labels().begin(), module.labels().end());
   json::object labels;
   for (const auto& [name, value] : sorted) labels[name] = value;
   return labels;
 }
 
-std::string labels(const wire::Module& module) {
+std::string labels(const admin::v1::Module& module) {
   const std::map<std::string, std::string> sorted(module.labels().begin(), module.labels().end());
   std::string text;
   for (const auto& [name, value] : sorted) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
   return text;
 }
 
-json::value list_json(bool listed, const wire::PermissionList& list) {
+json::value list_json(bool listed, const admin::v1::PermissionList& list) {
   return listed ? json::value(strings_json(list.items())) : json::value(nullptr);
 }
 
-json::value permissions_json(const wire::Permissions& its) {
+json::value permissions_json(const admin::v1::Permissions& its) {
   return {{"confinedBy", its.confined_by().empty() ? json::value(nullptr) : json::value(its.confined_by())},
           {"programs", strings_json(its.programs())},
           {"writes", strings_json(its.writes())},
@@ -95,16 +94,16 @@ std::string permitted(const Items& items) {
   return items.empty() ? "none" : fmt::format("{}", fmt::join(items, ", "));
 }
 
-std::string permitted(bool listed, const wire::PermissionList& list) {
+std::string permitted(bool listed, const admin::v1::PermissionList& list) {
   return listed ? permitted(list.items()) : "any";
 }
 
-std::string confinement(const wire::Module& module) {
+std::string confinement(const admin::v1::Module& module) {
   const std::string& by = module.permissions().confined_by();
   return by.empty() ? "no" : by;
 }
 
-void print_permissions(const wire::Permissions& its) {
+void print_permissions(const admin::v1::Permissions& its) {
   fmt::print("  permissions\n");
   print_facts({{"programs", permitted(its.programs())},
                {"writes", permitted(its.writes())},
@@ -117,7 +116,7 @@ void print_permissions(const wire::Permissions& its) {
               4);
 }
 
-json::value module_json(const wire::Module& module) {
+json::value module_json(const admin::v1::Module& module) {
   return {{"name", module.name()},
           {"state", to_json(module.state())},
           {"path", module.path()},
@@ -141,25 +140,25 @@ json::value module_json(const wire::Module& module) {
           {"params", params_json(module)}};
 }
 
-bool is_duration(const wire::Option& option) { return option.value_type() == wire::OPTION_TYPE_DURATION; }
+bool is_duration(const admin::v1::Option& option) { return option.value_type() == admin::v1::OPTION_TYPE_DURATION; }
 
 // Its bounds limit the length, not the value.
-bool is_measured_by_length(const wire::Option& option) {
-  return option.value_type() == wire::OPTION_TYPE_STRING || option.value_type() == wire::OPTION_TYPE_LIST ||
-         option.value_type() == wire::OPTION_TYPE_MAP;
+bool is_measured_by_length(const admin::v1::Option& option) {
+  return option.value_type() == admin::v1::OPTION_TYPE_STRING || option.value_type() == admin::v1::OPTION_TYPE_LIST ||
+         option.value_type() == admin::v1::OPTION_TYPE_MAP;
 }
 
-std::string number(const wire::Option& option, std::int64_t value) {
+std::string number(const admin::v1::Option& option, std::int64_t value) {
   return is_duration(option) ? format_duration(std::chrono::nanoseconds(value)) : fmt::to_string(value);
 }
 
-std::string value(const wire::Option& option) {
+std::string value(const admin::v1::Option& option) {
   if (option.secret()) return option.given() ? "(secret)" : "";
   if (is_duration(option) && option.has_value()) return number(option, option.value().integer());
   return to_text(option.value());
 }
 
-std::string allowed(const wire::Option& option) {
+std::string allowed(const admin::v1::Option& option) {
   std::vector<std::string> rules;
   if (option.choices_size() > 0) rules.push_back(fmt::format("{}", fmt::join(option.choices(), " | ")));
   if (option.min() != 0 || option.max() != 0)
@@ -168,7 +167,7 @@ std::string allowed(const wire::Option& option) {
   return fmt::format("{}", fmt::join(rules, ", "));
 }
 
-std::string help(const wire::Option& option) {
+std::string help(const admin::v1::Option& option) {
   if (option.class_only()) return option.help() + " (in a DeviceClass only)";
   return option.live() ? option.help() + " (a change needs no restart)" : option.help();
 }
@@ -187,7 +186,7 @@ void print_declared(const Options& options, bool values) {
   table.print(2);
 }
 
-void print_params(const wire::ParamsSchema& schema) {
+void print_params(const admin::v1::ParamsSchema& schema) {
   fmt::print("\nparameters of claims{}{}\n",
              schema.kind().empty() ? std::string()
                                    : fmt::format(", {} {}", printable(schema.api_version()), printable(schema.kind())),
@@ -197,7 +196,7 @@ void print_params(const wire::ParamsSchema& schema) {
   if (schema.fields_size() > 0) print_declared(schema.fields(), false);
 }
 
-Status print_options(const wire::Module& module) {
+Status print_options(const admin::v1::Module& module) {
   if (module.id().empty())
     return fail(Code::kFailedPrecondition, "module '{}' has not been loaded yet, so its options are unknown; it is {}",
                 module.name(), to_text(module.state()));
@@ -208,7 +207,7 @@ Status print_options(const wire::Module& module) {
   return {};
 }
 
-void print(const wire::ListModulesResponse& list) {
+void print_modules(const admin::v1::ListModulesResponse& list) {
   if (list.modules().empty()) return fmt::print("no modules: the configuration has no [[module]]\n");
   Table table({"MODULE", "STATE", "DEVICES", "RESTARTS", "VERSION", "ISOLATION", "CONFINED", "FILE"});
   for (const auto& module : list.modules())
@@ -225,8 +224,8 @@ void print_lines(std::string_view title, const Lines& lines) {
   for (const auto& line : lines) fmt::print("    {}  {}\n", to_rfc3339(line.time()), printable(line.text()));
 }
 
-void print_detail(const wire::Module& module) {
-  const wire::ModuleEnd& end = module.last_end();
+void print_detail(const admin::v1::Module& module) {
+  const admin::v1::ModuleEnd& end = module.last_end();
   fmt::print("{}\n", printable(module.name()));
   print_facts({{"state", to_text(module.state())},
                {"since", to_rfc3339(module.since())},
@@ -251,13 +250,13 @@ void print_detail(const wire::Module& module) {
   print_lines("last lines", module.lines());
 }
 
-Status print_modules(const Session& session, const wire::ListModulesResponse& list,
+Status print_modules(const Session& session, const admin::v1::ListModulesResponse& list,
                      const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
   for (const auto& module : list.modules()) names.push_back(module.name());
   json::array chosen;
   for (const std::string& name : wanted) {
-    const auto module = std::ranges::find(list.modules(), name, &wire::Module::name);
+    const auto module = std::ranges::find(list.modules(), name, &admin::v1::Module::name);
     if (module == list.modules().end())
       return fail(Code::kNotFound, "no module '{}'{}", name, nearest_hint(name, names));
     if (session.json)
@@ -269,12 +268,12 @@ Status print_modules(const Session& session, const wire::ListModulesResponse& li
   return {};
 }
 
-Status run(const Session& session, const std::string& options_of, const std::vector<std::string>& wanted) {
-  const auto list = ask(session.socket, &wire::Admin::Stub::ListModules);
+Status show_modules(const Session& session, const std::string& options_of, const std::vector<std::string>& wanted) {
+  const auto list = ask(session.socket, &admin::v1::Admin::Stub::ListModules);
   if (!list) return std::unexpected(list.error());
   if (!wanted.empty()) return print_modules(session, *list, wanted);
   if (options_of.empty()) {
-    if (!session.json) return print(*list), Status{};
+    if (!session.json) return print_modules(*list), Status{};
     json::array modules;
     for (const auto& module : list->modules()) modules.push_back(module_json(module));
     print_json(modules);
@@ -301,7 +300,7 @@ void add_modules(CLI::App& app, Session& session) {
   command->add_option("--options", *name, "show the options of this module and their values")
       ->type_name("MODULE")
       ->excludes("MODULE");
-  command->callback([&session, name, wanted] { session.outcome = run(session, *name, *wanted); });
+  command->callback([&session, name, wanted] { session.outcome = show_modules(session, *name, *wanted); });
 }
 
 }  // namespace cardcage

@@ -179,7 +179,7 @@ const YamlMember* default_config(const YamlNode& map, const GivenText& named) {
   return map.members.size() == 1 ? &map.members.front() : nullptr;
 }
 
-std::string names_of(const YamlNode& map) {
+std::string config_names(const YamlNode& map) {
   std::vector<std::string> names;
   for (const YamlMember& member : map.members) names.push_back(member.name);
   return fmt::format("{}", fmt::join(names, ", "));
@@ -199,7 +199,7 @@ const YamlMember* choose_config(SettingMap& config, const std::string& chosen) {
     record.error(*map, fmt::format("{}; choose one with --config: {}",
                                    named ? fmt::format("there is no configuration '{}'", named->value)
                                          : "there are several configurations and no default",
-                                   names_of(*map->value)));
+                                   config_names(*map->value)));
     return nullptr;
   }
   for (const YamlMember& other : map->value->members)

@@ -12,7 +12,7 @@ constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 constexpr std::string_view kTemplate = "nvidia.com/mig-{profile}";
 constexpr std::string_view kSuffix = ".shared";
 
-std::string full_name(const std::string& name) { return name.contains('/') ? name : std::string(kPrefix) + name; }
+std::string prefixed_name(const std::string& name) { return name.contains('/') ? name : std::string(kPrefix) + name; }
 
 // NVIDIA's pattern may match anywhere in the text, and '*' alone is special.
 std::string glob_of(std::string_view pattern) {
@@ -76,7 +76,7 @@ void PluginRules::add_patterns(std::vector<SettingMap> entries, const std::strin
       if (!record_.failed()) record_.error(entry.place(), "pattern and name are required; write both");
       continue;
     }
-    const std::string resource = full_name(name->value);
+    const std::string resource = prefixed_name(name->value);
     if (const auto valid = check_resource_name(resource); !valid) {
       record_.error(*name, valid.error().message);
       continue;
@@ -117,7 +117,7 @@ void PluginRules::add_strategy(const Given<std::string>& strategy, std::vector<S
 }
 
 PluginRule* PluginRules::rule_to_share(const Given<std::string>& name) {
-  const std::string resource = full_name(name.value);
+  const std::string resource = prefixed_name(name.value);
   if (const auto rule = std::ranges::find(rules_, resource, &PluginRule::shared_name); rule != rules_.end())
     return &*rule;
   if (const auto rule = find(resource); rule != rules_.end()) return &*rule;
@@ -154,12 +154,12 @@ void PluginRules::share(SettingMap entry, const GivenBool& rename_all, const Giv
                          fmt::format("{} is less than 2; write 2 or more, or remove the entry for devices that "
                                      "are not shared",
                                      replicas->value));
-  if (const auto valid = check_resource_name(full_name(name->value)); !valid)
+  if (const auto valid = check_resource_name(prefixed_name(name->value)); !valid)
     return record_.error(*name, valid.error().message);
   PluginRule* rule = rule_to_share(*name);
   if (rule == nullptr)
     return record_.say(Fate::kNotNeeded, entry.place(),
-                       fmt::format("shares '{}', which this migStrategy does not offer", full_name(name->value)));
+                       fmt::format("shares '{}', which this migStrategy does not offer", prefixed_name(name->value)));
   if (rule->replicas > 1)
     return record_.say(Fate::kNoCounterpart, entry.place(),
                        "another entry shares this resource; all devices of a resource have the same replicas");
@@ -184,7 +184,7 @@ void PluginRules::share(SettingMap entry, const GivenBool& rename_all, const Giv
     record_.say(Fate::kTranslated, *other_name);
     record_.say(Fate::kNote, *other_name,
                 "many versions of NVIDIA's device plugin ignore it; check by which name your pods ask");
-    rename(*rule, *other_name, full_name(other_name->value));
+    rename(*rule, *other_name, prefixed_name(other_name->value));
   } else if (rename_all && rename_all->value) {
     rename(*rule, {name->value, rename_all->path, rename_all->position}, rule->resource + std::string(kSuffix));
   }

@@ -141,7 +141,7 @@ json::value outcome_json(const Outcome& outcome) {
   return object;
 }
 
-void print(const Outcome& outcome, std::string_view done) {
+void print_outcome(const Outcome& outcome, std::string_view done) {
   fmt::print("claim {} ({}): {}\n", printable(full_name(outcome.ref)), printable(outcome.ref.uid),
              outcome.error.empty() ? fmt::format("{} by {}", done, printable(outcome.driver))
                                    : fmt::format("{}: {}", printable(outcome.driver), printable(outcome.error)));
@@ -161,7 +161,7 @@ using Work = Result<std::vector<Outcome>> (*)(const ClaimCommand&, const Registe
                                               const std::vector<ClaimRef>&);
 
 // One RPC per driver, as a kubelet does for the claims of a pod.
-Status run(const Session& session, const ClaimCommand& command, Work work, std::string_view done) {
+Status call_drivers(const Session& session, const ClaimCommand& command, Work work, std::string_view done) {
   const auto groups = group_by_driver(command);
   if (!groups) return std::unexpected(groups.error());
   std::size_t failed = 0, total = 0;
@@ -177,7 +177,7 @@ Status run(const Session& session, const ClaimCommand& command, Work work, std::
       if (session.json)
         array.push_back(outcome_json(outcome));
       else
-        print(outcome, done);
+        print_outcome(outcome, done);
     }
   }
   if (session.json) print_json(array);
@@ -197,7 +197,8 @@ void add(CLI::App& app, Session& session, const std::string& name, const std::st
   if (work == prepare)
     subcommand->add_option("--cdi-dir", command->cdi_folders, "folders with CDI files; the last one wins")
         ->capture_default_str();
-  subcommand->callback([&session, command, work, done] { session.outcome = run(session, *command, work, done); });
+  subcommand->callback(
+      [&session, command, work, done] { session.outcome = call_drivers(session, *command, work, done); });
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
 constexpr std::size_t kGap = 2;
 
@@ -36,7 +35,7 @@ std::string padded(const std::string& text, std::size_t columns) {
   return text + std::string(columns - std::min(columns, width(text)), ' ');
 }
 
-void write(std::string& out, const json::value& value, std::size_t depth);
+void write_json(std::string& out, const json::value& value, std::size_t depth);
 
 template <class Container, class Item>
 void write_items(std::string& out, const Container& items, std::size_t depth, std::string_view brackets, Item item) {
@@ -52,14 +51,14 @@ void write_items(std::string& out, const Container& items, std::size_t depth, st
   out += brackets[1];
 }
 
-void write(std::string& out, const json::value& value, std::size_t depth) {
+void write_json(std::string& out, const json::value& value, std::size_t depth) {
   if (const auto* object = value.if_object()) {
     write_items(out, *object, depth, "{}", [&](const json::key_value_pair& entry) {
       out += json::serialize(entry.key()) + ": ";
-      write(out, entry.value(), depth + 1);
+      write_json(out, entry.value(), depth + 1);
     });
   } else if (const auto* array = value.if_array()) {
-    write_items(out, *array, depth, "[]", [&](const json::value& entry) { write(out, entry, depth + 1); });
+    write_items(out, *array, depth, "[]", [&](const json::value& entry) { write_json(out, entry, depth + 1); });
   } else if (const double* number = value.if_double()) {
     out += std::isfinite(*number) ? fmt::to_string(*number) : "null";  // serialize() would write 9.05E1
   } else {
@@ -79,11 +78,11 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-json::value level_json(wire::Level level) {
+json::value level_json(admin::v1::Level level) {
   switch (level) {
-    case wire::LEVEL_GOOD: return json::string("good");
-    case wire::LEVEL_IN_PROGRESS: return json::string("in progress");
-    case wire::LEVEL_BAD: return json::string("bad");
+    case admin::v1::LEVEL_GOOD: return json::string("good");
+    case admin::v1::LEVEL_IN_PROGRESS: return json::string("in progress");
+    case admin::v1::LEVEL_BAD: return json::string("bad");
     default: return nullptr;  // none, or one that only a newer daemon knows
   }
 }
@@ -133,31 +132,31 @@ void print_facts(std::initializer_list<std::pair<std::string_view, std::string>>
 
 void print_json(const json::value& value) {
   std::string out;
-  write(out, value, 0);
+  write_json(out, value, 0);
   fmt::print("{}\n", out);
 }
 
-std::string to_text(const wire::Condition& condition) {
+std::string to_text(const admin::v1::Condition& condition) {
   return condition.detail().empty() ? condition.state() : fmt::format("{}: {}", condition.state(), condition.detail());
 }
 
-std::string to_text(const wire::Value& value) {
+std::string to_text(const admin::v1::Value& value) {
   switch (value.kind_case()) {
-    case wire::Value::kInteger: return fmt::to_string(value.integer());
-    case wire::Value::kBoolean: return value.boolean() ? "true" : "false";
-    case wire::Value::kText: return value.text();
-    case wire::Value::kVersion: return value.version();
-    case wire::Value::kList: {
+    case admin::v1::Value::kInteger: return fmt::to_string(value.integer());
+    case admin::v1::Value::kBoolean: return value.boolean() ? "true" : "false";
+    case admin::v1::Value::kText: return value.text();
+    case admin::v1::Value::kVersion: return value.version();
+    case admin::v1::Value::kList: {
       std::vector<std::string> items;
       for (const auto& item : value.list().items()) items.push_back(to_text(item));
       return fmt::format("[{}]", fmt::join(items, ", "));
     }
-    case wire::Value::KIND_NOT_SET: break;
+    case admin::v1::Value::KIND_NOT_SET: break;
   }
   return "";
 }
 
-std::string to_text(const wire::ClaimRef& ref) {
+std::string to_text(const admin::v1::ClaimRef& ref) {
   return ref.name().empty() ? ref.uid() : fmt::format("{}/{}", ref.namespace_(), ref.name());
 }
 
@@ -165,27 +164,27 @@ std::string count(std::uint64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
-json::value to_json(const wire::Condition& condition) {
+json::value to_json(const admin::v1::Condition& condition) {
   return {{"state", condition.state()}, {"detail", condition.detail()}, {"level", level_json(condition.level())}};
 }
 
-json::value to_json(const wire::Value& value) {
+json::value to_json(const admin::v1::Value& value) {
   switch (value.kind_case()) {
-    case wire::Value::kInteger: return value.integer();
-    case wire::Value::kBoolean: return value.boolean();
-    case wire::Value::kText: return json::string(value.text());
-    case wire::Value::kVersion: return json::string(value.version());
-    case wire::Value::kList: {
+    case admin::v1::Value::kInteger: return value.integer();
+    case admin::v1::Value::kBoolean: return value.boolean();
+    case admin::v1::Value::kText: return json::string(value.text());
+    case admin::v1::Value::kVersion: return json::string(value.version());
+    case admin::v1::Value::kList: {
       json::array items;
       for (const auto& item : value.list().items()) items.push_back(to_json(item));
       return items;
     }
-    case wire::Value::KIND_NOT_SET: break;
+    case admin::v1::Value::KIND_NOT_SET: break;
   }
   return nullptr;
 }
 
-json::value to_json(const wire::ClaimRef& ref) {
+json::value to_json(const admin::v1::ClaimRef& ref) {
   return {{"namespace", ref.namespace_()}, {"name", ref.name()}, {"uid", ref.uid()}};
 }
 

@@ -11,13 +11,11 @@
 namespace cardcage {
 namespace {
 
-namespace wire = admin::v1;
-
 constexpr std::chrono::seconds kAnswerLimit{2};
 
 // Makes a call that changes nothing on the socket that the kubelet calls.
 template <class Call>
-Status check_call(const std::string& subject, const std::string& socket, Call call) {
+Status probe(const std::string& subject, const std::string& socket, Call call) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kAnswerLimit);
   if (auto answered = to_status(call(context)); !answered)
@@ -25,18 +23,18 @@ Status check_call(const std::string& subject, const std::string& socket, Call ca
   return {};
 }
 
-Status check_answer(const std::string& subject, const wire::Driver& driver) {
+Status check_answer(const std::string& subject, const admin::v1::Driver& driver) {
   const DriverClients clients(driver.socket());
-  return check_call(subject, driver.socket(), [&](grpc::ClientContext& context) {
+  return probe(subject, driver.socket(), [&](grpc::ClientContext& context) {
     api::dra_v1::NodePrepareResourcesResponse response;
     return clients.dra_v1->NodePrepareResources(&context, {}, &response);
   });
 }
 
-Status check_answer(const std::string& subject, const wire::Resource& resource) {
+Status check_answer(const std::string& subject, const admin::v1::Resource& resource) {
   const auto channel = grpc::CreateChannel("unix:" + resource.socket(), grpc::InsecureChannelCredentials());
   const auto stub = api::device_plugin::DevicePlugin::NewStub(channel);
-  return check_call(subject, resource.socket(), [&](grpc::ClientContext& context) {
+  return probe(subject, resource.socket(), [&](grpc::ClientContext& context) {
     api::device_plugin::DevicePluginOptions options;
     return stub->GetDevicePluginOptions(&context, {}, &options);
   });
@@ -49,7 +47,7 @@ Result<std::size_t> check_all(std::string_view kind, const Served& served) {
   for (const auto& one : served) {
     if (one.socket().empty()) continue;
     const std::string subject = fmt::format("{} '{}'", kind, one.name());
-    if (one.registration().level() != wire::LEVEL_GOOD)
+    if (one.registration().level() != admin::v1::LEVEL_GOOD)
       return fail(Code::kFailedPrecondition, "{} is not registered with the kubelet: {}", subject,
                   to_text(one.registration()));
     if (auto usable = check_answer(subject, one); !usable) return std::unexpected(usable.error());
@@ -58,20 +56,20 @@ Result<std::size_t> check_all(std::string_view kind, const Served& served) {
   return checked;
 }
 
-Status check_modules(const wire::ListModulesResponse& list) {
+Status check_modules(const admin::v1::ListModulesResponse& list) {
   for (const auto& module : list.modules())
     if (module.state().state() == "starting")
       return fail(Code::kFailedPrecondition, "module '{}' is starting", module.name());
   return {};
 }
 
-Status run(const Session& session) {
+Status check_ready(const Session& session) {
   auto connection = AdminConnection::open(session.socket);
   if (!connection) return std::unexpected(connection.error());
-  const auto modules = connection->call(&wire::Admin::Stub::ListModules, wire::ListModulesRequest());
+  const auto modules = connection->call(&admin::v1::Admin::Stub::ListModules, admin::v1::ListModulesRequest());
   if (!modules) return std::unexpected(modules.error());
   if (auto started = check_modules(*modules); !started) return started;
-  const auto status = connection->call(&wire::Admin::Stub::GetStatus, wire::GetStatusRequest());
+  const auto status = connection->call(&admin::v1::Admin::Stub::GetStatus, admin::v1::GetStatusRequest());
   if (!status) return std::unexpected(status.error());
   const auto drivers = check_all("driver", status->drivers());
   if (!drivers) return std::unexpected(drivers.error());
@@ -88,7 +86,7 @@ Status run(const Session& session) {
 
 void add_ready(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("ready", "check that the kubelet can use what this node serves");
-  command->callback([&session] { session.outcome = run(session); });
+  command->callback([&session] { session.outcome = check_ready(session); });
 }
 
 }  // namespace cardcage

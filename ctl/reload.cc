@@ -7,9 +7,8 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-json::value reload_json(const wire::ReloadResponse& reload) {
+json::value reload_json(const admin::v1::ReloadResponse& reload) {
   json::array steps;
   for (const auto& step : reload.steps())
     steps.push_back({{"action", step.action()},
@@ -22,7 +21,7 @@ json::value reload_json(const wire::ReloadResponse& reload) {
           {"steps", std::move(steps)}};
 }
 
-void print(const wire::ReloadResponse& reload) {
+void print_reload(const admin::v1::ReloadResponse& reload) {
   for (const auto& error : reload.errors()) print_error(error);
   if (!reload.errors().empty()) return;
   if (reload.steps().empty()) return fmt::print("{}: nothing has changed\n", printable(reload.file()));
@@ -37,20 +36,20 @@ void print(const wire::ReloadResponse& reload) {
   table.print();
 }
 
-Status run(const Session& session, bool dry_run) {
-  wire::ReloadRequest request;
+Status reload_config(const Session& session, bool dry_run) {
+  admin::v1::ReloadRequest request;
   request.set_dry_run(dry_run);
-  const auto reload = ask(session.socket, &wire::Admin::Stub::Reload, request);
+  const auto reload = ask(session.socket, &admin::v1::Admin::Stub::Reload, request);
   if (!reload) return std::unexpected(reload.error());
   if (session.json)
     print_json(reload_json(*reload));
   else
-    print(*reload);
+    print_reload(*reload);
   if (!reload->errors().empty())
     return fail(Code::kInvalidArgument, "{} was refused because of {}; the running configuration stays", reload->file(),
                 count(static_cast<std::uint64_t>(reload->errors_size()), "error"));
   for (const auto& step : reload->steps())
-    if (step.outcome().level() == wire::LEVEL_BAD)
+    if (step.outcome().level() == admin::v1::LEVEL_BAD)
       return fail(Code::kFailedPrecondition, "{} does not run as configured; 'cagectl modules' shows why",
                   step.subject());
   return {};
@@ -62,7 +61,7 @@ void add_reload(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("reload", "apply the configuration file and show the outcome");
   auto dry_run = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dry_run, "only show what would be done");
-  command->callback([&session, dry_run] { session.outcome = run(session, *dry_run); });
+  command->callback([&session, dry_run] { session.outcome = reload_config(session, *dry_run); });
 }
 
 }  // namespace cardcage

@@ -9,9 +9,8 @@ namespace cardcage {
 namespace {
 
 namespace json = boost::json;
-namespace wire = admin::v1;
 
-json::value driver_json(const wire::Driver& driver) {
+json::value driver_json(const admin::v1::Driver& driver) {
   return {{"name", driver.name()},
           {"module", driver.module()},
           {"pool", driver.pool()},
@@ -23,7 +22,7 @@ json::value driver_json(const wire::Driver& driver) {
           {"devices", driver.devices()}};
 }
 
-json::value resource_json(const wire::Resource& resource) {
+json::value resource_json(const admin::v1::Resource& resource) {
   return {{"name", resource.name()},
           {"module", resource.module()},
           {"socket", resource.socket()},
@@ -34,7 +33,7 @@ json::value resource_json(const wire::Resource& resource) {
           {"handedOut", resource.handed_out()}};
 }
 
-json::value status_json(const wire::GetStatusResponse& status) {
+json::value status_json(const admin::v1::GetStatusResponse& status) {
   json::array drivers, resources;
   for (const auto& driver : status.drivers()) drivers.push_back(driver_json(driver));
   for (const auto& resource : status.resources()) resources.push_back(resource_json(resource));
@@ -66,34 +65,34 @@ json::value status_json(const wire::GetStatusResponse& status) {
           {"warnings", strings_json(status.warnings())}};
 }
 
-std::string publication(const wire::Driver& driver) {
+std::string publication(const admin::v1::Driver& driver) {
   std::string text = to_text(driver.publication());
   if (driver.slices() > 0)
     text += fmt::format(" (generation {}, {})", driver.generation(), count(driver.slices(), "slice"));
   return text;
 }
 
-std::string registration(const wire::Resource& resource) {
+std::string registration(const admin::v1::Resource& resource) {
   std::string text = to_text(resource.registration());
-  if (resource.registration_way() == wire::REGISTRATION_WAY_UNSPECIFIED) return text;
+  if (resource.registration_way() == admin::v1::REGISTRATION_WAY_UNSPECIFIED) return text;
   return fmt::format(
       "{} ({})", text,
-      resource.registration_way() == wire::REGISTRATION_WAY_REGISTRY ? "plugins_registry" : "kubelet.sock");
+      resource.registration_way() == admin::v1::REGISTRATION_WAY_REGISTRY ? "plugins_registry" : "kubelet.sock");
 }
 
 // The digest belongs to the running configuration; the condition follows if the file differs from it.
-std::string config(const wire::GetStatusResponse& status) {
+std::string config(const admin::v1::GetStatusResponse& status) {
   const std::string text = fmt::format("{} (sha256 {})", status.config_file(), status.config_sha256().substr(0, 12));
-  const bool applied = !status.has_config() || status.config().level() == wire::LEVEL_GOOD;
+  const bool applied = !status.has_config() || status.config().level() == admin::v1::LEVEL_GOOD;
   return applied ? text : fmt::format("{}, {}", text, to_text(status.config()));
 }
 
-std::string restarts(const wire::GetStatusResponse& status) {
+std::string restarts(const admin::v1::GetStatusResponse& status) {
   if (status.restarts() == 0) return "";
   return fmt::format("{}; the previous run {}", status.restarts(), printable(status.last_end()));
 }
 
-void print(const wire::GetStatusResponse& status) {
+void print_status(const admin::v1::GetStatusResponse& status) {
   const auto uptime = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(status.uptime_ms()));
   fmt::print("cardcage {} on node {}, pid {}, up {}\n", printable(status.version()), printable(status.node()),
              status.pid(), format_duration(uptime));
@@ -128,13 +127,13 @@ void print(const wire::GetStatusResponse& status) {
   for (const auto& warning : status.warnings()) fmt::print("warning: {}\n", printable(warning));
 }
 
-Status run(const Session& session) {
-  const auto status = ask(session.socket, &wire::Admin::Stub::GetStatus);
+Status show_status(const Session& session) {
+  const auto status = ask(session.socket, &admin::v1::Admin::Stub::GetStatus);
   if (!status) return std::unexpected(status.error());
   if (session.json)
     print_json(status_json(*status));
   else
-    print(*status);
+    print_status(*status);
   return {};
 }
 
@@ -142,7 +141,7 @@ Status run(const Session& session) {
 
 void add_status(CLI::App& app, Session& session) {
   auto* command = app.add_subcommand("status", "show the daemon: version, node, API server, drivers, warnings");
-  command->callback([&session] { session.outcome = run(session); });
+  command->callback([&session] { session.outcome = show_status(session); });
 }
 
 }  // namespace cardcage

@@ -20,12 +20,14 @@ struct WatchCommand {
 };
 
 // One device in a message; v1 and v1alpha1 have the same fields.
-struct Report {
+struct ReportedHealth {
   std::string state, message;
   std::int64_t updated = 0, timeout = 0;
-  friend bool operator==(const Report& a, const Report& b) { return a.state == b.state && a.message == b.message; }
+  friend bool operator==(const ReportedHealth& a, const ReportedHealth& b) {
+    return a.state == b.state && a.message == b.message;
+  }
 };
-using Reports = std::map<std::string, Report>;  // by "pool/device"
+using Reports = std::map<std::string, ReportedHealth>;  // by "pool/device"
 
 std::string word(int state) {
   switch (state) {
@@ -95,7 +97,7 @@ grpc::Status follow(Stub& stub, const WatchCommand& command, bool as_json) {
   return status.ok() ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "the driver ended the stream") : status;
 }
 
-Status run(const Session& session, const WatchCommand& command) {
+Status watch_health(const Session& session, const WatchCommand& command) {
   const auto driver = command.driver.empty() ? command.search.only() : command.search.find(command.driver);
   if (!driver) return std::unexpected(driver.error());
   const DriverClients clients(driver->service);
@@ -119,7 +121,7 @@ void add_watch_health(CLI::App& app, Session& session) {
   subcommand->add_option("--messages", command->messages, "stop after this many messages; 0 = never")
       ->capture_default_str();
   command->search.add_options(*subcommand);
-  subcommand->callback([&session, command] { session.outcome = run(session, *command); });
+  subcommand->callback([&session, command] { session.outcome = watch_health(session, *command); });
 }
 
 }  // namespace cardcage

@@ -18,7 +18,7 @@ bool is_plain(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '.' || c == '/'; });
 }
 
-void write(YAML::Emitter& out, std::string_view text) {
+void emit(YAML::Emitter& out, std::string_view text) {
   if (text.contains('\n'))
     out << YAML::Literal;
   else if (!is_plain(text))
@@ -26,20 +26,20 @@ void write(YAML::Emitter& out, std::string_view text) {
   out << std::string(text);
 }
 
-void write(YAML::Emitter& out, const json::value& value) {
+void emit(YAML::Emitter& out, const json::value& value) {
   if (const auto* object = value.if_object()) {
     out << YAML::BeginMap;
     for (const auto& member : *object) {
       out << YAML::Key << std::string(member.key()) << YAML::Value;
-      write(out, member.value());
+      emit(out, member.value());
     }
     out << YAML::EndMap;
   } else if (const auto* array = value.if_array()) {
     out << YAML::BeginSeq;
-    for (const json::value& item : *array) write(out, item);
+    for (const json::value& item : *array) emit(out, item);
     out << YAML::EndSeq;
   } else if (const auto* text = value.if_string()) {
-    write(out, std::string_view(*text));
+    emit(out, std::string_view(*text));
   } else {
     out << json::serialize(value);
   }
@@ -49,7 +49,7 @@ void write(YAML::Emitter& out, const json::value& value) {
 
 std::string to_yaml(const json::value& value) {
   YAML::Emitter out;
-  write(out, value);
+  emit(out, value);
   return std::string(out.c_str(), out.size()) + "\n";
 }
 
