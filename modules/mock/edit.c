@@ -38,16 +38,16 @@ static cage_status add_of_share(cage_edits* edits, int32_t index, const struct d
 
 enum { MAX_NUMBER = 48 };
 
-static cage_str number_of(char* to, int64_t value, int32_t exp10) {
+static cage_str write_number(char* to, int64_t value, int32_t exp10) {
   int size = exp10 == 0 ? snprintf(to, MAX_NUMBER, "%" PRId64, value)
                         : snprintf(to, MAX_NUMBER, "%" PRId64 "e%" PRId32, value, exp10);
   return (cage_str){to, (size_t)size};
 }
 
-static cage_status add_number(cage_edits* edits, int32_t index, const struct device* device, const char* suffix,
-                              int64_t value) {
+static cage_status add_number_env(cage_edits* edits, int32_t index, const struct device* device, const char* suffix,
+                                  int64_t value) {
   char text[MAX_NUMBER];
-  return add_env(edits, index, device, suffix, number_of(text, value, 0));
+  return add_env(edits, index, device, suffix, write_number(text, value, 0));
 }
 
 static const char* giver_of(const cage_values* params, const char* name) {
@@ -75,18 +75,19 @@ static cage_status add_gpu_params(cage_edits* edits, int32_t index, const struct
   if (status != CAGE_OK) return status;
   status = add_env(edits, index, device, "SHARING_FROM", text_of(giver_of(params, "sharing.strategy")));
   if (status != CAGE_OK) return status;
-  status = add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "sharing.timeSlicing.intervalMs"));
+  status =
+      add_number_env(edits, index, device, "INTERVAL_MS", params->integer(params, "sharing.timeSlicing.intervalMs"));
   if (status != CAGE_OK) return status;
   status = add_map(edits, index, device, "MEMORY_LIMITS", params, "sharing.memoryLimits");
   if (status != CAGE_OK) return status;
-  return add_number(edits, index, device, "MAX_MHZ", params->integer(params, "clocks.maxMhz"));
+  return add_number_env(edits, index, device, "MAX_MHZ", params->integer(params, "clocks.maxMhz"));
 }
 
 static cage_status add_device_params(cage_edits* edits, int32_t index, const struct device* device,
                                      const cage_values* params) {
   cage_status status = add_env(edits, index, device, "SHARING", params->string(params, "sharing"));
   if (status != CAGE_OK) return status;
-  status = add_number(edits, index, device, "INTERVAL_MS", params->integer(params, "intervalMs"));
+  status = add_number_env(edits, index, device, "INTERVAL_MS", params->integer(params, "intervalMs"));
   const cage_str* items = NULL;
   uint32_t count = params->list(params, "env", &items);
   for (uint32_t i = 0; i < count && status == CAGE_OK; ++i) {
@@ -103,7 +104,7 @@ static cage_status add_params(cage_edits* edits, int32_t index, const struct dev
                               const cage_values* params) {
   if (text_is(params->params_kind, "GpuConfig")) return add_gpu_params(edits, index, device, params);
   if (text_is(params->params_kind, "NicConfig")) {
-    return add_number(edits, index, device, "MTU", params->integer(params, "mtu"));
+    return add_number_env(edits, index, device, "MTU", params->integer(params, "mtu"));
   }
   return add_device_params(edits, index, device, params);
 }
@@ -123,7 +124,7 @@ static cage_status add_identity(cage_edits* edits, int32_t index, const struct d
   for (uint32_t i = 0; i < alloc->consumed_count && status == CAGE_OK; ++i) {
     char name[64], number[MAX_NUMBER];
     if (!text_copy(name, sizeof name, alloc->consumed[i].name)) continue;
-    const cage_str amount = number_of(number, alloc->consumed[i].value, alloc->consumed[i].exp10);
+    const cage_str amount = write_number(number, alloc->consumed[i].value, alloc->consumed[i].exp10);
     status = add_of_share(edits, index, device, name, amount);
   }
   return status;

@@ -3,9 +3,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "text.h"
 
 enum { STEP_NS = 200000000 }; /* progress is told once in this time */
@@ -76,12 +76,6 @@ void faults_heal(struct faults* faults, enum call_kind kind) {
     free(refusal);
     refusal = next;
   }
-}
-
-static uint64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 /* Waits as well-behaved hardware access does: cancel_fd and the deadline end the wait early [R4]. */

@@ -16,17 +16,17 @@ static const cage_metric temperature = {METRIC(GAUGE, "temperature_celsius", "of
 static const cage_metric energy = {METRIC(COUNTER, "energy_joules_total", "since the device was made")};
 static const cage_metric lane_errors = {METRIC(COUNTER, "lane_errors_total", "by lane"), .labels = lane_label,
                                         .label_count = 1};
-static const cage_metric devices = {METRIC(GAUGE, "devices", "that the module has")};
+static const cage_metric device_count = {METRIC(GAUGE, "devices", "that the module has")};
 static const cage_metric flood = {METRIC(GAUGE, "flood", "as many as metrics_flood asks for"), .labels = number_label,
                                   .label_count = 1};
 const cage_metric* const mock_metrics[MOCK_METRIC_COUNT] = {[TEMPERATURE] = &temperature,
                                                             [ENERGY] = &energy,
                                                             [LANE_ERRORS] = &lane_errors,
-                                                            [DEVICES] = &devices,
+                                                            [DEVICES] = &device_count,
                                                             [FLOOD] = &flood};
 _Static_assert((int)MOCK_METRIC_COUNT == (int)METRIC_COUNT, "the header counts them");
 
-static void report_device(const cage_instance* mock, const struct device* device, cage_metrics_sink* out) {
+static void sample_device(const cage_instance* mock, const struct device* device, cage_metrics_sink* out) {
   const cage_str id = text_of(device->id);
   const uint64_t hash = text_hash(TEXT_HASH_START, id);
   out->sample(out, TEMPERATURE, id, NULL, 40.0 + (double)(hash % 400) / 10.0);
@@ -45,7 +45,7 @@ cage_status mock_collect_metrics(cage_instance* mock, const cage_call* call, cag
   uint32_t present = 0;
   for (uint32_t i = 0; i < mock->devices.count; ++i) {
     if (!devices_present(&mock->devices, &mock->devices.all[i])) continue;
-    report_device(mock, &mock->devices.all[i], out);
+    sample_device(mock, &mock->devices.all[i], out);
     ++present;
   }
   const cage_str none = {NULL, 0};

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "text.h"
 
 enum { MAX_NAME = sizeof((struct device*)0)->id + 1 + MAX_UID };
@@ -186,11 +186,9 @@ cage_status holds_mark_start(const struct holds* holds, const struct device* dev
 uint64_t holds_bound_for(struct device* device, const char* claim) {
   struct holder* holder = find(device, claim);
   if (holder == NULL) return 0;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-  if (holder->bound_ns == 0) holder->bound_ns = now_ns;
-  return now_ns - holder->bound_ns;
+  const uint64_t now = now_ns();
+  if (holder->bound_ns == 0) holder->bound_ns = now;
+  return now - holder->bound_ns;
 }
 
 bool holds_was_bound(const struct device* device, const char* claim) {

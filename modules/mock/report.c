@@ -19,7 +19,7 @@ static void add_text(struct facts* facts, const char* name, uint32_t type, const
   facts->attrs[facts->attr_count++] =
       (cage_attr){.name = text_of(name), .type = type, .count = 1, .v = {.s = text_of(value)}};
 }
-static void add_number(struct facts* facts, const char* name, uint32_t type, int64_t value) {
+static void add_integer(struct facts* facts, const char* name, uint32_t type, int64_t value) {
   facts->attrs[facts->attr_count++] = (cage_attr){.name = text_of(name), .type = type, .count = 1, .v = {.i = value}};
 }
 static void add_capacity(struct facts* facts, const char* name, int64_t value, uint32_t format) {
@@ -65,15 +65,15 @@ static void describe_nic(struct facts* facts, const struct hardware* hardware, c
            (unsigned)(hash >> 32 & 0xff));
   add_text(facts, "model", CAGE_ATTR_STRING, hardware->nic_model);
   add_text(facts, "mac", CAGE_ATTR_STRING, facts->text[0]);
-  add_number(facts, "linkSpeed", CAGE_ATTR_INT, hardware->nic_speed_gbps);
-  add_number(facts, "rdma", CAGE_ATTR_BOOL, 1);
+  add_integer(facts, "linkSpeed", CAGE_ATTR_INT, hardware->nic_speed_gbps);
+  add_integer(facts, "rdma", CAGE_ATTR_BOOL, 1);
   add_capacity(facts, "bandwidth", (int64_t)hardware->nic_speed_gbps * 1000000000, CAGE_QTY_DECIMAL);
 }
 
 static void report_device(const struct devices* devices, const struct device* device, cage_snapshot* snapshot) {
   struct facts facts = {.attr_count = 0};
   add_text(&facts, "uuid", CAGE_ATTR_STRING, device->uuid);
-  add_number(&facts, "index", CAGE_ATTR_INT, device->index);
+  add_integer(&facts, "index", CAGE_ATTR_INT, device->index);
   if (strcmp(device->kind, "gpu") == 0) describe_gpu(&facts, devices->hardware, device);
   if (strcmp(device->kind, "fpga") == 0) describe_fpga(&facts, devices->hardware, device);
   if (strcmp(device->kind, "nic") == 0) describe_nic(&facts, devices->hardware, device);

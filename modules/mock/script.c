@@ -10,19 +10,13 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "text.h"
 #include "verbs.h"
 
 enum { MAX_READ = 64 * 1024 };
-
-static uint64_t now_ns(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Keeps the events ordered by time, and events of the same time in the order of their arrival. */
 static bool schedule(struct script* script, uint64_t due_ns, cage_str command) {
@@ -152,7 +146,7 @@ static void send_signal(struct script* script) {
 }
 
 /* Returns when the next signal is due; 0 = never. */
-static uint64_t run_storm(struct script* script) {
+static uint64_t send_storm(struct script* script) {
   struct storm* storm = &script->storm;
   for (; storm->next_ns < storm->end_ns && storm->next_ns <= now_ns(); ++storm->sent) {
     send_signal(script);
@@ -177,7 +171,7 @@ static void* script_thread(void* argument) {
   if (script->watch_fd >= 0) run_old_lines(script);
   for (;;) {
     run_due(script);
-    uint64_t due_ns = run_storm(script), now = now_ns();
+    uint64_t due_ns = send_storm(script), now = now_ns();
     if (script->events != NULL && (due_ns == 0 || script->events->due_ns < due_ns)) due_ns = script->events->due_ns;
     struct timespec left = {0};
     if (due_ns > now) {

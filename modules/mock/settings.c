@@ -175,8 +175,8 @@ static cage_status read_faults(const cage_call* call, const cage_values* options
   return read_refusals(call, options, "fail_unprepare", faults, CALL_UNPREPARE);
 }
 
-static cage_status read_lines(const cage_call* call, const cage_values* options, const char* name,
-                              struct lines* lines) {
+static cage_status read_line_list(const cage_call* call, const cage_values* options, const char* name,
+                                  struct lines* lines) {
   const cage_str* items = NULL;
   lines->count = options->list(options, name, &items);
   for (uint32_t i = 0; i < lines->count; ++i) {
@@ -218,10 +218,10 @@ cage_status settings_read(const cage_call* call, const cage_values* options, str
   }
   settings->metrics_lanes = (uint32_t)options->integer(options, "metrics_lanes");
   settings->metrics_flood = (uint32_t)options->integer(options, "metrics_flood");
-  status = read_lines(call, options, "write", &settings->write);
-  if (status == CAGE_OK) status = read_lines(call, options, "write_back", &settings->write_back);
-  if (status == CAGE_OK) status = read_lines(call, options, "catalogue", &settings->catalogue);
-  if (status == CAGE_OK) status = read_lines(call, options, "statements", &settings->statements);
+  status = read_line_list(call, options, "write", &settings->write);
+  if (status == CAGE_OK) status = read_line_list(call, options, "write_back", &settings->write_back);
+  if (status == CAGE_OK) status = read_line_list(call, options, "catalogue", &settings->catalogue);
+  if (status == CAGE_OK) status = read_line_list(call, options, "statements", &settings->statements);
   if (status != CAGE_OK) return status;
   settings->write_limit_ms = (uint32_t)(options->integer(options, "write_limit") / 1000000);
   settings->exec_limit_ms = (uint32_t)(options->integer(options, "exec_limit") / 1000000);

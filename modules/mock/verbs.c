@@ -40,7 +40,7 @@ static const struct word effects[] = {{"none", CAGE_TAINT_NONE},
                                       {"inform", CAGE_TAINT_INFORM},
                                       {NULL, 0}};
 
-static bool number_of(cage_str text, const struct word* word, uint32_t* number) {
+static bool find_word(cage_str text, const struct word* word, uint32_t* number) {
   while (word->text != NULL && !text_is(text, word->text)) ++word;
   *number = word->number;
   return word->text != NULL;
@@ -66,10 +66,10 @@ static cage_str before(cage_str* text, char end) {
 /* "NoExecute" or "example.com/ecc=Dbe:NoExecute" */
 static bool read_taint(cage_str text, cage_health* health) {
   cage_str value = before(&text, ':');
-  if (text.size == 0) return number_of(value, effects, &health->taint);
+  if (text.size == 0) return find_word(value, effects, &health->taint);
   health->taint_key = before(&value, '=');
   health->taint_value = value;
-  return number_of(text, effects, &health->taint);
+  return find_word(text, effects, &health->taint);
 }
 
 /* Also "nan" and "inf", which the host refuses. */
@@ -86,7 +86,7 @@ static const char* parse_health(const struct devices* devices, cage_str line, st
   if (wrong != NULL) return wrong;
   cage_health* health = &arguments->health;
   *health = (cage_health){.struct_size = sizeof(cage_health)};
-  if (!number_of(text_word(&line), states, &health->state))
+  if (!find_word(text_word(&line), states, &health->state))
     return "health is ok, bad, unknown, unmonitored or degraded";
   health->taint = health->state == CAGE_HEALTH_BAD ? CAGE_TAINT_NO_SCHEDULE : CAGE_TAINT_NONE;
   health->reason = text_word(&line);
