@@ -7,6 +7,7 @@
 #include "modules/common/process.h"
 #include "modules/nvidia/device_nodes.h"
 #include "modules/nvidia/gpu_modes.h"
+#include "modules/nvidia/mebibyte.h"
 #include "modules/nvidia/mig_changes.h"
 #include "modules/nvidia/reset.h"
 #include "modules/nvidia/sharing.h"
@@ -17,8 +18,7 @@ namespace {
 // The first line of the state: also a claim that changed nothing is known to be in use.
 const std::string kPrepared = "prepared\n";
 constexpr std::chrono::seconds kEndLimit{5};  // for processes that were killed
-constexpr std::chrono::milliseconds kLook{50};
-constexpr unsigned long long kMib = 1u << 20;
+constexpr std::chrono::milliseconds kExitPollInterval{50};
 constexpr unsigned long long kIdleMemory = 256 * kMib;  // more is left only by somebody
 
 // The compute mode in which a GPU can be shared so.
@@ -394,7 +394,7 @@ void Claims::end_leftovers(const cage::Call& call, const cage::Allocation& devic
     spared = kill_processes(target, processes);
     const auto end = cage::Call::Clock::now() + kEndLimit;
     while (!(processes = processes_of(target)).empty() && spared.empty() && cage::Call::Clock::now() < end)
-      call.sleep(kLook);
+      call.sleep(kExitPollInterval);
   }
   if (!processes.empty()) {
     const std::string what = "process " + to_text(processes) + " is still on GPU " + target.gpu->gpu.bus_id +

@@ -4,11 +4,11 @@
 #include <limits>
 
 #include "modules/nvidia/health/declared_causes.h"
+#include "modules/nvidia/mebibyte.h"
 
 namespace cardcage::nvidia {
 namespace {
 
-constexpr std::int64_t kMib = std::int64_t{1} << 20;
 constexpr std::uint64_t kMostMib = std::numeric_limits<std::int64_t>::max() / kMib;
 // A device has room for 32 attributes and capacities; the host adds three for its PCI address.
 constexpr std::size_t kRoom = 29;
@@ -53,7 +53,7 @@ cage::Quantities engines(const MigProfile& profile) {
           {"encoders", cage::Quantity::count(profile.encoders)},
           {"jpegEngines", cage::Quantity::count(profile.jpeg_engines)},
           {"ofaEngines", cage::Quantity::count(profile.ofa_engines)},
-          {"memory", cage::Quantity::bytes(static_cast<std::int64_t>(std::min(profile.memory_mib, kMostMib)) * kMib)}};
+          {"memory", cage::Quantity::bytes(static_cast<std::int64_t>(std::min(profile.memory_mib, kMostMib) * kMib))}};
 }
 
 // The most that any profile has: a profile that takes all of the GPU leaves nothing for another.

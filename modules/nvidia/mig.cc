@@ -30,7 +30,7 @@ MigProfile common_profile(const Info& info) {
           .placements = {}};
 }
 
-std::string name_of(std::span<const char> text) {
+std::string profile_name(std::span<const char> text) {
   std::string name = nvml::text_in(text);
   return name.starts_with("MIG ") ? name.substr(4) : name;
 }
@@ -55,13 +55,13 @@ std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device d
   };
   if (nvml::GpuInstanceProfileInfo3 info{}; fill(info)) {
     MigProfile profile = common_profile(info);
-    profile.name = name_of(info.name);
+    profile.name = profile_name(info.name);
     profile.graphics = (info.capabilities & nvml::kProfileGraphics) != 0;
     return profile;
   }
   if (nvml::GpuInstanceProfileInfo2 info{}; fill(info)) {
     MigProfile profile = common_profile(info);
-    profile.name = name_of(info.name);
+    profile.name = profile_name(info.name);
     return profile;
   }
   const auto info = get<nvml::GpuInstanceProfileInfo>(nvml->nvmlDeviceGetGpuInstanceProfileInfo, device, index);

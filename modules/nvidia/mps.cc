@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char *kService = "mps", *kProgram = "cardcage-nvidia-mps";
 constexpr std::chrono::seconds kStartLimit{10};  // nothing else is done meanwhile
-constexpr std::chrono::milliseconds kLook{20};
+constexpr std::chrono::milliseconds kStartPollInterval{20};
 
 [[noreturn]] void fail(const std::string& doing, int error) {
   throw cage::Error(CAGE_UNAVAILABLE, doing + ": " + std::strerror(error));
@@ -88,7 +88,7 @@ void Mps::start(const cage::Call& call, std::string_view claim_uid, const std::v
     if (cage::Call::Clock::now() > end)
       throw cage::Error(CAGE_UNAVAILABLE,
                         "the MPS control daemon does not respond; its log is in '" + (folder / "log").native() + "'");
-    call.sleep(kLook);
+    call.sleep(kStartPollInterval);
   }
 }
 

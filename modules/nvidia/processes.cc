@@ -59,7 +59,7 @@ std::vector<nvml::ProcessInfo> read(const nvml::Library& nvml, nvml::Device devi
 
 List newest(List newer, List older) { return newer != nullptr ? newer : older; }
 
-std::string name_of(unsigned pid, const std::filesystem::path& procfs) {
+std::string process_name(unsigned pid, const std::filesystem::path& procfs) {
   std::string name;
   std::ifstream file(procfs / std::to_string(pid) / "comm");
   std::getline(file, name);
@@ -76,7 +76,8 @@ std::vector<GpuProcess> processes_on(const nvml::Library& nvml, nvml::Device dev
         newest(nvml->nvmlDeviceGetGraphicsRunningProcesses_v3, nvml->nvmlDeviceGetGraphicsRunningProcesses_v2),
         nvml->nvmlDeviceGetMPSComputeRunningProcesses_v3})
     for (const nvml::ProcessInfo& one : read(nvml, device, list))
-      if (!gpu_instance || one.gpuInstanceId == *gpu_instance) names.try_emplace(one.pid, name_of(one.pid, procfs));
+      if (!gpu_instance || one.gpuInstanceId == *gpu_instance)
+        names.try_emplace(one.pid, process_name(one.pid, procfs));
   std::vector<GpuProcess> processes;
   for (auto& [pid, name] : names) processes.push_back({pid, std::move(name)});
   return processes;

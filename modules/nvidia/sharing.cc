@@ -6,10 +6,11 @@
 #include <string_view>
 #include <utility>
 
+#include "modules/nvidia/mebibyte.h"
+
 namespace cardcage::nvidia {
 namespace {
 
-constexpr double kMib = 1 << 20;
 constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1},
                                                           {"k", 1e3},
                                                           {"M", 1e6},
