@@ -13,10 +13,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLook{20};             // at the function
-constexpr milliseconds kIdleLook{100};        // for processes that have it open, which takes a look at all of them
-constexpr milliseconds kIdleLimit{3000};      // for the end of processes whose container was killed
-constexpr milliseconds kFunctionLimit{2000};  // for a port that was just programmed to be enabled
+constexpr milliseconds kFunctionPollInterval{20};  // at the function
+constexpr milliseconds kIdlePollInterval{100};     // for processes that have it open, which takes a look at all of them
+constexpr milliseconds kIdleLimit{3000};           // for the end of processes whose container was killed
+constexpr milliseconds kFunctionLimit{2000};       // for a port that was just programmed to be enabled
 // After so many attempts a device that cannot be cleaned is fenced, so that its pod can go.
 constexpr std::uint32_t kReleaseAttempts = 3;
 
@@ -34,7 +34,7 @@ void when_idle(const cage::Call& call, const std::function<void()>& action) {
     } catch (const cage::Error& error) {
       if (error.status() != CAGE_FAILED_PRECONDITION || cage::Call::Clock::now() >= end) throw;
     }
-    call.sleep(kIdleLook);
+    call.sleep(kIdlePollInterval);
   }
 }
 
@@ -262,7 +262,7 @@ void Claims::verify(const cage::Call& call, const Target& target, const Entry& b
   const auto end = cage::Call::Clock::now() + kFunctionLimit;
   Function loaded = target.function();
   while (loaded.id != wanted && cage::Call::Clock::now() < end) {
-    call.sleep(kLook);
+    call.sleep(kFunctionPollInterval);
     loaded = target.function();
   }
   if (loaded.id == wanted) return;

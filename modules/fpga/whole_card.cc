@@ -8,7 +8,7 @@
 namespace cardcage::fpga {
 namespace {
 
-Identity identity_of(const DflCard& card) {
+Identity card_identity(const DflCard& card) {
   return {.id = card.bus_id,
           .name = name_of_card(card.bus_id),
           .kind = "card",
@@ -30,7 +30,7 @@ Targets parts_of(const Tools& tools, const DflCard& card, bool as_whole) {
 }
 
 WholeCard::WholeCard(const Tools& tools, const DflCard& card)
-    : Target(identity_of(card)), tools_(tools), card_(card), parts_(parts_of(tools, card, true)) {}
+    : Target(card_identity(card)), tools_(tools), card_(card), parts_(parts_of(tools, card, true)) {}
 
 std::string WholeCard::interface_id() const { return card_.engine ? card_.engine->interface_id : std::string(); }
 

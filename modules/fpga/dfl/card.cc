@@ -50,7 +50,7 @@ constexpr std::array kModels{
 };
 
 // Nothing for a port that does not tell its number: another one would be programmed.
-std::optional<DflPort> read_port(const fs::path& folder) {
+std::optional<DflPort> find_port(const fs::path& folder) {
   const auto number = number_in(folder / "id");
   if (!number || !std::in_range<unsigned>(*number)) return std::nullopt;
   DflPort port;
@@ -81,7 +81,7 @@ void read_interface(DflEngine& engine) {
   }
 }
 
-DflEngine read_engine(const fs::path& folder) {
+DflEngine find_engine(const fs::path& folder) {
   DflEngine engine;
   engine.node = folder.filename();
   engine.folder = folder;
@@ -110,8 +110,8 @@ std::optional<DflCard> read_dfl_card(const hardware::Node& node, const std::stri
   for (const std::string& region : names_in(regions)) {
     for (const std::string& name : names_in(regions / region)) {
       if (name.starts_with("dfl-port."))
-        if (auto port = read_port(regions / region / name)) card.ports.push_back(std::move(*port));
-      if (name.starts_with("dfl-fme.")) card.engine = read_engine(regions / region / name);
+        if (auto port = find_port(regions / region / name)) card.ports.push_back(std::move(*port));
+      if (name.starts_with("dfl-fme.")) card.engine = find_engine(regions / region / name);
     }
   }
   if (card.ports.empty() && !card.engine) return std::nullopt;

@@ -82,7 +82,7 @@ void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id,
   bind.path = tools.node.sysfs / "bus/pci/drivers" / kDriver / "bind";
   bind.data = bus_id;
   tools.host.write_file(call, bind);
-  constexpr std::chrono::milliseconds kLook{20};
+  constexpr std::chrono::milliseconds kPollInterval{20};
   constexpr std::chrono::seconds kLimit{10};
   const auto end = cage::Call::Clock::now() + kLimit;
   for (;;) {
@@ -90,7 +90,7 @@ void bind(const cage::Call& call, const Tools& tools, const std::string& bus_id,
     if (cage::Call::Clock::now() >= end)
       throw cage::Error(CAGE_INTERNAL, "card " + bus_id + " has no ports after its driver " + kDriver +
                                            " was bound; the kernel's log says why");
-    call.sleep(kLook);
+    call.sleep(kPollInterval);
   }
 }
 

@@ -18,7 +18,7 @@
 namespace cardcage::fpga {
 namespace {
 
-Identity identity_of(const DflCard& card, const DflPort& port) {
+Identity port_identity(const DflCard& card, const DflPort& port) {
   const std::string number = std::to_string(port.number);
   return {.id = card.bus_id + "/port-" + number,
           .name = name_of_card(card.bus_id) + "-p" + number,
@@ -31,7 +31,7 @@ Identity identity_of(const DflCard& card, const DflPort& port) {
 }  // namespace
 
 Port::Port(const Tools& tools, const DflCard& card, const DflPort& port)
-    : Target(identity_of(card, port)), tools_(tools), card_(card), port_(port) {}
+    : Target(port_identity(card, port)), tools_(tools), card_(card), port_(port) {}
 
 std::string Port::interface_id() const { return card_.engine ? card_.engine->interface_id : std::string(); }
 

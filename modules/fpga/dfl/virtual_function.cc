@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kWholeCard = "its region serves all virtual functions of the card; ask for the card as a whole";
 
-Identity identity_of(const DflCard& card, const std::string& bus_id) {
+Identity virtual_function_identity(const DflCard& card, const std::string& bus_id) {
   return {.id = bus_id,
           .name = name_of_card(bus_id),
           .kind = "vf",
@@ -29,7 +29,7 @@ Identity identity_of(const DflCard& card, const std::string& bus_id) {
 }  // namespace
 
 VirtualFunction::VirtualFunction(const Tools& tools, const DflCard& card, const std::string& bus_id, bool is_part)
-    : Target(identity_of(card, bus_id)), tools_(tools), card_(card), is_part_(is_part) {}
+    : Target(virtual_function_identity(card, bus_id)), tools_(tools), card_(card), is_part_(is_part) {}
 
 bool VirtualFunction::is_being_programmed() const { return is_programming(*card_.engine); }
 

@@ -86,7 +86,7 @@ void read_sensors(const hardware::Node& node, const std::string& bus_id, Reading
   }
 }
 
-PortReadings read_port(const std::string& bus_id, const DflPort& port) {
+PortReadings port_readings(const std::string& bus_id, const DflPort& port) {
   return {.device = bus_id + "/port-" + std::to_string(port.number),
           .node = port.node,
           .number = port.number,
@@ -98,7 +98,7 @@ PortReadings read_port(const std::string& bus_id, const DflPort& port) {
           .ap2_event = is_set(port.folder / "ap2_event")};
 }
 
-EngineReadings read_engine(const DflCard& card) {
+EngineReadings engine_readings(const DflCard& card) {
   const DflEngine& engine = *card.engine;
   const fs::path errors = engine.folder / "errors";
   return {.node = engine.node,
@@ -124,9 +124,9 @@ Readings read_dfl(const hardware::Node& node, const std::string& bus_id) {
   readings.errors = hardware::errors_of(node.sysfs, bus_id);
   const auto card = read_dfl_card(node, bus_id);
   if (!card) return readings;
-  for (const DflPort& port : card->ports) readings.ports.push_back(read_port(bus_id, port));
+  for (const DflPort& port : card->ports) readings.ports.push_back(port_readings(bus_id, port));
   if (card->engine) {
-    readings.engine = read_engine(*card);
+    readings.engine = engine_readings(*card);
     if (!card->engine->manager.empty()) read_manager(card->engine->manager, readings);
   }
   read_sensors(node, bus_id, readings);

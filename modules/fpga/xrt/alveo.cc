@@ -69,7 +69,7 @@ std::string alveo_model(const hardware::Node& node, const std::string& bus_id) {
   return ids.vendor == kVendor && known != kAlveoModels.end() ? std::string(known->name) : std::string();
 }
 
-Identity identity_of(const Tools& tools, const std::string& bus_id) {
+Identity alveo_identity(const Tools& tools, const std::string& bus_id) {
   return {.id = bus_id,
           .name = name_of_card(bus_id),
           .kind = "alveo",
@@ -109,7 +109,7 @@ std::optional<std::vector<unsigned>> numbers_between(std::string_view separators
 }  // namespace
 
 Alveo::Alveo(const Tools& tools, const std::string& bus_id)
-    : Target(identity_of(tools, bus_id)), tools_(tools), folder_(hardware::path_of(tools.node.sysfs, bus_id)) {}
+    : Target(alveo_identity(tools, bus_id)), tools_(tools), folder_(hardware::path_of(tools.node.sysfs, bus_id)) {}
 
 std::string Alveo::platform() const { return platform_in(folder_); }
 
