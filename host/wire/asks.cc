@@ -3,9 +3,7 @@
 #include "host/core/bounded.h"
 
 namespace cardcage {
-namespace {
-
-void write(const ExecResult& from, wire::ExecResult& to) {
+static void write(const ExecResult& from, wire::ExecResult& to) {
   to.set_exit_status(from.exit_status);
   to.set_signal(from.signal);
   to.set_timed_out(from.timed_out);
@@ -14,7 +12,7 @@ void write(const ExecResult& from, wire::ExecResult& to) {
   to.set_err(from.err);
 }
 
-ExecResult read(const wire::ExecResult& from) {
+static ExecResult read(const wire::ExecResult& from) {
   return {.exit_status = from.exit_status(),
           .signal = from.signal(),
           .timed_out = from.timed_out(),
@@ -23,17 +21,18 @@ ExecResult read(const wire::ExecResult& from) {
           .err = from.err()};
 }
 
-void write(const ExecAsk& from, wire::Exec& to) {
+static void write(const ExecAsk& from, wire::Exec& to) {
   to.set_program(from.program);
-  cardcage::write(from.arguments, *to.mutable_arguments());
-  cardcage::write(from.environment, *to.mutable_environment());
+  write(from.arguments, *to.mutable_arguments());
+  write(from.environment, *to.mutable_environment());
   to.set_limit_ms(from.limit.count());
 }
 
-ExecAsk read(const wire::Exec& from) {
-  return {from.program(), cardcage::read(from.arguments()), cardcage::read(from.environment()),
-          bounded_milliseconds(from.limit_ms())};
+static ExecAsk read(const wire::Exec& from) {
+  return {from.program(), read(from.arguments()), read(from.environment()), bounded_milliseconds(from.limit_ms())};
 }
+
+namespace {
 
 struct WriteAsk {
   wire::Ask& to;

@@ -58,15 +58,15 @@ struct WriteCall {
   }
 };
 
-SandboxedPod read(const wire::Pod& from) {
+}  // namespace
+
+static SandboxedPod read(const wire::Pod& from) {
   return {.uid = from.uid(),
           .name_space = from.name_space(),
           .name = from.name(),
           .network_namespace = {},
           .route_socket = {}};
 }
-
-}  // namespace
 
 void write(const ModuleCall& from, wire::Request& to) { std::visit(WriteCall{to}, from); }
 

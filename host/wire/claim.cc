@@ -2,9 +2,8 @@
 #include "host/wire/messages.h"
 
 namespace cardcage {
-namespace {
 
-void write(const DeviceNode& from, wire::DeviceNode& to) {
+static void write(const DeviceNode& from, wire::DeviceNode& to) {
   to.set_path(from.path);
   to.set_host_path(from.host_path);
   to.set_type(from.type);
@@ -16,7 +15,7 @@ void write(const DeviceNode& from, wire::DeviceNode& to) {
   if (from.gid) to.set_gid(*from.gid);
 }
 
-DeviceNode read(const wire::DeviceNode& from) {
+static DeviceNode read(const wire::DeviceNode& from) {
   DeviceNode node{.path = from.path(),
                   .host_path = from.host_path(),
                   .type = from.type(),
@@ -34,30 +33,30 @@ DeviceNode read(const wire::DeviceNode& from) {
   return node;
 }
 
-void write(const Hook& from, wire::Hook& to) {
+static void write(const Hook& from, wire::Hook& to) {
   to.set_name(from.name);
   to.set_path(from.path);
-  cardcage::write(from.args, *to.mutable_args());
-  cardcage::write(from.env, *to.mutable_env());
+  write(from.args, *to.mutable_args());
+  write(from.env, *to.mutable_env());
   if (from.timeout_seconds) to.set_timeout_seconds(*from.timeout_seconds);
 }
 
-Hook read(const wire::Hook& from) {
+static Hook read(const wire::Hook& from) {
   Hook hook{.name = from.name(),
             .path = from.path(),
-            .args = cardcage::read(from.args()),
-            .env = cardcage::read(from.env()),
+            .args = read(from.args()),
+            .env = read(from.env()),
             .timeout_seconds = {}};
   if (from.has_timeout_seconds()) hook.timeout_seconds = from.timeout_seconds();
   return hook;
 }
 
-void write(const EnvVar& from, wire::EnvVar& to) {
+static void write(const EnvVar& from, wire::EnvVar& to) {
   to.set_name(from.name);
   to.set_value(from.value);
 }
 
-void write(const Edits& from, wire::Edits& to) {
+static void write(const Edits& from, wire::Edits& to) {
   for (const EnvVar& variable : from.env) write(variable, *to.add_env());
   for (const EnvVar& variable : from.env_lists) write(variable, *to.add_env_lists());
   for (const DeviceNode& node : from.device_nodes) write(node, *to.add_device_nodes());
@@ -66,7 +65,7 @@ void write(const Edits& from, wire::Edits& to) {
     out.set_host_path(mount.host_path);
     out.set_container_path(mount.container_path);
     out.set_type(mount.type);
-    cardcage::write(mount.options, *out.mutable_options());
+    write(mount.options, *out.mutable_options());
   }
   for (const Hook& hook : from.hooks) write(hook, *to.add_hooks());
   for (const NetDevice& device : from.net_devices) {
@@ -78,21 +77,19 @@ void write(const Edits& from, wire::Edits& to) {
   to.mutable_locked_memory()->Add(from.locked_memory.begin(), from.locked_memory.end());
 }
 
-Edits read(const wire::Edits& from) {
+static Edits read(const wire::Edits& from) {
   Edits edits;
   for (const wire::EnvVar& in : from.env()) edits.env.push_back({in.name(), in.value()});
   for (const wire::EnvVar& in : from.env_lists()) edits.env_lists.push_back({in.name(), in.value()});
   for (const wire::DeviceNode& in : from.device_nodes()) edits.device_nodes.push_back(read(in));
   for (const wire::Mount& in : from.mounts())
-    edits.mounts.push_back({in.host_path(), in.container_path(), in.type(), cardcage::read(in.options())});
+    edits.mounts.push_back({in.host_path(), in.container_path(), in.type(), read(in.options())});
   for (const wire::Hook& in : from.hooks()) edits.hooks.push_back(read(in));
   for (const wire::NetDevice& in : from.net_devices()) edits.net_devices.push_back({in.host_interface(), in.name()});
   edits.additional_gids.assign(from.additional_gids().begin(), from.additional_gids().end());
   edits.locked_memory.assign(from.locked_memory().begin(), from.locked_memory().end());
   return edits;
 }
-
-}  // namespace
 
 void write(const ModuleClaim& from, wire::Claim& to) {
   to.set_name_space(from.ref.name_space);

@@ -176,8 +176,8 @@ void write(const Device& from, wire::Device& to) {
   write(from.capacity, *to.mutable_capacity());
   for (const auto& [capacity, policy] : from.policies) write_policy(capacity, policy, *to.add_policies());
   if (!from.binding.empty()) write_binding(from.binding, *to.mutable_binding());
-  for (const CounterUse& use : from.consumes) cardcage::write(use.set, use.counters, *to.add_consumes());
-  cardcage::write({}, from.health, *to.mutable_health());
+  for (const CounterUse& use : from.consumes) write(use.set, use.counters, *to.add_consumes());
+  write({}, from.health, *to.mutable_health());
 }
 
 Result<Device> read(const wire::Device& from) {

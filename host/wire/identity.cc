@@ -10,7 +10,14 @@ namespace {
 
 using Declarations = google::protobuf::RepeatedPtrField<wire::OptionDeclaration>;
 
-void write(const std::vector<OptionDeclaration>& from, Declarations& to) {
+bool are_labels(const google::protobuf::RepeatedPtrField<std::string>& names) {
+  const std::set<std::string_view> different(names.begin(), names.end());
+  return std::ranges::all_of(names, is_metric_label) && static_cast<int>(different.size()) == names.size();
+}
+
+}  // namespace
+
+static void write(const std::vector<OptionDeclaration>& from, Declarations& to) {
   for (const OptionDeclaration& declaration : from) {
     wire::OptionDeclaration& out = *to.Add();
     out.set_name(declaration.name);
@@ -21,13 +28,13 @@ void write(const std::vector<OptionDeclaration>& from, Declarations& to) {
     out.set_class_only(declaration.class_only);
     out.set_default_text(declaration.default_text);
     out.set_help(declaration.help);
-    cardcage::write(declaration.choices, *out.mutable_choices());
+    write(declaration.choices, *out.mutable_choices());
     out.set_min(declaration.min);
     out.set_max(declaration.max);
   }
 }
 
-std::vector<OptionDeclaration> read(const Declarations& from) {
+static std::vector<OptionDeclaration> read(const Declarations& from) {
   std::vector<OptionDeclaration> declarations;
   for (const wire::OptionDeclaration& in : from) {
     const auto type = std::clamp(in.type(), 1u, static_cast<std::uint32_t>(OptionType::kMap));
@@ -39,20 +46,15 @@ std::vector<OptionDeclaration> read(const Declarations& from) {
                             .class_only = in.class_only(),
                             .default_text = in.default_text(),
                             .help = in.help(),
-                            .choices = cardcage::read(in.choices()),
+                            .choices = read(in.choices()),
                             .min = in.min(),
                             .max = in.max()});
   }
   return declarations;
 }
 
-bool are_labels(const google::protobuf::RepeatedPtrField<std::string>& names) {
-  const std::set<std::string_view> different(names.begin(), names.end());
-  return std::ranges::all_of(names, is_metric_label) && static_cast<int>(different.size()) == names.size();
-}
-
 // The names become part of the metrics page, so they are checked here again.
-std::vector<MetricDeclaration> read(const google::protobuf::RepeatedPtrField<wire::MetricDeclaration>& from) {
+static std::vector<MetricDeclaration> read(const google::protobuf::RepeatedPtrField<wire::MetricDeclaration>& from) {
   std::vector<MetricDeclaration> metrics;
   for (const wire::MetricDeclaration& in : from) {
     const bool is_known = std::ranges::find(metrics, in.name(), &MetricDeclaration::name) != metrics.end();
@@ -60,34 +62,32 @@ std::vector<MetricDeclaration> read(const google::protobuf::RepeatedPtrField<wir
     metrics.push_back({.type = in.type() == 2 ? MetricType::kCounter : MetricType::kGauge,
                        .name = in.name(),
                        .help = in.help(),
-                       .labels = cardcage::read(in.labels())});
+                       .labels = read(in.labels())});
   }
   return metrics;
 }
 
-void write(const std::vector<ParamsSchema>& from, google::protobuf::RepeatedPtrField<wire::ParamsSchema>& to) {
+static void write(const std::vector<ParamsSchema>& from, google::protobuf::RepeatedPtrField<wire::ParamsSchema>& to) {
   for (const ParamsSchema& schema : from) {
     wire::ParamsSchema& out = *to.Add();
     out.set_api_version(schema.api_version);
     out.set_kind(schema.kind);
     write(schema.fields, *out.mutable_fields());
-    cardcage::write(schema.device_kinds, *out.mutable_device_kinds());
+    write(schema.device_kinds, *out.mutable_device_kinds());
     out.set_raw(schema.raw);
   }
 }
 
-std::vector<ParamsSchema> read(const google::protobuf::RepeatedPtrField<wire::ParamsSchema>& from) {
+static std::vector<ParamsSchema> read(const google::protobuf::RepeatedPtrField<wire::ParamsSchema>& from) {
   std::vector<ParamsSchema> schemas;
   for (const wire::ParamsSchema& in : from)
     schemas.push_back({.api_version = in.api_version(),
                        .kind = in.kind(),
                        .fields = read(in.fields()),
-                       .device_kinds = cardcage::read(in.device_kinds()),
+                       .device_kinds = read(in.device_kinds()),
                        .raw = in.raw()});
   return schemas;
 }
-
-}  // namespace
 
 void write(const ModuleIdentity& from, wire::Identity& to) {
   to.set_id(from.id);

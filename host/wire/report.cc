@@ -9,8 +9,6 @@
 namespace cardcage {
 namespace {
 
-LeftOut read(const wire::LeftOut& from) { return {from.count(), printable(from.first(), 1024)}; }
-
 bool is_attribute_text(std::string_view text) { return text.size() <= kMaxAttributeText && is_utf8(text); }
 
 // The worker keeps these rules, too, unless the module has overwritten its memory.
@@ -30,7 +28,7 @@ bool keeps_rules(const wire::CatalogueEntry& entry) {
 }
 
 Result<CatalogueEntry> read_entry(const wire::CatalogueEntry& from) {
-  auto attributes = cardcage::read(from.attributes());
+  auto attributes = read(from.attributes());
   if (!attributes) return within(attributes.error(), "catalogue entry '{}'", from.name());
   return CatalogueEntry{.kind = from.kind(),
                         .name = from.name(),
@@ -52,6 +50,8 @@ void leave_out(const std::string& name, LeftOut& left_out) {
 }
 
 }  // namespace
+
+static LeftOut read(const wire::LeftOut& from) { return {from.count(), printable(from.first(), 1024)}; }
 
 void write(const MetricSample& from, wire::Sample& to) {
   to.set_metric(from.metric);
