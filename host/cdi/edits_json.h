@@ -8,7 +8,9 @@
 
 namespace cardcage {
 
-inline json::value to_json_value(const EnvVar& variable) { return json::string(variable.name + "=" + variable.value); }
+inline void write_json(std::string& out, const EnvVar& variable) {
+  write_json(out, variable.name + "=" + variable.value);
+}
 inline bool from_json_value(const json::value& json, EnvVar& variable) {
   if (!json.is_string()) return false;
   const std::string text(json.get_string());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <set>
 
 #include "host/cdi/edits_json.h"
@@ -133,10 +132,11 @@ std::string_view lowest_cdi_version(const CdiSpec& spec) {
 Result<std::string> serialize_cdi(const CdiSpec& spec) {
   if (auto valid = validate(spec); !valid) return std::unexpected(valid.error());
   CdiSpec lean = without_defaults(spec);
-  FieldWriter writer;
-  writer("cdiVersion", std::string(lowest_cdi_version(lean)));
+  std::string text = "{";
+  FieldWriter writer(text);
+  writer("cdiVersion", lowest_cdi_version(lean));
   describe(writer, lean);
-  return escape_for_yaml(json::serialize(writer.object) + "\n");
+  return escape_for_yaml(text + "}\n");
 }
 
 Result<CdiSpec> parse_cdi(std::string_view text) {

@@ -8,12 +8,15 @@
 // members (a newer host may have written them) and fails on wrong types and numbers out of range.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -36,41 +39,56 @@ concept Described = requires(FieldWriter& writer, T& value) { describe(writer, v
 template <class T>
 concept Number = std::integral<T> && !std::same_as<T, bool>;
 
-inline json::value to_json_value(bool value) { return value; }
-inline json::value to_json_value(const std::string& value) { return json::string(value); }
-// Milliseconds since 1970.
-inline json::value to_json_value(std::chrono::system_clock::time_point time) {
-  return static_cast<std::int64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
-}
+// -- writing: each appends the value to `out` ------------------------------------------------------------------------
+// Not by way of a json::value: claims are written twice for each call of the kubelet.
+
+inline void write_json(std::string& out, bool value) { out += value ? "true" : "false"; }
+void write_json(std::string& out, std::string_view value);
+inline void write_json(std::string& out, const std::string& value) { write_json(out, std::string_view(value)); }
 template <Number T>
-json::value to_json_value(T value) {
-  return static_cast<std::int64_t>(value);
+void write_json(std::string& out, T value) {
+  fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(value));
+}
+// Milliseconds since 1970.
+inline void write_json(std::string& out, std::chrono::system_clock::time_point time) {
+  write_json(out, std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count());
 }
 template <class T>
   requires std::is_enum_v<T>
-json::value to_json_value(T value) {
-  return static_cast<std::int64_t>(value);
+void write_json(std::string& out, T value) {
+  write_json(out, static_cast<std::int64_t>(value));
 }
 template <Described T>
-json::value to_json_value(const T& value);
+void write_json(std::string& out, const T& value);
 template <class T>
-json::value to_json_value(const std::optional<T>& value) {
-  return value ? to_json_value(*value) : json::value();
+void write_json(std::string& out, const std::optional<T>& value) {
+  if (value)
+    write_json(out, *value);
+  else
+    out += "null";
 }
 template <class T>
-json::value to_json_value(const std::vector<T>& values) {
-  json::array array;
-  array.reserve(values.size());
-  for (const T& value : values) array.push_back(to_json_value(value));
-  return array;
+void write_json(std::string& out, const std::vector<T>& values) {
+  out += '[';
+  for (const T& value : values) {
+    if (&value != values.data()) out += ',';
+    write_json(out, value);
+  }
+  out += ']';
 }
 template <class T, class Compare>
-json::value to_json_value(const std::map<std::string, T, Compare>& values) {
-  json::object object;
-  for (const auto& [key, value] : values) object[key] = to_json_value(value);
-  return object;
+void write_json(std::string& out, const std::map<std::string, T, Compare>& values) {
+  out += '{';
+  for (const auto& [key, value] : values) {
+    if (out.back() != '{') out += ',';
+    write_json(out, key);
+    out += ':';
+    write_json(out, value);
+  }
+  out += '}';
 }
+
+// -- reading ---------------------------------------------------------------------------------------------------------
 
 inline bool from_json_value(const json::value& json, bool& value) {
   return json.is_bool() && (value = json.get_bool(), true);
@@ -118,13 +136,26 @@ bool from_json_value(const json::value& json, std::map<std::string, T, Compare>&
   return true;
 }
 
+// Writes the members of an object, whose braces are written by its user.
 class FieldWriter {
  public:
+  explicit FieldWriter(std::string& out) : out_(out), begin_(out.size()) {}
   template <class T>
   void operator()(std::string_view name, const T& value) {
-    if (!(value == T{})) object[name] = to_json_value(value);
+    if (value == T{}) return;
+    key(name);
+    write_json(out_, value);
   }
-  json::object object;
+  // For a value that the user writes.
+  void key(std::string_view name) {
+    if (out_.size() != begin_) out_ += ',';
+    write_json(out_, name);
+    out_ += ':';
+  }
+
+ private:
+  std::string& out_;
+  const std::size_t begin_;
 };
 
 class FieldReader {
@@ -141,10 +172,18 @@ class FieldReader {
 };
 
 template <Described T>
-json::value to_json_value(const T& value) {
-  FieldWriter writer;
+void write_json(std::string& out, const T& value) {
+  out += '{';
+  FieldWriter writer(out);
   describe(writer, const_cast<T&>(value));  // one description serves both directions; the writer only reads
-  return std::move(writer.object);
+  out += '}';
+}
+
+template <class T>
+std::string to_json_text(const T& value) {
+  std::string out;
+  write_json(out, value);
+  return out;
 }
 
 template <Described T>

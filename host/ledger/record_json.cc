@@ -1,13 +1,12 @@
 #include <boost/algorithm/hex.hpp>
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 
 #include "host/cdi/edits_json.h"
 #include "host/ledger/record.h"
 
 namespace cardcage {
 
-static json::value to_json_value(const Quantity& quantity) { return json::string(quantity.to_string()); }
+static void write_json(std::string& out, const Quantity& quantity) { write_json(out, quantity.to_string()); }
 static bool from_json_value(const json::value& json, Quantity& quantity) {
   if (!json.is_string()) return false;
   auto parsed = Quantity::parse(std::string_view(json.get_string()));
@@ -16,8 +15,8 @@ static bool from_json_value(const json::value& json, Quantity& quantity) {
 }
 
 // An option's value keeps its type: text, number, truth value, list or map.
-static json::value option_to_json(const OptionValue& option) {
-  return std::visit([](const auto& value) { return to_json_value(value); }, option);
+static void write_option(std::string& out, const OptionValue& option) {
+  std::visit([&](const auto& value) { write_json(out, value); }, option);
 }
 static bool option_from_json(const json::value& json, OptionValue& option) {
   if (json.is_string()) return from_json_value(json, option.emplace<std::string>());
@@ -26,12 +25,14 @@ static bool option_from_json(const json::value& json, OptionValue& option) {
   if (json.is_object()) return from_json_value(json, option.emplace<TextMap>());
   return from_json_value(json, option.emplace<std::vector<std::string>>());
 }
-static json::value to_json_value(const OptionValues::Entry& entry) {
-  json::object object;
-  object["value"] = option_to_json(entry.value);
-  if (entry.given) object["given"] = true;
-  if (entry.source) object["source"] = to_json_value(*entry.source);
-  return object;
+static void write_json(std::string& out, const OptionValues::Entry& entry) {
+  out += '{';
+  FieldWriter writer(out);
+  writer.key("value");
+  write_option(out, entry.value);
+  writer("given", entry.given);
+  writer("source", entry.source);
+  out += '}';
 }
 static bool from_json_value(const json::value& json, OptionValues::Entry& entry) {
   const json::object* object = json.if_object();
@@ -41,7 +42,7 @@ static bool from_json_value(const json::value& json, OptionValues::Entry& entry)
   return value && option_from_json(*value, entry.value) && (!given || from_json_value(*given, entry.given)) &&
          (!source || from_json_value(*source, entry.source));
 }
-static json::value to_json_value(const OptionValues& values) { return to_json_value(values.entries); }
+static void write_json(std::string& out, const OptionValues& values) { write_json(out, values.entries); }
 static bool from_json_value(const json::value& json, OptionValues& values) {
   return from_json_value(json, values.entries);
 }
@@ -184,12 +185,10 @@ Status read_hex(const std::string& hex, std::string& bytes, std::string_view wha
   }
 }
 
-json::value write_content(const ModulePart& part) {
-  json::value content = to_json_value(part);
-  const PartJournal journal{boost::algorithm::hex_lower(part.journal)};
-  const json::value written = to_json_value(journal);
-  for (const auto& member : written.as_object()) content.as_object().insert(member);
-  return content;
+void write_content(FieldWriter& writer, const ModulePart& part) {
+  describe(writer, const_cast<ModulePart&>(part));
+  PartJournal journal{boost::algorithm::hex_lower(part.journal)};
+  describe(writer, journal);
 }
 
 Result<ModulePart> read_content(const json::value& json) {
@@ -216,7 +215,12 @@ Result<ModulePart> read_part(const json::value& json) {
 
 }  // namespace
 
-std::string part_to_json(const ModulePart& part) { return json::serialize(write_content(part)); }
+std::string part_to_json(const ModulePart& part) {
+  std::string out = "{";
+  FieldWriter writer(out);
+  write_content(writer, part);
+  return out + "}";
+}
 
 Result<ModulePart> part_from_json(std::string_view text) {
   const auto parsed = parse(text);
@@ -225,16 +229,20 @@ Result<ModulePart> part_from_json(std::string_view text) {
 }
 
 std::string record_to_json(const ClaimRecord& record) {
-  json::value whole = to_json_value(record);
-  json::array parts;
+  std::string out = "{";
+  FieldWriter writer(out);
+  describe(writer, const_cast<ClaimRecord&>(record));
   for (const ModulePart& part : record.parts) {
-    json::value& out = parts.emplace_back(write_content(part));
-    const PartExtras extras{part.module, boost::algorithm::hex_lower(part.state), part.state_version};
-    const json::value extra_members = to_json_value(extras);
-    for (const auto& member : extra_members.as_object()) out.as_object().insert(member);
+    if (&part == record.parts.data()) writer.key("parts");
+    out += &part == record.parts.data() ? "[{" : ",{";
+    FieldWriter members(out);
+    write_content(members, part);
+    PartExtras extras{part.module, boost::algorithm::hex_lower(part.state), part.state_version};
+    describe(members, extras);
+    out += '}';
   }
-  if (!parts.empty()) whole.as_object()["parts"] = std::move(parts);
-  return json::serialize(whole);
+  out += record.parts.empty() ? "}" : "]}";
+  return out;
 }
 
 Result<ClaimRecord> record_from_json(std::string_view text) {

@@ -94,7 +94,7 @@ Status ServiceRecords::keep(ServiceRecord record) const {
                              std::move(record.command.arguments),
                              std::move(record.command.environment),
                              record.pid};
-  return write_file_atomically(file_of(record.key), json::serialize(to_json_value(stored)), 0600,
+  return write_file_atomically(file_of(record.key), to_json_text(stored), 0600,
                                /*durable=*/false);
 }
 
