@@ -360,8 +360,8 @@ std::optional<Health> ResourceAllocator::unavailable(const HeldDevices& others, 
     return unhealthy("FailedRecently",
                      fmt::format("it is not offered for a while after a failure: {}", entry->second.why));
   const HeldDevice wanted{.allocation = {.driver = resource_, .device = device.name}, .device_id = device.id};
-  const auto conflict =
-      find_conflict({resource_, uid_for(others.module(), device)}, others, wanted, environment_.ledger);
+  const auto own = record_for(others.module(), device);
+  const auto conflict = find_conflict(own ? own->key() : ClaimKey{}, others, wanted, environment_.ledger);
   if (!conflict) return std::nullopt;
   return unhealthy(conflict->partition.empty() ? "InUse" : "PartitionInUse", to_string(*conflict));
 }

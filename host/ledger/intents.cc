@@ -54,6 +54,12 @@ bool is_at(const UniqueFd& fd, const std::filesystem::path& path) {
          opened.st_ino == there.st_ino;
 }
 
+// Whether its name was removed, or given to another file.
+bool has_lost_its_name(const UniqueFd& file) {
+  struct stat status{};
+  return ::fstat(file.get(), &status) != 0 || status.st_nlink == 0;
+}
+
 }  // namespace
 
 Intents::Intents(std::filesystem::path file, std::string boot_id)
@@ -182,21 +188,27 @@ Status Intents::put(Entry entry) {
   return {};
 }
 
-void Intents::clear(const ClaimKey& key) {
-  if (!entries_.contains(key)) return;
-  remove_entry(key);
-  ClaimRecord settled;
-  settled.driver = key.driver;
-  settled.ref.uid = key.uid;
-  const std::string line = fmt::format("{}{}\n", kSettled, record_to_json(settled));
-  if (const auto written = append(line); !written)
-    log(LogLevel::kWarn, "cannot write that a claim is settled; the next start will look at it once more",
-        {{"claim", key.uid}, {"error", written.error().message}});
-  shorten(line);
+void Intents::clear(const std::vector<ClaimKey>& claims) {
+  std::string lines;
+  for (const ClaimKey& key : claims) {
+    if (!entries_.contains(key)) continue;
+    remove_entry(key);
+    ClaimRecord settled;
+    settled.driver = key.driver;
+    settled.ref.uid = key.uid;
+    lines += fmt::format("{}{}\n", kSettled, record_to_json(settled));
+  }
+  if (lines.empty()) return;
+  if (const auto written = append(lines); !written)
+    log(LogLevel::kWarn, "cannot write that claims are settled; the next start will look at them once more",
+        {{"claims", claims.size()}, {"error", written.error().message}});
+  shorten(lines);
 }
 
 Status Intents::append(std::string_view line) {
-  if (auto there = restore(); !there) return there;
+  // For each line, so without a walk along the path, which would cost more than the write.
+  if (has_lost_its_name(journal_))
+    if (auto there = restore(); !there) return there;
   auto written = write_line(journal_, size_, line);
   if (!written && successor_) {  // it may have taken the space
     give_up_successor();

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "host/core/unique_fd.h"
 #include "host/ledger/record.h"
@@ -38,8 +39,8 @@ class Intents {
   // Replaces the claim's earlier entry.
   Status set(std::shared_ptr<const ClaimRecord> record);
   Status set_released(std::shared_ptr<const ClaimRecord> record, WallTime when);
-  // The ledger's file says all about the claim.
-  void clear(const ClaimKey& key);
+  // The ledger's file says all about these claims.
+  void clear(const std::vector<ClaimKey>& claims);
   // Writes the file again if somebody removed or replaced it, with its folder if need be. kAborted if another process
   // uses a new folder of that name.
   Status restore();

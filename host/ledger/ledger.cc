@@ -17,18 +17,6 @@ constexpr std::size_t kMaxUnwritten = 1000;
 // Some hundred claims with as much state as a module may have.
 constexpr std::size_t kMaxUnwrittenBytes = 16u << 20;
 
-// The keys that a device is found by: the module's id for it, and its name in Kubernetes, which the module and the
-// driver have. No module's name has a slash, so they do not collide.
-template <class Visit>
-void each_device(const ClaimRecord& record, Visit visit) {
-  for (const ModulePart& part : record.parts)
-    for (const HeldDevice& device : part.devices) {
-      visit(std::pair(part.module, device.device_id));
-      visit(std::pair(part.module + "/", device.allocation.device));
-      visit(std::pair("/" + record.driver, device.allocation.device));
-    }
-}
-
 }  // namespace
 
 Result<std::string> read_boot_id() {
@@ -66,16 +54,17 @@ Ledger::Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std:
 
 // The file may lack the last changes of each claim, and never has later ones.
 void Ledger::adopt_intents() {
-  const Intents::Entries entries = intents_.entries();  // a copy: clear() changes them
-  for (const auto& [key, entry] : entries) {
+  std::vector<ClaimKey> settled;
+  for (const auto& [key, entry] : intents_.entries()) {
     if (entry.released && !find(key)) {
-      intents_.clear(key);
+      settled.push_back(key);
       continue;
     }
     set(key, entry.released ? nullptr : entry.record);
     if (entry.released || entry.record->phase == ClaimPhase::kPrepared)
       enqueue({entry.record, entry.released, Durability::kNode, {}, entry.record});
   }
+  intents_.clear(settled);
 }
 
 Ledger::~Ledger() {
@@ -96,33 +85,13 @@ std::shared_ptr<const ClaimRecord> Ledger::find(const ClaimKey& key) const {
   return entry == claims_.end() ? nullptr : entry->second;
 }
 
-std::vector<std::shared_ptr<const ClaimRecord>> Ledger::holders(const std::string& module, const std::string& device_id,
-                                                                const std::string& driver,
-                                                                const std::string& device) const {
-  std::set<ClaimKey> keys;
-  for (const HolderKey& found_by :
-       {HolderKey(module, device_id), HolderKey(module + "/", device), HolderKey("/" + driver, device)})
-    if (const auto entry = holders_.find(found_by); entry != holders_.end())
-      keys.insert(entry->second.begin(), entry->second.end());
-  std::vector<std::shared_ptr<const ClaimRecord>> records;
-  for (const ClaimKey& key : keys) records.push_back(find(key));
-  return records;
-}
-
 void Ledger::set(const ClaimKey& key, std::shared_ptr<const ClaimRecord> record) {
-  if (const auto old = find(key)) {
-    each_device(*old, [&](const HolderKey& device) {
-      const auto entry = holders_.find(device);
-      if (entry == holders_.end()) return;
-      entry->second.erase(key);
-      if (entry->second.empty()) holders_.erase(entry);
-    });
-  }
+  if (const auto old = find(key)) by_device_.remove(old);
   if (!record) {
     claims_.erase(key);
     return;
   }
-  each_device(*record, [&](const HolderKey& device) { holders_[device].insert(key); });
+  by_device_.add(record);
   claims_[key] = std::move(record);
 }
 
@@ -237,12 +206,15 @@ void Ledger::finish(const Batch& batch, const Written& written) {
 
 // A claim that changed again since then is still to be written.
 void Ledger::settle(const Batch& written) {
+  std::vector<ClaimKey> settled;
   for (const LedgerChange& change : written.changes) {
-    const ClaimKey key = change.record->key();
+    ClaimKey key = change.record->key();
     const auto entry = intents_.entries().find(key);
     if (entry == intents_.entries().end()) continue;
-    if (entry->second.record == change.settles && entry->second.released == change.released) intents_.clear(key);
+    if (entry->second.record == change.settles && entry->second.released == change.released)
+      settled.push_back(std::move(key));
   }
+  intents_.clear(settled);
 }
 
 // -- a disk that does not take the changes ---------------------------------------------------------------------------

@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "host/core/delayed_call.h"
 #include "host/core/fault_point.h"
 #include "host/core/task.h"
+#include "host/ledger/device_index.h"
 #include "host/ledger/health_records.h"
 #include "host/ledger/intents.h"
 #include "host/ledger/ledger_store.h"
@@ -55,8 +55,10 @@ class Ledger {
   std::shared_ptr<const ClaimRecord> find(const ClaimKey& key) const;
   // Claims whose records have the device: by the module's id for it, or by its name in the module or at the driver, in
   // any pool. Whether they have the hardware is for host/claim/conflicts.h to say.
-  std::vector<std::shared_ptr<const ClaimRecord>> holders(const std::string& module, const std::string& device_id,
-                                                          const std::string& driver, const std::string& device) const;
+  DeviceIndex::Records holders(const std::string& module, const std::string& device_id, const std::string& driver,
+                               const std::string& device) const {
+    return by_device_.find(module, device_id, driver, device);
+  }
   const std::string& boot_id() const { return options_.boot_id; }
 
   // [core] Call it before a module call for the claim. The claim is in doubt, even after a kill -9, until put() or
@@ -99,7 +101,6 @@ class Ledger {
   struct Written {
     Status claims, health;
   };
-  using HolderKey = std::pair<std::string, std::string>;
 
   Ledger(asio::io_context& core, Clock& clock, LedgerOptions options, std::unique_ptr<LedgerStore> store,
          Intents intents, LoadedHealth health);
@@ -148,7 +149,7 @@ class Ledger {
   std::unique_ptr<LedgerStore> store_;  // used by the writer thread only, after open()
   Intents intents_;
   Claims claims_;
-  std::map<HolderKey, std::set<ClaimKey>> holders_;
+  DeviceIndex by_device_;
   HealthRecords health_;
   std::vector<LedgerChange> waiting_;
   std::shared_ptr<Batch> writing_;  // null while the writer is idle

@@ -50,8 +50,8 @@ TEST_F(IntentsTest, RecordsSurviveAReopen) {
     ASSERT_TRUE(set(intents, an_intent("u2")));
     ASSERT_TRUE(set(intents, an_intent("u2", 2)));
     ASSERT_TRUE(set(intents, an_intent("u3", 3)));
-    intents.clear({kDriver, "u3"});
-    intents.clear({kDriver, "never"});
+    intents.clear({{kDriver, "u3"}});
+    intents.clear({{kDriver, "never"}});
   }
   EXPECT_THAT(records(open()), ElementsAre(a_full_record("u1"), an_intent("u2", 2)));
 }
@@ -123,7 +123,7 @@ TEST_F(IntentsTest, TheFileStaysShort) {
   ASSERT_TRUE(set(intents, an_intent("stays")));
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(set(intents, large));
-    intents.clear(large.key());
+    intents.clear({large.key()});
   }
   EXPECT_LT(content().size(), 2u << 20);
   EXPECT_THAT(records(intents), ElementsAre(an_intent("stays")));
@@ -146,8 +146,8 @@ TEST_F(IntentsTest, ALongFileIsShortenedInSteps) {
     EXPECT_LT(std::filesystem::file_size(successor_), 1u << 20);
     ASSERT_TRUE(set(intents, large(0, 'c'))) << "one that was copied already";
     ASSERT_TRUE(set(intents, large(39, 'c')));
-    intents.clear(large(1, 'a').key());
-    intents.clear(large(38, 'a').key());
+    intents.clear({large(1, 'a').key()});
+    intents.clear({large(38, 'a').key()});
     ASSERT_TRUE(std::filesystem::exists(successor_)) << "it is not complete yet";
     for (int i = 0; i < 1000 && std::filesystem::exists(successor_); ++i) ASSERT_TRUE(set(intents, large(2, 'd')));
     EXPECT_LT(std::filesystem::file_size(file_), intents.bytes() * 3 / 2);
@@ -204,7 +204,7 @@ TEST_F(IntentsTest, AreWrittenAgainAfterTheirFolderWasRemoved) {
     std::filesystem::remove_all(file_.parent_path());
     ASSERT_TRUE(set(intents, an_intent("u2", 2))) << "noticed at the next change at the latest";
     std::filesystem::remove(file_);
-    intents.clear({kDriver, "u1"});
+    intents.clear({{kDriver, "u1"}});
   }
   EXPECT_THAT(records(open()), ElementsAre(an_intent("u2", 2)));
 }
