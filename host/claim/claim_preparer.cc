@@ -16,6 +16,7 @@ namespace {
 
 // A service has 5 s to end, and the kernel some more.
 constexpr std::chrono::seconds kStopServices{10};
+constexpr Duration kUnseenPause = std::chrono::milliseconds(100);
 
 std::string device_names(const ModulePart& part) {
   std::string names;
@@ -38,7 +39,10 @@ std::shared_ptr<ClaimPreparer> ClaimPreparer::create(std::string driver, ClaimPl
 }
 
 ClaimPreparer::ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment)
-    : driver_(std::move(driver)), planner_(std::move(planner)), environment_(std::move(environment)) {}
+    : driver_(std::move(driver)),
+      planner_(std::move(planner)),
+      environment_(std::move(environment)),
+      unseen_soon_(environment_.core, environment_.clock) {}
 
 Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare_if(TurnCheck check, ClaimRef claim, Instant deadline) {
   return run(Kind::kPrepare, std::move(check), std::move(claim), deadline);
@@ -63,7 +67,7 @@ Task<Status> ClaimPreparer::run_alone(ClaimRef claim, std::function<Task<Status>
 Task<void> ClaimPreparer::refit(std::string claim_uid, Instant deadline) {
   const auto known = environment_.ledger.find({driver_, claim_uid});
   if (!known || !is_whole(*known, environment_.ledger.boot_id())) co_return;
-  const auto misfits = co_await find_misfits(environment_.core, environment_.clock, known);
+  const Misfits misfits = co_await find_misfits(environment_.core, environment_.clock, known);
   if (misfits.empty()) co_return;
   const TurnCheck check = [this, key = known->key()] {
     return environment_.ledger.find(key) ? Status{} : fail(Code::kAborted, "it was released meanwhile");
@@ -161,7 +165,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
       const Status complete = environment_.check_services ? environment_.check_services(ref.uid) : Status{};
       if (!complete) co_return std::unexpected(complete.error());
       operation.waits_for = "the files that its containers get";
-      const auto misfits = co_await find_misfits(environment_.core, environment_.clock, known);
+      const Misfits misfits = co_await find_misfits(environment_.core, environment_.clock, known);
       if (misfits.empty()) co_return repeat_outcome(*known);
       co_return co_await prepare_again(operation, ref, misfits.front(), deadline);
     }
@@ -208,9 +212,18 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, c
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
   if (auto committed = commit(record); !committed) co_return std::unexpected(committed.error());
-  spawn(environment_.core,
-        note_unseen(environment_.core, environment_.clock, weak_from_this(), environment_.ledger, key));
+  note_unseen_soon(key);
   co_return prepared_devices(record);
+}
+
+// Behind the response, and once for a burst of prepares.
+void ClaimPreparer::note_unseen_soon(ClaimKey claim) {
+  just_prepared_.insert(std::move(claim));
+  if (unseen_soon_.pending()) return;
+  unseen_soon_.call_after(kUnseenPause, [this] {
+    spawn(environment_.core, note_unseen(environment_.core, environment_.clock, weak_from_this(), environment_.ledger,
+                                         std::exchange(just_prepared_, {})));
+  });
 }
 
 // Writes the CDI file again, because the folder may have been wiped meanwhile. The modules are not called.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "host/claim/misfits.h"
 #include "host/config/config.h"
 #include "host/core/clock.h"
+#include "host/core/delayed_call.h"
 #include "host/ledger/ledger.h"
 
 namespace cardcage {
@@ -116,6 +118,7 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
 
   Task<Outcome> prepare_again(Operation& operation, const ClaimRef& ref, Misfit misfit, Instant deadline);
   Task<Outcome> prepare_anew(Operation& operation, const ClaimRef& ref, Instant deadline);
+  void note_unseen_soon(ClaimKey claim);
   Outcome repeat_outcome(const ClaimRecord& known) const;
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
   Task<Status> prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline);
@@ -146,6 +149,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   ClaimPlanner planner_;
   ClaimEnvironment environment_;
   std::map<std::string, std::shared_ptr<Operation>> running_;  // by claim UID
+  std::set<ClaimKey> just_prepared_;                           // whose paths nobody has looked at
+  DelayedCall unseen_soon_;
 };
 
 }  // namespace cardcage

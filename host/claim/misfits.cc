@@ -21,7 +21,7 @@ std::atomic<int> looking = 0;
 // Shared with the thread, which may be left behind.
 struct Look {
   std::mutex mutex;
-  std::optional<OneShot<std::vector<Misfit>>> asked;  // empty once the core does not wait any more
+  std::optional<OneShot<std::vector<Misfits>>> asked;  // empty once the core does not wait any more
 };
 
 struct GiveUp {
@@ -71,8 +71,8 @@ bool is_unseen(const ModulePart& part, const std::string& path) {
   return std::ranges::find(part.unseen_paths, path) != part.unseen_paths.end();
 }
 
-std::vector<Misfit> look(const ClaimRecord& record) {
-  std::vector<Misfit> misfits;
+Misfits look(const ClaimRecord& record) {
+  Misfits misfits;
   for (const ModulePart& part : record.parts)
     each_path(part, [&](const std::string& path, const DeviceNode* node) {
       if (is_unseen(part, path)) return;
@@ -88,7 +88,7 @@ bool has_paths(const ClaimRecord& record) {
   return has;
 }
 
-void keep_unseen(const std::vector<Misfit>& misfits, ClaimRecord& record) {
+void keep_unseen(const Misfits& misfits, ClaimRecord& record) {
   for (ModulePart& part : record.parts) {
     each_path(part, [&](const std::string& path, const DeviceNode*) {
       if (std::ranges::find(misfits, path, &Misfit::path) != misfits.end() && !is_unseen(part, path))
@@ -97,37 +97,52 @@ void keep_unseen(const std::vector<Misfit>& misfits, ClaimRecord& record) {
   }
 }
 
-}  // namespace
+using Records = std::vector<std::shared_ptr<const ClaimRecord>>;
 
-Task<std::vector<Misfit>> find_misfits(asio::io_context& core, Clock& clock,
-                                       std::shared_ptr<const ClaimRecord> record) {
-  std::vector<Misfit> none;
-  if (!has_paths(*record) || looking >= kMaxLooking) co_return none;
-  const OneShot<std::vector<Misfit>> found(core);
+// One list for each record, or none at all if that takes too long.
+Task<std::vector<Misfits>> look(asio::io_context& core, Clock& clock, Records records) {
+  if (looking >= kMaxLooking) co_return std::vector<Misfits>();
+  const OneShot<std::vector<Misfits>> found(core);
   const auto shared = std::make_shared<Look>();
   shared->asked = found;
   const std::unique_ptr<Look, GiveUp> waiting(shared.get());  // the core may end before the thread does
   ++looking;
-  std::thread([shared, record] {
-    auto misfits = look(*record);
+  std::thread([shared, records = std::move(records)] {
+    std::vector<Misfits> misfits;
+    for (const auto& record : records) misfits.push_back(look(*record));
     --looking;
     const std::scoped_lock lock(shared->mutex);
     if (shared->asked) shared->asked->set(std::move(misfits));
   }).detach();
   auto misfits = co_await found.wait_until(clock, clock.now() + kLookLimit);
-  co_return misfits ? std::move(*misfits) : std::move(none);
+  co_return misfits ? std::move(*misfits) : std::vector<Misfits>();
+}
+
+}  // namespace
+
+Task<Misfits> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record) {
+  if (!has_paths(*record)) co_return Misfits();
+  Records one{std::move(record)};
+  auto found = co_await look(core, clock, std::move(one));
+  co_return found.empty() ? Misfits() : std::move(found.front());
 }
 
 Task<void> note_unseen(asio::io_context& core, Clock& clock, std::weak_ptr<const void> user, Ledger& ledger,
-                       ClaimKey claim) {
-  const auto prepared = user.expired() ? nullptr : ledger.find(claim);
-  if (!prepared) co_return;
-  const auto misfits = co_await find_misfits(core, clock, prepared);
-  const auto known = misfits.empty() || user.expired() ? nullptr : ledger.find(claim);
-  if (!known || !is_whole(*known, ledger.boot_id())) co_return;
-  ClaimRecord record = *known;
-  keep_unseen(misfits, record);
-  ledger.note(std::move(record));
+                       std::set<ClaimKey> claims) {
+  Records prepared;
+  if (!user.expired())
+    for (const ClaimKey& claim : claims)
+      if (auto record = ledger.find(claim); record && has_paths(*record)) prepared.push_back(std::move(record));
+  if (prepared.empty()) co_return;
+  const auto found = co_await look(core, clock, prepared);
+  if (user.expired()) co_return;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto known = found[i].empty() ? nullptr : ledger.find(prepared[i]->key());
+    if (!known || !is_whole(*known, ledger.boot_id())) continue;
+    ClaimRecord record = *known;
+    keep_unseen(found[i], record);
+    ledger.note(std::move(record));
+  }
 }
 
 }  // namespace cardcage

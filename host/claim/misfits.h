@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,15 @@ struct Misfit {
   std::string what;  // "'/dev/acme0' is device 240:7 now, not 240:0"
 };
 
+using Misfits = std::vector<Misfit>;
+
 // The misfits of all parts, without paths that the daemon could not see after the prepare either: in a container it
 // sees few paths of the host. A thread of its own looks, since a path may be on a file system that does not respond;
 // then there is no misfit after a second.
-Task<std::vector<Misfit>> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record);
-// Notes in the record which paths of a claim that was just prepared the daemon does not see. Runs behind the response,
-// and does not touch the ledger after the end of its user.
+Task<Misfits> find_misfits(asio::io_context& core, Clock& clock, std::shared_ptr<const ClaimRecord> record);
+// Notes in the records of claims that were just prepared which of their paths the daemon does not see. Does not touch
+// the ledger after the end of its user.
 Task<void> note_unseen(asio::io_context& core, Clock& clock, std::weak_ptr<const void> user, Ledger& ledger,
-                       ClaimKey claim);
+                       std::set<ClaimKey> claims);
 
 }  // namespace cardcage
