@@ -45,6 +45,7 @@ const CauseHealth* find(const std::vector<CauseHealth>& causes, const std::strin
 
 std::vector<CauseHealth> ModuleHealth::causes_of(const Known& known, bool away) const {
   std::vector<CauseHealth> causes;
+  causes.reserve(known.causes.size() + 1);
   for (const auto& [name, tracked] : known.causes)
     if (!away || outlasts_absence(tracked.cause.counts())) causes.push_back(tracked.cause.counts());
   if (known.cordon) causes.push_back(cordoned(*known.cordon));

@@ -57,7 +57,8 @@ KubeletHealth worst_for_kubelet(const std::vector<CauseHealth>& causes) {
 
 DeviceHealth compose(std::vector<CauseHealth> causes) {
   if (causes.empty()) return {};
-  std::ranges::stable_sort(causes, std::ranges::greater(), badness);
+  if (!std::ranges::is_sorted(causes, std::ranges::greater(), badness))  // most devices have one, and a sort allocates
+    std::ranges::stable_sort(causes, std::ranges::greater(), badness);
   const KubeletHealth kubelet = worst_for_kubelet(causes);
   DeviceHealth device{causes.front().health, {}, std::move(causes), kubelet};
   const HealthState state = device.health.state;
