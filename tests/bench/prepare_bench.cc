@@ -90,10 +90,12 @@ class Host {
   }
   // Prepares the claims first to first + count - 1 at the same time.
   void prepare(int first, int count) {
+    pending_ = count;
     for (int i = first; i < first + count; ++i) spawn(core_, prepare_one(i));
     finish();
   }
   void unprepare(int i) {
+    pending_ = 1;
     spawn(core_, unprepare_one(i));
     finish();
     module_->calls.clear();
@@ -102,7 +104,6 @@ class Host {
  private:
   Task<void> prepare_one(int i) {
     const auto name = std::to_string(1'000'000 + i);
-    ++pending_;
     ClaimRef ref{"team", name, name};
     const auto devices = co_await preparer_->prepare(std::move(ref), Instant::max());
     if (!devices) throw std::runtime_error(devices.error().message);
@@ -110,7 +111,6 @@ class Host {
   }
   Task<void> unprepare_one(int i) {
     const auto name = std::to_string(1'000'000 + i);
-    ++pending_;
     ClaimRef ref{"team", name, name};
     const Status done = co_await preparer_->unprepare(std::move(ref), Instant::max());
     if (!done) throw std::runtime_error(done.error().message);
@@ -119,8 +119,7 @@ class Host {
   void finish() {
     core_.restart();
     auto work = asio::make_work_guard(core_);
-    do core_.run_one();
-    while (pending_ > 0);
+    while (pending_ > 0) core_.run_one();
   }
 
   asio::io_context core_;
