@@ -7,7 +7,6 @@ namespace cardcage {
 namespace {
 
 using ::testing::SizeIs;
-using Kind = ClaimEvent::Kind;
 
 // The fake keeps the claims of all namespaces apart from those of one.
 constexpr const char* kClaims = "resourceclaims";
@@ -42,7 +41,7 @@ TEST_F(ApiServerClaimsTest, TellsAllClaimsThenEachChange) {
   run_until([&] { return server.watches() > 0; });
   ASSERT_THAT(events, SizeIs(206));
   EXPECT_EQ(count_requests("GET", "limit=100"), 3u) << "in pages";
-  EXPECT_EQ(events.back().kind, Kind::kListed);
+  EXPECT_EQ(events.back().kind, ClaimEvent::Kind::kListed);
   const Claim& first = events.front().claim;
   EXPECT_EQ(first.ref.uid, "uid-c000");
   EXPECT_EQ(first.allocations.at(0).binding, (Binding{{"Ready"}, {"Failed"}}));
@@ -52,9 +51,9 @@ TEST_F(ApiServerClaimsTest, TellsAllClaimsThenEachChange) {
   put("c001", "gpu-7");
   server.remove(kClaims, "c002");
   run_until([&] { return events.size() == 208; });
-  EXPECT_EQ(events[206].kind, Kind::kThere);
+  EXPECT_EQ(events[206].kind, ClaimEvent::Kind::kThere);
   EXPECT_EQ(events[206].claim.allocations.at(0).device, "gpu-7");
-  EXPECT_EQ(events[207].kind, Kind::kGone);
+  EXPECT_EQ(events[207].kind, ClaimEvent::Kind::kGone);
   EXPECT_EQ(events[207].claim.ref.name, "c002");
 }
 

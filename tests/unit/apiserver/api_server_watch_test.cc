@@ -8,7 +8,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using Kind = SliceEvent::Kind;
 
 Task<void> watch_into(ApiServer& api, std::string& version, std::vector<SliceEvent>& events,
                       std::optional<Status>& ended) {
@@ -49,11 +48,11 @@ TEST_F(ApiServerWatchTest, EventsOfOurSlicesArrive) {
                           .as_object());
   server.remove(kSlices, created->name);
   run_until([&] { return events.size() >= 3; });
-  EXPECT_EQ(events[0].kind, Kind::kAdded);
+  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kAdded);
   EXPECT_EQ(events[0].slice.devices, slice().devices);
-  EXPECT_EQ(events[1].kind, Kind::kModified);
+  EXPECT_EQ(events[1].kind, SliceEvent::Kind::kModified);
   EXPECT_EQ(events[1].slice.resource_version, updated->resource_version);
-  EXPECT_EQ(events[2].kind, Kind::kDeleted);
+  EXPECT_EQ(events[2].kind, SliceEvent::Kind::kDeleted);
 }
 
 TEST_F(ApiServerWatchTest, ContinuesWhereTheLastWatchEnded) {

@@ -17,7 +17,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Kind = SliceEvent::Kind;
 
 Task<void> watch_into(EmbeddedNode& node, std::string& version, std::vector<SliceEvent>& events, Status& ended) {
   std::function<void(SliceEvent)> take = [&events](SliceEvent event) { events.push_back(std::move(event)); };
@@ -206,9 +205,9 @@ TEST_F(EmbeddedWatchTest, OurOwnWritesAreEvents) {
   const auto updated = run(node->update_slice(changed, Instant::max()));
   ASSERT_TRUE(run(node->delete_slice(*updated, Instant::max())));
   expect_events(events, 3);
-  EXPECT_EQ(events[0].kind, Kind::kAdded);
-  EXPECT_EQ(events[1].kind, Kind::kModified);
-  EXPECT_EQ(events[2].kind, Kind::kDeleted);
+  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kAdded);
+  EXPECT_EQ(events[1].kind, SliceEvent::Kind::kModified);
+  EXPECT_EQ(events[2].kind, SliceEvent::Kind::kDeleted);
   EXPECT_EQ(version, events[2].slice.resource_version);
 }
 
@@ -217,7 +216,7 @@ TEST_F(EmbeddedWatchTest, AFileDeletedByHandIsAnEvent) {
   watch(list().resource_version);
   std::filesystem::remove(folder / "slices" / (stored.name + ".json"));
   expect_events(events, 1);
-  EXPECT_EQ(events[0].kind, Kind::kDeleted);
+  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kDeleted);
   EXPECT_EQ(events[0].slice.name, stored.name);
 }
 
@@ -227,7 +226,7 @@ TEST_F(EmbeddedWatchTest, ChangesBetweenListAndWatchAreNotLost) {
   std::filesystem::remove(folder / "slices" / (stored.name + ".json"));
   watch(from);
   expect_events(events, 1);
-  EXPECT_EQ(events[0].kind, Kind::kDeleted);
+  EXPECT_EQ(events[0].kind, SliceEvent::Kind::kDeleted);
 }
 
 TEST_F(EmbeddedWatchTest, SlicesOfOtherDriversAreIgnored) {

@@ -24,7 +24,6 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using Verb = FakeCluster::Verb;
-using Kind = HealthEventKind;
 
 class EventRecorderTest : public CoreFixture {
  protected:
@@ -38,7 +37,7 @@ class EventRecorderTest : public CoreFixture {
     settle();
     EXPECT_TRUE(ended);
   }
-  HealthEvent event(Kind kind, int gpu = 0, HealthState state = HealthState::kUnhealthy,
+  HealthEvent event(HealthEventKind kind, int gpu = 0, HealthState state = HealthState::kUnhealthy,
                     const std::string& cause = "Xid79") {
     return {.time = clock.wall(),
             .kind = kind,
@@ -51,10 +50,10 @@ class EventRecorderTest : public CoreFixture {
             .by = ""};
   }
   HealthEvent began(int gpu = 0, const std::string& cause = "Xid79") {
-    return event(Kind::kBegan, gpu, HealthState::kUnhealthy, cause);
+    return event(HealthEventKind::kBegan, gpu, HealthState::kUnhealthy, cause);
   }
   HealthEvent ended_event(int gpu = 0, const std::string& cause = "Xid79") {
-    return event(Kind::kEnded, gpu, HealthState::kHealthy, cause);
+    return event(HealthEventKind::kEnded, gpu, HealthState::kHealthy, cause);
   }
   void pass(Duration time) {
     clock.advance(time);
@@ -118,27 +117,30 @@ TEST_F(EventRecorderTest, EachKindHasItsReason) {
     EXPECT_THAT(event.note, StartsWith(note));
   };
   const auto kWarning = NodeEvent::Type::kWarning, kNormal = NodeEvent::Type::kNormal;
-  expect(event(Kind::kBegan, 0, HealthState::kDegraded), kWarning, "DeviceDegraded", "gpu-0 is degraded: Xid79: the");
-  expect(event(Kind::kQuarantined), kWarning, "DeviceQuarantined", "gpu-0 is quarantined until an operator clears it");
+  expect(event(HealthEventKind::kBegan, 0, HealthState::kDegraded), kWarning, "DeviceDegraded",
+         "gpu-0 is degraded: Xid79: the");
+  expect(event(HealthEventKind::kQuarantined), kWarning, "DeviceQuarantined",
+         "gpu-0 is quarantined until an operator clears it");
   expect(ended_event(), kNormal, "DeviceHealthy", "gpu-0 is healthy again: Xid79");
-  expect(event(Kind::kGone), kWarning, "DeviceGone", "gpu-0 is gone; see");
-  expect(event(Kind::kBack), kNormal, "DeviceBack", "gpu-0 is back");
-  HealthEvent by_operator = event(Kind::kCordoned, 1);
+  expect(event(HealthEventKind::kGone), kWarning, "DeviceGone", "gpu-0 is gone; see");
+  expect(event(HealthEventKind::kBack), kNormal, "DeviceBack", "gpu-0 is back");
+  HealthEvent by_operator = event(HealthEventKind::kCordoned, 1);
   by_operator.by = "uid 0";
   by_operator.message.clear();
   by_operator.reason = "fan replaced";
   by_operator.cause.clear();
   expect(by_operator, kNormal, "DeviceCordoned", "gpu-1 is cordoned: uid 0: fan replaced");
-  by_operator.kind = Kind::kUncordoned;
+  by_operator.kind = HealthEventKind::kUncordoned;
   expect(by_operator, kNormal, "DeviceUncordoned", "gpu-1 is not cordoned any more: uid 0: fan replaced");
-  by_operator.kind = Kind::kReset;
+  by_operator.kind = HealthEventKind::kReset;
   expect(by_operator, kNormal, "DeviceReset", "gpu-1 was reset: uid 0: fan replaced");
-  expect(event(Kind::kResetFailed), kWarning, "DeviceResetFailed", "gpu-0 could not be reset: Xid79: the GPU");
+  expect(event(HealthEventKind::kResetFailed), kWarning, "DeviceResetFailed",
+         "gpu-0 could not be reset: Xid79: the GPU");
 }
 
 TEST_F(EventRecorderTest, WhatNobodyKnowsIsNoEvent) {
   for (const HealthState state : {HealthState::kUnknown, HealthState::kUnmonitored}) {
-    record(event(Kind::kBegan, 0, state));
+    record(event(HealthEventKind::kBegan, 0, state));
     record(ended_event());
   }
   pass(1min);
@@ -161,7 +163,7 @@ TEST_F(EventRecorderTest, ADeviceIsHealthyOnceItsLastCauseHasEnded) {
 
 TEST_F(EventRecorderTest, DevicesThatFailTogetherShareAnEvent) {
   for (int gpu = 0; gpu < 12; ++gpu) record(began(gpu));
-  record(event(Kind::kGone, 20));
+  record(event(HealthEventKind::kGone, 20));
   pass(1s);
   ASSERT_THAT(cluster.node_events(), SizeIs(2));
   const NodeEvent& event = cluster.node_events().front();
@@ -174,7 +176,7 @@ TEST_F(EventRecorderTest, DevicesThatFailTogetherShareAnEvent) {
 
 TEST_F(EventRecorderTest, ANoteIsNeverTooLong) {
   for (int gpu = 0; gpu < 500; ++gpu) record(began(gpu));
-  HealthEvent long_one = event(Kind::kResetFailed);
+  HealthEvent long_one = event(HealthEventKind::kResetFailed);
   long_one.message.clear();
   for (int i = 0; i < 341; ++i) long_one.message += "\u20ac";
   record(long_one);

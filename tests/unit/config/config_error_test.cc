@@ -13,7 +13,7 @@ namespace {
 
 const std::filesystem::path kFolder = source_folder() / "tests/golden/config";
 
-std::optional<std::string> environment(const std::string& name) {
+std::optional<std::string> golden_environment(const std::string& name) {
   if (name == "NODE_NAME") return "node1";
   if (name == "UPPER") return "POD";
   return std::nullopt;
@@ -33,7 +33,7 @@ TEST_P(ConfigErrorTest, ReadsLikeTheGoldenFile) {
   const std::string name = GetParam() + ".toml";
   const auto text = read_file(kFolder / name, 100'000);
   ASSERT_TRUE(text) << text.error().message;
-  const auto config = parse_config(*text, name, environment);
+  const auto config = parse_config(*text, name, golden_environment);
   ASSERT_FALSE(config) << "accepted";
   const auto golden = kFolder / (GetParam() + ".errors");
   if (std::getenv("CARDCAGE_UPDATE_GOLDEN")) {
@@ -61,7 +61,7 @@ TEST(ConfigErrorsTest, AFolderIsNotAFile) {
 TEST(ConfigErrorsTest, KeysNestedTooDeeplyAreRefusedBeforeTheyAreParsed) {
   std::string text = "[node]\n";
   for (int i = 0; i < 300'000; ++i) text += "a.";
-  const auto config = parse_config(text + "a = 1", "deep.toml", environment);
+  const auto config = parse_config(text + "a = 1", "deep.toml", golden_environment);
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().to_string(), "deep.toml:2:20002: more than 10000 dots in one file\n");
 }
@@ -76,12 +76,13 @@ std::string utf8(char32_t c) {
 TEST(ConfigErrorsTest, UnexpectedCharactersAreErrorsAndNeverCrash) {
   for (char32_t c = 0x80; c < 0xd800; c += 61)
     for (const std::string& text : {utf8(c) + " = 1", "a = " + utf8(c), "[a" + utf8(c) + "]", "a " + utf8(c) + "= 1"})
-      EXPECT_FALSE(parse_config(text, "c.toml", environment)) << text;
-  EXPECT_FALSE(parse_config("[# no name", "c.toml", environment));
+      EXPECT_FALSE(parse_config(text, "c.toml", golden_environment)) << text;
+  EXPECT_FALSE(parse_config("[# no name", "c.toml", golden_environment));
 }
 
 TEST(ConfigErrorsTest, ALongValueIsCutInTheMessage) {
-  const auto config = parse_config("[node]\nname = \"" + std::string(100'000, 'x') + "\"", "long.toml", environment);
+  const auto config =
+      parse_config("[node]\nname = \"" + std::string(100'000, 'x') + "\"", "long.toml", golden_environment);
   ASSERT_FALSE(config);
   ASSERT_EQ(config.error().entries.size(), 1u);
   EXPECT_LT(config.error().entries[0].message.size(), 1000u);

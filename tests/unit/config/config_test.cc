@@ -7,6 +7,7 @@
 #include "host/core/file.h"
 #include "tests/fakes/scratch_folder.h"
 #include "tests/fakes/source_folder.h"
+#include "tests/unit/config/shipped_files.h"
 
 namespace cardcage {
 namespace {
@@ -15,15 +16,6 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-
-const std::filesystem::path kSource = source_folder();
-
-std::optional<std::string> environment(const std::string& name) {
-  if (name == "NODE_NAME") return "node1";
-  if (name == "POD_UID") return "0f1d2c3b-aaaa-bbbb-cccc-123456789012";
-  if (name == "CARDCAGE_DEMO_DIR") return "/tmp/demo";
-  return std::nullopt;
-}
 
 std::expected<Config, ConfigErrors> parse(const std::string& text) {
   return parse_config("[node]\nname = \"node1\"\n" + text, "t.toml", environment);
@@ -34,8 +26,6 @@ Config accepted(const std::string& text) {
   EXPECT_TRUE(config) << (config ? "" : config.error().to_string());
   return config.value_or(Config{});
 }
-
-std::string shipped(const std::string& file) { return read_file(kSource / file, 100'000).value(); }
 
 TEST(ConfigTest, AMinimalFileGetsEveryDefault) {
   const Config config = accepted("");
@@ -403,7 +393,7 @@ TEST(ConfigKeysTest, TheListIsComplete) {
                                        "module.serve.resource", "module.serve.select.kind"}));
 }
 
-std::pair<int, std::string> check(const std::filesystem::path& file, const std::vector<Error>& problems = {}) {
+std::pair<int, std::string> printed_check(const std::filesystem::path& file, const std::vector<Error>& problems = {}) {
   char* text = nullptr;
   std::size_t size = 0;
   std::FILE* out = ::open_memstream(&text, &size);
@@ -423,11 +413,11 @@ TEST(CheckConfigTest, CountsWhatItFound) {
       "[[module.serve]]\ndriver = \"b.com\"\nselect = { kind = \"b\" }\n"
       "[[module.serve]]\napi = \"device-plugin\"\nresource = \"c.com/c\"\n";
   ASSERT_TRUE(write_file_atomically(file, "[node]\nname = \"n\"\n" + module, 0600));
-  EXPECT_EQ(check(file), std::pair(0, file.native() + ": ok, 1 module, 2 drivers, 1 resource\n"));
+  EXPECT_EQ(printed_check(file), std::pair(0, file.native() + ": ok, 1 module, 2 drivers, 1 resource\n"));
   const Error problem{Code::kNotFound, "module 'a': no file 'a.so'"};
-  EXPECT_THAT(check(file, {{Code::kInvalidArgument, "a:1:1: bad\na:2:1: worse"}}).second,
+  EXPECT_THAT(printed_check(file, {{Code::kInvalidArgument, "a:1:1: bad\na:2:1: worse"}}).second,
               ::testing::EndsWith(": 2 errors\n"));
-  EXPECT_EQ(check(file, {problem, problem}),
+  EXPECT_EQ(printed_check(file, {problem, problem}),
             std::pair(1, "module 'a': no file 'a.so'\nmodule 'a': no file 'a.so'\n" + file.native() + ": 2 errors\n"));
 }
 
@@ -435,10 +425,11 @@ TEST(CheckConfigTest, PrintsEveryErrorAndFails) {
   const ScratchFolder folder;
   const auto file = folder / "c.toml";
   ASSERT_TRUE(write_file_atomically(file, "[node]\nname = 1\nnmae = 2\n", 0600));
-  EXPECT_EQ(check(file), std::pair(1, fmt::format("{0}:2:8: node.name: expected a string, found the integer 1\n"
-                                                  "{0}:3:1: unknown key 'nmae' in [node] (did you mean 'name'?)\n"
-                                                  "{0}: 2 errors\n",
-                                                  file.native())));
+  EXPECT_EQ(printed_check(file),
+            std::pair(1, fmt::format("{0}:2:8: node.name: expected a string, found the integer 1\n"
+                                     "{0}:3:1: unknown key 'nmae' in [node] (did you mean 'name'?)\n"
+                                     "{0}: 2 errors\n",
+                                     file.native())));
 }
 
 // Seeded, so that a failure can be repeated. config_fuzz goes deeper.

@@ -10,26 +10,26 @@ using namespace std::chrono_literals;
 using ::testing::SizeIs;
 using Side = ValueLimit::Side;
 
-std::expected<Config, ConfigErrors> parse(const std::string& rules) {
+std::expected<Config, ConfigErrors> parse_rules(const std::string& rules) {
   return parse_config(
       "[node]\nname = \"node1\"\n[[module]]\nname = \"gpu\"\npath = \"libgpu.so\"\nserve = [{ driver = \"d\" }]\n" +
           rules,
       "t.toml");
 }
 
-std::vector<HealthRuleConfig> accepted(const std::string& rules) {
-  const auto config = parse(rules);
+std::vector<HealthRuleConfig> accepted_rules(const std::string& rules) {
+  const auto config = parse_rules(rules);
   EXPECT_TRUE(config) << (config ? "" : config.error().to_string());
   return config ? config->modules.at(0).health : std::vector<HealthRuleConfig>();
 }
 
 HealthRuleConfig rule(const std::string& keys) {
-  const auto rules = accepted("[[module.health]]\ncause = \"Any\"\n" + keys);
+  const auto rules = accepted_rules("[[module.health]]\ncause = \"Any\"\n" + keys);
   return rules.empty() ? HealthRuleConfig() : rules.front();
 }
 
 TEST(HealthRuleConfigTest, EveryKeyArrivesWhereItBelongs) {
-  const auto rules = accepted(R"(
+  const auto rules = accepted_rules(R"(
 [[module.health]]
 cause = "Temp*"
 reason = "Hot?"
@@ -104,24 +104,26 @@ TEST(HealthRuleConfigTest, ARemedyResetsOnceADayUnlessTheRuleSaysMore) {
 TEST(HealthRuleConfigTest, NoRelapsesNeedNoWindow) { EXPECT_EQ(rule("relapses = 0").relapses, 0u); }
 
 TEST(HealthRuleConfigTest, ARuleThatTakesOnlySomeOfWhatALaterOneTakesHidesNothing) {
-  EXPECT_THAT(accepted("[[module.health]]\ncause = \"Te?p\"\n[[module.health]]\ncause = \"Te*p\"\n"
-                       "[[module.health]]\ncause = \"X*\"\nreason = \"Xid1*\"\n[[module.health]]\ncause = \"Xid\"\n"
-                       "[[module.health]]\ncause = \"*\"\n"),
-              SizeIs(5));
+  EXPECT_THAT(
+      accepted_rules("[[module.health]]\ncause = \"Te?p\"\n[[module.health]]\ncause = \"Te*p\"\n"
+                     "[[module.health]]\ncause = \"X*\"\nreason = \"Xid1*\"\n[[module.health]]\ncause = \"Xid\"\n"
+                     "[[module.health]]\ncause = \"*\"\n"),
+      SizeIs(5));
 }
 
 TEST(HealthRuleConfigTest, AModuleHasAtMost64Rules) {
   std::string text;
   for (int i = 0; i < 64; ++i) text += fmt::format("[[module.health]]\ncause = \"C{}\"\n", i);
-  EXPECT_THAT(accepted(text), SizeIs(64));
-  const auto config = parse(text + "[[module.health]]\ncause = \"Last\"\n[[module.health]]\ncause = 1\n");
+  EXPECT_THAT(accepted_rules(text), SizeIs(64));
+  const auto config = parse_rules(text + "[[module.health]]\ncause = \"Last\"\n[[module.health]]\ncause = 1\n");
   ASSERT_FALSE(config);
   EXPECT_EQ(config.error().to_string(),
             "t.toml:135:1: module.health: a module has at most 64 rules; join some with * in their cause or reason\n");
 }
 
 TEST(HealthRuleConfigTest, RulesThatMoveInTheFileAreTheSame) {
-  EXPECT_EQ(rule("relapses = 0"), accepted("# moved\n\n[[module.health]]\nrelapses = 0\ncause = \"Any\"\n").front());
+  EXPECT_EQ(rule("relapses = 0"),
+            accepted_rules("# moved\n\n[[module.health]]\nrelapses = 0\ncause = \"Any\"\n").front());
   EXPECT_NE(rule("relapses = 0"), rule("relapses = 1\nwindow = \"1h\""));
 }
 

@@ -4,11 +4,10 @@
 #include "host/config/config.h"
 #include "host/core/file.h"
 #include "tests/fakes/source_folder.h"
+#include "tests/unit/config/shipped_files.h"
 
 namespace cardcage {
 namespace {
-
-const std::filesystem::path kSource = source_folder();
 
 TEST(OperatorDocTest, EveryKeyHasARow) {
   const std::string doc = read_file(kSource / "docs/operator.md", 1'000'000).value();

@@ -12,8 +12,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Values = std::vector<std::string>;
 
-std::expected<OptionValues, ConfigErrors> check(const std::map<std::string, OptionValue>& written,
-                                                const std::vector<OptionDeclaration>& declared = declarations()) {
+std::expected<OptionValues, ConfigErrors> checked_options(
+    const std::map<std::string, OptionValue>& written,
+    const std::vector<OptionDeclaration>& declared = declarations()) {
   ModuleConfig config;
   config.name = "gpu";
   config.position = {"t.toml", 3, 1};
@@ -23,7 +24,7 @@ std::expected<OptionValues, ConfigErrors> check(const std::map<std::string, Opti
 }
 Values errors(const std::map<std::string, OptionValue>& written,
               const std::vector<OptionDeclaration>& declared = declarations()) {
-  const auto checked = check(written, declared);
+  const auto checked = checked_options(written, declared);
   Values lines;
   if (!checked)
     for (const auto& entry : checked.error().entries)
@@ -32,7 +33,7 @@ Values errors(const std::map<std::string, OptionValue>& written,
 }
 
 TEST(OptionsTest, FillsDefaultsOfEveryType) {
-  const auto values = check({});
+  const auto values = checked_options({});
   ASSERT_TRUE(values);
   const auto value = [&](const char* name) { return values->entries.find(name)->second.value; };
   EXPECT_EQ(value("mig"), OptionValue("none"));
@@ -44,7 +45,7 @@ TEST(OptionsTest, FillsDefaultsOfEveryType) {
 }
 
 TEST(OptionsTest, TakesWrittenValues) {
-  const auto values = check({{"mig", "mixed"}, {"interval", "5m"}, {"strict", true}, {"ignore", Values{}}});
+  const auto values = checked_options({{"mig", "mixed"}, {"interval", "5m"}, {"strict", true}, {"ignore", Values{}}});
   ASSERT_TRUE(values);
   EXPECT_EQ(values->entries.find("interval")->second,
             (OptionValues::Entry{OptionValue(std::int64_t{300'000'000'000}), true}));
@@ -86,7 +87,7 @@ TEST(OptionsTest, ReportsAMissingRequiredOptionAtItsModule) {
   auto address = declare("address", OptionType::kString);
   address.required = true;
   EXPECT_THAT(errors({}, {address}), ElementsAre("t.toml:3:1: module 'gpu' needs option 'address' (help of address)"));
-  EXPECT_TRUE(check({{"address", "10.0.0.1"}}, {address}));
+  EXPECT_TRUE(checked_options({{"address", "10.0.0.1"}}, {address}));
 }
 
 TEST(OptionsTest, RefusesTextThatAModuleCouldNotRead) {

@@ -9,7 +9,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Kind = ModuleChange::Kind;
 
-Config parse(const std::string& text) {
+Config valid_config(const std::string& text) {
   const auto config = parse_config("[node]\nname = \"node1\"\n" + text, "t.toml");
   EXPECT_TRUE(config) << (config ? "" : config.error().to_string());
   return config.value_or(Config{});
@@ -21,7 +21,7 @@ std::string module(const std::string& name, const std::string& rest = "", const 
 }
 
 ConfigPlan plan(const std::string& before, const std::string& after) {
-  return plan_change(parse(before), parse(after));
+  return plan_change(valid_config(before), valid_config(after));
 }
 
 TEST(PlanTest, AnEquivalentFileNeedsNoChange) {
@@ -115,7 +115,7 @@ TEST(PlanTest, ARenamedModuleWithOtherOptionsIsAnotherModule) {
 }
 
 TEST(PlanTest, KeysThatNeedARestartAreSeparateFromSettings) {
-  const Config running = parse("");
+  const Config running = valid_config("");
   const auto wanted = parse_config(
       "[node]\nname = \"node2\"\nkubelet_root = \"/k\"\nnuma_attribute = \"list\"\nfeatures_dir = \"\"\nsysfs_root = "
       "\"/s\"\n"

@@ -4,24 +4,13 @@
 #include "host/config/config.h"
 #include "host/core/file.h"
 #include "tests/fakes/source_folder.h"
+#include "tests/unit/config/shipped_files.h"
 
 namespace cardcage {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const std::filesystem::path kSource = source_folder();
-
-std::optional<std::string> environment(const std::string& name) {
-  if (name == "NODE_NAME") return "node1";
-  if (name == "POD_UID") return "0f1d2c3b-aaaa-bbbb-cccc-123456789012";
-  if (name == "CARDCAGE_DEMO_DIR") return "/tmp/demo";
-  if (name == "CARDCAGE_MODULES_DIR") return "/usr/lib/cardcage/modules";
-  return std::nullopt;
-}
-
-std::string shipped(const std::string& file) { return read_file(kSource / file, 100'000).value(); }
 
 // Expects that every known key occurs in the shipped file.
 TEST(ShippedConfigTest, TheReferenceIsValidAndNamesEveryKey) {

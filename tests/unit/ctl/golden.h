@@ -4,12 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <ostream>
 #include <string>
+#include <vector>
 
 #include "host/core/file.h"
 #include "tests/fakes/source_folder.h"
 
 namespace cardcage {
+
+struct GoldenCase {
+  std::string file;
+  std::vector<std::string> arguments;
+};
+// Names the case in ctest's list.
+inline void PrintTo(const GoldenCase& about, std::ostream* out) { *out << about.file; }
 
 inline void expect_golden(const std::string& name, const std::string& text) {
   const auto file = source_folder() / "tests/golden/ctl" / name;

@@ -27,13 +27,6 @@ class HealthTest : public AdminFixture {
   }
 };
 
-struct GoldenCase {
-  std::string file;
-  std::vector<std::string> arguments;
-};
-// Names the case in ctest's list.
-void PrintTo(const GoldenCase& about, std::ostream* out) { *out << about.file; }
-
 class HealthGoldenTest : public HealthTest, public ::testing::WithParamInterface<GoldenCase> {};
 
 TEST_P(HealthGoldenTest, PrintsTheGoldenFile) {
@@ -48,7 +41,7 @@ TEST_P(HealthGoldenTest, PrintsTheGoldenFile) {
   expect_golden(GetParam().file, ended.out);
 }
 
-const GoldenCase kCases[] = {
+const GoldenCase kHealthCases[] = {
     {"health.txt", {"health"}},
     {"health.json", {"health", "--json"}},
     {"health_device.txt", {"health", "gpu-1"}},
@@ -66,7 +59,7 @@ const GoldenCase kCases[] = {
     {"sick_device.txt", {"devices", "gpu-0", "gpu-1-mig-0", "gpu-2"}},
     {"causes.txt", {"names", "causes"}},
 };
-INSTANTIATE_TEST_SUITE_P(Golden, HealthGoldenTest, ::testing::ValuesIn(kCases), [](const auto& about) {
+INSTANTIATE_TEST_SUITE_P(Golden, HealthGoldenTest, ::testing::ValuesIn(kHealthCases), [](const auto& about) {
   return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
 });
 

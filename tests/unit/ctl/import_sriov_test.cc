@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-Ended import(const std::string& text, std::vector<std::string> more = {}) {
+Ended import_sriov(const std::string& text, std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"import", "sriov", "-"});
   return run_cagectl(more, text);
 }
@@ -35,7 +35,7 @@ std::vector<ServeConfig> read_rules(const std::string& toml) {
 }
 
 Select select_of(const std::string& selectors) {
-  const Ended ended = import(resource_with(selectors));
+  const Ended ended = import_sriov(resource_with(selectors));
   const auto rules = read_rules(ended.out);
   EXPECT_EQ(rules.size(), 1u) << ended.err;
   return rules.empty() ? Select() : rules.front().select;
@@ -73,7 +73,7 @@ std::string resource_for(const Device& device, const std::vector<ServeConfig>& r
 
 TEST(ImportSriovTest, WritesTheGoldenConfiguration) {
   const auto input = read_file(source_folder() / "tests/golden/ctl/import_sriov.yaml", 100'000).value();
-  const Ended ended = import(input);
+  const Ended ended = import_sriov(input);
   EXPECT_EQ(ended.code, 4) << ended.err;
   expect_golden("import_sriov.toml", ended.out);
   expect_golden("import_sriov.err", ended.err);
@@ -112,7 +112,7 @@ TEST(ImportSriovTest, TheDocumentationShowsWhatIsWritten) {
     const auto begin = doc.find('\n', at) + 1;
     return at == std::string::npos ? "" : doc.substr(begin, doc.find("```", begin) - begin);
   };
-  const auto written = read_rules(import(block("```json\n{\"resourceList\"")).out);
+  const auto written = read_rules(import_sriov(block("```json\n{\"resourceList\"")).out);
   const auto shown =
       read_rules("[node]\nname = \"n\"\n[[module]]\nname = \"nic\"\npath = \"libcardcage_nic.so\"\n" +
                  block("```toml\n[[module.serve]]\napi = \"device-plugin\"\nresource = \"intel.com/fast\""));
@@ -127,7 +127,8 @@ TEST(ImportSriovTest, ADeviceMustMatchOneValueOfEachSelector) {
   EXPECT_TRUE(is_selected(selectors, card()));
   EXPECT_FALSE(is_selected(selectors, card({{"driver", "vfio-pci"}})));
   EXPECT_FALSE(is_selected(selectors, card({{"vendor", "0x1d0f"}})));
-  EXPECT_EQ(read_rules(import(resource_with(selectors)).out).at(0).resource, "intel.com/r") << "the default prefix";
+  EXPECT_EQ(read_rules(import_sriov(resource_with(selectors)).out).at(0).resource, "intel.com/r")
+      << "the default prefix";
 }
 
 TEST(ImportSriovTest, EachSelectorSelects) {
@@ -156,7 +157,7 @@ TEST(ImportSriovTest, RangesNameVirtualFunctions) {
                   {"attributes.vfIndex", {std::int64_t{1}, std::int64_t{3}, std::int64_t{4}, std::int64_t{6}}}}));
   EXPECT_FALSE(is_selected(selectors, card())) << "a card has no number";
   for (const std::string range : {"#", "#x", "#3-1", "#1-", "#-1", "#1,", "#,1", "#1#2", "#4096", "#99999999999"}) {
-    const Ended ended = import(resource_with(R"({"pfNames": ["e)" + range + R"("]})"));
+    const Ended ended = import_sriov(resource_with(R"({"pfNames": ["e)" + range + R"("]})"));
     EXPECT_EQ(ended.code, 1) << range;
     EXPECT_THAT(ended.err, HasSubstr("does not end in numbers of virtual functions")) << range;
   }
@@ -190,7 +191,7 @@ TEST(ImportSriovTest, NamesOfCardsMayBeRegularExpressions) {
   EXPECT_FALSE(selects("^ens[0-2]f.$", "xens1f3"));
   for (const std::string pattern :
        {"ens[0-9]+f0", "(ens1|ens2)f0", "ens1f0|ens2f0", "ens\\\\d", "ens[^0]", "ens[", "a*"}) {
-    const Ended ended = import(resource_with(R"([{"pfNames": [")" + pattern + R"("]}, {"pfNames": ["eth0"]}])"));
+    const Ended ended = import_sriov(resource_with(R"([{"pfNames": [")" + pattern + R"("]}, {"pfNames": ["eth0"]}])"));
     EXPECT_EQ(ended.code, 4) << pattern;
     EXPECT_THAT(ended.err, HasSubstr("is a regular expression that no pattern")) << pattern;
     EXPECT_FALSE(matches(read_rules(ended.out).at(0).select, card())) << pattern;
@@ -207,21 +208,21 @@ TEST(ImportSriovTest, SelectorsThatCannotBeTranslatedAreLeftOut) {
        {R"("ddpProfiles": ["GTP"])", R"("pKeys": ["0x1"])", R"("vdpaType": "vhost")", R"("vdpaType": "virtio")"}) {
     const std::string name = selector.substr(1, selector.find('"', 1) - 1);
     const std::string object = R"({"vendors": ["15b3"], )" + selector + "}";
-    const Ended alone = import(resource_with(object));
+    const Ended alone = import_sriov(resource_with(object));
     EXPECT_EQ(alone.code, 4) << selector;
     EXPECT_THAT(alone.out, Not(HasSubstr("[[module.serve]]"))) << selector;
     EXPECT_THAT(alone.err, HasSubstr("resourceList[0].selectors." + name +
                                      ": no counterpart: devices cannot be "
                                      "selected by this, so these selectors are left out"));
     EXPECT_THAT(alone.err, HasSubstr("resourceList[0].resourceName: no counterpart: none of its selectors is left"));
-    const Ended beside = import(resource_with("[" + object + R"(, {"vendors": ["8086"]}])"));
+    const Ended beside = import_sriov(resource_with("[" + object + R"(, {"vendors": ["8086"]}])"));
     EXPECT_EQ(beside.code, 4) << selector;
     EXPECT_THAT(read_rules(beside.out).at(0).select, ElementsAre(SelectTable{{"attributes.vendor", {"0x8086"}}}));
   }
 }
 
 TEST(ImportSriovTest, WhatContainersLackIsNamed) {
-  const Ended ended = import(
+  const Ended ended = import_sriov(
       R"({"resourceList": [{"resourceName": "r", "excludeTopology": true, "additionalInfo": {"*": {"a": "b"}},
           "selectors": {"needVhostNet": true, "drivers": ["uio_pci_generic"], "auxTypes": ["sf"]}}]})");
   EXPECT_EQ(ended.code, 4);
@@ -229,7 +230,7 @@ TEST(ImportSriovTest, WhatContainersLackIsNamed) {
                                HasSubstr("additionalInfo: no counterpart"), HasSubstr("needVhostNet: no counterpart"),
                                HasSubstr("no /dev/uioN"), HasSubstr("none that end in _INFO")));
   EXPECT_THAT(ended.out, HasSubstr("auxTypes: without effect"));
-  EXPECT_EQ(import(R"({"resourceList": [{"resourceName": "r", "excludeTopology": false,
+  EXPECT_EQ(import_sriov(R"({"resourceList": [{"resourceName": "r", "excludeTopology": false,
                        "selectors": {"needVhostNet": false, "vdpaType": ""}}]})")
                 .code,
             0);
@@ -237,8 +238,8 @@ TEST(ImportSriovTest, WhatContainersLackIsNamed) {
 
 TEST(ImportSriovTest, OtherTypesOfDevicesAreLeftOut) {
   for (const std::string type : {"accelerator", "auxNetDevice"}) {
-    const Ended ended = import(R"({"resourceList": [{"resourceName": "r", "deviceType": ")" + type +
-                               R"(", "selectors": {"auxTypes": ["sf"]}}]})");
+    const Ended ended = import_sriov(R"({"resourceList": [{"resourceName": "r", "deviceType": ")" + type +
+                                     R"(", "selectors": {"auxTypes": ["sf"]}}]})");
     EXPECT_EQ(ended.code, 4);
     EXPECT_THAT(ended.out, Not(HasSubstr("[[module.serve]]")));
     EXPECT_THAT(ended.err, HasSubstr("resourceList[0].deviceType: no counterpart: the module offers PCI network"));
@@ -246,7 +247,7 @@ TEST(ImportSriovTest, OtherTypesOfDevicesAreLeftOut) {
 }
 
 TEST(ImportSriovTest, NothingIsLeftBehindAResourceThatTakesEveryDevice) {
-  const Ended ended = import(
+  const Ended ended = import_sriov(
       R"({"resourceList": [{"resourceName": "all", "selectors": [{"vendors": ["8086"]}, {}]}, {"resourceName": "late"}]})");
   EXPECT_EQ(ended.code, 0);
   const auto rules = read_rules(ended.out);
@@ -259,11 +260,12 @@ TEST(ImportSriovTest, AKeyOfTheConfigMapMayBeChosen) {
   const std::string map =
       "kind: ConfigMap\ndata:\n  node1: '{\"resourceList\": [{\"resourceName\": \"one\"}]}'\n"
       "  node2: '{\"resourceList\": [{\"resourceName\": \"two\"}]}'\n";
-  EXPECT_THAT(import(map).err, HasSubstr("choose one with --config: node1, node2"));
-  EXPECT_THAT(import(map, {"--config", "node2"}).out,
+  EXPECT_THAT(import_sriov(map).err, HasSubstr("choose one with --config: node1, node2"));
+  EXPECT_THAT(import_sriov(map, {"--config", "node2"}).out,
               AllOf(HasSubstr("intel.com/two"), Not(HasSubstr("intel.com/one"))));
-  EXPECT_THAT(import(map, {"--config", "node3"}).err, HasSubstr("there is no key 'node3'"));
-  EXPECT_THAT(import(resource_with("{}"), {"--config", "node1"}).err, HasSubstr("this file is none; leave it out"));
+  EXPECT_THAT(import_sriov(map, {"--config", "node3"}).err, HasSubstr("there is no key 'node3'"));
+  EXPECT_THAT(import_sriov(resource_with("{}"), {"--config", "node1"}).err,
+              HasSubstr("this file is none; leave it out"));
 }
 
 TEST(ImportSriovTest, MistakesAreErrors) {
@@ -285,7 +287,7 @@ TEST(ImportSriovTest, MistakesAreErrors) {
            {"resourceList: [{resourceName: r, selectors: {acpiIndexes: [x]}}]", "acpiIndexes: 'x' is not a number"},
            {"resourceList: [{resourceName: r, selectors: {vdpaType: x}}]", "'x' is none of the values"},
        }) {
-    const Ended ended = import(text);
+    const Ended ended = import_sriov(text);
     EXPECT_EQ(ended.code, 1) << text;
     EXPECT_THAT(ended.err, HasSubstr(message)) << text;
   }
@@ -297,7 +299,7 @@ TEST(ImportSriovTest, TheNumberOfTablesIsBounded) {
     cards += fmt::format(R"({}"ens{}f0#0-3")", number == 0 ? "" : ",", number);
     roots += fmt::format(R"({}"0000:{:02x}:00.0#0-3")", number == 0 ? "" : ",", number);
   }
-  const Ended ended = import(resource_with(R"({"pfNames": [)" + cards + R"(], "rootDevices": [)" + roots + "]}"));
+  const Ended ended = import_sriov(resource_with(R"({"pfNames": [)" + cards + R"(], "rootDevices": [)" + roots + "]}"));
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err, HasSubstr("the selectors make more than 256 tables"));
 }

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-Ended import(const std::string& yaml, std::vector<std::string> more = {}) {
+Ended import_nvidia(const std::string& yaml, std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"import", "nvidia", "-"});
   return run_cagectl(more, yaml);
 }
@@ -34,7 +34,7 @@ std::expected<Config, ConfigErrors> read_result(const std::string& toml) {
 
 // The rules of the only module.
 std::vector<ServeConfig> rules_of(const std::string& yaml) {
-  const Ended ended = import(yaml);
+  const Ended ended = import_nvidia(yaml);
   const auto config = read_result(ended.out);
   EXPECT_TRUE(config) << config.error().to_string() << ended.err << ended.out;
   return config && config->modules.size() == 1 ? config->modules.front().serve : std::vector<ServeConfig>();
@@ -51,7 +51,7 @@ class ImportGoldenTest : public ::testing::TestWithParam<ImportCase> {};
 
 TEST_P(ImportGoldenTest, WritesTheGoldenConfiguration) {
   const auto& [name, code, options] = GetParam();
-  const Ended ended = import(input(name), options);
+  const Ended ended = import_nvidia(input(name), options);
   EXPECT_EQ(ended.code, code) << ended.err;
   expect_golden("import_" + name + ".toml", ended.out);
   expect_golden("import_" + name + ".err", ended.err);
@@ -59,10 +59,10 @@ TEST_P(ImportGoldenTest, WritesTheGoldenConfiguration) {
   EXPECT_TRUE(config) << config.error().to_string();
 }
 
-const ImportCase kCases[] = {{"plugin_timeslicing", 0}, {"plugin_mixed", 4},  {"plugin_patterns", 4},
-                             {"plugin_mps", 4},         {"plugin_values", 4}, {"plugin_defaults", 0},
-                             {"dra_values", 4},         {"dra_defaults", 4}};
-INSTANTIATE_TEST_SUITE_P(Golden, ImportGoldenTest, ::testing::ValuesIn(kCases),
+const ImportCase kImportCases[] = {{"plugin_timeslicing", 0}, {"plugin_mixed", 4},  {"plugin_patterns", 4},
+                                   {"plugin_mps", 4},         {"plugin_values", 4}, {"plugin_defaults", 0},
+                                   {"dra_values", 4},         {"dra_defaults", 4}};
+INSTANTIATE_TEST_SUITE_P(Golden, ImportGoldenTest, ::testing::ValuesIn(kImportCases),
                          [](const auto& about) { return about.param.name; });
 
 TEST(ImportTest, TranslatesMigStrategies) {
@@ -76,7 +76,7 @@ TEST(ImportTest, TranslatesMigStrategies) {
   ASSERT_EQ(rules.size(), 1U);
   EXPECT_EQ(rules[0].resource, "nvidia.com/gpu");
   EXPECT_THAT(rules[0].select, ElementsAre(SelectTable())) << "a node without MIG offers its GPUs";
-  EXPECT_THAT(import("version: v1\nflags: {migStrategy: single}\n").err, HasSubstr("whose MIG devices differ"));
+  EXPECT_THAT(import_nvidia("version: v1\nflags: {migStrategy: single}\n").err, HasSubstr("whose MIG devices differ"));
 }
 
 TEST(ImportTest, TranslatesPatternsThatMatchAnywhere) {
@@ -104,7 +104,7 @@ TEST(ImportTest, OneRuleNamesAResource) {
       "version: v1\nresources: {gpus: [{pattern: A100, name: big}, {pattern: T4, name: small}, "
       "{pattern: H100, name: big}]}\n";
   EXPECT_EQ(rules_of(yaml).size(), 3U);
-  EXPECT_THAT(import(yaml).err, HasSubstr("another rule offers 'nvidia.com/big' already"));
+  EXPECT_THAT(import_nvidia(yaml).err, HasSubstr("another rule offers 'nvidia.com/big' already"));
 }
 
 TEST(ImportTest, SharesAtMostAsOftenAsTheHostDoes) {
@@ -113,12 +113,12 @@ TEST(ImportTest, SharesAtMostAsOftenAsTheHostDoes) {
   ASSERT_EQ(rules.size(), 1U);
   EXPECT_EQ(rules[0].plugin.replicas, kMaxReplicas);
   EXPECT_EQ(rules[0].plugin.placement, Placement::kSpread);
-  EXPECT_EQ(import(yaml).code, 4);
+  EXPECT_EQ(import_nvidia(yaml).code, 4);
 }
 
 TEST(ImportTest, AShareOfWhatIsNotOfferedIsNotNeeded) {
   const Ended ended =
-      import("version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/mig-1g.5gb, replicas: 2}]}}\n");
+      import_nvidia("version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/mig-1g.5gb, replicas: 2}]}}\n");
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("shares 'nvidia.com/mig-1g.5gb', which this migStrategy does not offer"));
 }
@@ -131,13 +131,13 @@ TEST(ImportTest, AResourceIsSharedOnce) {
   ASSERT_EQ(rules.size(), 1U);
   EXPECT_EQ(rules[0].resource, "nvidia.com/gpu-light");
   EXPECT_EQ(rules[0].plugin.replicas, 2U);
-  const Ended ended = import(yaml);
+  const Ended ended = import_nvidia(yaml);
   EXPECT_EQ(ended.code, 4);
   EXPECT_THAT(ended.err, HasSubstr("resources[1]: no counterpart: another entry shares this resource"));
 }
 
 TEST(ImportTest, PathsKeepTheirDollarSigns) {
-  const Ended ended = import("version: v1\nflags: {nvidiaDriverRoot: '/opt/$driver'}\n");
+  const Ended ended = import_nvidia("version: v1\nflags: {nvidiaDriverRoot: '/opt/$driver'}\n");
   const auto config = read_result(ended.out);
   ASSERT_TRUE(config) << config.error().to_string();
   EXPECT_EQ(config->node.roots.driver, "/opt/$driver");
@@ -145,28 +145,28 @@ TEST(ImportTest, PathsKeepTheirDollarSigns) {
 
 TEST(ImportTest, ChoosesAConfigurationOfHelmValues) {
   const std::string values = input("plugin_values");
-  const Ended other = import(values, {"--config", "whole"});
+  const Ended other = import_nvidia(values, {"--config", "whole"});
   EXPECT_THAT(other.out, AllOf(Not(HasSubstr("replicas")), HasSubstr("config.map.shared: --config chose another")));
-  const Ended missing = import(values, {"--config", "none"});
+  const Ended missing = import_nvidia(values, {"--config", "none"});
   EXPECT_EQ(missing.code, 1);
   EXPECT_EQ(
       missing.err,
       "cagectl: stdin:4:3: config.map: there is no configuration 'none'; choose one with --config: shared, whole\n");
-  const Ended several = import("config: {map: {a: 'version: v1', b: 'version: v1'}}\n");
+  const Ended several = import_nvidia("config: {map: {a: 'version: v1', b: 'version: v1'}}\n");
   EXPECT_EQ(several.code, 1);
   EXPECT_THAT(several.err, HasSubstr("several configurations and no default; choose one with --config: a, b"));
-  EXPECT_THAT(import("version: v1\n", {"--config", "a"}).err, HasSubstr("leave it out"));
+  EXPECT_THAT(import_nvidia("version: v1\n", {"--config", "a"}).err, HasSubstr("leave it out"));
 }
 
 TEST(ImportTest, MistakesInAConfigurationOfHelmValuesNameIt) {
   const Ended ended =
-      import("config:\n  map:\n    only: |\n      version: v1\n      flags:\n        migStrategy: both\n");
+      import_nvidia("config:\n  map:\n    only: |\n      version: v1\n      flags:\n        migStrategy: both\n");
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err, StartsWith("cagectl: stdin config.map.only:3:3: config.map.only.flags.migStrategy: 'both'"));
 }
 
 TEST(ImportTest, AValuesFileWithoutGpusHasNoModule) {
-  const Ended ended = import("resources: {gpus: {enabled: false}, computeDomains: {enabled: false}}\n");
+  const Ended ended = import_nvidia("resources: {gpus: {enabled: false}, computeDomains: {enabled: false}}\n");
   EXPECT_EQ(ended.code, 0) << ended.err;
   const auto config = read_result(ended.out);
   ASSERT_TRUE(config) << config.error().to_string();
@@ -174,7 +174,7 @@ TEST(ImportTest, AValuesFileWithoutGpusHasNoModule) {
 }
 
 TEST(ImportTest, NotesThatComputeDomainsAreOnByDefault) {
-  const Ended ended = import("featureGates: {DynamicMIG: false}\n");
+  const Ended ended = import_nvidia("featureGates: {DynamicMIG: false}\n");
   EXPECT_EQ(ended.code, 0);
   EXPECT_THAT(ended.err,
               StartsWith("stdin: resources.computeDomains.enabled: note: Cardcage serves no compute domains"));
@@ -184,20 +184,20 @@ TEST(ImportTest, NotesThatComputeDomainsAreOnByDefault) {
 TEST(ImportTest, WritesAFileOnlyOnce) {
   const ScratchFolder scratch;
   const std::string file = scratch / "cardcage.toml";
-  const Ended first = import("version: v1\n", {"--output", file});
+  const Ended first = import_nvidia("version: v1\n", {"--output", file});
   EXPECT_EQ(first.code, 0) << first.err;
   EXPECT_EQ(first.out, "wrote '" + file + "'; check it: cardcage --check " + file + "\n");
   const std::string text = read_file(file, 10'000).value();
   EXPECT_TRUE(read_result(text));
-  const Ended second = import("version: v1\nflags: {migStrategy: single}\n", {"--output", file});
+  const Ended second = import_nvidia("version: v1\nflags: {migStrategy: single}\n", {"--output", file});
   EXPECT_EQ(second.code, 1);
   EXPECT_EQ(second.err, "cagectl: '" + file + "' exists: remove it, or name another file with --output\n");
   EXPECT_EQ(read_file(file, 10'000).value(), text);
-  EXPECT_EQ(import("version: v1\n", {"--output", scratch / "none/x.toml"}).code, 1);
+  EXPECT_EQ(import_nvidia("version: v1\n", {"--output", scratch / "none/x.toml"}).code, 1);
 }
 
 TEST(ImportTest, PrintsJson) {
-  const Ended ended = import(input("plugin_mps"), {"--json"});
+  const Ended ended = import_nvidia(input("plugin_mps"), {"--json"});
   EXPECT_EQ(ended.code, 4);
   const auto report = boost::json::parse(ended.out);
   EXPECT_EQ(report.at("form"), "a configuration of NVIDIA's device plugin");
@@ -210,7 +210,8 @@ TEST(ImportTest, PrintsJson) {
 }
 
 TEST(ImportTest, HostileTextStaysInItsComment) {
-  const Ended ended = import("version: v1\n\"a\\n[node]\\nname = 1\": \"x\"\nflags: {nvidiaDriverRoot: '/a\"b'}\n");
+  const Ended ended =
+      import_nvidia("version: v1\n\"a\\n[node]\\nname = 1\": \"x\"\nflags: {nvidiaDriverRoot: '/a\"b'}\n");
   EXPECT_EQ(ended.code, 4);
   EXPECT_THAT(ended.out, HasSubstr("a?[node]?name = 1: not a setting"));
   EXPECT_THAT(ended.err, Not(HasSubstr("\n[node]")));
@@ -220,7 +221,7 @@ TEST(ImportTest, HostileTextStaysInItsComment) {
 }
 
 TEST(ImportTest, HostileNamesOfConfigurationsStayInTheirComments) {
-  const Ended ended = import(
+  const Ended ended = import_nvidia(
       "nvidiaDriverRoot: /x\nconfig: {map: {\"a\\n[[module]]\\nname = \\\"evil\\\"\\npath = \\\"evil.so\\\"\\n#\": "
       "\"version: v1\\nflags: {migStrategy: mixed}\\nsharing: {timeSlicing: {resources: [{name: gpu, replicas: "
       "2}]}}\\n\"}}\n");
@@ -231,7 +232,7 @@ TEST(ImportTest, HostileNamesOfConfigurationsStayInTheirComments) {
 }
 
 TEST(ImportTest, HelmValuesGoBeforeTheFile) {
-  const Ended ended = import(
+  const Ended ended = import_nvidia(
       "sharedDevicesAllocationPolicy: packed\ndeviceListStrategy: envvar\nconfig: {map: {default: \"version: "
       "v1\\nflags: "
       "{plugin: {sharedDevicesAllocationPolicy: distributed, deviceListStrategy: [cdi-annotations]}}\\nsharing: "
@@ -248,7 +249,7 @@ void PrintTo(const Mistake& about, std::ostream* out) { *out << about.name; }
 class ImportMistakeTest : public ::testing::TestWithParam<Mistake> {};
 
 TEST_P(ImportMistakeTest, IsNamedWithItsPlaceAndNothingIsWritten) {
-  const Ended ended = import(GetParam().yaml);
+  const Ended ended = import_nvidia(GetParam().yaml);
   EXPECT_EQ(ended.code, 1);
   EXPECT_EQ(ended.out, "");
   EXPECT_THAT(ended.err, StartsWith("cagectl: " + GetParam().message));
@@ -340,11 +341,11 @@ INSTANTIATE_TEST_SUITE_P(Import, ImportMistakeTest, ::testing::ValuesIn(kMistake
                          [](const auto& about) { return about.param.name; });
 
 TEST(ImportTest, AnAliasBombIsRefusedForItsSize) {
-  EXPECT_THAT(import(alias_bomb()).err, HasSubstr("the document is too large with its aliases expanded"));
+  EXPECT_THAT(import_nvidia(alias_bomb()).err, HasSubstr("the document is too large with its aliases expanded"));
 }
 
 TEST(ImportTest, AllMistakesAreNamed) {
-  const Ended ended = import("version: v2\nflags: {migStrategy: both}\n");
+  const Ended ended = import_nvidia("version: v2\nflags: {migStrategy: both}\n");
   EXPECT_THAT(ended.err, AllOf(HasSubstr("version: 'v2'"), HasSubstr("\nstdin:2:9: flags.migStrategy: 'both'")));
 }
 

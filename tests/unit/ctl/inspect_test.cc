@@ -29,13 +29,6 @@ class InspectTest : public AdminFixture {
   }
 };
 
-struct GoldenCase {
-  std::string file;
-  std::vector<std::string> arguments;
-};
-// Names the case in ctest's list.
-void PrintTo(const GoldenCase& about, std::ostream* out) { *out << about.file; }
-
 class InspectGoldenTest : public InspectTest, public ::testing::WithParamInterface<GoldenCase> {};
 
 TEST_P(InspectGoldenTest, PrintsTheGoldenFile) {
@@ -46,7 +39,7 @@ TEST_P(InspectGoldenTest, PrintsTheGoldenFile) {
   expect_golden(GetParam().file, std::regex_replace(ended.out, pid, "$0142"));
 }
 
-const GoldenCase kCases[] = {
+const GoldenCase kInspectCases[] = {
     {"status.txt", {"status"}},
     {"status.json", {"status", "--json"}},
     {"modules.txt", {"modules"}},
@@ -76,7 +69,7 @@ const GoldenCase kCases[] = {
     {"module.json", {"module", "resume", "mock", "--json"}},
     {"module_device.json", {"module", "quiesce", "mock", "gpu-0", "--json"}},
 };
-INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kCases), [](const auto& about) {
+INSTANTIATE_TEST_SUITE_P(Golden, InspectGoldenTest, ::testing::ValuesIn(kInspectCases), [](const auto& about) {
   return std::regex_replace(about.param.file, std::regex("[^a-z]"), "_");
 });
 

@@ -5,6 +5,7 @@
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/mock_claim_service.h"
+#include "tests/unit/dra/prepared_devices.h"
 
 namespace cardcage {
 namespace {
@@ -15,12 +16,9 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::NiceMock;
 
-using Devices = std::vector<PreparedDevice>;
-
 ClaimRef ref(const std::string& uid) { return {"default", "claim-" + uid, uid}; }
 Devices device(const std::string& name) { return {{{"req"}, "pool", name, {"v/c=" + name}, ""}}; }
 
-Task<Result<Devices>> answer(Result<Devices> value) { co_return value; }
 Task<Result<Devices>> after(Clock& clock, Duration delay, Result<Devices> value) {
   co_await clock.sleep_for(delay);
   co_return value;
@@ -83,10 +81,10 @@ TEST_F(ClaimBatchTest, RunsClaimsSideBySideUnderOneDeadline) {
 
 TEST_F(ClaimBatchTest, OneFailureDoesNotTouchTheOthers) {
   EXPECT_CALL(claims, prepare(Field(&ClaimRef::uid, "a"), _)).WillOnce([](ClaimRef, Instant) {
-    return answer(fail(Code::kNotFound, "claim 'default/claim-a': device 'gpu-0' is gone"));
+    return completed(fail(Code::kNotFound, "claim 'default/claim-a': device 'gpu-0' is gone"));
   });
   EXPECT_CALL(claims, prepare(Field(&ClaimRef::uid, "b"), _)).WillOnce([](ClaimRef, Instant) {
-    return answer(device("gpu-1"));
+    return completed(device("gpu-1"));
   });
   begin({"a", "b"});
   ASSERT_TRUE(done);

@@ -1,6 +1,7 @@
 #include "host/dra/dra_service.h"
 
 #include "tests/unit/dra/driver_harness.h"
+#include "tests/unit/dra/prepared_devices.h"
 
 namespace cardcage {
 namespace {
@@ -10,8 +11,6 @@ using ::testing::_;
 using ::testing::HasSubstr;
 
 using V1Answer = api::dra_v1::NodePrepareResourcesResponse;
-
-Task<Result<Devices>> answer(Result<Devices> value) { co_return value; }
 
 // Blocks calls until it is opened.
 class Gate {
@@ -65,7 +64,7 @@ class DraServiceTest : public DriverHarness {
     start();
     clients = std::make_unique<DriverClients>(service_socket());
     ON_CALL(claims, prepare).WillByDefault([](ClaimRef claim, Instant) {
-      return answer(Devices{{{"req"}, "pool", "gpu-" + claim.uid, {"v/c=" + claim.uid}, ""}});
+      return completed(Devices{{{"req"}, "pool", "gpu-" + claim.uid, {"v/c=" + claim.uid}, ""}});
     });
   }
   void limit(milliseconds prepare) {
@@ -100,7 +99,7 @@ TEST_F(DraServiceTest, RespondsToAnEmptyRequestWhileTheCoreIsBusy) {
 
 TEST_F(DraServiceTest, ServesBothVersionsAndOnlyV1HasTheShareId) {
   EXPECT_CALL(claims, prepare(ClaimRef{"default", "claim-a", "a"}, _)).Times(2).WillRepeatedly([](ClaimRef, Instant) {
-    return answer(Devices{{{"main", "other"}, "node-1", "gpu-0", {"v/c=a-gpu-0", "v/c=a"}, "share-1"}});
+    return completed(Devices{{{"main", "other"}, "node-1", "gpu-0", {"v/c=a-gpu-0", "v/c=a"}, "share-1"}});
   });
   V1Answer v1;
   ASSERT_TRUE(prepare({"a"}, v1).ok());
@@ -142,7 +141,7 @@ TEST_F(DraServiceTest, UnprepareNamesEveryClaimInBothVersions) {
 TEST_F(DraServiceTest, AFailedOrMalformedClaimDoesNotAffectTheOthers) {
   EXPECT_CALL(claims, prepare(ClaimRef{"default", "claim-good", "good"}, _)).Times(1);
   EXPECT_CALL(claims, prepare(ClaimRef{"default", "claim-bad", "bad"}, _)).WillOnce([](ClaimRef, Instant) {
-    return answer(fail(Code::kInternal, "{}", ""));
+    return completed(fail(Code::kInternal, "{}", ""));
   });
   auto request = request_for({"good", "bad", "good", "nameless"});
   request.mutable_claims(3)->clear_name();
@@ -156,7 +155,7 @@ TEST_F(DraServiceTest, AFailedOrMalformedClaimDoesNotAffectTheOthers) {
 
 TEST_F(DraServiceTest, CutsErrorsToWhatAnEventHolds) {
   ON_CALL(claims, prepare).WillByDefault([](ClaimRef, Instant) {
-    return answer(fail(Code::kInternal, "{}\xFF", std::string(5000, 'x')));
+    return completed(fail(Code::kInternal, "{}\xFF", std::string(5000, 'x')));
   });
   V1Answer response;
   ASSERT_TRUE(prepare({"a"}, response).ok());
@@ -180,7 +179,7 @@ TEST_F(DraServiceTest, BoundsRequests) {
 TEST_F(DraServiceTest, ResponsesStayBelowTheKubeletsFourMebibytes) {
   ON_CALL(claims, prepare).WillByDefault([](ClaimRef claim, Instant) {
     const std::size_t size = claim.uid == "large" ? 3'000'000 : 1'000'000;
-    return answer(Devices{{{"req"}, "pool", "gpu", {std::string(size, 'c')}, ""}});
+    return completed(Devices{{{"req"}, "pool", "gpu", {std::string(size, 'c')}, ""}});
   });
   V1Answer response;
   ASSERT_TRUE(prepare({"large", "a", "b", "c"}, response).ok());
@@ -223,7 +222,7 @@ TEST_F(DraServiceTest, PassesItsLimitOnAsTheDeadline) {
   Instant deadline;
   EXPECT_CALL(claims, prepare(_, _)).WillOnce([&](ClaimRef, Instant until) {
     deadline = until;
-    return answer(Devices{});
+    return completed(Devices{});
   });
   const Instant begun = clock.now();
   V1Answer response;
@@ -236,7 +235,7 @@ TEST_F(DraServiceTest, LeavesTimeToRespondBeforeTheCallerGivesUp) {
   Duration left{};
   ON_CALL(claims, prepare).WillByDefault([&](ClaimRef, Instant deadline) {
     left = deadline - clock.now();
-    return answer(Devices{});
+    return completed(Devices{});
   });
   V1Answer response;
   EXPECT_TRUE(prepare({"a"}, response, seconds(4)).ok());

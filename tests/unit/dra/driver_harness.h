@@ -8,11 +8,11 @@
 #include "host/dra/driver_server.h"
 #include "host/kubelet/clients.h"
 #include "tests/fakes/mock_claim_service.h"
+#include "tests/unit/dra/prepared_devices.h"
 #include "tests/unit/rpc/server_harness.h"
 
 namespace cardcage {
 
-using Devices = std::vector<PreparedDevice>;
 constexpr const char* kDriver = "gpu.example.com";
 
 // The server's ends of the connections to this socket, as the kernel counts them.

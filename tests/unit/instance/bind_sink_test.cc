@@ -5,15 +5,14 @@
 
 #include <thread>
 
+#include "tests/unit/instance/abi_text.h"
+
 namespace cardcage {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using Status = DeviceCondition::Status;
-
-cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
 cage_condition condition(std::string_view type, std::uint32_t status = CAGE_CONDITION_TRUE,
                          std::string_view reason = "Done", std::string_view message = "") {
@@ -44,10 +43,12 @@ TEST_F(BindSinkTest, CopiesTheConditionsOfEachDevice) {
   EXPECT_EQ(state(1, condition("Ready", CAGE_CONDITION_FALSE, "Lost")), CAGE_OK) << "the last call counts";
   const auto progress = sink.finish();
   ASSERT_TRUE(progress) << progress.error().message;
-  EXPECT_THAT(*progress,
-              ElementsAre(IsEmpty(),
-                          ElementsAre(DeviceCondition{"Ready", Status::kFalse, "Lost", "", {}},
-                                      DeviceCondition{"example.com/Hot", Status::kUnknown, "Asked", "no answer", {}})));
+  EXPECT_THAT(
+      *progress,
+      ElementsAre(IsEmpty(),
+                  ElementsAre(DeviceCondition{"Ready", DeviceCondition::Status::kFalse, "Lost", "", {}},
+                              DeviceCondition{
+                                  "example.com/Hot", DeviceCondition::Status::kUnknown, "Asked", "no answer", {}})));
   table = sink.open(1);
   EXPECT_THAT(sink.finish().value(), ElementsAre(IsEmpty())) << "the next call knows nothing of the last";
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "host/instance/snapshot_sink.h"
+#include "tests/unit/instance/abi_text.h"
 
 namespace cardcage {
 namespace {
@@ -11,8 +12,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
-
-cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
 class BindingsTest : public ::testing::Test {
  protected:

@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "tests/unit/instance/abi_text.h"
+
 namespace cardcage {
 namespace {
 
@@ -11,8 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
 cage_catalogue_entry entry(std::string_view name, std::uint32_t flags = 0) {
   cage_catalogue_entry made{};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "host/instance/edits_copy.h"
+#include "tests/unit/instance/abi_text.h"
 
 namespace cardcage {
 namespace {
@@ -11,8 +12,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-
-cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
 template <class Given>
 Given sized() {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "host/instance/snapshot_sink.h"
+#include "tests/unit/instance/abi_text.h"
 
 namespace cardcage {
 namespace {
@@ -12,7 +13,6 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 cage_quantity amount(std::int64_t value, std::int32_t exp10 = 0) {
   return {text("is not read"), value, exp10, CAGE_QTY_DECIMAL};
 }

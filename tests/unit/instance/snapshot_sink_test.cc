@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "host/instance/device_copy.h"
+#include "tests/unit/instance/abi_text.h"
 
 namespace cardcage {
 namespace {
@@ -15,8 +16,6 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-
-cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
 cage_device device(std::string_view id) {
   cage_device made{};

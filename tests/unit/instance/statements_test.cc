@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "host/instance/edits_sink.h"
+#include "tests/unit/instance/abi_text.h"
 
 namespace cardcage {
 namespace {
@@ -10,8 +11,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-cage_str text(std::string_view given) { return {given.data(), given.size()}; }
 
 class StatementsTest : public ::testing::Test {
  protected:

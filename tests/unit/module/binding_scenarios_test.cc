@@ -9,7 +9,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Status = DeviceCondition::Status;
 using Strings = std::vector<std::string>;
 
 constexpr const char *kAttached = "mock.cardcage.dev/Attached", *kFailed = "mock.cardcage.dev/AttachFailed";
@@ -17,7 +16,7 @@ constexpr const char *kAttached = "mock.cardcage.dev/Attached", *kFailed = "mock
 class BindingScenarios : public ScenarioFixture {
  protected:
   BindingScenarios() { modules_dir = built_modules(); }
-  cardcage::Status start_mock(const Options& more) {
+  Status start_mock(const Options& more) {
     Options options{{"devices", Strings{"gpu:2", "nic:1"}}, {"binding", Strings{"gpu"}}};
     options.insert(more.begin(), more.end());
     return start("libcardcage_mock.so", options);
@@ -27,8 +26,9 @@ class BindingScenarios : public ScenarioFixture {
     EXPECT_TRUE(progress) << progress.error().message;
     return progress.value_or(BindProgress());
   }
-  static std::vector<DeviceCondition> conditions(Status attached, const char* reason, const char* message = "") {
-    return {{kAttached, attached, reason, message, {}}, {kFailed, Status::kFalse, "NoFault", "", {}}};
+  static std::vector<DeviceCondition> conditions(DeviceCondition::Status attached, const char* reason,
+                                                 const char* message = "") {
+    return {{kAttached, attached, reason, message, {}}, {kFailed, DeviceCondition::Status::kFalse, "NoFault", "", {}}};
   }
 };
 
@@ -48,7 +48,7 @@ TEST_P(BindingScenarios, DevicesArriveWithTheirConditions) {
 TEST_P(BindingScenarios, ADeviceBecomesReadyAndIsPrepared) {
   ASSERT_TRUE(start_mock({{"bind_time", "0s"}}));
   const ModuleClaim mixed = claim("u1", {"nic-0", "gpu-1"});
-  EXPECT_THAT(bound(mixed), ElementsAre(IsEmpty(), conditions(Status::kTrue, "Attached")));
+  EXPECT_THAT(bound(mixed), ElementsAre(IsEmpty(), conditions(DeviceCondition::Status::kTrue, "Attached")));
   const auto prepared = run(module->prepare(mixed, soon()));
   ASSERT_TRUE(prepared) << prepared.error().message;
   EXPECT_THAT(prepared->allocations.at(1).env, ::testing::Contains(EnvVar{"MOCK_GPU_1_BOUND", "1"}));
@@ -59,7 +59,8 @@ TEST_P(BindingScenarios, ADeviceThatIsBeingAttachedIsHeldUntilItsRelease) {
   ASSERT_TRUE(start_mock({{"bind_time", "1h"}}));
   const ModuleClaim first = claim("u1", {"gpu-0"}), second = claim("u2", {"gpu-0"});
   for (int i = 0; i < 2; ++i)
-    EXPECT_THAT(bound(first), ElementsAre(conditions(Status::kFalse, "Attaching", "the fabric is at work")));
+    EXPECT_THAT(bound(first),
+                ElementsAre(conditions(DeviceCondition::Status::kFalse, "Attaching", "the fabric is at work")));
   EXPECT_THAT(run(module->bind(second, soon())).error().message, HasSubstr("is in use by claim u1"));
   EXPECT_TRUE(run(module->unprepare(first, soon())));
   EXPECT_THAT(bound(second), SizeIs(1));

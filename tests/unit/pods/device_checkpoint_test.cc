@@ -5,13 +5,12 @@
 #include "host/core/file.h"
 #include "tests/fakes/core_fixture.h"
 #include "tests/fakes/scratch_folder.h"
+#include "tests/unit/pods/resource_devices.h"
 
 namespace cardcage {
 namespace {
 
 using ::testing::ElementsAre, ::testing::IsEmpty, ::testing::Pair;
-
-const ResourceDevice kOne{"example.com/fpga", "fpga-1"}, kTwo{"example.com/fpga", "fpga-2"};
 
 // As a kubelet of Kubernetes 1.36 writes it.
 constexpr std::string_view kFile = R"({"Data":{"PodDeviceEntries":[

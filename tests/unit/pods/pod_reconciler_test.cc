@@ -10,16 +10,13 @@
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/fake_pod_resources.h"
 #include "tests/fakes/scratch_folder.h"
+#include "tests/unit/pods/resource_devices.h"
 
 namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre, ::testing::IsEmpty, ::testing::SizeIs;
-using State = PodResourcesView::State;
-
-const std::string kResource = "example.com/fpga";
-const ResourceDevice kOne{kResource, "fpga-1"}, kTwo{kResource, "fpga-2"};
 
 // A record of devices that fails on request.
 class FakeHandedOut final : public HandedOut {
@@ -159,7 +156,7 @@ TEST_F(PodReconcilerTest, FollowsAPodFromAllocateToItsEnd) {
   end_pod("a");
   ASSERT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 15s)) << "10 s, and 1 s for the second list";
   EXPECT_EQ(ledger.releases, 1);
-  EXPECT_EQ(reconciler.status().resources.state, State::kOk);
+  EXPECT_EQ(reconciler.status().resources.state, PodResourcesView::State::kOk);
 }
 
 TEST_F(PodReconcilerTest, AReplacedCheckpointIsAHint) {
@@ -337,7 +334,7 @@ TEST_F(PodReconcilerTest, AFailingListChangesNothing) {
   const int before = kubelet.lists();
   pass(120s, 1s);
   EXPECT_TRUE(ledger.has(kOne));
-  EXPECT_EQ(reconciler.status().resources.state, State::kFailing);
+  EXPECT_EQ(reconciler.status().resources.state, PodResourcesView::State::kFailing);
   EXPECT_LE(kubelet.lists() - before, 40) << "backs off";
   kubelet.set_status(grpc::Status::OK);
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 30s));
@@ -349,7 +346,7 @@ TEST_F(PodReconcilerTest, ANodeWithoutTheSocketIsNotAnError) {
   run_loops();
   ASSERT_TRUE(until([&] { return at_rest(); }));
   pass(600s, 5s);
-  EXPECT_EQ(reconciler.status().resources.state, State::kAbsent);
+  EXPECT_EQ(reconciler.status().resources.state, PodResourcesView::State::kAbsent);
   EXPECT_TRUE(ledger.has(kOne));
   kubelet.start();
   EXPECT_TRUE(passes_until([&] { return !ledger.has(kOne); }, 60s));

@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre, ::testing::HasSubstr, ::testing::Pair;
-using State = PodResourcesView::State;
 
 class PodResourcesTest : public CoreFixture {
  protected:
@@ -57,7 +56,7 @@ TEST_F(PodResourcesTest, ListsEachHoldingOnceWithoutInitContainers) {
                                             PodHolding{{"example.com/fpga", "fpga-2"}, {"ml", "trainer", "side", ""}},
                                             PodHolding{{"example.com/fpga", "fpga-3"}, {"ml", "trainer", "main", ""}},
                                             PodHolding{{"example.com/nic", "fpga-2"}, {"ml", "trainer", "main", ""}}));
-  EXPECT_EQ(resources.view().state, State::kOk);
+  EXPECT_EQ(resources.view().state, PodResourcesView::State::kOk);
   EXPECT_EQ(resources.view().holdings, 4);
   EXPECT_EQ(resources.view().last_list, clock.wall());
 }
@@ -84,7 +83,7 @@ TEST_F(PodResourcesTest, AcceptsMoreThanFourMebibytes) {
   const auto refused = list();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  EXPECT_EQ(resources.view().state, State::kFailing);
+  EXPECT_EQ(resources.view().state, PodResourcesView::State::kFailing);
   EXPECT_EQ(resources.view().last_list, clock.wall() - 1s) << "of the last good one";
 }
 
@@ -93,7 +92,7 @@ TEST_F(PodResourcesTest, AnIncompleteListFails) {
   EXPECT_EQ(list().error().code, Code::kDataLoss);
   kubelet.put_pod({"ml", "", "uid-1", {}});
   EXPECT_EQ(list().error().code, Code::kDataLoss);
-  EXPECT_EQ(resources.view().state, State::kFailing);
+  EXPECT_EQ(resources.view().state, PodResourcesView::State::kFailing);
 }
 
 TEST_F(PodResourcesTest, ReportsTheOfferedDevices) {
@@ -149,10 +148,10 @@ TEST_F(PodResourcesTest, AMissingSocketIsReportedAsAbsent) {
   const auto refused = list();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
-  EXPECT_EQ(resources.view().state, State::kAbsent);
+  EXPECT_EQ(resources.view().state, PodResourcesView::State::kAbsent);
   kubelet.start();
   EXPECT_TRUE(list_in_the_end());
-  EXPECT_EQ(resources.view().state, State::kOk);
+  EXPECT_EQ(resources.view().state, PodResourcesView::State::kOk);
   EXPECT_EQ(resources.view().error, "");
 }
 

@@ -12,9 +12,8 @@ namespace cardcage {
 namespace {
 
 using namespace std::chrono_literals;
-using State = PodsWatchView::State;
 
-const FakePod kTrainer{"ml", "trainer-0", "uid-1", {}, "Running"}, kOther{"ml", "other", "uid-2", {}, "Running"};
+const FakePod kTrainerPod{"ml", "trainer-0", "uid-1", {}, "Running"}, kOtherPod{"ml", "other", "uid-2", {}, "Running"};
 
 class PodsWatchTest : public CoreFixture {
  protected:
@@ -41,20 +40,20 @@ class PodsWatchTest : public CoreFixture {
     }
     return true;
   }
-  bool until(State state) {
+  bool until(PodsWatchView::State state) {
     return until([&] { return watch.view().state == state; });
   }
   // Lets the pause after a failure pass.
   bool until_watching_again(int watches) {
     return until([&] {
       if (clock.sleepers() > 0) clock.advance(1s);
-      return kubelet.watches() >= watches && watch.view().state == State::kWatching;
+      return kubelet.watches() >= watches && watch.view().state == PodsWatchView::State::kWatching;
     });
   }
   void start_synced() {
     kubelet.start_pods_api();
     start();
-    ASSERT_TRUE(until(State::kWatching));
+    ASSERT_TRUE(until(PodsWatchView::State::kWatching));
   }
 
   ScratchFolder root;
@@ -77,22 +76,22 @@ class PodsWatchTest : public CoreFixture {
 };
 
 TEST_F(PodsWatchTest, KnowsThePodsOnceTheListIsComplete) {
-  kubelet.put_pod(kTrainer);
+  kubelet.put_pod(kTrainerPod);
   start_synced();
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1");
   EXPECT_EQ(watch.uid_of("other", "trainer-0"), "");
   EXPECT_FALSE(watch.has_ended("uid-1"));
   EXPECT_EQ(watch.view().pods, 1);
   EXPECT_EQ(gone, 1) << "some may have gone before";
-  kubelet.put_pod(kOther);
+  kubelet.put_pod(kOtherPod);
   EXPECT_TRUE(until([&] { return watch.uid_of("ml", "other") == "uid-2"; }));
   EXPECT_EQ(gone, 1);
 }
 
 TEST_F(PodsWatchTest, ReportsEndedAndDeletedPods) {
-  kubelet.put_pod(kTrainer);
+  kubelet.put_pod(kTrainerPod);
   start_synced();
-  auto done = kTrainer;
+  auto done = kTrainerPod;
   done.phase = "Succeeded";
   kubelet.put_pod(done);
   EXPECT_TRUE(until([&] { return gone == 2; }));
@@ -105,9 +104,9 @@ TEST_F(PodsWatchTest, ReportsEndedAndDeletedPods) {
 }
 
 TEST_F(PodsWatchTest, ANewPodOfTheSameNameOutlivesTheOldOne) {
-  kubelet.put_pod(kTrainer);
+  kubelet.put_pod(kTrainerPod);
   start_synced();
-  auto again = kTrainer;
+  auto again = kTrainerPod;
   again.uid = "uid-3";
   kubelet.put_pod(again);
   kubelet.remove_pod("uid-1");
@@ -116,11 +115,11 @@ TEST_F(PodsWatchTest, ANewPodOfTheSameNameOutlivesTheOldOne) {
 }
 
 TEST_F(PodsWatchTest, ReopensAStreamThatWasCutOff) {
-  kubelet.put_pod(kTrainer);
-  kubelet.put_pod(kOther);
+  kubelet.put_pod(kTrainerPod);
+  kubelet.put_pod(kOtherPod);
   start_synced();
   kubelet.cut_off_watchers();
-  ASSERT_TRUE(until(State::kFailing));
+  ASSERT_TRUE(until(PodsWatchView::State::kFailing));
   EXPECT_THAT(watch.view().error, ::testing::HasSubstr("too slow"));
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1") << "what was known";
   kubelet.remove_pod("uid-1");  // nobody hears of it
@@ -132,10 +131,10 @@ TEST_F(PodsWatchTest, ReopensAStreamThatWasCutOff) {
 }
 
 TEST_F(PodsWatchTest, ARestartOfTheKubeletSendsTheListAgain) {
-  kubelet.put_pod(kTrainer);
+  kubelet.put_pod(kTrainerPod);
   start_synced();
   kubelet.stop_pods_api();
-  ASSERT_TRUE(until(State::kFailing));
+  ASSERT_TRUE(until(PodsWatchView::State::kFailing));
   kubelet.start_pods_api();
   ASSERT_TRUE(until_watching_again(2));
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "uid-1");
@@ -154,7 +153,7 @@ TEST_F(PodsWatchTest, TellsWhichPodsComeWithClaimsAndWhenTheyAreGone) {
   start_synced();
   kubelet.put_pod(templates);
   kubelet.put_pod(deleting);
-  kubelet.put_pod(kOther);
+  kubelet.put_pod(kOtherPod);
   kubelet.put_pod({"ml", "plain", "uid-6", {}, "Pending"});
   ASSERT_TRUE(until([&] { return watch.uid_of("ml", "plain") == "uid-6"; }));
   ASSERT_EQ(coming.size(), 2u) << "one without claims, one that runs and one that ends do not come";
@@ -181,7 +180,7 @@ TEST_F(PodsWatchTest, ThePodsThatWentBetweenTwoStreamsAreGone) {
   kubelet.put_pod({"ml", "goes", "uid-4", {}, "Pending", {"two"}});
   start_synced();
   kubelet.cut_off_watchers();
-  ASSERT_TRUE(until(State::kFailing));
+  ASSERT_TRUE(until(PodsWatchView::State::kFailing));
   kubelet.remove_pod("uid-4");
   ASSERT_TRUE(until_watching_again(2));
   EXPECT_THAT(left, ::testing::ElementsAre("uid-4"));
@@ -196,8 +195,8 @@ TEST_F(PodsWatchTest, AsksTheKubeletWhetherItHasAPod) {
     EXPECT_TRUE(until([&] { return answer.has_value(); }));
     return answer.value_or(false);
   };
-  kubelet.put_pod(kTrainer);
-  auto done = kOther, deleting = kOther;
+  kubelet.put_pod(kTrainerPod);
+  auto done = kOtherPod, deleting = kOtherPod;
   done.uid = "uid-3";
   done.phase = "Succeeded";
   deleting.uid = "uid-4";
@@ -218,21 +217,21 @@ TEST_F(PodsWatchTest, AsksTheKubeletWhetherItHasAPod) {
 
 TEST_F(PodsWatchTest, AMissingSocketIsPolled) {
   start();
-  EXPECT_EQ(watch.view().state, State::kAbsent);
+  EXPECT_EQ(watch.view().state, PodsWatchView::State::kAbsent);
   EXPECT_EQ(clock.sleepers(), 1);
   kubelet.start_pods_api();
   clock.advance(29s);
   settle();
-  EXPECT_EQ(watch.view().state, State::kAbsent);
+  EXPECT_EQ(watch.view().state, PodsWatchView::State::kAbsent);
   clock.advance(1s);
-  EXPECT_TRUE(until(State::kWatching));
+  EXPECT_TRUE(until(PodsWatchView::State::kWatching));
 }
 
 TEST_F(PodsWatchTest, AKubeletWithoutTheCallIsNotAskedAgain) {
   kubelet.set_pods_status({grpc::StatusCode::UNIMPLEMENTED, "unknown service v1alpha1.Pods"});
   kubelet.start_pods_api();
   start();
-  ASSERT_TRUE(until([&] { return watch.view().state == State::kAbsent && clock.sleepers() == 1; }));
+  ASSERT_TRUE(until([&] { return watch.view().state == PodsWatchView::State::kAbsent && clock.sleepers() == 1; }));
   for (int i = 0; i < 10; ++i) {
     clock.advance(30s);
     settle();
@@ -250,10 +249,10 @@ TEST_F(PodsWatchTest, UnreadablePodsAreIgnored) {
   kubelet.send_raw_event(api::pods::ADDED, "");
   kubelet.send_raw_event(api::pods::UNSPECIFIED, "");
   kubelet.send_raw_event(static_cast<api::pods::EventType>(77), "");
-  kubelet.put_pod(kTrainer);
+  kubelet.put_pod(kTrainerPod);
   EXPECT_TRUE(until([&] { return watch.uid_of("ml", "trainer-0") == "uid-1"; }));
   EXPECT_EQ(watch.view().pods, 1);
-  EXPECT_EQ(watch.view().state, State::kWatching);
+  EXPECT_EQ(watch.view().state, PodsWatchView::State::kWatching);
 }
 
 TEST_F(PodsWatchTest, CanBeDestroyedWhileTheStreamIsOpen) {
@@ -261,7 +260,7 @@ TEST_F(PodsWatchTest, CanBeDestroyedWhileTheStreamIsOpen) {
   const auto set = clients.current();
   watch.stop();
   ASSERT_TRUE(until([&] { return ended; }));
-  for (int i = 0; i < 20; ++i) kubelet.put_pod(kTrainer);
+  for (int i = 0; i < 20; ++i) kubelet.put_pod(kTrainerPod);
   // Only the slot and this test hold the clients once gRPC has let go.
   EXPECT_TRUE(until([&] { return set.use_count() == 2; }));
   EXPECT_EQ(watch.uid_of("ml", "trainer-0"), "");

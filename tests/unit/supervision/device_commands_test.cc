@@ -9,7 +9,7 @@ using Verb = FakeModule::Verb;
 using Call = FakeModule::Call;
 using namespace std::chrono_literals;
 
-constexpr const char* kQuiesced =
+constexpr const char* kDeviceQuiesced =
     "it is quiesced by alice since 2027-01-15T08:00:00Z (driver 580); 'cagectl module resume fake gpu-0' "
     "takes it back into service";
 
@@ -37,13 +37,13 @@ TEST_F(DeviceQuiesceTest, OnlyTheDeviceAndItsPartitionsAreUnavailable) {
   EXPECT_TRUE(supervisor.module());
   for (const std::size_t index : {0u, 1u}) {
     EXPECT_EQ(health(index).reason, "Quiesced");
-    EXPECT_EQ(health(index).message, kQuiesced);
+    EXPECT_EQ(health(index).message, kDeviceQuiesced);
     EXPECT_EQ(health(index).taint, TaintEffect::kNoSchedule);
-    EXPECT_EQ(supervisor.why_withheld(supervisor.snapshot()->devices[index]), kQuiesced);
+    EXPECT_EQ(supervisor.why_withheld(supervisor.snapshot()->devices[index]), kDeviceQuiesced);
   }
   EXPECT_EQ(health(2).state, HealthState::kHealthy);
   EXPECT_EQ(supervisor.why_withheld(supervisor.snapshot()->devices[2]), "");
-  EXPECT_THAT(supervisor.warning(), HasSubstr(std::string(kQuiesced).substr(3)));
+  EXPECT_THAT(supervisor.warning(), HasSubstr(std::string(kDeviceQuiesced).substr(3)));
   EXPECT_TRUE(quiesce("GPU-0")) << "a repeat is made, by the id as well";
   EXPECT_EQ(module->count(Verb::kQuiesceDevice), 2);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/fakes/fake_clock.h"
+#include "tests/unit/supervision/config_with_mode.h"
 
 namespace cardcage {
 namespace {
@@ -10,12 +11,6 @@ namespace {
 using ::testing::HasSubstr;
 using Step = Lifecycle::Step;
 using namespace std::chrono_literals;
-
-ModuleConfig with_mode(const std::string& mode) {
-  ModuleConfig config{.name = "fake"};
-  config.options["mode"].value = mode;
-  return config;
-}
 
 class LifecycleTest : public ::testing::Test {
  protected:

@@ -9,7 +9,7 @@ using ::testing::StartsWith;
 using Verb = FakeModule::Verb;
 using namespace std::chrono_literals;
 
-constexpr const char* kQuiesced =
+constexpr const char* kModuleQuiesced =
     "module 'fake' is quiesced by alice since 2027-01-15T08:00:00Z (driver 580); 'cagectl module resume fake' takes it "
     "back into service";
 
@@ -34,13 +34,13 @@ TEST_F(QuiesceTest, AQuiescedModuleIsNotUsableUntilItIsResumed) {
   quiesce();
   EXPECT_EQ(module->count(Verb::kQuiesce), 1);
   EXPECT_EQ(module->count(Verb::kStop), 0);
-  EXPECT_EQ(supervisor.module().error(), (Error{Code::kUnavailable, kQuiesced}));
+  EXPECT_EQ(supervisor.module().error(), (Error{Code::kUnavailable, kModuleQuiesced}));
   const Health health = supervisor.health(device()).health;
   EXPECT_EQ(health.state, HealthState::kUnknown);
   EXPECT_EQ(health.reason, "Quiesced");
-  EXPECT_EQ(health.message, kQuiesced);
+  EXPECT_EQ(health.message, kModuleQuiesced);
   EXPECT_EQ(health.taint, TaintEffect::kNoSchedule);
-  EXPECT_EQ(supervisor.warning(), kQuiesced);
+  EXPECT_EQ(supervisor.warning(), kModuleQuiesced);
 
   const auto resumed = order(ModuleVerb::kResume);
   ASSERT_TRUE(*resumed);
@@ -74,7 +74,7 @@ TEST_F(QuiesceTest, AQuiesceWaitsForOpenCallsAndRefusesNewOnes) {
   module->block(Verb::kFinishCalls);
   const auto done = order(ModuleVerb::kQuiesce);
   EXPECT_FALSE(*done);
-  EXPECT_EQ(supervisor.module().error().message, kQuiesced);
+  EXPECT_EQ(supervisor.module().error().message, kModuleQuiesced);
   EXPECT_EQ(module->count(Verb::kQuiesce), 0);
   module->unblock(Verb::kFinishCalls);
   settle();
@@ -194,7 +194,7 @@ TEST_F(QuiesceTest, AModuleQuiescedBeforeTheDaemonStartedIsNotStarted) {
   settle();
   EXPECT_EQ(supervisor.state(), ModuleState::kQuiesced);
   EXPECT_TRUE(supervisor.settled()) << "nobody waits for its devices";
-  EXPECT_EQ(supervisor.module().error().message, kQuiesced);
+  EXPECT_EQ(supervisor.module().error().message, kModuleQuiesced);
   EXPECT_EQ(loads, 0);
   ASSERT_TRUE(**order(ModuleVerb::kResume));
   EXPECT_EQ(supervisor.state(), ModuleState::kReady);
@@ -205,7 +205,7 @@ TEST_F(QuiesceTest, CommandsThatDoNotFitTheStateAreRefused) {
   EXPECT_EQ((*order(ModuleVerb::kResume))->error().message, "module 'fake' is not quiesced, it is ready");
   quiesce();
   EXPECT_TRUE(**order(ModuleVerb::kQuiesce)) << "a repeat succeeds";
-  EXPECT_EQ((*order(ModuleVerb::kRestart))->error().message, kQuiesced);
+  EXPECT_EQ((*order(ModuleVerb::kRestart))->error().message, kModuleQuiesced);
   EXPECT_EQ(module->count(Verb::kQuiesce), 1);
 }
 

@@ -2,14 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/supervision/config_with_mode.h"
+
 namespace cardcage {
 namespace {
 
-ModuleConfig with_mode(const std::string& mode) {
-  ModuleConfig config{.name = "fake"};
-  config.options["mode"].value = mode;
-  return config;
-}
 const Error kRefusal{Code::kInvalidArgument, "mode 'b' is not known"};
 
 class TargetConfigTest : public ::testing::Test {

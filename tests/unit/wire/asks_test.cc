@@ -2,12 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/unit/wire/bytes.h"
+
 namespace cardcage {
 namespace {
 
 using ::testing::ElementsAre;
-
-const std::string kBytes("\xff\0\xfe", 3);
 
 TEST(AsksOnTheWireTest, AJournalAndItsAnswer) {
   wire::Ask message;

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "tests/unit/wire/bytes.h"
+
 namespace cardcage {
 namespace {
 
@@ -14,9 +16,6 @@ Message sent(const Message& message) {
   EXPECT_TRUE(arrived.ParseFromString(message.SerializeAsString()));
   return arrived;
 }
-
-// Not UTF-8, and contains a zero.
-const std::string kBytes("\xff\0\xfe", 3);
 
 TEST(WireTest, ADeviceWithEveryKindOfAttribute) {
   Device device{.id = "gpu-0",
