@@ -16,6 +16,7 @@
 namespace cardcage {
 
 inline constexpr const char* kDriver = "gpu.mock.cardcage.dev";
+inline constexpr const char* kFpga = "mock.cardcage.dev/fpga";
 
 // For tests that run with each value of module.isolation.
 inline std::string name_of_isolation(const ::testing::TestParamInfo<const char*>& about) {

@@ -24,7 +24,6 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr const char* kNic = "nic.mock.cardcage.dev";
-constexpr const char* kFpga = "mock.cardcage.dev/fpga";
 
 class LiveConfigTest : public DaemonTest {
  protected:

@@ -14,8 +14,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace std::chrono_literals;
 
-constexpr const char* kFpga = "mock.cardcage.dev/fpga";
-
 class RebootTest : public DaemonTest {
  protected:
   RebootTest() { find_cards(R"("0", "1")"); }

@@ -21,8 +21,6 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using namespace std::chrono_literals;
 
-constexpr const char* kFpga = "mock.cardcage.dev/fpga";
-
 // Runs with each kind of registration.
 class ResourceTest : public DaemonTest, public ::testing::WithParamInterface<const char*> {
  protected:

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kFpga = "example.com/fpga";
+constexpr const char* kExampleFpga = "example.com/fpga";
 
 class StatusTest : public DaemonTest {
  protected:
@@ -21,7 +21,7 @@ class StatusTest : public DaemonTest {
         module("mock", "devices = [\"gpu:2\"]", std::string("dra\"\ndriver = \"") + kDriver) +
         module("nic", "fail_create = \"the driver 'mlx5_core' is not loaded\"", "dra\"\ndriver = \"nic.example.com") +
         module("fpga", "devices = [\"fpga:8\"]\nscript = [\"0s health fpga-3 bad PortError\"]",
-               std::string("device-plugin\"\nresource = \"") + kFpga));
+               std::string("device-plugin\"\nresource = \"") + kExampleFpga));
   }
 
   static std::string module(const std::string& name, const std::string& options, const std::string& serve) {
@@ -43,11 +43,11 @@ class StatusTest : public DaemonTest {
 TEST_F(StatusTest, LooksAsDocumented) {
   pods.start();
   start_and_register();
-  ASSERT_TRUE(manager.wait_allocatable(kFpga, 7)) << daemon.log();
+  ASSERT_TRUE(manager.wait_allocatable(kExampleFpga, 7)) << daemon.log();
   for (const char* pod : {"one", "two"}) {
-    const auto grant = manager.admit(pod, "main", kFpga, 1);
+    const auto grant = manager.admit(pod, "main", kExampleFpga, 1);
     ASSERT_TRUE(grant) << grant.error().message;
-    pods.put_pod({"default", pod, std::string("uid-") + pod, {{"main", {{kFpga, grant->ids}}}}});
+    pods.put_pod({"default", pod, std::string("uid-") + pod, {{"main", {{kExampleFpga, grant->ids}}}}});
   }
   const auto golden = read_file(source_folder() / "tests/golden/ctl/status.txt", 100'000);
   ASSERT_TRUE(golden);

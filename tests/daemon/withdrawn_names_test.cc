@@ -14,7 +14,6 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr const char* kNext = "next.mock.cardcage.dev";
-constexpr const char* kFpga = "mock.cardcage.dev/fpga";
 // No module has listed its devices before a test has ended.
 constexpr const char* kSlow = "devices = [\"gpu:4\"]\ndiscover_delay = \"20s\"";
 

@@ -37,13 +37,12 @@ std::vector<Death> of_both(const std::vector<FaultPoint>& points) {
     for (const char* victim : {"host", "workers"}) deaths.push_back({point, victim});
   return deaths;
 }
-constexpr auto kName = [](const auto& about) { return about.param.name(); };
 
 class DeathInBind : public DriverSwitchTest {};
 INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInBind,
                          ::testing::ValuesIn(of_both({FaultPoint::kAfterDriverRecord, FaultPoint::kAfterDriverOverride,
                                                       FaultPoint::kAfterDriverUnbind, FaultPoint::kAfterDriverProbe})),
-                         kName);
+                         kNameOfDeath);
 
 TEST_P(DeathInBind, TheNextPrepareBindsAndUnprepareRestores) {
   start_with(GetParam());
@@ -67,7 +66,7 @@ class DeathInRestore : public DriverSwitchTest {};
 INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInRestore,
                          ::testing::ValuesIn(of_both({FaultPoint::kAfterDriverOverride, FaultPoint::kAfterDriverUnbind,
                                                       FaultPoint::kAfterDriverProbe, FaultPoint::kAfterDriverClear})),
-                         kName);
+                         kNameOfDeath);
 
 TEST_P(DeathInRestore, IsRepeated) {
   start_and_register();

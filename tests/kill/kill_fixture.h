@@ -19,6 +19,8 @@ struct Death {
   std::string name() const { return (victim == std::string_view("host") ? "Host" : "Workers") + name_of(point); }
   friend void PrintTo(const Death& death, std::ostream* out) { *out << death.name(); }
 };
+// Names the case of a test with a death as its parameter.
+inline constexpr auto kNameOfDeath = [](const auto& about) { return about.param.name(); };
 
 // A node with the devices gpu-0 to gpu-3 and nic-0 to nic-3.
 class KillTest : public DaemonTest {

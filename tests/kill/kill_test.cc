@@ -19,8 +19,6 @@ std::vector<Death> of_host_and_workers(const std::vector<FaultPoint>& points) {
   return deaths;
 }
 
-constexpr auto kName = [](const auto& about) { return about.param.name(); };
-
 class DeathTest : public KillTest, public ::testing::WithParamInterface<Death> {
  protected:
   // Restarts a host that was killed, as the kubelet or systemd would, and checks its books before.
@@ -44,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInPrepare,
                              {FaultPoint::kAfterIntent, FaultPoint::kAfterJournal, FaultPoint::kAfterModulePrepare,
                               FaultPoint::kBeforeCommit, FaultPoint::kAfterCommit, FaultPoint::kAfterCdiWrite,
                               FaultPoint::kAfterPrepared})),
-                         kName);
+                         kNameOfDeath);
 
 TEST_P(DeathInPrepare, IsRepeatedByTheKubelet) {
   start_with(GetParam());
@@ -74,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInUnprepare,
                          ::testing::ValuesIn(of_host_and_workers(
                              {FaultPoint::kAfterIntent, FaultPoint::kAfterModuleUnprepare, FaultPoint::kAfterCdiRemove,
                               FaultPoint::kBeforeCommit, FaultPoint::kAfterCommit, FaultPoint::kAfterRelease})),
-                         kName);
+                         kNameOfDeath);
 
 TEST_P(DeathInUnprepare, IsRepeatedByTheKubelet) {
   start_and_register();
@@ -91,7 +89,7 @@ class DeathInReload : public DeathTest {};
 INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInReload,
                          ::testing::ValuesIn(of_host_and_workers(
                              {FaultPoint::kBeforeTakeOver, FaultPoint::kAfterTakeOver, FaultPoint::kAfterReload})),
-                         kName);
+                         kNameOfDeath);
 
 TEST_P(DeathInReload, KeepsTheClaimsOfTheModule) {
   start_with(GetParam());

@@ -52,15 +52,13 @@ class ServiceFixture : public KillTest {
 
 class ServiceTest : public ServiceFixture, public ::testing::WithParamInterface<Death> {};
 
-constexpr auto kName = [](const auto& about) { return about.param.name(); };
-
 class DeathInService : public ServiceTest {};
 INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathInService,
                          ::testing::Values(Death{FaultPoint::kAfterServiceRecord, "host"},
                                            Death{FaultPoint::kAfterServiceRecord, "workers"},
                                            Death{FaultPoint::kAfterServiceStart, "host"},
                                            Death{FaultPoint::kAfterServiceStart, "workers"}),
-                         kName);
+                         kNameOfDeath);
 
 TEST_P(DeathInService, TheNextPrepareFindsIt) {
   start_with(GetParam());
@@ -82,7 +80,7 @@ TEST_P(DeathInService, NothingIsLeftIfThePodIsDeleted) {
 
 class DeathBesideService : public ServiceTest {};
 INSTANTIATE_TEST_SUITE_P(FaultPoints, DeathBesideService,
-                         ::testing::Values(Death{FaultPoint::kAfterModuleUnprepare, "host"}), kName);
+                         ::testing::Values(Death{FaultPoint::kAfterModuleUnprepare, "host"}), kNameOfDeath);
 
 TEST_P(DeathBesideService, TheServiceGoesOnUntilTheClaimIsReleased) {
   start_and_register();
