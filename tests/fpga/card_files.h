@@ -16,6 +16,7 @@
 namespace cardcage::fpga {
 
 inline constexpr const char *kClassicCard = "0000:3b:00.0", *kAlveoUser = "0000:65:00.1", *kAlveo = "0000:65:00.0";
+inline const std::string kPort0 = std::string(kClassicCard) + "/port-0", kPort1 = std::string(kClassicCard) + "/port-1";
 
 // Files below /sys. A path has no slash in front.
 class CardFiles {

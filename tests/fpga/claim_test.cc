@@ -17,8 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::string kN3000 = "fpga-0000-3b-00-0-p0";
-
 class FpgaClaims : public FpgaFixture {
  protected:
   std::string function_of(const std::string& address, unsigned port = 0) const {

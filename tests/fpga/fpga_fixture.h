@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "host/core/digest.h"
 #include "tests/common/hardware_fixture.h"
@@ -11,6 +12,8 @@
 #include "tests/fakes/fpga/fake_fpgas.h"
 
 namespace cardcage {
+
+inline const std::string kN3000 = "fpga-0000-3b-00-0-p0";
 
 class FpgaFixture : public HardwareFixture {
  protected:

@@ -23,8 +23,6 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-const std::string kPort0 = std::string(kClassicCard) + "/port-0", kPort1 = std::string(kClassicCard) + "/port-1";
-
 class FpgaHealth : public ::testing::Test {
  protected:
   // The host takes only statements about declared causes, and values of those with a unit.

@@ -19,7 +19,6 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing::StartsWith;
 
-const std::string kPort0 = std::string(kClassicCard) + "/port-0", kPort1 = std::string(kClassicCard) + "/port-1";
 const std::string kCardOnly = ": ";  // without a device
 
 // Metrics in the order in which the module declares them.

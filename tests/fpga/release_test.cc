@@ -13,8 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kN3000 = "fpga-0000-3b-00-0-p0";
-
 class FpgaRelease : public FpgaFixture {
  protected:
   // A claim whose class has these members.

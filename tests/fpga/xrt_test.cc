@@ -13,9 +13,9 @@ using testing::IsEmpty;
 using testing::Pair;
 
 constexpr const char* kBusId = "0000:65:00.1";
-constexpr const char* kFunction = "862c7020a250293e32036f19956669e5";
+constexpr const char* kDesign = "862c7020a250293e32036f19956669e5";
 constexpr const char* kBaseInterface = "f2b82d53372f45a4bbe93d1c980216da";
-constexpr const char* kInterface = "12c8fafb0632499db1c0c6676271b8a6";
+constexpr const char* kShellInterface = "12c8fafb0632499db1c0c6676271b8a6";
 
 class AlveoTest : public NodeFiles {
  protected:
@@ -24,7 +24,7 @@ class AlveoTest : public NodeFiles {
     set("vendor", "0x10ee\n");
     set("device", "0x5005\n");
     set("rom.u.25857/VBNV", "xilinx_u250_gen3x16_xdma_shell_4_1\n");
-    set("interface_uuids", std::string(kBaseInterface) + "\n" + kInterface + "\n");
+    set("interface_uuids", std::string(kBaseInterface) + "\n" + kShellInterface + "\n");
     set("logic_uuids", "9c6f5b3a7e2d4f10b6a1c2d3e4f50617\n");
     set("xclbinuuid", "00000000-0000-0000-0000-000000000000\n");
     set("ready", "0x1\n");
@@ -44,8 +44,8 @@ class AlveoTest : public NodeFiles {
   std::unique_ptr<Target> card() const { return find_alveo(tools, kBusId); }
   Entry xclbin() const {
     Entry entry = bitstream(Format::kXclbin, "filter.xclbin");
-    entry.bitstream.interface_id = kInterface;
-    entry.bitstream.function_id = kFunction;
+    entry.bitstream.interface_id = kShellInterface;
+    entry.bitstream.function_id = kDesign;
     entry.bitstream.platform = "xilinx_u250_gen3x16_xdma_shell_4_1";
     return entry;
   }
@@ -108,15 +108,15 @@ TEST_F(AlveoTest, TellsWhatIsLoaded) {
   EXPECT_EQ(card()->function().id, "");
   EXPECT_EQ(card()->function().why, "nothing is loaded");
   set("xclbinuuid", "862C7020-A250-293E-3203-6F19956669E5\n");
-  EXPECT_EQ(card()->function().id, kFunction);
+  EXPECT_EQ(card()->function().id, kDesign);
   set("xclbinuuid", "");
   EXPECT_EQ(card()->function().why, "nothing is loaded");
   set("xclbinuuid", "0 862c7020-a250-293e-3203-6f19956669e5\n1 00000000-0000-0000-0000-000000000000\n");
-  EXPECT_EQ(card()->function().id, kFunction);
+  EXPECT_EQ(card()->function().id, kDesign);
   set("xclbinuuid", "0 862c7020-a250-293e-3203-6f19956669e5\n1 11111111-2222-3333-4444-555555555555\n");
   EXPECT_EQ(card()->function().id, "");
   EXPECT_EQ(card()->function().why,
-            "its slots have different functions: " + std::string(kFunction) + ", 11111111222233334444555555555555");
+            "its slots have different functions: " + std::string(kDesign) + ", 11111111222233334444555555555555");
   set("xclbinuuid", "junk\n");
   EXPECT_EQ(card()->function().why, "its xclbinuuid is 'junk', which is no UUID");
   remove("xclbinuuid");
@@ -140,9 +140,9 @@ TEST_F(AlveoTest, ComparesTheInterface) {
   card()->require_fit(entry);
   entry.bitstream.platform = "of another release";  // the interface decides
   card()->require_fit(entry);
-  entry.bitstream.interface_id = kFunction;
-  EXPECT_THAT(refusal(entry), HasSubstr("made for the interface " + std::string(kFunction) +
-                                        ", and the shell of the card has " + kBaseInterface + ", " + kInterface));
+  entry.bitstream.interface_id = kDesign;
+  EXPECT_THAT(refusal(entry), HasSubstr("made for the interface " + std::string(kDesign) +
+                                        ", and the shell of the card has " + kBaseInterface + ", " + kShellInterface));
 }
 
 TEST_F(AlveoTest, ComparesThePlatformWithoutAnInterface) {

@@ -10,17 +10,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 
-const std::string kCard = "0000:41:00.0";
+const std::string kMellanox = "0000:41:00.0";
 
 class NicClaim : public NicFixture {
  protected:
   NicClaim() {
-    tree.card(kCard, "mlx5_core");
-    tree.netdev("enp65s0", kCard);
+    tree.card(kMellanox, "mlx5_core");
+    tree.netdev("enp65s0", kMellanox);
     tree.netdev("veth9");
   }
   void add_rdma() {
-    const std::filesystem::path function = tree.root() / NicTree::function(kCard);
+    const std::filesystem::path function = tree.root() / NicTree::function(kMellanox);
     std::filesystem::create_directories(function / "infiniband/mlx5_0");
     for (const char* node : {"infiniband_verbs/uverbs3", "infiniband_mad/umad3", "infiniband_mad/issm3"})
       tree.file(std::string("sys/class/") + node + "/ibdev", "mlx5_0\n");
@@ -48,16 +48,16 @@ TEST_P(NicClaim, AContainerLearnsWhichDeviceItGot) {
   auto both = claim_of("u1", {"nic-0000-41-00-0", "nic-veth9"});
   const auto edits = prepare(both);
   ASSERT_TRUE(edits) << edits.error().message;
-  EXPECT_THAT(variables_of(edits->allocations.at(0)), ElementsAre("NIC_0000_41_00_0=" + kCard));
+  EXPECT_THAT(variables_of(edits->allocations.at(0)), ElementsAre("NIC_0000_41_00_0=" + kMellanox));
   EXPECT_THAT(variables_of(edits->allocations.at(1)), ElementsAre("NIC_VETH9=veth9"));
   EXPECT_THAT(edits->allocations.at(0).device_nodes, IsEmpty());
   EXPECT_TRUE(unprepare(both));
 }
 
 TEST_P(NicClaim, AFunctionWhoseInterfaceIsElsewhereIsNotTaken) {
-  tree.iommu_group(kCard, "23");
+  tree.iommu_group(kMellanox, "23");
   ASSERT_TRUE(start());
-  tree.move_away("enp65s0", kCard);
+  tree.move_away("enp65s0", kMellanox);
   for (const char* mode : {R"("mode":"Vfio")", R"("mode":"Kernel")"}) {
     auto claim = claim_of("u1", {"nic-0000-41-00-0"}, mode);
     const auto refused = prepare(claim);
@@ -86,7 +86,7 @@ TEST_P(NicClaim, AResourceNamesItsDevicesAsTheSriovDevicePluginDoes) {
   claim.resource = "openshift.io/mlx-nic_1.vf";
   const auto edits = prepare(claim);
   ASSERT_TRUE(edits) << edits.error().message;
-  EXPECT_THAT(edits->allocations.at(0).env_lists, ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX_NIC_1_VF", kCard}))
+  EXPECT_THAT(edits->allocations.at(0).env_lists, ElementsAre(EnvVar{"PCIDEVICE_OPENSHIFT_IO_MLX_NIC_1_VF", kMellanox}))
       << "a container that has several gets their addresses joined";
 }
 
@@ -170,14 +170,14 @@ TEST_P(NicClaim, VfioNeedsAnIommuGroup) {
 }
 
 TEST_P(NicClaim, WhatIsToBeUndoneIsWrittenDownOnceAndFirst) {
-  tree.iommu_group(kCard, "7");
+  tree.iommu_group(kMellanox, "7");
   ASSERT_TRUE(start());
   auto claim = claim_of("u1", {"nic-0000-41-00-0"}, R"("mode":"Vfio")");
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto refused = prepare(claim);
     ASSERT_FALSE(refused) << "the configuration allows no writes";
     EXPECT_EQ(refused.error().code, Code::kPermissionDenied);
-    EXPECT_EQ(claim.journal, kCard + " " + kCard + "\n");
+    EXPECT_EQ(claim.journal, kMellanox + " " + kMellanox + "\n");
   }
 }
 
@@ -193,7 +193,7 @@ TEST_P(NicClaim, AnInterfaceWithoutHardwareCannotBePassedThrough) {
 TEST_P(NicClaim, ADeviceThatIsGoneIsNamed) {
   ASSERT_TRUE(start());
   auto claim = claim_of("u1", {"nic-0000-41-00-0"});
-  std::filesystem::remove_all(tree.root() / NicTree::function(kCard));
+  std::filesystem::remove_all(tree.root() / NicTree::function(kMellanox));
   const auto refused = prepare(claim);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kNotFound);

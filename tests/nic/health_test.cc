@@ -9,15 +9,15 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 namespace cause = nic::cause;
 
-const std::string kCard = "0000:41:00.0", kVirtual = "0000:41:10.0";
+const std::string kPhysical = "0000:41:00.0", kVirtual = "0000:41:10.0";
 
 class NicHealth : public NicFixture {
  protected:
   NicHealth() {
-    tree.card(kCard, "mlx5_core");
-    tree.netdev("enp65s0", kCard);
+    tree.card(kPhysical, "mlx5_core");
+    tree.netdev("enp65s0", kPhysical);
     link(true, true);
-    tree.attribute(kCard, "config", "\x15\xb3\x10\x1e");
+    tree.attribute(kPhysical, "config", "\x15\xb3\x10\x1e");
   }
   // ip link set up, and a cable.
   void link(bool up, bool carrier) {
@@ -25,12 +25,14 @@ class NicHealth : public NicFixture {
     // The kernel refuses to read the carrier of an interface that is down.
     tree.netdev_attribute("enp65s0", "carrier", !up ? "" : carrier ? "1" : "0");
   }
-  void rdma_port(const std::string& state) { tree.attribute(kCard, "infiniband/mlx5_0/ports/1/state", state + "\n"); }
+  void rdma_port(const std::string& state) {
+    tree.attribute(kPhysical, "infiniband/mlx5_0/ports/1/state", state + "\n");
+  }
   void nonfatal_errors(const std::string& count) {
-    tree.attribute(kCard, "aer_dev_nonfatal", "TLP " + count + "\nTOTAL_ERR_NONFATAL " + count + "\n");
+    tree.attribute(kPhysical, "aer_dev_nonfatal", "TLP " + count + "\nTOTAL_ERR_NONFATAL " + count + "\n");
   }
   // What a look states about the cause: "OK", or the reason and the message.
-  std::string stated(const char* about, const std::string& id = kCard) {
+  std::string stated(const char* about, const std::string& id = kPhysical) {
     reports.clear();
     discover();
     let_news_pass();
@@ -69,7 +71,7 @@ TEST_P(NicHealth, WhatWasStatedRemainsWhileTheInterfaceIsInAPod) {
   ASSERT_TRUE(start());
   link(true, false);
   EXPECT_THAT(stated(cause::kLink), HasSubstr("NoCarrier"));
-  tree.move_away("enp65s0", kCard);
+  tree.move_away("enp65s0", kPhysical);
   EXPECT_EQ(stated(cause::kLink), "");
 }
 
@@ -84,27 +86,27 @@ TEST_P(NicHealth, AnRdmaPortFollowsItsLink) {
 }
 
 TEST_P(NicHealth, ACardThatLeftTheBusTakesItsVirtualFunctionsAlong) {
-  tree.attribute(kCard, "sriov_numvfs", "1\n");
+  tree.attribute(kPhysical, "sriov_numvfs", "1\n");
   tree.card(kVirtual, "mlx5_core");
   tree.attribute(kVirtual, "config", "\xff\xff\xff\xff");  // as it always is
-  tree.virtual_function(kCard, 0, kVirtual);
+  tree.virtual_function(kPhysical, 0, kVirtual);
   ASSERT_TRUE(start());
   EXPECT_EQ(stated(cause::kAccess, kVirtual), "OK");
-  tree.attribute(kCard, "config", "\xff\xff\xff\xff");
+  tree.attribute(kPhysical, "config", "\xff\xff\xff\xff");
   EXPECT_THAT(stated(cause::kAccess, kVirtual),
               HasSubstr("Lost: the configuration space of 0000:41:00.0 reads as ones"));
 }
 
 TEST_P(NicHealth, ASlowPcieLinkIsDegraded) {
-  tree.attribute(kCard, "current_link_width", "8\n");
-  tree.attribute(kCard, "max_link_width", "16\n");
+  tree.attribute(kPhysical, "current_link_width", "8\n");
+  tree.attribute(kPhysical, "max_link_width", "16\n");
   ASSERT_TRUE(start());
   EXPECT_EQ(stated(cause::kPcieLink), "SlowLink: 8 of 16 lanes are in use");
-  tree.attribute(kCard, "current_link_width", "16\n");
-  tree.attribute(kCard, "current_link_speed", "2.5 GT/s PCIe\n");
-  tree.attribute(kCard, "max_link_speed", "16.0 GT/s PCIe\n");
+  tree.attribute(kPhysical, "current_link_width", "16\n");
+  tree.attribute(kPhysical, "current_link_speed", "2.5 GT/s PCIe\n");
+  tree.attribute(kPhysical, "max_link_speed", "16.0 GT/s PCIe\n");
   EXPECT_EQ(stated(cause::kPcieLink), "SlowLink: it runs at 2.5 of 16.0 GT/s");
-  tree.attribute(kCard, "current_link_speed", "16.0 GT/s PCIe\n");
+  tree.attribute(kPhysical, "current_link_speed", "16.0 GT/s PCIe\n");
   EXPECT_EQ(stated(cause::kPcieLink), "OK");
 }
 

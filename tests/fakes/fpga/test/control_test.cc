@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "tests/fakes/fpga/built_files.h"
+#include "tests/fakes/fpga/test/text_of.h"
 #include "tests/fakes/scratch_folder.h"
 
 namespace cardcage::fake_fpga {
@@ -18,11 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 // An xclbin of the U250 shell: its header only.
 std::string xclbin(const std::string& vbnv = "xilinx_u250_gen3x16_xdma_shell_4_1") {

@@ -1,6 +1,7 @@
 // The tree against the kernel's documents and sources, by literal text: drivers/fpga/dfl-fme-main.c, dfl-afu-main.c,
 // dfl-fme-error.c, dfl-afu-error.c, fpga-mgr.c, fpga-region.c and Documentation/ABI/testing/sysfs-bus-pci.
 #include "tests/fakes/fpga/tree.h"
+#include "tests/fakes/fpga/test/text_of.h"
 
 #include <gmock/gmock.h>
 
@@ -17,11 +18,6 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
-
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
