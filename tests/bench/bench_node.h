@@ -12,7 +12,7 @@
 
 namespace cardcage::bench {
 
-inline constexpr const char* kDriver = "gpu.mock.cardcage.dev";
+inline constexpr const char *kDriver = "gpu.mock.cardcage.dev", *kResource = "mock.cardcage.dev/fpga";
 
 class BenchNode {
  public:

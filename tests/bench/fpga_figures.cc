@@ -28,7 +28,7 @@ constexpr const char *kFirst = "0000:3b:00.0", *kSecond = "0000:af:00.0";
 constexpr const char* kFunctions[] = {fake_fpga::kNlb0, fake_fpga::kNlb3};
 constexpr std::size_t kSmall = 64 << 10, kLarge = 64 << 20;
 
-NodeRoots roots_of(const fs::path& node) {
+NodeRoots card_roots(const fs::path& node) {
   return {.sysfs = node / "sys", .procfs = "/proc", .devfs = node / "dev", .driver = "/"};
 }
 
@@ -128,18 +128,18 @@ class Bench {
 
   const ScratchFolder folder_{"/dev/shm"};
   FakeFpgas cards_;
-  LoadedModule loaded_{"fpga", Isolation::kProcess, built_module("fpga"), roots_of(cards_.root())};
+  LoadedModule loaded_{"fpga", Isolation::kProcess, built_module("fpga"), card_roots(cards_.root())};
 };
 
 // On plain files, which the kernel reads as fast as those of sysfs.
-Figures discoveries(int rounds) {
+Figures fpga_discoveries(int rounds) {
   constexpr int kCards = 8;
   const ScratchFolder folder{"/dev/shm"};
   std::vector<fake_fpga::Card> cards;
   for (int i = 0; i < kCards; ++i)
     cards.push_back(fake_fpga::four_ports(fmt::format("0000:{:02x}:00.0", 0x10 + 2 * i)));
   fake_fpga::write_tree(folder.path(), cards);
-  LoadedModule loaded("fpga", Isolation::kProcess, built_module("fpga"), roots_of(folder.path()));
+  LoadedModule loaded("fpga", Isolation::kProcess, built_module("fpga"), card_roots(folder.path()));
   loaded.config.options["fences"].value = (folder / "fences").native();
   loaded.start();
   if (loaded.snapshot->devices.size() != kCards * 5) throw std::runtime_error("not all ports were found");
@@ -161,7 +161,7 @@ Figures checks(const fs::path& catalogue, int rounds) {
 void measure_fpga(Table& table, bool quick) {
   constexpr milliseconds kTime{200};
   const int rounds = quick ? 5 : 20;
-  const Figures discover = discoveries(quick ? 10 : 50);
+  const Figures discover = fpga_discoveries(quick ? 10 : 50);
   Bench bench(kTime);
   const Figures small = bench.program("small", rounds);
   const double before = bench.peak();

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "host/kubelet/clients.h"
+#include "tests/bench/bench_node.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/eventually.h"
@@ -21,8 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char *kDriver = "gpu.mock.cardcage.dev", *kResource = "mock.cardcage.dev/fpga";
-constexpr int kDevices = 500;  // of each API
+constexpr int kDevicesPerApi = 500;
 
 // Follows NodeWatchResources as a kubelet does.
 class HealthWatcher {
@@ -77,14 +77,14 @@ class HealthNode {
                                   "devices = [\"gpu:{0}\", \"fpga:{0}\"]\nscript_file = \"{1}\"\n"
                                   "[[module.serve]]\napi = \"dra\"\ndriver = \"{2}\"\nselect = {{ kind = \"gpu\" }}\n"
                                   "[[module.serve]]\napi = \"device-plugin\"\nresource = \"{3}\"\n",
-                                  kDevices, script().native(), kDriver, kResource));
+                                  kDevicesPerApi, script().native(), kDriver, kResource));
     daemon_.start();
     const auto socket = daemon_.folder() / "kubelet/plugins_registry" / fmt::format("{}-reg.sock", kDriver);
     if (!eventually([&] { return std::filesystem::exists(socket); }, 30s))
       throw std::runtime_error("the daemon serves no driver:\n" + daemon_.log());
     watcher_ = std::make_unique<HealthWatcher>(plugin_socket(socket));
-    watcher_->wait(fmt::format("gpu-{}", kDevices - 1), api::health_v1::HEALTHY);
-    wait_listed(fmt::format("fpga-{}", kDevices - 1), true);
+    watcher_->wait(fmt::format("gpu-{}", kDevicesPerApi - 1), api::health_v1::HEALTHY);
+    wait_listed(fmt::format("fpga-{}", kDevicesPerApi - 1), true);
   }
 
   void tell(const std::string& line) { std::ofstream(script(), std::ios::app) << line << '\n'; }

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Two samples of each device of the mock are of no lane.
-constexpr int kDevices = 1000, kLanes = 18, kSamples = kDevices * (kLanes + 2);
+constexpr int kSampledDevices = 1000, kLanes = 18, kSamples = kSampledDevices * (kLanes + 2);
 
 std::uint16_t start(DaemonProcess& daemon) {
   const std::uint16_t port = free_port();
@@ -28,7 +28,7 @@ std::uint16_t start(DaemonProcess& daemon) {
   daemon.configure(node + fmt::format("[[module]]\nname = \"mock\"\npath = \"libcardcage_mock.so\"\n[module.options]\n"
                                       "devices = [\"gpu:{}\"]\nmetrics_lanes = {}\n"
                                       "[[module.serve]]\napi = \"dra\"\ndriver = \"gpu.mock.cardcage.dev\"\n",
-                                      kDevices, kLanes));
+                                      kSampledDevices, kLanes));
   daemon.start();
   const std::string shown = fmt::format("cardcage_module_samples{{module=\"mock\"}} {}\n", kSamples + 1);
   if (!eventually([&] { return http_get(port, "/metrics").find(shown) != std::string::npos; }, 20s))

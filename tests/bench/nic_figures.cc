@@ -22,7 +22,7 @@ namespace {
 constexpr int kCards = 4, kVirtual = 64;
 
 // On plain files, which the kernel reads as fast as those of sysfs.
-Figures discoveries(int rounds) {
+Figures nic_discoveries(int rounds) {
   NicTree tree;
   for (int card = 0; card < kCards; ++card) {
     const std::string physical = fmt::format("0000:{:02x}:00.0", 0x10 + card);
@@ -100,7 +100,7 @@ std::optional<HandOvers> hand_overs(int rounds) {
 }  // namespace
 
 void measure_nic(Table& table, bool quick) {
-  const Figures discover = discoveries(quick ? 10 : 50);
+  const Figures discover = nic_discoveries(quick ? 10 : 50);
   table.figure("discover of 4 cards with 64 virtual functions each", discover);
   table.budget("discover of 4 cards with 64 virtual functions each, p50", discover.p50_us() / 1000, 30, "ms");
   const auto moves = hand_overs(quick ? 20 : 200);

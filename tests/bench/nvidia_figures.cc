@@ -15,7 +15,7 @@ namespace {
 constexpr int kGpus = 16;
 constexpr int kTicksPerLook = 10;
 
-NodeRoots roots_of(const FakeGpus& gpus) {
+NodeRoots gpu_roots(const FakeGpus& gpus) {
   return {.sysfs = gpus.sysfs(), .procfs = gpus.procfs(), .devfs = gpus.devfs(), .driver = gpus.driver_root()};
 }
 
@@ -77,7 +77,7 @@ void measure_nvidia(Table& table, bool quick) {
   FakeGpus gpus(folder / "node", {.product = "h100", .gpus = kGpus});
   Figures discover, nvidia_prepare, mock_prepare;
   {
-    LoadedModule nvidia("nvidia", Isolation::kProcess, built_module("nvidia"), roots_of(gpus));
+    LoadedModule nvidia("nvidia", Isolation::kProcess, built_module("nvidia"), gpu_roots(gpus));
     LoadedModule mock("mock", Isolation::kProcess, built_module("mock"));
     mock.config.options["devices"].value = std::vector<std::string>{"gpu:16"};
     nvidia.start();
@@ -88,7 +88,7 @@ void measure_nvidia(Table& table, bool quick) {
     }
   }
   partition(gpus);
-  LoadedModule nvidia("nvidia", Isolation::kProcess, built_module("nvidia"), roots_of(gpus));
+  LoadedModule nvidia("nvidia", Isolation::kProcess, built_module("nvidia"), gpu_roots(gpus));
   nvidia.config.options["health_interval"].value = "1ms";
   nvidia.start();
   for (int i = 0; i < rounds; ++i)

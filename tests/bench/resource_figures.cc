@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/bench/bench_node.h"
 #include "tests/fakes/built_files.h"
 #include "tests/fakes/daemon_process.h"
 #include "tests/fakes/fake_device_manager.h"
@@ -14,8 +15,6 @@ namespace cardcage::bench {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr const char* kResource = "mock.cardcage.dev/fpga";
 
 // The daemon with one resource, and a fake kubelet.
 class ResourceNode {
