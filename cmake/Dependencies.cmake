@@ -23,19 +23,20 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # gRPC, Protobuf and Abseil are linked statically: RTLD_LOCAL does not isolate a module that bundles another Protobuf
 # from the host's shared libraries. Debian's CMake targets name the shared libraries, so the archives are listed here.
 # The unsecure variant is enough: every gRPC connection is a unix socket.
-pkg_check_modules(GRPC REQUIRED grpc++_unsecure)
-set(archives "")
-foreach(lib IN LISTS GRPC_STATIC_LIBRARIES)
-  if(lib MATCHES "^(grpc|gpr|absl_)")
-    list(APPEND archives -l:lib${lib}.a)
-  endif()
-endforeach()
-list(REMOVE_DUPLICATES archives)
+# pkg_check_modules would run pkg-config 20 times, and each run reads the hundred packages of Abseil for most of a second.
+if(NOT DEFINED CARDCAGE_GRPC_ARCHIVES)
+  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --static --libs-only-l grpc++_unsecure
+                  OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "-l(grpc|gpr|absl_)[^ \n]*" libraries "${libraries}")
+  list(TRANSFORM libraries REPLACE "^-l(.*)" "-l:lib\\1.a")
+  list(REMOVE_DUPLICATES libraries)
+  set(CARDCAGE_GRPC_ARCHIVES ${libraries} CACHE INTERNAL "gRPC and Abseil, in the order of the linker")
+endif()
 add_library(cardcage_protobuf INTERFACE)
 target_link_libraries(cardcage_protobuf INTERFACE -l:libprotobuf.a -l:libz.a Threads::Threads)
 add_library(cardcage_grpc INTERFACE)
 target_link_libraries(cardcage_grpc INTERFACE
-  -Wl,--start-group ${archives} -l:libupb.a -l:libaddress_sorting.a -l:libre2.a -l:libcares.a -l:libz.a -Wl,--end-group
+  -Wl,--start-group ${CARDCAGE_GRPC_ARCHIVES} -l:libupb.a -l:libaddress_sorting.a -l:libre2.a -l:libcares.a -l:libz.a -Wl,--end-group
   cardcage_protobuf)
 
 # One set of binaries serves several releases of Debian and Ubuntu (docs/decisions/0035-one-set-of-binaries.md), which
