@@ -101,6 +101,8 @@ StatusReport Daemon::status() const {
     report.drivers.push_back(driver_report(facts_of(*driver, config_.modules)));
   }
   report.api_server = api_server_condition(config_.node.claims_folder, publishers);
+  if (std::string warning = runtime_warning(publishers); !warning.empty())
+    report.warnings.push_back(std::move(warning));
   for (const Resource* resource : resources_->all())
     report.resources.push_back(resource_report(facts_of(*resource, table_.supervisor(resource->name()))));
   report.node_labels = features_.condition();

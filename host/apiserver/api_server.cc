@@ -239,8 +239,10 @@ Task<Result<ClusterNode>> ApiServer::get_node(std::string node_name, Instant dea
   const auto& object = as_object(*answer);
   ClusterNode node{.uid = std::string(text_at(object_at(object, "metadata"), "uid")), .declared_features = {}};
   if (node.uid.empty()) co_return fail(Code::kInternal, "Node '{}' has no metadata.uid", node_name);
-  for (const auto& item : array_at(object_at(object, "status"), "declaredFeatures"))
+  const auto& status = object_at(object, "status");
+  for (const auto& item : array_at(status, "declaredFeatures"))
     if (const auto* feature = item.if_string()) node.declared_features.emplace_back(*feature);
+  node.runtime = text_at(object_at(status, "nodeInfo"), "containerRuntimeVersion");
   co_return node;
 }
 

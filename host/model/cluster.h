@@ -19,6 +19,7 @@ namespace cardcage {
 struct ClusterNode {
   std::string uid;
   std::vector<std::string> declared_features;  // of its kubelet (KEP-5328), by feature gate
+  std::string runtime = {};                    // status.nodeInfo.containerRuntimeVersion: "containerd://1.7.27"
   friend bool operator==(const ClusterNode&, const ClusterNode&) = default;
 };
 

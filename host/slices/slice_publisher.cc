@@ -206,6 +206,7 @@ Task<Status> SlicePublisher::list_if_needed() {
     auto node = co_await cluster_.get_node(options_.node_name, clock_.now() + options_.request_timeout);
     if (!node) co_return within(node.error(), "cannot read node '{}', the owner of the slices", options_.node_name);
     node_uid_ = std::move(node->uid);
+    status_.node_runtime = std::move(node->runtime);
     const bool skips = std::ranges::find(node->declared_features, kSkips) != node->declared_features.end();
     if (std::exchange(gates_.kubelet_skips, skips) != skips) reset_views();
   }

@@ -43,6 +43,7 @@ struct PublisherStatus {
   std::uint64_t failures = 0;
   std::string last_error;  // empty once the error is resolved
   std::optional<std::chrono::system_clock::time_point> last_success;
+  std::string node_runtime;  // ClusterNode::runtime; empty before the node was read
 };
 
 struct PublisherOptions {

@@ -56,6 +56,20 @@ Condition api_server_condition(const std::filesystem::path& claims_folder,
   return {Level::kInProgress, "waiting", "nothing has been published yet"};
 }
 
+std::string runtime_warning(const std::vector<const PublisherStatus*>& publishers) {
+  constexpr std::string_view kScheme = "containerd://";
+  for (const PublisherStatus* published : publishers) {
+    const std::string_view runtime = published->node_runtime;
+    // Containers can use CDI since 1.7, where it is off by default; 2.0 has turned it on.
+    if (runtime.starts_with(kScheme) && runtime.substr(kScheme.size()).starts_with("1."))
+      return fmt::format(
+          "containerd {} starts containers without their devices and reports no error unless its configuration has "
+          "enable_cdi = true, which cannot be seen from here; containerd 2 has it by default",
+          runtime.substr(kScheme.size()));
+  }
+  return "";
+}
+
 Condition pod_resources_condition(const PodReconcilerStatus& status) {
   const PodResourcesView& view = status.resources;
   return {level_of(view.state), std::string(to_string(view.state)),

@@ -23,6 +23,8 @@ Condition ledger_condition(bool rebuilt, const std::optional<Error>& refusal, co
 // `claims_folder` is empty when there is an API server. Publishers talk to it all the time, so they know how it fares.
 Condition api_server_condition(const std::filesystem::path& claims_folder,
                                const std::vector<const PublisherStatus*>& publishers);
+// A warning if the node's container runtime may start containers without their devices and say nothing; else empty.
+std::string runtime_warning(const std::vector<const PublisherStatus*>& publishers);
 // The kubelet's PodResources socket, which tells when devices of a resource are free again.
 Condition pod_resources_condition(const PodReconcilerStatus& status);
 

@@ -1,11 +1,13 @@
 """Boots a one-node cluster and stops it. Runs inside `isolate`, where the default paths and ports belong to the cluster."""
 
+import re
 import signal
 import subprocess
 import time
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import certificates
 import images
@@ -95,6 +97,11 @@ class Cluster:
         """Kills containerd, whose containers go on, and starts it again."""
         self.containerd.restart(signal.SIGKILL)
         self._until(self._containerd_responds, "containerd responds", 30)
+
+    def use_cdi(self, enabled: bool) -> None:
+        config = Path("/etc/containerd/config.toml")
+        config.write_text(re.sub("enable_cdi = .*", f"enable_cdi = {str(enabled).lower()}", config.read_text()))
+        self.restart_containerd()
 
     def restart_controller_manager(self) -> None:
         """Its eviction by taints (1.37) ignores that a slice was deleted while its watch was cut off, and looks at the old slice for ever."""

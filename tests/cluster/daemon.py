@@ -90,9 +90,13 @@ class Daemon:
         # The kubelet looks at the ConfigMap at once when the pod changes.
         kubectl("annotate", f"--namespace={NAMESPACE}", "pods", f"--selector={SELECTOR}", "--overwrite", f"changed={time.time()}")
 
-    def _upgrade(self, values: dict | None) -> None:
+    def request(self, values: dict | None) -> None:
+        """Changes the release, and does not wait for what comes of it."""
         helm("upgrade", "--install", "cardcage", *RELEASE, "--create-namespace", f"--set-string=podAnnotations.config={self.config}",
              values=values)
+
+    def _upgrade(self, values: dict | None) -> None:
+        self.request(values)
         self._rolled_out()
 
     def _rolled_out(self) -> None:

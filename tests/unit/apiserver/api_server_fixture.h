@@ -24,7 +24,9 @@ class ApiServerFixture : public CoreFixture {
     write("token", "t1");
     server.require_token("t1");
     server.put("nodes", {{"metadata", {{"name", "n1"}, {"uid", "node-uid"}}},
-                         {"status", {{"declaredFeatures", {"DRAOptionalNodeOperations"}}}}});
+                         {"status",
+                          {{"declaredFeatures", {"DRAOptionalNodeOperations"}},
+                           {"nodeInfo", {{"containerRuntimeVersion", "containerd://2.2.9"}}}}}});
     server.put("namespaces/ns/resourceclaims", json::parse(R"({"metadata":{"namespace":"ns","name":"c1","uid":"u-1"},
       "status":{"allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"n1","device":"x"}]}}}})")
                                                    .as_object());

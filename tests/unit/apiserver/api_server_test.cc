@@ -16,7 +16,7 @@ TEST_F(ApiServerTest, ReadsAClaimAndANode) {
   EXPECT_EQ(claim->ref, (ClaimRef{"ns", "c1", "u-1"}));
   EXPECT_THAT(claim->allocations, SizeIs(1));
   const auto node = run(api->get_node("n1", within_time(20s)));
-  EXPECT_EQ(node, (ClusterNode{"node-uid", {"DRAOptionalNodeOperations"}}));
+  EXPECT_EQ(node, (ClusterNode{"node-uid", {"DRAOptionalNodeOperations"}, "containerd://2.2.9"}));
 }
 
 TEST_F(ApiServerTest, InvalidNamesNeverReachTheServer) {

@@ -37,12 +37,12 @@ class MisfitsTest : public AllocatorWorld {
   // Waits until the daemon has looked at the paths, which it does some time after its response.
   void prepare_and_look() {
     ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
-    advance_at_rest(std::chrono::seconds(1));
+    advance_at_rest(std::chrono::milliseconds(200));
     ASSERT_TRUE(until([&] { return has_looked(kDriver, "u1"); }));
   }
   void allocate_and_look(const std::string& id, const std::string& uid) {
     ASSERT_TRUE(allocate({id}));
-    advance_at_rest(std::chrono::seconds(1));
+    advance_at_rest(std::chrono::milliseconds(200));
     ASSERT_TRUE(until([&] { return has_looked(kResource, uid); }));
   }
   bool has_looked(const std::string& driver, const std::string& uid) const {

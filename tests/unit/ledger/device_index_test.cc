@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::shared_ptr<const ClaimRecord> a_record(const std::string& uid, const std::string& module,
+std::shared_ptr<const ClaimRecord> a_holder(const std::string& uid, const std::string& module,
                                             std::vector<std::pair<std::string, std::string>> ids_and_names) {
   ClaimRecord record{.driver = kDriver, .ref = {"team", uid, uid}};
   ModulePart part{.module = module};
@@ -22,7 +22,7 @@ std::shared_ptr<const ClaimRecord> a_record(const std::string& uid, const std::s
 
 TEST(DeviceIndexTest, FindsARecordByEachNameOfItsDevices) {
   DeviceIndex index;
-  const auto record = a_record("u1", "gpus", {{"GPU-0", "gpu-0"}, {"GPU-1", "gpu-1"}});
+  const auto record = a_holder("u1", "gpus", {{"GPU-0", "gpu-0"}, {"GPU-1", "gpu-1"}});
   index.add(record);
   EXPECT_THAT(index.find("gpus", "GPU-1", "", ""), ElementsAre(record));
   EXPECT_THAT(index.find("gpus", "", "", "gpu-0"), ElementsAre(record)) << "by its name in the module";
@@ -34,8 +34,8 @@ TEST(DeviceIndexTest, FindsARecordByEachNameOfItsDevices) {
 
 TEST(DeviceIndexTest, RecordsOfOneDeviceAreInTheOrderOfTheirKeys) {
   DeviceIndex index;
-  const auto second = a_record("u2", "gpus", {{"GPU-0", "gpu-0"}}),
-             first = a_record("u1", "gpus", {{"GPU-9", "gpu-0"}});
+  const auto second = a_holder("u2", "gpus", {{"GPU-0", "gpu-0"}}),
+             first = a_holder("u1", "gpus", {{"GPU-9", "gpu-0"}});
   index.add(second);
   index.add(first);
   EXPECT_THAT(index.find("gpus", "GPU-0", kDriver, "gpu-0"), ElementsAre(first, second));

@@ -44,6 +44,17 @@ TEST(NodeConditionsTest, TheApiServerIsUnreachableIfOneDriverCannotReachIt) {
             (Condition{Level::kBad, "unreachable", "connection refused"}));
 }
 
+TEST(NodeConditionsTest, ARuntimeThatMayDropDevicesIsAWarning) {
+  PublisherStatus unknown, old, current, other;
+  old.node_runtime = "containerd://1.7.27";
+  current.node_runtime = "containerd://2.2.9";
+  other.node_runtime = "cri-o://1.34.1";
+  EXPECT_EQ(runtime_warning({}), "");
+  EXPECT_EQ(runtime_warning({&unknown, &current, &other}), "");
+  EXPECT_THAT(runtime_warning({&unknown, &old}),
+              ::testing::AllOf(::testing::HasSubstr("containerd 1.7.27"), ::testing::HasSubstr("enable_cdi = true")));
+}
+
 TEST(NodeConditionsTest, PodResourcesReportTheSocketBeforeReleases) {
   PodReconcilerStatus status;
   EXPECT_EQ(pod_resources_condition(status), (Condition{Level::kInProgress, "waiting", ""}));
