@@ -157,7 +157,7 @@ def measure(api: Api, arguments: list[str], peer_flags: list[str]) -> int:
             wait_for_slices(api, sides[-1])
         claims = WORK / "claims"
         claims.write_text("\n".join(line for side in sides for driver in side.drivers for line in create_claims(api, driver)))
-        client = ROOT / "build/release/bin/cluster_bench"
+        client = build_folder() / "bin/cluster_bench"
         print(f"state on {filesystem(STATE)}; load average before: {os.getloadavg()[0]:.1f}", flush=True)
         return subprocess.run([client, f"--claims={claims}", f"--kubeconfig={KUBECONFIG}", f"--state={STATE}", f"--kubelet-root={KUBELET_ROOT}",
                                f"--callers={CALLERS}", *arguments,

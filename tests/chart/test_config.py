@@ -26,6 +26,7 @@ def build() -> Path:
     folder = build_folder()
     needed = ["bin/cardcage", "bin/cardcage-worker", "bin/cagectl", *(f"lib/cardcage/modules/libcardcage_{name}.so" for name in MODULES)]
     if missing := [name for name in needed if not (folder / name).exists()]:
+        assert "CARDCAGE_BUILD" not in os.environ, f"{folder} has no {', '.join(missing)}"
         pytest.skip(f"{folder} has no {', '.join(missing)}: build them with `tools/test chart`")
     return folder
 
