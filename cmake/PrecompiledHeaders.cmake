@@ -32,6 +32,12 @@ function(cardcage_use_precompiled target name)
     add_dependencies(${target} ${name}_made)
     target_compile_options(${target} PRIVATE "SHELL:-include-pch ${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch"
       "SHELL:-Xclang -fno-pch-timestamp" -Wno-deprecated-declarations)  # clang reports what the C++ library itself uses
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL EXECUTABLE)
+      # CMake compiles programs with -fPIE, and clang refuses a precompiled header that was made with -fPIC then.
+      set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${target} PRIVATE -fPIC)
+    endif()
   endif()
 endfunction()
 
@@ -39,9 +45,4 @@ cardcage_precompile(cardcage_precompiled cmake/precompiled/libraries.h LINK card
 if(CARDCAGE_TESTS)
   cardcage_precompile(cardcage_precompiled_tests cmake/precompiled/tests.h
                       LINK cardcage_boost cardcage_grpc cardcage_fmt cardcage_spdlog GTest::gmock)
-endif()
-if(TARGET cardcage_precompiled_tests)
-  # As CMake compiles programs, and not libraries: clang refuses a file that was made with the other flag.
-  set_target_properties(cardcage_precompiled_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(cardcage_precompiled_tests PRIVATE -fPIE)
 endif()
