@@ -22,11 +22,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".toml";
 constexpr std::uint64_t kMostBytes = 1u << 30;  // what the host checks and passes on
-constexpr std::size_t kLongestName = 63, kReadSize = 1 << 20;
+constexpr std::size_t kLongestEntryName = 63, kReadSize = 1 << 20;
 
 bool is_dns_label(std::string_view name) {
   const auto inner = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
-  return !name.empty() && name.size() <= kLongestName && name.front() != '-' && name.back() != '-' &&
+  return !name.empty() && name.size() <= kLongestEntryName && name.front() != '-' && name.back() != '-' &&
          std::ranges::all_of(name, inner);
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 // toml++ makes a nested table of each part of a dotted key, and destroys them recursively.
 constexpr std::ptrdiff_t kMostDots = 1000;
-constexpr std::size_t kLongestDescription = 256, kLongestName = 255, kLongestCard = 64, kMostNodes = 16;
+constexpr std::size_t kLongestDescription = 256, kLongestFileName = 255, kLongestCard = 64, kMostNodes = 16;
 
 std::string line_of(const toml::source_region& source) { return "line " + std::to_string(source.begin.line) + ": "; }
 
@@ -35,7 +35,7 @@ bool has_control_characters(std::string_view text) {
 std::string plain_name(const toml::node& node, std::string_view key) {
   const std::string expected = "the name of a file in the same folder, without '/' and not hidden";
   const std::string& name = text_in(node, key, expected);
-  if (name.empty() || name.size() > kLongestName || name[0] == '.' || name.find('/') != std::string::npos ||
+  if (name.empty() || name.size() > kLongestFileName || name[0] == '.' || name.find('/') != std::string::npos ||
       has_control_characters(name))
     refuse_value(node, key, expected);
   return name;
@@ -58,7 +58,7 @@ std::string short_text(const toml::node& node, std::string_view key, std::size_t
 // Nodes that let a container program the card or reset all of it stay with the host.
 bool may_be_given(std::string_view node) {
   const std::filesystem::path path(node);
-  return node.starts_with("/dev/") && node.size() <= kLongestName && path.lexically_normal().native() == node &&
+  return node.starts_with("/dev/") && node.size() <= kLongestFileName && path.lexically_normal().native() == node &&
          path.has_filename() && !has_control_characters(node) && !node.starts_with("/dev/dfl-fme") &&
          !node.starts_with("/dev/xclmgmt");
 }

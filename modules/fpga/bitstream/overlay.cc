@@ -7,8 +7,8 @@
 namespace cardcage::fpga {
 namespace {
 
-constexpr std::uint32_t kMagic = 0xd00dfeed;
-constexpr std::size_t kHeaderSize = 40, kMostNames = 16;
+constexpr std::uint32_t kTreeMagic = 0xd00dfeed;
+constexpr std::size_t kTreeHeaderSize = 40, kMostNames = 16;
 enum Token : std::uint32_t { kBeginNode = 1, kEndNode = 2, kProperty = 3, kNop = 4, kEnd = 9 };
 
 [[noreturn]] void refuse_tree() { refuse("it is no flattened device tree; build it with: dtc -@ -O dtb"); }
@@ -45,7 +45,7 @@ void add_names(std::string_view list, std::vector<std::string>& names) {
 }  // namespace
 
 std::vector<std::string> firmware_names(std::string_view overlay) {
-  if (overlay.size() < kHeaderSize || big_endian(overlay, 0) != kMagic) refuse_tree();
+  if (overlay.size() < kTreeHeaderSize || big_endian(overlay, 0) != kTreeMagic) refuse_tree();
   const std::string_view tree = part(overlay, big_endian(overlay, 8), big_endian(overlay, 36));
   const std::string_view strings = part(overlay, big_endian(overlay, 12), big_endian(overlay, 32));
   std::vector<std::string> names;

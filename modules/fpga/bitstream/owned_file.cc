@@ -17,7 +17,7 @@ namespace {
 // A FIFO or a device must not block whoever opens it.
 constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 
-std::string text_of(int error) { return std::generic_category().message(error); }
+std::string error_text(int error) { return std::generic_category().message(error); }
 
 std::string octal(unsigned mode) {
   std::string digits;
@@ -32,7 +32,7 @@ OwnedFile OwnedFile::open(int folder, const std::string& name, bool is_folder, s
   if (const int error = errno; opened.fd_ < 0) {
     if (error == ENOENT) throw cage::Error(CAGE_NOT_FOUND, "it does not exist");
     if (error == ELOOP) refuse("it is a symbolic link, which may lead anywhere; put what it leads to in its place");
-    refuse("it cannot be opened: " + text_of(error));
+    refuse("it cannot be opened: " + error_text(error));
   }
   opened.check(is_folder);
   return opened;
@@ -60,7 +60,7 @@ OwnedFile::~OwnedFile() {
 
 void OwnedFile::check(bool is_folder) {
   struct stat status{};
-  if (::fstat(fd_, &status) != 0) refuse("it cannot be looked at: " + text_of(errno));
+  if (::fstat(fd_, &status) != 0) refuse("it cannot be looked at: " + error_text(errno));
   if ((status.st_mode & S_IFMT) != (is_folder ? S_IFDIR : S_IFREG))
     refuse(std::string("it is no ") + (is_folder ? "folder" : "regular file") + "; put one in its place");
   if (status.st_uid != 0 && status.st_uid != ::geteuid())
@@ -77,7 +77,7 @@ std::size_t OwnedFile::read(std::uint64_t offset, std::span<char> into) const {
   while (done < into.size()) {
     const ssize_t count = ::pread(fd_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) refuse("it cannot be read: " + text_of(errno));
+    if (count < 0) refuse("it cannot be read: " + error_text(errno));
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }

@@ -7,12 +7,12 @@
 namespace cardcage::fpga {
 namespace {
 
-constexpr std::string_view kMagic("xclbin2\0", 8);
+constexpr std::string_view kXclbinMagic("xclbin2\0", 8);
 constexpr std::size_t kSignatureLength = 8, kLength = 304, kInterface = 336, kPlatform = 352, kPlatformSize = 64,
-                      kDesign = 416, kSectionCount = 448, kHeaderSize = 456;
+                      kDesign = 416, kSectionCount = 448, kXclbinHeaderSize = 456;
 constexpr std::size_t kSectionSize = 40, kSectionOffsetAt = 24, kSectionLengthAt = 32;
 constexpr std::uint32_t kMostSections = 0x10000, kSectionsPerRead = 256;
-constexpr const char* kRebuild = "; build it again with v++, or xclbinutil";
+constexpr const char* kRebuildXclbin = "; build it again with v++, or xclbinutil";
 constexpr const char* kCopy = "; copy it into the catalogue again";
 
 // BITSTREAM, PDI, BITSTREAM_PARTIAL_PDI, PARTITION_METADATA
@@ -31,12 +31,12 @@ std::uint64_t end_of_sections(std::string_view head, std::uint64_t file_size) {
   if (length > file_size)
     refuse("it has " + std::to_string(file_size) + " of the " + std::to_string(length) + " bytes that its header says" +
            kCopy);
-  if (length < kHeaderSize)
+  if (length < kXclbinHeaderSize)
     refuse("its header says that the file has " + std::to_string(length) +
-           " bytes, which is less than the header itself" + kRebuild);
+           " bytes, which is less than the header itself" + kRebuildXclbin);
   const auto signature = static_cast<std::int32_t>(little_endian<std::uint32_t>(head, kSignatureLength));
   if (signature == -1) return length;  // unsigned
-  if (signature < 0 || static_cast<std::uint64_t>(signature) > length - kHeaderSize)
+  if (signature < 0 || static_cast<std::uint64_t>(signature) > length - kXclbinHeaderSize)
     refuse("its header says that the signature has " + std::to_string(signature) + " bytes of " +
            std::to_string(length) + "; sign it again with xclbinutil");
   return length - static_cast<std::uint64_t>(signature);
@@ -47,7 +47,7 @@ bool read_sections(const FileBytes& file, std::uint32_t count, std::uint64_t end
   bool has_design = false;
   for (std::uint32_t first = 0; first < count; first += kSectionsPerRead) {
     const std::size_t wanted = std::min(count - first, kSectionsPerRead) * kSectionSize;
-    const std::string table = file.at(kHeaderSize + std::uint64_t{first} * kSectionSize, wanted);
+    const std::string table = file.at(kXclbinHeaderSize + std::uint64_t{first} * kSectionSize, wanted);
     if (table.size() < wanted) refuse(std::string("it ends inside its table of sections") + kCopy);
     for (std::size_t at = 0; at < wanted; at += kSectionSize) {
       const auto kind = little_endian<std::uint32_t>(table, at);
@@ -67,16 +67,16 @@ bool read_sections(const FileBytes& file, std::uint32_t count, std::uint64_t end
 bool is_xclbin(std::string_view head) { return head.starts_with("xclbin"); }
 
 Bitstream parse_xclbin(const FileBytes& file) {
-  const std::string head = file.at(0, kHeaderSize);
-  if (!head.starts_with(kMagic))
+  const std::string head = file.at(0, kXclbinHeaderSize);
+  if (!head.starts_with(kXclbinMagic))
     refuse("it is an xclbin file of another version than 2; build it again with a v++ of 2018 or later");
-  if (head.size() < kHeaderSize) refuse(std::string("it ends inside its xclbin header") + kCopy);
+  if (head.size() < kXclbinHeaderSize) refuse(std::string("it ends inside its xclbin header") + kCopy);
   const std::uint64_t end = end_of_sections(head, file.size());
   const auto count = little_endian<std::uint32_t>(head, kSectionCount);
-  if (count == 0 || count > kMostSections || std::uint64_t{count} * kSectionSize > end - kHeaderSize)
+  if (count == 0 || count > kMostSections || std::uint64_t{count} * kSectionSize > end - kXclbinHeaderSize)
     refuse("its header says that it has " + std::to_string(count) + " sections, where 1 to " +
-           std::to_string(std::min<std::uint64_t>(kMostSections, (end - kHeaderSize) / kSectionSize)) + " fit" +
-           kRebuild);
+           std::to_string(std::min<std::uint64_t>(kMostSections, (end - kXclbinHeaderSize) / kSectionSize)) + " fit" +
+           kRebuildXclbin);
   if (!read_sections(file, count, end))
     refuse(
         "it has no design for the hardware (no section BITSTREAM, PDI or PARTITION_METADATA); link it for the target "
@@ -85,7 +85,7 @@ Bitstream parse_xclbin(const FileBytes& file) {
   platform.resize(std::min(platform.size(), platform.find('\0')));
   if (!is_printable(platform))
     refuse("the name of its platform (VBNV) has characters that cannot be printed: '" + printable(platform) + "'" +
-           kRebuild);
+           kRebuildXclbin);
   return {.format = Format::kXclbin,
           .interface_id = uuid_at(head, kInterface),
           .function_id = uuid_at(head, kDesign),
