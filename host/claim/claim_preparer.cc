@@ -16,7 +16,6 @@ namespace {
 
 // A service has 5 s to end, and the kernel some more.
 constexpr std::chrono::seconds kStopServices{10};
-constexpr Duration kUnseenPause = std::chrono::milliseconds(100);
 
 std::string device_names(const ModulePart& part) {
   std::string names;
@@ -39,10 +38,7 @@ std::shared_ptr<ClaimPreparer> ClaimPreparer::create(std::string driver, ClaimPl
 }
 
 ClaimPreparer::ClaimPreparer(std::string driver, ClaimPlanner planner, ClaimEnvironment environment)
-    : driver_(std::move(driver)),
-      planner_(std::move(planner)),
-      environment_(std::move(environment)),
-      unseen_soon_(environment_.core, environment_.clock) {}
+    : driver_(std::move(driver)), planner_(std::move(planner)), environment_(std::move(environment)) {}
 
 Task<Result<std::vector<PreparedDevice>>> ClaimPreparer::prepare_if(TurnCheck check, ClaimRef claim, Instant deadline) {
   return run(Kind::kPrepare, std::move(check), std::move(claim), deadline);
@@ -164,6 +160,7 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::execute_prepare(Operation& operation
     if (current) {
       const Status complete = environment_.check_services ? environment_.check_services(ref.uid) : Status{};
       if (!complete) co_return std::unexpected(complete.error());
+      if (unseen_->awaits(key)) co_return repeat_outcome(*known);  // unseen paths would pass for misfits
       operation.waits_for = "the files that its containers get";
       const Misfits misfits = co_await find_misfits(environment_.core, environment_.clock, known);
       if (misfits.empty()) co_return repeat_outcome(*known);
@@ -212,18 +209,8 @@ Task<ClaimPreparer::Outcome> ClaimPreparer::prepare_anew(Operation& operation, c
   record.boot_id = environment_.ledger.boot_id();
   if (record.prepared == WallTime{}) record.prepared = environment_.clock.wall();
   if (auto committed = commit(record); !committed) co_return std::unexpected(committed.error());
-  note_unseen_soon(key);
+  unseen_->look_soon(key);
   co_return prepared_devices(record);
-}
-
-// Behind the response, and once for a burst of prepares.
-void ClaimPreparer::note_unseen_soon(ClaimKey claim) {
-  just_prepared_.insert(std::move(claim));
-  if (unseen_soon_.pending()) return;
-  unseen_soon_.call_after(kUnseenPause, [this] {
-    spawn(environment_.core, note_unseen(environment_.core, environment_.clock, weak_from_this(), environment_.ledger,
-                                         std::exchange(just_prepared_, {})));
-  });
 }
 
 // Writes the CDI file again, because the folder may have been wiped meanwhile. The modules are not called.

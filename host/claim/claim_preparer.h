@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,9 +20,9 @@
 #include "host/claim/device_descriptions.h"
 #include "host/claim/device_directory.h"
 #include "host/claim/misfits.h"
+#include "host/claim/unseen_paths.h"
 #include "host/config/config.h"
 #include "host/core/clock.h"
-#include "host/core/delayed_call.h"
 #include "host/ledger/ledger.h"
 
 namespace cardcage {
@@ -118,7 +117,6 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
 
   Task<Outcome> prepare_again(Operation& operation, const ClaimRef& ref, Misfit misfit, Instant deadline);
   Task<Outcome> prepare_anew(Operation& operation, const ClaimRef& ref, Instant deadline);
-  void note_unseen_soon(ClaimKey claim);
   Outcome repeat_outcome(const ClaimRecord& known) const;
   Task<Status> clear_leftovers(Operation& operation, const ClaimRecord& known, ClaimRecord& plan, Instant deadline);
   Task<Status> prepare_parts(Operation& operation, ClaimRecord& record, Instant deadline);
@@ -149,8 +147,8 @@ class ClaimPreparer final : public ClaimService, public std::enable_shared_from_
   ClaimPlanner planner_;
   ClaimEnvironment environment_;
   std::map<std::string, std::shared_ptr<Operation>> running_;  // by claim UID
-  std::set<ClaimKey> just_prepared_;                           // whose paths nobody has looked at
-  DelayedCall unseen_soon_;
+  const std::shared_ptr<UnseenPaths> unseen_ =
+      std::make_shared<UnseenPaths>(environment_.core, environment_.clock, environment_.ledger);
 };
 
 }  // namespace cardcage

@@ -60,6 +60,15 @@ TEST_F(MisfitsTest, WhatFitsIsRepeatedWithoutTheModule) {
   EXPECT_EQ(prepares(), 1);
 }
 
+// Before the daemon has looked which paths it does not see.
+TEST_F(MisfitsTest, ACallRightAfterAPrepareIsRepeatedWithoutTheModule) {
+  ASSERT_TRUE(prepare_new("u1", {an_allocation("gpu-0")}));
+  EXPECT_TRUE(prepare("u1"));
+  ASSERT_TRUE(allocate({"GPU-1"}));
+  EXPECT_TRUE(allocate({"GPU-1"})) << "for another container of the pod";
+  EXPECT_EQ(prepares(), 2) << "one for the claim, one for the resource";
+}
+
 TEST_F(MisfitsTest, TheModuleIsAskedAgainForAPathThatIsGone) {
   prepare_and_look();
   replace("lib-1", "lib-2");
