@@ -29,14 +29,6 @@ double ms(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-void call_empty(const DriverClients& clients) {
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  api::dra_v1::NodePrepareResourcesResponse response;
-  const auto status = clients.dra_v1->NodePrepareResources(&context, {}, &response);
-  if (!status.ok()) throw std::runtime_error(status.error_message());
-}
-
 struct Phase {
   Figures prepare, sync;
 };

@@ -12,6 +12,14 @@ namespace cardcage::bench {
 
 using namespace std::chrono_literals;
 
+void call_empty(const DriverClients& clients) {
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  api::dra_v1::NodePrepareResourcesResponse response;
+  const auto status = clients.dra_v1->NodePrepareResources(&context, {}, &response);
+  if (!status.ok()) throw std::runtime_error(status.error_message());
+}
+
 ClaimReader::ClaimReader(const std::filesystem::path& kubeconfig)
     : api_(ApiServer::make(core_, clock_, ApiServerConfig{.kubeconfig = kubeconfig}).value()) {}
 

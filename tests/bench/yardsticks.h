@@ -7,9 +7,13 @@
 
 #include "host/apiserver/api_server.h"
 #include "host/core/unique_fd.h"
+#include "host/kubelet/clients.h"
 #include "host/model/claim.h"
 
 namespace cardcage::bench {
+
+// An empty NodePrepareResources. Throws if that fails.
+void call_empty(const DriverClients& clients);
 
 // GETs a claim with the daemon's own API client. Throws if that fails.
 class ClaimReader {
