@@ -266,18 +266,23 @@ void Claims::undo_modes(const cage::Call& call, const Changes& changes) {
   if (first) std::rethrow_exception(first);
 }
 
-// Null for a GPU that is lost or gone: what was changed has gone with it.
+// Null for a GPU that is lost or gone: what was changed has gone with it. Any other fault leaves the change in place.
 const SeenGpu* Claims::find_to_undo(const std::string& bus_id) {
   const SeenGpu* seen = driver_.inventory().at(bus_id);
-  if (seen != nullptr && seen->released)
+  if (seen == nullptr) return nullptr;
+  if (seen->released)
     throw cage::Error(CAGE_UNAVAILABLE, "GPU " + bus_id + " is quiesced; resume it to release the claim");
-  return seen != nullptr && seen->fault.empty() ? seen : nullptr;
+  if (!seen->fault.empty() && !seen->lost)
+    throw cage::Error(CAGE_UNAVAILABLE,
+                      "GPU " + bus_id + " does not respond, and the claim has used it: " + seen->fault);
+  return seen->fault.empty() ? seen : nullptr;
 }
 
 // Nothing that a claim should wait for: a program that the operator forbids, or a GPU without time slices.
 void Claims::undo_time_slice(const cage::Call& call, const std::string& uuid) {
   const SeenGpu* seen = driver_.inventory().find(uuid);
-  if (seen == nullptr || find_to_undo(seen->gpu.bus_id) == nullptr) return;
+  if (seen == nullptr || (!seen->fault.empty() && !seen->released)) return;
+  find_to_undo(seen->gpu.bus_id);
   try {
     set_time_slice(call, host_, uuid, kDefaultInterval);
   } catch (const cage::Error& error) {
@@ -288,14 +293,10 @@ void Claims::undo_time_slice(const cage::Call& call, const std::string& uuid) {
 void Claims::remove_partition(const Changes::Partition& partition) {
   const SeenGpu* seen = find_to_undo(partition.bus_id);
   if (seen == nullptr) return;
-  try {
-    const nvml::Device device = driver_.handle(seen->gpu);
-    remove_instance(driver_.nvml(), device, seen->gpu, partition.profile, partition.start);
-    disable_unused_mig(driver_.nvml(), device, seen->gpu);
-  } catch (const nvml::Failure& failure) {
-    if (!nvml::means_lost(failure.code())) throw;
-    host_.warn() << failure.what() << "; its MIG instances go with the reset that it needs";
-  }
+  // A GPU that is lost meanwhile fails here, and has lost the instance at the next attempt.
+  const nvml::Device device = driver_.handle(seen->gpu);
+  remove_instance(driver_.nvml(), device, seen->gpu, partition.profile, partition.start);
+  disable_unused_mig(driver_.nvml(), device, seen->gpu);
 }
 
 void Claims::remove_strangers(const std::vector<cage::Claim>& live) {
@@ -325,7 +326,12 @@ void Claims::remove_stranger(const Changes::Partition& stranger) {
 }
 
 std::vector<GpuProcess> Claims::processes_of(const Target& target) {
-  if (!responds(target)) return {};
+  if (!responds(target)) {
+    const bool unknown = target.gpu != nullptr && !target.gpu->released && !target.gpu->lost;
+    if (unknown && policy_.leftovers != Leftovers::kReport)
+      throw cage::Error(CAGE_UNAVAILABLE, "GPU " + target.gpu->gpu.bus_id + " may be in use: " + target.gpu->fault);
+    return {};
+  }
   std::optional<unsigned> gpu_instance;
   if (target.instance != nullptr) gpu_instance = target.instance->gpu_instance;
   if (target.profile != nullptr) {
@@ -338,6 +344,8 @@ std::vector<GpuProcess> Claims::processes_of(const Target& target) {
   try {
     return processes_on(driver_.nvml(), driver_.handle(target.gpu->gpu), gpu_instance, driver_.node().procfs);
   } catch (const cage::Error& error) {
+    // Who must know that nothing runs does not take an error for that.
+    if (policy_.leftovers != Leftovers::kReport) throw;
     host_.debug() << error.what();
     return {};
   }

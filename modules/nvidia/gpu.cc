@@ -50,25 +50,22 @@ std::string text(nvml::Return (*function)(nvml::Device, char*, unsigned), nvml::
   return nvml::text_in(buffer);
 }
 
-std::optional<std::pair<int, int>> compute_capability(const nvml::Library& nvml, nvml::Device device) {
+std::optional<std::pair<int, int>> compute_capability(const nvml::Library& nvml, nvml::Device device,
+                                                      const std::string& bus_id) {
   int major = 0, minor = 0;
-  if (nvml->nvmlDeviceGetCudaComputeCapability == nullptr ||
-      nvml->nvmlDeviceGetCudaComputeCapability(device, &major, &minor) != nvml::kSuccess || major < 0 || minor < 0)
-    return std::nullopt;
+  if (nvml->nvmlDeviceGetCudaComputeCapability == nullptr) return std::nullopt;
+  const nvml::Return code = nvml->nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
+  if (nvml::means_none(code)) return std::nullopt;
+  nvml.must(code, "reading the compute capability of GPU " + bus_id);  // it decides whether partitions are offered
+  if (major < 0 || minor < 0) return std::nullopt;
   return std::pair(major, minor);
 }
 
-std::optional<std::uint64_t> memory(const nvml::Library& nvml, nvml::Device device) {
+std::optional<std::uint64_t> memory(const nvml::Library& nvml, nvml::Device device, const std::string& bus_id) {
   if (const auto found = get_tagged<nvml::Memory2>(nvml->nvmlDeviceGetMemoryInfo_v2, device)) return found->total;
-  if (const auto found = get<nvml::Memory>(nvml->nvmlDeviceGetMemoryInfo, device)) return found->total;
-  return std::nullopt;
-}
-
-void read_mig_mode(const nvml::Library& nvml, nvml::Device device, Gpu& gpu) {
-  unsigned current = 0, pending = 0;
-  gpu.mig_capable =
-      nvml->nvmlDeviceGetMigMode != nullptr && nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess;
-  gpu.mig_enabled = gpu.mig_capable && current == nvml::kEnabled;
+  const auto found =
+      nvml.find<nvml::Memory>("reading the memory of GPU " + bus_id, nvml->nvmlDeviceGetMemoryInfo, device);
+  return found ? std::optional<std::uint64_t>(found->total) : std::nullopt;
 }
 
 }  // namespace
@@ -104,15 +101,26 @@ Gpu read_gpu(const nvml::Library& nvml, nvml::Device device) {
   const unsigned brand = get<unsigned>(nvml->nvmlDeviceGetBrand, device).value_or(0);
   gpu.brand = kBrands[brand < kBrands.size() ? brand : 0];
   gpu.architecture = architecture_name(get<unsigned>(nvml->nvmlDeviceGetArchitecture, device).value_or(0));
-  gpu.compute_capability = compute_capability(nvml, device);
+  gpu.compute_capability = compute_capability(nvml, device, gpu.bus_id);
   if (const auto mode = get_tagged<nvml::DeviceAddressingMode>(nvml->nvmlDeviceGetAddressingMode, device))
     gpu.addressing_mode = addressing_mode_name(mode->value);
-  gpu.memory = memory(nvml, device);
+  gpu.memory = memory(nvml, device, gpu.bus_id);
   gpu.serial = text<nvml::kSerialSize>(nvml->nvmlDeviceGetSerial, device);
   gpu.module_id = get<unsigned>(nvml->nvmlDeviceGetModuleId, device);
   if (const auto fabric = read_fabric(nvml, device)) gpu.clique = fabric->clique;
-  read_mig_mode(nvml, device, gpu);
+  const auto mig = read_mig_mode(nvml, device, gpu.bus_id);
+  gpu.mig_capable = mig.has_value();
+  gpu.mig_enabled = mig && mig->current == nvml::kEnabled;
   return gpu;
+}
+
+std::optional<MigModes> read_mig_mode(const nvml::Library& nvml, nvml::Device device, const std::string& bus_id) {
+  MigModes modes;
+  if (nvml->nvmlDeviceGetMigMode == nullptr) return std::nullopt;
+  const nvml::Return code = nvml->nvmlDeviceGetMigMode(device, &modes.current, &modes.pending);
+  if (nvml::means_none(code)) return std::nullopt;
+  nvml.must(code, "reading the MIG mode of GPU " + bus_id);
+  return modes;
 }
 
 std::string device_name(const Gpu& gpu) { return "gpu-" + std::to_string(gpu.minor); }

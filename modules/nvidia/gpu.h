@@ -33,8 +33,16 @@ struct DriverVersions {
 };
 DriverVersions read_versions(const nvml::Library& nvml);
 
-// Throws nvml::Failure if the GPU does not respond. A getter that fails alone leaves out what it would tell.
+// Throws nvml::Failure if the GPU does not respond, or does not tell what decides which devices it has. Another getter
+// that fails alone leaves out what it would tell.
 Gpu read_gpu(const nvml::Library& nvml, nvml::Device device);
+
+// nvml::EnableState, now and after the next reset.
+struct MigModes {
+  unsigned current = nvml::kDisabled, pending = nvml::kDisabled;
+};
+// Nothing if the GPU has no MIG. Throws nvml::Failure.
+std::optional<MigModes> read_mig_mode(const nvml::Library& nvml, nvml::Device device, const std::string& bus_id);
 
 // The name of its device in Kubernetes, as NVIDIA's DRA driver gives it: gpu-0.
 std::string device_name(const Gpu& gpu);

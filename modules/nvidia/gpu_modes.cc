@@ -33,7 +33,8 @@ void set_compute_mode(const nvml::Library& nvml, nvml::Device device, const Gpu&
 
 bool is_persistent(const nvml::Library& nvml, nvml::Device device) {
   return nvml->nvmlDeviceSetPersistenceMode != nullptr &&
-         nvml::get<unsigned>(nvml->nvmlDeviceGetPersistenceMode, device).value_or(nvml::kDisabled) == nvml::kEnabled;
+         nvml.find<unsigned>("reading the persistence mode", nvml->nvmlDeviceGetPersistenceMode, device)
+                 .value_or(nvml::kDisabled) == nvml::kEnabled;
 }
 
 void set_persistent(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, bool on) {

@@ -12,7 +12,7 @@ namespace cardcage::nvidia {
 unsigned compute_mode(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
 void set_compute_mode(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned mode);
 
-// While it is on, nvidia-persistenced has the GPU open. False if the driver has no such mode.
+// While it is on, nvidia-persistenced has the GPU open. False if the driver has no such mode. Throw nvml::Failure.
 bool is_persistent(const nvml::Library& nvml, nvml::Device device);
 void set_persistent(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, bool on);
 

@@ -16,12 +16,14 @@ SeenGpu known_before(const Inventory& before, const KernelGpu& found) {
 }
 
 SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Inventory& before) {
+  bool is_read = false;
   try {
     nvml::Device device = nullptr;
     // By the address: a search by index or UUID attaches other GPUs and fails with them.
     nvml.must(nvml->nvmlDeviceGetHandleByPciBusId_v2(found.bus_id.c_str(), &device), "opening GPU " + found.bus_id);
     SeenGpu seen;
     seen.gpu = read_gpu(nvml, device);
+    is_read = true;
     seen.profiles = read_mig_profiles(nvml, device, seen.gpu);
     if (seen.gpu.mig_enabled) seen.instances = read_mig_instances(nvml, device, seen.profiles);
     return seen;
@@ -29,6 +31,8 @@ SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Invento
     SeenGpu silent = known_before(before, found);
     silent.fault = failure.what();
     silent.has_driver = true;
+    // A call about its instances may fail although they are there.
+    silent.lost = !is_read && (failure.code() == nvml::kGpuIsLost || failure.code() == nvml::kGpuNotFound);
     return silent;
   }
 }
@@ -64,6 +68,7 @@ Inventory with_fault(Inventory before, const std::string& fault) {
   for (SeenGpu& seen : before.gpus) {
     seen.fault = fault;
     seen.has_driver = false;
+    seen.lost = false;
   }
   return before;
 }

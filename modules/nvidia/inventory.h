@@ -19,6 +19,7 @@ struct SeenGpu {
   // Why it does not respond, for people; empty if it does. The rest is what was known before.
   std::string fault;
   bool has_driver = true;  // the fault is that of this GPU; otherwise of the driver as a whole
+  bool lost = false;       // with a fault: the GPU is off the bus, and what was made on it has gone
   bool released = false;   // nobody touches it until the operator gives it back; the rest is what was known before
 
   bool responds() const { return fault.empty() && !released; }

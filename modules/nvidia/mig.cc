@@ -11,8 +11,6 @@
 namespace cardcage::nvidia {
 namespace {
 
-using nvml::get;
-
 // What the three revisions of NVML's struct have in common.
 template <class Info>
 MigProfile common_profile(const Info& info) {
@@ -47,11 +45,21 @@ std::string computed_name(unsigned index, const MigProfile& profile, std::uint64
   return std::to_string(profile.compute_slices) + "g." + std::to_string(gib) + "gb" + (media ? "+me" : "");
 }
 
+// Whether the driver has filled in the profile at the index. It has not if it knows the struct or the index not, or the
+// GPU has no such profile.
+bool has_profile(const nvml::Library& nvml, nvml::Return code) {
+  if (nvml::means_none(code) || nvml::means_absent(code) || code == nvml::kInvalidArgument ||
+      code == nvml::kArgumentVersionMismatch)
+    return false;
+  nvml.must(code, "listing the MIG profiles");
+  return true;
+}
+
 std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device device, unsigned index, const Gpu& gpu) {
   const auto fill = [&]<class Info>(Info& info) {
     info.version = nvml::tag<Info>();
     return nvml->nvmlDeviceGetGpuInstanceProfileInfoV != nullptr &&
-           nvml->nvmlDeviceGetGpuInstanceProfileInfoV(device, index, &info) == nvml::kSuccess;
+           has_profile(nvml, nvml->nvmlDeviceGetGpuInstanceProfileInfoV(device, index, &info));
   };
   if (nvml::GpuInstanceProfileInfo3 info{}; fill(info)) {
     MigProfile profile = common_profile(info);
@@ -64,9 +72,11 @@ std::optional<MigProfile> read_profile(const nvml::Library& nvml, nvml::Device d
     profile.name = profile_name(info.name);
     return profile;
   }
-  const auto info = get<nvml::GpuInstanceProfileInfo>(nvml->nvmlDeviceGetGpuInstanceProfileInfo, device, index);
-  if (!info || gpu.memory.value_or(0) == 0) return std::nullopt;
-  MigProfile profile = common_profile(*info);
+  nvml::GpuInstanceProfileInfo info{};
+  if (nvml->nvmlDeviceGetGpuInstanceProfileInfo == nullptr || gpu.memory.value_or(0) == 0 ||
+      !has_profile(nvml, nvml->nvmlDeviceGetGpuInstanceProfileInfo(device, index, &info)))
+    return std::nullopt;
+  MigProfile profile = common_profile(info);
   profile.name = computed_name(index, profile, *gpu.memory);
   return profile;
 }
@@ -79,7 +89,8 @@ std::optional<nvml::ComputeInstanceInfo> whole_compute_instance(const nvml::Libr
     if (profile.sliceCount == compute_slices)
       std::ranges::copy(nvml::compute_instances(nvml, instance, profile.id), std::back_inserter(found));
   if (found.size() != 1) return std::nullopt;
-  return get<nvml::ComputeInstanceInfo>(nvml->nvmlComputeInstanceGetInfo_v2, found.front());
+  return nvml.find<nvml::ComputeInstanceInfo>("looking at a compute instance", nvml->nvmlComputeInstanceGetInfo_v2,
+                                              found.front());
 }
 
 }  // namespace
@@ -102,11 +113,12 @@ std::vector<MigInstance> read_mig_instances(const nvml::Library& nvml, nvml::Dev
   std::vector<MigInstance> instances;
   for (const MigProfile& profile : profiles) {
     for (const nvml::GpuInstance handle : nvml::gpu_instances(nvml, device, profile.id)) {
-      const auto info = get<nvml::GpuInstanceInfo>(nvml->nvmlGpuInstanceGetInfo, handle);
+      const auto info = nvml::info_of(nvml, handle);
       const auto compute = whole_compute_instance(nvml, handle, profile.compute_slices);
       if (!info || !compute || !nvml::is_possible(info->placement)) continue;
       std::array<char, nvml::kUuidSize> uuid{};
-      if (nvml->nvmlDeviceGetUUID(compute->device, uuid.data(), nvml::kUuidSize) != nvml::kSuccess) continue;
+      nvml.must(nvml->nvmlDeviceGetUUID(compute->device, uuid.data(), nvml::kUuidSize),
+                "reading the UUID of a MIG instance");
       instances.push_back({.gpu_instance = info->id,
                            .compute_instance = compute->id,
                            .uuid = nvml::text_in(uuid),

@@ -7,11 +7,9 @@
 namespace cardcage::nvidia {
 namespace {
 
-using nvml::get;
-
 nvml::GpuInstance find_gpu_instance(const nvml::Library& nvml, nvml::Device device, unsigned profile, unsigned start) {
   for (const auto handle : nvml::gpu_instances(nvml, device, profile)) {
-    const auto info = get<nvml::GpuInstanceInfo>(nvml->nvmlGpuInstanceGetInfo, handle);
+    const auto info = nvml::info_of(nvml, handle);
     if (info && info->placement.start == start) return handle;
   }
   return nullptr;
@@ -46,15 +44,16 @@ bool changes_mode_without_reset(const nvml::Library& nvml, nvml::Device device, 
   if (gpu.compute_capability && gpu.compute_capability->first >= 9) return true;
   nvml::FieldValue field{};
   field.fieldId = nvml::kFieldResetlessMig;
-  return nvml->nvmlDeviceGetFieldValues != nullptr &&
-         nvml->nvmlDeviceGetFieldValues(device, 1, &field) == nvml::kSuccess && field.nvmlReturn == nvml::kSuccess &&
-         field.value.u != 0;
+  if (nvml->nvmlDeviceGetFieldValues == nullptr) return false;
+  const nvml::Return code = nvml->nvmlDeviceGetFieldValues(device, 1, &field);
+  if (nvml::means_none(code)) return false;
+  nvml.must(code, "asking whether GPU " + gpu.bus_id + " changes its MIG mode without a reset");
+  return field.nvmlReturn == nvml::kSuccess && field.value.u != 0;
 }
 
-bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device) {
-  unsigned current = 0, pending = 0;
-  return nvml->nvmlDeviceGetMigMode != nullptr &&
-         nvml->nvmlDeviceGetMigMode(device, &current, &pending) == nvml::kSuccess && current == nvml::kEnabled;
+bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
+  const auto mode = read_mig_mode(nvml, device, gpu.bus_id);
+  return mode && mode->current == nvml::kEnabled;
 }
 
 }  // namespace
@@ -98,13 +97,13 @@ std::vector<InstancePlace> instance_places(const nvml::Library& nvml, nvml::Devi
   std::vector<InstancePlace> places;
   for (const MigProfile& profile : profiles)
     for (const auto handle : nvml::gpu_instances(nvml, device, profile.id))
-      if (const auto info = get<nvml::GpuInstanceInfo>(nvml->nvmlGpuInstanceGetInfo, handle))
+      if (const auto info = nvml::info_of(nvml, handle))
         places.push_back({.profile = profile.id, .start = info->placement.start});
   return places;
 }
 
 void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
-  if (is_mig_enabled(nvml, device)) return;
+  if (is_mig_enabled(nvml, device, gpu)) return;
   if (nvml->nvmlDeviceSetMigMode == nullptr)
     throw cage::Error(CAGE_UNIMPLEMENTED, "the NVIDIA driver cannot change the MIG mode; install 550 or later");
   const std::string what = "MIG mode of GPU " + gpu.bus_id;
@@ -121,7 +120,7 @@ void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) 
 }
 
 void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
-  if (!is_mig_enabled(nvml, device) || nvml->nvmlDeviceSetMigMode == nullptr) return;
+  if (!is_mig_enabled(nvml, device, gpu) || nvml->nvmlDeviceSetMigMode == nullptr) return;
   if (!changes_mode_without_reset(nvml, device, gpu)) return;
   for (const MigProfile& profile : read_mig_profiles(nvml, device, gpu))
     if (!nvml::gpu_instances(nvml, device, profile.id).empty()) return;
@@ -132,7 +131,7 @@ void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gp
 
 void require_mig_off(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
   disable_unused_mig(nvml, device, gpu);
-  if (is_mig_enabled(nvml, device))
+  if (is_mig_enabled(nvml, device, gpu))
     throw cage::Error(CAGE_FAILED_PRECONDITION,
                       "GPU " + gpu.bus_id +
                           " is in MIG mode, in which nobody can use it as a whole; remove its "

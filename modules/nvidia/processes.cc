@@ -54,7 +54,7 @@ std::vector<nvml::ProcessInfo> read(const nvml::Library& nvml, nvml::Device devi
       throw cage::Error(CAGE_INTERNAL, "the NVIDIA driver lists " + std::to_string(count) + " processes on a GPU");
     room = std::max(count, room) + kNewOnes;
   }
-  return {};
+  throw cage::Error(CAGE_UNAVAILABLE, "the processes on a GPU change faster than they can be listed");
 }
 
 List newest(List newer, List older) { return newer != nullptr ? newer : older; }

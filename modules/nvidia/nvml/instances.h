@@ -1,6 +1,8 @@
-// Lists of MIG instances and of what they can be. What the driver cannot tell is an empty list.
+// Lists of MIG instances and of what they can be. A list is empty if there are none, or the GPU cannot have any; any
+// other error of the driver is thrown as Failure, for the instances may exist.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "modules/nvidia/nvml/library.h"
@@ -15,5 +17,7 @@ std::vector<GpuInstance> gpu_instances(const Library& nvml, Device device, unsig
 std::vector<ComputeInstance> compute_instances(const Library& nvml, GpuInstance instance, unsigned profile_id);
 // The profiles of compute instances that the GPU instance can have.
 std::vector<ComputeInstanceProfileInfo> compute_profiles(const Library& nvml, GpuInstance instance);
+// Nothing if the instance has gone meanwhile.
+std::optional<GpuInstanceInfo> info_of(const Library& nvml, GpuInstance instance);
 
 }  // namespace cardcage::nvml

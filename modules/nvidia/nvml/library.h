@@ -38,6 +38,10 @@ class Library {
   std::string error_text(Return code) const;
   // Throws Failure: "reading the UUID of GPU 0000:3b:00.0: GPU is lost".
   void must(Return code, const std::string& doing) const;
+  // The result of a getter, whose last parameter it is; nothing if there is none or the driver lacks the function.
+  // Throws Failure for any other error, which says nothing of what there is.
+  template <class Result, class... Parameters, class... Arguments>
+  std::optional<Result> find(const std::string& doing, Return (*function)(Parameters...), Arguments... arguments) const;
 
  private:
   struct Close {
@@ -58,11 +62,25 @@ inline std::string text_in(std::span<const char> buffer) {
 constexpr bool means_absent(Return code) {
   return code == kNotSupported || code == kFunctionNotFound || code == kDeprecated;
 }
+// Codes that mean: what was asked for does not exist on this GPU.
+constexpr bool means_none(Return code) { return code == kNotSupported || code == kNotFound; }
 // Codes that mean: the GPU does not respond any more.
 constexpr bool means_lost(Return code) { return code == kGpuIsLost || code == kGpuNotFound || code == kUnknown; }
 
+template <class Result, class... Parameters, class... Arguments>
+std::optional<Result> Library::find(const std::string& doing, Return (*function)(Parameters...),
+                                    Arguments... arguments) const {
+  Result result{};
+  if (function == nullptr) return std::nullopt;
+  const Return code = function(arguments..., &result);
+  if (means_none(code)) return std::nullopt;
+  must(code, doing);
+  return result;
+}
+
 // The result of a getter, or nothing if the function is missing or fails: get(nvml->nvmlDeviceGetIndex, device) for
-// functions whose last parameter is the result.
+// functions whose last parameter is the result. For figures and attributes that may be left out; what the module
+// decides on is read by Library::find().
 template <class Result, class... Parameters, class... Arguments>
 std::optional<Result> get(Return (*function)(Parameters...), Arguments... arguments) {
   Result result{};
