@@ -303,7 +303,7 @@ void Claims::remove_strangers(const std::vector<cage::Claim>& live) {
   Changes wanted;
   for (const cage::Claim& claim : live) wanted.add(changes_of(claim));
   for (const SeenGpu& seen : Inventory(driver_.look()).gpus) {
-    if (!seen.responds() || !seen.gpu.mig_enabled) continue;
+    if (!seen.responds() || !seen.gpu.mig_enabled || has_instances_of_host(seen.gpu)) continue;
     try {
       for (const InstancePlace& place : instance_places(driver_.nvml(), driver_.handle(seen.gpu), seen.profiles)) {
         const Changes::Partition stranger{.bus_id = seen.gpu.bus_id, .profile = place.profile, .start = place.start};

@@ -13,14 +13,17 @@ constexpr std::uint64_t kMostMib = std::numeric_limits<std::int64_t>::max() / kM
 // A device has room for 32 attributes and capacities; the host adds three for its PCI address.
 constexpr std::size_t kRoom = 29;
 
-// A GPU whose MIG mode changes only with a reset offers either itself or its partitions.
-bool changes_mig_mode_at_once(const Gpu& gpu) { return gpu.compute_capability && gpu.compute_capability->first >= 9; }
+// A GPU whose MIG mode changes only with a reset, or with a restart of its virtual machine, offers either itself or its
+// partitions.
+bool changes_mig_mode_at_once(const Gpu& gpu) {
+  return gpu.compute_capability && gpu.compute_capability->first >= 9 && !has_fixed_mig_mode(gpu);
+}
 bool offers_whole(const Gpu& gpu) { return !gpu.mig_enabled || changes_mig_mode_at_once(gpu); }
 bool offers_partitions(const Gpu& gpu) { return gpu.mig_enabled || changes_mig_mode_at_once(gpu); }
 
 // Partitions that are made for claims.
 bool is_partitionable(const SeenGpu& seen, const Offer& offer) {
-  return offer.mig == MigMode::kDynamic && !seen.profiles.empty();
+  return offer.mig == MigMode::kDynamic && !seen.profiles.empty() && !has_instances_of_host(seen.gpu);
 }
 // Instances that an administrator has made are not given away with their GPU.
 bool offers_function(const SeenGpu& seen, const Offer& offer) {

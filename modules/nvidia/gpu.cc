@@ -108,6 +108,9 @@ Gpu read_gpu(const nvml::Library& nvml, nvml::Device device) {
   gpu.serial = text<nvml::kSerialSize>(nvml->nvmlDeviceGetSerial, device);
   gpu.module_id = get<unsigned>(nvml->nvmlDeviceGetModuleId, device);
   if (const auto fabric = read_fabric(nvml, device)) gpu.clique = fabric->clique;
+  gpu.virtualization =
+      nvml.find<unsigned>("reading the virtualization mode" + of, nvml->nvmlDeviceGetVirtualizationMode, device)
+          .value_or(nvml::kBareMetal);
   const auto mig = read_mig_mode(nvml, device, gpu.bus_id);
   gpu.mig_capable = mig.has_value();
   gpu.mig_enabled = mig && mig->current == nvml::kEnabled;

@@ -21,7 +21,8 @@ struct Gpu {
   std::optional<std::string> addressing_mode;
   std::optional<std::uint64_t> memory;  // bytes; nothing where the GPU shares the memory of the CPU
   std::string serial;
-  std::optional<unsigned> module_id;  // its place on a board with NVSwitches
+  std::optional<unsigned> module_id;           // its place on a board with NVSwitches
+  unsigned virtualization = nvml::kBareMetal;  // nvml::VirtualizationMode
   bool mig_capable = false, mig_enabled = false;
   std::string clique;  // "CLUSTER-UUID.ID" of its NVLink fabric, once that is complete
 };
@@ -43,6 +44,14 @@ struct MigModes {
 };
 // Nothing if the GPU has no MIG. Throws nvml::Failure.
 std::optional<MigModes> read_mig_mode(const nvml::Library& nvml, nvml::Device device, const std::string& bus_id);
+
+// In a virtual machine the MIG mode changes only with a restart of the machine, and that of a vGPU is its host's.
+inline bool has_fixed_mig_mode(const Gpu& gpu) {
+  return gpu.virtualization == nvml::kPassthrough || gpu.virtualization == nvml::kVgpuGuest;
+}
+
+// The instances of a vGPU are made by its host.
+inline bool has_instances_of_host(const Gpu& gpu) { return gpu.virtualization == nvml::kVgpuGuest; }
 
 // The name of its device in Kubernetes, as NVIDIA's DRA driver gives it: gpu-0.
 std::string device_name(const Gpu& gpu);

@@ -41,6 +41,7 @@ void must_support_mig(const nvml::Library& nvml) {
 
 // Hopper and later change the mode at once; the driver says so of others that do.
 bool changes_mode_without_reset(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
+  if (has_fixed_mig_mode(gpu)) return false;
   if (gpu.compute_capability && gpu.compute_capability->first >= 9) return true;
   nvml::FieldValue field{};
   field.fieldId = nvml::kFieldResetlessMig;
@@ -54,6 +55,22 @@ bool changes_mode_without_reset(const nvml::Library& nvml, nvml::Device device, 
 bool is_mig_enabled(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
   const auto mode = read_mig_mode(nvml, device, gpu.bus_id);
   return mode && mode->current == nvml::kEnabled;
+}
+
+const char* needed_restart(const Gpu& gpu) { return has_fixed_mig_mode(gpu) ? "a restart of the machine" : "a reset"; }
+
+// Throws nvml::Failure if the driver does not change the mode at once. It would do so with the next reset, so the mode
+// that was pending before is made pending again: another program may have asked for that one.
+void change_mig_mode(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu, unsigned wanted) {
+  const std::string what =
+      (wanted == nvml::kEnabled ? "turning on the MIG mode of GPU " : "turning off the MIG mode of GPU ") + gpu.bus_id;
+  const auto before = read_mig_mode(nvml, device, gpu.bus_id);
+  nvml::Return activation = nvml::kSuccess;
+  nvml.must(nvml->nvmlDeviceSetMigMode(device, wanted, &activation), what);
+  if (activation == nvml::kSuccess) return;
+  nvml::Return ignored = nvml::kSuccess;
+  if (before && before->pending != wanted) nvml->nvmlDeviceSetMigMode(device, before->pending, &ignored);
+  nvml.must(activation, what + ", which another program may be using");
 }
 
 }  // namespace
@@ -106,17 +123,11 @@ void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) 
   if (is_mig_enabled(nvml, device, gpu)) return;
   if (nvml->nvmlDeviceSetMigMode == nullptr)
     throw cage::Error(CAGE_UNIMPLEMENTED, "the NVIDIA driver cannot change the MIG mode; install 550 or later");
-  const std::string what = "MIG mode of GPU " + gpu.bus_id;
   if (!changes_mode_without_reset(nvml, device, gpu))
     throw cage::Error(CAGE_FAILED_PRECONDITION,
-                      what + " is off, and turning it on needs a reset; turn it on before pods come: nvidia-smi -i " +
-                          gpu.uuid + " -mig 1");
-  nvml::Return activation = nvml::kSuccess;
-  nvml.must(nvml->nvmlDeviceSetMigMode(device, nvml::kEnabled, &activation), "turning on the " + what);
-  if (activation == nvml::kSuccess) return;
-  nvml::Return ignored = nvml::kSuccess;
-  nvml->nvmlDeviceSetMigMode(device, nvml::kDisabled, &ignored);  // or it would come with the next reset
-  nvml.must(activation, "turning on the " + what + ", which another program may be using");
+                      "MIG mode of GPU " + gpu.bus_id + " is off, and turning it on needs " + needed_restart(gpu) +
+                          "; turn it on before pods come: nvidia-smi -i " + gpu.uuid + " -mig 1");
+  change_mig_mode(nvml, device, gpu, nvml::kEnabled);
 }
 
 void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
@@ -124,19 +135,18 @@ void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gp
   if (!changes_mode_without_reset(nvml, device, gpu)) return;
   for (const MigProfile& profile : read_mig_profiles(nvml, device, gpu))
     if (!nvml::gpu_instances(nvml, device, profile.id).empty()) return;
-  nvml::Return activation = nvml::kSuccess;
-  nvml.must(nvml->nvmlDeviceSetMigMode(device, nvml::kDisabled, &activation),
-            "turning off the MIG mode of GPU " + gpu.bus_id);
+  change_mig_mode(nvml, device, gpu, nvml::kDisabled);
 }
 
 void require_mig_off(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu) {
   disable_unused_mig(nvml, device, gpu);
-  if (is_mig_enabled(nvml, device, gpu))
-    throw cage::Error(CAGE_FAILED_PRECONDITION,
-                      "GPU " + gpu.bus_id +
-                          " is in MIG mode, in which nobody can use it as a whole; remove its "
-                          "instances and turn the mode off: nvidia-smi -i " +
-                          gpu.uuid + " -mig 0");
+  const auto modes = read_mig_mode(nvml, device, gpu.bus_id);
+  if (!modes || modes->current == nvml::kDisabled) return;
+  const std::string remedy = modes->pending == nvml::kDisabled
+                                 ? std::string("the mode ends with ") + needed_restart(gpu)
+                                 : "remove its instances and turn the mode off: nvidia-smi -i " + gpu.uuid + " -mig 0";
+  throw cage::Error(CAGE_FAILED_PRECONDITION,
+                    "GPU " + gpu.bus_id + " is in MIG mode, in which nobody can use it as a whole; " + remedy);
 }
 
 }  // namespace cardcage::nvidia

@@ -21,9 +21,11 @@ struct InstancePlace {
 std::vector<InstancePlace> instance_places(const nvml::Library& nvml, nvml::Device device,
                                            const std::vector<MigProfile>& profiles);
 
-// Does nothing if the mode is on. Throws cage::Error if it cannot change without a reset of the GPU.
+// Does nothing if the mode is on. Throws cage::Error if it cannot change without a reset of the GPU or a restart of its
+// virtual machine, or does not change at once: then nothing stays pending.
 void enable_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
-// Only if the GPU has no instance left and can be switched back without a reset; does nothing otherwise.
+// Only if the GPU has no instance left and can be switched back without a reset; does nothing otherwise. Throws as
+// enable_mig() does.
 void disable_unused_mig(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);
 // The same for a GPU that is wanted as a whole, which nobody can use in MIG mode. Throws cage::Error if it stays on.
 void require_mig_off(const nvml::Library& nvml, nvml::Device device, const Gpu& gpu);

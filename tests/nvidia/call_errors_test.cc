@@ -8,11 +8,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const Options kDynamic{{"mig", std::string("dynamic")}};
-constexpr const char* kPart = "gpu-0-mig-2g20gb-14-2";
-
 class NvidiaCallErrors : public NvidiaFixture {
  protected:
+  static constexpr const char* kPart = "gpu-0-mig-2g20gb-14-2";
+  inline static const Options kDynamic{{"mig", std::string("dynamic")}};
+
   bool has_instance() const {
     const auto world = gpus->state();
     return std::ranges::any_of(world->gpus[0].instances, &fake_nvml::Instance::used);

@@ -137,6 +137,7 @@ struct Gpu {
   Link links[kMaxLinks];
   nvml::GpuFabricInfo3 fabric;
   // MIG.
+  nvml::VirtualizationMode virtualization;
   bool mig_capable, mig_resetless;
   unsigned mig_mode, mig_pending, mig_max_devices, profile_count;
   Profile profiles[kMaxProfiles];

@@ -62,7 +62,8 @@ Profile* find_profile(Gpu& gpu, unsigned id) {
 }
 
 nvml::Return set_mig_mode(State& state, Gpu& gpu, unsigned mode, nvml::Return& activation) {
-  if (!gpu.mig_capable) return nvml::kNotSupported;
+  // The host of a vGPU decides.
+  if (!gpu.mig_capable || gpu.virtualization == nvml::kVgpuGuest) return nvml::kNotSupported;
   if (mode > nvml::kEnabled) return nvml::kInvalidArgument;
   gpu.mig_pending = mode;
   activation = nvml::kSuccess;
@@ -70,7 +71,7 @@ nvml::Return set_mig_mode(State& state, Gpu& gpu, unsigned mode, nvml::Return& a
   const bool instances = std::ranges::any_of(gpu.instances, &Instance::used);
   if (instances || gpu.process_count > 0) {
     activation = nvml::kInUse;
-  } else if (!gpu.mig_resetless) {
+  } else if (!gpu.mig_resetless || gpu.virtualization == nvml::kPassthrough) {  // there the machine has to restart
     activation = nvml::kResetRequired;
   } else {
     gpu.mig_mode = mode;

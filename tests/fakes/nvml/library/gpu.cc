@@ -105,7 +105,7 @@ Return nvmlDeviceGetCudaComputeCapability(nvml::Device device, int* major, int* 
 
 Return nvmlDeviceGetVirtualizationMode(nvml::Device device, unsigned* mode) {
   return on_gpu(Call::nvmlDeviceGetVirtualizationMode, device,
-                [&](State&, Gpu&) { return give(mode, nvml::kBareMetal); });
+                [&](State&, Gpu& gpu) { return give(mode, gpu.virtualization); });
 }
 
 Return nvmlDeviceGetAddressingMode(nvml::Device device, nvml::DeviceAddressingMode* mode) {
