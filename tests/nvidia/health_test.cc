@@ -1,8 +1,7 @@
 // Faults of GPUs: each is stated as a cause of the device that it concerns as long as it is seen, and its end as well.
 #include <set>
 
-#include "modules/nvidia/health/declared_causes.h"
-#include "tests/nvidia/nvidia_fixture.h"
+#include "tests/nvidia/health_fixture.h"
 
 namespace cardcage {
 namespace {
@@ -15,39 +14,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-class NvidiaHealth : public NvidiaFixture {
- protected:
-  // The host takes only statements about declared causes, and values of those with a unit.
-  void TearDown() override {
-    for (const auto& [id, health] : reports) {
-      const auto declared = std::ranges::find(nvidia::kDeclaredCauses, health.cause, &cage::Cause::name);
-      ASSERT_NE(declared, std::end(nvidia::kDeclaredCauses)) << health.cause << " of " << id;
-      EXPECT_FALSE(health.value && declared->unit.empty()) << health.cause << " has a value and no unit";
-    }
-    NvidiaFixture::TearDown();
-  }
-  // A message of the kernel about the GPU, or about an instance of it.
-  void log(int gpu, const std::string& rest, const std::string& instance = "") {
-    Event event;
-    event.text = fmt::format("NVRM: Xid (PCI:{}{}): {}", gpus->bus_id(gpu).substr(0, 10), instance, rest);
-    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
-  }
-  // The last statement about the cause of a device.
-  Health about(const std::string& id, const std::string& cause) {
-    Health last;
-    EXPECT_TRUE(eventually([&] {
-      let_news_pass();
-      const auto is_it = [&](const auto& one) { return one.first == id && one.second.cause == cause; };
-      const auto found = std::find_if(reports.rbegin(), reports.rend(), is_it);
-      if (found == reports.rend()) return false;
-      last = found->second;
-      return true;
-    })) << "nothing about "
-        << cause << " of " << id;
-    return last;
-  }
-};
-
+class NvidiaHealth : public NvidiaHealthFixture {};
 INSTANTIATE_TEST_SUITE_P(Isolation, NvidiaHealth, ::testing::Values(Isolation::kInProcess, Isolation::kProcess),
                          name_of_isolation);
 
@@ -100,6 +67,7 @@ TEST_P(NvidiaHealth, ValuesAreStatedAgainWhenTheyChange) {
 TEST_P(NvidiaHealth, WhatIsNotWellIsStatedAtEachLook) {
   ASSERT_TRUE(watch({.product = "h100"}));
   gpus->set_ecc(0, nvml::kUncorrected, nvml::kVolatile, 2);
+  gpus->raise_xid(0, 95);
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(0), "Ecc").value, 2);
   reports.clear();
@@ -169,7 +137,7 @@ TEST_P(NvidiaHealth, AnXidOfAMigInstanceConcernsOnlyThatOne) {
   gpus->set_mig_mode(0, true);
   const unsigned one = gpus->create_instance(0, 14, 0), other = gpus->create_instance(0, 14, 2);
   ASSERT_TRUE(watch_again());
-  gpus->raise_xid(0, 109, other, 0);
+  gpus->raise_xid(0, 110, other, 0);
   pass_looks(1);
   EXPECT_EQ(about(gpus->mig_uuid(0, other), "Xid").state, HealthState::kUnhealthy);
   EXPECT_EQ(about(gpus->mig_uuid(0, one), "Xid").state, HealthState::kHealthy);
@@ -190,6 +158,7 @@ TEST_P(NvidiaHealth, FaultsOfTheHardwareAreStatedAboutTheGpuAlone) {
   EXPECT_EQ(discover()->devices.front().parent_id, gpus->uuid(0));
   reports.clear();
   gpus->set_ecc(0, nvml::kUncorrected, nvml::kVolatile, 1);
+  gpus->set_recovery_action(0, nvml::kActionReset);
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(0), "Ecc").reason, "UncorrectableErrors");
   for (const auto& [id, health] : reports) EXPECT_EQ(id, gpus->uuid(0)) << health.cause;
@@ -198,6 +167,7 @@ TEST_P(NvidiaHealth, FaultsOfTheHardwareAreStatedAboutTheGpuAlone) {
 TEST_P(NvidiaHealth, TheSiblingForVirtualMachinesHasTheFaultsOfItsGpu) {
   ASSERT_TRUE(watch({.product = "h100"}, {{"passthrough", true}}));
   gpus->set_ecc(0, nvml::kUncorrected, nvml::kVolatile, 1);
+  gpus->set_recovery_action(0, nvml::kActionReset);
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(0), "Ecc").reason, "UncorrectableErrors");
   EXPECT_EQ(about(device("gpu-vfio-0").id, "Ecc").reason, "UncorrectableErrors");

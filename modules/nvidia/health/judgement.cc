@@ -46,16 +46,26 @@ bool is_above_zero(const std::optional<T>& value) {
   return value.value_or(0) > 0;
 }
 
+bool asks_for_recovery(const Readings& now) {
+  const unsigned action = now.recovery_action.value_or(nvml::kActionNone);
+  return action != nvml::kActionNone && !leaves_single_gpu_work(action);
+}
+
+// Since Ampere the GPU contains an error of its memory: the program that has met it ends, and the GPU works on. The
+// number of errors alone tells nothing then.
+bool has_bad_memory(const Readings& now) {
+  const bool may_contain = now.remap_pending.has_value();
+  return is_above_zero(now.uncorrectable_errors) &&
+         (!may_contain || now.uncontained || asks_for_recovery(now) || is_above_zero(now.remap_pending) ||
+          is_above_zero(now.remap_failed));
+}
+
 constexpr double kManyReplays = 8;  // in a minute
 
 const std::array kRules{
     Rule{.cause = cause::kRecoveryAction,
          .reason = "RecoveryNeeded",
-         .test =
-             [](const Readings& now) {
-               const unsigned action = now.recovery_action.value_or(nvml::kActionNone);
-               return action != nvml::kActionNone && !leaves_single_gpu_work(action);
-             },
+         .test = asks_for_recovery,
          .describe = action_text,
          .bad = true},
     Rule{.cause = cause::kRecoveryAction,
@@ -64,14 +74,30 @@ const std::array kRules{
          .describe = action_text,
          .bad = false},
     Rule{.cause = cause::kEcc,
+         .reason = "SramThresholdExceeded",
+         .test = [](const Readings& now) { return now.sram_exceeded; },
+         .describe = [](const Readings&) -> std::string {
+           return "the SRAM has had more errors than the driver tolerates; replace the card";
+         },
+         .bad = true},
+    Rule{.cause = cause::kEcc,
          .reason = "UncorrectableErrors",
-         .test = [](const Readings& now) { return is_above_zero(now.uncorrectable_errors); },
+         .test = has_bad_memory,
          .describe =
              [](const Readings& now) {
                return std::to_string(*now.uncorrectable_errors) +
                       " uncorrectable memory errors since the last reset; reset the GPU: nvidia-smi --gpu-reset";
              },
          .bad = true},
+    Rule{.cause = cause::kEcc,
+         .reason = "ContainedErrors",
+         .test = [](const Readings& now) { return is_above_zero(now.uncorrectable_errors); },
+         .describe =
+             [](const Readings& now) {
+               return std::to_string(*now.uncorrectable_errors) +
+                      " uncorrectable memory errors since the last reset ended the programs that met them";
+             },
+         .bad = false},
     Rule{.cause = cause::kRowRemap,
          .reason = "RemapFailed",
          .test = [](const Readings& now) { return is_above_zero(now.remap_failed); },

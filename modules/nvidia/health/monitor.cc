@@ -159,6 +159,7 @@ void Monitor::take_kernel_message(std::string_view text) {
 
 void Monitor::take_xid(const SeenGpu& seen, const nvml::EventData& event) {
   last_xids_[seen.gpu.uuid] = event.eventData;
+  if (is_uncontained_memory_error(event.eventData)) uncontained_.insert(seen.gpu.uuid);
   const XidClass what = classify_xid(event.eventData);
   if (what == XidClass::kIgnored) return;
   // The recovery action tells what a suspect one means.
@@ -207,6 +208,8 @@ void Monitor::look(const SeenGpu& seen, Watched& watched) {
     now.replays = more * (std::chrono::minutes(1) / std::chrono::duration<double>(interval_ * kTicksPerLook));
   }
   watched.replays = now.replay_count;
+  if (now.uncorrectable_errors == 0ULL) uncontained_.erase(seen.gpu.uuid);  // it was reset
+  now.uncontained = uncontained_.contains(seen.gpu.uuid);
   std::vector<cage::Health> all = judge(now);
   const cage::Health watching = watched.events != nullptr
                                     ? cage::Health::ok()

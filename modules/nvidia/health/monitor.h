@@ -79,6 +79,7 @@ class Monitor {
   std::map<std::string, Watched> watched_;                    // by UUID of the GPU
   std::map<std::string, Fault> faults_;                       // by device id
   std::map<std::string, unsigned long long> last_xids_;       // by UUID
+  std::set<std::string> uncontained_;                         // GPUs with such memory errors since a reset, by UUID
   std::map<Origin, cage::Call::Clock::time_point> harmless_;  // when it was stated last, within a second
   hardware::HealthStatements statements_;
 };

@@ -34,6 +34,8 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
     now.retirement_pending = nvml::count_of(fields[kRetiring]);
     if (const auto action = nvml::count_of(fields[kAction])) now.recovery_action = static_cast<unsigned>(*action);
   }
+  if (const auto sram = nvml::get_tagged<nvml::EccSramErrorStatus>(nvml->nvmlDeviceGetSramEccErrorStatus, device))
+    now.sram_exceeded = sram->thresholdExceeded != 0;
   now.link_width = get<unsigned>(nvml->nvmlDeviceGetCurrPcieLinkWidth, device);
   now.max_link_width = get<unsigned>(nvml->nvmlDeviceGetMaxPcieLinkWidth, device);
   if (const auto margin = nvml::get_tagged<nvml::MarginTemperature>(nvml->nvmlDeviceGetMarginTemperature, device))

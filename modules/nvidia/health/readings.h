@@ -12,7 +12,8 @@ namespace cardcage::nvidia {
 struct Readings {
   std::optional<unsigned> recovery_action;                        // nvml::RecoveryAction, since driver 565
   std::optional<unsigned long long> uncorrectable_errors;         // since the last reset
-  std::optional<unsigned long long> remap_pending, remap_failed;  // rows of memory
+  std::optional<unsigned long long> remap_pending, remap_failed;  // rows of memory; nothing before Ampere
+  bool sram_exceeded = false;                                     // so many errors of the SRAM that it has to go
   std::optional<unsigned long long> remapped;                     // rows that were replaced after uncorrectable errors
   std::optional<unsigned long long> retirement_pending;           // pages of memory, before Ampere
   std::optional<unsigned> link_width, max_link_width;             // PCIe lanes
@@ -26,7 +27,8 @@ struct Readings {
   unsigned nvlinks = 0;                                           // that are up
   std::string fabric_problem;                                     // empty = none
 
-  // What comparing with earlier readings has shown.
+  // What events and comparing with earlier readings have shown.
+  bool uncontained = false;       // the memory errors did not only end the program that met them
   std::optional<double> replays;  // in a minute
   unsigned most_nvlinks = 0;      // that have been up at a time
 };

@@ -41,14 +41,16 @@ XidClass classify_xid(unsigned long long xid) {
         {88, 89},
         {94, 94},
         {96, 105},
+        {109, 109},
         {126, 135},
         {139, 139}}},
       {XidClass::kReset,
        {{46, 46},
+        {48, 48},
         {62, 62},
         {64, 64},
         {95, 95},
-        {109, 110},
+        {110, 110},
         {119, 120},
         {136, 136},
         {140, 140},
@@ -63,6 +65,8 @@ XidClass classify_xid(unsigned long long xid) {
     if (contains(entry.xids, xid)) return entry.what;
   return XidClass::kSuspect;
 }
+
+bool is_uncontained_memory_error(unsigned long long xid) { return xid == 48 || xid == 95; }
 
 const char* remedy_of(XidClass what) {
   switch (what) {

@@ -1,6 +1,7 @@
 // What an XID, the number by which the driver reports an error, means for a GPU.
 //
-// Source: NVIDIA, "XID Errors" (GPU deployment and management documentation), catalogue of October 2025.
+// Source: NVIDIA, "XID Errors" (GPU deployment and management documentation), catalogue of October 2025. 109, a timeout
+// of a context switch, is the application's as in the health checks of NVIDIA's device plugin and DRA driver.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,9 @@ enum class XidClass : std::uint8_t {
 
 // An unknown number is kSuspect.
 XidClass classify_xid(unsigned long long xid);
+
+// An error of the memory that may have reached other programs than the one that met it.
+bool is_uncontained_memory_error(unsigned long long xid);
 
 // "reset the GPU", for people; of one that makes the GPU unusable.
 const char* remedy_of(XidClass what);

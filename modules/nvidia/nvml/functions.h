@@ -61,6 +61,7 @@
   F(nvmlDeviceGetEccMode, (nvml::Device device, unsigned* current, unsigned* pending))                                \
   F(nvmlDeviceGetTotalEccErrors,                                                                                      \
     (nvml::Device device, unsigned error_type, unsigned counter, unsigned long long* errors))                         \
+  F(nvmlDeviceGetSramEccErrorStatus, (nvml::Device device, nvml::EccSramErrorStatus * status))                        \
   F(nvmlDeviceGetRetiredPages_v2, (nvml::Device device, unsigned cause, unsigned* count,                              \
                                    unsigned long long* addresses, unsigned long long* timestamps))                    \
   F(nvmlDeviceGetRetiredPagesPendingStatus, (nvml::Device device, unsigned* pending))                                 \

@@ -7,7 +7,6 @@
   F(nvmlSystemGetNVMLVersion, (char* version, unsigned size))                                         \
   F(nvmlDeviceGetHandleByUUID, (const char* uuid, nvml::Device* device))                              \
   F(nvmlDeviceGetBAR1MemoryInfo, (nvml::Device device, nvml::Bar1Memory * memory))                    \
-  F(nvmlDeviceGetSramEccErrorStatus, (nvml::Device device, nvml::EccSramErrorStatus * status))        \
   F(nvmlDeviceGetRowRemapperHistogram, (nvml::Device device, nvml::RowRemapperHistogram * histogram)) \
   F(nvmlDeviceIsMigDeviceHandle, (nvml::Device device, unsigned* is_mig))                             \
   F(nvmlDeviceGetDeviceHandleFromMigDeviceHandle, (nvml::Device mig, nvml::Device * device))          \

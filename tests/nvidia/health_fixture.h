@@ -1,0 +1,42 @@
+// What the module states of the health of fake GPUs.
+#pragma once
+
+#include "modules/nvidia/health/declared_causes.h"
+#include "tests/nvidia/nvidia_fixture.h"
+
+namespace cardcage {
+
+class NvidiaHealthFixture : public NvidiaFixture {
+ protected:
+  // The host takes only statements about declared causes, and values of those with a unit.
+  void TearDown() override {
+    for (const auto& [id, health] : reports) {
+      const auto declared = std::ranges::find(nvidia::kDeclaredCauses, health.cause, &cage::Cause::name);
+      ASSERT_NE(declared, std::end(nvidia::kDeclaredCauses)) << health.cause << " of " << id;
+      EXPECT_FALSE(health.value && declared->unit.empty()) << health.cause << " has a value and no unit";
+    }
+    NvidiaFixture::TearDown();
+  }
+  // A message of the kernel about the GPU, or about an instance of it.
+  void log(int gpu, const std::string& rest, const std::string& instance = "") {
+    Event event;
+    event.text = fmt::format("NVRM: Xid (PCI:{}{}): {}", gpus->bus_id(gpu).substr(0, 10), instance, rest);
+    EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
+  }
+  // The last statement about the cause of a device.
+  Health about(const std::string& id, const std::string& cause) {
+    Health last;
+    EXPECT_TRUE(eventually([&] {
+      let_news_pass();
+      const auto is_it = [&](const auto& one) { return one.first == id && one.second.cause == cause; };
+      const auto found = std::find_if(reports.rbegin(), reports.rend(), is_it);
+      if (found == reports.rend()) return false;
+      last = found->second;
+      return true;
+    })) << "nothing about "
+        << cause << " of " << id;
+    return last;
+  }
+};
+
+}  // namespace cardcage
