@@ -92,6 +92,16 @@ TEST_F(FakeReadingsTest, TheTemperatureIsTheSameInBothCallsAndTheMarginFollows) 
   EXPECT_EQ(margin(), before - 7);
 }
 
+// As L40S and T4 of clouds report it.
+TEST_F(FakeReadingsTest, ALinkMayHaveFewerLanesThanTheCardCouldUse) {
+  fake.gpus.set_link_width(0, 8);
+  unsigned current = 0, most = 0;
+  ASSERT_EQ(fake.call.nvmlDeviceGetCurrPcieLinkWidth(fake.device(), &current), 0);
+  ASSERT_EQ(fake.call.nvmlDeviceGetMaxPcieLinkWidth(fake.device(), &most), 0);
+  EXPECT_EQ(current, 8u);
+  EXPECT_EQ(most, 16u);
+}
+
 TEST_F(FakeReadingsTest, EnergyAndReplaysHaveFields) {
   unsigned long long energy = 0;
   ASSERT_EQ(fake.call.nvmlDeviceGetTotalEnergyConsumption(fake.device(), &energy), nvml::kSuccess);

@@ -201,7 +201,7 @@ TEST_P(NvidiaHealth, ANarrowLinkIsStatedAsItIsSeen) {
   const Health narrow = about(gpus->uuid(0), "Pcie");
   EXPECT_EQ(narrow.state, HealthState::kDegraded);
   EXPECT_EQ(narrow.value, 8);
-  EXPECT_THAT(narrow.message, HasSubstr("8 of 16 lanes"));
+  EXPECT_THAT(narrow.message, HasSubstr("8 of the 16 lanes"));
   gpus->set_link_width(0, 16);
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(0), "Pcie").state, HealthState::kHealthy);
@@ -305,7 +305,8 @@ TEST_P(NvidiaHealth, ASlowPcieLinkCountsWhileTheGpuWorks) {
   EXPECT_EQ(about(gpus->uuid(0), "Pcie").reason, "") << "an idle link sleeps";
   set(90, 3);
   pass_looks(1);
-  EXPECT_THAT(about(gpus->uuid(0), "Pcie").message, HasSubstr("the PCIe link works as generation 3 of 5"));
+  EXPECT_THAT(about(gpus->uuid(0), "Pcie").message,
+              HasSubstr("the PCIe link works as generation 3, and has worked as 5"));
 }
 
 TEST_P(NvidiaHealth, ReplaysAreStatedAsARate) {

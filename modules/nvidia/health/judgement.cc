@@ -117,29 +117,28 @@ const std::array kRules{
          .test = [](const Readings& now) { return is_above_zero(now.retirement_pending); },
          .describe = [](const Readings&) -> std::string { return "pages of memory are retired at the next restart"; },
          .bad = false},
+    // Compared with what the link was: a slot, or a virtual machine's, may have fewer lanes than the card, and an older
+    // generation. At rest the card lowers the generation by itself.
     Rule{.cause = cause::kPcie,
          .reason = "LinkNarrow",
-         .test =
-             [](const Readings& now) {
-               return now.link_width && now.max_link_width && *now.link_width < *now.max_link_width;
-             },
+         .test = [](const Readings& now) { return now.link_width && *now.link_width < now.most_lanes; },
          .describe =
              [](const Readings& now) {
-               return "the PCIe link has " + std::to_string(*now.link_width) + " of " +
-                      std::to_string(*now.max_link_width) + " lanes; look at the seating of the card";
+               return "the PCIe link has " + std::to_string(*now.link_width) + " of the " +
+                      std::to_string(now.most_lanes) + " lanes that it had; look at the seating of the card";
              },
          .bad = false},
     Rule{.cause = cause::kPcie,
          .reason = "LinkSlow",
          .test =
              [](const Readings& now) {
-               return now.busy && now.link_generation && now.max_link_generation &&
-                      *now.link_generation < *now.max_link_generation;
+               return now.busy && now.link_generation && *now.link_generation < now.best_generation;
              },
          .describe =
              [](const Readings& now) {
-               return "the PCIe link works as generation " + std::to_string(*now.link_generation) + " of " +
-                      std::to_string(*now.max_link_generation) + "; look at the seating of the card";
+               return "the PCIe link works as generation " + std::to_string(*now.link_generation) +
+                      ", and has worked as " + std::to_string(now.best_generation) +
+                      "; look at the seating of the card";
              },
          .bad = false},
     Rule{.cause = cause::kPcieErrors,

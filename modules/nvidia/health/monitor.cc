@@ -203,6 +203,9 @@ std::set<std::string> Monitor::all_ids(const SeenGpu& seen) const {
 void Monitor::look(const SeenGpu& seen, Watched& watched) {
   Readings now = read_health(library(), watched.device, seen.gpu.bus_id);
   now.most_nvlinks = watched.most_nvlinks = std::max(watched.most_nvlinks, now.nvlinks);
+  PcieLink& link = pcie_links_[seen.gpu.uuid];
+  now.most_lanes = link.lanes = std::max(link.lanes, now.link_width.value_or(0));
+  now.best_generation = link.generation = std::max(link.generation, now.link_generation.value_or(0));
   if (now.replay_count && watched.replays) {
     const unsigned more = *now.replay_count > *watched.replays ? *now.replay_count - *watched.replays : 0;
     now.replays = more * (std::chrono::minutes(1) / std::chrono::duration<double>(interval_ * kTicksPerLook));

@@ -52,6 +52,11 @@ class Monitor {
     int well = 0;  // looks in a row at which the driver asked for nothing
   };
 
+  // The best that a PCIe link was since the first look.
+  struct PcieLink {
+    unsigned lanes = 0, generation = 0;
+  };
+
   // An XID of a GPU and perhaps an instance of it: its UUID, gpuInstanceId, the XID.
   using Origin = std::tuple<std::string, unsigned, unsigned long long>;
 
@@ -79,6 +84,7 @@ class Monitor {
   std::map<std::string, Watched> watched_;                    // by UUID of the GPU
   std::map<std::string, Fault> faults_;                       // by device id
   std::map<std::string, unsigned long long> last_xids_;       // by UUID
+  std::map<std::string, PcieLink> pcie_links_;                // by UUID; a driver that is replaced changes no slot
   std::set<std::string> uncontained_;                         // GPUs with such memory errors since a reset, by UUID
   std::map<Origin, cage::Call::Clock::time_point> harmless_;  // when it was stated last, within a second
   hardware::HealthStatements statements_;

@@ -37,7 +37,6 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   if (const auto sram = nvml::get_tagged<nvml::EccSramErrorStatus>(nvml->nvmlDeviceGetSramEccErrorStatus, device))
     now.sram_exceeded = sram->thresholdExceeded != 0;
   now.link_width = get<unsigned>(nvml->nvmlDeviceGetCurrPcieLinkWidth, device);
-  now.max_link_width = get<unsigned>(nvml->nvmlDeviceGetMaxPcieLinkWidth, device);
   if (const auto margin = nvml::get_tagged<nvml::MarginTemperature>(nvml->nvmlDeviceGetMarginTemperature, device))
     now.margin = margin->marginTemperature;
   now.temperature = read_temperature(nvml, device);
@@ -46,7 +45,6 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   if (!now.clock_reasons)
     now.clock_reasons = get<unsigned long long>(nvml->nvmlDeviceGetCurrentClocksThrottleReasons, device);
   now.link_generation = get<unsigned>(nvml->nvmlDeviceGetCurrPcieLinkGeneration, device);
-  now.max_link_generation = get<unsigned>(nvml->nvmlDeviceGetMaxPcieLinkGeneration, device);
   if (const auto rates = get<nvml::Utilization>(nvml->nvmlDeviceGetUtilizationRates, device))
     now.busy = rates->gpu >= kBusyPercent;
   now.replay_count = get<unsigned>(nvml->nvmlDeviceGetPcieReplayCounter, device);

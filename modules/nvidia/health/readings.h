@@ -16,21 +16,22 @@ struct Readings {
   bool sram_exceeded = false;                                     // so many errors of the SRAM that it has to go
   std::optional<unsigned long long> remapped;                     // rows that were replaced after uncorrectable errors
   std::optional<unsigned long long> retirement_pending;           // pages of memory, before Ampere
-  std::optional<unsigned> link_width, max_link_width;             // PCIe lanes
+  std::optional<unsigned> link_width;                             // PCIe lanes
   std::optional<int> temperature;                                 // in degrees Celsius
   std::optional<int> margin;                                      // degrees left before it slows down
   std::optional<double> power;                                    // in watts
   std::optional<unsigned long long> clock_reasons;                // nvml::kReason...
-  std::optional<unsigned> link_generation, max_link_generation;   // of PCIe
+  std::optional<unsigned> link_generation;                        // of PCIe
   bool busy = false;                                              // it computes: its PCIe link is not asleep
   std::optional<unsigned> replay_count;                           // of PCIe packets, since the driver was loaded
   unsigned nvlinks = 0;                                           // that are up
   std::string fabric_problem;                                     // empty = none
 
   // What events and comparing with earlier readings have shown.
-  bool uncontained = false;       // the memory errors did not only end the program that met them
-  std::optional<double> replays;  // in a minute
-  unsigned most_nvlinks = 0;      // that have been up at a time
+  bool uncontained = false;                      // the memory errors did not only end the program that met them
+  std::optional<double> replays;                 // in a minute
+  unsigned most_nvlinks = 0;                     // that have been up at a time
+  unsigned most_lanes = 0, best_generation = 0;  // that the PCIe link has had since the first look
 };
 
 // Throws nvml::Failure if the GPU does not respond.
