@@ -159,6 +159,10 @@ TEST(NvmlConstantsTest, FieldIdsAndValueTypes) {
   static_assert(kFieldBoardLimitViolation == 77);
   static_assert(kFieldLowUtilViolation == 78);
   static_assert(kFieldReliabilityViolation == 79);
+  static_assert(kShutdownTemperature == 0);
+  static_assert(kSlowdownTemperature == 1);
+  static_assert(kMemoryMaxTemperature == 2);
+  static_assert(kGpuMaxTemperature == 3);
   static_assert(kFieldMemoryTemperature == 82);
   static_assert(kFieldEnergy == 83);
   static_assert(kFieldNvLinkCount == 91);

@@ -209,11 +209,11 @@ TEST_P(NvidiaHealth, ANarrowLinkIsStatedAsItIsSeen) {
 
 TEST_P(NvidiaHealth, AGpuThatSlowsDownIsStated) {
   ASSERT_TRUE(watch({.product = "h100"}));
-  gpus->set_temperature(0, 120);
+  gpus->set_temperature(0, 90);
   gpus->state()->gpus[0].clock_reasons |= nvml::kReasonHwPowerBrake;
   pass_looks(1);
   EXPECT_EQ(about(gpus->uuid(0), "Temperature").reason, "Hot");
-  EXPECT_EQ(about(gpus->uuid(0), "Temperature").value, 120);
+  EXPECT_EQ(about(gpus->uuid(0), "Temperature").value, 90);
   EXPECT_EQ(about(gpus->uuid(0), "Power").reason, "PowerBrake");
   gpus->set_temperature(0, 50);
   pass_looks(1);

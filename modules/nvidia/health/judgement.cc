@@ -60,6 +60,16 @@ bool has_bad_memory(const Readings& now) {
           is_above_zero(now.remap_failed));
 }
 
+bool has_reached(const Readings& now, const std::optional<int>& threshold) {
+  return now.temperature && threshold && *now.temperature >= *threshold;
+}
+
+std::string temperature_text(const Readings& now) {
+  const std::string measured =
+      now.temperature ? "it has " + std::to_string(*now.temperature) + " degrees Celsius" : "it is too hot";
+  return measured + "; look at its cooling";
+}
+
 constexpr double kManyReplays = 8;  // in a minute
 
 const std::array kRules{
@@ -164,9 +174,32 @@ const std::array kRules{
          .describe = [](const Readings& now) { return now.fabric_problem; },
          .bad = false},
     Rule{.cause = cause::kTemperature,
+         .reason = "NearShutdown",
+         .test =
+             [](const Readings& now) {
+               return has_reached(now, now.shutdown) ||
+                      (now.margin && now.shutdown_margin && *now.shutdown_margin < 0 &&
+                       *now.margin <= *now.shutdown_margin);
+             },
+         .describe = [](const Readings& now) { return "it switches itself off: " + temperature_text(now); },
+         .bad = true},
+    Rule{.cause = cause::kTemperature,
          .reason = "Hot",
-         .test = [](const Readings& now) { return now.margin && *now.margin <= 0; },
-         .describe = [](const Readings&) -> std::string { return "it is too hot and slows down; look at its cooling"; },
+         .test = [](const Readings& now) { return has_reached(now, now.slowdown) || (now.margin && *now.margin <= 0); },
+         .describe = [](const Readings& now) { return "it is too hot and slows down: " + temperature_text(now); },
+         .bad = false},
+    Rule{.cause = cause::kTemperature,
+         .reason = "ThermalSlowdown",
+         .test =
+             [](const Readings& now) {
+               return (now.clock_reasons.value_or(0) & (nvml::kReasonSwThermal | nvml::kReasonHwThermal)) != 0;
+             },
+         .describe = [](const Readings& now) { return "heat slows its clocks down: " + temperature_text(now); },
+         .bad = false},
+    Rule{.cause = cause::kTemperature,
+         .reason = "AboveOperatingTemperature",
+         .test = [](const Readings& now) { return has_reached(now, now.hottest); },
+         .describe = [](const Readings& now) { return "it is hotter than it should work: " + temperature_text(now); },
          .bad = false},
     Rule{.cause = cause::kPower,
          .reason = "PowerBrake",

@@ -12,11 +12,22 @@ using nvml::get;
 
 constexpr unsigned kBusyPercent = 50;
 
+// Before Ada and driver 570 a GPU tells no margin.
+void read_thresholds(const nvml::Library& nvml, nvml::Device device, Readings& now) {
+  const auto read = [&](nvml::TemperatureThreshold threshold) {
+    const auto celsius = get<unsigned>(nvml->nvmlDeviceGetTemperatureThreshold, device, unsigned{threshold});
+    return celsius ? std::optional(static_cast<int>(*celsius)) : std::nullopt;
+  };
+  now.shutdown = read(nvml::kShutdownTemperature);
+  now.slowdown = read(nvml::kSlowdownTemperature);
+  now.hottest = read(nvml::kGpuMaxTemperature);
+}
+
 }  // namespace
 
 Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::string& bus_id) {
   Readings now;
-  enum : std::size_t { kErrors, kPending, kFailed, kRetiring, kRemapped, kAction, kCount };
+  enum : std::size_t { kErrors, kPending, kFailed, kRetiring, kRemapped, kAction, kShutdown, kCount };
   std::array<nvml::FieldValue, kCount> fields{};
   fields[kErrors].fieldId = nvml::kFieldEccDbeVolatile;
   fields[kPending].fieldId = nvml::kFieldRemapPending;
@@ -24,6 +35,7 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   fields[kRemapped].fieldId = nvml::kFieldRemappedUncorrectable;
   fields[kRetiring].fieldId = nvml::kFieldRetiredPending;
   fields[kAction].fieldId = nvml::kFieldRecoveryAction;
+  fields[kShutdown].fieldId = nvml::kFieldShutdownTlimit;
   if (nvml->nvmlDeviceGetFieldValues != nullptr)
     nvml.must(nvml->nvmlDeviceGetFieldValues(device, kCount, fields.data()), "reading the health of GPU " + bus_id);
   if (nvml->nvmlDeviceGetFieldValues != nullptr) {
@@ -32,6 +44,7 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
     now.remap_failed = nvml::count_of(fields[kFailed]);
     now.remapped = nvml::count_of(fields[kRemapped]);
     now.retirement_pending = nvml::count_of(fields[kRetiring]);
+    if (fields[kShutdown].nvmlReturn == nvml::kSuccess) now.shutdown_margin = fields[kShutdown].value.s;
     if (const auto action = nvml::count_of(fields[kAction])) now.recovery_action = static_cast<unsigned>(*action);
   }
   if (const auto sram = nvml::get_tagged<nvml::EccSramErrorStatus>(nvml->nvmlDeviceGetSramEccErrorStatus, device))
@@ -39,6 +52,8 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   now.link_width = get<unsigned>(nvml->nvmlDeviceGetCurrPcieLinkWidth, device);
   if (const auto margin = nvml::get_tagged<nvml::MarginTemperature>(nvml->nvmlDeviceGetMarginTemperature, device))
     now.margin = margin->marginTemperature;
+  else
+    read_thresholds(nvml, device, now);
   now.temperature = read_temperature(nvml, device);
   if (const auto milliwatts = get<unsigned>(nvml->nvmlDeviceGetPowerUsage, device)) now.power = *milliwatts / 1000.0;
   now.clock_reasons = get<unsigned long long>(nvml->nvmlDeviceGetCurrentClocksEventReasons, device);

@@ -19,6 +19,8 @@ struct Readings {
   std::optional<unsigned> link_width;                             // PCIe lanes
   std::optional<int> temperature;                                 // in degrees Celsius
   std::optional<int> margin;                                      // degrees left before it slows down
+  std::optional<int> shutdown_margin;                             // the margin at which it switches itself off
+  std::optional<int> shutdown, slowdown, hottest;                 // the same as temperatures, where there is no margin
   std::optional<double> power;                                    // in watts
   std::optional<unsigned long long> clock_reasons;                // nvml::kReason...
   std::optional<unsigned> link_generation;                        // of PCIe

@@ -48,6 +48,7 @@
   F(nvmlDeviceGetTemperatureV, (nvml::Device device, nvml::Temperature * temperature))                                \
   F(nvmlDeviceGetTemperature, (nvml::Device device, unsigned sensor, unsigned* celsius))                              \
   F(nvmlDeviceGetMarginTemperature, (nvml::Device device, nvml::MarginTemperature * margin))                          \
+  F(nvmlDeviceGetTemperatureThreshold, (nvml::Device device, unsigned threshold, unsigned* celsius))                  \
   F(nvmlDeviceGetUtilizationRates, (nvml::Device device, nvml::Utilization * rates))                                  \
   F(nvmlDeviceGetEncoderUtilization, (nvml::Device device, unsigned* percent, unsigned* period_us))                   \
   F(nvmlDeviceGetDecoderUtilization, (nvml::Device device, unsigned* percent, unsigned* period_us))                   \

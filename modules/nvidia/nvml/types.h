@@ -77,6 +77,12 @@ enum ComputeMode : unsigned { kComputeDefault = 0, kComputeProhibited = 2, kComp
 enum EnableState : unsigned { kDisabled = 0, kEnabled = 1 };
 enum VirtualizationMode : unsigned { kBareMetal = 0, kPassthrough = 1, kVgpuGuest = 2, kVgpuHost = 3, kVsgaHost = 4 };
 enum AddressingMode : unsigned { kAddressingNone = 0, kAddressingHmm = 1, kAddressingAts = 2 };
+enum TemperatureThreshold : unsigned {
+  kShutdownTemperature = 0,
+  kSlowdownTemperature = 1,
+  kMemoryMaxTemperature = 2,
+  kGpuMaxTemperature = 3,
+};
 enum ClockType : unsigned { kGraphicsClock = 0, kSmClock = 1, kMemoryClock = 2, kVideoClock = 3 };
 enum EccErrorType : unsigned { kCorrected = 0, kUncorrected = 1 };
 enum EccCounter : unsigned { kVolatile = 0, kAggregate = 1 };

@@ -94,6 +94,11 @@ void fill_sensors(Gpu& gpu, const toml::table& table) {
   gpu.clock_reasons = nvml::kReasonIdle;
   gpu.temperature = required(table, "temperature.core");
   gpu.memory_temperature = static_cast<unsigned>(optional(table, "temperature.memory"));
+  const auto threshold = [&](const char* path) { return static_cast<unsigned>(optional(table, path)); };
+  gpu.thresholds[nvml::kShutdownTemperature] = threshold("temperature.shutdown");
+  gpu.thresholds[nvml::kSlowdownTemperature] = threshold("temperature.slowdown");
+  gpu.thresholds[nvml::kMemoryMaxTemperature] = threshold("temperature.memory_max");
+  gpu.thresholds[nvml::kGpuMaxTemperature] = threshold("temperature.max");
   gpu.margin = optional(table, "temperature.margin");
   gpu.shutdown_tlimit = optional(table, "temperature.shutdown_tlimit");
   gpu.slowdown_tlimit = optional(table, "temperature.slowdown_tlimit");

@@ -117,6 +117,7 @@ struct Gpu {
   unsigned power_mw, power_limit_mw, power_default_mw;
   unsigned long long energy_mj;
   unsigned temperature, memory_temperature;
+  unsigned thresholds[4];  // by nvml::TemperatureThreshold; 0 = the card has none
   int margin, shutdown_tlimit, slowdown_tlimit, memory_tlimit, max_tlimit;
   unsigned gpu_percent, memory_percent, encoder_percent, decoder_percent;
   GpmValues gpm;

@@ -1,4 +1,6 @@
 // Identity and sensors of a GPU.
+#include <iterator>
+
 #include "tests/fakes/nvml/library/entry.h"
 #include "tests/fakes/nvml/library/tags.h"
 
@@ -207,6 +209,15 @@ Return nvmlDeviceGetTemperatureV(nvml::Device device, nvml::Temperature* tempera
 Return nvmlDeviceGetTemperature(nvml::Device device, unsigned sensor, unsigned* celsius) {
   return on_gpu(Call::nvmlDeviceGetTemperature, device, [&](State&, Gpu& gpu) {
     return sensor != 0 ? nvml::kInvalidArgument : give(celsius, gpu.temperature);
+  });
+}
+
+// Ada and later have limits relative to the margin instead.
+Return nvmlDeviceGetTemperatureThreshold(nvml::Device device, unsigned threshold, unsigned* celsius) {
+  return on_gpu(Call::nvmlDeviceGetTemperatureThreshold, device, [&](State&, Gpu& gpu) {
+    if (threshold >= std::size(gpu.thresholds)) return nvml::kInvalidArgument;
+    if (gpu.architecture >= nvml::kAda || gpu.thresholds[threshold] == 0) return nvml::kNotSupported;
+    return give(celsius, gpu.thresholds[threshold]);
   });
 }
 
