@@ -104,7 +104,8 @@ void Monitor::watch(const SeenGpu& seen) {
   const bool has_events = nvml->nvmlEventSetCreate != nullptr && nvml->nvmlDeviceRegisterEvents != nullptr &&
                           nvml->nvmlEventSetWait_v2 != nullptr && nvml->nvmlDeviceGetSupportedEventTypes != nullptr &&
                           nvml->nvmlDeviceGetSupportedEventTypes(watched.device, &supported) == nvml::kSuccess;
-  if (has_events && nvml->nvmlEventSetCreate(&watched.events) == nvml::kSuccess &&
+  // Without XIDs the set would be silent, and the kernel's log is read instead.
+  if (has_events && (supported & nvml::kEventXid) != 0 && nvml->nvmlEventSetCreate(&watched.events) == nvml::kSuccess &&
       nvml->nvmlDeviceRegisterEvents(watched.device, kWanted & supported, watched.events) != nvml::kSuccess) {
     nvml->nvmlEventSetFree(watched.events);  // it may be registered in part
     watched.events = nullptr;

@@ -36,9 +36,12 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
   fields[kRetiring].fieldId = nvml::kFieldRetiredPending;
   fields[kAction].fieldId = nvml::kFieldRecoveryAction;
   fields[kShutdown].fieldId = nvml::kFieldShutdownTlimit;
-  if (nvml->nvmlDeviceGetFieldValues != nullptr)
-    nvml.must(nvml->nvmlDeviceGetFieldValues(device, kCount, fields.data()), "reading the health of GPU " + bus_id);
-  if (nvml->nvmlDeviceGetFieldValues != nullptr) {
+  // GeForce, GPUs in a vGPU guest and GB10 have none of them. A GPU that answers otherwise is watched without them.
+  const nvml::Return code = nvml->nvmlDeviceGetFieldValues == nullptr
+                                ? nvml::kFunctionNotFound
+                                : nvml->nvmlDeviceGetFieldValues(device, kCount, fields.data());
+  if (nvml::means_lost(code)) nvml.must(code, "reading the health of GPU " + bus_id);
+  if (code == nvml::kSuccess) {
     now.uncorrectable_errors = nvml::count_of(fields[kErrors]);
     now.remap_pending = nvml::count_of(fields[kPending]);
     now.remap_failed = nvml::count_of(fields[kFailed]);
