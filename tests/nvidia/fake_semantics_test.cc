@@ -185,6 +185,13 @@ TEST_F(FakeEventTest, OnlyRegisteredTypesComeInOrder) {
   EXPECT_EQ(wait(20), 10) << "timeout";
 }
 
+TEST_F(FakeEventTest, AnEventNamesItsGpuWhateverTheSet) {
+  fake.gpus.raise_xid_in_sets_of(0, 1, 119);
+  ASSERT_EQ(wait(), nvml::kSuccess);
+  EXPECT_EQ(event.device, fake.device(1));
+  EXPECT_EQ(event.eventData, 119u);
+}
+
 TEST_F(FakeEventTest, EachSetHasItsOwnQueue) {
   nvml::EventSet other = nullptr;
   ASSERT_EQ(fake.call.nvmlEventSetCreate(&other), nvml::kSuccess);

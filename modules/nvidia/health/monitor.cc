@@ -131,10 +131,22 @@ void Monitor::take_events(const SeenGpu& seen, Watched& watched) {
     const nvml::Return code = nvml->nvmlEventSetWait_v2(watched.events, &event, 0);
     if (code == nvml::kTimeout) return;
     nvml.must(code, "waiting for errors of GPU " + seen.gpu.bus_id);
-    if (event.eventType == nvml::kEventXid) take_xid(seen, event);
+    if (event.eventType == nvml::kEventXid) take_xid(gpu_of(event, seen, watched), event);
     if (event.eventType == nvml::kEventMigConfigChange || event.eventType == nvml::kEventGpuUnavailable) host_.rescan();
     if (event.eventType == nvml::kEventRecoveryAction) look(seen, watched);
   }
+}
+
+// A set may tell of a GPU for which it was not made. The set's own GPU if the handle belongs to none that is known.
+const SeenGpu& Monitor::gpu_of(const nvml::EventData& event, const SeenGpu& seen, const Watched& watched) const {
+  if (event.device == watched.device || event.device == nullptr) return seen;
+  const auto same = [&](const auto& one) { return one.second.device == event.device; };
+  if (const auto other = std::ranges::find_if(watched_, same); other != watched_.end())
+    if (const SeenGpu* found = driver_.inventory().find(other->first)) return *found;
+  nvml::PciInfo pci{};  // another handle of a GPU
+  if (library()->nvmlDeviceGetPciInfo_v3(event.device, &pci) == nvml::kSuccess)
+    if (const SeenGpu* found = driver_.inventory().at(normal_bus_id(nvml::text_in(pci.busId)))) return *found;
+  return seen;
 }
 
 void Monitor::take_kernel_message(std::string_view text) {

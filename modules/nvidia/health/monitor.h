@@ -67,6 +67,7 @@ class Monitor {
   void watch(const SeenGpu& seen);
   void stop_watching(const SeenGpu& seen);
   void take_events(const SeenGpu& seen, Watched& watched);
+  const SeenGpu& gpu_of(const nvml::EventData& event, const SeenGpu& seen, const Watched& watched) const;
   void take_xid(const SeenGpu& seen, const nvml::EventData& event);
   void note_harmless(const SeenGpu& seen, const nvml::EventData& event, XidClass what);
   void look(const SeenGpu& seen, Watched& watched);

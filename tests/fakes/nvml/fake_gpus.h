@@ -69,6 +69,8 @@ class FakeGpus {
   // Events reach only the event sets that have registered the GPU for them.
   void raise_xid(int gpu, unsigned long long xid, unsigned gi = nvml::kNoInstance, unsigned ci = nvml::kNoInstance);
   void raise_event(int gpu, unsigned long long type, unsigned long long data);
+  // The same through the event sets that have registered another GPU.
+  void raise_xid_in_sets_of(int registered, int gpu, unsigned long long xid);
   // Raises kEventRecoveryAction and changes field 230.
   void set_recovery_action(int gpu, nvml::RecoveryAction action);
 

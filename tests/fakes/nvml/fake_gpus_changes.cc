@@ -40,6 +40,16 @@ void FakeGpus::raise_event(int gpu, unsigned long long type, unsigned long long 
   push_event(*world, number(gpu), type, data);
 }
 
+void FakeGpus::raise_xid_in_sets_of(int registered, int gpu, unsigned long long xid) {
+  const Guard world = state();
+  gpu_at(world, gpu);
+  for (EventQueue& set : world->sets) {
+    if (!set.used || (set.registered[number(registered)] & nvml::kEventXid) == 0 || set.count == kMaxEvents) continue;
+    set.events[(set.first + set.count++) % kMaxEvents] = {number(gpu), nvml::kEventXid, xid, nvml::kNoInstance,
+                                                          nvml::kNoInstance};
+  }
+}
+
 void FakeGpus::set_recovery_action(int gpu, nvml::RecoveryAction action) {
   const Guard world = state();
   gpu_at(world, gpu).recovery_action = action;
