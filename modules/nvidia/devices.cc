@@ -101,10 +101,16 @@ cage::Quantities counters(const MigProfile& profile, nvml::Placement placement) 
   return list;
 }
 
+// The host refuses a device with an address that Kubernetes does not take.
+void set_address(cage::Device& device, const std::string& bus_id) {
+  if (has_short_domain(bus_id)) device.pci(bus_id);
+}
+
 cage::Device gpu_device(const SeenGpu& seen, const DriverVersions& versions) {
   const Gpu& gpu = seen.gpu;
   cage::Device device(gpu.uuid, "gpu");
-  device.name(device_name(gpu)).pci(gpu.bus_id).health(access_of(seen));
+  device.name(device_name(gpu)).health(access_of(seen));
+  set_address(device, gpu.bus_id);
   device.attribute("type", "gpu").attribute("uuid", gpu.uuid);
   add_common_attributes(device, gpu, versions);
   if (!gpu.serial.empty()) device.attribute("nvidia.cardcage.dev/serial", gpu.serial);
@@ -119,7 +125,8 @@ cage::Device mig_device(const SeenGpu& seen, const DriverVersions& versions, con
                         const std::string& uuid, const MigProfile& profile, nvml::Placement placement, bool slices) {
   const Gpu& gpu = seen.gpu;
   cage::Device device(id, "mig");
-  device.name(mig_device_name(gpu, profile, placement.start)).parent(gpu.uuid).pci(gpu.bus_id);
+  device.name(mig_device_name(gpu, profile, placement.start)).parent(gpu.uuid);
+  set_address(device, gpu.bus_id);
   device.health(access_of(seen));
   device.attribute("type", "mig").attribute("parentUUID", gpu.uuid).attribute("profile", profile.name);
   std::size_t room = kRoom - 3;
@@ -149,7 +156,8 @@ void report_instances(const SeenGpu& seen, const DriverVersions& versions, cage:
 
 cage::Device function_device(const PciGpu& function, const SeenGpu* seen) {
   cage::Device device(function.uuid, "vfio");
-  device.name("gpu-vfio-" + std::to_string(function.index)).pci(function.bus_id);
+  device.name("gpu-vfio-" + std::to_string(function.index));
+  set_address(device, function.bus_id);
   device.health(
       seen != nullptr
           ? access_of(*seen)

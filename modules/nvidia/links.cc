@@ -40,8 +40,9 @@ std::vector<unsigned> active_nvlinks(const nvml::Library& nvml, nvml::Device dev
   if (nvml->nvmlDeviceGetNvLinkState == nullptr) return links;
   for (unsigned link = 0; link < kMostLinks; ++link) {
     unsigned state = nvml::kDisabled;
+    // A link may be unsupported although those after it work.
     const nvml::Return code = nvml->nvmlDeviceGetNvLinkState(device, link, &state);
-    if (code == nvml::kInvalidArgument || nvml::means_absent(code) || nvml::means_lost(code)) break;
+    if (code == nvml::kGpuIsLost || code == nvml::kGpuNotFound) nvml.must(code, "reading the NVLinks of a GPU");
     if (code == nvml::kSuccess && state == nvml::kEnabled) links.push_back(link);
   }
   return links;

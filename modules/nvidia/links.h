@@ -9,7 +9,7 @@
 
 namespace cardcage::nvidia {
 
-// The numbers of the GPU's NVLinks that are up.
+// The numbers of the GPU's NVLinks that are up. Throws nvml::Failure for a GPU that is lost.
 std::vector<unsigned> active_nvlinks(const nvml::Library& nvml, nvml::Device device);
 
 // How well each pair of GPUs works together. Of no use if the driver cannot tell: then all pairs are equal.

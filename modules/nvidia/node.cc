@@ -9,6 +9,8 @@
 namespace cardcage::nvidia {
 namespace {
 
+constexpr std::size_t kDomainDigits = 4;  // of a PCI address: 0000:3b:00.0
+
 namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // as the kernel's
@@ -135,9 +137,14 @@ std::vector<KernelGpu> read_kernel_gpus(const fs::path& procfs) {
   return gpus;
 }
 
+bool has_short_domain(std::string_view bus_id) { return bus_id.find(':') == kDomainDigits; }
+
 std::string normal_bus_id(std::string_view bus_id) {
-  constexpr std::size_t kShort = 12;  // 0000:3b:00.0
-  if (bus_id.size() > kShort) bus_id.remove_prefix(bus_id.size() - kShort);
+  const std::size_t digits = std::min(bus_id.find(':'), bus_id.size());
+  if (digits > kDomainDigits) {
+    const std::string_view zeros = bus_id.substr(0, digits - kDomainDigits);
+    bus_id.remove_prefix(std::min(zeros.find_first_not_of('0'), zeros.size()));  // as the kernel writes it
+  }
   std::string normal(bus_id);
   std::ranges::transform(normal, normal.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return normal;

@@ -45,7 +45,10 @@ struct KernelGpu {
 // The GPUs that the kernel module drives, but for those that its parameters exclude.
 std::vector<KernelGpu> read_kernel_gpus(const std::filesystem::path& procfs);
 
-// "00000000:3B:00.0", as NVML writes it, to "0000:3b:00.0".
+// "00000000:3B:00.0", as NVML writes it, to "0000:3b:00.0"; "00010000:3B:00.0" to "10000:3b:00.0".
 std::string normal_bus_id(std::string_view bus_id);
+// Whether the PCI domain has 16 bits, as in the addresses that Kubernetes takes. That of a host bridge behind a
+// controller (VMD, Hyper-V) has more.
+bool has_short_domain(std::string_view bus_id);
 
 }  // namespace cardcage::nvidia

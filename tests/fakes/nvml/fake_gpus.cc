@@ -37,7 +37,7 @@ void place(Gpu& gpu, unsigned index, unsigned count) {
 void link_to_switches(Gpu& gpu, unsigned switches) {
   if (switches == 0) return;
   for (unsigned i = 0; i < gpu.link_count; ++i)
-    gpu.links[i] = {true, nvml::kRemoteSwitch, 0, kFirstSwitchBus + i % switches, 0};
+    gpu.links[i] = {true, false, nvml::kRemoteSwitch, 0, kFirstSwitchBus + i % switches, 0};
 }
 
 Gpu make_gpu(const Product& product, const std::string& name, unsigned index, unsigned count) {
@@ -66,6 +66,13 @@ FakeGpus::FakeGpus(fs::path root, const FakeNode& node) : root_(std::move(root))
   copy_text(world->kernel_version, sizeof world->kernel_version, node.driver);
   for (unsigned i = 0; i < count; ++i) {
     world->gpus[i] = make_gpu(product, node.product, i, count);
+    if (node.own_domains) {
+      constexpr unsigned kFirstDomain = 0x10000;
+      const Gpu& first = world->gpus[0];
+      world->gpus[i].domain = kFirstDomain * (i + 1);
+      world->gpus[i].root_bus = first.root_bus;
+      world->gpus[i].bus = first.bus;
+    }
     write_gpu(root_, world->gpus[i], product);
   }
   load_module(root_, *world);

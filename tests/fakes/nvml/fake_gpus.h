@@ -19,6 +19,8 @@ struct FakeNode {
   std::string product = "h100";  // a file of products/
   int gpus = 1;
   std::string driver = "580.65.06";
+  bool own_domains =
+      false;  // each GPU at the same place in a PCI domain of its own, whose number has more than 16 bits
 };
 
 class FakeGpus {

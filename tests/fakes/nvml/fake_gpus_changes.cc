@@ -197,10 +197,10 @@ void FakeGpus::set_nvlink(int gpu, unsigned link, std::optional<int> peer) {
   Gpu& changed = gpu_at(world, gpu);
   if (link >= kMaxLinks) throw std::out_of_range("there is no such link");
   changed.link_count = std::max(changed.link_count, link + 1);
-  changed.links[link] = {true, nvml::kRemoteSwitch, 0, kSwitchBus, 0};
+  changed.links[link] = {true, false, nvml::kRemoteSwitch, 0, kSwitchBus, 0};
   if (!peer) return;
   const Gpu& other = gpu_at(world, *peer);
-  changed.links[link] = {true, nvml::kRemoteGpu, other.domain, other.bus, other.device};
+  changed.links[link] = {true, false, nvml::kRemoteGpu, other.domain, other.bus, other.device};
 }
 
 void FakeGpus::cut_nvlink(int gpu, unsigned link) {

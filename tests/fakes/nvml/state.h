@@ -80,7 +80,7 @@ struct Process {
 };
 
 struct Link {
-  bool active;
+  bool active, absent;  // absent: NOT_SUPPORTED, although the GPU has others
   nvml::NvLinkRemote remote;
   unsigned domain, bus, device;  // of the remote end
 };

@@ -14,7 +14,8 @@ Return on_link(Call id, nvml::Device device, unsigned link, F f) {
   return on_gpu(id, device, [&](State&, Gpu& gpu) {
     if (link >= kMaxLinks) return nvml::kInvalidArgument;
     if (gpu.link_count == 0) return nvml::kNotSupported;
-    return link >= gpu.link_count ? nvml::kInvalidArgument : f(gpu.links[link]);
+    if (link >= gpu.link_count) return nvml::kInvalidArgument;
+    return gpu.links[link].absent ? nvml::kNotSupported : f(gpu.links[link]);
   });
 }
 
