@@ -32,6 +32,11 @@ TEST_P(NvidiaAbsentReadings, XidsAreWatchedWithoutThem) {
     gpus->raise_xid(0, 119);
     pass_ticks(1);
     EXPECT_EQ(about(gpus->uuid(0), "Xid").reason, "Xid119") << code;
+    gpus->reset(0);
+    pass_looks(2);
+    gpus->raise_xid(0, 120);
+    pass_ticks(1);
+    EXPECT_EQ(about(gpus->uuid(0), "Xid").reason, "Xid120") << code << ": a new handle after the reset";
   }
 }
 

@@ -41,6 +41,9 @@ Readings read_health(const nvml::Library& nvml, nvml::Device device, const std::
                                 ? nvml::kFunctionNotFound
                                 : nvml->nvmlDeviceGetFieldValues(device, kCount, fields.data());
   if (nvml::means_lost(code)) nvml.must(code, "reading the health of GPU " + bus_id);
+  unsigned minor = 0;  // a handle dies with a reset; its GPU has to be opened again
+  if (code != nvml::kSuccess)
+    nvml.must(nvml->nvmlDeviceGetMinorNumber(device, &minor), "looking whether GPU " + bus_id + " responds");
   if (code == nvml::kSuccess) {
     now.uncorrectable_errors = nvml::count_of(fields[kErrors]);
     now.remap_pending = nvml::count_of(fields[kPending]);
