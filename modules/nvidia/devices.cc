@@ -116,7 +116,6 @@ cage::Device gpu_device(const SeenGpu& seen, const DriverVersions& versions) {
   if (!gpu.serial.empty()) device.attribute("nvidia.cardcage.dev/serial", gpu.serial);
   if (gpu.module_id) device.attribute("nvidia.cardcage.dev/moduleID", *gpu.module_id);
   if (!gpu.clique.empty()) device.attribute("nvidia.cardcage.dev/clique", gpu.clique);
-  if (gpu.memory) device.capacity("memory", cage::Quantity::bytes(static_cast<std::int64_t>(*gpu.memory)));
   return device;
 }
 
@@ -143,6 +142,12 @@ cage::Device mig_device(const SeenGpu& seen, const DriverVersions& versions, con
   if (slices && placement.size <= room)
     for (unsigned slice = placement.start; slice < placement.start + placement.size; ++slice)
       device.capacity("memorySlice" + std::to_string(slice), cage::Quantity::count(1));
+  return device;
+}
+
+cage::Device undivided_gpu_device(const SeenGpu& seen, const DriverVersions& versions) {
+  cage::Device device = gpu_device(seen, versions);
+  if (seen.gpu.memory) device.capacity("memory", cage::Quantity::bytes(static_cast<std::int64_t>(*seen.gpu.memory)));
   return device;
 }
 
@@ -186,8 +191,8 @@ void report_partitionable(const SeenGpu& seen, const DriverVersions& versions, c
   snapshot.counter_set(set, all);
   if (offers_whole(seen.gpu)) {
     cage::Device whole = gpu_device(seen, versions);
-    for (auto& [name, quantity] : engines(most_of(seen.profiles)))
-      if (name != "memory") whole.capacity(name, quantity);
+    // With the memory of the largest profile, as NVIDIA's DRA driver publishes it: the counter has no more.
+    for (auto& [name, quantity] : engines(most_of(seen.profiles))) whole.capacity(name, quantity);
     if (snapshot.add(whole)) snapshot.consumes(seen.gpu.uuid, set, all);
   }
   if (!offers_partitions(seen.gpu)) return;
@@ -214,7 +219,7 @@ void report_devices(const Inventory& inventory, const std::vector<PciGpu>& funct
       report_partitionable(seen, inventory.versions, all, snapshot);
     } else if (seen.gpu.mig_enabled) {
       report_instances(seen, inventory.versions, snapshot);
-    } else if (snapshot.add(gpu_device(seen, inventory.versions)) && offers_function(seen, offer)) {
+    } else if (snapshot.add(undivided_gpu_device(seen, inventory.versions)) && offers_function(seen, offer)) {
       snapshot.counter_set(counter_set_of(seen), all);
       snapshot.consumes(seen.gpu.uuid, counter_set_of(seen), all);
     }

@@ -153,6 +153,23 @@ TEST_P(NvidiaDiscovery, DynamicMigOffersEveryPlacementOfEveryProfile) {
   EXPECT_EQ(device("gpu-0").consumes.at(0).counters, counters) << "all of it";
 }
 
+// As NVIDIA's DRA driver publishes it: the capacities of the largest profile, which are those that the counters have.
+TEST_P(NvidiaDiscovery, AWholeGpuThatCanBeDividedHasTheMemoryOfItsLargestProfile) {
+  ASSERT_TRUE(start_on({.product = "h100"}, {{"mig", std::string("dynamic")}}));
+  unsigned long long largest = 0;
+  {
+    const auto world = gpus->state();
+    for (unsigned i = 0; i < world->gpus[0].profile_count; ++i)
+      largest = std::max(largest, world->gpus[0].profiles[i].memory_mib);
+  }
+  EXPECT_LT(largest, 81559u);
+  const Device whole = device("gpu-0");
+  EXPECT_THAT(amounts_of(whole.capacity), Contains(fmt::format("memory={}Mi", largest)));
+  EXPECT_THAT(amounts_of(whole.consumes.at(0).counters), Contains(fmt::format("memory={}Mi", largest)));
+  ASSERT_TRUE(start_on({.product = "h100"}));
+  EXPECT_THAT(amounts_of(device("gpu-0").capacity), ElementsAre("memory=81559Mi")) << "static";
+}
+
 TEST_P(NvidiaDiscovery, AnAmpereOffersItselfOrItsPartitions) {
   ASSERT_TRUE(start_on({.product = "a100", .gpus = 2}, {{"mig", std::string("dynamic")}}));
   EXPECT_THAT(names(), ElementsAre("gpu-0", "gpu-1"));
