@@ -35,7 +35,7 @@ def test_another_folder_of_the_kubelet_shows_in_an_event_and_the_daemon_goes_on(
     def told():
         events = daemon.api.items(f"/api/v1/namespaces/{NAMESPACE}/events", fieldSelector=f"involvedObject.name={new['metadata']['name']}")
         return next((event["message"] for event in events if event["reason"] == "FailedMount"), "")
-    assert re.search(r'hostPath type check failed: /var/lib/k0s/kubelet\S* is not a directory', until(told, "the event of the pod", 30))
+    assert re.search(r'hostPath type check failed\W+/var/lib/k0s/kubelet\S* is not a directory', until(told, "the event of the pod", 30))
     assert daemon.ready_pod() == serving and restarts(daemon) == 0
 
 
