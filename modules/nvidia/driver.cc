@@ -38,7 +38,7 @@ nvml::Device Driver::handle(const Gpu& gpu) {
 
 const Inventory& Driver::look() {
   try {
-    inventory_ = take_inventory(nvml(), node_, inventory_, released_);
+    inventory_ = take_inventory(nvml(), node_, inventory_, released_, divides_);
     note_fault({});
   } catch (const cage::Error& error) {
     close();

@@ -17,7 +17,8 @@ namespace cardcage::nvidia {
 
 class Driver {
  public:
-  Driver(Node node, cage::Host host) : node_(std::move(node)), host_(host) {}
+  // `divides`: as in take_inventory().
+  Driver(Node node, cage::Host host, bool divides) : node_(std::move(node)), host_(host), divides_(divides) {}
 
   const Node& node() const { return node_; }
   // As the last look() found it.
@@ -62,6 +63,7 @@ class Driver {
 
   const Node node_;
   cage::Host host_;
+  const bool divides_;
   Inventory inventory_;
   std::optional<DriverFile> file_;
   Identity identity_;  // of the open library

@@ -15,7 +15,7 @@ SeenGpu known_before(const Inventory& before, const KernelGpu& found) {
   return unread;
 }
 
-SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Inventory& before) {
+SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Inventory& before, bool divides) {
   bool is_read = false;
   try {
     nvml::Device device = nullptr;
@@ -24,7 +24,7 @@ SeenGpu look_at(const nvml::Library& nvml, const KernelGpu& found, const Invento
     SeenGpu seen;
     seen.gpu = read_gpu(nvml, device);
     is_read = true;
-    seen.profiles = read_mig_profiles(nvml, device, seen.gpu);
+    if (divides || seen.gpu.mig_enabled) seen.profiles = read_mig_profiles(nvml, device, seen.gpu);
     if (seen.gpu.mig_enabled) seen.instances = read_mig_instances(nvml, device, seen.profiles);
     return seen;
   } catch (const nvml::Failure& failure) {
@@ -50,10 +50,11 @@ const SeenGpu* Inventory::at(std::string_view bus_id) const {
 }
 
 Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inventory& before,
-                         const std::set<std::string>& released) {
+                         const std::set<std::string>& released, bool divides) {
   Inventory now{.versions = read_versions(nvml), .gpus = {}};
   for (const KernelGpu& found : read_kernel_gpus(node.procfs)) {
-    SeenGpu seen = released.contains(found.bus_id) ? known_before(before, found) : look_at(nvml, found, before);
+    SeenGpu seen =
+        released.contains(found.bus_id) ? known_before(before, found) : look_at(nvml, found, before, divides);
     seen.released = released.contains(found.bus_id);
     const bool has_identity = !seen.gpu.uuid.empty();  // or nobody has ever reached it
     if (has_identity && !is_display_only(seen.gpu.product)) now.gpus.push_back(std::move(seen));

@@ -35,9 +35,10 @@ struct Inventory {
 
 // Looks at every GPU that the kernel module drives but those in `released`, by bus id. One that does not respond stays
 // on the list, as `before` knew it or as the kernel module describes it: a fault of one hides neither it nor the
-// others.
+// others. `divides` tells that partitions are made for claims: only then the profiles of a GPU that is not in MIG mode
+// are of use, and a worker without privileges may not list them.
 Inventory take_inventory(const nvml::Library& nvml, const Node& node, const Inventory& before,
-                         const std::set<std::string>& released);
+                         const std::set<std::string>& released, bool divides);
 
 // A GPU for the displays of a workstation, which cannot compute.
 bool is_display_only(std::string_view product);

@@ -77,7 +77,7 @@ class Nvidia final : public cage::Module {
         offer_(offer_of(options)),
         driver_(
             {.sysfs = host.sysfs(), .procfs = host.procfs(), .devfs = host.devfs(), .driver_root = host.driver_root()},
-            host),
+            host, offer_.mig == MigMode::kDynamic),
         monitor_(driver_, host, offer_, health_interval_),
         metrics_(driver_, monitor_, offer_),
         claims_(driver_, host, policy_of(options), Mps(host, options.text("mps_root"), host.driver_root()),

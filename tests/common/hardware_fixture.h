@@ -16,6 +16,7 @@ class HardwareFixture : public ScenarioFixture {
     auto loaded = run(load_file(core, clock, wanted, modules_dir, soon(), nullptr, {&groups, writes, services, roots}));
     if (!loaded) return std::unexpected(loaded.error());
     module = *loaded;
+    timers.clear();  // those of an earlier instance
     ModuleEvents told = events();
     told.descriptor = [this](std::int32_t descriptor) { timers.push_back(descriptor); };
     return run(module->start(std::move(told), soon()));

@@ -100,6 +100,14 @@ TEST_P(NvidiaCallErrors, WhatDoesNotExistIsNone) {
   EXPECT_THAT(names(), IsEmpty());
 }
 
+// nvmlDeviceGetGpuInstancePossiblePlacements needs privileges that a worker may lack.
+TEST_P(NvidiaCallErrors, AGpuThatIsNotDividedNeedsNoProfiles) {
+  gpus = std::make_unique<FakeGpus>(folder / "node", FakeNode{.product = "h100"});
+  gpus->fail("nvmlDeviceGetGpuInstancePossiblePlacements_v2", nvml::kNoPermission, FakeGpus::kForever);
+  ASSERT_TRUE(start_again());
+  EXPECT_EQ(device("gpu-0").health.state, HealthState::kHealthy);
+}
+
 TEST_P(NvidiaCallErrors, WhoWaitsForProcessesDoesNotTakeAnErrorForNone) {
   for (const char* policy : {"wait", "end"}) {
     ASSERT_TRUE(start_on({.product = "h100"}, {{"leftover_processes", std::string(policy)}}));
