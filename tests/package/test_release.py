@@ -63,7 +63,7 @@ def test_the_packaged_chart_makes_what_the_sources_make(release):
     values = f"--values={SOURCE}/charts/cardcage/examples/two-profiles.yaml"
 
     def template(source):
-        return run(f"{SOURCE}/tools/helm", "template", "cardcage", source, values)
+        return run(f"{SOURCE}/tools/helm", "template", "cardcage", source, values, "--namespace=cardcage")
     assert template(chart) == template(f"{SOURCE}/charts/cardcage")
 
 
