@@ -23,6 +23,15 @@ class NvidiaHealthFixture : public NvidiaFixture {
     event.text = fmt::format("NVRM: Xid (PCI:{}{}): {}", gpus->bus_id(gpu).substr(0, 10), instance, rest);
     EXPECT_TRUE(run(module->deliver_events({.events = {event}}, soon())));
   }
+  // Whether a statement about the cause of a device has had this reason. A look since then may have ended it.
+  bool has_stated(const std::string& id, const std::string& cause, const std::string& reason) {
+    return eventually([&] {
+      let_news_pass();
+      return std::ranges::any_of(reports, [&](const auto& one) {
+        return one.first == id && one.second.cause == cause && one.second.reason == reason;
+      });
+    });
+  }
   // The last statement about the cause of a device.
   Health about(const std::string& id, const std::string& cause) {
     Health last;
