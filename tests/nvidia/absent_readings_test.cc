@@ -29,6 +29,7 @@ TEST_P(NvidiaAbsentReadings, XidsAreWatchedWithoutThem) {
     pass_looks(3);
     EXPECT_EQ(gpus->calls("nvmlEventSetCreate"), 1u) << "it is watched without a break";
     EXPECT_EQ(rescans, before);
+    reports.clear();
     gpus->raise_xid(0, 119);
     pass_ticks(1);
     EXPECT_TRUE(has_stated(gpus->uuid(0), "Xid", "Xid119")) << code;
