@@ -25,7 +25,8 @@ class DeviceIndex {
                std::string_view device) const;
 
  private:
-  // Whose name it is, and the name. Lookups make no copies: they are most of the work of listing many devices.
+  // The module or driver that names the device, and the name. Lookups copy neither, because a list of many devices
+  // makes several lookups for each of them.
   using Key = std::pair<std::string, std::string>;
   using KeyView = std::pair<std::string_view, std::string_view>;
   struct Hash {

@@ -131,13 +131,13 @@ TEST(Gbs, WhatItsMetadataLacksIsNamed) {
   EXPECT_EQ(refusal_of_metadata("{}"), "its metadata has no object 'afu-image'" + rebuild);
   EXPECT_EQ(refusal_of_metadata(R"({"afu-image": 1})"), "its metadata has no object 'afu-image'" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with(R"("version": 1)", R"("version": "1")")),
-            "'version' in its metadata is no whole number" + rebuild);
+            "'version' in its metadata is not a whole number" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with("488605312", "488605313")),
             "'magic-no' in its metadata is 488605313, where every GBS file has 488605312" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with("69528db6-", "69528db6")),
             "'interface-uuid' in its metadata is '69528db6eb31-577a-8c36-68f9faa081f6', which is no UUID" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with(R"("interface-uuid": ")", R"("interface-uuid": 7, "x": ")")),
-            "'interface-uuid' in its metadata is no text" + rebuild);
+            "'interface-uuid' in its metadata is not text" + rebuild);
   EXPECT_EQ(refusal_of_metadata(metadata_with(R"("platform-name": ")", R"("platform-name": "\n)")),
             "'platform-name' in its metadata has more than 64 characters, or such as cannot be printed" + rebuild);
 }
@@ -155,12 +155,12 @@ TEST(Gbs, NumbersOfTheMetadataAreBounded) {
   const std::string rebuild = "; build the file again with OPAE's packager";
   EXPECT_EQ(refusal(make_gbs({.power = "61"})), "'power' in its metadata is 61, where 0 to 60 is allowed" + rebuild);
   EXPECT_EQ(refusal(make_gbs({.power = "-1"})), "'power' in its metadata is -1, where 0 to 60 is allowed" + rebuild);
-  EXPECT_EQ(refusal(make_gbs({.power = R"("20")"})), "'power' in its metadata is no number" + rebuild);
+  EXPECT_EQ(refusal(make_gbs({.power = R"("20")"})), "'power' in its metadata is not a number" + rebuild);
   EXPECT_THAT(refusal(make_gbs({.power = "1e999"})), HasSubstr("; build the file again"));
   EXPECT_EQ(refusal(make_gbs({.clock_high = "18446744073709551615"})),
             "'clock-frequency-high' in its metadata is 18446744073709551615, where 0 to 1200 is allowed" + rebuild);
   EXPECT_EQ(refusal(make_gbs({.clock_low = R"("fast")"})),
-            "'clock-frequency-low' in its metadata is no number" + rebuild);
+            "'clock-frequency-low' in its metadata is not a number" + rebuild);
   EXPECT_EQ(refusal(make_gbs({.clock_high = "100", .clock_low = "200"})),
             "'clock-frequency-low' in its metadata is above 'clock-frequency-high'" + rebuild);
 }

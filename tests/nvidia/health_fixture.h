@@ -1,4 +1,4 @@
-// What the module states of the health of fake GPUs.
+// Collects the health statements that the module makes about fake GPUs.
 #pragma once
 
 #include "modules/nvidia/health/declared_causes.h"

@@ -30,7 +30,7 @@ std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"
 std::string text_of(const json::object& object, std::string_view name) {
   const json::value* value = member_of(object, name);
   if (value == nullptr) return {};
-  if (!value->is_string()) refuse(quoted(name) + " in its metadata is no text" + kRebuildGbs);
+  if (!value->is_string()) refuse(quoted(name) + " in its metadata is not text" + kRebuildGbs);
   return std::string(value->get_string());
 }
 
@@ -45,7 +45,7 @@ std::string uuid_in(const json::object& object, std::string_view name) {
 std::optional<double> number_of(const json::object& object, std::string_view name, double most) {
   const json::value* value = member_of(object, name);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) refuse(quoted(name) + " in its metadata is no number" + kRebuildGbs);
+  if (!value->is_number()) refuse(quoted(name) + " in its metadata is not a number" + kRebuildGbs);
   const double number = value->to_number<double>();
   if (!(number >= 0 && number <= most))
     refuse(quoted(name) + " in its metadata is " + printable(json::serialize(*value)) + ", where 0 to " +
@@ -92,7 +92,7 @@ json::value parse_metadata(std::string_view text) {
 
 void take_metadata(const json::object& metadata, Bitstream& found) {
   if (const json::value* version = member_of(metadata, "version"); version != nullptr && !version->is_int64())
-    refuse(std::string("'version' in its metadata is no whole number") + kRebuildGbs);
+    refuse(std::string("'version' in its metadata is not a whole number") + kRebuildGbs);
   found.platform = text_of(metadata, "platform-name");
   if (found.platform.size() > 64 || !is_printable(found.platform))
     refuse(std::string("'platform-name' in its metadata has more than 64 characters, or such as cannot be printed") +

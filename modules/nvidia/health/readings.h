@@ -29,7 +29,7 @@ struct Readings {
   unsigned nvlinks = 0;                                           // that are up
   std::string fabric_problem;                                     // empty = none
 
-  // What events and comparing with earlier readings have shown.
+  // Known from events, or from a comparison with earlier readings.
   bool uncontained = false;                      // the memory errors did not only end the program that met them
   std::optional<double> replays;                 // in a minute
   unsigned most_nvlinks = 0;                     // that have been up at a time

@@ -1,4 +1,4 @@
-// What the writer produces is judged by another reader of JSON.
+// Boost.JSON parses the text that the writer produces.
 #include "host/core/json_fields.h"
 
 #include <gmock/gmock.h>

@@ -29,7 +29,7 @@ TEST(DeviceIndexTest, FindsARecordByEachNameOfItsDevices) {
   EXPECT_THAT(index.find("", "", kDriver, "gpu-0"), ElementsAre(record)) << "by its name at the driver";
   EXPECT_THAT(index.find("gpus", "GPU-0", kDriver, "gpu-0"), ElementsAre(record)) << "and once";
   EXPECT_THAT(index.find("others", "GPU-0", "other.example.com", "gpu-0"), IsEmpty());
-  EXPECT_THAT(index.find("gpus", "gpu-0", "", ""), IsEmpty()) << "an id is no name";
+  EXPECT_THAT(index.find("gpus", "gpu-0", "", ""), IsEmpty()) << "an id is not a name";
 }
 
 TEST(DeviceIndexTest, RecordsOfOneDeviceAreInTheOrderOfTheirKeys) {
