@@ -16,7 +16,9 @@ from node import KUBELET_ROOT
 from resources import COUNTS, DEVICE_PLUGINS, FPGA, KUBELET_SOCKET, listed
 
 
-DAEMON_KILLED, CONTAINER_KILLED = "daemon killed", "container killed"
+DAEMON_KILLED, CONTAINER_KILLED, WORKER_KILLED = "daemon killed", "container killed", "worker killed"
+LONGEST_FREEZE = 3  # seconds, of the daemon and the kubelet
+RESTART_GRACE = 5  # seconds: the default of the resource's option restart_grace
 RARE = {CONTAINER_KILLED: 0.25}  # the kubelet waits longer before each new start of a container
 
 
@@ -42,9 +44,10 @@ class Chaos:
 
     No plugin can prevent that the kubelet rejects pods during an outage. It marks all devices of a resource unhealthy when
     the connection to the plugin ends, and it knows no device when it starts; both last until it has the next list. So only
-    an end of the daemon or of the kubelet is an outage. A frozen process keeps its connections, the daemon lists devices as
-    healthy while a worker restarts and lets Allocate wait for it, and it makes a deleted socket anew without a new
-    registration.
+    an end of the daemon or of the kubelet is an outage. A frozen process keeps its connections, and the daemon makes a
+    deleted socket anew without a new registration. While a worker restarts the daemon lists its devices as healthy for
+    RESTART_GRACE and lets Allocate wait; but each pause before a restart is twice as long as the one before, so a worker
+    that is killed again and again causes outages, too.
     """
 
     def __init__(self, cluster: Cluster, daemon: Daemon, seed: int):
@@ -54,9 +57,10 @@ class Chaos:
         self.outages: list[Outage] = []
         self.closed = threading.Event()
         self.watching: Future | None = None
+        self.pause = 1  # seconds before the worker's next restart; the daemon forgets it when it ends
         self.choices = {
             DAEMON_KILLED: self._daemon_killed, CONTAINER_KILLED: self._container_killed, "daemon frozen": self._daemon_frozen,
-            "worker killed": self._worker_killed, "worker frozen": self._worker_frozen,
+            WORKER_KILLED: self._worker_killed, "worker frozen": self._worker_frozen,
             "kubelet killed": lambda: self._kubelet_ended(signal.SIGKILL),
             "kubelet restarted": lambda: self._kubelet_ended(signal.SIGTERM), "kubelet frozen": self._kubelet_frozen,
             "API server killed": self.cluster.restart_api_server, "API server frozen": self._api_server_frozen,
@@ -123,12 +127,14 @@ class Chaos:
 
     def _daemon_killed(self) -> float:
         self._kill("cardcage")
+        self.pause = 1
         return time.time() + 0.05  # the kubelet reads the end of a connection at once, and no daemon starts that soon
 
     def _container_killed(self) -> float:
         """Kills the parent of the daemon: the kubelet starts the container again, when it runs and has reached the API server."""
         for pid in self.daemon.parent_ids():
             os.kill(pid, signal.SIGKILL)
+        self.pause = 1
         return time.time()
 
     def _kubelet_ended(self, how: signal.Signals) -> float:
@@ -137,15 +143,20 @@ class Chaos:
 
     def _worker_killed(self) -> None:
         self._kill("cardcage-worker")
+        away = self.pause + 1 + LONGEST_FREEZE  # it starts within a second, unless the daemon is frozen meanwhile
+        self.pause *= 2
+        if away > RESTART_GRACE:
+            grace_ended = time.time() + RESTART_GRACE
+            self.outages.append(Outage(WORKER_KILLED, begun=grace_ended, over=grace_ended))
 
     def _daemon_frozen(self) -> None:
-        self._freeze(self.daemon.process_ids(), 0.5, 3)
+        self._freeze(self.daemon.process_ids(), 0.5, LONGEST_FREEZE)
 
     def _worker_frozen(self) -> None:
         self._freeze(self.daemon.process_ids("cardcage-worker"), 0.5, 6)
 
     def _kubelet_frozen(self) -> None:
-        self._freeze([self.cluster.kubelet.process.pid], 0.5, 3)
+        self._freeze([self.cluster.kubelet.process.pid], 0.5, LONGEST_FREEZE)
 
     def _api_server_frozen(self) -> None:
         self._freeze([self.cluster.api_server.process.pid], 0.5, 6)

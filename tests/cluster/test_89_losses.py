@@ -1,8 +1,9 @@
 """How the chaos judges a pod that did not succeed; without a cluster."""
 
+import time
 from unittest.mock import Mock
 
-from chaos import Chaos, Outage
+from chaos import RESTART_GRACE, Chaos, Outage
 from losses import REJECTED, loss_of, seconds
 
 OUTAGE = "2026-11-20T10:00:05Z"
@@ -47,3 +48,16 @@ def test_another_reason_is_no_rejection():
     assert not loss_of(pod(OUTAGE, phase="Failed", reason="Evicted", message="memory"), []).rejected_in(chaos())
     ended = pod(OUTAGE, phase="Succeeded", containerStatuses=[{"lastState": {"terminated": {"reason": "Error", "message": "exit 1"}}}])
     assert not loss_of(ended, []).rejected_in(chaos())
+
+
+def test_only_a_worker_that_is_killed_again_and_again_is_an_outage_and_only_after_the_grace():
+    found = Chaos(Mock(), Mock(process_ids=lambda program="": []), seed=1)
+    kill_worker, kill_daemon = found.choices["worker killed"], found.choices["daemon killed"]
+    assert kill_worker() is None and not found.outages, "its first restart is 1 s away"
+    begun = time.time()
+    kill_worker()
+    [outage] = found.outages
+    assert outage.begun >= begun + RESTART_GRACE
+    kill_daemon()
+    kill_worker()
+    assert len(found.outages) == 1, "a new daemon counts anew"
