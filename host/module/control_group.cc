@@ -3,9 +3,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <thread>
 
 #include "host/core/file.h"
 #include "host/core/pid.h"
@@ -17,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxList = std::size_t{1} << 20;
 constexpr int kMaxRounds = 10;  // for processes that fork meanwhile
+constexpr int kMaxRemovals = 10;
 
 Status write_to(const fs::path& file, std::string_view text) {
   errno = 0;
@@ -66,9 +69,14 @@ std::optional<fs::path> folder_of(const fs::path& path, const CgroupMount& mount
 
 }  // namespace
 
+// The kernel counts a process for a moment longer than it lists it.
 ControlGroup::~ControlGroup() {
   std::error_code busy;
-  fs::remove(folder_, busy);
+  for (int attempt = 0; attempt < kMaxRemovals; ++attempt) {
+    fs::remove(folder_, busy);
+    if (busy != std::errc::device_or_resource_busy || !members().empty()) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 Status ControlGroup::add(pid_t pid) const { return write_to(folder_ / "cgroup.procs", std::to_string(pid)); }
