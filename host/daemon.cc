@@ -312,7 +312,7 @@ void Daemon::create_served_names() {
           },
       .check_services = [this](const std::string& claim_uid) { return services_->check(claim_uid); },
       .sandbox_hook = [this](const ClaimKey& claim) { return hook_file_->sandbox_hook(claim.driver, claim.uid); },
-      .memory_hook = [this](std::uint64_t bytes) { return hook_file_->memory_hook(bytes); },
+      .make_hooks = [this](Edits& edits) { hook_file_->make_hooks(edits); },
       .hooks_ready = [this](Instant deadline) { return hook_file_->ready(deadline); },
       .leaves_pods = [this](const ClaimKey& claim) { attachments_.remove_all(claim.driver, claim.uid); },
       .statuses = *claim_statuses_,

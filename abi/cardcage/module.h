@@ -241,7 +241,9 @@ typedef struct cage_host {         /* host services; valid from create() to dest
   const void *(*extension)(const struct cage_host *, const char *id);      /* [any-thread] */
   cage_str sysfs, procfs, devfs;   /* since 0.3: where these of the node are, "/sys" unless the host
                                       runs in a container. Edits name paths of the node itself */
-  cage_str driver_root;            /* since 0.3: below it is the vendor's driver; mostly "/" */
+  cage_str driver_root;            /* since 0.3: below it is the vendor's driver; mostly "/". Edits name
+                                      its files by the paths seen here, also where the node has them
+                                      elsewhere */
 } cage_host;
 
 enum { CAGE_DEVICE_SHARED = 1u << 0 }; /* several claims may hold it (consumable capacity) */
@@ -358,6 +360,15 @@ typedef struct cage_edits {        /* sink of prepare(); alloc = index, -1 = the
   cage_status (*locked_memory)(struct cage_edits *, int32_t alloc, uint64_t bytes);
                                    /* since 0.3: containers may lock at least so much memory, as
                                       RDMA and VFIO do (RLIMIT_MEMLOCK); UINT64_MAX = unlimited */
+  cage_status (*ld_path)(struct cage_edits *, int32_t alloc, cage_str folder, cage_str newer_than);
+                                   /* since 0.3: programs find the libraries mounted in this folder of
+                                      the container, as if ldconfig(8) had run there. newer_than:
+                                      empty, or "libNAME.so.N": the image's own in the folder, and
+                                      before the mounted ones, if its libNAME.so.M.x has M > N */
+  cage_status (*proc_text)(struct cage_edits *, int32_t alloc, cage_str path, cage_str text);
+                                   /* since 0.3: containers see this text, at most 16 KiB, instead of
+                                      that of a file below /proc, which CDI cannot mount over; no
+                                      effect if there is no such file */
 } cage_edits;
 
 /* -- the module ------------------------------------------------------------------------ */

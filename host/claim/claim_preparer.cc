@@ -321,11 +321,11 @@ Task<Status> ClaimPreparer::add_hooks(ClaimKey claim, bool moves_devices, Module
   if (any) part.edits.hooks.push_back(environment_.sandbox_hook(claim));
   std::vector<Edits*> all{&part.edits};
   for (HeldDevice& device : part.devices) all.push_back(&device.edits);
-  for (Edits* const edits : all)
-    for (const std::uint64_t bytes : std::exchange(edits->locked_memory, {})) {
-      edits->hooks.push_back(environment_.memory_hook(bytes));
-      any = true;
-    }
+  for (Edits* const edits : all) {
+    const std::size_t of_module = edits->hooks.size();
+    environment_.make_hooks(*edits);
+    any = any || edits->hooks.size() != of_module;
+  }
   if (!any || !environment_.hooks_ready) co_return Status{};
   co_return co_await environment_.hooks_ready(deadline);
 }

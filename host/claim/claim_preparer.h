@@ -49,8 +49,8 @@ struct ClaimEnvironment {
   // Makes the hook of containers to whose pod the module moves devices of the claim, and not the container runtime:
   // without the devices they do not start.
   std::function<Hook(const ClaimKey& claim)> sandbox_hook = {};
-  // Makes the hook that raises the locked-memory limit to `bytes`.
-  std::function<Hook(std::uint64_t bytes)> memory_hook = {};
+  // Makes hooks of what CDI has no word for.
+  std::function<void(Edits& edits)> make_hooks = {};
   // Waits until the program of these hooks is in place on the node.
   std::function<Task<Status>(Instant deadline)> hooks_ready = {};
   // Called before the modules release a claim: no container may rely on having its devices any more.

@@ -18,6 +18,8 @@ void for_each_kind(Visit visit) {
   visit("network devices", &Edits::net_devices);
   visit("groups", &Edits::additional_gids);
   visit("limits of locked memory", &Edits::locked_memory);
+  visit("library folders", &Edits::ld_paths);
+  visit("texts below /proc", &Edits::proc_texts);
 }
 
 }  // namespace

@@ -23,11 +23,12 @@ Result<ContainerState> parse_container_state(std::string_view json) {
   const boost::json::value parsed = boost::json::parse(json, error);
   const boost::json::object* const state = error ? nullptr : parsed.if_object();
   const boost::json::value* const pid = state != nullptr ? state->if_contains("pid") : nullptr;
-  const auto process = pid != nullptr && pid->is_int64() ? valid_pid(pid->get_int64()) : std::nullopt;
-  if (!process) return fail(Code::kInvalidArgument, "the container runtime gives no state of a container with a pid");
+  if (state == nullptr) return fail(Code::kInvalidArgument, "the container runtime gives no state of a container");
+  const boost::json::value* const bundle = state->if_contains("bundle");
   const boost::json::value* const all = state->if_contains("annotations");
   return ContainerState{
-      .pid = *process,
+      .pid = pid != nullptr && pid->is_int64() ? valid_pid(pid->get_int64()) : std::nullopt,
+      .bundle = bundle != nullptr && bundle->is_string() ? std::string(bundle->get_string()) : std::string(),
       .pod_namespace = annotation(all, {"io.kubernetes.cri.sandbox-namespace", "io.kubernetes.pod.namespace"}),
       .pod = annotation(all, {"io.kubernetes.cri.sandbox-name", "io.kubernetes.pod.name"}),
       .pod_uid = annotation(all, {"io.kubernetes.cri.sandbox-uid", "io.kubernetes.pod.uid"}),

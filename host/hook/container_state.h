@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,10 @@
 namespace cardcage {
 
 struct ContainerState {
-  pid_t pid = 0;  // of the container's first process, as the runtime sees it
+  // Of the container's first process, as hooks of the runtime's namespace see it; those of the container's own are told
+  // another number.
+  std::optional<pid_t> pid;
+  std::string bundle;  // the folder with config.json; empty if the runtime does not tell
   // From annotations of containerd and CRI-O; empty if there are none.
   std::string pod_namespace, pod, pod_uid, sandbox;
 };

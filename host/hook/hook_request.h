@@ -19,8 +19,8 @@ namespace cardcage {
 constexpr std::string_view kHookSocket = "sandbox.sock", kAttachmentsFolder = "attached";
 constexpr std::string_view kHookProtocol = "cardcage-hook/2";
 constexpr std::string_view kHookOk = "ok";
-// An argument of the hook: it raises a limit of the container, and asks nobody.
-constexpr std::string_view kLockMemory = "lock-memory";
+// First arguments of the hook with which it asks nobody: it raises a limit of the container, or changes its root.
+constexpr std::string_view kLockMemory = "lock-memory", kChangeRoot = "change-root";
 constexpr std::size_t kMaxHookMessage = 4096;
 // The time that the hook has for everything: to reach the daemon, to ask and to get the answer.
 constexpr std::chrono::seconds kHookLimit{20};

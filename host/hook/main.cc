@@ -7,6 +7,11 @@
 // It also raises the limit of the memory that a container may lock, which CDI has no word for:
 //
 // cardcage-hook lock-memory BYTES < state of the container
+//
+// And as a createContainer hook it changes the container's root: programs find libraries that were mounted into it, and
+// files below /proc have another text.
+//
+// cardcage-hook change-root CHANGE... < state of the container
 #include <fcntl.h>
 #include <net/if.h>
 #include <sched.h>
@@ -18,12 +23,16 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <span>
 
 #include "host/core/descriptors.h"
 #include "host/hook/attachment_files.h"
+#include "host/hook/container_root.h"
 #include "host/hook/container_state.h"
 #include "host/hook/daemon_call.h"
 #include "host/hook/hook_request.h"
+#include "host/hook/root_changes.h"
+#include "host/hook/show_libraries.h"
 
 namespace cardcage {
 namespace {
@@ -48,6 +57,11 @@ Result<ContainerState> read_state(HookDeadline deadline) {
   return parse_container_state(*json);
 }
 
+Result<pid_t> process_of(const ContainerState& state) {
+  if (state.pid) return *state.pid;
+  return fail(Code::kInvalidArgument, "the container runtime gives no state of a container with a pid");
+}
+
 // Of the container's first process: the others inherit it. It stays where it is higher already.
 Status lock_memory(std::string_view text, HookDeadline deadline) {
   rlim_t bytes = 0;
@@ -56,23 +70,39 @@ Status lock_memory(std::string_view text, HookDeadline deadline) {
     return fail(Code::kInvalidArgument, "'{}' is no number of bytes", text);
   const auto state = read_state(deadline);
   if (!state) return std::unexpected(state.error());
-  const pid_t pid = state->pid;
+  const auto pid = process_of(*state);
+  if (!pid) return std::unexpected(pid.error());
   rlimit limit{};
-  if (::prlimit(pid, RLIMIT_MEMLOCK, nullptr, &limit) != 0)
-    return fail_errno(errno, fmt::format("cannot read the limits of process {}", pid));
+  if (::prlimit(*pid, RLIMIT_MEMLOCK, nullptr, &limit) != 0)
+    return fail_errno(errno, fmt::format("cannot read the limits of process {}", *pid));
   const rlimit wanted{.rlim_cur = std::max(limit.rlim_cur, bytes), .rlim_max = std::max(limit.rlim_max, bytes)};
   if (wanted.rlim_cur == limit.rlim_cur && wanted.rlim_max == limit.rlim_max) return {};
-  if (::prlimit(pid, RLIMIT_MEMLOCK, &wanted, nullptr) == 0) return {};
+  if (::prlimit(*pid, RLIMIT_MEMLOCK, &wanted, nullptr) == 0) return {};
   return fail_errno(errno, fmt::format("the container may lock {} bytes of memory, its device needs {}, and the "
                                        "container runtime must not raise that limit",
                                        limit.rlim_max, text));
+}
+
+Status change_root(std::span<const char* const> arguments, HookDeadline deadline) {
+  const auto changes = root_changes_from(arguments);
+  if (!changes) return std::unexpected(changes.error());
+  const auto state = read_state(deadline);
+  if (!state) return std::unexpected(state.error());
+  const auto root = ContainerRoot::of_bundle(state->bundle);
+  if (!root) return std::unexpected(root.error());
+  if (Status shown = show_libraries(*root, changes->ld_paths); !shown) return shown;
+  for (const ProcText& one : changes->proc_texts)
+    if (const auto covered = root->cover(one.path, one.text); !covered) return std::unexpected(covered.error());
+  return {};
 }
 
 Status attach(const std::filesystem::path& run_dir, const std::string& driver, const std::string& claim_uid,
               HookDeadline deadline) {
   auto state = read_state(deadline);
   if (!state) return std::unexpected(state.error());
-  const std::string path = fmt::format("/proc/{}/ns/net", state->pid);
+  const auto pid = process_of(*state);
+  if (!pid) return std::unexpected(pid.error());
+  const std::string path = fmt::format("/proc/{}/ns/net", *pid);
   const SharedFd network = std::make_shared<const UniqueFd>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!*network) return fail_errno(errno, fmt::format("cannot open {}", path));
   const HookRequest request{.driver = driver,
@@ -89,16 +119,23 @@ Status attach(const std::filesystem::path& run_dir, const std::string& driver, c
 }  // namespace cardcage
 
 int main(int argc, char** argv) {
-  const bool is_limit = argc == 3 && argv[1] == cardcage::kLockMemory;
-  if (!is_limit && argc != 4) {
+  using namespace cardcage;
+  const std::span<const char* const> arguments(argv + 1, static_cast<std::size_t>(std::max(argc, 1) - 1));
+  const auto deadline = std::chrono::steady_clock::now() + kHookLimit;
+  Status done;
+  if (arguments.size() == 2 && arguments[0] == kLockMemory) {
+    done = lock_memory(arguments[1], deadline);
+  } else if (arguments.size() > 1 && arguments[0] == kChangeRoot) {
+    done = change_root(arguments.subspan(1), deadline);
+  } else if (arguments.size() == 3) {
+    done = attach(arguments[0], arguments[1], arguments[2], deadline);
+  } else {
     std::fprintf(stderr,
                  "usage: cardcage-hook RUN_DIR DRIVER CLAIM_UID < state of the container\n"
-                 "       cardcage-hook lock-memory BYTES < state of the container\n");
+                 "       cardcage-hook lock-memory BYTES < state of the container\n"
+                 "       cardcage-hook change-root CHANGE... < state of the container\n");
     return 2;
   }
-  const auto deadline = std::chrono::steady_clock::now() + cardcage::kHookLimit;
-  const cardcage::Status done =
-      is_limit ? cardcage::lock_memory(argv[2], deadline) : cardcage::attach(argv[1], argv[2], argv[3], deadline);
   if (done) return 0;
   std::fprintf(stderr, "cardcage: %s\n", done.error().message.c_str());
   return 1;

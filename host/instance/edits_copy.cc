@@ -4,11 +4,12 @@
 #include <array>
 
 #include "host/instance/borrowed.h"
+#include "host/model/image_library.h"
 
 namespace cardcage {
 namespace {
 
-constexpr std::size_t kMaxEnvValue = 32u << 10, kMaxArguments = 256, kMaxOptions = 64;
+constexpr std::size_t kMaxEnvValue = 32u << 10, kMaxArguments = 256, kMaxOptions = 64, kMaxProcText = 16u << 10;
 constexpr std::string_view kPath = "an absolute path without '.', '..', '//' or an end in '/'";
 
 // The hooks of the OCI runtime specification.
@@ -141,6 +142,32 @@ Result<Hook> copy_hook(const cage_hook& given) {
   if (!checked) return within(checked.error(), "hook '{}'", copy.name);
   if (given.timeout_s < 0) return fail(Code::kInvalidArgument, "hook '{}': timeout_s is negative", copy.name);
   if (given.timeout_s > 0) copy.timeout_seconds = given.timeout_s;
+  return copy;
+}
+
+Result<LdPath> copy_ld_path(cage_str folder, cage_str newer_than) {
+  LdPath copy;
+  if (auto path = store(copy.path, folder, is_clean_path, "folder of libraries", kPath); !path)
+    return std::unexpected(path.error());
+  const auto library = text_of(newer_than, kMaxEnvValue, "newer_than");
+  if (!library) return std::unexpected(library.error());
+  copy.newer_than = *library;
+  if (copy.newer_than.empty()) return copy;
+  if (const auto named = image_library_from(copy.newer_than); !named) return within(named.error(), "newer_than");
+  return copy;
+}
+
+Result<ProcText> copy_proc_text(cage_str path, cage_str text) {
+  const auto is_in_proc = [](std::string_view given) { return is_clean_path(given) && given.starts_with("/proc/"); };
+  ProcText copy;
+  const auto checked = all_of([&] { return store(copy.path, path, is_in_proc, "path", "a clean path below /proc"); },
+                              [&] {
+                                const auto given = text_of(text, kMaxProcText, "text");
+                                if (given) copy.text = *given;
+                                return given ? Status() : Status(std::unexpected(given.error()));
+                              });
+  if (!checked) return within(checked.error(), "text below /proc");
+  if (!is_value(copy.text)) return fail(Code::kInvalidArgument, "the text of '{}' is not UTF-8 without NUL", copy.path);
   return copy;
 }
 

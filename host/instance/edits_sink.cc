@@ -22,6 +22,9 @@ std::size_t text_in(const Mount& mount) {
 std::size_t text_in(const Hook& hook) { return hook.path.size() + text_in(hook.args) + text_in(hook.env); }
 std::size_t text_in(const NetDevice& device) { return device.host_interface.size() + device.name.size(); }
 
+std::size_t text_in(const LdPath& folder) { return folder.path.size() + folder.newer_than.size(); }
+std::size_t text_in(const ProcText& proc) { return proc.path.size() + proc.text.size(); }
+
 std::size_t text_in(const DeviceCondition& condition) {
   return condition.type.size() + condition.reason.size() + condition.message.size();
 }
@@ -50,11 +53,16 @@ Result<std::string> blob_of(cage_bytes blob, std::string_view what) {
 template <class Given, class Copy>
 Status EditsSink::add(std::int32_t allocation, const Given* given, std::string_view type,
                       Result<Copy> (*copy)(const Given&), std::vector<Copy> Edits::* list) {
-  const auto edits = edits_of(allocation);
-  if (!edits) return std::unexpected(edits.error());
   const auto adopted = adopt(given, type);
   if (!adopted) return std::unexpected(adopted.error());
-  auto copied = copy(*adopted);
+  return add_copy(allocation, copy(*adopted), type, list);
+}
+
+template <class Copy>
+Status EditsSink::add_copy(std::int32_t allocation, Result<Copy> copied, std::string_view type,
+                           std::vector<Copy> Edits::* list) {
+  const auto edits = edits_of(allocation);
+  if (!edits) return std::unexpected(edits.error());
   if (!copied) return std::unexpected(copied.error());
   std::vector<Copy>& copies = (*edits)->*list;
   if (auto checked = check_twice(copies, *copied, type); !checked) return checked;
@@ -95,6 +103,14 @@ EditsSink::EditsSink(const std::string& module, Asks& asks) : asks_(asks), guard
   table_.locked_memory = [](cage_edits* table, std::int32_t alloc, std::uint64_t bytes) -> cage_status {
     EditsSink& self = self_of(table);
     return self.guard_.run([&] { return self.add_locked_memory(alloc, bytes); });
+  };
+  table_.ld_path = [](cage_edits* table, std::int32_t alloc, cage_str folder, cage_str newer_than) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_ld_path(alloc, folder, newer_than); });
+  };
+  table_.proc_text = [](cage_edits* table, std::int32_t alloc, cage_str path, cage_str text) -> cage_status {
+    EditsSink& self = self_of(table);
+    return self.guard_.run([&] { return self.add_proc_text(alloc, path, text); });
   };
   table_.state = [](cage_edits* table, cage_bytes blob) -> cage_status {
     EditsSink& self = self_of(table);
@@ -205,6 +221,14 @@ Status EditsSink::add_locked_memory(std::int32_t allocation, std::uint64_t bytes
   if (auto charged = charge(0); !charged) return charged;
   (*edits)->locked_memory = {std::max(bytes, (*edits)->locked_memory.empty() ? 0 : (*edits)->locked_memory.front())};
   return {};
+}
+
+Status EditsSink::add_ld_path(std::int32_t allocation, cage_str folder, cage_str newer_than) {
+  return add_copy(allocation, copy_ld_path(folder, newer_than), "folders of libraries", &Edits::ld_paths);
+}
+
+Status EditsSink::add_proc_text(std::int32_t allocation, cage_str path, cage_str text) {
+  return add_copy(allocation, copy_proc_text(path, text), "texts", &Edits::proc_texts);
 }
 
 Status EditsSink::set_state(cage_bytes blob) {

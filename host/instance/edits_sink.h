@@ -39,6 +39,8 @@ class EditsSink {
   Status add_env(std::int32_t allocation, cage_str name, cage_str value, std::vector<EnvVar> Edits::* list);
   Status add_group(std::int32_t allocation, std::uint32_t gid);
   Status add_locked_memory(std::int32_t allocation, std::uint64_t bytes);
+  Status add_ld_path(std::int32_t allocation, cage_str folder, cage_str newer_than);
+  Status add_proc_text(std::int32_t allocation, cage_str path, cage_str text);
   Status set_state(cage_bytes blob);
   Status write_journal(cage_bytes blob);
   void offer_families();
@@ -50,6 +52,8 @@ class EditsSink {
   template <class Given, class Copy>
   Status add(std::int32_t allocation, const Given* given, std::string_view type, Result<Copy> (*copy)(const Given&),
              std::vector<Copy> Edits::* list);
+  template <class Copy>
+  Status add_copy(std::int32_t allocation, Result<Copy> copied, std::string_view type, std::vector<Copy> Edits::* list);
 
   static EditsSink& self_of(const cage_edits* table) { return *static_cast<EditsSink*>(table->host_data); }
 

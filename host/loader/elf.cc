@@ -86,7 +86,7 @@ class Image {
 struct Dynamic {
   std::uint64_t strings = 0, symbols = 0, hash = 0, gnu_hash = 0, flags_1 = 0;
   std::vector<std::uint64_t> needed;
-  std::optional<std::uint64_t> run_path, r_path;
+  std::optional<std::uint64_t> run_path, r_path, soname;
 };
 
 Result<Elf64_Ehdr> read_header(const Image& image) {
@@ -132,6 +132,7 @@ Result<Dynamic> read_dynamic(const Image& image, const Elf64_Phdr& segment) {
       case DT_FLAGS_1: found.flags_1 = entry->d_un.d_val; break;
       case DT_RUNPATH: found.run_path = entry->d_un.d_val; break;
       case DT_RPATH: found.r_path = entry->d_un.d_val; break;
+      case DT_SONAME: found.soname = entry->d_un.d_val; break;
       case DT_NEEDED:
         if (found.needed.size() == kMaxNeeded) return refuse("it needs more than 256 libraries");
         found.needed.push_back(entry->d_un.d_val);
@@ -140,6 +141,14 @@ Result<Dynamic> read_dynamic(const Image& image, const Elf64_Phdr& segment) {
     }
   }
   return refuse("its dynamic section has no end");
+}
+
+Result<Dynamic> read_dynamic(Image& image) {
+  const auto header = read_header(image);
+  if (!header) return std::unexpected(header.error());
+  const auto segment = read_segments(image, *header);
+  if (!segment) return std::unexpected(segment.error());
+  return read_dynamic(image, *segment);
 }
 
 // One more than the highest index that the GNU hash table reaches; it has no count of its own.
@@ -203,11 +212,7 @@ Status read_exports(const Image& image, const Dynamic& dynamic, std::uint64_t st
 
 Result<ElfFacts> inspect_elf(std::span<const std::byte> file) {
   Image image(file);
-  const auto header = read_header(image);
-  if (!header) return std::unexpected(header.error());
-  const auto segment = read_segments(image, *header);
-  if (!segment) return std::unexpected(segment.error());
-  const auto dynamic = read_dynamic(image, *segment);
+  const auto dynamic = read_dynamic(image);
   if (!dynamic) return std::unexpected(dynamic.error());
   if ((dynamic->flags_1 & DF_1_PIE) != 0) return refuse("it is a program, not a shared object: link it with -shared");
   const auto strings = image.offset_of(dynamic->strings);
@@ -226,6 +231,17 @@ Result<ElfFacts> inspect_elf(std::span<const std::byte> file) {
   }
   if (auto read = read_exports(image, *dynamic, *strings, facts); !read) return std::unexpected(read.error());
   return facts;
+}
+
+Result<std::string> read_soname(std::span<const std::byte> file) {
+  Image image(file);
+  const auto dynamic = read_dynamic(image);
+  if (!dynamic) return std::unexpected(dynamic.error());
+  if (!dynamic->soname) return std::string();
+  const auto strings = image.offset_of(dynamic->strings);
+  const auto name = strings ? image.text(*strings + *dynamic->soname) : std::nullopt;
+  if (!name) return damaged("names");
+  return std::string(*name);
 }
 
 Status check_entry(const ElfFacts& facts) {

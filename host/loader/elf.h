@@ -22,6 +22,9 @@ struct ElfFacts {
 // Bounded for any input. Fails for a file that the dynamic loader would refuse or that has wrong sizes in it.
 Result<ElfFacts> inspect_elf(std::span<const std::byte> file);
 
+// DT_SONAME, by which programs ask for the library; empty if it has none. Fails as inspect_elf does, but reads less.
+Result<std::string> read_soname(std::span<const std::byte> file);
+
 // Fails if the file does not export the entry of this host's ABI major, and says for which major it is built.
 Status check_entry(const ElfFacts& facts);
 

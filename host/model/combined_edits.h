@@ -13,6 +13,7 @@ namespace cardcage {
 // Where the container finds it.
 inline const std::string& place_of(const DeviceNode& node) { return node.path; }
 inline const std::string& place_of(const Mount& mount) { return mount.container_path; }
+inline const std::string& place_of(const ProcText& text) { return text.path; }
 inline const std::string& place_of(const NetDevice& device) { return device.name; }
 
 struct DeviceEdits {

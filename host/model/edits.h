@@ -46,6 +46,20 @@ struct NetDevice {
   friend bool operator==(const NetDevice&, const NetDevice&) = default;
 };
 
+// A folder of the container whose libraries programs find, as if ldconfig(8) had run.
+struct LdPath {
+  std::string path;
+  std::string
+      newer_than;  // empty: the libraries that are mounted there. "libcuda.so.580": those of the image, if newer
+  friend bool operator==(const LdPath&, const LdPath&) = default;
+};
+
+// A file below /proc that containers see with another text.
+struct ProcText {
+  std::string path, text;
+  friend bool operator==(const ProcText&, const ProcText&) = default;
+};
+
 struct Edits {
   std::vector<EnvVar> env;
   // A container that holds several devices from the device-plugin API gets the values of all, joined by ','. No part of
@@ -56,8 +70,11 @@ struct Edits {
   std::vector<Hook> hooks;
   std::vector<NetDevice> net_devices;
   std::vector<std::uint32_t> additional_gids;
-  // Bytes that the container may lock (RLIMIT_MEMLOCK), from the module until the host has made hooks of them.
+  // What CDI has no word for, from the module until the host has made hooks of it. Memory: bytes that the container may
+  // lock (RLIMIT_MEMLOCK).
   std::vector<std::uint64_t> locked_memory;
+  std::vector<LdPath> ld_paths;
+  std::vector<ProcText> proc_texts;
 
   bool empty() const { return *this == Edits{}; }
   friend bool operator==(const Edits&, const Edits&) = default;

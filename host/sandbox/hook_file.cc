@@ -10,6 +10,7 @@
 #include "host/core/log.h"
 #include "host/core/trusted_path.h"
 #include "host/hook/hook_request.h"
+#include "host/hook/root_changes.h"
 
 namespace cardcage {
 namespace {
@@ -83,18 +84,26 @@ Result<HookFile::Compared> HookFile::place(const Places& places, const Compared&
   return Compared{.program = now.program, .copy = stamp_of(copy)};
 }
 
+// This one and that for memory change what belongs to the node, and run in its namespaces.
 Hook HookFile::sandbox_hook(const std::string& driver, const std::string& claim_uid) const {
-  return hook_with({places_.run_dir, driver, claim_uid});
+  return hook_with("createRuntime", {places_.run_dir, driver, claim_uid});
 }
 
-Hook HookFile::memory_hook(std::uint64_t bytes) const {
-  return hook_with({std::string(kLockMemory), std::to_string(bytes)});
+void HookFile::make_hooks(Edits& edits) const {
+  for (const std::uint64_t bytes : std::exchange(edits.locked_memory, {}))
+    edits.hooks.push_back(hook_with("createRuntime", {std::string(kLockMemory), std::to_string(bytes)}));
+  const RootChanges changes{.ld_paths = std::exchange(edits.ld_paths, {}),
+                            .proc_texts = std::exchange(edits.proc_texts, {})};
+  if (changes.empty()) return;
+  std::vector<std::string> arguments = to_arguments(changes);
+  arguments.insert(arguments.begin(), std::string(kChangeRoot));
+  edits.hooks.push_back(hook_with("createContainer", std::move(arguments)));
 }
 
-Hook HookFile::hook_with(std::vector<std::string> arguments) const {
+Hook HookFile::hook_with(std::string name, std::vector<std::string> arguments) const {
   const std::string program = places_.folder / places_.program.filename();
   arguments.insert(arguments.begin(), program);
-  return {.name = "createRuntime", .path = program, .args = std::move(arguments), .env = {}, .timeout_seconds = {}};
+  return {.name = std::move(name), .path = program, .args = std::move(arguments), .env = {}, .timeout_seconds = {}};
 }
 
 }  // namespace cardcage

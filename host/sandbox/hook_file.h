@@ -33,7 +33,8 @@ class HookFile {
   Status state() const { return state_.value_or(Status()); }
 
   Hook sandbox_hook(const std::string& driver, const std::string& claim_uid) const;
-  Hook memory_hook(std::uint64_t bytes) const;
+  // Makes hooks of what CDI has no word for.
+  void make_hooks(Edits& edits) const;
   const std::filesystem::path& folder() const { return places_.folder; }
 
  private:
@@ -44,7 +45,7 @@ class HookFile {
   };
   static Result<Compared> place(const Places& places, const Compared& equal);
   Task<void> place_once();
-  Hook hook_with(std::vector<std::string> arguments) const;
+  Hook hook_with(std::string name, std::vector<std::string> arguments) const;
 
   asio::io_context& core_;
   Clock& clock_;

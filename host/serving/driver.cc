@@ -62,7 +62,7 @@ Driver::Driver(ServedName served, const ServingContext& shared)
            .stop_services = shared.stop_services,
            .check_services = shared.check_services,
            .sandbox_hook = shared.sandbox_hook,
-           .memory_hook = shared.memory_hook,
+           .make_hooks = shared.make_hooks,
            .hooks_ready = shared.hooks_ready,
            .leaves_pods = shared.leaves_pods,
            .statuses = &shared.statuses})),

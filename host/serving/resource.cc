@@ -43,13 +43,22 @@ Resource::Resource(ServedName served, const ServingContext& shared)
                   .partition_changed = shared.partition_changed,
                   .stop_services = shared.stop_services,
                   .check_services = shared.check_services,
-                  .memory_hook = shared.memory_hook,
+                  .make_hooks = [this](Edits& edits) { make_hooks(edits); },
                   .hooks_ready = shared.hooks_ready,
                   .durability = Durability::kProcess,  // the kubelet tells us again what a crash of the node loses
                   .retry = "the kubelet does not try again, the pod's controller makes a new pod",
                   .repeated = false},
                  [this] { refresh_soon(); }) {
   start();
+}
+
+// Without CDI there is no hook for what a container can do without: its loader searches default folders as well.
+void Resource::make_hooks(Edits& edits) const {
+  if (config_.deliver == Delivery::kDirect) {
+    edits.ld_paths.clear();
+    edits.proc_texts.clear();
+  }
+  context().make_hooks(edits);
 }
 
 Instant Resource::refresh() {

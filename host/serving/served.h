@@ -42,7 +42,7 @@ struct ServingContext {
   std::function<Task<Status>(std::string module, std::string claim_uid, Instant deadline)> stop_services;
   std::function<Status(const std::string& claim_uid)> check_services;
   std::function<Hook(const ClaimKey& claim)> sandbox_hook;
-  std::function<Hook(std::uint64_t bytes)> memory_hook;
+  std::function<void(Edits& edits)> make_hooks;
   std::function<Task<Status>(Instant deadline)> hooks_ready;
   std::function<void(const ClaimKey& claim)> leaves_pods;
   ClaimStatuses& statuses;

@@ -75,6 +75,16 @@ static void write(const Edits& from, wire::Edits& to) {
   }
   to.mutable_additional_gids()->Add(from.additional_gids.begin(), from.additional_gids.end());
   to.mutable_locked_memory()->Add(from.locked_memory.begin(), from.locked_memory.end());
+  for (const LdPath& one : from.ld_paths) {
+    wire::LdPath& out = *to.add_ld_paths();
+    out.set_path(one.path);
+    out.set_newer_than(one.newer_than);
+  }
+  for (const ProcText& one : from.proc_texts) {
+    wire::ProcText& out = *to.add_proc_texts();
+    out.set_path(one.path);
+    out.set_text(one.text);
+  }
 }
 
 static Edits read(const wire::Edits& from) {
@@ -88,6 +98,8 @@ static Edits read(const wire::Edits& from) {
   for (const wire::NetDevice& in : from.net_devices()) edits.net_devices.push_back({in.host_interface(), in.name()});
   edits.additional_gids.assign(from.additional_gids().begin(), from.additional_gids().end());
   edits.locked_memory.assign(from.locked_memory().begin(), from.locked_memory().end());
+  for (const wire::LdPath& in : from.ld_paths()) edits.ld_paths.push_back({in.path(), in.newer_than()});
+  for (const wire::ProcText& in : from.proc_texts()) edits.proc_texts.push_back({in.path(), in.text()});
   return edits;
 }
 

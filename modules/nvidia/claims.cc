@@ -164,6 +164,9 @@ void Claims::add_driver(const Majors& majors, cage::Edit edit) {
     mounts_generation_ = driver_.generation();
   }
   for (const cage::Mount& mount : mounts_) edit.mount(mount);
+  show_libraries(edit, version_of_library(driver_.library_file()->host), policy_.capabilities);
+  if (const std::string params = params_without_node_changes(driver_.node()); !params.empty())
+    edit.proc_text("/proc/driver/nvidia/params", params);
   for (const cage::Mount& mount : socket_mounts(driver_.node(), policy_.capabilities)) edit.mount(mount);
 }
 

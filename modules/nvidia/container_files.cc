@@ -90,6 +90,9 @@ constexpr std::array kContainerFolders{"/usr/lib64", "/usr/lib/aarch64-linux-gnu
 constexpr std::array kContainerFolders{"/usr/lib64", "/usr/lib/x86_64-linux-gnu"};
 #endif
 
+// Where CUDA images have them (CUDA Compatibility, "Forward Compatibility").
+constexpr const char* kCudaCompat = "/usr/local/cuda/compat";
+
 const std::vector<std::string> kReadOnly{"ro", "nosuid", "nodev", "rbind", "rprivate"};
 const std::vector<std::string> kSocketOptions{"nosuid", "nodev", "noexec", "rbind", "rprivate"};
 
@@ -194,6 +197,12 @@ std::vector<cage::Mount> driver_mounts(const Node& node, const DriverFile& nvml,
   for (const Wanted& file : kFiles)
     if (mounts.wants(file)) mounts.add(fs::path("/") / file.name, kReadOnly);
   return mounts.take();
+}
+
+void show_libraries(cage::Edit edit, const std::string& driver_version, const Capabilities& wanted) {
+  const std::string major = driver_version.substr(0, driver_version.find('.'));
+  if (wanted.contains(Capability::compute) && !major.empty()) edit.ld_path(kCudaCompat, "libcuda.so." + major);
+  for (const char* const folder : kContainerFolders) edit.ld_path(folder);
 }
 
 std::vector<cage::Mount> socket_mounts(const Node& node, const Capabilities& wanted) {

@@ -12,6 +12,8 @@ namespace fs = std::filesystem;
 // Fixed in the kernel module.
 constexpr unsigned kControlMinor = 255, kModesetMinor = 254, kUvmMinor = 0, kUvmToolsMinor = 1;
 
+constexpr std::string_view kModifyDeviceFiles = "ModifyDeviceFiles:", kNoChanges = "ModifyDeviceFiles: 0";
+
 cage::DeviceNode character_device(std::string path, unsigned major, unsigned minor) {
   return {.path = std::move(path), .permissions = "rw", .type = "c", .major = major, .minor = minor};
 }
@@ -51,6 +53,20 @@ std::vector<cage::DeviceNode> control_nodes(const Node& node, const Majors& majo
   if (fs::exists(node.sysfs / "module/nvidia_modeset", error))
     nodes.push_back(character_device("/dev/nvidia-modeset", major, kModesetMinor));
   return nodes;
+}
+
+std::string params_without_node_changes(const Node& node) {
+  std::ifstream file(node.procfs / "driver/nvidia/params");
+  std::string text;
+  bool changed = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kModifyDeviceFiles) && line != kNoChanges) {
+      line = kNoChanges;
+      changed = true;
+    }
+    text += line + "\n";
+  }
+  return changed ? text : std::string();
 }
 
 cage::DeviceNode gpu_node(const Gpu& gpu, const Majors& majors) {

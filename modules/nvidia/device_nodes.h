@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cardcage/sdk.hpp>
+#include <string>
 #include <vector>
 
 #include "modules/nvidia/gpu.h"
@@ -12,6 +13,10 @@ namespace cardcage::nvidia {
 // /dev/nvidiactl, nvidia-uvm and what else every container with a GPU needs. Throws cage::Error if the kernel module
 // nvidia-uvm, without which CUDA does not work, is not loaded.
 std::vector<cage::DeviceNode> control_nodes(const Node& node, const Majors& majors);
+
+// /proc/driver/nvidia/params for containers, where programs of the driver shall not make or change device nodes by
+// themselves (NVreg_ModifyDeviceFiles, chapter "Device nodes" of the driver's README). Empty if they do not anyway.
+std::string params_without_node_changes(const Node& node);
 
 cage::DeviceNode gpu_node(const Gpu& gpu, const Majors& majors);
 

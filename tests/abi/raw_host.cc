@@ -289,6 +289,12 @@ Edits::Edits() {
   edits_.locked_memory = [](cage_edits* edits, std::int32_t alloc, std::uint64_t bytes) {
     return self(edits).add(alloc, fmt::format("lock {}", bytes));
   };
+  edits_.ld_path = [](cage_edits* edits, std::int32_t alloc, cage_str folder, cage_str newer_than) {
+    return self(edits).add(alloc, fmt::format("find in {} newer than '{}'", owned(folder), owned(newer_than)));
+  };
+  edits_.proc_text = [](cage_edits* edits, std::int32_t alloc, cage_str path, cage_str text) {
+    return self(edits).add(alloc, fmt::format("text {} '{}'", owned(path), owned(text)));
+  };
   edits_.env = [](cage_edits* edits, std::int32_t alloc, cage_str key, cage_str value) {
     return self(edits).add(alloc, fmt::format("env {}={}", owned(key), owned(value)));
   };

@@ -110,7 +110,8 @@ TEST_P(Sdk, EditsArriveAndTheStateComesBack) {
   EXPECT_THAT(edits.lines[-1], ElementsAre("env CLAIM=u-1", "env PLACE=default/claim-u-1"));
   EXPECT_THAT(edits.lines[0],
               ElementsAre("node /dev/whole <- /dev/null rw", "node /dev/second <-  ", "net eth9 as net0", "group 44",
-                          "lock 1048576", "mount /host -> /inside ro,bind", "hook createContainer /bin/hook",
+                          "lock 1048576", "find in /lib newer than ''", "find in /compat newer than 'libcuda.so.580'",
+                          "text /proc/x '1\n'", "mount /host -> /inside ro,bind", "hook createContainer /bin/hook",
                           "env REQUEST=r", "env SHARE=s", "env ADMIN=yes", "env MODE=slow", "env KIND=Everything",
                           "list ALL+=whole", "env FROM=claim", "env A=1Gi", "env B=2Gi", "env MEMORY=8",
                           "condition Ready=1 Linked: up", "condition Busy=0 Idle: ", "data {\"a\":1}",

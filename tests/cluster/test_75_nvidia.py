@@ -7,6 +7,7 @@ import pytest
 
 from changed_release import wait_released
 from daemon import build_folder
+from glibc_images import COMPAT, libcuda, load_glibc_image
 from kubectl import kubectl
 from mock import allocated, claim, request, sees, template, use
 from resources import wait_allocatable
@@ -170,6 +171,41 @@ def test_container_gets_the_driver(scene, gpus):
                                  "cat: can't open '/tmp/other': Operation not permitted"]
 
 
+@pytest.fixture(scope="module")
+def real_libcuda(gpus):
+    """The fake driver's libcuda is a text; a loader wants a library."""
+    library = ROOT / "driver/usr/lib64/libcuda.so.580.65.06"
+    before = library.read_bytes()
+    library.write_bytes(libcuda("the node's"))
+    yield
+    library.write_bytes(before)
+
+
+@pytest.mark.parametrize("image", [
+    {"whose": "the node's"},
+    {"whose": "the node's", "baked": False},
+    {"whose": "the node's", "compat": "570.86.15"},
+    {"whose": "the node's", "compat": "570.86.15", "read_only": True},
+    {"whose": "the image's", "compat": "595.10.02"},
+    {"whose": "the image's", "compat": "595.10.02", "baked": False}], ids=str)
+def test_programs_find_libcuda(scene, real_libcuda, image):
+    """By its SONAME and in the list of ldconfig, also in images that have an older one in their cache; a newer one is theirs."""
+    options = dict(image)
+    whose, read_only = options.pop("whose"), options.pop("read_only", False)
+    load_glibc_image("cardcage.test/glibc:1", **options)
+    look = "probe libcuda.so.1; ldconfig -p; cat /etc/ld.so.conf.d/00-cardcage.conf"
+    scene.apply(gpu_claim("one"), pod("user", [container(command=look, claims=[{"name": "gpu"}], image="cardcage.test/glibc:1",
+                                                         securityContext={"readOnlyRootFilesystem": read_only})],
+                                      [use("gpu", claim="one")]))
+    scene.wait_phase("user", "Succeeded")
+    said = scene.logs("user").splitlines()
+    place = COMPAT if whose == "the image's" else "/usr/lib64"
+    assert said[0] == whose
+    assert [line.split(" => ")[1] for line in said if line.strip().startswith("libcuda.so.1 ")] == [f"{place}/libcuda.so.1"]
+    assert any(line.strip().startswith("libc.so.6 ") for line in said) == options.get("baked", True), "the image's own libraries stay"
+    assert "/usr/lib64" in said
+
+
 def test_one_claim_of_two_containers_and_two_pods(scene, gpus):
     scene.apply(gpu_claim("shared"), user("pair", "shared", "first", "second"), user("single", "shared"))
     scene.wait_running("pair", "single")
@@ -186,7 +222,7 @@ def test_two_gpus_of_one_claim(scene, gpus):
 def test_time_slices(scene, gpus):
     def set_to() -> list[str]:
         log = (ROOT / "driver/usr/lib64/nvidia-smi.log").read_text()
-        return [line for line in log.splitlines() if line.startswith("compute-policy")]
+        return [line[line.index("compute-policy"):] for line in log.splitlines() if "compute-policy" in line]
 
     scene.apply(gpu_claim("sliced", sharing=time_slice("Long")), user("user", "sliced"))
     scene.wait_running("user")

@@ -183,6 +183,18 @@ class Edit {
   Edit& locked_memory(std::uint64_t bytes) {
     return CAGE_CAN(sink_, locked_memory) ? done(sink_->locked_memory(sink_, index_, bytes)) : *this;
   }
+  // Programs find the libraries that are mounted in this folder of the container, as if ldconfig(8) had run there. With
+  // newer_than, such as "libcuda.so.580", those that the image has in the folder go before the mounted ones, if its
+  // libcuda.so.VERSION is newer. A host without this function leaves the image's cache as it is.
+  Edit& ld_path(std::string_view folder, std::string_view newer_than = {}) {
+    return CAGE_CAN(sink_, ld_path) ? done(sink_->ld_path(sink_, index_, detail::raw(folder), detail::raw(newer_than)))
+                                    : *this;
+  }
+  // Containers see this text instead of that of a file below /proc. A host without this function shows the node's.
+  Edit& proc_text(std::string_view path, std::string_view text) {
+    return CAGE_CAN(sink_, proc_text) ? done(sink_->proc_text(sink_, index_, detail::raw(path), detail::raw(text)))
+                                      : *this;
+  }
 
   // What users of the claim see of this device in its status (KEP-4817). The last call counts, for condition() that of
   // each type. A host without cage.edits.status, older than 0.3, leaves it out.

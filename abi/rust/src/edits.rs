@@ -202,6 +202,26 @@ impl<'a> Edit<'a> {
         }
         Ok(self)
     }
+    /// Programs find the libraries that are mounted in this folder of the container, as if ldconfig(8) had run there.
+    /// With `newer_than`, such as "libcuda.so.580", those that the image has in the folder go before the mounted ones,
+    /// if its libcuda.so.VERSION is newer. A host without this function leaves the image's cache as it is.
+    pub fn ld_path(self, folder: &str, newer_than: &str) -> Result<Edit<'a>> {
+        let add = unsafe { has!(self.sink.raw, ld_path).then(|| (*self.sink.raw).ld_path).flatten() };
+        if let Some(add) = add {
+            let (folder, newer_than) = (text::to_raw(folder), text::to_raw(newer_than));
+            text::must(unsafe { add(self.sink.raw, self.index, folder, newer_than) })?;
+        }
+        Ok(self)
+    }
+    /// Containers see this text instead of that of a file below /proc. A host without this function shows the node's.
+    pub fn proc_text(self, path: &str, text: &str) -> Result<Edit<'a>> {
+        let add = unsafe { has!(self.sink.raw, proc_text).then(|| (*self.sink.raw).proc_text).flatten() };
+        if let Some(add) = add {
+            let (path, text) = (text::to_raw(path), text::to_raw(text));
+            text::must(unsafe { add(self.sink.raw, self.index, path, text) })?;
+        }
+        Ok(self)
+    }
 
     /// What users of the claim see of this device in its status (KEP-4817). The last call counts, for `condition` that
     /// of each type. A host without cage.edits.status, older than 0.3, leaves it out.

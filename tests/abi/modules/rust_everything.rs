@@ -363,6 +363,7 @@ impl Module for Everything {
             let edit =
                 edits.of(&device).device_node(&node)?.device_node(&second)?.net_device("eth9", "net0")?.group(44)?;
             let edit = edit.locked_memory(1 << 20)?;
+            let edit = edit.ld_path("/lib", "")?.ld_path("/compat", "libcuda.so.580")?.proc_text("/proc/x", "1\n")?;
             let edit =
                 edit.mount(&mount)?.hook(&hook)?.env("REQUEST", device.request())?.env("SHARE", device.share())?;
             let edit = edit.env("ADMIN", if device.admin() { "yes" } else { "no" })?;

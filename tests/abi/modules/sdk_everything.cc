@@ -134,6 +134,7 @@ class Everything final : public cage::Module {
       node.permissions = "rw";
       cage::Edit edit = edits.of(device);
       edit.device_node(node).device_node("/dev/second").net_device("eth9", "net0").group(44).locked_memory(1 << 20);
+      edit.ld_path("/lib").ld_path("/compat", "libcuda.so.580").proc_text("/proc/x", "1\n");
       edit.mount(cage::Mount{"/host", "/inside", {"ro", "bind"}});
       edit.hook(cage::Hook{"createContainer", "/bin/hook", {"hook", "now"}});
       edit.env("REQUEST", device.request()).env("SHARE", device.share()).env("ADMIN", device.admin() ? "yes" : "no");

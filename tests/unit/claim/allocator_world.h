@@ -26,7 +26,7 @@ class AllocatorWorld : public ClaimWorld {
             .clock = clock,
             .deadlines = deadlines,
             .partition_changed = [this](const std::string& module) { partitions_changed.push_back(module); },
-            .memory_hook = memory_hook,
+            .make_hooks = make_hooks,
             .durability = Durability::kProcess,
             .repeated = false},
         [this] { ++changes; });

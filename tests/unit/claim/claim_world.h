@@ -161,7 +161,7 @@ class ClaimWorld : public CoreFixture {
                                       .deadlines = deadlines,
                                       .fault = std::move(fault),
                                       .sandbox_hook = sandbox_hook,
-                                      .memory_hook = memory_hook,
+                                      .make_hooks = make_hooks,
                                       .hooks_ready = [this](Instant) -> Task<Status> { co_return hooks_ready; },
                                       .statuses = &statuses});
   }
@@ -171,6 +171,9 @@ class ClaimWorld : public CoreFixture {
   }
   static Hook memory_hook(std::uint64_t bytes) {
     return {.name = "createRuntime", .path = "/hooks/lock", .args = {std::to_string(bytes)}};
+  }
+  static void make_hooks(Edits& edits) {
+    for (const std::uint64_t bytes : std::exchange(edits.locked_memory, {})) edits.hooks.push_back(memory_hook(bytes));
   }
   // The node boots again, with empty folders in memory.
   void reboot() {

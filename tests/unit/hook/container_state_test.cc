@@ -17,6 +17,7 @@ TEST(ContainerStateTest, NamesTheProcessAndThePod) {
   const auto state = parse_container_state(kOfContainerd);
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->pid, 4711);
+  EXPECT_EQ(state->bundle, "/run/containerd/io.containerd.runtime.v2.task/k8s.io/0f0d");
   EXPECT_EQ(state->pod_namespace + "/" + state->pod, "team/web-0");
   EXPECT_EQ(state->sandbox, "77aa");
   EXPECT_EQ(state->pod_uid, "3b241101-e2bb-4255-8caf-4136c566a962");
@@ -40,10 +41,19 @@ TEST(ContainerStateTest, AContainerOfNoPodHasNoNames) {
   }
 }
 
-TEST(ContainerStateTest, WithoutAProcessThereIsNoState) {
-  for (const char* json : {"", "{", "[]", "{}", R"({"pid":0})", R"({"pid":-4})", R"({"pid":"4"})", R"({"pid":1})",
-                           R"({"pid":2147483648})", R"({"pid":4294967303})", R"({"pid":1e3})"})
-    EXPECT_FALSE(parse_container_state(json)) << json;
+// A hook of the container's namespaces is told its own pid there.
+TEST(ContainerStateTest, WithoutAProcessThereIsNoPid) {
+  for (const char* json : {"{}", R"({"pid":0})", R"({"pid":-4})", R"({"pid":"4"})", R"({"pid":1})",
+                           R"({"pid":2147483648})", R"({"pid":4294967303})", R"({"pid":1e3})"}) {
+    const auto state = parse_container_state(json);
+    ASSERT_TRUE(state) << json;
+    EXPECT_EQ(state->pid, std::nullopt) << json;
+    EXPECT_EQ(state->bundle, "");
+  }
+}
+
+TEST(ContainerStateTest, OtherTextIsNoState) {
+  for (const char* json : {"", "{", "[]", "7"}) EXPECT_FALSE(parse_container_state(json)) << json;
 }
 
 }  // namespace

@@ -125,6 +125,10 @@ TEST_F(EditsSinkTest, CollectsEditsOfTheClaimAndOfEachDevice) {
   EXPECT_EQ(add(given_device), CAGE_OK);
   EXPECT_EQ(table->group(table, 0, 44), CAGE_OK);
   for (const std::uint64_t bytes : {4096, 65536, 8192}) EXPECT_EQ(table->locked_memory(table, 0, bytes), CAGE_OK);
+  EXPECT_EQ(table->ld_path(table, 0, text("/usr/lib64"), text("")), CAGE_OK);
+  EXPECT_EQ(table->ld_path(table, 0, text("/usr/lib64"), text("")), CAGE_OK) << "again";
+  EXPECT_EQ(table->ld_path(table, 0, text("/compat"), text("libcuda.so.580")), CAGE_OK);
+  EXPECT_EQ(table->proc_text(table, 0, text("/proc/driver/x"), text("a: 1\n")), CAGE_OK);
   EXPECT_EQ(table->state(table, {"old", 3}), CAGE_OK);
   EXPECT_EQ(table->state(table, {"a\0b", 3}), CAGE_OK);
 
@@ -140,7 +144,34 @@ TEST_F(EditsSinkTest, CollectsEditsOfTheClaimAndOfEachDevice) {
   EXPECT_EQ(first.net_devices, (std::vector<NetDevice>{{"ens1f0v3", "net1"}}));
   EXPECT_EQ(first.additional_gids, (std::vector<std::uint32_t>{44}));
   EXPECT_EQ(first.locked_memory, (std::vector<std::uint64_t>{65536})) << "the largest";
+  EXPECT_EQ(first.ld_paths, (std::vector<LdPath>{{"/usr/lib64", ""}, {"/compat", "libcuda.so.580"}}));
+  EXPECT_EQ(first.proc_texts, (std::vector<ProcText>{{"/proc/driver/x", "a: 1\n"}}));
   EXPECT_EQ(edits->state, std::string("a\0b", 3));
+}
+
+TEST_F(EditsSinkTest, RefusesChangesOfARootThatNoHookCouldMake) {
+  const auto refused = [&](auto add) {
+    table = sink.open(5, 1);
+    EXPECT_NE(add(), CAGE_OK);
+    return sink.finish().error().message;
+  };
+  EXPECT_THAT(refused([&] { return table->ld_path(table, 0, text("lib"), text("")); }),
+              HasSubstr("folder of libraries 'lib' is not an absolute path"));
+  for (const char* const name : {"libcuda.so", "libcuda.so.", "libcuda.so.x", "libcuda.580", "../libcuda.so.580"})
+    EXPECT_THAT(refused([&] { return table->ld_path(table, 0, text("/compat"), text(name)); }),
+                HasSubstr("is not the name of a library with the first number of its version"))
+        << name;
+  for (const char* const path : {"/etc/passwd", "/proc/../etc/passwd", "/proc"})
+    EXPECT_THAT(refused([&] { return table->proc_text(table, 0, text(path), text("x")); }),
+                HasSubstr("is not a clean path below /proc"))
+        << path;
+  EXPECT_THAT(refused([&] { return table->proc_text(table, 0, text("/proc/x"), text(std::string(16385, 'x'))); }),
+              HasSubstr("16385 bytes, at most 16384 are allowed"));
+  EXPECT_THAT(refused([&] {
+                table->proc_text(table, 0, text("/proc/x"), text("1"));
+                return table->proc_text(table, 0, text("/proc/x"), text("2"));
+              }),
+              HasSubstr("'/proc/x' is the target of two different texts"));
 }
 
 TEST_F(EditsSinkTest, RefusesPathsThatAreNotClean) {

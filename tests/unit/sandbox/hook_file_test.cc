@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 // Has the hook's program, and does not let it be read until respond().
 class HangingDisk : private FuseServer::Files {
@@ -63,9 +64,16 @@ class HookFileTest : public ::testing::Test {
     std::ofstream(file) << text;
     std::filesystem::permissions(file, std::filesystem::perms(0755));
   }
-  std::unique_ptr<HookFile> hook_file() { return hook_file(hooks); }
-  std::unique_ptr<HookFile> hook_file(const std::filesystem::path& in) {
-    return std::make_unique<HookFile>(core.context(), clock, HookFile::Places{program, in, "/run/cardcage"});
+  // It ends where it works.
+  std::shared_ptr<HookFile> hook_file() { return hook_file(hooks); }
+  std::shared_ptr<HookFile> hook_file(const std::filesystem::path& in) {
+    return {new HookFile(core.context(), clock, HookFile::Places{program, in, "/run/cardcage"}),
+            [this](HookFile* file) {
+              core.call([file] {
+                delete file;
+                return true;
+              });
+            }};
   }
   // Looks once and returns what is found.
   Status look(HookFile& files) {
@@ -173,7 +181,19 @@ TEST_F(HookFileTest, AHookNamesTheCopyAndItsArguments) {
   EXPECT_EQ(hook.name, "createRuntime");
   EXPECT_EQ(hook.path, copy);
   EXPECT_THAT(hook.args, ElementsAre(copy, "/run/cardcage", "d", "u"));
-  EXPECT_THAT(files->memory_hook(4096).args, ElementsAre(copy, "lock-memory", "4096"));
+  Edits edits;
+  edits.locked_memory = {4096};
+  edits.ld_paths = {{"/usr/lib64", ""}, {"/compat", "libcuda.so.580"}};
+  edits.proc_texts = {{"/proc/driver/x", "a: 1\n"}};
+  files->make_hooks(edits);
+  ASSERT_THAT(edits.hooks, SizeIs(2));
+  EXPECT_EQ(edits.hooks[0].name, "createRuntime");
+  EXPECT_THAT(edits.hooks[0].args, ElementsAre(copy, "lock-memory", "4096"));
+  EXPECT_EQ(edits.hooks[1].name, "createContainer");
+  EXPECT_THAT(edits.hooks[1].args, ElementsAre(copy, "change-root", "ld-path", "/usr/lib64", "newer-than",
+                                               "libcuda.so.580", "/compat", "proc-text", "/proc/driver/x", "a: 1\n"));
+  edits.hooks.clear();
+  EXPECT_TRUE(edits.empty()) << "what has become a hook is gone";
 }
 
 }  // namespace

@@ -104,6 +104,12 @@ class HookProgramTest : public ::testing::Test {
         R"({{"pid":{},"annotations":{{"io.kubernetes.cri.sandbox-name":"web-0","io.kubernetes.cri.sandbox-namespace":"team","io.kubernetes.cri.sandbox-id":"{}"}}}})",
         container.pid(), sandbox));
   }
+  Hook memory_hook(std::uint64_t bytes) const {
+    Edits edits;
+    edits.locked_memory = {bytes};
+    files.make_hooks(edits);
+    return edits.hooks.at(0);
+  }
   static ino_t ino_of(const std::string& path) {
     struct stat its{};
     return ::stat(path.c_str(), &its) == 0 ? its.st_ino : 0;
@@ -206,11 +212,11 @@ TEST_F(HookProgramTest, RaisesTheLimitOfLockedMemory) {
   };
   const rlimit low{.rlim_cur = 4096, .rlim_max = 65536};
   limit(&low);
-  EXPECT_EQ(run_hook(files.memory_hook(8192), state).status, 0);
+  EXPECT_EQ(run_hook(memory_hook(8192), state).status, 0);
   EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536}));
-  EXPECT_EQ(run_hook(files.memory_hook(4096), state).status, 0);
+  EXPECT_EQ(run_hook(memory_hook(4096), state).status, 0);
   EXPECT_EQ(limit(nullptr), std::pair(rlim_t{8192}, rlim_t{65536})) << "another device needs so much";
-  const Ended unlimited = run_hook(files.memory_hook(RLIM_INFINITY), state);
+  const Ended unlimited = run_hook(memory_hook(RLIM_INFINITY), state);
   if (unlimited.status == 0) {
     EXPECT_EQ(limit(nullptr), std::pair(RLIM_INFINITY, RLIM_INFINITY));
   } else {  // a machine without CAP_SYS_RESOURCE

@@ -178,6 +178,8 @@ TEST(WireTest, EditsWithAndWithoutTheirOptionalParts) {
   edits.claim.net_devices = {{"eth1", "net0"}};
   edits.claim.additional_gids = {44};
   edits.claim.locked_memory = {~std::uint64_t{}};
+  edits.claim.ld_paths = {{"/usr/lib64", ""}, {"/compat", "libcuda.so.580"}};
+  edits.claim.proc_texts = {{"/proc/driver/x", "a: 1\n"}};
   edits.allocations.resize(2);
   edits.allocations[1].env = {{"C", "d"}};
   edits.state = kBytes;

@@ -68,6 +68,8 @@ pub struct cage_edits {
     pub extension: Option<unsafe extern "C" fn(*mut cage_edits, *const c_char) -> *const c_void>,
     pub env_list: Option<unsafe extern "C" fn(*mut cage_edits, i32, cage_str, cage_str) -> cage_status>,
     pub locked_memory: Option<unsafe extern "C" fn(*mut cage_edits, i32, u64) -> cage_status>,
+    pub ld_path: Option<unsafe extern "C" fn(*mut cage_edits, i32, cage_str, cage_str) -> cage_status>,
+    pub proc_text: Option<unsafe extern "C" fn(*mut cage_edits, i32, cage_str, cage_str) -> cage_status>,
 }
 
 #[repr(C)]

@@ -1,0 +1,43 @@
+// The cache of glibc's dynamic loader, /etc/ld.so.cache: which library a program gets by which name.
+//
+// Source: sysdeps/generic/dl-cache.h and elf/cache.c of glibc. Read are the format 1.1 alone, which glibc 2.32 and
+// later write, and the one in which it follows that of libc5. The loader of every glibc since 2.2 takes what is written
+// here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cardcage {
+
+class LibraryCache {
+ public:
+  // Empty if the bytes are no such cache; the loader does not use it then, either.
+  static LibraryCache read(std::string_view bytes);
+
+  // The libraries, by name, are the only ones of their names for programs of this architecture.
+  void put(const std::map<std::string, std::string>& path_by_name);
+  std::string bytes() const;
+
+  // The path that the loader of this architecture takes; empty if it has none.
+  std::string_view find(std::string_view name) const;
+  std::size_t size() const { return libraries_.size(); }
+
+ private:
+  struct Library {
+    std::int32_t flags = 0;
+    std::uint32_t os_version = 0;
+    std::uint64_t hwcap = 0;  // what the processor must be able to do
+    std::string name, path;
+  };
+  void read_extension(std::string_view cache, std::uint32_t offset);
+
+  std::vector<Library> libraries_;   // by name, descending
+  std::vector<std::string> hwcaps_;  // names of the subfolders glibc-hwcaps/NAME that `hwcap` may refer to
+  std::string generator_;            // the program that has made the cache
+};
+
+}  // namespace cardcage

@@ -1,0 +1,14 @@
+// No /etc/ld.so.cache of an image crashes the hook, and what it writes it can read again.
+//   build/fuzz/bin/library_cache_fuzz -max_len=65536 CORPUS
+#include <cstdint>
+#include <cstdlib>
+
+#include "host/hook/library_cache.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  auto cache = cardcage::LibraryCache::read({reinterpret_cast<const char*>(bytes), size});
+  cache.put({{"libcuda.so.1", "/usr/lib64/libcuda.so.1"}});
+  const auto again = cardcage::LibraryCache::read(cache.bytes());
+  if (again.size() != cache.size() || again.find("libcuda.so.1") != "/usr/lib64/libcuda.so.1") std::abort();
+  return 0;
+}
